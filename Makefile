@@ -1,0 +1,45 @@
+# Everything a person or CI does with this repository. Each target installs what it needs first.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.PHONY: install demo test check bench format update clean
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml requirements/dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Mulligan needs Python 3.11 or newer; name one with: make PYTHON=python3.12")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $(STAMP)
+
+demo: install
+	$(BIN)/mulligan demo
+
+test: install
+	$(BIN)/pytest
+
+check: install
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+	$(BIN)/pytest -q -p no:randomly -p no:cacheprovider tests/test_shape.py
+
+bench: install
+	$(BIN)/python -m pytest -q -s -p no:randomly tests/bench
+
+format: install
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+# Pins again everything that pyproject.toml asks for, newest first; hashes without addresses.
+update: install
+	$(BIN)/python -m venv .venv/update
+	.venv/update/bin/pip install --quiet uv
+	.venv/update/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml -o requirements/runtime.txt
+	.venv/update/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --extra dev pyproject.toml -o requirements/dev.txt
+
+clean:
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .coverage

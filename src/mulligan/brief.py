@@ -1,0 +1,103 @@
+"""Write what the agent is told, keep it, and record what was told (SPEC A5, C1)."""
+
+import hashlib
+from pathlib import Path
+
+from mulligan.config.policy import Policy
+from mulligan.domain.attempt import Task
+from mulligan.domain.case import Case
+from mulligan.domain.events import (
+    AttemptContextDelivered,
+    AttemptContextTruncated,
+    RetryContextAssembled,
+)
+from mulligan.domain.result import WorkerResultMeta
+from mulligan.errors import UnavailableError
+from mulligan.ports import Tools, Worktree
+from mulligan.retry.manifest import Manifest, hash_of, inputs_of
+from mulligan.retry.prompt import Request, render_prompt
+
+PREVIOUS_DIFF = "previous.diff"
+
+
+def write_brief(case: Case, policy: Policy, tree: Worktree, tools: Tools) -> Task:
+    """Assemble the prompt of this attempt; give the agent's task."""
+    ref, number = case.issue.ref, case.status.number
+    context = _retry_context(case, policy, tools) if case.history else None
+    request = Request(case.issue, policy, (case.counted + 1, case.max_attempts), context)
+    prompt = render_prompt(request)
+    manifest = Manifest(
+        inputs_hash=hash_of(inputs_of(case, policy, tree.start_sha)),
+        context_hash=hash_of(context) if context else None,
+        delivered_hash=hashlib.sha256(prompt.encode()).hexdigest(),
+        prior_manifest_hashes=tuple(
+            meta.manifest_hash for meta in case.history if meta.manifest_hash
+        ),
+        agent=tools.agent.name,
+    )
+    tools.artifacts.write(ref, number, "manifest.json", manifest.canonical())
+    delivered = AttemptContextDelivered(
+        delivered_hash=manifest.delivered_hash,
+        context_hash=manifest.context_hash,
+        manifest_hash=manifest.digest(),
+        prior_manifest_hashes=manifest.prior_manifest_hashes,
+        prompt_artifact=tools.artifacts.write(ref, number, "prompt.md", prompt.encode()),
+    )
+    tools.ledger.append(ref, delivered)
+    return Task(
+        issue=str(ref),
+        attempt=case.status.attempt,
+        fix_round=0,
+        prompt=prompt,
+        directory=tree.path,
+        private=tree.private,
+        log=tools.artifacts.path(ref, number, "agent.log"),
+        manifest_hash=manifest.digest(),
+        previous_diff=_previous_diff(case, tree, tools),
+    )
+
+
+def _retry_context(case: Case, policy: Policy, tools: Tools) -> str:
+    """Assemble the record of the earlier attempts, and record what went into it and what not."""
+    # Imported here so that a first attempt does not depend on it in any way (SPEC C2).
+    from mulligan.retry.context import assemble, told_in_full  # noqa: PLC0415
+
+    ref, number = case.issue.ref, case.status.number
+    told = assemble(case, policy.context, _diff(told_in_full(case.history), tools))
+    tools.artifacts.write(ref, number, "context.json", told.context.model_dump_json().encode())
+    assembled = RetryContextAssembled(
+        prior_attempts_count=len(case.history),
+        context_size_bytes=len(told.text.encode()),
+        feedback_sources=told.sources,
+    )
+    tools.ledger.append(ref, assembled)
+    if told.cuts:
+        cut = AttemptContextTruncated(
+            budget=told.budget,
+            original=told.original,
+            truncated=len(told.text.encode()),
+            sections=tuple(cut.section for cut in told.cuts),
+            reasons=tuple(cut.reason for cut in told.cuts),
+        )
+        tools.ledger.append(ref, cut)
+    return told.text
+
+
+def _diff(meta: WorkerResultMeta, tools: Tools) -> bytes:
+    """Read the diff of an attempt; one that retention took is empty."""
+    try:
+        return tools.artifacts.read(meta.diff_artifact) if meta.diff_artifact else b""
+    except UnavailableError:
+        return b""
+
+
+def _previous_diff(case: Case, tree: Worktree, tools: Tools) -> Path | None:
+    """Put the whole diff of the attempt told in full where the agent can read it (SPEC A2)."""
+    if not case.history:
+        return None
+    from mulligan.retry.context import told_in_full  # noqa: PLC0415 - see above
+
+    place = tree.private / PREVIOUS_DIFF
+    place.write_bytes(_diff(told_in_full(case.history), tools))
+    place.chmod(0o444)
+    return place

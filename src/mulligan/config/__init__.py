@@ -1,0 +1,1 @@
+"""Every setting, its default and its meaning; the only place where configuration is read."""

@@ -1,0 +1,191 @@
+"""`mulligan.yml`: what the operator of a machine decides."""
+
+from datetime import timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, SecretStr, field_validator
+
+from mulligan.config.policy import Policy
+from mulligan.config.settings import Duration, Settings
+from mulligan.domain.issue import REPOSITORY, Permission
+
+STATE_HOME = "~/.local/state/mulligan"
+
+
+def _state_url() -> str:
+    return f"sqlite:///{Path(STATE_HOME).expanduser()}/mulligan.db"
+
+
+def _workspace_root() -> Path:
+    return Path(STATE_HOME).expanduser() / "work"
+
+
+def _expand(value: object) -> object:
+    return Path(value).expanduser() if isinstance(value, str | Path) else value
+
+
+LocalPath = Annotated[Path, BeforeValidator(_expand)]
+"""A path of this machine; `~` is the home directory."""
+
+
+class GitHubSettings(Settings):
+    """Where GitHub is, and who Mulligan is there."""
+
+    api_url: str = "https://api.github.com"
+    """The REST API's address; GitHub Enterprise: https://HOST/api/v3."""
+    token: SecretStr | None = None
+    """A token, given as $NAME (an environment variable); never written here."""
+    token_file: LocalPath | None = None
+    """A file that holds the token, instead."""
+
+
+class RepositorySettings(Settings):
+    """One repository that is served."""
+
+    name: str
+    """OWNER/NAME."""
+    clone_url: str | None = None
+    """A git URL or path; default: what the API says."""
+    base_branch: str | None = None
+    """The branch that work starts from and goes to; default: the repository's default branch."""
+    policy: dict[str, object] = Field(default_factory=dict)
+    """Keys of .github/mulligan.yml that are decided here instead."""
+
+    @field_validator("name")
+    @classmethod
+    def _owner_and_name(cls, name: str) -> str:
+        if not REPOSITORY.fullmatch(name):
+            message = f"{name!r} does not name a repository; write OWNER/NAME"
+            raise ValueError(message)
+        return name
+
+    @field_validator("policy")
+    @classmethod
+    def _valid_policy(cls, policy: dict[str, object]) -> dict[str, object]:
+        Policy.model_validate(policy)
+        return policy
+
+
+class PollSettings(Settings):
+    """How often GitHub is asked."""
+
+    interval: Duration = timedelta(seconds=30)
+    """Time between two polls."""
+
+
+class AgentSettings(Settings):
+    """The coding agent."""
+
+    kind: Literal["command"] = "command"
+    """Which adapter runs it."""
+    command: tuple[str, ...] = Field(min_length=1)
+    """The program and its arguments; the prompt comes on standard input."""
+    timeout: Duration = timedelta(hours=1)
+    """How long one run may take."""
+    stall_timeout: Duration = timedelta(minutes=15)
+    """How long it may print nothing."""
+    env: tuple[str, ...] = ()
+    """Names of environment variables it may have."""
+
+
+class SandboxMode(StrEnum):
+    """What to do about isolation."""
+
+    AUTO = "auto"
+    REQUIRED = "required"
+    OFF = "off"
+
+
+class SandboxSettings(Settings):
+    """How agents and checks are contained; may be written as the mode alone."""
+
+    mode: SandboxMode = SandboxMode.AUTO
+    """auto, required or off."""
+    read: tuple[LocalPath, ...] = ()
+    """Further paths that may be read."""
+    write: tuple[LocalPath, ...] = ()
+    """Further paths that may be written."""
+    network: Literal["model", "open", "none"] = "model"
+    """What an agent may reach."""
+
+
+def _mode_alone(value: object) -> object:
+    # YAML 1.1 reads a bare `off` as false.
+    if value is False:
+        return {"mode": "off"}
+    return {"mode": value} if isinstance(value, str) else value
+
+
+class StateSettings(Settings):
+    """Where the ledger is."""
+
+    url: str = Field(default_factory=_state_url)
+    """An SQLAlchemy URL."""
+
+
+class WorkspaceSettings(Settings):
+    """Where mirrors, worktrees and artifacts are."""
+
+    root: LocalPath = Field(default_factory=_workspace_root)
+    """The directory; Mulligan makes it and owns all in it."""
+    keep_ignored: bool = False
+    """Keep files that git ignores when a worktree is reset."""
+
+
+class Limits(Settings):
+    """How much at once, and how often something that is not the agent's fault is tried."""
+
+    concurrency: int = Field(default=2, ge=1, le=64)
+    """Issues worked on at the same time."""
+    per_repository: int = Field(default=1, ge=1, le=64)
+    """Issues of one repository worked on at the same time."""
+    infrastructure_retries: int = Field(default=5, ge=0)
+    """Attempts in an epoch that may fail through GitHub, git, disk or set-up."""
+    consecutive_timeouts: int = Field(default=2, ge=1)
+    """Agent time-outs in a row after which a person is asked."""
+    interruptions: int = Field(default=3, ge=0)
+    """Deaths of Mulligan in an epoch that cost no attempt."""
+
+
+class Trust(Settings):
+    """Who may start work (SPEC T1)."""
+
+    permission: Permission = Permission.WRITE
+    """The least permission on the repository."""
+    users: tuple[str, ...] = ()
+    """Logins that may start work whatever their permission; bots only if they are here."""
+
+
+class Operator(Settings):
+    """All that the operator decides."""
+
+    github: GitHubSettings = GitHubSettings()
+    """Where GitHub is, and who Mulligan is there."""
+    repositories: tuple[RepositorySettings, ...] = Field(min_length=1)
+    """The repositories that are served."""
+    agent: AgentSettings
+    """The coding agent."""
+    poll: PollSettings = PollSettings()
+    """How often GitHub is asked."""
+    limits: Limits = Limits()
+    """How much at once, and how often."""
+    sandbox: Annotated[SandboxSettings, BeforeValidator(_mode_alone)] = SandboxSettings()
+    """How agents and checks are contained."""
+    state: StateSettings = Field(default_factory=StateSettings)
+    """Where the ledger is."""
+    workspace: WorkspaceSettings = Field(default_factory=WorkspaceSettings)
+    """Where mirrors, worktrees and artifacts are."""
+    trust: Trust = Trust()
+    """Who may start work."""
+
+    @field_validator("repositories")
+    @classmethod
+    def _each_once(cls, found: tuple[RepositorySettings, ...]) -> tuple[RepositorySettings, ...]:
+        names = [repository.name.lower() for repository in found]
+        for name in names:
+            if names.count(name) > 1:
+                message = f"{name!r} stands twice; name each repository once"
+                raise ValueError(message)
+        return found

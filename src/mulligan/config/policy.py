@@ -1,0 +1,155 @@
+"""`.github/mulligan.yml`: what a repository asks of Mulligan, read from the base branch only."""
+
+from datetime import timedelta
+
+from pydantic import Field, field_validator
+
+from mulligan.config.settings import Duration, Settings
+from mulligan.domain.issue import Stage
+from mulligan.domain.result import CheckKind
+
+
+class Labels(Settings):
+    """The labels that show the stage of an issue (SPEC L1)."""
+
+    ready: str = "mulligan"
+    """A person's request: put it on an issue to have it worked on."""
+    running: str = "mulligan:running"
+    """On while an attempt is being made."""
+    review: str = "mulligan:review"
+    """On when the pull request is open."""
+    hitl: str = "mulligan:hitl"
+    """On when a person is asked (human in the loop)."""
+
+    def name(self, stage: Stage) -> str | None:
+        """Give the label of a stage; a resolved issue has none."""
+        names = {
+            Stage.READY: self.ready,
+            Stage.RUNNING: self.running,
+            Stage.REVIEW: self.review,
+            Stage.HITL: self.hitl,
+        }
+        return names.get(stage)
+
+
+class Check(Settings):
+    """One verification command of the repository (SPEC 10)."""
+
+    name: str = Field(min_length=1, max_length=100)
+    """What the check is called in prompts and comments."""
+    run: str = Field(min_length=1)
+    """The shell line, run in the worktree."""
+    kind: CheckKind = CheckKind.OTHER
+    """test, lint, type, build, format or other."""
+    required: bool = True
+    """Whether its failure fails the attempt."""
+    timeout: Duration = timedelta(minutes=10)
+    """How long it may run."""
+    network: bool = False
+    """Whether it may use the network (kept to by the sandbox)."""
+    report: str | None = None
+    """A structured report that the command writes, relative to the worktree."""
+
+
+class Scope(Settings):
+    """Which changes are allowed at all (SPEC A9); patterns are written as in .gitignore."""
+
+    allow: tuple[str, ...] = ()
+    """Paths that may change; empty means all."""
+    deny: tuple[str, ...] = ()
+    """Paths that must not change, whatever `allow` says."""
+    max_changed_files: int = Field(default=300, ge=1)
+    """The most files one attempt may change."""
+    max_file_bytes: int = Field(default=5_000_000, ge=1)
+    """The largest file one attempt may add or change, in bytes."""
+
+
+class ContextLimits(Settings):
+    """How much of the earlier attempts the next prompt holds (SPEC C7)."""
+
+    max_prior_attempts: int = Field(default=3, ge=0)
+    """How many attempts before the last one get a line."""
+    max_diff_lines: int = Field(default=500, ge=0)
+    """Lines of the last attempt's diff."""
+    max_check_output_lines: int = Field(default=50, ge=1)
+    """Lines of each failing check's digest."""
+    max_digest_chars: int = Field(default=2000, ge=200)
+    """Characters of each failing check's digest."""
+    max_verifier_feedback_chars: int = Field(default=2000, ge=0)
+    """Characters of the reviewer's words."""
+    max_context_tokens: int = Field(default=4000, ge=500)
+    """The whole retry context; a token is 4 bytes of UTF-8."""
+    include_prior_diffs: bool = True
+    """Whether the last attempt's diff goes in."""
+    include_check_output: bool = True
+    """Whether digests go in beyond name, exit code and first finding."""
+    include_verifier_feedback: bool = True
+    """Whether the reviewer's words go in."""
+
+
+class PullRequestSettings(Settings):
+    """How the pull request is opened (SPEC P1)."""
+
+    draft: bool = False
+    """Open it as a draft."""
+    reviewers: tuple[str, ...] = ()
+    """Logins asked for a review; empty means the person who asked for the work."""
+    team_reviewers: tuple[str, ...] = ()
+    """Teams asked for a review."""
+    labels: tuple[str, ...] = ()
+    """Labels put on the pull request."""
+
+
+class Escalation(Settings):
+    """Whom an escalation reaches (SPEC H1)."""
+
+    mention: tuple[str, ...] = ()
+    """Logins or `org/team` names mentioned in the comment."""
+    assignees: tuple[str, ...] = ()
+    """Logins the issue is assigned to."""
+
+
+class CommitSettings(Settings):
+    """How Mulligan's commit looks (SPEC A7)."""
+
+    name: str = "mulligan"
+    """Author and committer."""
+    email: str = "mulligan@users.noreply.github.com"
+    """Their address."""
+    signoff: bool = False
+    """Add a Signed-off-by line."""
+
+
+class Policy(Settings):
+    """All that a repository decides; an operator's `policy` replaces its top-level keys."""
+
+    labels: Labels = Labels()
+    """The labels that show the stage of an issue."""
+    max_issue_attempts: int = Field(default=3, ge=1, le=10)
+    """Attempts that count, per epoch; then a person is asked."""
+    max_no_output_attempts: int | None = Field(default=None, ge=1, le=10)
+    """Attempts in an epoch that may change nothing; default: max_issue_attempts."""
+    setup: tuple[str, ...] = ()
+    """Shell lines that install dependencies, run before the agent."""
+    checks: tuple[Check, ...] = ()
+    """What decides whether an attempt holds, in order."""
+    scope: Scope = Scope()
+    """Which changes are allowed at all."""
+    context: ContextLimits = ContextLimits()
+    """How much the next attempt is told."""
+    pull_request: PullRequestSettings = PullRequestSettings()
+    """How the pull request is opened."""
+    escalation: Escalation = Escalation()
+    """Whom an escalation reaches."""
+    commit: CommitSettings = CommitSettings()
+    """How Mulligan's commit looks."""
+
+    @field_validator("checks")
+    @classmethod
+    def _names_differ(cls, checks: tuple[Check, ...]) -> tuple[Check, ...]:
+        names = [check.name for check in checks]
+        for name in names:
+            if names.count(name) > 1:
+                message = f"two checks are called {name!r}; give each its own name"
+                raise ValueError(message)
+        return checks

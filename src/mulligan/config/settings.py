@@ -1,0 +1,51 @@
+"""What both configuration files share: strict models, durations, sizes."""
+
+import re
+from datetime import timedelta
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
+
+DURATION = re.compile(r"(\d+)(ms|s|m|h|d)")
+UNITS = {
+    "ms": timedelta(milliseconds=1),
+    "s": timedelta(seconds=1),
+    "m": timedelta(minutes=1),
+    "h": timedelta(hours=1),
+    "d": timedelta(days=1),
+}
+
+
+def parse_duration(value: object) -> timedelta:
+    """Read `30s`, `10m`, `1h`, `1h30m`; a ValueError says how to write it."""
+    if isinstance(value, timedelta):
+        return value
+    text = value if isinstance(value, str) else ""
+    if not re.fullmatch(rf"(?:{DURATION.pattern})+", text):
+        message = f"{value!r} is not a duration; write it like 30s, 10m or 1h"
+        raise ValueError(message)
+    return sum((int(count) * UNITS[unit] for count, unit in DURATION.findall(text)), timedelta())
+
+
+def format_duration(value: timedelta) -> str:
+    """Write a duration as the configuration does: `1h30m`, `45s`, `0s`."""
+    left, parts = value, list[str]()
+    for unit in ("d", "h", "m", "s", "ms"):
+        count, left = divmod(left, UNITS[unit])
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts) or "0s"
+
+
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(parse_duration),
+    PlainSerializer(format_duration, return_type=str),
+]
+"""A time span, written `30s`, `10m`, `1h`."""
+
+
+class Settings(BaseModel):
+    """Frozen, and strict about unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)

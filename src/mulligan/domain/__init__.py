@@ -1,0 +1,1 @@
+"""What Mulligan talks about: frozen facts and the rules over them. Pure."""

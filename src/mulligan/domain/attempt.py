@@ -1,0 +1,160 @@
+"""What is known of one attempt while it runs, and how its outcome is read from that. Pure."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from pathlib import Path
+
+from mulligan.domain.outcome import Outcome
+from mulligan.domain.result import AgentFacts, CheckResult, FileChange
+from mulligan.errors import DeniedError, MisconfiguredError, ShutdownError, WorldError
+
+SHUTDOWN = "shutdown"
+"""The reason of an interruption that was asked for; it never costs an attempt (SPEC 6)."""
+
+
+class TimeLimit(StrEnum):
+    """Which limit stopped an agent."""
+
+    TIMEOUT = "timeout"
+    STALL_TIMEOUT = "stall_timeout"
+
+
+class ReportedStatus(StrEnum):
+    """What an agent may say of itself in `$MULLIGAN_REPORT` (SPEC 13b)."""
+
+    BLOCKED = "blocked"
+    NOTHING_TO_DO = "nothing_to_do"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentReport:
+    """The content of `$MULLIGAN_REPORT`."""
+
+    status: ReportedStatus
+    reason: str
+    evidence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRun:
+    """How the agent's process ended, and what it said."""
+
+    exit_code: int | None
+    duration: timedelta
+    facts: AgentFacts
+    stopped_by: TimeLimit | None = None
+    limit: timedelta | None = None
+    report: AgentReport | None = None
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What the agent left in the worktree, read from git and nothing else (SPEC A7, A8, A12a).
+
+    `commits` counts the agent's own, plus one if it left anything uncommitted. `head_sha` is
+    Mulligan's commit of the tree, or None where the tree equals the start tree.
+    """
+
+    start_sha: str
+    head_sha: str | None
+    commits: int
+    files: tuple[FileChange, ...] = ()
+    diff: bytes = b""
+
+    @property
+    def tree_changed(self) -> bool:
+        """Tell whether there is anything to verify."""
+        return self.head_sha is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that was not the agent's doing ended the attempt."""
+
+    outcome: Outcome
+    reason: str
+    log: str = ""
+
+
+NO_TEXT = Fault(Outcome.BLOCKED, "The issue has neither a title nor a text; write what is wanted.")
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a coding agent is started with; times are limits, paths are the agent's own to use."""
+
+    issue: str
+    attempt: int
+    fix_round: int
+    prompt: str
+    directory: Path
+    private: Path
+    log: Path
+    manifest_hash: str
+    previous_diff: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that is known of an attempt so far; it only grows."""
+
+    fault: Fault | None = None
+    base_sha: str = ""
+    start_sha: str = ""
+    manifest_hash: str | None = None
+    run: AgentRun | None = None
+    change: Change | None = None
+    diff_artifact: str | None = None
+    violations: tuple[str, ...] = ()
+    checks: tuple[CheckResult, ...] = ()
+
+
+def classify(known: Evidence) -> Outcome:
+    """Name the outcome: the first of SPEC 6 that matches. Never looks at error text."""
+    if known.fault:
+        return known.fault.outcome
+    if known.run is None or known.change is None:
+        return Outcome.INTERRUPTED
+    return _of_the_agent(known.run, known.change) or _of_the_change(known)
+
+
+def _of_the_agent(run: AgentRun, change: Change) -> Outcome | None:
+    if run.stopped_by:
+        return Outcome.AGENT_TIMED_OUT
+    if run.report and run.report.status is ReportedStatus.BLOCKED:
+        return Outcome.BLOCKED
+    if change.tree_changed:
+        return None
+    if run.report:
+        return Outcome.NOTHING_TO_DO
+    if run.exit_code != 0:
+        return Outcome.AGENT_CRASHED
+    return Outcome.ZERO_DIFF if change.commits else Outcome.ZERO_COMMIT
+
+
+def _of_the_change(known: Evidence) -> Outcome:
+    if known.violations:
+        return Outcome.SCOPE_VIOLATION
+    if any(check.required and not check.passed for check in known.checks):
+        return Outcome.CHECKS_FAILED
+    return Outcome.SUCCEEDED
+
+
+def worth_verifying(known: Evidence) -> bool:
+    """Tell whether guards and checks can still change the outcome."""
+    return classify(known) is Outcome.SUCCEEDED
+
+
+def fault_of(error: WorldError | ShutdownError) -> Fault:
+    """Turn what ended an attempt from outside into its fact (SPEC A13)."""
+    match error:
+        case ShutdownError():
+            return Fault(Outcome.INTERRUPTED, SHUTDOWN)
+        case DeniedError():
+            return Fault(Outcome.DENIED, str(error))
+        case MisconfiguredError():
+            return Fault(Outcome.MISCONFIGURED, str(error))
+        case _:
+            return Fault(Outcome.INFRASTRUCTURE, str(error))

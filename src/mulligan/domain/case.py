@@ -1,0 +1,54 @@
+"""All that the route and its words need of one issue at one moment. Pure."""
+
+from dataclasses import dataclass
+
+from mulligan.domain.decision import Decision
+from mulligan.domain.issue import Issue
+from mulligan.domain.result import WorkerResultMeta
+from mulligan.domain.status import IssueStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An issue, where it stands, and its completed attempts of all epochs, oldest first.
+
+    `verifies` tells whether the repository has any check; `counted` is how many attempts of the
+    epoch cost one, out of `max_attempts`.
+    """
+
+    issue: Issue
+    status: IssueStatus
+    history: tuple[WorkerResultMeta, ...]
+    max_attempts: int
+    counted: int = 0
+    verifies: bool = True
+    observed: tuple[str, ...] = ()
+
+    @property
+    def epoch_history(self) -> tuple[WorkerResultMeta, ...]:
+        """Give the attempts of the current epoch, oldest first."""
+        return tuple(meta for meta in self.history if meta.epoch == self.status.epoch)
+
+    @property
+    def last(self) -> WorkerResultMeta | None:
+        """Give the attempt that was completed last."""
+        return self.history[-1] if self.history else None
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """The issue was not worked on, and this is why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PullRequest:
+    """A pull request that is open; `head_sha` is what it shows."""
+
+    number: int
+    url: str
+
+
+Result = Decision | Skipped
+"""What a visit to an issue came to."""

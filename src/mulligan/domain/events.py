@@ -1,0 +1,222 @@
+"""What the ledger records, one small record per kind of event (SPEC 14). Pure."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from mulligan.domain.decision import Decision
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.record import Record
+from mulligan.domain.result import CheckResult, WorkerResultMeta
+
+EVENT_SCHEMA_VERSION = 1
+
+
+class IssueSeen(Record):
+    """An issue asked for work for the first time, or its text changed."""
+
+    kind: Literal["issue_seen"] = "issue_seen"
+    title: str
+    author: str = ""
+    url: str = ""
+    text_sha256: str = ""
+
+
+class Authorised(Record):
+    """A trusted person asked for work; opens an epoch (SPEC T1)."""
+
+    kind: Literal["authorised"] = "authorised"
+    act: str
+    actor: str
+    act_at: datetime
+
+
+class AttemptStarted(Record):
+    """Durable before anything else of the attempt happens (SPEC A1)."""
+
+    kind: Literal["attempt_started"] = "attempt_started"
+    attempt: int
+    number: int
+    worker: str
+
+
+class WorktreeReset(Record):
+    """The worktree equals `start_sha`, and was verified to."""
+
+    kind: Literal["worktree_reset"] = "worktree_reset"
+    base_sha: str
+    start_sha: str
+    recreated: bool = False
+
+
+class RetryContextAssembled(Record):
+    """The earlier attempts were put together for the next prompt."""
+
+    kind: Literal["retry_context_assembled"] = "retry_context_assembled"
+    prior_attempts_count: int
+    context_size_bytes: int
+    feedback_sources: tuple[str, ...]
+
+
+class AttemptContextTruncated(Record):
+    """Something did not fit the budget and was cut; sizes are bytes."""
+
+    kind: Literal["attempt_context_truncated"] = "attempt_context_truncated"
+    budget: int
+    original: int
+    truncated: int
+    sections: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+
+class AttemptContextDelivered(Record):
+    """The prompt went to the agent; hashes are SHA-256 in hex."""
+
+    kind: Literal["attempt_context_delivered"] = "attempt_context_delivered"
+    delivered_hash: str
+    context_hash: str | None = None
+    manifest_hash: str
+    prior_manifest_hashes: tuple[str, ...] = ()
+    prompt_artifact: str
+
+
+class AgentStarted(Record):
+    """The agent's process is about to run."""
+
+    kind: Literal["agent_started"] = "agent_started"
+    agent: str
+
+
+class AgentFinished(Record):
+    """The agent's process ended, and nothing of it is left."""
+
+    kind: Literal["agent_finished"] = "agent_finished"
+    exit_code: int | None
+    stopped_by: str | None = None
+    duration_ms: int
+
+
+class CheckFinished(Record):
+    """One check gave its verdict."""
+
+    kind: Literal["check_finished"] = "check_finished"
+    check: CheckResult
+
+
+class AttemptCompleted(Record):
+    """The attempt has an outcome."""
+
+    kind: Literal["attempt_completed"] = "attempt_completed"
+    meta: WorkerResultMeta
+
+
+class Decided(Record):
+    """What follows the last attempt."""
+
+    kind: Literal["decided"] = "decided"
+    decision: Decision
+
+
+class EffectDone(Record):
+    """Something was done on GitHub, under its natural key; it may be done again and shows once."""
+
+    kind: Literal["effect_done"] = "effect_done"
+    effect: str
+    key: str
+    remote_id: str
+
+
+class PublishStarted(Record):
+    """The verified commit is about to be pushed."""
+
+    kind: Literal["publish_started"] = "publish_started"
+    head_sha: str
+
+
+class Published(Record):
+    """The pull request is open."""
+
+    kind: Literal["published"] = "published"
+    pull_request: str
+    number: int
+    head_sha: str
+
+
+class RetryScheduled(Record):
+    """The next attempt may start at `due`."""
+
+    kind: Literal["retry_scheduled"] = "retry_scheduled"
+    due: datetime
+    reason: str
+
+
+class Waiting(Record):
+    """The issue is not worked on before `until`."""
+
+    kind: Literal["waiting"] = "waiting"
+    until: datetime
+    reason: str
+
+
+class Escalated(Record):
+    """The issue was handed to a person."""
+
+    kind: Literal["escalated"] = "escalated"
+    reason: str
+    comment: str
+
+
+class StoodDown(Record):
+    """The issue is left alone."""
+
+    kind: Literal["stood_down"] = "stood_down"
+    reason: str
+
+
+class Resolved(Record):
+    """The issue is done with."""
+
+    kind: Literal["resolved"] = "resolved"
+    resolution: str
+    total_attempts: int
+    total_duration_ms: int
+
+
+Event = Annotated[
+    IssueSeen
+    | Authorised
+    | AttemptStarted
+    | WorktreeReset
+    | RetryContextAssembled
+    | AttemptContextTruncated
+    | AttemptContextDelivered
+    | AgentStarted
+    | AgentFinished
+    | CheckFinished
+    | AttemptCompleted
+    | Decided
+    | EffectDone
+    | PublishStarted
+    | Published
+    | RetryScheduled
+    | Waiting
+    | Escalated
+    | StoodDown
+    | Resolved,
+    Field(discriminator="kind"),
+]
+
+EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
+"""Reads and writes any event as JSON."""
+
+
+class Recorded(Record):
+    """An event as the ledger holds it: `seq` orders all events of one ledger."""
+
+    seq: int
+    at: datetime
+    issue: IssueRef
+    epoch: int
+    attempt: int | None
+    event: Event

@@ -1,0 +1,102 @@
+"""An issue as Mulligan sees it: its name, its text, and who asked for the work. Pure."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Self
+
+from mulligan.errors import UsageError
+
+REPOSITORY = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
+"""`owner/name`, as GitHub allows them: safe in paths, refs and URLs as it stands."""
+
+
+class Stage(StrEnum):
+    """Where an issue stands; all but RESOLVED are shown as a label."""
+
+    READY = "ready"
+    RUNNING = "running"
+    REVIEW = "review"
+    HITL = "hitl"
+    RESOLVED = "resolved"
+
+
+class Permission(StrEnum):
+    """What a person may do on a repository, weakest first (GitHub's `role_name`)."""
+
+    NONE = "none"
+    READ = "read"
+    TRIAGE = "triage"
+    WRITE = "write"
+    MAINTAIN = "maintain"
+    ADMIN = "admin"
+
+    def reaches(self, needed: "Permission") -> bool:
+        """Tell whether this permission is at least `needed`."""
+        order = list(Permission)
+        return order.index(self) >= order.index(needed)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class IssueRef:
+    """The name of an issue, written `owner/name#12`."""
+
+    repository: str
+    number: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read `owner/name#12`; UsageError says what is wrong with anything else."""
+        repository, _, number = text.rpartition("#")
+        if not REPOSITORY.fullmatch(repository) or not re.fullmatch(r"[1-9]\d{0,9}", number):
+            message = f"{text!r} does not name an issue; write OWNER/NAME#NUMBER."
+            raise UsageError(message)
+        return cls(repository, int(number))
+
+    @property
+    def branch(self) -> str:
+        """Name the one branch of the issue, on which its pull request stands."""
+        return f"mulligan/issue-{self.number}"
+
+    def __str__(self) -> str:
+        return f"{self.repository}#{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A comment by a person who is trusted on the repository."""
+
+    author: str
+    body: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """An issue as it stood when it was read; `comments` holds trusted people's only, oldest first."""
+
+    ref: IssueRef
+    title: str
+    body: str
+    author: str = ""
+    url: str = ""
+    is_open: bool = True
+    is_pull_request: bool = False
+    labels: frozenset[str] = frozenset()
+    comments: tuple[Comment, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorisingAct:
+    """Who asked for the work, and how (SPEC T1).
+
+    `act` is `labeled:<event id>` or `operator:<time>`; `trusted` is the ruling on the actor's
+    permission at the time it was read; `reason` explains a refusal.
+    """
+
+    act: str
+    actor: str
+    at: datetime
+    trusted: bool
+    reason: str = ""

@@ -1,0 +1,131 @@
+"""`WorkerResultMeta`, the durable record of one attempt, and its parts (SPEC 7). Pure."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from mulligan.domain.outcome import Outcome
+from mulligan.domain.record import Record
+
+SCHEMA_VERSION = 1
+
+
+class CheckKind(StrEnum):
+    """What a check looks at (SPEC 10)."""
+
+    TEST = "test"
+    LINT = "lint"
+    TYPE = "type"
+    BUILD = "build"
+    FORMAT = "format"
+    OTHER = "other"
+
+
+class Finding(Record):
+    """One thing a tool complains about; `summary` is one line of at most 100 characters (SPEC D1).
+
+    `line` and `column` count from 1. A finding's identity is its test id, or its file, code and
+    message (SPEC D4); `summary` names it to a reader.
+    """
+
+    summary: str
+    message: str = ""
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+    code: str | None = None
+    test_id: str | None = None
+    hint: str | None = None
+
+
+class FileChange(Record):
+    """A file that differs from the start tree; counts are None for a binary file."""
+
+    path: str
+    status: str
+    insertions: int | None = None
+    deletions: int | None = None
+
+
+class CheckResult(Record):
+    """The verdict of one check, with the digest of its output."""
+
+    name: str
+    kind: CheckKind
+    command: str
+    required: bool = True
+    passed: bool
+    exit_code: int | None = None
+    timed_out: bool = False
+    flaky: bool = False
+    preexisting: bool = False
+    duration_ms: int = 0
+    digest: str = ""
+    findings: tuple[Finding, ...] = ()
+    fingerprint: str = ""
+    log_artifact: str = ""
+
+
+class AgentFacts(Record):
+    """What is known of the agent's run; a number that the agent did not report is None."""
+
+    kind: str
+    version: str | None = None
+    model: str | None = None
+    session_id: str | None = None
+    exit_code: int | None = None
+    turns: int | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+    stop_reason: str | None = None
+    last_activity: str | None = None
+
+
+class FixRound(Record):
+    """A further agent run inside the same attempt (SPEC A12)."""
+
+    number: int
+    checks: tuple[CheckResult, ...] = ()
+    duration_ms: int = 0
+    usage: AgentFacts | None = None
+
+
+class VerifierOutcome(StrEnum):
+    """What the optional reviewer command said (SPEC 10)."""
+
+    PASS = "PASS"  # noqa: S105 - a verdict, not a password
+    SOFT_FAIL = "SOFT_FAIL"
+    HARD_FAIL = "HARD_FAIL"
+
+
+class WorkerResultMeta(Record):
+    """What one attempt came to. `attempt` counts within the epoch, `number` over all epochs."""
+
+    schema_version: int = SCHEMA_VERSION
+    issue: str
+    epoch: int
+    attempt: int
+    number: int
+    outcome: Outcome
+    error: str = ""
+    failure_reason: str = ""
+    base_sha: str = ""
+    start_sha: str = ""
+    head_sha: str | None = None
+    branch: str = ""
+    commits: int = 0
+    files_modified: tuple[FileChange, ...] = ()
+    diff_summary: str = ""
+    diff_artifact: str | None = None
+    checks: tuple[CheckResult, ...] = ()
+    fix_rounds: tuple[FixRound, ...] = ()
+    guard_violations: tuple[str, ...] = ()
+    agent: AgentFacts | None = None
+    agent_summary: str = ""
+    verifier_outcome: VerifierOutcome | None = None
+    verifier_feedback: str | None = None
+    started_at: datetime
+    finished_at: datetime
+    duration_ms: int = 0
+    manifest_hash: str | None = None
+    worker: str = ""

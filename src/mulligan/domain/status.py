@@ -1,0 +1,139 @@
+"""Where an issue stands, folded from its events: never stored by hand. Pure."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+
+from mulligan.domain.decision import Decision
+from mulligan.domain.events import (
+    AttemptCompleted,
+    AttemptStarted,
+    Authorised,
+    Decided,
+    EffectDone,
+    Escalated,
+    Event,
+    IssueSeen,
+    Published,
+    Resolved,
+    RetryScheduled,
+    StoodDown,
+    Waiting,
+)
+from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.outcome import Outcome
+
+
+class Phase(StrEnum):
+    """What has to be done next for an issue, whatever was killed (DESIGN 1)."""
+
+    IDLE = "idle"
+    ATTEMPTING = "attempting"
+    COMPLETED = "completed"
+    DECIDED = "decided"
+
+
+@dataclass(frozen=True, slots=True)
+class IssueStatus:
+    """Where one issue stands. `attempt` counts within `epoch`, `number` over all epochs.
+
+    `act` names the authorising act of the epoch; `due` is when the next attempt may start;
+    `effects` maps `<effect>:<key>` to the id or SHA that GitHub or git gave it.
+    """
+
+    issue: IssueRef
+    title: str = ""
+    stage: Stage = Stage.READY
+    phase: Phase = Phase.IDLE
+    epoch: int = 0
+    attempt: int = 0
+    number: int = 0
+    act: str = ""
+    actor: str = ""
+    act_at: datetime | None = None
+    outcome: Outcome | None = None
+    decision: Decision | None = None
+    reason: str = ""
+    due: datetime | None = None
+    pull_request: str | None = None
+    effects: tuple[tuple[str, str], ...] = ()
+    started_at: datetime | None = None
+
+    def effect(self, name: str, key: str) -> str | None:
+        """Give the remote id of an effect that was done, if it was."""
+        return dict(self.effects).get(f"{name}:{key}")
+
+
+def advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
+    """Fold one event into the status; events that only tell a story change nothing."""
+    match event:
+        case IssueSeen(title=title):
+            return replace(status, title=title)
+        case Authorised():
+            return _new_epoch(status, event)
+        case AttemptStarted() | AttemptCompleted() | Decided():
+            return _advance_attempt(status, event, at)
+        case EffectDone(effect=effect, key=key, remote_id=remote_id):
+            effects = dict(status.effects) | {f"{effect}:{key}": remote_id}
+            return replace(status, effects=tuple(sorted(effects.items())))
+        case _:
+            return _advance_result(status, event)
+
+
+def _new_epoch(status: IssueStatus, event: Authorised) -> IssueStatus:
+    return replace(
+        status,
+        stage=Stage.READY,
+        phase=Phase.IDLE,
+        epoch=status.epoch + 1,
+        attempt=0,
+        act=event.act,
+        actor=event.actor,
+        act_at=event.act_at,
+        outcome=None,
+        decision=None,
+        reason="",
+        due=None,
+    )
+
+
+def _advance_attempt(
+    status: IssueStatus, event: AttemptStarted | AttemptCompleted | Decided, at: datetime
+) -> IssueStatus:
+    match event:
+        case AttemptStarted(attempt=attempt, number=number):
+            return replace(
+                status,
+                stage=Stage.RUNNING,
+                phase=Phase.ATTEMPTING,
+                attempt=attempt,
+                number=number,
+                started_at=at,
+                due=None,
+                reason="",
+            )
+        case AttemptCompleted(meta=meta):
+            return replace(
+                status, phase=Phase.COMPLETED, outcome=meta.outcome, reason=meta.error or ""
+            )
+        case Decided(decision=decision):
+            return replace(status, phase=Phase.DECIDED, decision=decision, reason=decision.reason)
+
+
+def _advance_result(status: IssueStatus, event: Event) -> IssueStatus:
+    match event:
+        case Published(pull_request=url):
+            return replace(status, stage=Stage.REVIEW, phase=Phase.IDLE, pull_request=url)
+        case RetryScheduled(due=due, reason=reason):
+            return replace(status, stage=Stage.READY, phase=Phase.IDLE, due=due, reason=reason)
+        case Waiting(until=until, reason=reason):
+            return replace(status, stage=Stage.READY, phase=Phase.IDLE, due=until, reason=reason)
+        case Escalated(reason=reason):
+            return replace(status, stage=Stage.HITL, phase=Phase.IDLE, reason=reason)
+        case StoodDown(reason=reason):
+            return replace(status, stage=Stage.RESOLVED, phase=Phase.IDLE, reason=reason)
+        case Resolved(resolution=resolution):
+            return replace(status, stage=Stage.RESOLVED, phase=Phase.IDLE, reason=resolution)
+        case _:
+            return status

@@ -1,0 +1,197 @@
+"""READ FIRST. The implement phase: the way of one issue, from top to bottom.
+
+`implement` makes one attempt. `make_attempt` changes this machine only. `conclude` decides and
+records. `carry_out` changes GitHub; whatever it does may happen twice and shows once. Killed
+anywhere, the ledger says which of them comes next, and `resume` does that.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import assert_never
+
+from mulligan.brief import write_brief
+from mulligan.config.policy import Policy
+from mulligan.domain.attempt import NO_TEXT, Change, Evidence, fault_of, worth_verifying
+from mulligan.domain.case import Case, Result, Skipped
+from mulligan.domain.decision import (
+    Decision,
+    Escalate,
+    OpenPullRequest,
+    Retry,
+    StandDown,
+    WaitForBudget,
+)
+from mulligan.domain.eligibility import Facts, opens_epoch, refusal
+from mulligan.domain.events import (
+    AgentFinished,
+    AgentStarted,
+    AttemptCompleted,
+    AttemptStarted,
+    Authorised,
+    CheckFinished,
+    Decided,
+    IssueSeen,
+    WorktreeReset,
+)
+from mulligan.domain.issue import AuthorisingAct, IssueRef
+from mulligan.domain.result import WorkerResultMeta
+from mulligan.domain.status import Phase
+from mulligan.effects import announce, escalate, look, publish, retry, stand_down, wait
+from mulligan.errors import ShutdownError, WorldError
+from mulligan.ports import Tools, Worktree
+from mulligan.retry.policy import Ended, RetryPolicy, decide
+from mulligan.retry.record import commit_text, interrupted, meta_of
+
+
+def implement(ref: IssueRef, tools: Tools, act: AuthorisingAct | None = None) -> Result:
+    """Make one attempt at an issue, and see it to its conclusion.
+
+    `act` is an operator's command; without one, the label and who put it on must allow it.
+    """
+    case = begin(ref, tools, act)
+    if isinstance(case, Skipped):
+        return case
+    meta = make_attempt(case, tools)
+    tools.ledger.append(ref, AttemptCompleted(meta=meta))
+    return conclude(ref, tools)
+
+
+def begin(ref: IssueRef, tools: Tools, act: AuthorisingAct | None) -> Case | Skipped:
+    """Still wanted and trusted? Then record that the attempt starts, before anything else."""
+    issue = tools.tracker.read(ref)
+    ready = tools.policies.current(ref.repository).labels.ready
+    act = act or tools.tracker.authorising_act(ref, ready)
+    status = tools.ledger.status(ref)
+    facts = Facts(issue, status, act, ready, tools.clock.now())
+    if why := refusal(facts):
+        return Skipped(why)
+    if status.title != issue.title:
+        tools.ledger.append(ref, IssueSeen(title=issue.title, author=issue.author, url=issue.url))
+    if act and opens_epoch(facts):
+        opening = Authorised(act=act.act, actor=act.actor, act_at=act.at)
+        status = tools.ledger.append(ref, opening)
+    attempt, number = status.attempt + 1, status.number + 1
+    tools.ledger.append(ref, AttemptStarted(attempt=attempt, number=number, worker=tools.worker))
+    return look(issue, tools)
+
+
+def make_attempt(case: Case, tools: Tools) -> WorkerResultMeta:
+    """Let the agent try once in a clean worktree, and verify what it left.
+
+    However the attempt ends, what was known by then is in its record.
+    """
+    known = Evidence()
+    try:
+        for known in _steps(case, tools):
+            pass
+    except (WorldError, ShutdownError) as error:
+        known = replace(known, fault=fault_of(error))
+    return meta_of(case, known, tools.worker, tools.clock.now())
+
+
+def _steps(case: Case, tools: Tools) -> Iterator[Evidence]:
+    """Worktree, prompt, agent, commit, guards, checks: tell what is known after each."""
+    ref, number = case.issue.ref, case.status.number
+    if not f"{case.issue.title}{case.issue.body}".strip():
+        yield Evidence(fault=NO_TEXT)
+        return
+    announce(case, tools)
+    with tools.worktrees.open(ref) as tree:
+        known = Evidence(base_sha=tree.base_sha, start_sha=tree.start_sha)
+        reset = WorktreeReset(
+            base_sha=tree.base_sha, start_sha=tree.start_sha, recreated=tree.recreated
+        )
+        tools.ledger.append(ref, reset)
+        yield known
+        policy = tools.policies.at(ref.repository, tree.start_sha)
+        tools.verifier.set_up(policy.setup, tree, tools.artifacts.path(ref, number, "setup.log"))
+        yield (known := _run_agent(known, case, policy, tree, tools))
+        change = tree.capture(commit_text(case), policy.commit)
+        diff = tools.artifacts.write(ref, number, "changes.diff", change.diff)
+        yield (known := replace(known, change=change, diff_artifact=diff))
+        if worth_verifying(known):
+            yield from _verify(known, change, case, policy, tree, tools)
+
+
+def _run_agent(
+    known: Evidence, case: Case, policy: Policy, tree: Worktree, tools: Tools
+) -> Evidence:
+    task = write_brief(case, policy, tree, tools)
+    tools.ledger.append(case.issue.ref, AgentStarted(agent=tools.agent.name))
+    run = tools.agent.run(task)
+    finished = AgentFinished(
+        exit_code=run.exit_code,
+        stopped_by=run.stopped_by,
+        duration_ms=round(run.duration.total_seconds() * 1000),
+    )
+    tools.ledger.append(case.issue.ref, finished)
+    return replace(known, manifest_hash=task.manifest_hash, run=run)
+
+
+def _verify(
+    known: Evidence, change: Change, case: Case, policy: Policy, tree: Worktree, tools: Tools
+) -> Iterator[Evidence]:
+    """Guards first; then every check, so that the next attempt hears of all that failed."""
+    known = replace(known, violations=tools.verifier.violations(change, policy.scope))
+    yield known
+    if known.violations or change.head_sha is None:
+        return
+    tree.show_commit(change.head_sha)
+    for position, check in enumerate(policy.checks, start=1):
+        ref, number = case.issue.ref, case.status.number
+        log = tools.artifacts.path(ref, number, f"check-{position}.log")
+        result = tools.verifier.check(check, tree, log)
+        result = result.model_copy(update={"log_artifact": tools.artifacts.name(log)})
+        tools.ledger.append(ref, CheckFinished(check=result))
+        yield (known := replace(known, checks=(*known.checks, result)))
+
+
+def conclude(ref: IssueRef, tools: Tools) -> Decision:
+    """Decide what follows the attempt that was completed last, record it, and carry it out."""
+    status = tools.ledger.status(ref)
+    epoch = [meta for meta in tools.ledger.history(ref) if meta.epoch == status.epoch]
+    *earlier, last = (Ended.of(meta) for meta in epoch)
+    policy = RetryPolicy.of(tools.policies.current(ref.repository), tools.limits)
+    decision = decide(last, earlier, policy)
+    tools.ledger.append(ref, Decided(decision=decision))
+    return carry_out(ref, decision, tools)
+
+
+def carry_out(ref: IssueRef, decision: Decision, tools: Tools) -> Decision:
+    """Make a recorded decision visible. Safe to repeat: every effect is looked up first."""
+    case = look(tools.tracker.read(ref), tools)
+    match decision:
+        case OpenPullRequest():
+            refused = publish(case, tools)
+            if refused:
+                tools.ledger.append(ref, Decided(decision=refused))
+                return carry_out(ref, refused, tools)
+        case Retry():
+            retry(case, decision, tools)
+        case WaitForBudget():
+            wait(case, decision, tools)
+        case Escalate():
+            escalate(case, decision, tools)
+        case StandDown():
+            stand_down(case, decision, tools)
+        case _:
+            assert_never(decision)
+    return decision
+
+
+def resume(ref: IssueRef, tools: Tools) -> Decision | None:
+    """Go on where a process that died left an issue (DESIGN 1); None where nothing was open."""
+    status = tools.ledger.status(ref)
+    match status.phase:
+        case Phase.IDLE:
+            return None
+        case Phase.ATTEMPTING:
+            meta = interrupted(status, tools.clock.now())
+            tools.ledger.append(ref, AttemptCompleted(meta=meta))
+            return conclude(ref, tools)
+        case Phase.COMPLETED:
+            return conclude(ref, tools)
+        case Phase.DECIDED:
+            return carry_out(ref, status.decision, tools) if status.decision else None
+        case _:
+            assert_never(status.phase)

@@ -1,0 +1,274 @@
+"""What the route needs from the world, as small protocols. Adapters satisfy them; wiring.py picks.
+
+Every port has two implementations and one contract test in tests/contracts/. Faults of the world
+are the WorldErrors of errors.py, raised by the adapters and by nothing else.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Protocol
+
+from mulligan.config.policy import (
+    Check,
+    CommitSettings,
+    Escalation,
+    Labels,
+    Policy,
+    PullRequestSettings,
+    Scope,
+)
+from mulligan.config.operator import Limits
+from mulligan.domain.attempt import AgentRun, Change, Task
+from mulligan.domain.case import Case, PullRequest
+from mulligan.domain.events import Event, Recorded
+from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Stage
+from mulligan.domain.result import CheckResult, WorkerResultMeta
+from mulligan.domain.status import IssueStatus
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryFacts:
+    """What the tracker knows of a repository."""
+
+    name: str
+    clone_url: str
+    default_branch: str
+    archived: bool = False
+
+
+class Tracker(Protocol):
+    """Where issues come from and results go. See github/tracker.py and github/dry_run.py.
+
+    Every write may be repeated and shows once: it is looked up by its natural key first.
+    """
+
+    def repository(self, name: str) -> RepositoryFacts:
+        """Read what has to be known to work on a repository."""
+        ...
+
+    def labelled(self, repository: str, label: str) -> Sequence[IssueRef]:
+        """List the open issues that carry a label, oldest first; never pull requests."""
+        ...
+
+    def read(self, ref: IssueRef) -> Issue:
+        """Read one issue afresh, with the comments of trusted people."""
+        ...
+
+    def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
+        """Find who put the ready label on last, and whether that person may (SPEC T1)."""
+        ...
+
+    def show_stage(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
+        """Make the labels show a stage (SPEC L2, L3); no other label is touched."""
+        ...
+
+    def update_status(self, case: Case) -> str:
+        """Write the one status comment of the issue (SPEC H5); give its id."""
+        ...
+
+    def ask_for_help(self, case: Case, escalation: Escalation) -> str:
+        """Write the escalation comment of the epoch (SPEC H1, H2); give its URL."""
+        ...
+
+    def open_pull_request(
+        self, case: Case, base_branch: str, settings: PullRequestSettings
+    ) -> PullRequest:
+        """Open the pull request of the issue's branch, or bring the open one up to date (P1)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CommitText:
+    """What Mulligan's commit says."""
+
+    subject: str
+    body: str
+    co_author: str = ""
+
+
+class Worktree(Protocol):
+    """A private checkout for one attempt, equal to `start_sha` when it was opened (SPEC A2).
+
+    `private` is a directory beside it for the run's own files (home, report, previous diff).
+    """
+
+    @property
+    def path(self) -> Path: ...
+    @property
+    def private(self) -> Path: ...
+    @property
+    def base_sha(self) -> str: ...
+    @property
+    def start_sha(self) -> str: ...
+    @property
+    def recreated(self) -> bool: ...
+
+    def capture(self, text: CommitText, settings: CommitSettings) -> Change:
+        """Read what the agent left and commit it (SPEC A7, A8)."""
+        ...
+
+    def show_commit(self, head_sha: str) -> None:
+        """Reset the tree to Mulligan's commit, so that checks see that and nothing else (A10)."""
+        ...
+
+
+class Worktrees(Protocol):
+    """See worktree/worktrees.py."""
+
+    def refresh(self, repository: str) -> None:
+        """Fetch the base branch."""
+        ...
+
+    def open(self, ref: IssueRef) -> AbstractContextManager[Worktree]:
+        """Fetch, and give a worktree that equals the base branch; UnavailableError otherwise."""
+        ...
+
+    def base_file(self, repository: str, path: str, sha: str | None = None) -> bytes | None:
+        """Read a file of the base branch as fetched last, or of a commit; None if not there."""
+        ...
+
+    def base_branch(self, repository: str) -> str:
+        """Name the branch that work starts from and goes to."""
+        ...
+
+    def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
+        """Make the issue's branch on the remote be `head_sha`.
+
+        `expected` is what Mulligan pushed there last, None for nothing. DeniedError where the
+        branch holds anything else (SPEC P2) or the server refuses; doing it twice does no harm.
+        """
+        ...
+
+
+class CodingAgent(Protocol):
+    """See agent/runner.py."""
+
+    @property
+    def name(self) -> str: ...
+
+    def run(self, task: Task) -> AgentRun:
+        """Let the agent work until it ends or is stopped; nothing it started is left."""
+        ...
+
+
+class Verifier(Protocol):
+    """See verification/checks.py."""
+
+    def violations(self, change: Change, scope: Scope) -> tuple[str, ...]:
+        """List every rule of the scope that the change breaks (SPEC A9)."""
+        ...
+
+    def set_up(self, lines: Sequence[str], worktree: Worktree, log: Path) -> None:
+        """Run the set-up lines; UnavailableError with the digest where one fails (SPEC A3)."""
+        ...
+
+    def check(self, check: Check, worktree: Worktree, log: Path) -> CheckResult:
+        """Run one check on the committed tree (SPEC A10); `log` takes its whole output."""
+        ...
+
+
+class Ledger(Protocol):
+    """What happened to each issue, append-only. See state/ledger.py and state/memory.py."""
+
+    def append(self, ref: IssueRef, event: Event) -> IssueStatus:
+        """Record an event durably; give where the issue stands now."""
+        ...
+
+    def status(self, ref: IssueRef) -> IssueStatus:
+        """Say where an issue stands; one never seen stands at epoch 0."""
+        ...
+
+    def statuses(self) -> Sequence[IssueStatus]:
+        """Say where every known issue stands, by repository and number."""
+        ...
+
+    def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
+        """Give the completed attempts of all epochs, oldest first."""
+        ...
+
+    def events(self, ref: IssueRef | None = None, after: int = 0) -> Sequence[Recorded]:
+        """Give the events of one issue, or of all, with `seq` above `after`, in order."""
+        ...
+
+
+class Artifacts(Protocol):
+    """The files of an attempt: prompt, logs, diff. See state/artifacts.py."""
+
+    def path(self, ref: IssueRef, number: int, name: str) -> Path:
+        """Give the place of a file that somebody else will write; its directory exists."""
+        ...
+
+    def write(self, ref: IssueRef, number: int, name: str, content: bytes) -> str:
+        """Keep a file whole or not at all; give its artifact name."""
+        ...
+
+    def name(self, path: Path) -> str:
+        """Give the artifact name of a file at a `path` that was given out."""
+        ...
+
+    def read(self, artifact: str) -> bytes:
+        """Read an artifact by its name; UnavailableError where retention took it."""
+        ...
+
+
+class Policies(Protocol):
+    """See worktree/policies.py."""
+
+    def current(self, repository: str) -> Policy:
+        """Give the policy in force: the base branch's as fetched last.
+
+        Where that file is invalid, the operator's keys over the defaults, so that somebody can
+        still be told.
+        """
+        ...
+
+    def at(self, repository: str, sha: str) -> Policy:
+        """Read the policy of one commit; MisconfiguredError where the file is invalid."""
+        ...
+
+
+class Dispatcher(Protocol):
+    """Sees to it that issues are visited. See engine/dispatch.py."""
+
+    def visit_all(self, refs: Sequence[IssueRef], visit: Callable[[IssueRef], None]) -> None:
+        """Have each issue visited once, within the limits; returns when all visits ended."""
+        ...
+
+
+class Credentials(Protocol):
+    """Tokens, by what they are for. See github/client.py."""
+
+    def git_token(self, repository: str) -> str | None:
+        """Give the token that fetches from and pushes to a repository; None for none."""
+        ...
+
+
+class Clock(Protocol):
+    """The time, so that tests can set it."""
+
+    def now(self) -> datetime:
+        """Give the time, in UTC."""
+        ...
+
+    def backoff(self, step: int) -> timedelta:
+        """Give the wait of the k-th backoff step, with jitter (SPEC O3)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """Everything the route needs, built by wiring.py."""
+
+    tracker: Tracker
+    worktrees: Worktrees
+    policies: Policies
+    agent: CodingAgent
+    verifier: Verifier
+    ledger: Ledger
+    artifacts: Artifacts
+    clock: Clock
+    worker: str
+    limits: Limits

@@ -1,0 +1,1 @@
+"""What follows an attempt: the decision, the record, and what the next attempt is told. Pure."""
