@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: install demo test check bench format update clean
+.PHONY: install demo test check bench docs format update clean
 
 install: $(STAMP)
 
@@ -29,6 +29,10 @@ check: install
 
 bench: install
 	$(BIN)/python -m pytest -q -s -p no:randomly tests/bench
+
+# The pages of docs/ that are made from the code.
+docs: install
+	$(BIN)/python -c 'from mulligan.config.reference import reference; print(reference(), end="")' > docs/configuration.md
 
 format: install
 	$(BIN)/ruff format .

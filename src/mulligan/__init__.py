@@ -1,3 +1,3 @@
-"""Mulligan: a labelled issue becomes a pull request, or reaches a person; a retry is never blind."""
+"""Mulligan: a labelled issue becomes a pull request, or reaches a person. No retry is blind."""
 
 __version__ = "0.1.0"

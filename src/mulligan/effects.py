@@ -15,35 +15,16 @@ from mulligan.domain.events import (
     StoodDown,
     Waiting,
 )
-from mulligan.domain.issue import Issue, IssueRef
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.status import IssueStatus
 from mulligan.errors import DeniedError, UnavailableError
 from mulligan.ports import Tools
-from mulligan.retry.patterns import observe
-from mulligan.retry.policy import Ended, RetryPolicy, count_spent
+from mulligan.survey import look
 
 PUSH, STATUS_COMMENT, SHOWN_STAGE = "push", "status_comment", "shown_stage"
 THE_ONE = "issue"
 
 log = structlog.get_logger()
-
-
-def look(issue: Issue, tools: Tools) -> Case:
-    """Put together all that is known of an issue now."""
-    policy = tools.policies.current(issue.ref.repository)
-    status = tools.ledger.status(issue.ref)
-    history = tools.ledger.history(issue.ref)
-    epoch = [meta for meta in history if meta.epoch == status.epoch]
-    return Case(
-        issue=issue,
-        status=status,
-        history=history,
-        max_attempts=policy.max_issue_attempts,
-        counted=count_spent(
-            [Ended.of(meta) for meta in epoch], RetryPolicy.of(policy, tools.limits)
-        ),
-        verifies=bool(policy.checks),
-        observed=observe(epoch),
-    )
 
 
 def announce(case: Case, tools: Tools) -> None:
@@ -64,9 +45,9 @@ def show(ref: IssueRef, tools: Tools) -> None:
     _done(case, STATUS_COMMENT, THE_ONE, tools.tracker.update_status(case), tools)
 
 
-def is_shown(case: Case) -> bool:
+def is_shown(status: IssueStatus) -> bool:
     """Tell whether GitHub was told of the stage in the ledger."""
-    return case.status.effect(SHOWN_STAGE, THE_ONE) == case.status.stage
+    return status.effect(SHOWN_STAGE, THE_ONE) == status.stage
 
 
 def publish(case: Case, tools: Tools) -> Escalate | None:

@@ -1,6 +1,7 @@
-"""Exceptions, told apart by who must act; what an attempt can come to is an outcome, not an exception.
+"""Exceptions, told apart by who must act.
 
-The message of each is one sentence for a person, and says what to do.
+What an attempt can come to is an outcome, not an exception. The message of each is one sentence
+for a person, and says what to do.
 """
 
 

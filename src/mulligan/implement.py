@@ -21,7 +21,7 @@ from mulligan.domain.decision import (
     StandDown,
     WaitForBudget,
 )
-from mulligan.domain.eligibility import Facts, opens_epoch, refusal
+from mulligan.domain.eligibility import opens_epoch, refusal
 from mulligan.domain.events import (
     AgentFinished,
     AgentStarted,
@@ -36,11 +36,12 @@ from mulligan.domain.events import (
 from mulligan.domain.issue import AuthorisingAct, IssueRef
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import Phase
-from mulligan.effects import announce, escalate, look, publish, retry, stand_down, wait
+from mulligan.effects import announce, escalate, publish, retry, stand_down, wait
 from mulligan.errors import ShutdownError, WorldError
 from mulligan.ports import Tools, Worktree
 from mulligan.retry.policy import Ended, RetryPolicy, decide
 from mulligan.retry.record import commit_text, interrupted, meta_of
+from mulligan.survey import gather, look
 
 
 def implement(ref: IssueRef, tools: Tools, act: AuthorisingAct | None = None) -> Result:
@@ -58,17 +59,14 @@ def implement(ref: IssueRef, tools: Tools, act: AuthorisingAct | None = None) ->
 
 def begin(ref: IssueRef, tools: Tools, act: AuthorisingAct | None) -> Case | Skipped:
     """Still wanted and trusted? Then record that the attempt starts, before anything else."""
-    issue = tools.tracker.read(ref)
-    ready = tools.policies.current(ref.repository).labels.ready
-    act = act or tools.tracker.authorising_act(ref, ready)
-    status = tools.ledger.status(ref)
-    facts = Facts(issue, status, act, ready, tools.clock.now())
+    facts = gather(ref, tools, act)
+    issue, status = facts.issue, facts.status
     if why := refusal(facts):
         return Skipped(why)
     if status.title != issue.title:
         tools.ledger.append(ref, IssueSeen(title=issue.title, author=issue.author, url=issue.url))
-    if act and opens_epoch(facts):
-        opening = Authorised(act=act.act, actor=act.actor, act_at=act.at)
+    if facts.act and opens_epoch(facts):
+        opening = Authorised(act=facts.act.act, actor=facts.act.actor, act_at=facts.act.at)
         status = tools.ledger.append(ref, opening)
     attempt, number = status.attempt + 1, status.number + 1
     tools.ledger.append(ref, AttemptStarted(attempt=attempt, number=number, worker=tools.worker))
@@ -82,8 +80,8 @@ def make_attempt(case: Case, tools: Tools) -> WorkerResultMeta:
     """
     known = Evidence()
     try:
-        for known in _steps(case, tools):
-            pass
+        for step in _steps(case, tools):
+            known = step
     except (WorldError, ShutdownError) as error:
         known = replace(known, fault=fault_of(error))
     return meta_of(case, known, tools.worker, tools.clock.now())

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
+from mulligan.config.operator import Limits
 from mulligan.config.policy import (
     Check,
     CommitSettings,
@@ -20,7 +21,6 @@ from mulligan.config.policy import (
     PullRequestSettings,
     Scope,
 )
-from mulligan.config.operator import Limits
 from mulligan.domain.attempt import AgentRun, Change, Task
 from mulligan.domain.case import Case, PullRequest
 from mulligan.domain.events import Event, Recorded

@@ -4,6 +4,8 @@ import contextlib
 import errno
 import os
 import selectors
+import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -22,15 +24,21 @@ SHUTDOWN = threading.Event()
 """Set once, when Mulligan is told to stop: every running command is then ended."""
 
 TAIL_BYTES = 64 * 1024
+PIPE_BYTES = 1024 * 1024
+"""The most that a pipe may hold (/proc/sys/fs/pipe-max-size)."""
 GLANCE = 0.2
+KEEPER_SECONDS = 10.0
+"""What a keeper may need to kill everything, with room to spare; beyond it, it is stuck."""
+PASSING = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EIO, errno.ETXTBSY}
+"""Why a program cannot be started now, but may be later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
     """A program to run. `environment` is all it gets; output beyond `max_log_bytes` is dropped.
 
-    The tail of the output is kept whatever its size. `stall` is the longest silence allowed.
-    `pass_fds` are descriptors it inherits.
+    The tail of the output is kept whatever its size. `stall` is the longest silence allowed, and
+    `grace` the time between asking to end and killing. `pass_fds` are descriptors it inherits.
     """
 
     argv: Sequence[str]
@@ -61,159 +69,231 @@ class Finished:
         return self.tail.decode(errors="replace")
 
 
+def stopping() -> bool:
+    """Tell whether Mulligan was told to stop."""
+    return SHUTDOWN.is_set()
+
+
 def run(command: Command) -> Finished:
     """Run a command until it and everything it started has ended.
 
-    Raises MisconfiguredError when the program cannot be started, ShutdownError when Mulligan was
-    told to stop meanwhile.
+    Raises MisconfiguredError when the program cannot be started, UnavailableError when the
+    machine does not let it run or end for now, ShutdownError when Mulligan was told to stop.
     """
-    return _Run(command).finish()
+    if stopping():
+        raise _told_to_stop()
+    with _open(command.log) as log, contextlib.closing(_start(command)) as keeper:
+        under_way = _Run(command, keeper, log)
+        said = under_way.follow()
+    return under_way.ended(said)
+
+
+@dataclass(frozen=True, slots=True)
+class _Keeper:
+    """The process that keeps a command, our end of the wire to it, and the command's output."""
+
+    process: subprocess.Popen[bytes]
+    wire: socket.socket
+    output: IO[bytes]
+
+    def say(self, word: bytes) -> None:
+        with contextlib.suppress(ConnectionError):
+            self.wire.send(word)
+
+    def heard(self) -> str:
+        """Give its last word; nothing where it was killed before."""
+        with contextlib.suppress(ConnectionError):
+            return self.wire.recv(4096).decode()
+        return ""
+
+    def close(self) -> None:
+        """Wait for its end; without its wire it kills whatever is left."""
+        self.wire.close()
+        self.output.close()
+        try:
+            self.process.wait(KEEPER_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def _start(command: Command) -> _Keeper:
+    program = command.argv[0]
+    try:
+        with contextlib.ExitStack() as unless_started:
+            ours, theirs = map(unless_started.enter_context, socket.socketpair())
+            process = _spawn(command, theirs)
+            unless_started.pop_all()
+            theirs.close()
+    except OSError as error:
+        message = f"{program} cannot be started in {command.directory}: {error.strerror}."
+        raise UnavailableError(message) from error
+    except ValueError as error:
+        message = f"{program!r} cannot be started: {error}; mend its arguments."
+        raise MisconfiguredError(message) from error
+    assert process.stdout  # noqa: S101 - it is asked for below
+    os.set_blocking(process.stdout.fileno(), False)
+    return _Keeper(process, ours, process.stdout)
+
+
+def _spawn(command: Command, wire: socket.socket) -> subprocess.Popen[bytes]:
+    # A file in memory, not a pipe: it can be read late, in part or never, and nobody waits.
+    with open(os.memfd_create("stdin"), "w+b") as stdin:  # noqa: PTH123 - it has no path
+        stdin.write(command.stdin)
+        stdin.seek(0)
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", str(KEEPER), str(wire.fileno()), *command.argv],
+            cwd=command.directory,
+            env=dict(command.environment),
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            bufsize=0,
+            pass_fds=(wire.fileno(), *command.pass_fds),
+        )
+
+
+def _open(log: Path | None) -> contextlib.AbstractContextManager[IO[bytes] | None]:
+    if log is None:
+        return contextlib.nullcontext()
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        return log.open("wb", buffering=0)
+    except OSError as error:
+        raise _not_written(str(log), error) from error
+
+
+def _write(log: IO[bytes], chunk: bytes) -> None:
+    left = memoryview(chunk)
+    try:
+        while left:
+            left = left[log.write(left) :]
+    except OSError as error:
+        raise _not_written(log.name, error) from error
 
 
 @dataclass(slots=True)
 class _Run:
-    """One command under way: its pipes, its clock, what it printed."""
+    """One command under way: its clock, and what it printed."""
 
     command: Command
+    keeper: _Keeper
+    log: IO[bytes] | None
+    tail: bytearray = field(default_factory=bytearray)
+    size: int = 0
     started: float = field(default_factory=time.monotonic)
     heard: float = field(default_factory=time.monotonic)
     asked: float | None = None
-    tail: bytearray = field(default_factory=bytearray)
-    size: int = 0
+    killed: bool = False
+    shut_down: bool = False
     stopped_by: TimeLimit | None = None
 
-    def finish(self) -> Finished:
-        control_read, control_write = os.pipe()
-        status_read, status_write = os.pipe()
-        try:
-            child = self._start(control_read, status_write)
-        except BaseException:
-            _close(control_write, status_read)
-            raise
-        finally:
-            _close(control_read, status_write)
-        try:
-            with self._log() as log:
-                self._follow(child, log, control_write)
-            said = os.read(status_read, 100).decode()
-        finally:
-            _close(control_write, status_read)
-            for stream in (child.stdin, child.stdout):
-                if stream:
-                    with contextlib.suppress(OSError):
-                        stream.close()
-            child.wait()
-        if SHUTDOWN.is_set() and self.asked is not None and self.stopped_by is None:
-            message = "Mulligan was told to stop."
-            raise ShutdownError(message)
-        return self._ended(said)
-
-    def _start(self, control: int, status: int) -> subprocess.Popen[bytes]:
-        keeper = [sys.executable, "-I", "-S", str(KEEPER), str(control), str(status)]
-        try:
-            return subprocess.Popen(
-                [*keeper, *self.command.argv],
-                cwd=self.command.directory,
-                env=dict(self.command.environment),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                bufsize=0,
-                pass_fds=(control, status, *self.command.pass_fds),
-            )
-        except OSError as error:
-            message = (
-                f"{self.command.argv[0]} cannot be started in {self.command.directory}: {error}"
-            )
-            raise UnavailableError(message) from error
-
-    def _log(self) -> contextlib.AbstractContextManager[IO[bytes] | None]:
-        if self.command.log is None:
-            return contextlib.nullcontext()
-        self.command.log.parent.mkdir(parents=True, exist_ok=True)
-        return self.command.log.open("wb", buffering=0)
-
-    def _follow(self, child: subprocess.Popen[bytes], log: IO[bytes] | None, control: int) -> None:
-        assert child.stdin and child.stdout  # noqa: S101, PT018 - both were asked for above
-        left = memoryview(self.command.stdin)
-        os.set_blocking(child.stdin.fileno(), False)
-        os.set_blocking(child.stdout.fileno(), False)
+    def follow(self) -> str:
+        """Hear it until nothing is left of it; give the keeper's last word."""
+        keeper = self.keeper
         with selectors.DefaultSelector() as waiting:
-            waiting.register(child.stdout, selectors.EVENT_READ)
-            waiting.register(child.stdin, selectors.EVENT_WRITE)
-            while waiting.get_map():
-                ready = waiting.select(GLANCE)
-                for key, _ in ready:
-                    if key.fileobj is child.stdout:
-                        if not self._take(child.stdout, log):
-                            waiting.unregister(child.stdout)
-                    else:
-                        left = _feed(child.stdin, left)
-                        if not left:
-                            waiting.unregister(child.stdin)
-                            child.stdin.close()
-                self._keep_time(control)
-                # A descendant that escaped the keeper may hold the pipe open for ever.
-                if not ready and child.poll() is not None:
-                    return
+            waiting.register(keeper.wire, selectors.EVENT_READ)
+            waiting.register(keeper.output, selectors.EVENT_READ)
+            while True:
+                ready = {key.fd for key, _ in waiting.select(GLANCE)}
+                if keeper.output.fileno() in ready and self._take() == 0:
+                    waiting.unregister(keeper.output)
+                if keeper.wire.fileno() in ready:
+                    self._drain()
+                    return keeper.heard()
+                self._keep_time()
 
-    def _take(self, stream: IO[bytes], log: IO[bytes] | None) -> bool:
-        chunk = stream.read(TAIL_BYTES)
-        if not chunk:
-            return chunk is None
+    def _take(self) -> int | None:
+        """Keep what was printed; give its size, 0 at the end, None where nothing is there yet."""
+        try:
+            chunk = os.read(self.keeper.output.fileno(), TAIL_BYTES)
+        except BlockingIOError:
+            return None
         self.heard = time.monotonic()
-        if log and self.size < self.command.max_log_bytes:
-            log.write(chunk[: self.command.max_log_bytes - self.size])
+        if self.log and self.size < self.command.max_log_bytes:
+            _write(self.log, chunk[: self.command.max_log_bytes - self.size])
         self.size += len(chunk)
         self.tail += chunk
         del self.tail[:-TAIL_BYTES]
-        return True
+        return len(chunk)
 
-    def _keep_time(self, control: int) -> None:
+    def _drain(self) -> None:
+        """Take what is still in the pipe, and no more: somebody who escaped may go on for ever."""
+        taken = 0
+        while taken < PIPE_BYTES and (more := self._take()):
+            taken += more
+
+    def _keep_time(self) -> None:
         now = time.monotonic()
-        if self.asked is not None:
-            if now - self.asked > self.command.grace.total_seconds():
-                _say(control, b"K")
-            return
+        if self.asked is None:
+            self._look_at_limits(now)
+        elif not self.killed and now - self.asked > self.command.grace.total_seconds():
+            self.killed, self.asked = True, now
+            self.keeper.say(b"K")
+            # A command may have stopped its keeper.
+            self.keeper.process.send_signal(signal.SIGCONT)
+        elif self.killed and now - self.asked > KEEPER_SECONDS:
+            self.keeper.process.kill()
+
+    def _look_at_limits(self, now: float) -> None:
+        stall = self.command.stall
         if now - self.started > self.command.timeout.total_seconds():
             self.stopped_by = TimeLimit.TIMEOUT
-        elif self.command.stall and now - self.heard > self.command.stall.total_seconds():
+        elif stall and now - self.heard > stall.total_seconds():
             self.stopped_by = TimeLimit.STALL_TIMEOUT
-        if self.stopped_by or SHUTDOWN.is_set():
+        else:
+            self.shut_down = stopping()
+        if self.stopped_by or self.shut_down:
             self.asked = now
-            _say(control, b"T")
+            self.keeper.say(b"T")
 
-    def _ended(self, said: str) -> Finished:
-        word, _, number = (said.splitlines() or [""])[0].partition(" ")
-        if word == "error":
-            program = self.command.argv[0]
-            why = os.strerror(int(number)) if int(number) != errno.ENOENT else "it is not there"
-            message = (
-                f"The program {program!r} cannot be started: {why}; install it or mend its path."
-            )
-            raise MisconfiguredError(message)
-        # The keeper itself was killed: so was everything that it kept.
-        code = {"exit": 1, "signal": -1}.get(word, 0) * int(number or 0) if word else -9
+    def ended(self, said: str) -> Finished:
+        """Turn the keeper's last word into the end of the command."""
+        word, _, rest = said.partition("\n")[0].partition(" ")
+        if self.shut_down:
+            raise _told_to_stop()
+        match word:
+            case "exit":
+                code = int(rest)
+            case "signal":
+                code = -int(rest)
+            case "error":
+                raise _not_started(self.command.argv[0], int(rest))
+            case _:
+                code = self._after_the_keeper(word, rest)
         duration = timedelta(seconds=time.monotonic() - self.started)
         return Finished(code, duration, bytes(self.tail), self.size, self.stopped_by)
 
+    def _after_the_keeper(self, word: str, rest: str) -> int:
+        """Give the signal that killed the keeper, and with it the command; else it failed."""
+        program, code = self.command.argv[0], self.keeper.process.returncode
+        if word:
+            message = (
+                f"{program} left processes that cannot be killed ({rest}); restart the machine."
+            )
+            raise UnavailableError(message)
+        if code >= 0:
+            last = self.tail.decode(errors="replace").strip().rpartition("\n")[2]
+            message = f"{program} cannot be run, since its keeper failed: {last}"
+            raise UnavailableError(message)
+        return code
 
-def _feed(stream: IO[bytes], left: memoryview) -> memoryview:
-    """Write what the pipe takes; give the rest, nothing where the reader has gone."""
-    try:
-        return left[os.write(stream.fileno(), left[:65536]) :] if left else left
-    except BlockingIOError:
-        return left
-    except BrokenPipeError:
-        return memoryview(b"")
+
+def _not_started(program: str, number: int) -> MisconfiguredError | UnavailableError:
+    why = os.strerror(number)
+    if number in PASSING:
+        return UnavailableError(f"{program} cannot be started for now: {why}.")
+    if number == errno.ENOENT:
+        why = "it is not there, or what its first line names is not"
+    return MisconfiguredError(
+        f"The program {program!r} cannot be started: {why}; install it or mend its path."
+    )
 
 
-def _say(control: int, word: bytes) -> None:
-    with contextlib.suppress(BrokenPipeError):
-        os.write(control, word)
+def _not_written(log: str, error: OSError) -> UnavailableError:
+    return UnavailableError(f"The log {log} cannot be written: {error.strerror}; make room for it.")
 
 
-def _close(*descriptors: int) -> None:
-    for descriptor in descriptors:
-        os.close(descriptor)
+def _told_to_stop() -> ShutdownError:
+    return ShutdownError("Mulligan was told to stop.")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import yaml
-from pydantic import ValidationError
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from mulligan.config.operator import Operator
 from mulligan.config.policy import Policy
@@ -13,6 +13,7 @@ from mulligan.errors import ConfigError
 
 VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
 SECRET_KEYS = (("github", "token"),)
+MAPPING: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 
 
 def load_operator(path: Path, environment: Mapping[str, str]) -> Operator:
@@ -28,12 +29,12 @@ def load_operator(path: Path, environment: Mapping[str, str]) -> Operator:
     content = _mapping(text, str(path))
     _refuse_written_secrets(content, str(path))
     try:
-        return Operator.model_validate(_expanded(content, environment, str(path), ""))
+        return Operator.model_validate(_expanded(content, environment, str(path)))
     except ValidationError as error:
         raise ConfigError(_explain(error, str(path))) from error
 
 
-def load_policy(text: bytes | None, overrides: Mapping[str, object], where: str) -> Policy:
+def load_policy(text: bytes | None, overrides: Mapping[str, JsonValue], where: str) -> Policy:
     """Read a repository's policy file (None where it has none); `overrides` replace whole keys."""
     try:
         content = {} if text is None else _mapping(text.decode("utf-8"), where)
@@ -45,28 +46,27 @@ def load_policy(text: bytes | None, overrides: Mapping[str, object], where: str)
         raise ConfigError(_explain(error, where)) from error
 
 
-def _mapping(text: str, where: str) -> dict[str, object]:
+def _mapping(text: str, where: str) -> dict[str, JsonValue]:
     try:
         content: object = yaml.safe_load(text)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         message = f"{where}, line {line}: this is not YAML: {error.problem}."
         raise ConfigError(message) from error
-    except yaml.YAMLError as error:
-        message = f"{where}: this is not YAML: {error}"
+    except (yaml.YAMLError, ValueError) as error:
+        message = f"{where}: this is not YAML: {' '.join(str(error).split())}"
         raise ConfigError(message) from error
-    if content is None:
-        return {}
-    if not isinstance(content, dict):
-        message = f"{where}: keys and values are expected at the top, like `agent: {{…}}`."
-        raise ConfigError(message)
-    return {str(key): value for key, value in content.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    try:
+        return MAPPING.validate_python({} if content is None else content)
+    except ValidationError as error:
+        message = f"{where}: keys and values are expected at the top, like `agent: ...`."
+        raise ConfigError(message) from error
 
 
-def _refuse_written_secrets(content: Mapping[str, object], where: str) -> None:
+def _refuse_written_secrets(content: Mapping[str, JsonValue], where: str) -> None:
     for section, key in SECRET_KEYS:
         inside = content.get(section)
-        value = inside.get(key) if isinstance(inside, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        value = inside.get(key) if isinstance(inside, dict) else None
         if isinstance(value, str) and not VARIABLE.fullmatch(value):
             message = (
                 f"{where}: {section}.{key} is written out; put it in an environment variable and "
@@ -75,15 +75,17 @@ def _refuse_written_secrets(content: Mapping[str, object], where: str) -> None:
             raise ConfigError(message)
 
 
-def _expanded(value: object, environment: Mapping[str, str], where: str, key: str) -> object:
+def _expanded(
+    value: JsonValue, environment: Mapping[str, str], where: str, key: str = ""
+) -> JsonValue:
     """Replace every value that is wholly `$NAME`; shell lines keep their dollars."""
     if isinstance(value, dict):
         return {
-            name: _expanded(inner, environment, where, f"{key}.{name}".lstrip("."))  # pyright: ignore[reportUnknownArgumentType]
-            for name, inner in value.items()  # pyright: ignore[reportUnknownVariableType]
+            name: _expanded(inner, environment, where, f"{key}.{name}".lstrip("."))
+            for name, inner in value.items()
         }
     if isinstance(value, list):
-        return [_expanded(inner, environment, where, key) for inner in value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return [_expanded(inner, environment, where, key) for inner in value]
     found = VARIABLE.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         return value

@@ -5,7 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, SecretStr, field_validator
+from pydantic import BeforeValidator, Field, JsonValue, SecretStr, field_validator
 
 from mulligan.config.policy import Policy
 from mulligan.config.settings import Duration, Settings
@@ -50,7 +50,7 @@ class RepositorySettings(Settings):
     """A git URL or path; default: what the API says."""
     base_branch: str | None = None
     """The branch that work starts from and goes to; default: the repository's default branch."""
-    policy: dict[str, object] = Field(default_factory=dict)
+    policy: dict[str, JsonValue] = Field(default_factory=dict)
     """Keys of .github/mulligan.yml that are decided here instead."""
 
     @field_validator("name")
@@ -63,7 +63,7 @@ class RepositorySettings(Settings):
 
     @field_validator("policy")
     @classmethod
-    def _valid_policy(cls, policy: dict[str, object]) -> dict[str, object]:
+    def _valid_policy(cls, policy: dict[str, JsonValue]) -> dict[str, JsonValue]:
         Policy.model_validate(policy)
         return policy
 

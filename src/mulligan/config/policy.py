@@ -114,8 +114,8 @@ class CommitSettings(Settings):
 
     name: str = "mulligan"
     """Author and committer."""
-    email: str = "mulligan@users.noreply.github.com"
-    """Their address."""
+    email: str = "mulligan@bot.invalid"
+    """Their address; the default belongs to nobody."""
     signoff: bool = False
     """Add a Signed-off-by line."""
 

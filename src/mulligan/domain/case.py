@@ -13,7 +13,7 @@ class Case:
     """An issue, where it stands, and its completed attempts of all epochs, oldest first.
 
     `verifies` tells whether the repository has any check; `counted` is how many attempts of the
-    epoch cost one, out of `max_attempts`.
+    epoch cost one, out of `max_attempts`. `ready_label` is what a person puts on to ask for work.
     """
 
     issue: Issue
@@ -23,6 +23,7 @@ class Case:
     counted: int = 0
     verifies: bool = True
     observed: tuple[str, ...] = ()
+    ready_label: str = "mulligan"
 
     @property
     def epoch_history(self) -> tuple[WorkerResultMeta, ...]:

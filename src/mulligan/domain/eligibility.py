@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from mulligan.domain.issue import AuthorisingAct, Issue, Stage
-from mulligan.domain.status import IssueStatus
+from mulligan.domain.status import IssueStatus, Phase
 
 SETTLED = frozenset({Stage.REVIEW, Stage.HITL, Stage.RESOLVED})
 """Stages from which only a new authorising act leads back to work (SPEC L6)."""
@@ -71,9 +71,16 @@ def _settled(facts: Facts) -> str | None:
     return f"It is in {facts.status.stage}; take the label off and put it on again for a new epoch."
 
 
+def _unconcluded(facts: Facts) -> str | None:
+    phase = facts.status.phase
+    if phase is Phase.IDLE:
+        return None
+    return f"Its last attempt is not concluded ({phase}); `mulligan once` goes on with it."
+
+
 def _not_due(facts: Facts) -> str | None:
     due = facts.status.due
-    if due is None or due <= facts.now or opens_epoch(facts):
+    if due is None or due <= facts.now or facts.by_operator:
         return None
     return f"It waits until {due:%Y-%m-%d %H:%M:%S} UTC: {facts.status.reason}"
 
@@ -83,6 +90,7 @@ RULES = (
     Rule("issue", _pull_request),
     Rule("labelled", _unlabelled),
     Rule("authorised", _unauthorised),
+    Rule("concluded", _unconcluded),
     Rule("stage", _settled),
     Rule("due", _not_due),
 )

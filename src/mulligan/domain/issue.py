@@ -49,7 +49,7 @@ class IssueRef:
     def parse(cls, text: str) -> Self:
         """Read `owner/name#12`; UsageError says what is wrong with anything else."""
         repository, _, number = text.rpartition("#")
-        if not REPOSITORY.fullmatch(repository) or not re.fullmatch(r"[1-9]\d{0,9}", number):
+        if not REPOSITORY.fullmatch(repository) or not re.fullmatch(r"[1-9][0-9]{0,9}", number):
             message = f"{text!r} does not name an issue; write OWNER/NAME#NUMBER."
             raise UsageError(message)
         return cls(repository, int(number))
@@ -74,7 +74,7 @@ class Comment:
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """An issue as it stood when it was read; `comments` holds trusted people's only, oldest first."""
+    """An issue as it stood when it was read; `comments`: trusted people's only, oldest first."""
 
     ref: IssueRef
     title: str

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-
+from typing import assert_never
 
 from mulligan.domain.decision import Decision
 from mulligan.domain.events import (
@@ -114,26 +114,27 @@ def _advance_attempt(
                 reason="",
             )
         case AttemptCompleted(meta=meta):
-            return replace(
-                status, phase=Phase.COMPLETED, outcome=meta.outcome, reason=meta.error or ""
-            )
+            return replace(status, phase=Phase.COMPLETED, outcome=meta.outcome, reason=meta.error)
         case Decided(decision=decision):
             return replace(status, phase=Phase.DECIDED, decision=decision, reason=decision.reason)
+        case _:
+            assert_never(event)
 
 
 def _advance_result(status: IssueStatus, event: Event) -> IssueStatus:
     match event:
         case Published(pull_request=url):
-            return replace(status, stage=Stage.REVIEW, phase=Phase.IDLE, pull_request=url)
-        case RetryScheduled(due=due, reason=reason):
-            return replace(status, stage=Stage.READY, phase=Phase.IDLE, due=due, reason=reason)
-        case Waiting(until=until, reason=reason):
-            return replace(status, stage=Stage.READY, phase=Phase.IDLE, due=until, reason=reason)
+            return replace(_at_rest(status, Stage.REVIEW), pull_request=url)
+        case RetryScheduled(due=due, reason=reason) | Waiting(until=due, reason=reason):
+            return replace(_at_rest(status, Stage.READY), due=due, reason=reason)
         case Escalated(reason=reason):
-            return replace(status, stage=Stage.HITL, phase=Phase.IDLE, reason=reason)
-        case StoodDown(reason=reason):
-            return replace(status, stage=Stage.RESOLVED, phase=Phase.IDLE, reason=reason)
-        case Resolved(resolution=resolution):
-            return replace(status, stage=Stage.RESOLVED, phase=Phase.IDLE, reason=resolution)
+            return replace(_at_rest(status, Stage.HITL), reason=reason)
+        case StoodDown(reason=reason) | Resolved(resolution=reason):
+            return replace(_at_rest(status, Stage.RESOLVED), reason=reason)
         case _:
             return status
+
+
+def _at_rest(status: IssueStatus, stage: Stage) -> IssueStatus:
+    """Nothing is left to be done; nor is there anything to wait for, unless the event says so."""
+    return replace(status, stage=stage, phase=Phase.IDLE, due=None)

@@ -18,6 +18,7 @@ from mulligan.domain.decision import (
 )
 from mulligan.domain.outcome import FREE, NO_OUTPUT, Outcome
 from mulligan.domain.result import WorkerResultMeta
+from mulligan.retry.words import counted, explain
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,11 @@ class Ended:
     def of(cls, meta: WorkerResultMeta) -> Self:
         """Take it from an attempt's record."""
         return cls(meta.outcome, meta.failure_reason)
+
+    @property
+    def told(self) -> str:
+        """Give the reason as a sentence for a person."""
+        return explain(self.outcome, self.reason)
 
     @property
     def is_death(self) -> bool:
@@ -76,11 +82,11 @@ def decide(ended: Ended, history: Sequence[Ended], policy: RetryPolicy) -> Decis
         case Outcome.SUCCEEDED:
             return OpenPullRequest()
         case Outcome.CANCELLED:
-            return StandDown(reason=ended.reason or "The request was withdrawn.")
+            return StandDown(reason=ended.told)
         case Outcome.OVER_BUDGET:
-            return WaitForBudget(reason=ended.reason or "The budget is used up.")
+            return WaitForBudget(reason=ended.told)
         case Outcome.BLOCKED | Outcome.NOTHING_TO_DO | Outcome.DENIED | Outcome.MISCONFIGURED:
-            return Escalate(reason=_at_once(ended))
+            return Escalate(reason=ended.told)
         case Outcome.INFRASTRUCTURE:
             return _after_infrastructure(ended, history, policy)
         case (
@@ -98,42 +104,48 @@ def decide(ended: Ended, history: Sequence[Ended], policy: RetryPolicy) -> Decis
             assert_never(ended.outcome)
 
 
-def _at_once(ended: Ended) -> str:
-    """Give the reason of an escalation that no limit had to be reached for."""
-    opening = {
-        Outcome.BLOCKED: "The agent cannot go on",
-        Outcome.NOTHING_TO_DO: "The agent says that there is nothing to do",
-        Outcome.DENIED: "Access was refused",
-        Outcome.MISCONFIGURED: "The set-up is not complete",
-    }[ended.outcome]
-    return f"{opening}: {ended.reason}" if ended.reason else f"{opening}."
-
-
 def _after_infrastructure(ended: Ended, history: Sequence[Ended], policy: RetryPolicy) -> Decision:
+    spent = count_spent(history, policy)
+    if spent >= policy.max_issue_attempts:
+        return Escalate(reason=_used_up(spent, ended))
     faults = 1 + sum(past.outcome is Outcome.INFRASTRUCTURE for past in history)
     if faults > policy.infrastructure_retries:
-        return Escalate(reason=f"Something around the agent failed {faults} times: {ended.reason}")
-    return Retry(reason=f"Not the agent's fault: {ended.reason}", backoff_step=faults)
+        times = counted(faults, "time")
+        return Escalate(reason=f"Something around the agent failed {times}, the last: {ended.told}")
+    return Retry(reason=f"This was not the agent's doing. {ended.told}", backoff_step=faults)
 
 
 def _within_limits(ended: Ended, history: Sequence[Ended], policy: RetryPolicy) -> Decision:
     epoch = [*history, ended]
     spent = count_spent(epoch, policy)
     if spent >= policy.max_issue_attempts:
-        return Escalate(reason=f"All {_attempts(spent)} failed; the last: {ended.reason}")
+        return Escalate(reason=_used_up(spent, ended))
     silent = sum(past.outcome in NO_OUTPUT for past in epoch)
     if ended.outcome in NO_OUTPUT and silent >= policy.max_no_output_attempts:
-        return Escalate(reason=f"{_attempts(silent).capitalize()} changed nothing.")
-    row = len(list(takewhile(_timed_out, reversed(epoch))))
-    if row >= policy.consecutive_timeouts:
-        return Escalate(reason=f"{_attempts(row).capitalize()} in a row ran out of time.")
-    left = policy.max_issue_attempts - spent
-    return Retry(reason=f"{ended.reason} {_attempts(left).capitalize()} left.")
+        return Escalate(reason=f"{counted(silent, 'attempt')} changed nothing. {ended.told}")
+    row = _timeouts_in_a_row(epoch)
+    if _timed_out(ended) and row >= policy.consecutive_timeouts:
+        ran_out = f"{counted(row, 'attempt')} in a row ran out of time"
+        return Escalate(reason=f"{ran_out}. {ended.told}")
+    left = counted(policy.max_issue_attempts - spent, "attempt")
+    return Retry(reason=f"{_sentence(ended.told)} {left} left.")
+
+
+def _used_up(spent: int, last: Ended) -> str:
+    if spent == 1:
+        return f"The only attempt failed: {last.told}"
+    return f"All {spent} attempts failed, the last: {last.told}"
+
+
+def _timeouts_in_a_row(epoch: Sequence[Ended]) -> int:
+    """Count them from the end; what was not the agent's doing does not break the row."""
+    paid = [ended for ended in epoch if ended.outcome not in FREE]
+    return len(list(takewhile(_timed_out, reversed(paid))))
 
 
 def _timed_out(ended: Ended) -> bool:
     return ended.outcome is Outcome.AGENT_TIMED_OUT
 
 
-def _attempts(count: int) -> str:
-    return "1 attempt" if count == 1 else f"{count} attempts"
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?", "…", ")")) else f"{text}."

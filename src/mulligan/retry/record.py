@@ -4,12 +4,14 @@ from datetime import datetime
 
 from mulligan.domain.attempt import Evidence, classify
 from mulligan.domain.case import Case
-from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import FileChange, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.ports import CommitText
-from mulligan.retry.words import error_line, failure_reason
+from mulligan.retry.words import DIED, counted, error_line, failure_reason
+from mulligan.text.escape import subject_line
+
+SUBJECT_CHARS = 100
 
 
 def meta_of(case: Case, known: Evidence, worker: str, now: datetime) -> WorkerResultMeta:
@@ -54,8 +56,8 @@ def interrupted(status: IssueStatus, now: datetime) -> WorkerResultMeta:
         attempt=status.attempt,
         number=status.number,
         outcome=Outcome.INTERRUPTED,
-        error="Mulligan died during the attempt.",
-        failure_reason="Mulligan died during the attempt.",
+        error=DIED,
+        failure_reason=DIED,
         branch=status.issue.branch,
         started_at=started,
         finished_at=now,
@@ -69,20 +71,15 @@ def summarise(files: tuple[FileChange, ...]) -> str:
         return "no files changed"
     plus = sum(file.insertions or 0 for file in files)
     minus = sum(file.deletions or 0 for file in files)
-    noun = "file" if len(files) == 1 else "files"
-    return f"{len(files)} {noun} changed, {plus} insertions(+), {minus} deletions(-)"
+    return f"{counted(len(files), 'file')} changed, {plus} insertions(+), {minus} deletions(-)"
 
 
 def commit_text(case: Case) -> CommitText:
     """Word the commit: the issue's title on one line, and the issue it is for."""
-    title = " ".join(case.issue.title.split()) or f"Work on {case.issue.ref}"
+    ref, tail = case.issue.ref, f" (#{case.issue.ref.number})"
+    title = subject_line(case.issue.title, SUBJECT_CHARS - len(tail)) or f"Work on {ref}"
     return CommitText(
-        subject=_shortened(f"{title} (#{case.issue.ref.number})", case.issue.ref),
-        body=f"Issue: {case.issue.ref}\nMulligan-Attempt: {case.status.number}",
+        subject=f"{title}{tail}",
+        body=f"Issue: {ref}\nMulligan-Attempt: {case.status.number}",
         co_author=case.status.actor,
     )
-
-
-def _shortened(subject: str, ref: IssueRef) -> str:
-    tail = f"… (#{ref.number})"
-    return subject if len(subject) <= 100 else subject[: 100 - len(tail)] + tail

@@ -1,0 +1,4 @@
+"""A GitHub that lives on this machine: for `mulligan demo`, `mulligan simulate` and tests.
+
+`world.py` is its state and how a person drives it, `app.py` answers HTTP, `server.py` runs it.
+"""

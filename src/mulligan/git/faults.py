@@ -1,0 +1,106 @@
+"""What git's words mean: who must act, and whether our own copy is broken. Pure."""
+
+import re
+from dataclasses import dataclass
+
+from mulligan.errors import DeniedError, MisconfiguredError, UnavailableError, WorldError
+
+WORDS = 300
+"""Characters of git's own words that an error repeats."""
+
+
+class DamagedError(UnavailableError):
+    """A repository of Mulligan's own is broken on this disk; it has to be made anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """Words of git 2.x or of a server by which a fault is known, and what to do about it."""
+
+    fault: type[WorldError]
+    words: str
+    advice: str
+
+    def shows_in(self, said: str) -> bool:
+        """Tell whether git said this; a remote's trouble is never taken for our own."""
+        if self.fault is DamagedError:
+            said = "\n".join(line for line in said.splitlines() if not line.startswith("remote:"))
+        return bool(re.search(self.words, said, re.IGNORECASE))
+
+
+FULL_DISK = Sign(
+    UnavailableError, r"no space left on device|disk quota exceeded", "free some space on that disk"
+)
+SIGNS = (
+    Sign(
+        MisconfiguredError,
+        r"is not a git command|unable to find remote helper",
+        "install the whole of git",
+    ),
+    FULL_DISK,
+    Sign(
+        MisconfiguredError,
+        r"empty ident name|consists only of disallowed characters",
+        "set commit.name and commit.email in the policy",
+    ),
+    Sign(
+        DeniedError,
+        r"authentication failed|could not read (?:username|password)|permission denied \(|"
+        r"invalid username or|host key verification failed|returned error: 40[13]|"
+        r"permission to \S+ denied|write access to \S+ not granted|access denied",
+        "check the credential, and what it may do there",
+    ),
+    Sign(
+        DeniedError,
+        r"repository (?:'[^']*' )?not found|returned error: 404",
+        "check the repository's name, and that the credential may see it",
+    ),
+    Sign(
+        DeniedError,
+        r"detected dubious ownership",
+        "run Mulligan as the owner of that directory, or give an ssh:// URL as clone_url",
+    ),
+    Sign(
+        UnavailableError,
+        r"\[remote rejected\].*\((?:failed to (?:update ref|lock)|cannot lock ref|unpacker error|"
+        r"unpack failed|[^)]*internal server error)",
+        "it is tried again later",
+    ),
+    Sign(
+        DeniedError,
+        r"\[(?:remote )?rejected\]|hook declined",
+        "change that rule or allow Mulligan's branch",
+    ),
+    Sign(
+        DamagedError,
+        r"not a git repository|bad (?:object|signature|config|ref|tree object|index file)|"
+        r"object file .* is empty|is corrupt|corrupt index|index file corrupt|data stream error|"
+        r"unable to (?:read|unpack|parse|resolve reference)|failed to read object|"
+        r"missing (?:blob|tree|commit|object)|pack(?:file)? .* (?:cannot be accessed|not match)|"
+        r"invalid (?:object|sha1 pointer)|could not parse|not a valid object|reference broken|"
+        r"cannot lock ref|unable to update local ref|unable to create '.*\.lock'|"
+        r"did not send all necessary objects|unresolved deltas",
+        "Mulligan makes its copy anew",
+    ),
+    Sign(
+        UnavailableError,
+        r"does not appear to be a git repository",
+        "make it reachable, or mend clone_url",
+    ),
+)
+ANYTHING_ELSE = Sign(UnavailableError, "", "it is tried again later")
+
+
+def fault_of(said: str, doing: str) -> WorldError:
+    """Turn git's words into the error of whoever must act; `doing` begins the sentence."""
+    sign = next((sign for sign in SIGNS if sign.shows_in(said)), ANYTHING_ELSE)
+    return sign.fault(f"{doing} failed: {one_line(said)}; {sign.advice}.")
+
+
+def one_line(said: str) -> str:
+    """Shorten git's words to one line that may be shown: no control characters, no credential."""
+    lines = [re.sub(r"[\x00-\x20\x7f-\x9f]+", " ", line).strip() for line in said.splitlines()]
+    telling = [line for line in lines if re.match(r"(?:fatal|error|remote|!|env|ssh)\b|!", line)]
+    words = "; ".join(line for line in telling or lines if line) or "git gave no reason"
+    words = re.sub(r"://[^/@\s]+@", "://", words).rstrip(".")
+    return words if len(words) <= WORDS else f"{words[: WORDS - 1]}…"

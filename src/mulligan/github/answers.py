@@ -1,0 +1,203 @@
+"""What an answer of GitHub's means: fine, worth another try, or a matter for a person. Pure."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from typing import TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from mulligan.errors import DeniedError, UnavailableError, WorldError
+from mulligan.github.shapes import Refusal
+from mulligan.text.escape import one_line
+
+T = TypeVar("T")
+WORDS = 200
+"""Characters of GitHub's own words that a message repeats."""
+
+LIMIT_WORDS = ("rate limit", "secondary limit", "abuse detection", "retry your request again later")
+RIGHTS = (
+    ("/pulls", "Pull requests: write"),
+    ("/issues", "Issues: write"),
+    ("/collaborators", "push access to the repository"),
+)
+"""What a fine-grained token needs for a path, first match; where no header says so."""
+
+
+class NotFoundError(DeniedError):
+    """GitHub says 404: it is not there, or the token may not see it."""
+
+
+class ForbiddenError(DeniedError):
+    """GitHub says 403, and it is not a limit: the token lacks a right."""
+
+
+class AlreadyExistsError(DeniedError):
+    """GitHub says 422 because there is one already."""
+
+
+class TransientError(UnavailableError):
+    """It may well work in a moment. `wait` is the time in seconds that GitHub asks for."""
+
+    def __init__(self, message: str, wait: float | None = None) -> None:
+        super().__init__(message)
+        self.wait = wait
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back for one request; the names of headers are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: str
+
+    @property
+    def fine(self) -> bool:
+        """Tell whether the request was carried out."""
+        return 200 <= self.status < 300  # noqa: PLR2004 - HTTP's own border
+
+
+def fault(answer: Answer, request: str) -> WorldError | None:
+    """Say what is wrong with an answer, or None; `request` is the verb and the path."""
+    if answer.fine:
+        return None
+    status, said = answer.status, _words(answer)
+    if 300 <= status < 400:  # noqa: PLR2004 - HTTP's own borders
+        return moved(request)
+    if status == 429 or (status == 403 and _is_limit(answer)):  # noqa: PLR2004
+        return _limited(answer, request)
+    if status in {408, 425} or status >= 500:  # noqa: PLR2004
+        return TransientError(f"GitHub failed at {request} ({said}); try again later.")
+    return _refused(answer, request, said)
+
+
+def parsed(shape: TypeAdapter[T], answer: Answer, request: str) -> T:
+    """Read the body of an answer; raises what `fault` says, and a WorldError for odd content."""
+    if wrong := fault(answer, request):
+        raise wrong
+    try:
+        return shape.validate_json(answer.body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+    if first["type"] == "json_invalid":
+        message = f"GitHub answered {request} with something that is not JSON; try again later."
+        raise TransientError(message)
+    where = ".".join(str(part) for part in first["loc"]) or "the whole"
+    message = (
+        f"GitHub's answer to {request} is not as expected ({where}: {first['msg']}); try again "
+        "later, and check github.api_url."
+    )
+    raise UnavailableError(message)
+
+
+def moved(request: str) -> WorldError:
+    """Word a redirect: it is never followed, since it leads to another repository or issue."""
+    return UnavailableError(
+        f"GitHub sends {request} elsewhere; if the repository was renamed or the issue moved, "
+        "write the new name in the configuration."
+    )
+
+
+def _refused(answer: Answer, request: str, said: str) -> WorldError:
+    match answer.status:
+        case 401:
+            return DeniedError(
+                f"GitHub refused the token ({said}); give Mulligan a valid one with github.token "
+                "or github.token_file."
+            )
+        case 403:
+            right = _missing_right(answer, request)
+            return ForbiddenError(f"GitHub forbids {request} ({said}); {right}.")
+        case 404:
+            return NotFoundError(
+                f"GitHub finds nothing for {request}; check the name, and that the token may see "
+                "the repository."
+            )
+        case 410:
+            return DeniedError(f"GitHub says that {request} is gone for good ({said}).")
+        case 422 if _already_exists(answer):
+            return AlreadyExistsError(f"GitHub has one already, at {request} ({said}).")
+        case _:
+            return DeniedError(f"GitHub refused {request} ({said}); mend what it names.")
+
+
+def _missing_right(answer: Answer, request: str) -> str:
+    """Name the right that would help, from GitHub's own headers where it sends them."""
+    if _says(answer, "archived", "locked", "blocked", "disabled"):
+        return "a person with rights on the repository can change that"
+    named = answer.headers.get("x-accepted-github-permissions")
+    if named:
+        return f"the token needs the permission {one_line(named, WORDS)}"
+    scopes = answer.headers.get("x-accepted-oauth-scopes")
+    by_path = next((right for part, right in RIGHTS if part in request), "")
+    either = [
+        *([f"the permission {by_path!r}"] if by_path else []),
+        *([f"the scope {one_line(scopes, WORDS)}"] if scopes else []),
+    ]
+    return f"the token needs {' or '.join(either) or 'more rights on the repository'}"
+
+
+def _limited(answer: Answer, request: str) -> TransientError:
+    wait = asked_to_wait(answer)
+    when = f"it opens again in {math.ceil(wait)} s" if wait else "it opens again by itself"
+    return TransientError(f"GitHub's rate limit stopped {request}; {when}.", wait)
+
+
+def asked_to_wait(answer: Answer) -> float | None:
+    """Read how many seconds GitHub wants to be left alone; by its own clock, not ours."""
+    headers = answer.headers
+    sent = _date(headers.get("date"))
+    asked = headers.get("retry-after", "").strip()
+    if asked.isdecimal():
+        return float(asked)
+    if until := _date(asked):
+        return max(0.0, (until - sent).total_seconds()) if sent else None
+    reset = headers.get("x-ratelimit-reset", "")
+    if headers.get("x-ratelimit-remaining") == "0" and reset.isdecimal() and sent:
+        return max(0.0, float(reset) - sent.timestamp()) + 1
+    return None
+
+
+def _date(text: str | None) -> datetime | None:
+    try:
+        found = parsedate_to_datetime(text) if text else None
+    except ValueError:
+        return None
+    return found if found and found.tzinfo else None
+
+
+def _is_limit(answer: Answer) -> bool:
+    headers = answer.headers
+    spent = headers.get("x-ratelimit-remaining") == "0"
+    return spent or "retry-after" in headers or _says(answer, *LIMIT_WORDS)
+
+
+def _says(answer: Answer, *words: str) -> bool:
+    said = " ".join(_sentences(answer)).lower()
+    return any(word in said for word in words)
+
+
+def _already_exists(answer: Answer) -> bool:
+    return _says(answer, "already exists", "already_exists")
+
+
+def _words(answer: Answer) -> str:
+    """Give GitHub's own words on one line, or the status where there are none."""
+    said = one_line(": ".join(_sentences(answer)), WORDS).rstrip(".")
+    return said or f"HTTP {answer.status}"
+
+
+def _sentences(answer: Answer) -> list[str]:
+    """Read `message` and `errors` of an error answer, whatever shape they have."""
+    try:
+        refusal = Refusal.model_validate_json(answer.body)
+    except ValidationError:
+        return []
+    found = [refusal.message]
+    for error in refusal.errors:
+        parts = [error] if isinstance(error, str) else [error.field, error.code, error.message]
+        found.append(" ".join(part for part in parts if part))
+    return [text for text in found if text]

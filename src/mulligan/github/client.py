@@ -1,0 +1,274 @@
+"""Talk to GitHub's REST API through PyGithub: the one place where calls are made and judged.
+
+Reads are repeated while GitHub is in trouble, within bounds; a write never is: its caller looks
+first whether it happened (SPEC E7). Nothing but a WorldError of errors.py leaves this module.
+"""
+
+import re
+import threading
+import time
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TypeVar
+from urllib.parse import urlencode, urlsplit
+
+from pydantic import TypeAdapter
+from requests import RequestException, Timeout
+from requests.exceptions import SSLError
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
+from tenacity.wait import wait_exponential, wait_random
+from urllib3.exceptions import HTTPError
+from urllib3.exceptions import TimeoutError as SocketTimeout
+
+from github import Auth, Github, GithubException
+from mulligan.config.operator import GitHubSettings
+from mulligan.errors import ConfigError, MisconfiguredError, UnavailableError
+from mulligan.github.answers import Answer, TransientError, fault, moved, parsed
+from mulligan.github.connection import Connection, OddAnswerError, RedirectError, connect
+
+T = TypeVar("T")
+PAGE_SIZE = 100
+MAX_PAGES = 100
+NEXT_PAGE = re.compile(r'<([^>]*)>\s*;[^,]*\brel="next"')
+LIBRARY_FAULTS = (
+    RequestException,
+    HTTPError,  # urllib3's, where a body breaks off
+    GithubException,
+    OSError,
+    ValueError,  # a header that is none, text that is not UTF-8
+    RuntimeError,
+    AssertionError,  # PyGithub's own checks
+    OddAnswerError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a read is tried; times are in seconds."""
+
+    attempts: int = 5
+    longest_wait: float = 60.0
+    first_wait: float = 0.5
+    timeout: int = 15
+    sleep: Callable[[float], None] = time.sleep
+
+
+class TokenCredentials:
+    """The port Credentials over one token; a token file is read each time, so it may change."""
+
+    def __init__(self, settings: GitHubSettings) -> None:
+        self._settings = settings
+
+    def git_token(self, repository: str) -> str | None:
+        """Give the token for git; one token serves every repository."""
+        del repository
+        return self.api_token()
+
+    def api_token(self) -> str | None:
+        """Give the token for the API, None for none; MisconfiguredError where it is no token."""
+        token = self._read().strip()
+        if not re.fullmatch(r"[!-~]*", token):
+            message = "The token has characters that no token has; mend github.token."
+            raise MisconfiguredError(message)
+        return token or None
+
+    def _read(self) -> str:
+        settings = self._settings
+        if settings.token:
+            return settings.token.get_secret_value()
+        if settings.token_file is None:
+            return ""
+        try:
+            return settings.token_file.read_text(encoding="utf-8")
+        except (OSError, UnicodeError) as error:
+            message = f"{settings.token_file} cannot be read; mend github.token_file."
+            raise MisconfiguredError(message) from error
+
+
+class _OfThread(threading.local):
+    """What each thread has of its own: PyGithub's objects are not made to be shared."""
+
+    token: str | None = None
+    github: Github | None = None
+    connection: Connection | None = None
+
+
+class Client:
+    """GitHub at one address, as one token sees it; safe to use from several threads.
+
+    `token` is asked before every call, so that a new one is used as soon as it is there.
+    """
+
+    def __init__(
+        self, api_url: str, token: Callable[[], str | None], patience: Patience | None = None
+    ) -> None:
+        parts = urlsplit(api_url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            message = f"github.api_url is {api_url!r}; write it like https://HOST/api/v3."
+            raise ConfigError(message)
+        self._api_url = api_url.rstrip("/")
+        self._token = token
+        self._patience = patience or Patience()
+        self._mine = _OfThread()
+        self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
+        self._known: dict[str, Answer] = {}
+
+    def close(self) -> None:
+        """Close every thread's connection; the next call opens its own again."""
+        for connection in list(self._connections):
+            connection.close()
+
+    def read(self, shape: TypeAdapter[T], path: str, params: Mapping[str, str] | None = None) -> T:
+        """Get one object; NotFoundError for a 404."""
+        return self._patiently(lambda: parsed(shape, self._ask("GET", path, params), f"GET {path}"))
+
+    def read_all(
+        self,
+        shape: TypeAdapter[tuple[T, ...]],
+        path: str,
+        params: Mapping[str, str] | None = None,
+        *,
+        conditional: bool = False,
+    ) -> list[T]:
+        """Get every page of a list; a `conditional` one is free of charge while it is unchanged."""
+        found: list[T] = []
+        place, query = path, {"per_page": str(PAGE_SIZE), **(params or {})}
+        for _ in range(MAX_PAGES):
+            answer, page = self._patiently(
+                lambda place=place, query=query: self._page(shape, place, query, conditional)
+            )
+            found += page
+            following = self._next(answer)
+            if following is None:
+                return found
+            place, query = following, dict[str, str]()
+        message = f"GitHub's list at {path} does not end; try again later."
+        raise UnavailableError(message)
+
+    def write(self, shape: TypeAdapter[T], verb: str, path: str, body: object) -> T:
+        """Change something, once; after an UnavailableError it may have happened all the same."""
+        return parsed(shape, self._ask(verb, path, body=body), f"{verb} {path}")
+
+    def remove(self, path: str) -> None:
+        """Delete something, once; NotFoundError where it was not there."""
+        if wrong := fault(self._ask("DELETE", path), f"DELETE {path}"):
+            raise wrong
+
+    def _patiently(self, call: Callable[[], T]) -> T:
+        patience = self._patience
+
+        def worth_it(error: BaseException) -> bool:
+            return isinstance(error, TransientError) and (error.wait or 0) <= patience.longest_wait
+
+        retrying = Retrying(
+            retry=retry_if_exception(worth_it),
+            wait=self._wait,
+            stop=stop_after_attempt(patience.attempts),
+            sleep=patience.sleep,
+            reraise=True,
+        )
+        return retrying(call)
+
+    def _wait(self, state: RetryCallState) -> float:
+        """Wait as GitHub asks, else ever longer; with jitter, so that not all come at once."""
+        error = state.outcome.exception() if state.outcome else None
+        asked = error.wait if isinstance(error, TransientError) else None
+        longest = self._patience.longest_wait
+        grown = wait_exponential(multiplier=self._patience.first_wait, max=longest)(state)
+        return (asked or grown) + wait_random(0, 1)(state)
+
+    def _page(
+        self,
+        shape: TypeAdapter[tuple[T, ...]],
+        path: str,
+        query: Mapping[str, str],
+        conditional: bool,  # noqa: FBT001 - passed through from `read_all`
+    ) -> tuple[Answer, tuple[T, ...]]:
+        key = f"{path}?{urlencode(query)}"
+        known = self._known.get(key) if conditional else None
+        headers = {"If-None-Match": known.headers["etag"]} if known else {}
+        answer = self._ask("GET", path, query, headers=headers)
+        if known and answer.status == HTTPStatus.NOT_MODIFIED:
+            answer = known
+        page = parsed(shape, answer, f"GET {path}")
+        if conditional and "etag" in answer.headers:
+            self._known[key] = answer
+        return answer, page
+
+    def _next(self, answer: Answer) -> str | None:
+        """Give the path of the next page; a token is never carried to another host."""
+        found = NEXT_PAGE.search(answer.headers.get("link", ""))
+        if found is None:
+            return None
+        there, here = urlsplit(found[1]), urlsplit(self._api_url)
+        same = (there.scheme, there.netloc) == (here.scheme, here.netloc)
+        if not same or not there.path.startswith(f"{here.path}/"):
+            message = (
+                f"A list of {here.netloc} goes on at {there.netloc}{there.path}, which is not "
+                "followed; check github.api_url."
+            )
+            raise UnavailableError(message)
+        return f"{there.path.removeprefix(here.path)}?{there.query}"
+
+    def _ask(
+        self,
+        verb: str,
+        path: str,
+        params: Mapping[str, str] | None = None,
+        *,
+        body: object = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        github, connection = self._of_this_thread()
+        sent = {"Accept": "application/vnd.github+json", **(headers or {})}
+        request = f"{verb} {path.partition('?')[0]}"
+        try:
+            status, received, text = github.requester.requestJson(
+                verb, path, dict(params or {}), sent, body, connection
+            )
+        except RedirectError as error:
+            raise moved(request) from error
+        except LIBRARY_FAULTS as error:
+            host = urlsplit(self._api_url).netloc
+            message = (
+                f"GitHub at {host} did not answer {request}: {_reason(error)}; try again later."
+            )
+            raise TransientError(message) from error
+        return Answer(status, {str(name): str(value) for name, value in received.items()}, text)
+
+    def _of_this_thread(self) -> tuple[Github, Connection]:
+        mine, token = self._mine, self._token()
+        if mine.github is None or mine.connection is None or mine.token != token:
+            timeout = self._patience.timeout
+            mine.token = token
+            mine.connection = connect(self._api_url, timeout)
+            self._connections.add(mine.connection)
+            mine.github = Github(
+                auth=Auth.Token(token) if token else None,
+                base_url=self._api_url,
+                timeout=timeout,
+                user_agent="mulligan",
+                retry=None,
+                seconds_between_requests=None,
+                seconds_between_writes=None,
+                lazy=True,
+                api_version="2022-11-28",
+            )
+        return mine.github, mine.connection
+
+
+def _reason(error: Exception) -> str:
+    """Say in plain words why there was no answer; the libraries' own are for their makers."""
+    match error:
+        case Timeout() | SocketTimeout():
+            return "it took too long"
+        case SSLError():
+            return "its certificate is not trusted on this machine"
+        case OddAnswerError():
+            return str(error)
+        case OSError() | HTTPError():
+            return "the connection could not be made, or broke off"
+        case _:
+            return f"its answer could not be read ({type(error).__name__})"

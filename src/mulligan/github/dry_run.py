@@ -1,0 +1,92 @@
+"""A tracker that reads the real one and writes nowhere: it says what it would do, once."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from mulligan.config.policy import Escalation, Labels, PullRequestSettings
+from mulligan.domain.case import Case, PullRequest
+from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Stage
+from mulligan.github.escalation import escalation_comment
+from mulligan.github.labels import LabelChange, label_change
+from mulligan.github.messages import pull_request_body, pull_request_title, status_comment
+from mulligan.ports import RepositoryFacts, Tracker
+
+
+class DryRunTracker:
+    """The port Tracker for a rehearsal; what was "written" is remembered and read back."""
+
+    def __init__(self, inner: Tracker, say: Callable[[str], None]) -> None:
+        self._inner = inner
+        self._say = say
+        self._labels: dict[IssueRef, tuple[frozenset[str], frozenset[str]]] = {}
+        self._texts: dict[str, str] = {}
+
+    def repository(self, name: str) -> RepositoryFacts:
+        """Read what has to be known to work on a repository."""
+        return self._inner.repository(name)
+
+    def labelled(self, repository: str, label: str) -> Sequence[IssueRef]:
+        """List the open issues that carry a label, but for those that "lost" it here."""
+        found = self._inner.labelled(repository, label)
+        gained = [
+            ref
+            for ref, (added, _) in self._labels.items()
+            if label in added and ref.repository == repository and ref not in found
+        ]
+        kept = [ref for ref in found if label not in self._changes(ref)[1]]
+        return sorted([*kept, *gained]) if gained else kept
+
+    def read(self, ref: IssueRef) -> Issue:
+        """Read one issue afresh, with the labels that it would have."""
+        issue = self._inner.read(ref)
+        added, removed = self._changes(ref)
+        return replace(issue, labels=issue.labels - removed | added)
+
+    def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
+        """Find who put the ready label on last, and whether that person may."""
+        return self._inner.authorising_act(ref, ready_label)
+
+    def show_stage(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
+        """Say which labels would be put on and taken off."""
+        change = label_change(self.read(ref).labels, stage, labels)
+        if change == LabelChange():
+            return
+        added, removed = self._changes(ref)
+        plus, minus = frozenset(change.add), frozenset(change.remove)
+        self._labels[ref] = (added - minus | plus, removed - plus | minus)
+        signs = [f"+{name}" for name in change.add] + [f"-{name}" for name in change.remove]
+        self._say(f"Would change the labels of {ref}: {' '.join(signs)}")
+
+    def update_status(self, case: Case) -> str:
+        """Say what the status comment would say."""
+        ref = case.issue.ref
+        self._tell("status comment", f"the status comment of {ref}", status_comment(case), ref)
+        return case.status.effect("status_comment", "issue") or "dry-run"
+
+    def ask_for_help(self, case: Case, escalation: Escalation) -> str:
+        """Say what the escalation comment would say."""
+        ref, epoch = case.issue.ref, case.status.epoch
+        text = escalation_comment(case, escalation)
+        self._tell(f"help {epoch}", f"a comment on {ref} that asks for help", text, ref)
+        return f"dry-run:{ref}:epoch-{epoch}"
+
+    def open_pull_request(
+        self, case: Case, base_branch: str, settings: PullRequestSettings
+    ) -> PullRequest:
+        """Say what the pull request would say; it has no number."""
+        ref = case.issue.ref
+        kind = "a draft pull request" if settings.draft else "a pull request"
+        what = f"{kind} of {ref.branch} into {base_branch} of {ref.repository}"
+        text = f"{pull_request_title(case)}\n\n{pull_request_body(case)}"
+        self._tell("pull request", what, text, ref)
+        return PullRequest(0, f"dry-run:{ref}:pull-request")
+
+    def _changes(self, ref: IssueRef) -> tuple[frozenset[str], frozenset[str]]:
+        return self._labels.get(ref, (frozenset(), frozenset()))
+
+    def _tell(self, kind: str, what: str, text: str, ref: IssueRef) -> None:
+        key = f"{kind} {ref}"
+        if self._texts.get(key) != text:
+            verb = "change" if key in self._texts else "write"
+            self._texts[key] = text
+            self._say(f"Would {verb} {what}:\n\n{text}")

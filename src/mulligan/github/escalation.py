@@ -1,0 +1,129 @@
+"""The comment that hands an issue to a person, with all that is needed to answer it. Pure."""
+
+from collections.abc import Sequence
+
+from mulligan.config.policy import Escalation
+from mulligan.domain.case import Case
+from mulligan.domain.decision import Escalate
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.outcome import Outcome
+from mulligan.domain.result import CheckResult, WorkerResultMeta
+from mulligan.github.advice import ADVICE, NO_ATTEMPT, Advice
+from mulligan.github.parts import (
+    attempts_table,
+    attempts_used,
+    body,
+    code,
+    file_line,
+    marker,
+    spent,
+)
+from mulligan.retry.words import counted, explain, failing, verdict
+from mulligan.text.escape import defuse, one_line, visible
+from mulligan.text.fence import code_block
+
+SHOWN_CHECKS = 3
+SHOWN_FILES = 20
+DIGEST_CHARS = 6000
+REASON_CHARS = 1000
+
+
+def escalation_marker(ref: IssueRef, epoch: int) -> str:
+    """Write the invisible line of the one escalation comment of an epoch."""
+    return marker("hitl", ref, f"epoch={epoch}")
+
+
+def escalation_comment(case: Case, escalation: Escalation) -> str:
+    """Ask for help, in the order of SPEC H2."""
+    ref, last = case.issue.ref, case.epoch_history[-1] if case.epoch_history else None
+    advice = ADVICE[last.outcome] if last else NO_ATTEMPT
+    mentions = " ".join(f"@{name.removeprefix('@')}" for name in escalation.mention)
+    return body(
+        escalation_marker(ref, case.status.epoch),
+        f"{mentions} **Mulligan needs a person here.** {advice.ask}".lstrip(),
+        f"Issue #{ref.number} · attempts used: {attempts_used(case)} · spent: {spent(case)}",
+        "### Failure summary",
+        _summary(case),
+        "### Attempt history",
+        attempts_table(case) or "No attempt was made.",
+        "### Last failure",
+        _last_failure(case, last),
+        "### Files touched by the last attempt",
+        _files(ref, last),
+        "### Observed patterns",
+        _items([defuse(one_line(seen, 300)) for seen in case.observed]) or "None.",
+        "### Suggested actions",
+        _items(_actions(case, advice)),
+        "### Your options",
+        _items(_options(case, last)),
+    )
+
+
+def _summary(case: Case) -> str:
+    return defuse(one_line(case.status.reason, REASON_CHARS)) or "Nothing is known."
+
+
+def _last_failure(case: Case, last: WorkerResultMeta | None) -> str:
+    """Show what failed, word for word: red checks, broken rules, or the reason as recorded."""
+    if last is None or last.outcome is Outcome.SUCCEEDED:
+        return code_block(_shortened(case.status.reason))
+    red = failing(last.checks)
+    if last.outcome is Outcome.CHECKS_FAILED and red:
+        more = len(red) - SHOWN_CHECKS
+        shown = [_digest(check) for check in red[:SHOWN_CHECKS]]
+        return body(*shown, f"(+ {counted(more, 'failing check')})" if more > 0 else "")
+    if last.guard_violations:
+        return code_block(_shortened("\n".join(last.guard_violations)))
+    return code_block(_shortened(explain(last.outcome, last.failure_reason or last.error)))
+
+
+def _digest(check: CheckResult) -> str:
+    shown = _shortened(check.digest) or "(it printed nothing)"
+    return body(defuse(verdict(check)), code_block(shown))
+
+
+def _shortened(text: str) -> str:
+    shown = visible(text).strip()
+    if len(shown) <= DIGEST_CHARS:
+        return shown
+    return f"{shown[:DIGEST_CHARS]}\n[... {len(shown) - DIGEST_CHARS} characters omitted]"
+
+
+def _files(ref: IssueRef, last: WorkerResultMeta | None) -> str:
+    files = last.files_modified if last else ()
+    if not files:
+        return "None."
+    more = len(files) - SHOWN_FILES
+    lines = [file_line(file) for file in files[:SHOWN_FILES]]
+    listed = "\n".join([*lines, f"- (+ {more} more)"] if more > 0 else lines)
+    return body(listed, f"The whole diff: `mulligan inspect {ref} --diff`")
+
+
+def _actions(case: Case, advice: Advice) -> Sequence[str]:
+    """Give the fix that the decision names, then what helps in general."""
+    decision = case.status.decision
+    named = decision.fix if isinstance(decision, Escalate) else ""
+    general = [action.replace("{issue}", str(case.issue.ref)) for action in advice.actions]
+    return [*([defuse(one_line(named, REASON_CHARS))] if named else []), *general]
+
+
+def _options(case: Case, last: WorkerResultMeta | None) -> Sequence[str]:
+    label = code(case.ready_label)
+    again = (
+        "**Let Mulligan try again:** change the title or text of this issue, or add a comment, "
+        f"and put the label {label} on again; that gives "
+        f"{counted(case.max_attempts, 'new attempt')}."
+    )
+    if last and last.outcome is Outcome.SUCCEEDED:
+        again = (
+            f"**Let Mulligan go on:** mend what is in the way, then put the label {label} on again."
+        )
+    return (
+        again,
+        "**Do it yourself:** nothing more happens here as long as that label is off.",
+        "**Leave it:** close the issue.",
+    )
+
+
+def _items(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)

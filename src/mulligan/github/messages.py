@@ -1,0 +1,161 @@
+"""The status comment and the pull request, as people read them. Pure.
+
+The escalation comment is in escalation.py; together these are all that Mulligan writes on GitHub.
+"""
+
+from typing import assert_never
+
+from mulligan.domain.case import Case
+from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.result import CheckResult, WorkerResultMeta
+from mulligan.github.parts import (
+    attempts_table,
+    attempts_used,
+    body,
+    code,
+    marker,
+    moment,
+    spent,
+    table,
+)
+from mulligan.retry.words import span
+from mulligan.text.escape import defuse, one_line, subject_line, table_cell, visible
+
+TITLE_CHARS = 200
+REASON_CHARS = 600
+SUMMARY_CHARS = 4000
+NOTHING_VERIFIED = (
+    "**Nothing was verified.** No checks are configured for this repository; add some under "
+    "`checks` in `.github/mulligan.yml`."
+)
+
+
+def status_marker(ref: IssueRef) -> str:
+    """Write the invisible line of the one status comment of an issue."""
+    return marker("status", ref)
+
+
+def status_comment(case: Case) -> str:
+    """Say where the issue stands, what happened so far and what comes next (SPEC H5)."""
+    return body(
+        status_marker(case.issue.ref),
+        f"**{_headline(case)}**",
+        _because(case),
+        attempts_table(case),
+        _next(case),
+    )
+
+
+def _headline(case: Case) -> str:
+    match case.status.stage:
+        case Stage.READY if case.status.due:
+            return f"Mulligan goes on after {moment(case.status.due)} UTC."
+        case Stage.READY:
+            return "Mulligan will start on this shortly."
+        case Stage.RUNNING:
+            attempt = f"attempt {case.counted + 1} of {case.max_attempts}"
+            since = case.status.started_at
+            started = f", since {moment(since)} UTC" if since else ""
+            return f"Mulligan is working on this: {attempt}{started}."
+        case Stage.REVIEW:
+            return f"Mulligan asks for a review: {one_line(case.status.pull_request or '', 300)}"
+        case Stage.HITL:
+            return "Mulligan has handed this issue to a person."
+        case Stage.RESOLVED:
+            return "Mulligan has left this issue."
+        case _:
+            assert_never(case.status.stage)
+
+
+def _because(case: Case) -> str:
+    """Say why, where that is not plain; what failed is in the table."""
+    match case.status.stage:
+        case Stage.RUNNING:
+            return "The agent is told what went wrong before." if case.epoch_history else ""
+        case Stage.REVIEW:
+            return f"{_how_far(case)}; {spent(case)}."
+        case Stage.READY | Stage.HITL | Stage.RESOLVED:
+            return defuse(one_line(case.status.reason, REASON_CHARS))
+        case _:
+            assert_never(case.status.stage)
+
+
+def _how_far(case: Case) -> str:
+    return f"Attempt {attempts_used(case)} succeeded"
+
+
+def _next(case: Case) -> str:
+    label = code(case.ready_label)
+    match case.status.stage:
+        case Stage.READY | Stage.RUNNING:
+            return f"To stop it, take the label {label} off or close the issue."
+        case Stage.REVIEW:
+            return f"To ask for changes, comment here and put the label {label} on again."
+        case Stage.HITL:
+            return "The comment that asks for help says what can be done."
+        case Stage.RESOLVED:
+            return f"To have it taken up again, put the label {label} on."
+        case _:
+            assert_never(case.status.stage)
+
+
+def pull_request_title(case: Case) -> str:
+    """Take the issue's title, on one line; GitHub takes 256 characters."""
+    title = subject_line(case.issue.title, TITLE_CHARS)
+    return title or f"Work on {case.issue.ref.repository} issue {case.issue.ref.number}"
+
+
+def pull_request_body(case: Case) -> str:
+    """Say what was changed, how it was verified and how to ask for changes (SPEC P1)."""
+    number, last = case.issue.ref.number, case.last
+    return body(
+        f"Closes #{number}",
+        "### What changed",
+        _what_changed(last),
+        "### Checks",
+        _checks(case, last),
+        "### How it came about",
+        f"{_how_far(case)}; {spent(case)}.",
+        attempts_table(case) if len(case.epoch_history) > 1 else "",
+        "### To ask for changes",
+        f"Say what should be different in a comment on #{number}, and put the label "
+        f"{code(case.ready_label)} on that issue again: a new attempt then replaces this one. "
+        "Commits that others made on this branch are never overwritten.",
+        marker("pull-request", case.issue.ref),
+    )
+
+
+def _what_changed(meta: WorkerResultMeta | None) -> str:
+    if meta is None:
+        return ""
+    said = visible(meta.agent_summary).strip()
+    if len(said) > SUMMARY_CHARS:
+        said = said[:SUMMARY_CHARS].rstrip() + "…"
+    quoted = "\n".join(f"> {line}" for line in defuse(said).split("\n"))
+    return body(
+        f"{meta.diff_summary}.",
+        f"In the agent's words:\n\n{quoted}" if said else "The agent did not say what it did.",
+    )
+
+
+def _checks(case: Case, meta: WorkerResultMeta | None) -> str:
+    checks = meta.checks if meta else ()
+    if not case.verifies or not checks:
+        return NOTHING_VERIFIED
+    return table(("Check", "Result", "Command", "Took"), (_check_row(check) for check in checks))
+
+
+def _check_row(check: CheckResult) -> tuple[str, ...]:
+    command = code(check.command, 80).replace("|", "\\|")
+    return table_cell(check.name, 100), _verdict(check), command, span(check.duration_ms)
+
+
+def _verdict(check: CheckResult) -> str:
+    if check.flaky:
+        return "passed, flaky: it failed first and passed when run again"
+    if check.passed:
+        return "passed"
+    if check.preexisting:
+        return "fails on the base branch too (pre-existing)"
+    how = "timed out" if check.timed_out else "failed"
+    return how if check.required else f"{how}, not required"

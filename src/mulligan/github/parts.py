@@ -1,0 +1,126 @@
+"""The parts that Mulligan's comments and pull requests share: markers, tables, sums. Pure."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from mulligan.domain.case import Case
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.outcome import FREE, Outcome
+from mulligan.domain.result import AgentFacts, FileChange, WorkerResultMeta
+from mulligan.retry.words import TITLES, counted, span
+from mulligan.text.escape import one_line, table_cell
+
+MARKER = "<!-- mulligan:"
+"""How each text of Mulligan's own can be told, together with its author."""
+
+MAX_BODY = 60_000
+"""Characters of a comment or a pull request; GitHub takes 65,536."""
+
+CHANGES = {"A": "added", "D": "deleted", "R": "renamed", "C": "copied"}
+"""What git's letters for a changed file mean, apart from a plain change."""
+
+MAX_ROWS = 20
+CUT = "[… cut: GitHub takes no longer text]"
+
+
+def marker(kind: str, ref: IssueRef, more: str = "") -> str:
+    """Write the invisible line by which a text is found again."""
+    named = f"{MARKER}{kind} {ref}"
+    return f"{named} {more} -->" if more else f"{named} -->"
+
+
+def body(*parts: str) -> str:
+    """Put paragraphs together, empty ones left out; cut between lines, so that no mark is torn."""
+    text = "\n\n".join(part for part in parts if part)
+    if len(text) <= MAX_BODY:
+        return text
+    whole_lines = text[: MAX_BODY - len(CUT) - 2].rpartition("\n")[0]
+    return f"{whole_lines}\n\n{CUT}"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Write a Markdown table; the cells are Markdown already."""
+    lines = (head, ["---"] * len(head), *rows)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def attempts_table(case: Case) -> str:
+    """Write the attempts of the epoch, one row each (SPEC H2)."""
+    history = case.epoch_history
+    if not history:
+        return ""
+    head = ("Attempt", "When (UTC)", "Outcome", "Error", "Took", "Cost")
+    free = _free(case)
+    rows = table(head, (_row(meta, free) for meta in history[-MAX_ROWS:]))
+    hidden = max(0, len(history) - MAX_ROWS)
+    before = len(case.history) - len(history)
+    notes = [
+        *([f"{counted(hidden, 'earlier attempt')} left out."] if hidden else []),
+        *([f"{counted(before, 'attempt')} before the last request."] if before else []),
+        *(["\\* does not count."] if any(meta.outcome in free for meta in history) else []),
+    ]
+    return body(rows, " ".join(notes))
+
+
+def _row(meta: WorkerResultMeta, free: frozenset[Outcome]) -> Sequence[str]:
+    mark = "\\*" if meta.outcome in free else ""
+    return (
+        f"{meta.attempt}{mark}",
+        moment(meta.started_at),
+        TITLES[meta.outcome],
+        table_cell(meta.error, 200) or "–",
+        span(meta.duration_ms),
+        _cost([meta]) or "–",
+    )
+
+
+def _free(case: Case) -> frozenset[Outcome]:
+    """Name the outcomes that cost no attempt here; deaths do once there were too many (SPEC 6)."""
+    paid = sum(meta.outcome not in FREE for meta in case.epoch_history)
+    return FREE if case.counted <= paid else FREE - {Outcome.INTERRUPTED}
+
+
+def attempts_used(case: Case) -> str:
+    """Say how many attempts of the epoch are used, out of how many."""
+    return f"{case.counted} of {case.max_attempts}"
+
+
+def spent(case: Case) -> str:
+    """Say what the attempts of the epoch took and cost."""
+    history = case.epoch_history
+    took = span(sum(meta.duration_ms for meta in history))
+    return f"{took}, {_cost(history) or 'no cost reported'}"
+
+
+def _cost(history: Iterable[WorkerResultMeta]) -> str:
+    """Add up what agents reported: dollars, else tokens, else nothing."""
+    runs = [run for meta in history for run in _runs(meta)]
+    dollars = [run.cost_usd for run in runs if run.cost_usd is not None]
+    if dollars:
+        return f"${sum(dollars):.2f}"
+    tokens = sum((run.input_tokens or 0) + (run.output_tokens or 0) for run in runs)
+    return f"{tokens:,} tokens" if tokens else ""
+
+
+def _runs(meta: WorkerResultMeta) -> Iterable[AgentFacts]:
+    found = (meta.agent, *(fix.usage for fix in meta.fix_rounds))
+    return (run for run in found if run)
+
+
+def moment(at: datetime) -> str:
+    """Write a time to the minute, in UTC."""
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def code(text: str, limit: int = 200) -> str:
+    """Write foreign text as inline code that it cannot leave."""
+    shown = one_line(text, limit).replace("`", "'")
+    return f"`{shown}`" if shown else ""
+
+
+def file_line(file: FileChange) -> str:
+    """Write one changed file as an item of a list."""
+    how = CHANGES.get(file.status[:1].upper(), "changed")
+    if file.insertions is None or file.deletions is None:
+        return f"- {code(file.path)} ({how}, binary)"
+    return f"- {code(file.path)} ({how}, +{file.insertions} −{file.deletions})"

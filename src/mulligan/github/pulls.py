@@ -1,0 +1,126 @@
+"""The one pull request of an issue: found by its branch, opened, brought up to date (SPEC P1)."""
+
+import structlog
+
+from mulligan.config.policy import PullRequestSettings
+from mulligan.domain.case import Case, PullRequest
+from mulligan.domain.issue import IssueRef
+from mulligan.errors import UnavailableError, WorldError
+from mulligan.github.answers import AlreadyExistsError
+from mulligan.github.client import Client
+from mulligan.github.messages import pull_request_body, pull_request_title
+from mulligan.github.parts import MARKER
+from mulligan.github.shapes import ANYTHING, PULL, PULLS, PullShape, leads_to
+
+log = structlog.get_logger()
+
+
+class Pulls:
+    """Opens and updates pull requests; nothing here may open a second one for a branch."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def open(self, case: Case, base_branch: str, settings: PullRequestSettings) -> PullRequest:
+        """Open the pull request of the issue's branch, or bring the open one up to date."""
+        ref = case.issue.ref
+        wanted = {"title": pull_request_title(case), "body": pull_request_body(case)}
+        found = self._find(ref)
+        if found is None:
+            found = self._create(ref, base_branch, settings, wanted)
+        # A text that people made their own, so that the marker is gone, is left to them.
+        if MARKER in (found.body or "") and not _says(found, wanted):
+            found = self._update(found, ref, wanted)
+        self._decorate(found, case, settings)
+        return PullRequest(found.number, found.html_url)
+
+    def _find(self, ref: IssueRef) -> PullShape | None:
+        """Find the open one; of several the oldest."""
+        owner = ref.repository.partition("/")[0]
+        query = {"head": f"{owner}:{ref.branch}", "state": "open"}
+        pulls = self._client.read_all(PULLS, f"/repos/{ref.repository}/pulls", query)
+        ours = [_belongs(pull, ref) for pull in pulls if _is_from(pull, ref)]
+        return min(ours, key=lambda pull: pull.number, default=None)
+
+    def _create(
+        self,
+        ref: IssueRef,
+        base_branch: str,
+        settings: PullRequestSettings,
+        wanted: dict[str, str],
+    ) -> PullShape:
+        body = {**wanted, "head": ref.branch, "base": base_branch, "draft": settings.draft}
+        try:
+            created = self._client.write(PULL, "POST", f"/repos/{ref.repository}/pulls", body)
+        except (UnavailableError, AlreadyExistsError):
+            # A failed answer does not mean that it did not happen (SPEC E7).
+            if found := self._find(ref):
+                return found
+            raise
+        return _belongs(created, ref)
+
+    def _update(self, pull: PullShape, ref: IssueRef, wanted: dict[str, str]) -> PullShape:
+        path = f"/repos/{ref.repository}/pulls/{pull.number}"
+        try:
+            updated = self._client.write(PULL, "PATCH", path, wanted)
+        except UnavailableError:
+            updated = self._client.read(PULL, path)
+            if not _says(updated, wanted):
+                raise
+        return _belongs(updated, ref)
+
+    def _decorate(self, pull: PullShape, case: Case, settings: PullRequestSettings) -> None:
+        """Add labels and ask for reviews; a refusal never stops the publishing."""
+        repository = case.issue.ref.repository
+        there = {label.name.casefold() for label in pull.labels}
+        labels = [name for name in settings.labels if name.casefold() not in there]
+        if labels:
+            path = f"/repos/{repository}/issues/{pull.number}/labels"
+            self._try("labels", case, path, {"labels": labels})
+        people = _reviewers(pull, case, settings)
+        if people or settings.team_reviewers:
+            path = f"/repos/{repository}/pulls/{pull.number}/requested_reviewers"
+            asked = {"reviewers": people, "team_reviewers": list(settings.team_reviewers)}
+            self._try(
+                "reviewers", case, path, {who: names for who, names in asked.items() if names}
+            )
+
+    def _try(self, what: str, case: Case, path: str, body: object) -> None:
+        try:
+            self._client.write(ANYTHING, "POST", path, body)
+        except WorldError as error:
+            log.warning("left_out", what=what, issue=str(case.issue.ref), reason=str(error))
+
+
+def _reviewers(pull: PullShape, case: Case, settings: PullRequestSettings) -> list[str]:
+    """List whom to ask: as configured, else who put the label on; GitHub refuses the author."""
+    status = case.status
+    asker = (status.actor,) if status.act.startswith("labeled:") else ()
+    author = pull.user.login.casefold() if pull.user else ""
+    done = {author, *(account.login.casefold() for account in pull.requested_reviewers)}
+    return [
+        login
+        for login in settings.reviewers or asker
+        if login.casefold() not in done and not login.endswith("[bot]")
+    ]
+
+
+def _is_from(pull: PullShape, ref: IssueRef) -> bool:
+    """Tell whether it comes from the issue's branch here; a fork may have one of that name too."""
+    where = pull.head.repo.full_name if pull.head.repo else ""
+    return pull.head.ref == ref.branch and where.casefold() == ref.repository.casefold()
+
+
+def _belongs(pull: PullShape, ref: IssueRef) -> PullShape:
+    if not leads_to(pull.url, f"/repos/{ref.repository}/pulls/{pull.number}"):
+        message = (
+            f"GitHub gave a pull request of another repository for {ref} ({pull.url}); if the "
+            "repository was renamed, write the new name in the configuration."
+        )
+        raise UnavailableError(message)
+    return pull
+
+
+def _says(pull: PullShape, wanted: dict[str, str]) -> bool:
+    body = (pull.body or "").replace("\r\n", "\n").strip()
+    return pull.title == wanted["title"] and body == wanted["body"]

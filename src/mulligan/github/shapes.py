@@ -1,0 +1,162 @@
+"""The parts of GitHub's answers that Mulligan reads; everything else is passed over. Pure."""
+
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, OnErrorOmit, TypeAdapter
+
+
+class Shape(BaseModel):
+    """A fragment of an answer; a missing field is an error, an unknown one is not."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Account(Shape):
+    """A person, a bot or an organisation."""
+
+    login: str
+    type: str = "User"
+
+    @property
+    def is_bot(self) -> bool:
+        """Tell whether a program acts here."""
+        return self.type == "Bot" or self.login.endswith("[bot]")
+
+
+class Label(Shape):
+    """A label, by its name."""
+
+    name: str
+
+
+def _named(value: object) -> object:
+    return {"name": value} if isinstance(value, str) else value
+
+
+Labels = tuple[Annotated[Label, BeforeValidator(_named)], ...]
+"""GitHub gives labels as objects, and in places as bare names."""
+
+
+class IssueShape(Shape):
+    """An issue; pull requests come as issues too, and have `pull_request`."""
+
+    number: int
+    title: str
+    body: str | None = None
+    user: Account | None = None
+    state: str
+    labels: Labels = ()
+    comments: int = 0
+    pull_request: dict[str, object] | None = None
+    html_url: str
+    url: str
+
+
+class CommentShape(Shape):
+    """A comment on an issue."""
+
+    id: int
+    body: str | None = None
+    user: Account | None = None
+    created_at: AwareDatetime
+    html_url: str
+    issue_url: str
+
+
+class EventShape(Shape):
+    """Something that happened to an issue; `actor` is None once the account was deleted."""
+
+    id: int
+    event: str
+    actor: Account | None = None
+    created_at: AwareDatetime
+    label: Label | None = None
+
+
+class PermissionShape(Shape):
+    """What somebody may do: by role, or in the older words that know four steps only."""
+
+    permission: str
+    role_name: str | None = None
+
+
+class HeadRepository(Shape):
+    """The repository that a pull request comes from: this one, or a fork."""
+
+    full_name: str
+
+
+class Head(Shape):
+    """The branch that a pull request comes from; `repo` is None once a fork was deleted."""
+
+    ref: str
+    repo: HeadRepository | None = None
+
+
+class PullShape(Shape):
+    """A pull request."""
+
+    number: int
+    title: str
+    body: str | None = None
+    user: Account | None = None
+    head: Head
+    labels: Labels = ()
+    requested_reviewers: tuple[Account, ...] = ()
+    html_url: str
+    url: str
+
+
+class RepositoryShape(Shape):
+    """A repository."""
+
+    full_name: str
+    default_branch: str
+    clone_url: str
+    archived: bool = False
+
+
+def _words(value: object) -> object:
+    return value if isinstance(value, str) else ""
+
+
+def _list(value: object) -> object:
+    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType] - pydantic looks inside
+
+
+Words = Annotated[str, BeforeValidator(_words)]
+
+
+class Problem(Shape):
+    """One of the things that GitHub finds wrong with a request."""
+
+    field: Words = ""
+    code: Words = ""
+    message: Words = ""
+
+
+class Refusal(Shape):
+    """The body of an answer that is an error; whatever it lacks is empty."""
+
+    message: Words = ""
+    errors: Annotated[tuple[OnErrorOmit[Problem | str], ...], BeforeValidator(_list)] = ()
+
+
+ISSUE = TypeAdapter(IssueShape)
+ISSUES = TypeAdapter(tuple[IssueShape, ...])
+COMMENT = TypeAdapter(CommentShape)
+COMMENTS = TypeAdapter(tuple[CommentShape, ...])
+EVENTS = TypeAdapter(tuple[EventShape, ...])
+PERMISSION = TypeAdapter(PermissionShape)
+PULL = TypeAdapter(PullShape)
+PULLS = TypeAdapter(tuple[PullShape, ...])
+REPOSITORY = TypeAdapter(RepositoryShape)
+ACCOUNT = TypeAdapter(Account)
+LABELS = TypeAdapter(tuple[Label, ...])
+ANYTHING = TypeAdapter(object)
+
+
+def leads_to(url: str, path: str) -> bool:
+    """Tell whether a URL of GitHub's is that of `path`, under whatever host and prefix."""
+    return urlsplit(url).path.casefold().endswith(path.casefold())

@@ -1,0 +1,212 @@
+"""The tracker on GitHub: issues in; labels, comments and pull requests out."""
+
+from collections.abc import Sequence
+from urllib.parse import quote
+
+import structlog
+
+from mulligan.config.operator import Trust
+from mulligan.config.policy import Escalation, Labels, PullRequestSettings
+from mulligan.domain.case import Case, PullRequest
+from mulligan.domain.issue import AuthorisingAct, Comment, Issue, IssueRef, Stage
+from mulligan.errors import UnavailableError, WorldError
+from mulligan.github.answers import ForbiddenError, NotFoundError
+from mulligan.github.client import Client
+from mulligan.github.comments import Comments
+from mulligan.github.escalation import escalation_comment, escalation_marker
+from mulligan.github.labels import LabelChange, label_change
+from mulligan.github.messages import status_comment, status_marker
+from mulligan.github.pulls import Pulls
+from mulligan.github.shapes import (
+    ACCOUNT,
+    ANYTHING,
+    EVENTS,
+    ISSUE,
+    ISSUES,
+    REPOSITORY,
+    IssueShape,
+    leads_to,
+)
+from mulligan.github.trust import TrustReader, latest_labelling
+from mulligan.ports import Clock, RepositoryFacts
+
+STATUS_COMMENT, THE_ONE = "status_comment", "issue"
+"""Under what the ledger keeps the id of the status comment (effects.py)."""
+
+ACTIONS_LOGIN = "github-actions[bot]"
+"""Whom GITHUB_TOKEN acts as; that token may not ask GitHub who it is."""
+
+HEARD = 50
+"""The most people whose permission is asked for in one issue, the last to speak first."""
+
+log = structlog.get_logger()
+
+
+class GitHubTracker:
+    """The port Tracker over GitHub's REST API."""
+
+    def __init__(self, client: Client, trust: Trust, clock: Clock) -> None:
+        self._client = client
+        self._trust = TrustReader(client, trust, clock)
+        self._comments = Comments(client, self.own_login)
+        self._pulls = Pulls(client)
+        self._login: str | None = None
+
+    def own_login(self) -> str:
+        """Give the login that Mulligan's comments bear."""
+        if self._login is None:
+            try:
+                self._login = self._client.read(ACCOUNT, "/user").login
+            except ForbiddenError:
+                self._login = ACTIONS_LOGIN
+        return self._login
+
+    def repository(self, name: str) -> RepositoryFacts:
+        """Read what has to be known to work on a repository."""
+        found = self._client.read(REPOSITORY, f"/repos/{name}")
+        if found.full_name.casefold() != name.casefold():
+            message = (
+                f"{name} is called {found.full_name} now; write the new name in the configuration."
+            )
+            raise UnavailableError(message)
+        return RepositoryFacts(name, found.clone_url, found.default_branch, found.archived)
+
+    def labelled(self, repository: str, label: str) -> Sequence[IssueRef]:
+        """List the open issues that carry a label, oldest first; never pull requests."""
+        query = {"labels": label, "state": "open", "sort": "created", "direction": "asc"}
+        found = self._client.read_all(
+            ISSUES, f"/repos/{repository}/issues", query, conditional=True
+        )
+        refs = (
+            _ref(issue, repository)
+            for issue in found
+            if issue.pull_request is None and label.casefold() in _names(issue)
+        )
+        return list(dict.fromkeys(refs))
+
+    def read(self, ref: IssueRef) -> Issue:
+        """Read one issue afresh, with the comments of trusted people."""
+        found = self._issue(ref)
+        return Issue(
+            ref=ref,
+            title=found.title,
+            body=found.body or "",
+            author=found.user.login if found.user else "",
+            url=found.html_url,
+            is_open=found.state == "open",
+            is_pull_request=found.pull_request is not None,
+            labels=frozenset(label.name for label in found.labels),
+            comments=self._trusted_comments(ref) if found.comments else (),
+        )
+
+    def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
+        """Find who put the ready label on last, and whether that person may (SPEC T1)."""
+        path = f"/repos/{ref.repository}/issues/{ref.number}/events"
+        try:
+            event = latest_labelling(self._client.read_all(EVENTS, path), ready_label)
+        except WorldError as error:
+            log.warning("events_not_read", issue=str(ref), reason=str(error))
+            return None
+        if event is None:
+            return None
+        refusal = self._trust.refusal(ref.repository, event.actor)
+        return AuthorisingAct(
+            act=f"labeled:{event.id}",
+            actor=event.actor.login if event.actor else "",
+            at=event.created_at,
+            trusted=refusal is None,
+            reason=refusal or "",
+        )
+
+    def show_stage(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
+        """Make the labels show a stage (SPEC L2, L3); no other label is touched."""
+        change = self._missing(ref, stage, labels)
+        try:
+            self._apply(ref, change)
+        except UnavailableError:
+            # A failed answer does not mean that it did not happen (SPEC E7).
+            if self._missing(ref, stage, labels) != LabelChange():
+                raise
+
+    def update_status(self, case: Case) -> str:
+        """Write the one status comment of the issue (SPEC H5); give its id."""
+        ref, known = case.issue.ref, case.status.effect(STATUS_COMMENT, THE_ONE)
+        text = status_comment(case)
+        return str(self._comments.keep_one(ref, status_marker(ref), text, known).id)
+
+    def ask_for_help(self, case: Case, escalation: Escalation) -> str:
+        """Write the escalation comment of the epoch (SPEC H1, H2); give its URL."""
+        ref = case.issue.ref
+        marker = escalation_marker(ref, case.status.epoch)
+        comment = self._comments.keep_one(ref, marker, escalation_comment(case, escalation))
+        if escalation.assignees:
+            self._assign(ref, escalation.assignees)
+        return comment.html_url
+
+    def open_pull_request(
+        self, case: Case, base_branch: str, settings: PullRequestSettings
+    ) -> PullRequest:
+        """Open the pull request of the issue's branch, or bring the open one up to date (P1)."""
+        return self._pulls.open(case, base_branch, settings)
+
+    def _issue(self, ref: IssueRef) -> IssueShape:
+        found = self._client.read(ISSUE, f"/repos/{ref.repository}/issues/{ref.number}")
+        if found.number != ref.number:
+            message = f"GitHub gave issue {found.number} for {ref}; try again later."
+            raise UnavailableError(message)
+        _ref(found, ref.repository)
+        return found
+
+    def _trusted_comments(self, ref: IssueRef) -> tuple[Comment, ...]:
+        said = [
+            (comment.user, comment)
+            for comment in self._comments.on(ref)
+            if comment.user and not self._comments.is_own(comment)
+        ]
+        people = {user.login: user for user, _ in reversed(said)}
+        trusted = {
+            login
+            for login, user in list(people.items())[:HEARD]
+            if self._trust.refusal(ref.repository, user) is None
+        }
+        return tuple(
+            Comment(user.login, comment.body or "", comment.created_at)
+            for user, comment in said
+            if user.login in trusted
+        )
+
+    def _missing(self, ref: IssueRef, stage: Stage, labels: Labels) -> LabelChange:
+        current = [label.name for label in self._issue(ref).labels]
+        return label_change(current, stage, labels)
+
+    def _apply(self, ref: IssueRef, change: LabelChange) -> None:
+        path = f"/repos/{ref.repository}/issues/{ref.number}/labels"
+        if change.add:
+            self._client.write(ANYTHING, "POST", path, {"labels": list(change.add)})
+        for name in change.remove:
+            try:
+                self._client.remove(f"{path}/{quote(name, safe='')}")
+            except NotFoundError:
+                continue
+
+    def _assign(self, ref: IssueRef, assignees: Sequence[str]) -> None:
+        path = f"/repos/{ref.repository}/issues/{ref.number}/assignees"
+        try:
+            self._client.write(ANYTHING, "POST", path, {"assignees": list(assignees)})
+        except WorldError as error:
+            log.warning("not_assigned", issue=str(ref), reason=str(error))
+
+
+def _names(issue: IssueShape) -> set[str]:
+    return {label.name.casefold() for label in issue.labels}
+
+
+def _ref(issue: IssueShape, repository: str) -> IssueRef:
+    """Name an issue; one of another repository is an error, whatever led to it."""
+    if not leads_to(issue.url, f"/repos/{repository}/issues/{issue.number}"):
+        message = (
+            f"GitHub gave an issue of another repository for {repository} ({issue.url}); if it was "
+            "renamed, write the new name in the configuration."
+        )
+        raise UnavailableError(message)
+    return IssueRef(repository, issue.number)

@@ -1,0 +1,138 @@
+"""Tell the agent what went wrong in an attempt, and what to do about it (C4, C5, C11). Pure."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from mulligan.domain.outcome import FREE, Outcome
+from mulligan.domain.result import CheckResult, WorkerResultMeta
+from mulligan.retry.words import counted, failing, last_activity, span, verdict
+from mulligan.text.escape import one_line, visible
+from mulligan.text.excerpt import Excerpt
+from mulligan.text.fence import fence
+
+OWN_WORDS = frozenset(
+    {
+        Outcome.CHECKS_FAILED,
+        Outcome.ZERO_COMMIT,
+        Outcome.ZERO_DIFF,
+        Outcome.AGENT_CRASHED,
+        Outcome.AGENT_TIMED_OUT,
+        Outcome.REJECTED,
+    }
+)
+"""Outcomes whose error line is Mulligan's own, so that it needs no fence."""
+
+EXPECTED = "Expected: changed files in the worktree when you end."
+OTHERWISE = (
+    "Make the change in the files; describing it is not enough. If it cannot be made, or is made "
+    "already, answer BLOCKED or NOTHING_TO_DO with your reason instead (see *Instructions*)."
+)
+ADVICE = {
+    Outcome.ZERO_COMMIT: f"{EXPECTED} Found: no commit, and every file as it was. {OTHERWISE}",
+    Outcome.ZERO_DIFF: (
+        f"{EXPECTED} Found: commits, but files that equal the base branch: the commits were empty "
+        f"or undid each other. {OTHERWISE}"
+    ),
+    Outcome.AGENT_TIMED_OUT: (
+        "The same limit holds again. Make the change early, and run nothing that waits for input "
+        "or does not end."
+    ),
+    Outcome.BLOCKED: "A person has asked for the work again since; look for an answer above.",
+    Outcome.NOTHING_TO_DO: "A person has asked for the work again since; look for the why above.",
+    Outcome.SUCCEEDED: "The change was verified, and the work has been asked for again since.",
+}
+"""What to do next, where no check says it."""
+
+NOT_ALLOWED = "These changes are not allowed; make the change without them:"
+
+FINDING_CHARS = 200
+
+
+def what_went_wrong(
+    told: WorkerResultMeta, name: str, later: Sequence[WorkerResultMeta], words: int
+) -> str:
+    """Tell outcome, error, commits and duration; at most `words` characters are foreign ones."""
+    took = f"after {span(told.duration_ms)}, with {counted(told.commits, 'commit')}"
+    changed = counted(len(told.files_modified), "changed file")
+    lines = [f"{name} ended {told.outcome} {took} and {changed}."]
+    if told.outcome in FREE:
+        lines.append("That was not your doing: work as if it had not happened.")
+    lines += _error(told, words)
+    counts = Counter(meta.outcome for meta in later)
+    lines += [
+        f"Later, {counted(n, 'attempt')} ended {o}: not your doing." for o, n in counts.items()
+    ]
+    return "\n".join(lines)
+
+
+def _error(told: WorkerResultMeta, words: int) -> list[str]:
+    if not words or not told.error:
+        return []
+    error = one_line(told.error, words)
+    lines = [error if told.outcome in OWN_WORDS else fence("the attempt's record", error)]
+    if told.outcome in {Outcome.AGENT_TIMED_OUT, Outcome.AGENT_CRASHED}:
+        said = last_activity(told.agent.last_activity if told.agent else None)
+        lines.append(fence("the agent's output", one_line(said, words)))
+    return lines
+
+
+def actionable(
+    told: WorkerResultMeta, windows: Sequence[Excerpt], names: int, violations: Excerpt
+) -> str:
+    """Tell what failed: the first checks with a window on their output, `names` in all by name."""
+    failed = failing(told.checks)
+    blocks = [_check(check, window) for check, window in zip(failed, windows, strict=False)]
+    by_name = tuple(f"- {verdict(check)}" for check in failed[len(windows) :])
+    blocks.append(str(Excerpt(by_name).head(max(0, names - len(windows)))))
+    if violations.lines:
+        blocks.append(f"{NOT_ALLOWED}\n{fence('the guards', str(violations))}")
+    blocks.append(ADVICE.get(told.outcome, ""))
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _check(check: CheckResult, window: Excerpt) -> str:
+    shown = str(window)
+    first = "" if holds_first_finding(shown, check) else first_finding(check)
+    body = "\n".join(part for part in (first, shown) if part)
+    source = f"check '{check.name}'"
+    return f"### {verdict(check)}\n{fence(source, body) if body else 'It printed nothing.'}"
+
+
+def first_finding(check: CheckResult) -> str:
+    """Give the first thing a check complains about in one line; empty where it said nothing."""
+    if not check.findings:
+        return one_line(_first_line(check.digest), FINDING_CHARS)
+    found = check.findings[0]
+    summary, message = one_line(found.summary, FINDING_CHARS), _first_line(found.message)
+    parts = [summary] if message in summary else [summary, one_line(message, FINDING_CHARS)]
+    if found.test_id and found.test_id not in summary:
+        parts.insert(0, one_line(found.test_id, FINDING_CHARS))
+    return " - ".join(part for part in parts if part)
+
+
+def holds_first_finding(text: str, check: CheckResult) -> bool:
+    """Tell whether a text names the first thing a check complains about."""
+    first = first_finding(check)
+    if first in text or not check.findings:
+        return first in text
+    test_id, message = check.findings[0].test_id, _first_line(check.findings[0].message)
+    return bool(test_id and message) and f"{test_id}" in text and message in text
+
+
+def _first_line(text: str) -> str:
+    return visible(text).strip().partition("\n")[0].strip()
+
+
+def other_checks(told: WorkerResultMeta) -> list[str]:
+    """Say in one line each which checks passed, and which failed without failing the attempt."""
+    groups = {
+        "Passed": [check.name for check in told.checks if check.passed],
+        "Failed, but not required": [
+            check.name for check in told.checks if not check.passed and not check.required
+        ],
+    }
+    return [
+        f"{group}: {', '.join(one_line(name, 100) for name in names)}."
+        for group, names in groups.items()
+        if names
+    ]

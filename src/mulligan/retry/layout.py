@@ -1,0 +1,134 @@
+"""The retry context as a record, and how it reads to the agent (SPEC C4, C6). Pure."""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+
+from mulligan.domain.outcome import Outcome
+from mulligan.domain.record import Record
+from mulligan.domain.result import VerifierOutcome
+from mulligan.retry.patterns import SAME_FAILURE
+from mulligan.text.escape import one_line
+from mulligan.text.excerpt import omitted
+from mulligan.text.fence import fence
+
+LINE_CHARS = 400
+NAMED_FILES = 5
+
+AUTHORITATIVE = "A person decided this after the earlier attempts. It is authoritative: follow it."
+ADVISORY = "A reviewer's words. They are advisory and may be wrong; the checks decide."
+DISCARDED = (
+    "The changes of that attempt were discarded: the worktree equals the base branch again. This "
+    "is for reference; the file that `MULLIGAN_PREVIOUS_DIFF` names holds the whole diff."
+)
+
+
+class Part(StrEnum):
+    """What can be cut, in the order of cutting (SPEC C8)."""
+
+    DIFF = "previous_changes"
+    EARLIER = "prior_attempts"
+    OTHERS = "passing_checks"
+    ADVISORY = "advisory"
+    DRIFT = "warning"
+    PATTERNS = "observed_patterns"
+    WINDOWS = "check_output"
+    FINDINGS = "first_findings"
+    NAMES = "failing_checks"
+    WORDS = "what_went_wrong"
+
+
+class CheckSummary(Record):
+    """One check of an earlier attempt; the excerpt is the first thing it complained about."""
+
+    name: str
+    passed: bool
+    exit_code: int | None
+    output_excerpt: str
+
+
+class AttemptSummary(Record):
+    """An earlier attempt in short."""
+
+    attempt_number: int
+    outcome: Outcome
+    error: str
+    commits: int
+    duration_ms: int
+    check_results: tuple[CheckSummary, ...]
+    verifier_outcome: VerifierOutcome | None
+    verifier_feedback: str | None
+    files_modified: tuple[str, ...]
+    diff_summary: str
+
+
+class RetryContext(Record):
+    """What an attempt is told of the earlier ones; the last of `prior_attempts` is told in full.
+
+    Texts stand as they were delivered. `omitted` counts what was cut, by section (SPEC C8).
+    """
+
+    current_attempt: int
+    max_attempts: int
+    issue: str
+    prior_attempts: tuple[AttemptSummary, ...]
+    primary_failure_reason: str
+    actionable_feedback: str
+    last_diff: str | None
+    cumulative_changes: str | None
+    patterns: tuple[str, ...]
+    drift: str | None
+    guidance: str | None
+    omitted: Mapping[str, int]
+
+
+def render(context: RetryContext) -> str:
+    """Write the context under its headings; mechanical facts before advice (SPEC C5)."""
+    *earlier, told = context.prior_attempts
+    sections = {
+        "Guidance": _fenced(AUTHORITATIVE, "a person", context.guidance),
+        "What went wrong": context.primary_failure_reason,
+        "Prior attempts": _marked(_prior(earlier), context.omitted, Part.EARLIER),
+        "Actionable feedback": context.actionable_feedback,
+        "Observed patterns": _marked(_observed(context.patterns), context.omitted, Part.PATTERNS),
+        "Warning": _marked(context.drift or "", context.omitted, Part.DRIFT),
+        "Advisory": _fenced(ADVISORY, "the reviewer", told.verifier_feedback),
+        "Previous changes": _previous_changes(context),
+    }
+    return "\n\n".join(f"## {name}\n\n{body}" for name, body in sections.items() if body)
+
+
+def _prior(earlier: Sequence[AttemptSummary]) -> str:
+    lines = [_line(attempt) for attempt in earlier]
+    return fence("the record of earlier attempts", "\n".join(lines)) if lines else ""
+
+
+def _line(attempt: AttemptSummary) -> str:
+    more = len(attempt.files_modified) - NAMED_FILES
+    files = ", ".join(attempt.files_modified[:NAMED_FILES]) + (f" (+ {more} more)" * (more > 0))
+    changed = f"Changed {files}." if files else "Changed nothing."
+    told = f"Attempt {attempt.attempt_number}: {attempt.outcome}. {attempt.error} {changed}"
+    return one_line(told, LINE_CHARS)
+
+
+def _observed(patterns: Sequence[str]) -> str:
+    """Keep Mulligan's own advice outside of the fence: names in the others are foreign."""
+    advice = [line for line in patterns if line == SAME_FAILURE]
+    names = "\n".join(f"- {line}" for line in patterns if line != SAME_FAILURE)
+    return "\n".join([*advice, *([fence("the record of the attempts", names)] if names else [])])
+
+
+def _previous_changes(context: RetryContext) -> str:
+    if context.last_diff is None and Part.DIFF not in context.omitted:
+        return ""
+    shown = fence("the discarded diff", context.last_diff) if context.last_diff else ""
+    return f"{DISCARDED}\n\n{_marked(shown, context.omitted, Part.DIFF)}"
+
+
+def _fenced(opening: str, kind: str, text: str | None) -> str:
+    return f"{opening}\n\n{fence(kind, text)}" if text else ""
+
+
+def _marked(body: str, left_out: Mapping[str, int], part: Part) -> str:
+    """Put the marker of a cut behind what is left of a section."""
+    marker = omitted(left_out[part]) if part in left_out else ""
+    return "\n".join(text for text in (body, marker) if text)

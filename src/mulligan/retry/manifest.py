@@ -1,0 +1,65 @@
+"""The frozen, hashed list of everything that an attempt was given (SPEC 8). Pure."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from mulligan.config.policy import Policy
+from mulligan.domain.case import Case
+from mulligan.domain.issue import Issue
+from mulligan.domain.record import Record
+
+
+class Manifest(Record):
+    """What went into an attempt's prompt, as SHA-256 in hex; `delivered_hash` is of its bytes."""
+
+    inputs_hash: str
+    context_hash: str | None
+    delivered_hash: str
+    prior_manifest_hashes: tuple[str, ...]
+    agent: str
+
+    def canonical(self) -> bytes:
+        """Write it as canonical JSON: the same bytes on any machine."""
+        return canonical(self)
+
+    def digest(self) -> str:
+        """Give the hash that names the manifest."""
+        return hash_of(self)
+
+
+def canonical(value: str | Record | Mapping[str, JsonValue]) -> bytes:
+    """Write a value as JSON with sorted keys and without spaces, in UTF-8."""
+    plain = value.model_dump(mode="json") if isinstance(value, Record) else value
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return text.encode(errors="surrogatepass")
+
+
+def hash_of(value: str | Record | Mapping[str, JsonValue]) -> str:
+    """Give the SHA-256 of a value's canonical JSON, in hex."""
+    return hashlib.sha256(canonical(value)).hexdigest()
+
+
+def inputs_of(case: Case, policy: Policy, start_sha: str) -> dict[str, JsonValue]:
+    """List what the prompt of an attempt is made from."""
+    return {
+        "issue": _snapshot(case.issue),
+        "policy": policy.model_dump(mode="json"),
+        "prior_attempts": [meta.model_dump(mode="json") for meta in case.history],
+        "start_sha": start_sha,
+    }
+
+
+def _snapshot(issue: Issue) -> dict[str, JsonValue]:
+    """Take of an issue what the agent gets to see; labels and state move on their own."""
+    return {
+        "ref": str(issue.ref),
+        "title": issue.title,
+        "body": issue.body,
+        "comments": [
+            {"author": said.author, "body": said.body, "created_at": said.created_at.isoformat()}
+            for said in issue.comments
+        ],
+    }

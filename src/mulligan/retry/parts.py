@@ -1,0 +1,174 @@
+"""The parts of a retry context, and the record of as much of each as there is room for. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from mulligan.config.policy import ContextLimits
+from mulligan.domain.case import Case
+from mulligan.domain.outcome import FREE
+from mulligan.domain.result import WorkerResultMeta
+from mulligan.retry.diff import readable
+from mulligan.retry.feedback import actionable, first_finding, other_checks, what_went_wrong
+from mulligan.retry.layout import AttemptSummary, CheckSummary, Part, RetryContext
+from mulligan.retry.patterns import drift, label, observe
+from mulligan.retry.words import ERROR_CHARS, failing
+from mulligan.text.escape import one_line
+from mulligan.text.excerpt import Excerpt
+
+VIOLATION_CHARS = 120
+CUMULATIVE_FILES = 50
+
+Room = Mapping[Part, int]
+"""How much of each part goes in: lines, attempts, checks or, for WORDS, characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """All that may be told, after the limits of single parts (SPEC C7).
+
+    `told` is the attempt told in full; `windows` are what its failing checks printed.
+    """
+
+    case: Case
+    told: WorkerResultMeta
+    earlier: tuple[WorkerResultMeta, ...]
+    later: tuple[WorkerResultMeta, ...]
+    windows: tuple[Excerpt, ...]
+    violations: Excerpt
+    others: tuple[str, ...]
+    advisory: Excerpt
+    patterns: tuple[str, ...]
+    drift: str | None
+    diff: Excerpt
+
+    @classmethod
+    def of(cls, case: Case, told: WorkerResultMeta, limits: ContextLimits, diff: bytes) -> Self:
+        """Take the parts from the records; `diff` is of the attempt told in full."""
+        before = [meta for meta in case.history if meta.number < told.number]
+        shown = limits.max_check_output_lines
+        violations = [one_line(violation, VIOLATION_CHARS) for violation in told.guard_violations]
+        said = told.verifier_feedback if limits.include_verifier_feedback else None
+        return cls(
+            case=case,
+            told=told,
+            earlier=tuple(meta for meta in before if meta.outcome not in FREE),
+            later=tuple(meta for meta in case.history if meta.number > told.number),
+            windows=_windows(told, limits),
+            violations=Excerpt(tuple(violations)).head(shown),
+            others=tuple(other_checks(told)),
+            advisory=Excerpt.of(said or "").within(limits.max_verifier_feedback_chars),
+            patterns=observe(case.history),
+            drift=drift(case.history),
+            diff=readable(diff if limits.include_prior_diffs else b"", limits.max_diff_lines),
+        )
+
+    @property
+    def excerpts(self) -> tuple[Excerpt, ...]:
+        """Give every part that was cut to lines."""
+        return (*self.windows, self.violations, self.advisory, self.diff)
+
+    def room(self, limits: ContextLimits) -> dict[Part, int]:
+        """Say how much there is to tell, were there no limit to the whole."""
+        failed = len(failing(self.told.checks))
+        lines = (len(window.lines) for window in (*self.windows, self.violations))
+        return {
+            Part.DIFF: len(self.diff.lines),
+            Part.EARLIER: min(len(self.earlier), limits.max_prior_attempts),
+            Part.OTHERS: len(self.others),
+            Part.ADVISORY: len(self.advisory.lines),
+            Part.DRIFT: 1 if self.drift else 0,
+            Part.PATTERNS: len(self.patterns),
+            Part.WINDOWS: max(lines),
+            Part.FINDINGS: failed,
+            Part.NAMES: failed,
+            Part.WORDS: ERROR_CHARS,
+        }
+
+
+def _windows(told: WorkerResultMeta, limits: ContextLimits) -> tuple[Excerpt, ...]:
+    failed = failing(told.checks)
+    if not limits.include_check_output:
+        return tuple(Excerpt() for _ in failed)
+    digests = (Excerpt.of(check.digest).within(limits.max_digest_chars) for check in failed)
+    return tuple(digest.head(limits.max_check_output_lines) for digest in digests)
+
+
+def build(parts: Parts, room: Room) -> RetryContext:
+    """Make the record of what is told, where there is so much room for each part."""
+    case, told = parts.case, parts.told
+    earlier = parts.earlier[len(parts.earlier) - room[Part.EARLIER] :]
+    name = f"Attempt {label(told, case.history)}"
+    reviewed = str(parts.advisory.head(room[Part.ADVISORY])) or None
+    return RetryContext(
+        current_attempt=case.counted + 1,
+        max_attempts=case.max_attempts,
+        issue=str(case.issue.ref),
+        prior_attempts=(
+            *(_summary(meta, case, None) for meta in earlier),
+            _summary(told, case, reviewed),
+        ),
+        primary_failure_reason=what_went_wrong(told, name, parts.later, room[Part.WORDS]),
+        actionable_feedback=_feedback(parts, room),
+        last_diff="\n".join(parts.diff.lines[: room[Part.DIFF]]) or None,
+        cumulative_changes=_cumulative(case),
+        patterns=parts.patterns[: room[Part.PATTERNS]],
+        drift=parts.drift if room[Part.DRIFT] else None,
+        guidance=None,
+        omitted=_omitted(parts, room),
+    )
+
+
+def _feedback(parts: Parts, room: Room) -> str:
+    lines = room[Part.WINDOWS]
+    told = actionable(
+        parts.told,
+        [window.head(lines) for window in parts.windows[: room[Part.FINDINGS]]],
+        room[Part.NAMES],
+        parts.violations.head(max(1, lines)),
+    )
+    others = str(Excerpt(parts.others).head(room[Part.OTHERS]))
+    return "\n\n".join(text for text in (told, others) if text)
+
+
+def _omitted(parts: Parts, room: Room) -> dict[str, int]:
+    left_out = {
+        Part.DIFF: len(parts.diff.lines) - room[Part.DIFF] + parts.diff.left_out,
+        Part.EARLIER: len(parts.earlier) - room[Part.EARLIER],
+        Part.PATTERNS: len(parts.patterns) - room[Part.PATTERNS],
+        Part.DRIFT: 1 if parts.drift and not room[Part.DRIFT] else 0,
+    }
+    return {part.value: count for part, count in left_out.items() if count}
+
+
+def _summary(meta: WorkerResultMeta, case: Case, reviewed: str | None) -> AttemptSummary:
+    return AttemptSummary(
+        attempt_number=label(meta, case.history),
+        outcome=meta.outcome,
+        error=meta.error,
+        commits=meta.commits,
+        duration_ms=meta.duration_ms,
+        check_results=tuple(
+            CheckSummary(
+                name=check.name,
+                passed=check.passed,
+                exit_code=check.exit_code,
+                output_excerpt="" if check.passed else first_finding(check),
+            )
+            for check in meta.checks
+        ),
+        verifier_outcome=meta.verifier_outcome,
+        verifier_feedback=reviewed,
+        files_modified=tuple(file.path for file in meta.files_modified),
+        diff_summary=meta.diff_summary,
+    )
+
+
+def _cumulative(case: Case) -> str | None:
+    """List the files that any attempt changed, and which did."""
+    changed: dict[str, list[str]] = {}
+    for meta in case.history:
+        for file in meta.files_modified:
+            changed.setdefault(file.path, []).append(str(label(meta, case.history)))
+    lines = [f"{path}: attempt {', '.join(numbers)}" for path, numbers in changed.items()]
+    return str(Excerpt(tuple(lines)).head(CUMULATIVE_FILES)) or None

@@ -1,0 +1,87 @@
+"""What the attempts at an issue have in common, found by comparing records (SPEC C10, O6). Pure."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from mulligan.domain.outcome import FREE
+from mulligan.domain.result import WorkerResultMeta
+from mulligan.retry.words import failing
+from mulligan.text.escape import one_line
+
+SAME_FAILURE = "The same failure twice: take a different approach."
+DRIFT = (
+    "The last two attempts changed different files altogether. The task may be under-specified, "
+    "or the approach wrong. If you cannot tell what is wanted, answer BLOCKED and say what "
+    "a person has to decide."
+)
+NAMED = 5
+NAME_CHARS = 150
+
+
+def observe(epoch: Sequence[WorkerResultMeta]) -> tuple[str, ...]:
+    """Name the checks, tests and files that come back, most telling first."""
+    same = (SAME_FAILURE,) if _same_failure(epoch) else ()
+    return (
+        *same,
+        *_recurring(epoch, _failed_checks, "Check '{}' failed in {}."),
+        *_recurring(epoch, _failed_tests, "Test '{}' failed in {}."),
+        *_recurring(epoch, _files, "File '{}' was changed in {}."),
+    )
+
+
+def drift(epoch: Sequence[WorkerResultMeta]) -> str | None:
+    """Warn when the last two attempts that changed anything have no file in common."""
+    changes = [set(_files(meta)) for meta in epoch if meta.files_modified]
+    apart = len(changes) > 1 and changes[-1].isdisjoint(changes[-2])
+    return DRIFT if apart else None
+
+
+def label(meta: WorkerResultMeta, among: Sequence[WorkerResultMeta]) -> int:
+    """Number an attempt: within its epoch, or over all of them where `among` has several."""
+    return meta.attempt if len({other.epoch for other in among}) == 1 else meta.number
+
+
+def _same_failure(epoch: Sequence[WorkerResultMeta]) -> bool:
+    """Tell whether the last attempt failed as an earlier one did; one cut short says nothing."""
+    ended = [_fingerprints(meta) for meta in epoch if meta.outcome not in FREE]
+    return bool(ended) and any(ended[-1] & earlier for earlier in ended[:-1])
+
+
+def _recurring(
+    epoch: Sequence[WorkerResultMeta],
+    names_of: Callable[[WorkerResultMeta], Iterable[str]],
+    words: str,
+) -> list[str]:
+    seen: dict[str, list[int]] = {}
+    for meta in epoch:
+        for name in dict.fromkeys(names_of(meta)):
+            seen.setdefault(name, []).append(label(meta, epoch))
+    again = {name: numbers for name, numbers in seen.items() if len(numbers) > 1}
+    told = [
+        words.format(one_line(name, NAME_CHARS), _attempts(numbers))
+        for name, numbers in list(again.items())[:NAMED]
+    ]
+    more = len(again) - NAMED
+    return [*told, f"(+ {more} more of this kind)"] if more > 0 else told
+
+
+def _attempts(numbers: Sequence[int]) -> str:
+    *others, last = (str(number) for number in numbers)
+    return f"attempts {', '.join(others)} and {last}"
+
+
+def _failed_checks(meta: WorkerResultMeta) -> list[str]:
+    return [check.name for check in failing(meta.checks)]
+
+
+def _failed_tests(meta: WorkerResultMeta) -> list[str]:
+    found = (finding.test_id for check in failing(meta.checks) for finding in check.findings)
+    return [test_id for test_id in found if test_id]
+
+
+def _files(meta: WorkerResultMeta) -> list[str]:
+    return [file.path for file in meta.files_modified]
+
+
+def _fingerprints(meta: WorkerResultMeta) -> set[tuple[str, str]]:
+    failed = failing(meta.checks)
+    return {(check.name, check.fingerprint) for check in failed if check.fingerprint}

@@ -1,0 +1,181 @@
+"""Every word about what an attempt came to, in one place. Pure."""
+
+import signal
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import assert_never
+
+from mulligan.config.settings import format_duration
+from mulligan.domain.attempt import (
+    SHUTDOWN,
+    AgentReport,
+    AgentRun,
+    Evidence,
+    ReportedStatus,
+    TimeLimit,
+)
+from mulligan.domain.outcome import Outcome
+from mulligan.domain.result import CheckResult
+from mulligan.text.escape import one_line, visible
+
+TITLES: Mapping[Outcome, str] = {
+    Outcome.CANCELLED: "Withdrawn",
+    Outcome.INTERRUPTED: "Interrupted",
+    Outcome.DENIED: "Access refused",
+    Outcome.MISCONFIGURED: "Set-up incomplete",
+    Outcome.INFRASTRUCTURE: "Infrastructure failed",
+    Outcome.OVER_BUDGET: "Budget used up",
+    Outcome.AGENT_TIMED_OUT: "Agent timed out",
+    Outcome.BLOCKED: "Agent blocked",
+    Outcome.NOTHING_TO_DO: "Nothing to do",
+    Outcome.AGENT_CRASHED: "Agent crashed",
+    Outcome.ZERO_COMMIT: "No commit, no change",
+    Outcome.ZERO_DIFF: "Commits without a change",
+    Outcome.SCOPE_VIOLATION: "Out of scope",
+    Outcome.CHECKS_FAILED: "Checks failed",
+    Outcome.REJECTED: "Rejected by the reviewer",
+    Outcome.SUCCEEDED: "Succeeded",
+}
+"""Outcomes as a person reads them."""
+
+DIED = "Mulligan died during the attempt."
+SHUT_DOWN = "Mulligan was shut down during the attempt."
+
+ERROR_CHARS = 200
+WORDS_CHARS = 1000
+NAMED_CHECKS = 5
+
+
+def error_line(outcome: Outcome, known: Evidence) -> str:
+    """Say in one line of at most 200 characters why an attempt did not succeed."""
+    if outcome is Outcome.SUCCEEDED:
+        return ""
+    return one_line(explain(outcome, _headline(outcome, known)), ERROR_CHARS)
+
+
+def failure_reason(outcome: Outcome, known: Evidence) -> str:
+    """Say why an attempt did not succeed; for INTERRUPTED exactly the reason of the fault."""
+    headline, run = _headline(outcome, known), known.run
+    if run and outcome in {Outcome.AGENT_TIMED_OUT, Outcome.AGENT_CRASHED}:
+        return f"{headline} {last_activity(run.facts.last_activity)}"
+    return headline
+
+
+def explain(outcome: Outcome, reason: str) -> str:
+    """Make a sentence of a recorded reason; an attempt without one is told by its outcome."""
+    if outcome is Outcome.INTERRUPTED and reason == SHUTDOWN:
+        return SHUT_DOWN
+    return reason or f"{TITLES[outcome]}."
+
+
+def last_activity(said: str | None) -> str:
+    """Say what the agent did last, in its own words (SPEC C12)."""
+    return f"Last observed activity: {one_line(said or 'none', ERROR_CHARS)}"
+
+
+def failing(checks: Iterable[CheckResult]) -> tuple[CheckResult, ...]:
+    """Pick the checks that fail an attempt."""
+    return tuple(check for check in checks if check.required and not check.passed)
+
+
+def verdict(check: CheckResult) -> str:
+    """Say in one sentence how a check came out."""
+    name = f"Check '{one_line(check.name, 100)}'"
+    if check.passed:
+        return f"{name} passed."
+    if check.timed_out:
+        return f"{name} timed out after {span(check.duration_ms)}."
+    return f"{name} {_failed(check.exit_code)}."
+
+
+def counted(count: int, noun: str) -> str:
+    """Write a count with its noun: `1 attempt`, `3 attempts`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def span(milliseconds: int) -> str:
+    """Write how long something took as the configuration does; whole seconds from one second on."""
+    seconds = round(milliseconds / 1000)
+    return format_duration(
+        timedelta(seconds=seconds) if seconds else timedelta(milliseconds=milliseconds)
+    )
+
+
+def _headline(outcome: Outcome, known: Evidence) -> str:
+    return visible(known.fault.reason) if known.fault else _by_outcome(outcome, known)
+
+
+def _by_outcome(outcome: Outcome, known: Evidence) -> str:
+    match outcome:
+        case Outcome.CHECKS_FAILED:
+            return _checks_failed(failing(known.checks))
+        case Outcome.SCOPE_VIOLATION:
+            told = "; ".join(violation.strip().rstrip(".") for violation in known.violations)
+            return f"Scope violation detected: {one_line(told, WORDS_CHARS)}."
+        case Outcome.ZERO_COMMIT:
+            return "The agent ended without a commit and without a change."
+        case Outcome.ZERO_DIFF:
+            commits = counted(known.change.commits if known.change else 0, "commit")
+            return f"The agent made {commits}, but the tree equals the base."
+        case Outcome.REJECTED:
+            return "The reviewer rejected the change."
+        case (
+            Outcome.AGENT_TIMED_OUT
+            | Outcome.AGENT_CRASHED
+            | Outcome.BLOCKED
+            | Outcome.NOTHING_TO_DO
+        ):
+            return _told_by(known.run) if known.run else ""
+        case (
+            Outcome.CANCELLED
+            | Outcome.INTERRUPTED
+            | Outcome.DENIED
+            | Outcome.MISCONFIGURED
+            | Outcome.INFRASTRUCTURE
+            | Outcome.OVER_BUDGET
+            | Outcome.SUCCEEDED
+        ):
+            return ""
+        case _:
+            assert_never(outcome)
+
+
+def _told_by(run: AgentRun) -> str:
+    if run.stopped_by:
+        return _timed_out(run)
+    if run.report:
+        return _reported(run.report)
+    return f"The agent {_failed(run.exit_code, verb='ended')} and left no change."
+
+
+def _timed_out(run: AgentRun) -> str:
+    seconds = (run.limit or run.duration).total_seconds()
+    after = f"{seconds:g} second" if seconds == 1 else f"{seconds:g} seconds"
+    if run.stopped_by is TimeLimit.STALL_TIMEOUT:
+        return f"Attempt was stopped after {after} without output."
+    return f"Attempt timed out after {after}."
+
+
+def _reported(report: AgentReport) -> str:
+    opening = {
+        ReportedStatus.BLOCKED: "The agent cannot go on",
+        ReportedStatus.NOTHING_TO_DO: "The agent says that there is nothing to do",
+    }[report.status]
+    reason = one_line(report.reason, WORDS_CHARS) or "it gave no reason."
+    evidence = one_line(report.evidence, WORDS_CHARS)
+    return f"{opening}: {reason}" + (f" Evidence: {evidence}" if evidence else "")
+
+
+def _checks_failed(checks: Sequence[CheckResult]) -> str:
+    more = len(checks) - NAMED_CHECKS
+    told = [verdict(check) for check in checks[:NAMED_CHECKS]]
+    return " ".join([*told, f"(+ {more} more)"] if more > 0 else told)
+
+
+def _failed(exit_code: int | None, verb: str = "failed") -> str:
+    if exit_code is None:
+        return f"{verb} without an exit code"
+    if exit_code >= 0:
+        return f"{verb} with exit code {exit_code}"
+    named = {number.value: number.name for number in signal.Signals}
+    return f"was killed by {named.get(-exit_code, f'signal {-exit_code}')}"

@@ -1,0 +1,214 @@
+"""The simulated GitHub as a web application: who asks, what it costs, and what goes wrong."""
+
+import asyncio
+import base64
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from mulligan.simulator.call import Call, Handler
+from mulligan.simulator.faults import Fault
+from mulligan.simulator.records import User
+from mulligan.simulator.refused import Refused, not_found
+from mulligan.simulator.reply import NOT_MODIFIED, Reply, etag, matches
+from mulligan.simulator.routes import ROUTES
+from mulligan.simulator.world import Request as Answered
+from mulligan.simulator.world import World
+
+JSON = "application/json; charset=utf-8"
+THREADS = 16
+METHODS = ["GET", "POST", "PATCH", "PUT", "DELETE"]
+FREE = "/rate_limit"
+BY_ID = re.compile(r"/repositories/(\d+)(/.*)?")
+USUAL = {
+    "cache-control": "private, max-age=60, s-maxage=60",
+    "vary": "Accept, Authorization, Cookie, X-GitHub-OTP",
+    "x-github-media-type": "github.v3; format=json",
+    "x-github-api-version-selected": "2022-11-28",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A request as it came in, its body read."""
+
+    method: str
+    path: str
+    params: Mapping[str, str]
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes
+    base: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer ready to be sent, and whether it cost the user a request."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+    counted: bool
+
+
+def build_app(world: World) -> Starlette:
+    """Make the application that answers for a world."""
+    executor = ThreadPoolExecutor(THREADS, thread_name_prefix="simulator")
+
+    @asynccontextmanager
+    async def threads(_: Starlette) -> AsyncGenerator[None]:
+        yield
+        executor.shutdown()
+
+    def route(method: str, path: str, handler: Handler) -> Route:
+        return Route(path, partial(_respond, world, executor, handler), methods=[method])
+
+    known = [route(method, path, handler) for method, path, handler in ROUTES]
+    rest = Route("/{path:path}", partial(_respond, world, executor, _nowhere), methods=METHODS)
+    app = Starlette(routes=[*known, rest], lifespan=threads)
+    app.add_middleware(_RepositoriesById, world=world)
+    return app
+
+
+def _nowhere(_: Call) -> Reply:
+    raise not_found()
+
+
+@dataclass(frozen=True, slots=True)
+class _RepositoriesById:
+    """Lets a repository be named by its id, as in GitHub's Link headers and redirects."""
+
+    app: ASGIApp
+    world: World
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        found = BY_ID.fullmatch(scope["path"]) if scope["type"] == "http" else None
+        if found:
+            with self.world.lock:
+                names = {str(one.id): one.full_name for one in self.world.repositories.values()}
+            name = names.get(found[1], found[1])
+            scope["path"] = f"/repos/{name}{found[2] or ''}"
+        await self.app(scope, receive, send)
+
+
+async def _respond(
+    world: World, executor: ThreadPoolExecutor, handler: Handler, request: Request
+) -> Response:
+    incoming = Incoming(
+        request.method,
+        str(request.scope["path"]),
+        {name: str(value) for name, value in request.path_params.items()},
+        dict(request.query_params),
+        request.headers,
+        await request.body(),
+        str(request.base_url).rstrip("/"),
+    )
+    fault = world.faults(incoming.method, incoming.path) if world.faults else None
+    if fault and fault.delay:
+        await asyncio.sleep(fault.delay)
+    work = partial(_answer, world, handler, incoming, fault)
+    answer = await asyncio.get_running_loop().run_in_executor(executor, work)
+    if fault and fault.cut:
+        return StreamingResponse(_broken_off(answer.body), answer.status, answer.headers)
+    return Response(answer.body, answer.status, answer.headers)
+
+
+async def _broken_off(body: bytes) -> AsyncIterator[bytes]:
+    yield body[: len(body) // 2]
+    message = "the simulator was asked to cut this answer"
+    raise ConnectionAbortedError(message)
+
+
+def _answer(world: World, handler: Handler, incoming: Incoming, fault: Fault | None) -> Answer:
+    """Carry a request out, unless a fault says otherwise, and put it on record."""
+    with world.lock:
+        if fault and fault.replaces and not fault.apply:
+            answer = _finished(world, incoming, None, Reply(200, {}))
+        else:
+            answer = _carry_out(world, handler, incoming)
+        if fault and fault.status is not None:
+            answer = _spoiled(answer, fault, fault.status)
+        world.requests.append(
+            Answered(incoming.method, incoming.path, answer.status, answer.counted)
+        )
+    return answer
+
+
+def _spoiled(answer: Answer, fault: Fault, status: int) -> Answer:
+    body = fault.body.encode() if fault.body is not None else Reply.of(Refused(status, "Fault")).raw
+    headers = {name: value for name, value in answer.headers.items() if name != "etag"}
+    lowered = {name.lower(): value for name, value in fault.headers.items()}
+    return replace(
+        answer,
+        status=status,
+        body=body,
+        headers={**headers, "content-type": fault.content_type, **lowered},
+    )
+
+
+def _carry_out(world: World, handler: Handler, incoming: Incoming) -> Answer:
+    try:
+        user = _user(world, incoming.headers.get("authorization", ""))
+    except Refused as refused:
+        return _finished(world, incoming, None, Reply.of(refused))
+    window = world.meter.window(user.login if user else "")
+    if not window.remaining and incoming.path != FREE:
+        return _finished(world, incoming, user, Reply.of(_exhausted(user)))
+    call = Call(
+        world,
+        incoming.method,
+        incoming.path,
+        incoming.params,
+        incoming.query,
+        incoming.body,
+        incoming.base,
+        user,
+    )
+    try:
+        reply = handler(call)
+    except Refused as refused:
+        reply = Reply.of(refused)
+    return _finished(world, incoming, user, reply)
+
+
+def _user(world: World, header: str) -> User | None:
+    """Read `Bearer`, `token` or basic authentication; 401 where the token is not known."""
+    kind, _, token = header.partition(" ")
+    if not header:
+        return None
+    if kind.lower() == "basic":
+        token = base64.b64decode(token).decode(errors="replace").rpartition(":")[2]
+    found = world.tokens.get(token.strip())
+    if found is None:
+        raise Refused(401, "Bad credentials")
+    return found
+
+
+def _exhausted(user: User | None) -> Refused:
+    whose = f"user ID {user.id}" if user else "127.0.0.1"
+    return Refused(403, f"API rate limit exceeded for {whose}.")
+
+
+def _finished(world: World, incoming: Incoming, user: User | None, reply: Reply) -> Answer:
+    """Add what every answer has, and count it: all but a 304 to somebody with a token."""
+    status, raw, headers = reply.status, reply.raw, {**USUAL, **reply.headers}
+    if incoming.method in {"GET", "HEAD"} and status == 200:  # noqa: PLR2004 - the status OK
+        headers["etag"] = etag(raw, incoming.headers.get("authorization", ""))
+        if matches(incoming.headers.get("if-none-match", ""), headers["etag"]):
+            status, raw = NOT_MODIFIED, b""
+    counted = incoming.path != FREE and not (status == NOT_MODIFIED and user)
+    window = world.meter.window(user.login if user else "")
+    window.used += counted
+    if raw:
+        headers["content-type"] = JSON
+    headers["x-github-request-id"] = f"51A0:{len(world.requests):08X}"
+    return Answer(status, raw, {**headers, **window.headers}, counted)

@@ -1,0 +1,199 @@
+"""What the simulated GitHub remembers: plain records, changed under the world's lock. Pure."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from mulligan.domain.issue import Permission
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """An account; `type` is `User`, `Bot` or `Organization`."""
+
+    id: int
+    login: str
+    type: str = "User"
+
+
+@dataclass(slots=True)
+class Label:
+    """A label of a repository; GitHub tells names apart without regard to case."""
+
+    id: int
+    name: str
+    color: str
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reaction:
+    """One person's reaction to an issue or a comment."""
+
+    id: int
+    user: User
+    content: str
+    created_at: datetime
+
+
+@dataclass(slots=True)
+class Comment:
+    """A comment on an issue or a pull request."""
+
+    id: int
+    number: int
+    author: User
+    body: str
+    created_at: datetime
+    updated_at: datetime
+    reactions: list[Reaction] = field(default_factory=list[Reaction])
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that was done to an issue; `label` is (name, colour) as they were then."""
+
+    id: int
+    kind: str
+    actor: User
+    created_at: datetime
+    label: tuple[str, str] | None = None
+    rename: tuple[str, str] | None = None
+    assignee: User | None = None
+    reviewer: User | None = None
+    commit_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """A submitted review; `state` is APPROVED, CHANGES_REQUESTED or COMMENTED."""
+
+    id: int
+    author: User
+    state: str
+    body: str
+    commit_id: str
+    submitted_at: datetime
+
+
+@dataclass(slots=True)
+class Pull:
+    """What makes an issue a pull request; `looked_at` is what `mergeable` was computed for."""
+
+    id: int
+    head_ref: str
+    head_sha: str
+    base_ref: str
+    base_sha: str
+    draft: bool = False
+    can_modify: bool = False
+    merged_at: datetime | None = None
+    merged_by: User | None = None
+    merge_sha: str | None = None
+    mergeable: bool | None = None
+    looked_at: tuple[str, str] | None = None
+    reviewers: list[User] = field(default_factory=list[User])
+    reviews: list[Review] = field(default_factory=list[Review])
+
+
+@dataclass(slots=True)
+class Issue:
+    """An issue, or a pull request where `pull` is there: both share one series of numbers."""
+
+    id: int
+    number: int
+    title: str
+    body: str | None
+    author: User
+    created_at: datetime
+    updated_at: datetime
+    state: str = "open"
+    state_reason: str | None = None
+    closed_at: datetime | None = None
+    closed_by: User | None = None
+    locked: bool = False
+    deleted: bool = False
+    moved_to: tuple[str, int] | None = None
+    pull: Pull | None = None
+    labels: list[Label] = field(default_factory=list[Label])
+    assignees: list[User] = field(default_factory=list[User])
+    comments: list[Comment] = field(default_factory=list[Comment])
+    events: list[Event] = field(default_factory=list[Event])
+    reactions: list[Reaction] = field(default_factory=list[Reaction])
+
+    @property
+    def label_names(self) -> list[str]:
+        """List the names of its labels."""
+        return [label.name for label in self.labels]
+
+
+@dataclass(slots=True)
+class Repository:
+    """A repository: its issues here, its commits in the bare repository on disk."""
+
+    id: int
+    owner: User
+    name: str
+    bare: Path
+    default_branch: str
+    created_at: datetime
+    private: bool = False
+    archived: bool = False
+    collaborators: dict[str, Permission] = field(default_factory=dict[str, Permission])
+    labels: list[Label] = field(default_factory=list[Label])
+    issues: dict[int, Issue] = field(default_factory=dict[int, Issue])
+
+    @property
+    def full_name(self) -> str:
+        """Give `owner/name`."""
+        return f"{self.owner.login}/{self.name}"
+
+    def role_of(self, user: User | None) -> Permission:
+        """Tell what a user may do here; anybody may read what is public."""
+        if user and user.login.lower() == self.owner.login.lower():
+            return Permission.ADMIN
+        public = Permission.NONE if self.private else Permission.READ
+        return self.collaborators.get(user.login.lower(), public) if user else public
+
+    def is_collaborator(self, user: User) -> bool:
+        """Tell whether a user was given a role here, be it only to read."""
+        return user.login.lower() in {self.owner.login.lower(), *self.collaborators}
+
+    def label(self, name: str) -> Label | None:
+        """Find a label by its name, whatever its case."""
+        return next((one for one in self.labels if one.name.lower() == name.lower()), None)
+
+    def visible(self) -> list[Issue]:
+        """List the issues and pull requests that are still there."""
+        issues = self.issues.values()
+        return [issue for issue in issues if not issue.deleted and not issue.moved_to]
+
+
+@dataclass(frozen=True, slots=True)
+class Stamps:
+    """Where ids and times come from; GitHub's times have no fractions of a second."""
+
+    clock: Callable[[], datetime]
+    ids: Iterator[int]
+
+    def id(self) -> int:
+        """Give an id that was never given before, larger than all others."""
+        return next(self.ids)
+
+    def now(self) -> datetime:
+        """Tell the time."""
+        return self.clock().replace(microsecond=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Doer:
+    """A user at work in a repository."""
+
+    user: User
+    repository: Repository
+    stamps: Stamps
+
+    def may(self, needed: Permission) -> bool:
+        """Tell whether the user's role here is at least `needed`."""
+        return self.repository.role_of(self.user).reaches(needed)

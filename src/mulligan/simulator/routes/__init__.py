@@ -1,0 +1,15 @@
+"""What the simulated GitHub answers, one module for each kind of resource."""
+
+from mulligan.simulator.call import Handler
+from mulligan.simulator.routes import accounts, comments, commits, events, issues, labels, pulls
+
+ROUTES: tuple[tuple[str, str, Handler], ...] = (
+    *accounts.ROUTES,
+    *comments.ROUTES,
+    *events.ROUTES,
+    *labels.ROUTES,
+    *issues.ROUTES,
+    *pulls.ROUTES,
+    *commits.ROUTES,
+)
+"""Method, path and handler; of two that match, the first is taken."""

@@ -1,0 +1,250 @@
+"""The simulated GitHub's state, and how a test or the demo drives it as people would."""
+
+import copy
+import itertools
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from mulligan.domain.issue import IssueRef, Permission
+from mulligan.simulator import issues, pulls
+from mulligan.simulator.faults import Faults
+from mulligan.simulator.limits import Meter
+from mulligan.simulator.records import Comment, Doer, Event, Issue, Pull, Repository, Stamps, User
+from mulligan.simulator.refused import Refused
+
+FIRST_ID = 1001
+
+
+class Request(NamedTuple):
+    """One request that was answered; `counted` is whether it cost the user's rate limit."""
+
+    method: str
+    path: str
+    status: int
+    counted: bool
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class World:
+    """All of it, in memory and safe for threads.
+
+    `requests` lists what was answered over HTTP, in order; `faults` may be set (see faults.py);
+    `meter.limit` is the rate limit of each user. What the read methods give are copies.
+    """
+
+    def __init__(self, clock: Callable[[], datetime] = _now) -> None:
+        self.lock = threading.RLock()
+        self.stamps = Stamps(clock, itertools.count(FIRST_ID))
+        self.meter = Meter(clock)
+        self.requests: list[Request] = []
+        self.faults: Faults | None = None
+        self.users: dict[str, User] = {}
+        self.tokens: dict[str, User] = {}
+        self.repositories: dict[str, Repository] = {}
+        self.former_names: dict[str, Repository] = {}
+
+    # Accounts and repositories.
+
+    def add_user(self, login: str, type: str = "User", token: str | None = None) -> User:  # noqa: A002
+        """Make an account; with a token, requests that carry it are this user's."""
+        with self.lock:
+            user = self.users.setdefault(login.lower(), User(self.stamps.id(), login, type))
+            if token:
+                self.tokens[token] = user
+            return user
+
+    def add_repository(
+        self,
+        full_name: str,
+        bare_path: Path,
+        default_branch: str = "main",
+        collaborators: Mapping[str, str] | None = None,
+        *,
+        private: bool = False,
+    ) -> Repository:
+        """Show a bare repository under a name; `collaborators` maps logins to roles."""
+        owner, _, name = full_name.partition("/")
+        with self.lock:
+            repository = Repository(
+                self.stamps.id(),
+                self.add_user(owner),
+                name,
+                bare_path,
+                default_branch,
+                self.stamps.now(),
+                private,
+            )
+            for login, role in (collaborators or {}).items():
+                self.add_user(login)
+                repository.collaborators[login.lower()] = Permission(role)
+            self.repositories[full_name.lower()] = repository
+            return repository
+
+    def set_role(self, full_name: str, login: str, role: str) -> None:
+        """Give a user a role, or with `none` take it away."""
+        with self.lock:
+            collaborators = self.repository(full_name).collaborators
+            collaborators.pop(login.lower(), None)
+            if Permission(role) is not Permission.NONE:
+                collaborators[login.lower()] = Permission(role)
+
+    def archive(self, full_name: str) -> None:
+        """Make a repository read-only."""
+        with self.lock:
+            self.repository(full_name).archived = True
+
+    def rename_repository(self, full_name: str, name: str) -> None:
+        """Give a repository another name; requests for the old one are redirected."""
+        with self.lock:
+            repository = self.repositories.pop(full_name.lower())
+            self.former_names[full_name.lower()] = repository
+            repository.name = name
+            self.repositories[repository.full_name.lower()] = repository
+
+    # What people do to issues and pull requests.
+
+    def open_issue(
+        self,
+        full_name: str,
+        title: str,
+        body: str | None,
+        author: str,
+        labels: Sequence[str] = (),
+    ) -> IssueRef:
+        """Open an issue. `labels` are put on in the author's name, as an issue form does."""
+        with self.lock:
+            by = self.doer(full_name, author)
+            issue = issues.open_issue(by, title, body)
+            issues.add_labels(by, issue, labels)
+            return IssueRef(by.repository.full_name, issue.number)
+
+    def label(self, ref: IssueRef, name: str, actor: str) -> None:
+        """Put a label on."""
+        with self.lock:
+            issues.add_labels(self.doer(ref.repository, actor), self.issue(ref), [name])
+
+    def unlabel(self, ref: IssueRef, name: str, actor: str) -> None:
+        """Take a label off."""
+        with self.lock:
+            issues.remove_label(self.doer(ref.repository, actor), self.issue(ref), name)
+
+    def comment(self, ref: IssueRef, body: str, author: str) -> int:
+        """Write a comment; give its id."""
+        with self.lock:
+            by = self.doer(ref.repository, author)
+            return issues.add_comment(by, self.issue(ref), body).id
+
+    def edit(
+        self, ref: IssueRef, actor: str, *, title: str | None = None, body: str | None = None
+    ) -> None:
+        """Change the title or the body."""
+        with self.lock:
+            issues.edit(self.doer(ref.repository, actor), self.issue(ref), title, body)
+
+    def close(self, ref: IssueRef, actor: str) -> None:
+        """Close an issue, or a pull request without merging it."""
+        with self.lock:
+            issues.set_state(self.doer(ref.repository, actor), self.issue(ref), "closed")
+
+    def reopen(self, ref: IssueRef, actor: str) -> None:
+        """Open an issue again."""
+        with self.lock:
+            issues.set_state(self.doer(ref.repository, actor), self.issue(ref), "open")
+
+    def set_lock(self, ref: IssueRef, actor: str, *, locked: bool) -> None:
+        """Lock or unlock the conversation."""
+        with self.lock:
+            issues.set_lock(self.doer(ref.repository, actor), self.issue(ref), locked=locked)
+
+    def delete(self, ref: IssueRef) -> None:
+        """Delete an issue; reading it gives 410 from now on."""
+        with self.lock:
+            self.issue(ref).deleted = True
+
+    def transfer(self, ref: IssueRef, full_name: str, actor: str) -> IssueRef:
+        """Move an issue to another repository; reading it is redirected from now on."""
+        with self.lock:
+            issue = self.issue(ref)
+            there = self.open_issue(full_name, issue.title, issue.body, issue.author.login)
+            issue.moved_to = (full_name, there.number)
+            by = self.doer(full_name, actor)
+            issues.record(by, self.issue(there), issues.new_event(by, "transferred"))
+            return there
+
+    def review(self, ref: IssueRef, author: str, event: str, body: str = "") -> None:
+        """Submit a review: APPROVE, REQUEST_CHANGES or COMMENT."""
+        with self.lock:
+            by = self.doer(ref.repository, author)
+            pulls.submit_review(by, self.issue(ref), self._pull(ref), event, body)
+
+    def merge(self, ref: IssueRef, actor: str) -> str:
+        """Merge a pull request in the bare repository; give the merge commit."""
+        with self.lock:
+            by = self.doer(ref.repository, actor)
+            self.follow_branches(by.repository)
+            return pulls.merge(by, self.issue(ref), self._pull(ref))
+
+    # What can be read.
+
+    def labels_of(self, ref: IssueRef) -> list[str]:
+        """List the names of the labels, in the order they were put on."""
+        with self.lock:
+            return self.issue(ref).label_names
+
+    def comments_of(self, ref: IssueRef) -> list[Comment]:
+        """List the comments, oldest first."""
+        with self.lock:
+            return copy.deepcopy(self.issue(ref).comments)
+
+    def events_of(self, ref: IssueRef) -> list[Event]:
+        """List the events, oldest first."""
+        with self.lock:
+            return list(self.issue(ref).events)
+
+    def issue_of(self, ref: IssueRef) -> Issue:
+        """Read an issue or a pull request as a whole."""
+        with self.lock:
+            return copy.deepcopy(self.issue(ref))
+
+    def pulls_of(self, full_name: str) -> list[Issue]:
+        """List the pull requests, oldest first; what makes them one is in `pull`."""
+        with self.lock:
+            repository = self.repository(full_name)
+            self.follow_branches(repository)
+            return copy.deepcopy([issue for issue in repository.visible() if issue.pull])
+
+    # What the routes need as well; to be called with the lock held.
+
+    def repository(self, full_name: str) -> Repository:
+        """Find a repository by its name, whatever its case."""
+        found = self.repositories.get(full_name.lower())
+        if found is None:
+            raise Refused(404, f"There is no repository {full_name}.")
+        return found
+
+    def issue(self, ref: IssueRef) -> Issue:
+        """Find an issue or a pull request."""
+        found = self.repository(ref.repository).issues.get(ref.number)
+        if found is None:
+            raise Refused(404, f"There is no issue {ref}.")
+        return found
+
+    def doer(self, full_name: str, login: str) -> Doer:
+        """Let a user act; whoever is not known yet gets an account."""
+        return Doer(self.add_user(login), self.repository(full_name), self.stamps)
+
+    def follow_branches(self, repository: Repository) -> None:
+        """Take over what was pushed to the bare repository."""
+        pulls.follow_branches(Doer(repository.owner, repository, self.stamps))
+
+    def _pull(self, ref: IssueRef) -> Pull:
+        pull = self.issue(ref).pull
+        if pull is None:
+            raise Refused(404, f"{ref} is not a pull request.")
+        return pull

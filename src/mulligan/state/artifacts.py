@@ -1,0 +1,131 @@
+"""The files of an attempt, as `<root>/<owner>/<name>/<issue>/<attempt>/<file>`."""
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from tempfile import NamedTemporaryFile, TemporaryDirectory
+from types import TracebackType
+from typing import Self
+
+from mulligan.domain.issue import IssueRef
+from mulligan.errors import UnavailableError
+
+
+@dataclass(frozen=True, slots=True)
+class FileArtifacts:
+    """The port Artifacts in a directory; an artifact's name is its path below `root`."""
+
+    root: Path
+
+    def path(self, ref: IssueRef, number: int, name: str) -> Path:
+        """Give the place of a file that somebody else will write; its directory exists."""
+        place = self._place(f"{ref.repository}/{ref.number}/{number}/{name}")
+        with _translated(place):
+            place.parent.mkdir(parents=True, exist_ok=True)
+        return place
+
+    def write(self, ref: IssueRef, number: int, name: str, content: bytes) -> str:
+        """Keep a file whole or not at all, whatever is killed; give its artifact name."""
+        place = self.path(ref, number, name)
+        with _translated(place):
+            _replace(place, content)
+        return self.name(place)
+
+    def name(self, path: Path) -> str:
+        """Give the artifact name of a file at a `path` that was given out."""
+        return path.relative_to(self.root).as_posix()
+
+    def read(self, artifact: str) -> bytes:
+        """Read an artifact by its name; UnavailableError where it is gone, or not one of these."""
+        place = self._place(artifact)
+        with _translated(place):
+            try:
+                return place.read_bytes()
+            except FileNotFoundError:
+                message = f"The artifact {artifact} is not there any more; retention took it."
+                raise UnavailableError(message) from None
+
+    def _place(self, artifact: str) -> Path:
+        """Find the place of a name; one that leads out of the root, by a link too, is refused."""
+        place = self.root / PurePosixPath(artifact)
+        with _translated(place):
+            inside = "\0" not in artifact and place.resolve().is_relative_to(self.root.resolve())
+        if not inside or ".." in place.parts:
+            message = f"{artifact!r} is not an artifact of {self.root}; name one of those."
+            raise UnavailableError(message)
+        return place
+
+
+@dataclass(frozen=True, slots=True)
+class ScratchArtifacts:
+    """The port Artifacts for dry runs: gone when it is closed, at the latest with the process."""
+
+    _directory: TemporaryDirectory[str] = field(
+        default_factory=lambda: TemporaryDirectory(prefix="mulligan-dry-run-")
+    )
+
+    def path(self, ref: IssueRef, number: int, name: str) -> Path:
+        """Give the place of a file that somebody else will write; its directory exists."""
+        return self._files.path(ref, number, name)
+
+    def write(self, ref: IssueRef, number: int, name: str, content: bytes) -> str:
+        """Keep a file until the end; give its artifact name."""
+        return self._files.write(ref, number, name, content)
+
+    def name(self, path: Path) -> str:
+        """Give the artifact name of a file at a `path` that was given out."""
+        return self._files.name(path)
+
+    def read(self, artifact: str) -> bytes:
+        """Read an artifact by its name."""
+        return self._files.read(artifact)
+
+    def close(self) -> None:
+        """Remove every file."""
+        self._directory.cleanup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def _files(self) -> FileArtifacts:
+        return FileArtifacts(Path(self._directory.name))
+
+
+def _replace(place: Path, content: bytes) -> None:
+    """Put a new file in a place, durably; nobody ever sees half of it."""
+    with NamedTemporaryFile(dir=place.parent, prefix=f".{place.name}.", delete=False) as new:
+        try:
+            new.write(content)
+            new.flush()
+            os.fsync(new.fileno())
+            Path(new.name).replace(place)
+        except BaseException:
+            Path(new.name).unlink(missing_ok=True)
+            raise
+    directory = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+@contextmanager
+def _translated(place: Path) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        message = (
+            f"{place} cannot be used ({error.strerror}); see to the disk and the rights on it."
+        )
+        raise UnavailableError(message) from error

@@ -1,0 +1,111 @@
+"""The ledger in a database: an event and the status that it leads to are one transaction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
+
+from mulligan.domain.events import AttemptCompleted, Event, Recorded
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.result import WorkerResultMeta
+from mulligan.domain.status import IssueStatus, advance
+from mulligan.ports import Clock
+from mulligan.state.database import Database
+from mulligan.state.events import (
+    Row,
+    happen,
+    projection_of,
+    recorded_of,
+    replay,
+    statuses_of,
+    storable,
+    values_of,
+)
+from mulligan.state.schema import EVENTS_TABLE, ISSUES_TABLE
+
+EVENT = EVENTS_TABLE.c
+ISSUE = ISSUES_TABLE.c
+COMPLETED = "attempt_completed"
+
+
+@dataclass(frozen=True, slots=True)
+class SqlLedger:
+    """The port Ledger on SQLAlchemy; `clock` says when each event happened."""
+
+    database: Database
+    clock: Clock
+
+    def append(self, ref: IssueRef, event: Event) -> IssueStatus:
+        """Record an event and fold it; both are on the disk when this returns."""
+        event = storable(event)
+        with self.database.write() as connection:
+            before = _stored(connection, ref)
+            at = self.clock.now()
+            status = advance(before or IssueStatus(ref), event, at)
+            # The number is given by the database.
+            recorded = happen(status, event, at, seq=0)
+            connection.execute(insert(EVENTS_TABLE).values(values_of(recorded)))
+            _keep(connection, status, known=before is not None)
+        return status
+
+    def status(self, ref: IssueRef) -> IssueStatus:
+        """Say where an issue stands; one never seen stands at epoch 0."""
+        with self.database.read() as connection:
+            return _stored(connection, ref) or IssueStatus(ref)
+
+    def statuses(self) -> Sequence[IssueStatus]:
+        """Say where every known issue stands, by repository and number."""
+        wanted = select(ISSUE.status).order_by(ISSUE.repository, ISSUE.number)
+        with self.database.read() as connection:
+            stored = connection.execute(wanted).scalars().all()
+        return statuses_of(stored)
+
+    def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
+        """Give the completed attempts of all epochs, oldest first."""
+        completed = self._events(and_(_events_of(ref), EVENT.kind == COMPLETED))
+        return tuple(
+            recorded.event.meta
+            for recorded in completed
+            if isinstance(recorded.event, AttemptCompleted)
+        )
+
+    def events(self, ref: IssueRef | None = None, after: int = 0) -> Sequence[Recorded]:
+        """Give the events of one issue, or of all, with `seq` above `after`, in order."""
+        newer = EVENT.seq > after
+        return self._events(newer if ref is None else and_(newer, _events_of(ref)))
+
+    def rebuild(self) -> None:
+        """Fold every status again from the events; what was stored of them is thrown away."""
+        with self.database.write() as connection:
+            rows = connection.execute(
+                select(EVENTS_TABLE).order_by(EVENT.seq).execution_options(yield_per=1000)
+            )
+            found = replay(Row._make(row) for row in rows)
+            connection.execute(delete(ISSUES_TABLE))
+            if found:
+                connection.execute(insert(ISSUES_TABLE), [*map(projection_of, found.values())])
+
+    def _events(self, which: ColumnElement[bool]) -> list[Recorded]:
+        wanted = select(EVENTS_TABLE).where(which).order_by(EVENT.seq)
+        with self.database.read() as connection:
+            rows = connection.execute(wanted).all()
+        return [recorded_of(Row._make(row)) for row in rows]
+
+
+def _events_of(ref: IssueRef) -> ColumnElement[bool]:
+    return and_(EVENT.repository == ref.repository, EVENT.number == ref.number)
+
+
+def _issue_is(ref: IssueRef) -> ColumnElement[bool]:
+    return and_(ISSUE.repository == ref.repository, ISSUE.number == ref.number)
+
+
+def _stored(connection: Connection, ref: IssueRef) -> IssueStatus | None:
+    found = connection.execute(select(ISSUE.status).where(_issue_is(ref))).scalar()
+    return statuses_of([found])[0] if found is not None else None
+
+
+def _keep(connection: Connection, status: IssueStatus, *, known: bool) -> None:
+    """Write the status; no dialect's own way to insert or update is needed within a transaction."""
+    writing = update(ISSUES_TABLE).where(_issue_is(status.issue)) if known else insert(ISSUES_TABLE)
+    connection.execute(writing.values(projection_of(status)))

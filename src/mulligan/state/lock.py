@@ -1,0 +1,78 @@
+"""One Mulligan at a time works on a state directory; commands that only look are not held up."""
+
+import fcntl
+import json
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import IO
+
+from mulligan.errors import UnavailableError, UsageError
+
+LOCK_FILE = "mulligan.lock"
+
+
+@contextmanager
+def locked(directory: Path, *, what: str, since: datetime) -> Generator[None]:
+    """Hold the directory for the command `what`; UsageError names who holds it already.
+
+    The kernel frees it when the process ends, however that comes about. Programs that are started
+    meanwhile do not inherit it.
+    """
+    place = directory / LOCK_FILE
+    with _opened(place) as file:
+        _take(file, place)
+        holder = {"command": what, "pid": os.getpid(), "since": f"{since:%Y-%m-%d %H:%M:%S} UTC"}
+        _say(file, json.dumps(holder), place)
+        try:
+            yield
+        finally:
+            _say(file, "", place)
+
+
+@contextmanager
+def _opened(place: Path) -> Generator[IO[str]]:
+    try:
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = place.open("a+", encoding="utf-8")
+    except OSError as error:
+        raise _unusable(place, error) from error
+    with file:
+        yield file
+
+
+def _take(file: IO[str], place: Path) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        file.seek(0)
+        message = f"{_holder(file.read())} works on {place.parent} already; wait for it or stop it."
+        raise UsageError(message) from error
+    except OSError as error:
+        raise _unusable(place, error) from error
+
+
+def _holder(written: str) -> str:
+    """Name who holds the lock; one that has it since a moment may not have said yet."""
+    try:
+        holder = json.loads(written)
+        return "`mulligan {command}` (process {pid}, since {since})".format_map(holder)
+    except (ValueError, TypeError, KeyError):
+        return "Another Mulligan"
+
+
+def _say(file: IO[str], text: str, place: Path) -> None:
+    try:
+        file.truncate(0)
+        file.write(text)
+        file.flush()
+    except OSError as error:
+        raise _unusable(place, error) from error
+
+
+def _unusable(place: Path, error: OSError) -> UnavailableError:
+    return UnavailableError(
+        f"{place} cannot be used ({error.strerror}); see to the disk and the rights on it."
+    )

@@ -1,0 +1,41 @@
+"""The tables of the ledger, as the newest migration leaves them. Pure."""
+
+from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text
+
+HEAD = "0001"
+"""The newest revision in migrations/versions/; revisions count up."""
+
+VERSION_TABLE = "mulligan_version"
+"""Where the revision of a database stands; a name that no other program uses."""
+
+METADATA = MetaData()
+
+# AUTOINCREMENT, so that a number is never given twice, whatever retention deletes.
+EVENTS_TABLE = Table(
+    "events",
+    METADATA,
+    Column("seq", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("at", String(32), nullable=False),
+    Column("repository", String(140), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("epoch", Integer, nullable=False),
+    Column("attempt", Integer),
+    Column("kind", String(64), nullable=False),
+    Column("schema_version", Integer, nullable=False),
+    Column("body", Text, nullable=False),
+    Index("events_of_issue", "repository", "number", "seq"),
+    sqlite_autoincrement=True,
+)
+"""What happened, append-only: a trigger refuses to change a row."""
+
+ISSUES_TABLE = Table(
+    "issues",
+    METADATA,
+    Column("repository", String(140), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("stage", String(16), nullable=False),
+    Column("phase", String(16), nullable=False),
+    Column("due", String(32)),
+    Column("status", Text, nullable=False),
+)
+"""Where each issue stands: folded from the events, and written with them in one transaction."""

@@ -1,0 +1,165 @@
+"""`mulligan status` and `mulligan inspect`: what the ledger knows, for people and programs."""
+
+import json as json_format
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console, Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+
+from mulligan.domain.events import Decided, Recorded
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.result import WorkerResultMeta
+from mulligan.domain.status import IssueStatus
+from mulligan.errors import UsageError
+from mulligan.ports import Ledger
+from mulligan.surfaces.cli.exits import Exit
+from mulligan.surfaces.cli.setup import make_console, read_configuration
+from mulligan.text.escape import one_line
+from mulligan.wiring.records import open_artifacts, open_ledger
+
+
+def status(config: Path | None, *, json: bool) -> Exit:
+    """List the issues of the ledger."""
+    with open_ledger(read_configuration(config)) as ledger:
+        statuses = ledger.statuses()
+    if json:
+        _print_json([_status_row(each) for each in statuses])
+        return Exit.DONE
+    console = make_console()
+    console.print(_status_table(statuses) if statuses else "No issue has asked for work yet.")
+    return Exit.DONE
+
+
+def inspect(config: Path | None, issue: str, attempt: int | None, *, json: bool) -> Exit:
+    """Show one issue's attempts and decisions."""
+    ref = IssueRef.parse(issue)
+    with open_ledger(read_configuration(config)) as ledger:
+        found = _known(ref, ledger)
+        history = [each for each in ledger.history(ref) if attempt in {None, each.number}]
+        events = ledger.events(ref)
+    decisions = [row for row in _decisions(events) if attempt in {None, row["number"]}]
+    if json:
+        _print_json(
+            {
+                **_status_row(found),
+                "title": found.title,
+                "attempts": [meta.model_dump(mode="json") for meta in history],
+                "decisions": decisions,
+            }
+        )
+        return Exit.DONE
+    console = make_console()
+    console.print(_headline(found))
+    for meta in history:
+        console.print(_attempt(meta))
+    _print_decisions(decisions, console)
+    return Exit.DONE
+
+
+def part(config: Path | None, issue: str, attempt: int | None, name: str) -> Exit:
+    """Print one artifact of an attempt, byte for byte; without a number, of the last attempt."""
+    operator, ref = read_configuration(config), IssueRef.parse(issue)
+    with open_ledger(operator) as ledger:
+        found = _known(ref, ledger)
+    number = attempt or found.number
+    artifacts = open_artifacts(operator)
+    path = artifacts.path(ref, number, name)
+    if not path.exists():
+        message = f"Attempt {number} of {ref} has no {name}; `mulligan inspect {ref}` lists them."
+        raise UsageError(message)
+    sys.stdout.buffer.write(artifacts.read(artifacts.name(path)))
+    return Exit.DONE
+
+
+def _known(ref: IssueRef, ledger: Ledger) -> IssueStatus:
+    found = ledger.status(ref)
+    if found.number == 0 and found.epoch == 0:
+        message = f"{ref} is not in the ledger; `mulligan status` lists the issues that are."
+        raise UsageError(message)
+    return found
+
+
+def _print_json(content: object) -> None:
+    sys.stdout.write(json_format.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def _status_row(found: IssueStatus) -> dict[str, object]:
+    return {
+        "issue": str(found.issue),
+        "stage": found.stage,
+        "epoch": found.epoch,
+        "attempt": found.attempt,
+        "outcome": found.outcome,
+        "reason": found.reason,
+        "pull_request": found.pull_request,
+    }
+
+
+def _decisions(events: Sequence[Recorded]) -> list[dict[str, object]]:
+    """List what was decided, with the attempt it followed; `number` counts over all epochs."""
+    rows, number = list[dict[str, object]](), 0
+    for recorded in events:
+        event = recorded.event
+        if event.kind == "attempt_started":
+            number = event.number
+        if isinstance(event, Decided):
+            rows.append(
+                {
+                    "attempt": recorded.attempt,
+                    "number": number,
+                    "epoch": recorded.epoch,
+                    "decision": event.decision.decision,
+                    "reason": event.decision.reason,
+                }
+            )
+    return rows
+
+
+def _status_table(statuses: Sequence[IssueStatus]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("issue", "stage", "attempt", "outcome", "reason"):
+        table.add_column(column, overflow="fold")
+    for each in statuses:
+        why = each.pull_request or each.reason
+        table.add_row(
+            escape(str(each.issue)),
+            each.stage,
+            f"{each.attempt}" if each.epoch < 2 else f"{each.attempt} (epoch {each.epoch})",  # noqa: PLR2004
+            each.outcome or "",
+            escape(one_line(why, 200)),
+        )
+    return table
+
+
+def _headline(found: IssueStatus) -> str:
+    lines = [f"[bold]{escape(str(found.issue))}[/]  {escape(one_line(found.title, 200))}"]
+    where = f"{found.stage}, epoch {found.epoch}, attempt {found.attempt}"
+    lines.append(where if not found.reason else f"{where}: {escape(found.reason)}")
+    if found.pull_request:
+        lines.append(escape(found.pull_request))
+    return "\n".join(lines)
+
+
+def _attempt(meta: WorkerResultMeta) -> RenderableType:
+    took = f"{meta.duration_ms / 1000:.1f} s"
+    lines = [f"\n[bold]attempt {meta.number}[/]  {meta.outcome}  {took}"]
+    if meta.error:
+        lines.append(f"  {escape(meta.error)}")
+    lines.append(f"  {meta.commits} commits, {escape(meta.diff_summary or 'nothing changed')}")
+    for check in meta.checks:
+        mark = "✓" if check.passed else "✗"
+        lines.append(f"  {mark} {escape(check.name)}")
+        lines += [f"      {escape(found.summary)}" for found in check.findings[:5]]
+    lines += [f"  ! {escape(violation)}" for violation in meta.guard_violations]
+    return Group(*lines)
+
+
+def _print_decisions(decisions: Sequence[dict[str, object]], console: Console) -> None:
+    if decisions:
+        console.print("\n[bold]decisions[/]")
+    for row in decisions:
+        said = escape(f"attempt {row['number']}: {row['decision']}: {row['reason']}")
+        console.print(f"  {said}")

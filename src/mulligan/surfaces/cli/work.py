@@ -1,0 +1,111 @@
+"""`mulligan once` and `mulligan work`: run agents, and tell what happens as it happens."""
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+from mulligan.config.operator import Operator
+from mulligan.domain.events import Event
+from mulligan.domain.issue import AuthorisingAct, IssueRef
+from mulligan.domain.status import IssueStatus
+from mulligan.engine.dispatch import PoolDispatcher
+from mulligan.engine.once import Pass
+from mulligan.engine.once import once as make_pass
+from mulligan.engine.recovery import recover
+from mulligan.engine.watch import Listener
+from mulligan.engine.worker import visit
+from mulligan.errors import UsageError
+from mulligan.process import stopping
+from mulligan.surfaces.cli.exits import Exit
+from mulligan.surfaces.cli.setup import (
+    environment,
+    make_console,
+    read_configuration,
+    start_logs,
+    stop_on_signals,
+)
+from mulligan.surfaces.cli.story import tell
+from mulligan.wiring.bench import Bench, build, build_dry
+from mulligan.wiring.records import lock_state
+
+
+def once(config: Path | None, attempts: int | None, limit: int | None) -> Exit:
+    """Make one pass over all repositories."""
+    operator, console = read_configuration(config), make_console()
+    start_logs()
+    stop_on_signals()
+    with lock_state(operator, "once"), build(operator, environment(), teller(console)) as bench:
+        limits = operator.limits
+        dispatcher = PoolDispatcher(limits.concurrency, limits.per_repository)
+        done = make_pass(bench.repositories, bench.tools, dispatcher, attempts, limit)
+        _summarise(done, console)
+    return _code(done.problems, escalated=done.escalated)
+
+
+def work(issue: str, config: Path | None, *, dry_run: bool) -> Exit:
+    """Make one attempt at one issue, at the operator's word."""
+    ref, operator, console = IssueRef.parse(issue), read_configuration(config), make_console()
+    _refuse_unserved(ref, operator)
+    start_logs()
+    stop_on_signals()
+    with lock_state(operator, "work"), _bench(operator, console, dry_run=dry_run) as bench:
+        problems = [f"{ref}: {why}" for ref, why in recover(bench.tools).items()]
+        bench.tools.worktrees.refresh(ref.repository)
+        done = visit(ref, bench.tools, most=1, act=_operators_act(bench))
+        problems += [f"{ref}: {done.problem}"] if done.problem else []
+        _summarise(Pass((done,), tuple(problems)), console)
+    if done.skipped:
+        return Exit.FAILED
+    return _code(tuple(problems), escalated=done.escalated)
+
+
+def teller(console: Console) -> Listener:
+    """Give a listener that prints the story of every issue."""
+
+    def listen(status: IssueStatus, event: Event) -> None:
+        if line := tell(status, event):
+            console.print(line)
+
+    return listen
+
+
+def _bench(operator: Operator, console: Console, *, dry_run: bool) -> AbstractContextManager[Bench]:
+    if not dry_run:
+        return build(operator, environment(), teller(console))
+
+    def say(what: str) -> None:
+        console.print(escape(what))
+
+    return build_dry(operator, environment(), teller(console), say)
+
+
+def _operators_act(bench: Bench) -> AuthorisingAct:
+    now = bench.tools.clock.now()
+    return AuthorisingAct(f"operator:{now.isoformat()}", "", now, trusted=True)
+
+
+def _refuse_unserved(ref: IssueRef, operator: Operator) -> None:
+    names = [repository.name for repository in operator.repositories]
+    if ref.repository not in names:
+        message = f"{ref.repository} is not among the repositories of the configuration; add it."
+        raise UsageError(message)
+
+
+def _summarise(done: Pass, console: Console) -> None:
+    for each in done.visits:
+        if each.skipped:
+            console.print(f"[cyan]{escape(str(each.issue))}[/]  skipped: {escape(each.skipped)}")
+    if not done.visits and not done.problems:
+        console.print("No issue asks for work.")
+    for problem in done.problems:
+        console.print(f"[red]failed[/]  {escape(problem)}")
+
+
+def _code(problems: tuple[str, ...], *, escalated: bool) -> Exit:
+    if stopping():
+        return Exit.INTERRUPTED
+    if problems:
+        return Exit.FAILED
+    return Exit.ESCALATED if escalated else Exit.DONE

@@ -1,0 +1,39 @@
+"""Read all that is known of an issue now: from the tracker, the ledger and the policy."""
+
+from mulligan.domain.case import Case
+from mulligan.domain.eligibility import Facts
+from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef
+from mulligan.ports import Tools
+from mulligan.retry.patterns import observe
+from mulligan.retry.policy import Ended, RetryPolicy, count_spent
+
+
+def gather(ref: IssueRef, tools: Tools, act: AuthorisingAct | None = None) -> Facts:
+    """Read afresh what decides whether an issue may be worked on (domain/eligibility.py).
+
+    `act` is an operator's command; without one, the labelling is looked up.
+    """
+    issue = tools.tracker.read(ref)
+    ready = tools.policies.current(ref.repository).labels.ready
+    act = act or tools.tracker.authorising_act(ref, ready)
+    return Facts(issue, tools.ledger.status(ref), act, ready, tools.clock.now())
+
+
+def look(issue: Issue, tools: Tools) -> Case:
+    """Put together all that is known of an issue now."""
+    policy = tools.policies.current(issue.ref.repository)
+    status = tools.ledger.status(issue.ref)
+    history = tools.ledger.history(issue.ref)
+    epoch = [meta for meta in history if meta.epoch == status.epoch]
+    return Case(
+        issue=issue,
+        status=status,
+        history=history,
+        max_attempts=policy.max_issue_attempts,
+        counted=count_spent(
+            [Ended.of(meta) for meta in epoch], RetryPolicy.of(policy, tools.limits)
+        ),
+        verifies=bool(policy.checks),
+        observed=observe(epoch),
+        ready_label=policy.labels.ready,
+    )

@@ -1,0 +1,72 @@
+"""Make text that Mulligan did not write safe to show: in Markdown, in tables, on one line. Pure."""
+
+import re
+
+ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
+BREAK = re.compile(r"\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+HIDDEN = re.compile(
+    r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    r"\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff"
+    r"\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""Controls, bidirectional marks, zero-width and other characters that nobody sees."""
+
+WORD = re.compile(r"\S+")
+ACTIVE = re.compile(r"@|#\d|(?<![a-z0-9])(?:gh-\d|www\.)|://", re.IGNORECASE)
+"""What GitHub turns into a mention, a reference or a link: closing keywords need one of these."""
+
+MARKUP = re.compile(r"[\\`*_\[\]<&~$]")
+BLOCK_START = re.compile(r"^(?:(?=[#+\-=>:|])|(\d{1,9})(?=[.)]))")
+NO_BREAK_SPACE = "\u00a0"
+
+
+def visible(text: str) -> str:
+    """Drop what a person cannot see, and terminal colours; every line ends in a bare newline."""
+    return HIDDEN.sub("", BREAK.sub("\n", ANSI.sub("", text)))
+
+
+def defuse(text: str) -> str:
+    """Write foreign text as Markdown that GitHub shows as it stands, lines kept.
+
+    Markup, HTML, images and blocks are escaped. Words that GitHub would act on (mentions,
+    references, addresses) become code, so `fixes #3` reads the same and closes nothing. Not
+    idempotent: use it once, where the text meets Markdown.
+    """
+    return "\n".join(_defused(line) for line in visible(text).expandtabs(4).split("\n"))
+
+
+def one_line(text: str, limit: int) -> str:
+    """Fold text into one line of at most `limit` characters, cut with `…`; nothing is escaped."""
+    folded = " ".join(visible(text).split())
+    return folded if len(folded) <= limit else folded[: limit - 1].rstrip() + "…"
+
+
+def table_cell(text: str, limit: int) -> str:
+    """Write foreign text for a cell of a Markdown table; `limit` counts characters as shown."""
+    return defuse(one_line(text, limit)).replace("|", r"\|")
+
+
+def subject_line(text: str, limit: int) -> str:
+    """Write foreign text as the subject of a commit or pull request, which is not Markdown.
+
+    Words that GitHub would act on when it is merged stand in backticks; `limit` counts them.
+    """
+    folded = " ".join(visible(text).split())
+    return one_line(WORD.sub(lambda word: _quoted(word[0]) or word[0], folded), limit)
+
+
+def _defused(line: str) -> str:
+    words = line.lstrip()
+    indent = NO_BREAK_SPACE * (len(line) - len(words))
+    escaped = WORD.sub(lambda word: _quoted(word[0]) or MARKUP.sub(r"\\\g<0>", word[0]), words)
+    return indent + BLOCK_START.sub(r"\1\\", escaped)
+
+
+def _quoted(word: str) -> str | None:
+    """Write a word as code if GitHub would act on it."""
+    if not ACTIVE.search(word):
+        return None
+    runs = {len(run) for run in re.findall("`+", word)}
+    mark = "`" * next(size for size in range(1, len(runs) + 2) if size not in runs)
+    pad = " " if word.startswith("`") or word.endswith("`") else ""
+    return f"{mark}{pad}{word}{pad}{mark}"

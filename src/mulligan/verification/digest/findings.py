@@ -1,0 +1,38 @@
+"""Make a finding out of what is known of it. Pure."""
+
+from mulligan.domain.result import Finding
+from mulligan.verification.digest.hints import hint_for
+from mulligan.verification.digest.locations import Place
+
+SUMMARY_CHARS = 100
+MESSAGE_CHARS = 1000
+ID_CHARS = 300
+
+
+def finding(
+    message: str,
+    place: Place | None = None,
+    *,
+    test_id: str | None = None,
+    code: str | None = None,
+) -> Finding:
+    """Fill in the summary and the hint; cut what is too long."""
+    first = next((line.strip() for line in message.splitlines() if line.strip()), "")
+    where = test_id or (str(place) if place else "")
+    told = f"{code} {first}" if code and code not in first else first
+    summary = ": ".join(part for part in (where, told) if part) or "failed"
+    return Finding(
+        summary=clip(" ".join(summary.split()), SUMMARY_CHARS),
+        message=clip(message.strip(), MESSAGE_CHARS),
+        file=place.file if place else None,
+        line=place.line if place else None,
+        column=place.column if place else None,
+        code=code,
+        test_id=clip(test_id, ID_CHARS) if test_id else None,
+        hint=hint_for(message),
+    )
+
+
+def clip(text: str, size: int) -> str:
+    """Cut a text to a number of characters, with a mark where something is gone."""
+    return text if len(text) <= size else text[: max(0, size - 1)] + "…" * (size > 0)

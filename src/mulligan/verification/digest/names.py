@@ -1,0 +1,50 @@
+"""How test runners write the name of a test that failed. Pure."""
+
+import re
+
+_TIME = r"(?:\s+\(?\[?(?:Time elapsed: )?<?\s?[\d.,]+ ?(?:ns|µs|us|ms|s|sec|min)\]?\)?)?"
+
+NAMES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"^\s*--- FAIL: (?P<test>\S+)",
+        r"^\s*not ok\b(?: \d+)?(?: -)? (?P<test>(?!.*#\s*(?:TODO|SKIP)).+?)(?:\s+#.*)?$",
+        r"^---- (?P<test>\S+) stdout ----$",
+        r"^thread '(?P<test>(?!main'|<)[^']+)'(?: \(\d+\))? panicked at "
+        r"(?:'(?P<message>.*)', )?(?P<file>[^:\s]+):(?P<line>\d+)(?::(?P<column>\d+))?",
+        rf"^[>\s]*\[\s*(?:FAILED|FAIL)\s*\]\s+(?P<test>\S.*?)(?:, where .*)?{_TIME}$",
+        r"^\s*\d+/\d+ Test +#\d+: (?P<test>\S+) [.\s]*\*\*\*",
+        rf"^\s*(?:\d+\) )?[✗✖✘✕×❌⨯]\s+(?P<test>(?!\d+ \w+|.*:$)\S.*?){_TIME}$",
+        r"^\s*● (?P<test>(?!Console$)\S.*)$",
+        r"^\s*FAIL(?:ED)?\s+(?P<test>\S+\.\w+ > .+?)(?: \[ .*)?$",
+        r"^(?:SUB)?(?:FAILED|FAIL|ERROR):?\s+(?P<test>\S+::.+?)(?:\s+-\s+(?P<message>.+))?$",
+        r"^(?:FAIL|ERROR|UNEXPECTED SUCCESS): (?P<test>\S+ \(\S+\).*)$",
+        r"^\[ERROR\]\s+(?P<test>[A-Z][\w$]*(?:\.|#|->)\w+(?:\[.*?\])?):(?P<line>\d+)\s+(?P<message>.+)$",
+        rf"^(?:\[ERROR\]\s+)?(?P<test>\S.*?)(?:\s+--)?{_TIME}\s+<<< (?:FAILURE|ERROR)!$",
+        r"^(?P<test>\S.* > \S.*?) FAILED$",
+        r"^\s*Failed (?P<test>\S+(?:\(.*\))?) \[<?\s?[\d.,]+ ?\w+\]$",
+        r"^\s*(?P<test>\S+) \[FAIL\]$",
+        r"^(?:.*error: )?-\[(?P<test>\S+ \S+)\] : (?P<message>.*)$",
+        r"^Test [Cc]ase '(?P<test>[^']+)' failed",
+        r"^\d\d:\d\d [+~\-\d ]+: (?P<test>.+) \[E\]$",
+        r"── (?:Failure|Error) \((?P<file>[^:)]+):(?P<line>\d+):(?P<column>\d+)\): (?P<test>.+?) ─",
+        r"^(?P<test>\S.*): (?:Test Failed|Error During Test) at (?P<file>[^:]+):(?P<line>\d+)",
+        r"^(?P<test>\S.*?)\s+\| FAIL \|$",
+        r"^#\s+Failed test '(?P<test>.+)'",
+        r"^(?:test )?(?P<test>\S.*?) \.\.\. (?:FAILED|FAIL|ERROR|failed)\b",
+        r"^(?P<test>[\w.:/#\[\]-]{3,}) +(?:FAILED|FAIL)(?:\s+\[.*\])?$",
+    )
+)
+
+NUMBERED = re.compile(r"^(?P<indent>\s*)\d+\) (?P<test>\S.*)$")
+NUMBERED_LIST = re.compile(
+    r"^\s*(?:Failures|Failed examples|Errors):$|^\s*\d+ (?:failing|failed)\b"
+    r"|^There (?:was|were) \d+ (?:failure|error)|^\s*1\) (?:test |Failure|Error)|^Finished in .*$",
+    re.MULTILINE,
+)
+"""What stands over, or in, a list of failures that is numbered: `1) name`."""
+
+
+def test_named(line: str) -> re.Match[str] | None:
+    """Match a line that names one failing test; the groups are test, message, file, line, column."""
+    return next((found for name in NAMES if (found := name.search(line))), None)

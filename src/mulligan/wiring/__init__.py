@@ -1,0 +1,1 @@
+"""Builds everything from the configuration; the only package that knows every adapter."""

@@ -1,0 +1,113 @@
+"""Build what a pass works with: on GitHub, or as a rehearsal that changes nothing there."""
+
+import os
+import socket
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from mulligan.agent.runner import CommandAgent
+from mulligan.config.operator import Operator, SandboxMode
+from mulligan.engine.watch import Listener, WatchedLedger
+from mulligan.errors import ConfigError
+from mulligan.github.client import Client, TokenCredentials
+from mulligan.github.dry_run import DryRunTracker
+from mulligan.github.tracker import GitHubTracker
+from mulligan.ports import Artifacts, Ledger, Tools, Tracker, Worktrees
+from mulligan.state.artifacts import ScratchArtifacts
+from mulligan.state.memory import MemoryLedger
+from mulligan.verification.checks import CommandVerifier
+from mulligan.wiring.clock import SystemClock
+from mulligan.wiring.records import open_artifacts, open_ledger
+from mulligan.worktree.policies import BasePolicies
+from mulligan.worktree.rehearsal import RehearsedWorktrees
+from mulligan.worktree.worktrees import GitWorktrees
+
+Environment = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """The repositories that are served, and the tools to work on them."""
+
+    repositories: tuple[str, ...]
+    tools: Tools
+
+
+@contextmanager
+def build(operator: Operator, environment: Environment, listener: Listener) -> Generator[Bench]:
+    """Build for real work; `listener` hears every event."""
+    _refuse_what_is_missing(operator)
+    with _tracker(operator) as tracker, open_ledger(operator) as ledger:
+        worktrees = _worktrees(operator, tracker, environment)
+        watched = WatchedLedger(ledger, listener)
+        yield _bench(operator, environment, (tracker, worktrees, watched, open_artifacts(operator)))
+
+
+@contextmanager
+def build_dry(
+    operator: Operator, environment: Environment, listener: Listener, say: Callable[[str], None]
+) -> Generator[Bench]:
+    """Build a rehearsal: GitHub is only read, nothing is pushed, no attempt is recorded."""
+    _refuse_what_is_missing(operator)
+    with _tracker(operator) as real, ScratchArtifacts() as artifacts:
+        tracker = DryRunTracker(real, say)
+        worktrees = RehearsedWorktrees(_worktrees(operator, tracker, environment), say)
+        watched = WatchedLedger(MemoryLedger(SystemClock()), listener)
+        yield _bench(operator, environment, (tracker, worktrees, watched, artifacts))
+
+
+def _bench(
+    operator: Operator,
+    environment: Environment,
+    adapters: tuple[Tracker, Worktrees, Ledger, Artifacts],
+) -> Bench:
+    tracker, worktrees, ledger, artifacts = adapters
+    overrides = {each.name: each.policy for each in operator.repositories}
+    tools = Tools(
+        tracker=tracker,
+        worktrees=worktrees,
+        policies=BasePolicies(worktrees, overrides),
+        agent=CommandAgent(operator.agent, environment),
+        verifier=CommandVerifier(environment),
+        ledger=ledger,
+        artifacts=artifacts,
+        clock=SystemClock(),
+        worker=f"{socket.gethostname()}:{os.getpid()}",
+        limits=operator.limits,
+    )
+    return Bench(tuple(each.name for each in operator.repositories), tools)
+
+
+@contextmanager
+def _tracker(operator: Operator) -> Generator[GitHubTracker]:
+    credentials = TokenCredentials(operator.github)
+    client = Client(operator.github.api_url, credentials.api_token)
+    try:
+        yield GitHubTracker(client, operator.trust, SystemClock())
+    finally:
+        client.close()
+
+
+def _worktrees(operator: Operator, tracker: Tracker, environment: Environment) -> GitWorktrees:
+    root, settings = operator.workspace.root, {each.name: each for each in operator.repositories}
+    plain = GitWorktrees(
+        root=root,
+        repositories=settings,
+        credentials=TokenCredentials(operator.github),
+        facts=tracker.repository,
+        environment=environment,
+        keep_ignored=operator.workspace.keep_ignored,
+    )
+    policies = BasePolicies(plain, {name: each.policy for name, each in settings.items()})
+
+    def sets_up(repository: str, sha: str) -> bool:
+        return bool(policies.at(repository, sha).setup)
+
+    return replace(plain, sets_up=sets_up)
+
+
+def _refuse_what_is_missing(operator: Operator) -> None:
+    if operator.sandbox.mode is SandboxMode.REQUIRED:
+        message = "sandbox: required cannot be kept, for there is none yet; set it to auto or off."
+        raise ConfigError(message)

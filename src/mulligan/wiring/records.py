@@ -1,0 +1,29 @@
+"""Open what is kept on this machine, for commands that only look; imports no other adapter."""
+
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager
+
+from mulligan.config.operator import Operator
+from mulligan.ports import Artifacts, Ledger
+from mulligan.state.artifacts import FileArtifacts
+from mulligan.state.database import open_database, state_directory
+from mulligan.state.ledger import SqlLedger
+from mulligan.state.lock import locked
+from mulligan.wiring.clock import SystemClock
+
+
+@contextmanager
+def open_ledger(operator: Operator) -> Generator[Ledger]:
+    """Open the ledger; readers do not wait for a worker."""
+    with open_database(operator.state.url) as database:
+        yield SqlLedger(database, SystemClock())
+
+
+def open_artifacts(operator: Operator) -> Artifacts:
+    """Give the files of all attempts."""
+    return FileArtifacts(operator.workspace.root / "artifacts")
+
+
+def lock_state(operator: Operator, what: str) -> AbstractContextManager[None]:
+    """Hold the state directory for a command that works; UsageError names who has it already."""
+    return locked(state_directory(operator.state.url), what=what, since=SystemClock().now())

@@ -1,0 +1,64 @@
+"""One attempt's worktree: the port `Worktree` on a site that was reset and verified."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mulligan.config.policy import CommitSettings
+from mulligan.domain.attempt import Change
+from mulligan.ports import CommitText
+from mulligan.worktree import decoy
+from mulligan.worktree.capture import capture
+from mulligan.worktree.naming import BASE_REF
+from mulligan.worktree.reset import Site, restore
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """A clean worktree at `start_sha`, of a base branch at `base_sha`.
+
+    `keeps` tells whether files that git ignores stay when a commit is shown: set-up lines put
+    them there (SPEC A3), and checks need them. Without set-up lines none stay.
+    """
+
+    site: Site
+    base_branch: str
+    base_sha: str
+    start_sha: str
+    recreated: bool
+    keeps: Callable[[], bool]
+
+    @property
+    def path(self) -> Path:
+        """Give the directory that the agent works in."""
+        return self.site.place.tree
+
+    @property
+    def private(self) -> Path:
+        """Give the directory beside it for the run's own files."""
+        return self.site.place.private
+
+    def capture(self, text: CommitText, settings: CommitSettings) -> Change:
+        """Read what the agent left and commit it (SPEC A7, A8)."""
+        return capture(self.site, self.start_sha, text, settings)
+
+    def show_commit(self, head_sha: str) -> None:
+        """Reset the tree to Mulligan's commit, so that checks see that and nothing else (A10)."""
+        restore(self.site, head_sha, keep_ignored=self.keeps())
+        show(self.site, self.base_branch, self.base_sha, head_sha)
+        self.site.broom.empty(self.site.place.name)
+
+
+def show(site: Site, base: str, base_sha: str, head_sha: str) -> None:
+    """Put a fresh decoy into a restored worktree, with HEAD at its commit."""
+    place = site.place
+    site.broom.set_aside(place.decoy, place.name)
+    listed = site.mirror.git.read("for-each-ref", "--format=%(refname) %(objectname)", "refs/tags")
+    refs = dict(line.split(" ") for line in listed.decode(errors="replace").splitlines())
+    refs[f"{BASE_REF}{base}"] = base_sha
+    if not f"{site.branch}/".startswith(f"{base}/"):
+        refs[f"refs/heads/{base}"] = base_sha
+    refs[f"refs/heads/{site.branch}"] = head_sha
+    objects = site.mirror.place.mirror / "objects"
+    decoy.write(place.decoy, refs, site.branch, place.admin / "index", objects)
+    (place.tree / ".git").write_text(f"gitdir: {place.decoy}\n")

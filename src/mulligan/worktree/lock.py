@@ -1,0 +1,37 @@
+"""A lock on a file: it excludes other threads and processes alike, and dies with its holder."""
+
+import fcntl
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+from mulligan.errors import ShutdownError, UnavailableError
+from mulligan.process import SHUTDOWN
+
+GLANCE = 0.02
+
+
+@contextmanager
+def locked(path: Path, patience: timedelta, what: str) -> Generator[None]:
+    """Hold the lock while the context lasts; UnavailableError where it is not had in time."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as file:
+        until = time.monotonic() + patience.total_seconds()
+        while not _taken(file.fileno()):
+            if time.monotonic() > until:
+                message = f"Another process of Mulligan is busy with {what}; try again later."
+                raise UnavailableError(message)
+            if SHUTDOWN.wait(GLANCE):
+                message = "Mulligan was told to stop."
+                raise ShutdownError(message)
+        yield
+
+
+def _taken(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

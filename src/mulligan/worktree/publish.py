@@ -1,0 +1,39 @@
+"""Push Mulligan's commit to the issue's branch, and never over anybody else's (SPEC P2, E7)."""
+
+from mulligan.domain.issue import IssueRef
+from mulligan.errors import DeniedError, WorldError
+from mulligan.git.remote import Remote
+from mulligan.worktree.mirror import Mirror
+
+
+def publish(
+    mirror: Mirror, remote: Remote, ref: IssueRef, head_sha: str, expected: str | None
+) -> None:
+    """Make the branch on the remote be `head_sha`; `expected` is what Mulligan pushed last.
+
+    A push may fail and have happened (facts: reset and push): what the remote says afterwards
+    decides.
+    """
+    branch = f"refs/heads/{ref.branch}"
+    held = remote.tip(mirror.git, branch)
+    if held == head_sha:
+        return
+    if held not in {None, expected}:
+        raise _somebody_elses(ref)
+    try:
+        remote.push(mirror.git, head_sha, branch, held)
+    except WorldError:
+        now = remote.tip(mirror.git, branch)
+        if now == head_sha:
+            return
+        if now != held:
+            raise _somebody_elses(ref) from None
+        raise
+
+
+def _somebody_elses(ref: IssueRef) -> DeniedError:
+    message = (
+        f"The branch {ref.branch} of {ref.repository} holds commits that Mulligan did not make; "
+        "merge or delete it there."
+    )
+    return DeniedError(message)

@@ -1,0 +1,37 @@
+"""Worktrees for a dry run: everything on this machine is real, and nothing is pushed."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from mulligan.domain.issue import IssueRef
+from mulligan.ports import Worktree, Worktrees
+
+
+@dataclass(frozen=True, slots=True)
+class RehearsedWorktrees:
+    """The port `Worktrees` over another one; `say` hears what would be pushed."""
+
+    inner: Worktrees
+    say: Callable[[str], None]
+
+    def refresh(self, repository: str) -> None:
+        """Fetch the base branch."""
+        self.inner.refresh(repository)
+
+    def open(self, ref: IssueRef) -> AbstractContextManager[Worktree]:
+        """Fetch, and give a worktree that equals the base branch; UnavailableError otherwise."""
+        return self.inner.open(ref)
+
+    def base_file(self, repository: str, path: str, sha: str | None = None) -> bytes | None:
+        """Read a file of the base branch as fetched last, or of a commit; None if not there."""
+        return self.inner.base_file(repository, path, sha)
+
+    def base_branch(self, repository: str) -> str:
+        """Name the branch that work starts from and goes to."""
+        return self.inner.base_branch(repository)
+
+    def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
+        """Say what would be pushed."""
+        del expected
+        self.say(f"Would push {head_sha[:10]} to {ref.branch} of {ref.repository}.")

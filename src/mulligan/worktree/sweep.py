@@ -1,0 +1,109 @@
+"""Clear away what git leaves or chokes on, with find and rm, which no path is too deep for."""
+
+import stat
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from mulligan.errors import UnavailableError
+from mulligan.git.repository import PATH
+from mulligan.process import Command, Finished, run
+
+PATIENCE = timedelta(minutes=10)
+DEEP = "128"
+"""Levels of directories beyond which git takes minutes, and no repository goes."""
+
+CLOSED_DIRECTORIES = ("-type", "d", "!", "-perm", "-700", "-execdir", "chmod", "u+rwx", "{}", ";")
+CLOSED_FILES = ("-type", "f", "!", "-perm", "-400", "-execdir", "chmod", "u+r", "{}", "+")
+NEVER_TRUE = ("(", *CLOSED_DIRECTORIES, "-false", ")", "-o")
+REPOSITORIES = (
+    *("-name", ".git", "-prune", "(", "-type", "d"),
+    *("-execdir", "chmod", "-R", "u+rwx", "{}", ";", "-execdir", "rm", "-rf", "{}", ";"),
+    *("-o", "-execdir", "rm", "-f", "{}", ";", ")"),
+)
+SPECIAL = ("!", "(", "-type", "f", "-o", "-type", "d", "-o", "-type", "l", ")")
+
+
+@dataclass(frozen=True, slots=True)
+class Broom:
+    """Clears directories that an agent could write to; `outer` gives the PATH."""
+
+    trash: Path
+    outer: Mapping[str, str] = field(repr=False)
+
+    def scrub(self, tree: Path) -> None:
+        """Make everything accessible, and remove `.git` entries and what is no file or link."""
+        self._open(tree)
+        self._find(
+            tree,
+            *NEVER_TRUE,
+            *("(", *REPOSITORIES, ")", "-o"),
+            *("(", *SPECIAL, "-execdir", "rm", "-f", "{}", "+", ")", "-o"),
+            *CLOSED_FILES,
+        )
+        self._find(
+            tree,
+            *("-mindepth", DEEP, "-maxdepth", DEEP, "-type", "d"),
+            *("-execdir", "rm", "-rf", "{}", "+"),
+        )
+
+    def only_files(self, directory: Path) -> None:
+        """Make everything accessible, and remove what is neither a file nor a directory."""
+        self._open(directory)
+        self._find(
+            directory,
+            *NEVER_TRUE,
+            *("(", "!", "-type", "d", "!", "-type", "f", "-execdir", "rm", "-f", "{}", "+", ")"),
+            *("-o", *CLOSED_FILES),
+        )
+
+    def strange(self, tree: Path) -> str:
+        """Name something that does not belong into a clean worktree; empty where all is well."""
+        found = self._find(
+            tree,
+            *("(", "-name", ".git", "-o", *SPECIAL, "-o", "-type", "d", "!", "-perm", "-700", ")"),
+            *("-print", "-quit"),
+        )
+        return (
+            "a tree that takes too long to look through" if found.stopped_by else found.text.strip()
+        )
+
+    def set_aside(self, path: Path, owner: str) -> None:
+        """Move something out of the way, whatever it is, for `empty` to delete."""
+        try:
+            self.trash.mkdir(parents=True, exist_ok=True)
+            with suppress(FileNotFoundError):
+                self._open(path)
+                path.rename(Path(tempfile.mkdtemp(prefix=f"{owner}-", dir=self.trash), path.name))
+        except OSError as error:
+            message = f"{path} cannot be moved aside ({error.strerror}); remove it by hand."
+            raise UnavailableError(message) from error
+
+    def empty(self, owner: str) -> None:
+        """Delete what was set aside for an owner; what resists is left for the next time."""
+        left = [str(path) for path in self.trash.glob(f"{owner}-*")]
+        if left and self._run("rm", "-rf", "--", *left).exit_code:
+            for path in left:
+                self._find(Path(path), *CLOSED_DIRECTORIES)
+            self._run("rm", "-rf", "--", *left)
+
+    def _open(self, path: Path) -> None:
+        """Give the owner access to a directory itself; a link is left alone."""
+        mode = path.lstat().st_mode
+        if stat.S_ISDIR(mode) and mode & stat.S_IRWXU != stat.S_IRWXU:
+            path.chmod(stat.S_IMODE(mode) | stat.S_IRWXU)
+
+    def _find(self, start: Path, *expression: str) -> Finished:
+        return self._run("find", str(start), "-xdev", *expression)
+
+    def _run(self, *argv: str) -> Finished:
+        # find -execdir refuses a PATH with relative entries, and so it should.
+        path = self.outer.get("PATH", PATH).split(":")
+        environment = {
+            "PATH": ":".join(entry for entry in path if entry.startswith("/")),
+            "LC_ALL": "C.UTF-8",
+        }
+        return run(Command(argv, self.trash.parent, environment, PATIENCE))

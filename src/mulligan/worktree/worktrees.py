@@ -1,0 +1,116 @@
+"""The worktrees of all repositories: mirror, clean checkout, push."""
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from mulligan.config.operator import RepositorySettings
+from mulligan.domain.issue import IssueRef
+from mulligan.errors import DeniedError, MisconfiguredError
+from mulligan.git.faults import DamagedError
+from mulligan.git.remote import Remote
+from mulligan.ports import Credentials, RepositoryFacts
+from mulligan.worktree.checkout import Checkout, show
+from mulligan.worktree.lock import locked
+from mulligan.worktree.mirror import Mirror
+from mulligan.worktree.naming import BRANCH, issue_place, place_of
+from mulligan.worktree.publish import publish
+from mulligan.worktree.reset import Site, restore
+
+LOCK_PATIENCE = timedelta(seconds=5)
+
+
+def nothing_is_set_up(repository: str, sha: str) -> bool:  # noqa: ARG001 - see `sets_up`
+    """Say that no repository has set-up lines."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class GitWorktrees:
+    """The port `Worktrees` on git: one bare mirror per repository, one worktree per issue.
+
+    `facts` asks the tracker, where the settings name no URL or base branch. `sets_up` tells
+    whether the policy at a commit has set-up lines, whose ignored files then outlive the agent.
+    """
+
+    root: Path
+    repositories: Mapping[str, RepositorySettings]
+    credentials: Credentials
+    facts: Callable[[str], RepositoryFacts]
+    environment: Mapping[str, str] = field(repr=False)
+    keep_ignored: bool = False
+    sets_up: Callable[[str, str], bool] = nothing_is_set_up
+
+    def refresh(self, repository: str) -> None:
+        """Fetch the base branch."""
+        remote, base = self._upstream(repository)
+        self._mirror(repository).fetch(remote, base)
+
+    @contextmanager
+    def open(self, ref: IssueRef) -> Generator[Checkout]:
+        """Fetch, and give a worktree that equals the base branch; UnavailableError otherwise."""
+        place = issue_place(self.root.absolute(), ref)
+        with locked(place.lock, LOCK_PATIENCE, str(ref)):
+            yield self._clean(ref)
+
+    def base_file(self, repository: str, path: str, sha: str | None = None) -> bytes | None:
+        """Read a file of the base branch as fetched last, or of a commit; None if not there."""
+        mirror = self._mirror(repository)
+        sha = sha or mirror.base_sha()
+        return mirror.file(path, sha) if sha else None
+
+    def base_branch(self, repository: str) -> str:
+        """Name the branch that work starts from and goes to."""
+        known = self._settings(repository).base_branch or self._mirror(repository).base_branch()
+        return known or self._upstream(repository)[1]
+
+    def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
+        """Make the issue's branch on the remote be `head_sha` (SPEC P2, E7)."""
+        mirror, (remote, base) = self._mirror(ref.repository), self._upstream(ref.repository)
+        if base == ref.branch:
+            message = f"Mulligan never pushes to the base branch {base!r}; set another base_branch."
+            raise DeniedError(message)
+        if not mirror.place.mirror.exists() or not mirror.has(head_sha):
+            message = f"The commit {head_sha} is not on this machine any more; ask for new work."
+            raise DeniedError(message)
+        publish(mirror, remote, ref, head_sha, expected)
+
+    def _clean(self, ref: IssueRef) -> Checkout:
+        remote, base = self._upstream(ref.repository)
+        mirror = self._mirror(ref.repository)
+        site = Site(issue_place(self.root.absolute(), ref), mirror, ref.branch)
+        sha = mirror.fetch(remote, base)
+        try:
+            recreated = restore(site, sha, keep_ignored=self.keep_ignored)
+        except DamagedError:
+            sha = mirror.make_anew(remote, base)
+            restore(site, sha, keep_ignored=self.keep_ignored)
+            recreated = True
+        site.broom.set_aside(site.place.private, site.place.name)
+        site.place.private.mkdir(mode=0o700)
+        show(site, base, sha, sha)
+        site.broom.empty(site.place.name)
+        return Checkout(site, base, sha, sha, recreated, self._keeps(ref.repository, sha))
+
+    def _keeps(self, repository: str, sha: str) -> Callable[[], bool]:
+        return lambda: self.keep_ignored or self.sets_up(repository, sha)
+
+    def _settings(self, repository: str) -> RepositorySettings:
+        return self.repositories.get(repository) or RepositorySettings(name=repository)
+
+    def _mirror(self, repository: str) -> Mirror:
+        return Mirror(repository, place_of(self.root.absolute(), repository), self.environment)
+
+    def _upstream(self, repository: str) -> tuple[Remote, str]:
+        """Find where a repository is, and its base branch; the tracker is asked where need be."""
+        settings = self._settings(repository)
+        url, base = settings.clone_url, settings.base_branch
+        if url is None or base is None:
+            facts = self.facts(repository)
+            url, base = url or facts.clone_url, base or facts.default_branch
+        if not BRANCH.fullmatch(base):
+            message = f"{base!r} is no name for a branch; set base_branch of {repository}."
+            raise MisconfiguredError(message)
+        return Remote(url, self.credentials.git_token(repository)), base

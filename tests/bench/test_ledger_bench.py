@@ -1,0 +1,142 @@
+"""The ledger with 10,000 issues and 100,000 attempts (DESIGN 7): `status`, and one history.
+
+Rows in milliseconds are printed; only ratios gate. The yardsticks are measured in the same run:
+plain sqlite3 and json reading the same rows, and a ledger that holds one issue alone.
+"""
+
+import json
+import sqlite3
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from sqlalchemy import insert
+
+from mulligan.domain.decision import Escalate, Retry
+from mulligan.domain.events import (
+    AttemptStarted,
+    Authorised,
+    CheckFinished,
+    Decided,
+    Escalated,
+    Event,
+    IssueSeen,
+    RetryScheduled,
+)
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.result import CheckKind, CheckResult, FileChange, Finding
+from mulligan.domain.status import IssueStatus, advance
+from mulligan.state.database import Database, open_database
+from mulligan.state.events import happen, values_of
+from mulligan.state.ledger import SqlLedger
+from mulligan.state.schema import EVENTS_TABLE
+from world.ledgers import START, TickingClock, completed, url_of
+
+ISSUES = 10_000
+ATTEMPTS = 10
+STATUS_RATIO = 2.0
+"""Committed: what `statuses()` may take, in times of sqlite3 and json reading the same rows."""
+HISTORY_RATIO = 1.5
+"""Committed: what one history may take, in times of the same in a ledger of that issue alone."""
+
+FINDING = Finding(
+    summary="tests/test_add.py::test_add", message="assert 3 == 4", file="a.py", line=4
+)
+CHECK = CheckResult(
+    name="tests",
+    kind=CheckKind.TEST,
+    command="python -m pytest -q",
+    passed=False,
+    digest="FAILED tests/test_add.py::test_add - assert 3 == 4\n" * 25,
+    findings=(FINDING,) * 3,
+)
+FILES = tuple(FileChange(path=f"src/package/file_{n}.py", status="M") for n in range(4))
+
+
+def life(ref: IssueRef) -> Iterator[Event]:
+    """All that happens to an issue on which ten attempts fail, each with a digest of 1.3 kB."""
+    yield IssueSeen(title="Add numbers as they are added elsewhere", url=f"https://x/{ref.number}")
+    yield Authorised(act=f"labeled:{ref.number}", actor="ada", act_at=START)
+    for number in range(1, ATTEMPTS + 1):
+        meta = completed(ref, number).meta
+        yield AttemptStarted(attempt=number, number=number, worker="here")
+        yield CheckFinished(check=CHECK)
+        done = meta.model_copy(update={"checks": (CHECK,), "files_modified": FILES})
+        yield completed(ref, number).model_copy(update={"meta": done})
+        yield Decided(decision=Retry(reason="1 check failed. 2 attempts left."))
+        yield RetryScheduled(due=START, reason="1 check failed. 2 attempts left.")
+    yield Decided(decision=Escalate(reason="All 10 attempts failed; the last: 1 check failed."))
+    yield Escalated(reason="All 10 attempts failed.", comment=f"https://x/{ref.number}#c")
+
+
+def rows(ref: IssueRef) -> Iterator[dict[str, str | int | None]]:
+    status = IssueStatus(ref)
+    for event in life(ref):
+        status = advance(status, event, START)
+        yield values_of(happen(status, event, START, seq=0))
+
+
+def fill(database: Database, issues: int) -> SqlLedger:
+    with database.write() as connection:
+        for number in range(1, issues + 1):
+            connection.execute(insert(EVENTS_TABLE), [*rows(IssueRef("octo/large", number))])
+    return SqlLedger(database, TickingClock())
+
+
+def milliseconds(work: Callable[[], object], times: int) -> float:
+    """Measure the median of several runs."""
+    taken: list[float] = []
+    for _ in range(times):
+        begun = time.perf_counter()
+        work()
+        taken.append((time.perf_counter() - begun) * 1000)
+    return statistics.median(taken)
+
+
+def plain_reading(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    wanted = "SELECT status FROM issues ORDER BY repository, number"
+    found = [json.loads(status) for (status,) in connection.execute(wanted)]
+    connection.close()
+    assert len(found) == ISSUES
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    # Close to a gigabyte, which pytest's own directories would keep for three runs.
+    with TemporaryDirectory() as directory:
+        yield Path(directory)
+
+
+@pytest.mark.timeout(600)
+def test_status_and_history_stay_fast_with_a_hundred_thousand_attempts(place: Path) -> None:
+    ref = IssueRef("octo/large", ISSUES // 2)
+    path = place / "large.db"
+    with (
+        open_database(url_of(path)) as large,
+        open_database(url_of(place / "small.db")) as small,
+    ):
+        alone = fill(small, 1)
+        ledger = fill(large, ISSUES)
+        rebuild = milliseconds(ledger.rebuild, 1)
+        assert len(ledger.statuses()) == ISSUES
+        assert len(ledger.history(ref)) == ATTEMPTS
+        plain = milliseconds(lambda: plain_reading(path), 9)
+        status = milliseconds(ledger.statuses, 9)
+        one = milliseconds(lambda: alone.history(IssueRef("octo/large", 1)), 101)
+        history = milliseconds(lambda: ledger.history(ref), 101)
+        append = milliseconds(lambda: ledger.append(ref, CheckFinished(check=CHECK)), 101)
+    report("10,000 issues, 100,000 attempts", f"{path.stat().st_size / 1e6:.0f} MB")
+    report("statuses()", f"{status:.0f} ms", f"{status / plain:.2f} × sqlite3 and json")
+    report("history() of one issue", f"{history:.2f} ms", f"{history / one:.2f} × that issue alone")
+    report("append()", f"{append:.2f} ms")
+    report("rebuild()", f"{rebuild:.0f} ms")
+    assert status / plain < 1.5 * STATUS_RATIO
+    assert history / one < 1.5 * HISTORY_RATIO
+
+
+def report(*cells: str) -> None:
+    print("ledger |", " | ".join(cells))  # noqa: T201 - what a benchmark is for

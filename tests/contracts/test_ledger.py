@@ -1,0 +1,144 @@
+"""Any ledger keeps every event, in order, and says where each issue stands (port Ledger)."""
+
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from mulligan.domain.decision import Retry
+from mulligan.domain.events import (
+    AttemptStarted,
+    Authorised,
+    Decided,
+    EffectDone,
+    IssueSeen,
+    RetryScheduled,
+)
+from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.outcome import Outcome
+from mulligan.domain.status import IssueStatus, Phase
+from mulligan.ports import Ledger
+from mulligan.state.memory import MemoryLedger
+from world.ledgers import ISSUES, START, TickingClock, all_folded, completed, folded, opened
+
+REF, OTHER, THIRD = ISSUES
+AUTHORISED = Authorised(act="labeled:7", actor="ada", act_at=START)
+STARTED = AttemptStarted(attempt=1, number=1, worker="here")
+
+
+@pytest.fixture(params=["sqlite", "memory"])
+def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Ledger]:
+    if request.param == "memory":
+        yield MemoryLedger(TickingClock())
+        return
+    with opened(tmp_path / "ledger.db") as kept:
+        yield kept
+
+
+def test_an_issue_never_seen_stands_at_epoch_0(ledger: Ledger) -> None:
+    assert ledger.status(REF) == IssueStatus(REF)
+    assert ledger.history(REF) == ()
+    assert list(ledger.events(REF)) == []
+    assert list(ledger.statuses()) == []
+
+
+def test_the_status_after_an_event_is_given_back_and_kept(ledger: Ledger) -> None:
+    ledger.append(REF, IssueSeen(title="Mend it"))
+    ledger.append(REF, AUTHORISED)
+    status = ledger.append(REF, STARTED)
+    assert (status.title, status.stage, status.phase) == (
+        "Mend it",
+        Stage.RUNNING,
+        Phase.ATTEMPTING,
+    )
+    assert (status.epoch, status.attempt, status.act_at) == (1, 1, START)
+    assert ledger.status(REF) == status
+
+
+def test_a_decision_and_its_time_are_kept_exactly(ledger: Ledger) -> None:
+    ledger.append(REF, Decided(decision=Retry(reason="Again.", backoff_step=2)))
+    due = START + timedelta(microseconds=1)
+    ledger.append(REF, RetryScheduled(due=due, reason="Again."))
+    status = ledger.status(REF)
+    assert status.decision == Retry(reason="Again.", backoff_step=2)
+    assert status.due == due
+
+
+def test_issues_are_listed_by_repository_and_number(ledger: Ledger) -> None:
+    for ref in (THIRD, OTHER, REF):
+        ledger.append(ref, IssueSeen(title=str(ref)))
+    assert [status.issue for status in ledger.statuses()] == [REF, OTHER, THIRD]
+    assert [status.title for status in ledger.statuses()] == [str(REF), str(OTHER), str(THIRD)]
+
+
+def test_the_history_is_that_of_one_issue_oldest_first(ledger: Ledger) -> None:
+    for number in (1, 2, 3):
+        ledger.append(REF, AttemptStarted(attempt=number, number=number, worker="here"))
+        ledger.append(REF, completed(REF, number))
+    ledger.append(OTHER, completed(OTHER, 1, Outcome.SUCCEEDED))
+    assert ledger.history(REF) == tuple(completed(REF, number).meta for number in (1, 2, 3))
+
+
+def test_every_event_is_recorded_with_its_place_and_its_time(ledger: Ledger) -> None:
+    for event in (IssueSeen(title="Mend it"), AUTHORISED, STARTED):
+        ledger.append(REF, event)
+    recorded = ledger.events(REF)
+    assert [each.event for each in recorded] == [IssueSeen(title="Mend it"), AUTHORISED, STARTED]
+    assert [each.seq for each in recorded] == [1, 2, 3]
+    assert [(each.issue, each.epoch, each.attempt) for each in recorded] == [
+        (REF, 0, None),
+        (REF, 1, None),
+        (REF, 1, 1),
+    ]
+    assert [each.at - START for each in recorded] == [timedelta(seconds=n) for n in (1, 2, 3)]
+
+
+def test_events_can_be_followed(ledger: Ledger) -> None:
+    for ref in (REF, OTHER, REF, OTHER):
+        ledger.append(ref, IssueSeen(title=str(ref)))
+    assert [each.seq for each in ledger.events()] == [1, 2, 3, 4]
+    assert [each.seq for each in ledger.events(after=2)] == [3, 4]
+    assert [each.seq for each in ledger.events(REF, after=1)] == [3]
+    assert list(ledger.events(after=4)) == []
+
+
+def test_repositories_with_the_same_number_are_told_apart(ledger: Ledger) -> None:
+    ledger.append(REF, STARTED)
+    assert ledger.status(THIRD) == IssueStatus(THIRD)
+    assert list(ledger.events(THIRD)) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["l\xf6tf\u00e9 \U0001f3cc", "a\x00b\r\n\u2028", "'; DROP TABLE events;--"]
+)
+def test_any_text_is_kept_as_it_is(ledger: Ledger, text: str) -> None:
+    ledger.append(REF, IssueSeen(title=text))
+    assert ledger.status(REF).title == text
+    assert ledger.events(REF)[0].event == IssueSeen(title=text)
+
+
+def test_half_a_character_does_not_stop_the_ledger(ledger: Ledger) -> None:
+    ledger.append(REF, AUTHORISED.model_copy(update={"actor": "caf\udce9"}))
+    assert ledger.status(REF).actor == "caf?"
+    assert ledger.status(REF).act_at == START
+    assert ledger.status(REF) == folded(ledger, REF)
+
+
+def test_eight_threads_lose_nothing_of_one_another(ledger: Ledger) -> None:
+    def work(thread: int) -> None:
+        own = IssueRef("octo/own", thread + 1)
+        for turn in range(10):
+            ledger.append(own, IssueSeen(title=f"{turn}"))
+            done = EffectDone(effect="thread", key=f"{thread}-{turn}", remote_id="x")
+            ledger.append(REF, done)
+            assert ledger.status(REF).effect("thread", f"{thread}-{turn}") == "x"
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+    assert len(ledger.status(REF).effects) == 80
+    recorded = ledger.events()
+    assert [each.seq for each in recorded] == list(range(1, 161))
+    assert sorted(each.at for each in recorded) == [each.at for each in recorded]
+    assert list(ledger.statuses()) == all_folded(iter(recorded))

@@ -1,0 +1,193 @@
+"""What any tracker does: issues in; labels, comments and pull requests out, each of them once."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mulligan.config.policy import Escalation, Labels, PullRequestSettings
+from mulligan.domain.case import Case
+from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.outcome import Outcome
+from mulligan.errors import DeniedError
+from mulligan.ports import Tracker
+from world.simulated import NAME
+from world.stories import attempt, case, escalated, published
+from world.trackers import BOT, Desk, about, desk
+
+LABELS = Labels()
+SETTINGS = PullRequestSettings()
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Iterator[Desk]:
+    with desk(tmp_path) as found:
+        yield found
+
+
+@pytest.fixture(params=["github", "dry run"])
+def tracker(request: pytest.FixtureRequest, office: Desk) -> Tracker:
+    return office.tracker if request.param == "github" else office.rehearsal()
+
+
+def stage_labels(tracker: Tracker, ref: IssueRef) -> set[str]:
+    return {name for name in tracker.read(ref).labels if name.startswith("mulligan")}
+
+
+def test_a_repository_is_known_by_its_facts(office: Desk, tracker: Tracker) -> None:
+    facts = tracker.repository(NAME)
+    assert (facts.name, facts.default_branch, facts.archived) == (NAME, "main", False)
+    assert facts.clone_url
+    office.hub.world.archive(NAME)
+    assert tracker.repository(NAME).archived
+
+
+def test_a_repository_that_cannot_be_seen_is_denied(tracker: Tracker) -> None:
+    with pytest.raises(DeniedError, match="check the name"):
+        tracker.repository("acme/nowhere")
+
+
+def test_labelled_issues_come_oldest_first(office: Desk, tracker: Tracker) -> None:
+    first, second = office.hub.issue(), office.ready()
+    office.hub.world.label(first, "mulligan", "wes")
+    other, closed = office.hub.issue(), office.ready()
+    office.hub.world.label(other, "bug", "wes")
+    office.hub.world.close(closed, "wes")
+    assert tracker.labelled(NAME, "mulligan") == [first, second]
+    assert tracker.labelled(NAME, "nothing") == []
+
+
+def test_a_pull_request_is_not_an_issue(office: Desk, tracker: Tracker) -> None:
+    ref = office.ready()
+    office.branch(ref)
+    office.tracker.open_pull_request(about(published(attempt(1)), ref), "main", SETTINGS)
+    pull = IssueRef(NAME, office.hub.world.pulls_of(NAME)[0].number)
+    office.hub.world.label(pull, "mulligan", "wes")
+    assert tracker.labelled(NAME, "mulligan") == [ref]
+    assert tracker.read(pull).is_pull_request
+
+
+def test_an_issue_is_read_as_it_stands_now(office: Desk, tracker: Tracker) -> None:
+    ref = office.ready("First title")
+    office.hub.world.edit(ref, "wes", title="Second title", body="New words.")
+    issue = tracker.read(ref)
+    assert (issue.ref, issue.title, issue.body) == (ref, "Second title", "New words.")
+    assert (issue.author, issue.is_open, issue.is_pull_request) == ("zoe", True, False)
+    assert issue.labels == {"mulligan"}
+    assert issue.url
+    office.hub.world.close(ref, "wes")
+    assert not tracker.read(ref).is_open
+
+
+def test_an_issue_that_is_not_there_is_denied(office: Desk, tracker: Tracker) -> None:
+    with pytest.raises(DeniedError):
+        tracker.read(IssueRef(NAME, 999))
+    ref = office.ready()
+    office.hub.world.delete(ref)
+    with pytest.raises(DeniedError):
+        tracker.read(ref)
+
+
+def test_only_trusted_people_are_heard_in_order(office: Desk, tracker: Tracker) -> None:
+    ref = office.ready()
+    for author in ("zoe", "wes", "tri", "ada", "rea", "mia"):
+        office.hub.world.comment(ref, f"{author} says", author)
+    assert [comment.author for comment in tracker.read(ref).comments] == ["wes", "ada", "mia"]
+    assert [comment.body for comment in tracker.read(ref).comments][0] == "wes says"
+
+
+def test_the_last_labelling_counts(office: Desk, tracker: Tracker) -> None:
+    ref = office.ready(by="tri")
+    assert tracker.authorising_act(ref, "bug") is None
+    first = tracker.authorising_act(ref, "mulligan")
+    assert first
+    assert (first.actor, first.trusted) == ("tri", False)
+    assert "triage" in first.reason
+    office.hub.world.unlabel(ref, "mulligan", "wes")
+    office.hub.world.label(ref, "mulligan", "wes")
+    last = tracker.authorising_act(ref, "mulligan")
+    assert last
+    assert (last.actor, last.trusted, last.reason) == ("wes", True, "")
+    assert last.act.startswith("labeled:")
+    assert last.act != first.act
+
+
+def test_an_issue_nobody_labelled_has_no_act(office: Desk, tracker: Tracker) -> None:
+    assert tracker.authorising_act(office.hub.issue(), "mulligan") is None
+
+
+def test_labels_follow_the_stages_of_a_life(office: Desk, tracker: Tracker) -> None:
+    ref = office.ready()
+    office.hub.world.label(ref, "bug", "wes")
+    seen: list[set[str]] = []
+    for stage in (Stage.RUNNING, Stage.READY, Stage.RUNNING, Stage.HITL, Stage.REVIEW):
+        tracker.show_stage(ref, stage, LABELS)
+        tracker.show_stage(ref, stage, LABELS)
+        seen.append(stage_labels(tracker, ref))
+    assert seen == [
+        {"mulligan", "mulligan:running"},
+        {"mulligan"},
+        {"mulligan", "mulligan:running"},
+        {"mulligan:hitl"},
+        {"mulligan:review"},
+    ]
+    assert tracker.labelled(NAME, "mulligan") == []
+    assert tracker.labelled(NAME, "mulligan:review") == [ref]
+    tracker.show_stage(ref, Stage.RESOLVED, LABELS)
+    assert tracker.read(ref).labels == {"bug"}
+
+
+def test_the_ready_label_is_never_put_on(office: Desk, tracker: Tracker) -> None:
+    ref = office.hub.issue()
+    for stage in Stage:
+        tracker.show_stage(ref, stage, LABELS)
+        assert "mulligan" not in tracker.read(ref).labels
+
+
+def test_there_is_one_status_comment(office: Desk, tracker: Tracker) -> None:
+    ref = office.ready()
+    first = tracker.update_status(about(case(), ref))
+    assert tracker.update_status(about(case(), ref)) == first
+    assert tracker.update_status(about(case(attempt(1)), ref)) == first
+    assert tracker.read(ref).comments == ()
+
+
+def test_a_status_comment_on_record_is_the_one(office: Desk, tracker: Tracker) -> None:
+    ref = office.ready()
+    known = office.tracker.update_status(about(case(), ref))
+    told = about(case(attempt(1)), ref)
+    effects = (("status_comment:issue", known),)
+    recorded = replace(told, status=replace(told.status, effects=effects))
+    assert tracker.update_status(recorded) == known
+
+
+def hopeless(ref: IssueRef, epoch: int = 1) -> Case:
+    found = about(escalated(attempt(1), reason="It did not work out."), ref)
+    return replace(found, status=replace(found.status, epoch=epoch))
+
+
+def test_help_is_asked_for_once_in_an_epoch(office: Desk, tracker: Tracker) -> None:
+    ref = office.ready()
+    first = tracker.ask_for_help(hopeless(ref), Escalation())
+    assert tracker.ask_for_help(hopeless(ref), Escalation()) == first
+    assert tracker.ask_for_help(hopeless(ref, epoch=2), Escalation()) != first
+    assert tracker.ask_for_help(hopeless(ref), Escalation()) == first
+
+
+def test_there_is_one_pull_request(office: Desk, tracker: Tracker) -> None:
+    ref = office.ready()
+    office.branch(ref)
+    verified = about(published(attempt(1, Outcome.SUCCEEDED)), ref)
+    first = tracker.open_pull_request(verified, "main", SETTINGS)
+    assert first.url
+    assert tracker.open_pull_request(verified, "main", SETTINGS) == first
+    again = about(published(attempt(1), attempt(2, Outcome.SUCCEEDED)), ref)
+    assert tracker.open_pull_request(again, "main", SETTINGS) == first
+
+
+def test_mulligan_does_not_listen_to_itself(office: Desk, tracker: Tracker) -> None:
+    ref = office.ready()
+    office.tracker.update_status(about(case(), ref))
+    office.hub.world.comment(ref, "By hand, with the same account.", BOT)
+    assert [comment.author for comment in tracker.read(ref).comments] == [BOT]

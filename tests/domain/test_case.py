@@ -1,0 +1,30 @@
+"""What is known of one issue at one moment."""
+
+import pytest
+
+from mulligan.domain.case import Case
+from mulligan.domain.issue import Issue
+from mulligan.domain.status import IssueStatus
+from world.ledgers import ISSUES, completed
+
+pytestmark = pytest.mark.pure
+
+REF = ISSUES[0]
+OLD = completed(REF, 1).meta
+NEW = completed(REF, 2).meta.model_copy(update={"epoch": 2})
+
+
+def case(*, epoch: int) -> Case:
+    issue = Issue(REF, "Mend it", "")
+    return Case(issue, IssueStatus(REF, epoch=epoch), (OLD, NEW), max_attempts=3)
+
+
+def test_the_last_attempt_is_the_newest_of_all_epochs() -> None:
+    assert case(epoch=3).last == NEW
+    assert Case(Issue(REF, "", ""), IssueStatus(REF), (), max_attempts=3).last is None
+
+
+def test_an_epoch_has_its_own_attempts_only() -> None:
+    assert case(epoch=1).epoch_history == (OLD,)
+    assert case(epoch=2).epoch_history == (NEW,)
+    assert case(epoch=3).epoch_history == ()

@@ -1,0 +1,170 @@
+"""Every rule by itself, their order, and when a new epoch opens."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TypedDict, Unpack
+
+import pytest
+
+from mulligan.domain.eligibility import RULES, SETTLED, Facts, findings, opens_epoch, refusal
+from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Stage
+from mulligan.domain.status import IssueStatus, Phase
+
+pytestmark = pytest.mark.pure
+
+NOW = datetime(2025, 3, 1, 12, 0, tzinfo=UTC)
+LATER = NOW + timedelta(minutes=5)
+EARLIER = NOW - timedelta(minutes=5)
+REF = IssueRef("octo/hello", 12)
+ISSUE = Issue(REF, "Mend it", "", labels=frozenset({"mulligan"}))
+FIRST = AuthorisingAct("labeled:7", "ada", EARLIER, trusted=True)
+AGAIN = AuthorisingAct("labeled:8", "ada", NOW, trusted=True)
+STRANGER = AuthorisingAct("labeled:7", "eve", EARLIER, trusted=False, reason="eve may only read.")
+OPERATOR = AuthorisingAct("operator:2025-03-01", "", NOW, trusted=True)
+NEW = IssueStatus(REF)
+KNOWN = IssueStatus(REF, epoch=1, act="labeled:7", actor="ada", act_at=EARLIER)
+
+
+class Parts(TypedDict, total=False):
+    issue: Issue
+    status: IssueStatus
+    act: AuthorisingAct | None
+
+
+def facts(**parts: Unpack[Parts]) -> Facts:
+    found: Parts = {"issue": ISSUE, "status": KNOWN, "act": FIRST, **parts}
+    return Facts(found["issue"], found["status"], found["act"], "mulligan", NOW)
+
+
+@pytest.mark.parametrize(
+    ("rule", "broken", "kept"),
+    [
+        (
+            "open",
+            [facts(issue=replace(ISSUE, is_open=False))],
+            [facts()],
+        ),
+        (
+            "issue",
+            [facts(issue=replace(ISSUE, is_pull_request=True))],
+            [facts()],
+        ),
+        (
+            "labelled",
+            [
+                facts(issue=replace(ISSUE, labels=frozenset())),
+                facts(issue=replace(ISSUE, labels=frozenset({"Mulligan", "mulligan:hitl"}))),
+                facts(issue=replace(ISSUE, labels=frozenset()), act=None),
+            ],
+            [facts(), facts(issue=replace(ISSUE, labels=frozenset()), act=OPERATOR)],
+        ),
+        (
+            "authorised",
+            [facts(act=None), facts(act=STRANGER)],
+            [facts(), facts(status=NEW), facts(act=OPERATOR)],
+        ),
+        (
+            "concluded",
+            [
+                facts(status=replace(KNOWN, phase=Phase.ATTEMPTING, stage=Stage.RUNNING)),
+                facts(status=replace(KNOWN, phase=Phase.COMPLETED, stage=Stage.RUNNING)),
+                facts(status=replace(KNOWN, phase=Phase.DECIDED), act=OPERATOR),
+            ],
+            [facts()],
+        ),
+        (
+            "stage",
+            [facts(status=replace(KNOWN, stage=stage)) for stage in SETTLED]
+            + [facts(status=replace(KNOWN, stage=Stage.HITL), act=STRANGER)],
+            [facts()]
+            + [facts(status=replace(KNOWN, stage=stage), act=AGAIN) for stage in SETTLED]
+            + [facts(status=replace(KNOWN, stage=stage), act=OPERATOR) for stage in SETTLED],
+        ),
+        (
+            "due",
+            [facts(status=replace(KNOWN, due=LATER))],
+            [
+                facts(),
+                facts(status=replace(KNOWN, due=NOW)),
+                facts(status=replace(KNOWN, due=EARLIER)),
+                facts(status=replace(KNOWN, due=LATER), act=OPERATOR),
+            ],
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_each_rule_refuses_what_breaks_it_and_nothing_else(
+    rule: str, broken: list[Facts], kept: list[Facts]
+) -> None:
+    for case in broken:
+        assert {found.rule: found.refusal for found in findings(case)}[rule]
+    for case in kept:
+        assert {found.rule: found.refusal for found in findings(case)}[rule] is None
+
+
+def test_every_rule_has_its_row_in_the_table_above() -> None:
+    names = [rule.name for rule in RULES]
+    assert names == ["open", "issue", "labelled", "authorised", "concluded", "stage", "due"]
+
+
+def test_an_issue_that_keeps_all_rules_may_be_worked_on() -> None:
+    assert refusal(facts()) is None
+    assert refusal(facts(status=NEW)) is None
+    assert [found.refusal for found in findings(facts())] == [None] * len(RULES)
+
+
+def test_the_first_rule_that_is_broken_gives_the_reason() -> None:
+    case = facts(issue=replace(ISSUE, is_open=False, labels=frozenset()), act=None)
+    assert refusal(case) == "The issue is closed; reopen it."
+    assert [found.rule for found in findings(case) if found.refusal] == [
+        "open",
+        "labelled",
+        "authorised",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("case", "reason"),
+    [
+        (facts(act=STRANGER), "eve may only read."),
+        (
+            facts(status=replace(KNOWN, due=LATER, reason="Not the agent's fault: no disk.")),
+            "It waits until 2025-03-01 12:05:00 UTC: Not the agent's fault: no disk.",
+        ),
+        (
+            facts(status=replace(KNOWN, stage=Stage.HITL)),
+            "It is in hitl; take the label off and put it on again for a new epoch.",
+        ),
+        (
+            facts(issue=replace(ISSUE, labels=frozenset())),
+            "The label 'mulligan' is not on it; put it on.",
+        ),
+    ],
+)
+def test_a_reason_says_what_would_change_it(case: Facts, reason: str) -> None:
+    assert refusal(case) == reason
+
+
+@pytest.mark.parametrize(
+    ("opens", "status", "act"),
+    [
+        (True, NEW, FIRST),
+        (True, NEW, OPERATOR),
+        (False, NEW, None),
+        (False, NEW, STRANGER),
+        (False, KNOWN, FIRST),
+        (False, KNOWN, AGAIN),
+        (False, replace(KNOWN, stage=Stage.RUNNING), AGAIN),
+        (True, replace(KNOWN, stage=Stage.HITL), AGAIN),
+        (True, replace(KNOWN, stage=Stage.REVIEW), AGAIN),
+        (True, replace(KNOWN, stage=Stage.RESOLVED), AGAIN),
+        (True, replace(KNOWN, stage=Stage.HITL, act_at=None), AGAIN),
+        (False, replace(KNOWN, stage=Stage.HITL), FIRST),
+        (False, replace(KNOWN, stage=Stage.HITL), replace(AGAIN, at=EARLIER)),
+        (False, replace(KNOWN, stage=Stage.HITL), replace(AGAIN, trusted=False)),
+    ],
+)
+def test_only_a_newer_trusted_act_on_a_settled_issue_opens_an_epoch(
+    *, opens: bool, status: IssueStatus, act: AuthorisingAct | None
+) -> None:
+    assert opens_epoch(facts(status=status, act=act)) is opens

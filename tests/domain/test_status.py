@@ -1,0 +1,142 @@
+"""Where an issue stands after its events, told as the stories that can happen."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mulligan.domain.decision import Escalate, OpenPullRequest, Retry
+from mulligan.domain.events import (
+    AgentStarted,
+    AttemptStarted,
+    Authorised,
+    Decided,
+    EffectDone,
+    Escalated,
+    Event,
+    IssueSeen,
+    Published,
+    Resolved,
+    RetryScheduled,
+    StoodDown,
+    Waiting,
+    WorktreeReset,
+)
+from mulligan.domain.issue import Stage
+from mulligan.domain.outcome import Outcome
+from mulligan.domain.status import IssueStatus, Phase, advance
+from world.ledgers import ISSUES, START, completed, events
+
+pytestmark = pytest.mark.pure
+
+REF = ISSUES[0]
+DUE = START + timedelta(minutes=1)
+SEEN = IssueSeen(title="Mend it")
+AUTHORISED = Authorised(act="labeled:7", actor="ada", act_at=START)
+FIRST = AttemptStarted(attempt=1, number=1, worker="here")
+FAILED = completed(REF, 1)
+GOOD = completed(REF, 1, Outcome.SUCCEEDED)
+AGAIN = Decided(decision=Retry(reason="2 attempts left.", backoff_step=1))
+GIVE_UP = Decided(decision=Escalate(reason="All 3 attempts failed."))
+OPEN = Decided(decision=OpenPullRequest())
+SCHEDULED = RetryScheduled(due=DUE, reason="2 attempts left.")
+WAITING = Waiting(until=DUE, reason="The budget is used up.")
+ESCALATED = Escalated(reason="All 3 attempts failed.", comment="https://x/1#c")
+PUBLISHED = Published(pull_request="https://x/pull/2", number=2, head_sha="abc")
+STOOD_DOWN = StoodDown(reason="The label was taken off.")
+RESOLVED = Resolved(resolution="merged", total_attempts=1, total_duration_ms=5)
+
+
+def after(*events: Event) -> IssueStatus:
+    status = IssueStatus(REF)
+    for minutes, event in enumerate(events):
+        status = advance(status, event, START + timedelta(minutes=minutes))
+    return status
+
+
+@pytest.mark.parametrize(
+    ("events", "stage", "phase", "due", "reason"),
+    [
+        ([], Stage.READY, Phase.IDLE, None, ""),
+        ([SEEN, AUTHORISED], Stage.READY, Phase.IDLE, None, ""),
+        ([AUTHORISED, FIRST], Stage.RUNNING, Phase.ATTEMPTING, None, ""),
+        ([AUTHORISED, FIRST, FAILED], Stage.RUNNING, Phase.COMPLETED, None, FAILED.meta.error),
+        ([FIRST, FAILED, AGAIN], Stage.RUNNING, Phase.DECIDED, None, "2 attempts left."),
+        ([FIRST, FAILED, AGAIN, SCHEDULED], Stage.READY, Phase.IDLE, DUE, "2 attempts left."),
+        ([FIRST, FAILED, AGAIN, SCHEDULED, FIRST], Stage.RUNNING, Phase.ATTEMPTING, None, ""),
+        ([FIRST, WAITING], Stage.READY, Phase.IDLE, DUE, "The budget is used up."),
+        ([GIVE_UP, ESCALATED], Stage.HITL, Phase.IDLE, None, "All 3 attempts failed."),
+        ([GOOD, OPEN, PUBLISHED], Stage.REVIEW, Phase.IDLE, None, "The change is verified."),
+        ([FIRST, STOOD_DOWN], Stage.RESOLVED, Phase.IDLE, None, "The label was taken off."),
+        ([PUBLISHED, RESOLVED], Stage.RESOLVED, Phase.IDLE, None, "merged"),
+        ([ESCALATED, AUTHORISED], Stage.READY, Phase.IDLE, None, ""),
+    ],
+)
+def test_events_lead_to_a_stage_and_to_what_is_next(
+    events: Sequence[Event], stage: Stage, phase: Phase, due: object, reason: str
+) -> None:
+    status = after(*events)
+    assert (status.stage, status.phase) == (stage, phase)
+    assert (status.due, status.reason) == (due, reason)
+
+
+@pytest.mark.parametrize("last", [ESCALATED, PUBLISHED, STOOD_DOWN, RESOLVED])
+def test_an_issue_that_is_settled_waits_for_no_time(last: Event) -> None:
+    assert after(WAITING, last).due is None
+
+
+def test_an_attempt_leaves_its_numbers_its_outcome_and_its_start() -> None:
+    status = after(SEEN, AUTHORISED, FIRST, FAILED)
+    assert (status.title, status.epoch, status.attempt, status.number) == ("Mend it", 1, 1, 1)
+    assert status.outcome is Outcome.CHECKS_FAILED
+    assert status.started_at == START + timedelta(minutes=2)
+
+
+def test_the_decision_is_kept_so_that_it_can_be_carried_out_again() -> None:
+    assert after(FIRST, FAILED, AGAIN).decision == AGAIN.decision
+
+
+def test_a_new_epoch_counts_afresh_and_forgets_nothing_that_was_made() -> None:
+    answer = Authorised(act="labeled:9", actor="bob", act_at=DUE)
+    pushed = EffectDone(effect="push", key="branch", remote_id="abc")
+    status = after(SEEN, AUTHORISED, FIRST, pushed, GOOD, OPEN, PUBLISHED, answer)
+    assert (status.epoch, status.attempt, status.number) == (2, 0, 1)
+    assert (status.act, status.actor, status.act_at) == ("labeled:9", "bob", DUE)
+    assert (status.outcome, status.decision) == (None, None)
+    assert status.pull_request == "https://x/pull/2"
+    assert status.effect("push", "branch") == "abc"
+
+
+def test_an_effect_done_again_takes_the_place_of_the_first() -> None:
+    first = EffectDone(effect="push", key="branch", remote_id="abc")
+    second = EffectDone(effect="push", key="branch", remote_id="def")
+    other = EffectDone(effect="comment", key="issue", remote_id="1")
+    status = after(first, other, second)
+    assert status.effects == (("comment:issue", "1"), ("push:branch", "def"))
+    assert status.effect("push", "branch") == "def"
+    assert status.effect("push", "elsewhere") is None
+
+
+@pytest.mark.parametrize(
+    "story", [AgentStarted(agent="x"), WorktreeReset(base_sha="a", start_sha="a")]
+)
+def test_events_that_only_tell_a_story_change_nothing(story: Event) -> None:
+    assert after(AUTHORISED, FIRST, story) == after(AUTHORISED, FIRST)
+
+
+@given(st.lists(events(), max_size=20))
+def test_whatever_happens_an_issue_is_in_one_stage_and_its_counts_never_fall(
+    happened: list[Event],
+) -> None:
+    status = IssueStatus(REF)
+    for event in happened:
+        following = advance(status, event, START)
+        assert following.issue == REF
+        assert following.epoch - status.epoch == (event.kind == "authorised")
+        assert set(dict(status.effects)) <= set(dict(following.effects))
+        settled = following.stage in {Stage.REVIEW, Stage.HITL, Stage.RESOLVED}
+        if settled and following.stage is not status.stage:
+            assert (following.phase, following.due) == (Phase.IDLE, None)
+        status = following

@@ -1,0 +1,329 @@
+"""The client meets every fault a network and a server have, and speaks of it in one sentence."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr, TypeAdapter
+
+from mulligan.config.operator import GitHubSettings
+from mulligan.errors import ConfigError, DeniedError, MisconfiguredError, UnavailableError
+from mulligan.github.answers import AlreadyExistsError, ForbiddenError, NotFoundError
+from mulligan.github.client import Client, Patience, TokenCredentials
+from world.wire import Reply, Wire, wire
+
+NUMBER = TypeAdapter(dict[str, int])
+NUMBERS = TypeAdapter(tuple[int, ...])
+FINE = Reply(content={"number": 1})
+
+
+class Naps:
+    """Keeps what the client wanted to sleep, and sleeps nothing."""
+
+    def __init__(self) -> None:
+        self.taken: list[float] = []
+
+    def __call__(self, seconds: float) -> None:
+        self.taken.append(seconds)
+
+
+@pytest.fixture
+def naps() -> Naps:
+    return Naps()
+
+
+@pytest.fixture
+def server() -> Iterator[Wire]:
+    with wire([FINE]) as told:
+        yield told
+
+
+@pytest.fixture
+def client(server: Wire, naps: Naps) -> Iterator[Client]:
+    found = Client(server.url, lambda: "t0ken", Patience(attempts=3, timeout=1, sleep=naps))
+    yield found
+    found.close()
+
+
+HTML = Reply(raw=b"<html>Bad gateway</html>")
+PASSING = {
+    "502": Reply(502, {"message": "Server Error"}),
+    "500 without a word": Reply(500, raw=b""),
+    "429": Reply(429, {"message": "Too many requests"}),
+    "403 of a secondary limit": Reply(
+        403, {"message": "You have exceeded a secondary rate limit."}
+    ),
+    "403 with Retry-After": Reply(403, {"message": "Slow down"}, {"Retry-After": "7"}),
+    "a web page": HTML,
+    "nothing at all": Reply(raw=b""),
+    "half a body": Reply(raw=b'{"number"', length=500),
+    "broken JSON": Reply(raw=b'{"number": 1'),
+    "no UTF-8": Reply(raw=b'{"\xff": 1}'),
+    "not ready yet": Reply(202, {}),
+    "silence": Reply(content={"number": 1}, silence=1.2),
+}
+
+
+@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
+def test_a_read_is_repeated_until_github_has_recovered(
+    fault: Reply, server: Wire, client: Client
+) -> None:
+    server.replies[:] = [fault, FINE]
+    assert client.read(NUMBER, "/thing") == {"number": 1}
+    assert server.asked == ["GET /thing"] * 2
+
+
+@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
+def test_a_read_gives_up_after_its_attempts(fault: Reply, server: Wire, client: Client) -> None:
+    server.replies[:] = [fault]
+    with pytest.raises(UnavailableError) as caught:
+        client.read(NUMBER, "/thing")
+    assert len(server.seen) == 3
+    assert "GET /thing" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
+def test_a_write_is_never_repeated(fault: Reply, server: Wire, client: Client) -> None:
+    server.replies[:] = [fault]
+    with pytest.raises(UnavailableError, match="POST /thing"):
+        client.write(NUMBER, "POST", "/thing", {"body": "hello"})
+    assert server.asked == ["POST /thing"]
+
+
+def test_a_body_that_drips_does_not_hold_the_client_for_ever(server: Wire, client: Client) -> None:
+    server.replies[:] = [Reply(raw=b'{"number": 1, "more": 22222222222222}', drip=0.2), FINE]
+    assert client.read(NUMBER, "/thing") == {"number": 1}
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("verb", ["POST", "PATCH", "DELETE", "GET"])
+def test_a_redirect_is_an_error_and_is_never_followed(
+    status: int, verb: str, server: Wire, client: Client
+) -> None:
+    server.replies[:] = [Reply(status, {}, {"Location": f"{server.url}/elsewhere"}), FINE]
+    with pytest.raises(UnavailableError, match="renamed"):
+        _ = client.read(NUMBER, "/thing") if verb == "GET" else send(client, verb)
+    assert server.asked == [f"{verb} /thing"]
+
+
+def send(client: Client, verb: str) -> None:
+    if verb == "DELETE":
+        client.remove("/thing")
+    else:
+        client.write(NUMBER, verb, "/thing", {})
+
+
+LASTING = {
+    401: DeniedError,
+    403: ForbiddenError,
+    404: NotFoundError,
+    410: DeniedError,
+    422: DeniedError,
+    451: DeniedError,
+}
+
+
+@pytest.mark.parametrize("status", LASTING)
+def test_what_only_a_person_can_change_is_not_tried_again(
+    status: int, server: Wire, client: Client
+) -> None:
+    server.replies[:] = [Reply(status, {"message": "No such luck"})]
+    with pytest.raises(LASTING[status]):
+        client.read(NUMBER, "/thing")
+    with pytest.raises(LASTING[status]):
+        client.write(NUMBER, "POST", "/thing", {})
+    with pytest.raises(LASTING[status]):
+        client.remove("/thing")
+    assert len(server.seen) == 3
+
+
+def test_one_that_exists_already_is_told_apart(server: Wire, client: Client) -> None:
+    errors = [{"message": "A pull request already exists for octo:mulligan/issue-1."}]
+    server.replies[:] = [Reply(422, {"message": "Validation Failed", "errors": errors})]
+    with pytest.raises(AlreadyExistsError, match="A pull request already exists"):
+        client.write(NUMBER, "POST", "/pulls", {})
+
+
+def test_json_of_another_shape_is_an_error(server: Wire, client: Client) -> None:
+    server.replies[:] = [Reply(content={"number": "twelve"})]
+    with pytest.raises(UnavailableError, match=r"number: .*github\.api_url"):
+        client.read(NUMBER, "/thing")
+    assert len(server.seen) == 1
+
+
+def test_a_server_that_is_away_is_an_error_without_the_libraries_words(naps: Naps) -> None:
+    with wire([FINE]) as gone:
+        pass
+    client = Client(gone.url, lambda: None, Patience(attempts=2, sleep=naps))
+    with pytest.raises(UnavailableError, match="could not be made, or broke off; try again later"):
+        client.read(NUMBER, "/thing")
+    client.close()
+
+
+def test_https_to_a_server_without_it_is_an_error(server: Wire, naps: Naps) -> None:
+    address = server.url.replace("http:", "https:")
+    client = Client(address, lambda: None, Patience(attempts=1, sleep=naps))
+    with pytest.raises(UnavailableError, match="certificate"):
+        client.read(NUMBER, "/thing")
+    client.close()
+
+
+def test_waits_grow_and_stay_bounded(server: Wire, naps: Naps) -> None:
+    server.replies[:] = [Reply(502)]
+    client = Client(server.url, lambda: "t", Patience(attempts=9, longest_wait=10, sleep=naps))
+    with pytest.raises(UnavailableError):
+        client.read(NUMBER, "/thing")
+    assert len(naps.taken) == 8
+    assert 0.5 <= naps.taken[0] <= 1.5
+    assert naps.taken[4] >= 8
+    assert max(naps.taken) <= 11
+    client.close()
+
+
+def test_github_says_how_long_to_wait(server: Wire, client: Client, naps: Naps) -> None:
+    server.replies[:] = [Reply(429, {}, {"Retry-After": "7"}), FINE]
+    client.read(NUMBER, "/thing")
+    assert 7 <= naps.taken[0] <= 8
+
+
+def test_a_wait_that_is_too_long_is_left_to_the_next_pass(
+    server: Wire, client: Client, naps: Naps
+) -> None:
+    server.replies[:] = [Reply(429, {}, {"Retry-After": "3600"})]
+    with pytest.raises(UnavailableError, match="opens again in 3600 s"):
+        client.read(NUMBER, "/thing")
+    assert naps.taken == []
+    assert len(server.seen) == 1
+
+
+def page(server: Wire, numbers: list[int], following: str = "", etag: str = "") -> Reply:
+    headers = {"ETag": etag} if etag else {}
+    if following:
+        headers["Link"] = (
+            f'<{server.url}/list?page=1>; rel="prev", <{server.url}{following}>; rel="next"'
+        )
+    return Reply(content=numbers, headers=headers)
+
+
+def test_a_list_is_read_page_after_page(server: Wire, client: Client) -> None:
+    server.replies[:] = [page(server, [1, 2], "/list?per_page=2&page=2"), page(server, [3])]
+    assert client.read_all(NUMBERS, "/list", {"state": "open"}) == [1, 2, 3]
+    assert [seen.path for seen in server.seen] == [
+        "/list?per_page=100&state=open",
+        "/list?page=2&per_page=2",
+    ]
+
+
+def test_pages_work_under_the_prefix_of_github_enterprise(server: Wire, naps: Naps) -> None:
+    client = Client(f"{server.url}/api/v3/", lambda: "t", Patience(sleep=naps))
+    server.replies[:] = [page(server, [1], "/api/v3/list?page=2"), page(server, [2])]
+    assert client.read_all(NUMBERS, "/list") == [1, 2]
+    assert server.asked == ["GET /api/v3/list"] * 2
+    client.close()
+
+
+@pytest.mark.parametrize("host", ["http://evil.example/list?page=2", "https://127.0.0.1/list"])
+def test_a_list_is_never_followed_to_another_host(host: str, server: Wire, client: Client) -> None:
+    server.replies[:] = [Reply(content=[1], headers={"Link": f'<{host}>; rel="next"'})]
+    with pytest.raises(UnavailableError, match=r"not followed; check github\.api_url"):
+        client.read_all(NUMBERS, "/list")
+    assert len(server.seen) == 1
+
+
+def test_a_list_without_end_is_an_error(server: Wire, client: Client) -> None:
+    server.replies[:] = [page(server, [1], "/list?page=2")]
+    with pytest.raises(UnavailableError, match="does not end"):
+        client.read_all(NUMBERS, "/list")
+
+
+def test_an_unchanged_list_is_asked_for_by_its_etag(server: Wire, client: Client) -> None:
+    etag, unchanged = 'W/"one"', Reply(304, raw=b"")
+    server.replies[:] = [
+        page(server, [1], "/list?page=2", etag),
+        page(server, [2], etag='"two"'),
+        unchanged,
+        page(server, [3], etag='"three"'),
+    ]
+    assert client.read_all(NUMBERS, "/list", conditional=True) == [1, 2]
+    assert client.read_all(NUMBERS, "/list", conditional=True) == [1, 3]
+    sent = [seen.headers.get("if-none-match") for seen in server.seen]
+    assert sent == [None, None, etag, '"two"']
+
+
+def test_a_server_without_etags_is_asked_plainly(server: Wire, client: Client) -> None:
+    server.replies[:] = [page(server, [1])]
+    assert client.read_all(NUMBERS, "/list", conditional=True) == [1]
+    assert client.read_all(NUMBERS, "/list", conditional=True) == [1]
+    assert "if-none-match" not in server.seen[1].headers
+
+
+def test_each_request_says_who_asks_and_in_which_tongue(server: Wire, client: Client) -> None:
+    client.read(NUMBER, "/thing")
+    headers = server.seen[0].headers
+    assert headers["authorization"] == "token t0ken"
+    assert headers["user-agent"] == "mulligan"
+    assert headers["accept"] == "application/vnd.github+json"
+
+
+def test_a_token_may_change_while_mulligan_runs(server: Wire, naps: Naps) -> None:
+    tokens = ["first", "first", "second"]
+    client = Client(server.url, lambda: tokens.pop(0), Patience(sleep=naps))
+    for _ in range(3):
+        client.read(NUMBER, "/thing")
+    sent = [seen.headers["authorization"] for seen in server.seen]
+    assert sent == ["token first", "token first", "token second"]
+    client.close()
+
+
+def test_threads_do_not_share_a_connection(server: Wire, client: Client) -> None:
+    found: list[dict[str, int]] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(client.read(NUMBER, "/thing")))
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    client.close()
+    assert found == [{"number": 1}] * 8
+
+
+@pytest.mark.parametrize("address", ["api.github.com", "ftp://github.com", "https://", ""])
+def test_an_address_that_is_none_is_a_matter_of_the_configuration(address: str) -> None:
+    with pytest.raises(ConfigError, match=r"github\.api_url"):
+        Client(address, lambda: None)
+
+
+def test_one_token_serves_git_and_the_api() -> None:
+    credentials = TokenCredentials(GitHubSettings(token=SecretStr(" t0ken\n")))
+    assert credentials.git_token("octo/calc") == "t0ken"
+    assert credentials.api_token() == "t0ken"
+
+
+def test_no_token_is_none() -> None:
+    assert TokenCredentials(GitHubSettings()).git_token("octo/calc") is None
+    assert TokenCredentials(GitHubSettings(token=SecretStr(""))).api_token() is None
+
+
+def test_a_token_file_is_read_each_time(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    credentials = TokenCredentials(GitHubSettings(token_file=file))
+    file.write_text("first\n")
+    assert credentials.api_token() == "first"
+    file.write_text("second\n")
+    assert credentials.api_token() == "second"
+
+
+def test_a_token_file_that_is_gone_is_named(tmp_path: Path) -> None:
+    credentials = TokenCredentials(GitHubSettings(token_file=tmp_path / "token"))
+    with pytest.raises(MisconfiguredError, match=r"mend github\.token_file"):
+        credentials.api_token()
+
+
+@pytest.mark.parametrize("token", ["two\nlines", "a space", "pässword"])
+def test_what_cannot_be_a_token_is_not_sent(token: str) -> None:
+    with pytest.raises(MisconfiguredError, match=r"mend github\.token"):
+        TokenCredentials(GitHubSettings(token=SecretStr(token))).api_token()

@@ -1,0 +1,353 @@
+"""Every word that Mulligan writes on GitHub, as the maintainer reads it: see golden/."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from mulligan.config.policy import Escalation
+from mulligan.domain.case import Case
+from mulligan.domain.issue import Stage
+from mulligan.domain.outcome import Outcome
+from mulligan.domain.result import AgentFacts, FileChange, FixRound, WorkerResultMeta
+from mulligan.github.advice import ADVICE
+from mulligan.github.escalation import escalation_comment, escalation_marker
+from mulligan.github.messages import (
+    pull_request_body,
+    pull_request_title,
+    status_comment,
+    status_marker,
+)
+from mulligan.github.parts import CUT, MAX_BODY, body
+from world.stories import (
+    ISSUE,
+    NOON,
+    REF,
+    attempt,
+    case,
+    escalated,
+    green_check,
+    published,
+    red_check,
+)
+
+pytestmark = pytest.mark.pure
+
+GOLDEN = Path(__file__).parent / "golden"
+ALL_FAILED = "All 3 attempts failed; the last: Check 'tests' failed with exit code 1."
+NO_OUTPUT = "The agent ended without a commit and without a change."
+
+
+def waiting() -> Case:
+    cut = attempt(2, Outcome.INFRASTRUCTURE, "GitHub could not be reached.")
+    found = case(attempt(1), cut, stage=Stage.READY, reason="GitHub could not be reached.")
+    status = replace(found.status, due=NOON + timedelta(minutes=30))
+    return replace(found, counted=1, status=status)
+
+
+def running_again() -> Case:
+    found = case(attempt(1))
+    status = replace(found.status, started_at=NOON + timedelta(minutes=10))
+    return replace(found, status=status)
+
+
+def red_three_times() -> Case:
+    found = escalated(attempt(1), attempt(2), attempt(3), reason=ALL_FAILED)
+    same = "Test 'tests/test_add.py::test_negative' failed in attempts 1, 2 and 3."
+    return replace(found, observed=(same,))
+
+
+def silent_three_times() -> Case:
+    silent = [attempt(number, Outcome.ZERO_COMMIT, NO_OUTPUT) for number in (1, 2, 3)]
+    return escalated(*silent, reason=f"All 3 attempts failed; the last: {NO_OUTPUT}")
+
+
+def blocked() -> Case:
+    asked = "The issue names a file `prices.csv`, which is not in the repository."
+    return escalated(attempt(1, Outcome.BLOCKED, asked), reason=f"The agent cannot go on: {asked}")
+
+
+def out_of_scope() -> Case:
+    rule = ".github/workflows/ci.yml is denied by scope.deny (.github/**)"
+    tries = [
+        attempt(number, Outcome.SCOPE_VIOLATION, f"Scope violation detected: {rule}.").model_copy(
+            update={"guard_violations": (rule,)}
+        )
+        for number in (1, 2, 3)
+    ]
+    return escalated(*tries, reason=f"All 3 attempts failed; the last: {tries[2].error}")
+
+
+def refused_push() -> Case:
+    why = "The verified work could not be published: the server declined the push (pre-receive)."
+    return escalated(
+        attempt(1, Outcome.SUCCEEDED),
+        reason=why,
+        fix="Mend this, then put the label on again; the verified commit is kept.",
+    )
+
+
+def second_try() -> Case:
+    return published(attempt(1), attempt(2, Outcome.SUCCEEDED))
+
+
+def marked_checks() -> Case:
+    flaky = green_check("e2e").model_copy(update={"flaky": True})
+    old = red_check("lint").model_copy(
+        update={"preexisting": True, "command": "ruff check . | cat"}
+    )
+    loose = red_check("types").model_copy(update={"required": False})
+    slow = loose.model_copy(update={"name": "mutation", "timed_out": True})
+    checks = (green_check(), flaky, old, loose, slow)
+    return published(attempt(1, Outcome.SUCCEEDED).model_copy(update={"checks": checks}))
+
+
+def unverified() -> Case:
+    meta = attempt(1, Outcome.SUCCEEDED).model_copy(update={"checks": (), "agent_summary": ""})
+    return replace(published(meta), verifies=False)
+
+
+def help_wanted(found: Case) -> str:
+    return escalation_comment(found, Escalation(mention=("octo/maintainers",)))
+
+
+MESSAGES: dict[str, tuple[Callable[[Case], str], Callable[[], Case]]] = {
+    "status-queued": (status_comment, lambda: case(stage=Stage.READY)),
+    "status-first-attempt": (status_comment, case),
+    "status-second-attempt": (status_comment, running_again),
+    "status-waiting": (status_comment, waiting),
+    "status-review": (status_comment, second_try),
+    "status-hitl": (
+        status_comment,
+        lambda: case(attempt(1), stage=Stage.HITL, reason=ALL_FAILED),
+    ),
+    "status-resolved": (
+        status_comment,
+        lambda: case(attempt(1), stage=Stage.RESOLVED, reason="The issue was closed."),
+    ),
+    "help-checks-failed": (help_wanted, red_three_times),
+    "help-zero-commit": (help_wanted, silent_three_times),
+    "help-blocked": (help_wanted, blocked),
+    "help-scope-violation": (help_wanted, out_of_scope),
+    "help-not-published": (help_wanted, refused_push),
+    "help-no-attempt": (help_wanted, lambda: escalated(reason="The policy file is invalid.")),
+    "pull-request": (pull_request_body, second_try),
+    "pull-request-marked-checks": (pull_request_body, marked_checks),
+    "pull-request-unverified": (pull_request_body, unverified),
+}
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_messages_read_as_they_were_approved(name: str) -> None:
+    word, told = MESSAGES[name]
+    assert word(told()) + "\n" == (GOLDEN / f"{name}.md").read_text(encoding="utf-8")
+
+
+def test_no_golden_file_is_left_over() -> None:
+    assert {file.stem for file in GOLDEN.iterdir()} == set(MESSAGES)
+
+
+def test_there_is_advice_on_every_outcome() -> None:
+    assert set(ADVICE) == set(Outcome)
+
+
+ORDER = [
+    "Failure summary",
+    "Attempt history",
+    "Last failure",
+    "Files touched by the last attempt",
+    "Observed patterns",
+    "Suggested actions",
+    "Your options",
+]
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_the_escalation_comment_keeps_its_order_whatever_happened(outcome: Outcome) -> None:
+    text = help_wanted(escalated(attempt(1, outcome), reason="It did not work out."))
+    assert re.findall(r"^### (.*)$", text, re.MULTILINE) == ORDER
+    assert ADVICE[outcome].ask in text
+
+
+def test_commands_that_do_not_exist_are_not_promised() -> None:
+    command = re.compile(r"(?:^|[\s`])/mulligan\b")
+    assert not any(command.search(word(told())) for word, told in MESSAGES.values())
+
+
+def test_markers_name_the_issue_and_the_epoch() -> None:
+    assert status_marker(REF) == "<!-- mulligan:status octo/calc#12 -->"
+    assert escalation_marker(REF, 2) == "<!-- mulligan:hitl octo/calc#12 epoch=2 -->"
+    assert status_comment(case()).startswith(status_marker(REF))
+
+
+def test_the_label_is_called_what_the_policy_calls_it() -> None:
+    for word, told in MESSAGES.values():
+        renamed = replace(told(), ready_label="please fix")
+        assert "`mulligan`" not in word(renamed)
+
+
+def test_a_mention_is_written_once_however_it_was_configured() -> None:
+    text = escalation_comment(red_three_times(), Escalation(mention=("@ann", "octo/core")))
+    assert "\n@ann @octo/core **Mulligan needs a person here.**" in text
+
+
+def test_the_fix_that_is_known_comes_first() -> None:
+    actions = help_wanted(refused_push()).partition("### Suggested actions")[2]
+    assert actions.strip().startswith("- Mend this, then put the label on again")
+
+
+def test_a_digest_that_is_long_is_cut_with_a_mark() -> None:
+    red = attempt(1).model_copy(update={"checks": (red_check(digest="x" * 7000),)})
+    assert "[... 1000 characters omitted]" in help_wanted(escalated(red, reason="Red."))
+
+
+def test_a_check_without_a_word_says_so() -> None:
+    red = attempt(1).model_copy(update={"checks": (red_check(digest="\n"),)})
+    assert "(it printed nothing)" in help_wanted(escalated(red, reason="Red."))
+
+
+def test_long_lists_are_counted_instead_of_shown() -> None:
+    checks = tuple(red_check(f"check-{number}") for number in range(5))
+    files = tuple(FileChange(path=f"f{number}", status="A") for number in range(25))
+    red = attempt(1).model_copy(update={"checks": checks, "files_modified": files})
+    text = help_wanted(escalated(red, reason="Red."))
+    assert "(+ 2 failing checks)" in text
+    assert "- `f19` (added, binary)\n- (+ 5 more)" in text
+    assert "check-3" not in text
+
+
+def test_only_the_last_attempts_of_a_long_history_are_listed() -> None:
+    history = [attempt(number) for number in range(1, 24)]
+    text = status_comment(case(*history))
+    assert "3 earlier attempts left out." in text
+    assert "\n| 3 |" not in text
+    assert "\n| 4 |" in text
+
+
+def test_attempts_before_the_last_request_are_counted_only() -> None:
+    old = attempt(1).model_copy(update={"epoch": 0})
+    text = status_comment(case(old, attempt(1)))
+    assert "1 attempt before the last request." in text
+    assert text.count("Checks failed") == 1
+
+
+def test_deaths_beyond_the_limit_count() -> None:
+    deaths = [attempt(number, Outcome.INTERRUPTED, "Mulligan died.") for number in (1, 2)]
+    assert "1\\*" in status_comment(replace(case(*deaths), counted=0))
+    assert "1\\*" not in status_comment(replace(case(*deaths), counted=1))
+
+
+def test_costs_are_added_up_over_fix_rounds() -> None:
+    fixed = FixRound(number=1, usage=AgentFacts(kind="command", cost_usd=0.3))
+    meta = attempt(1, Outcome.SUCCEEDED).model_copy(update={"fix_rounds": (fixed,)})
+    assert "$0.51" in pull_request_body(published(meta))
+
+
+def test_tokens_are_told_where_no_cost_is_known() -> None:
+    used = AgentFacts(kind="command", input_tokens=12_000, output_tokens=345)
+    meta = attempt(1, Outcome.SUCCEEDED).model_copy(update={"agent": used})
+    assert "12,345 tokens" in pull_request_body(published(meta))
+
+
+def test_an_agent_that_reports_nothing_costs_nothing_known() -> None:
+    meta = attempt(1, Outcome.SUCCEEDED).model_copy(update={"agent": None})
+    assert "no cost reported" in pull_request_body(published(meta))
+
+
+def test_a_long_summary_is_cut() -> None:
+    meta = attempt(1, Outcome.SUCCEEDED).model_copy(update={"agent_summary": "word " * 2000})
+    assert "word…\n" in pull_request_body(published(meta))
+
+
+def test_the_title_is_the_issues_and_closes_nothing() -> None:
+    found = replace(published(attempt(1)), issue=replace(ISSUE, title="Fixes #3\nfor @ann"))
+    assert pull_request_title(found) == "Fixes `#3` for `@ann`"
+    unnamed = replace(found, issue=replace(ISSUE, title=" "))
+    assert pull_request_title(unnamed) == "Work on octo/calc issue 12"
+
+
+ATTACK = (
+    "@everyone fixes #3 closes octo/other#4 resolves https://github.com/octo/calc/issues/5 | "
+    '![x](https://evil.example/x.png) <img src="https://evil.example"> </details> <!-- -- '
+    "[click](https://evil.example) ``` ~~~ \u202e\x1b[31m"
+)
+
+
+def poisoned() -> WorkerResultMeta:
+    """Put the attack into every field that a repository, a tool or an agent fills."""
+    check = red_check(name=ATTACK[:90], digest=f"```\n{ATTACK}\n````\n{ATTACK}")
+    check = check.model_copy(update={"command": ATTACK})
+    return attempt(1).model_copy(
+        update={
+            "error": ATTACK,
+            "failure_reason": ATTACK,
+            "agent_summary": f"# Done\n\n{ATTACK}\n\n```\n{ATTACK}",
+            "checks": (check,),
+            "guard_violations": (ATTACK,),
+            "files_modified": (FileChange(path=ATTACK, status=ATTACK, insertions=1, deletions=0),),
+        }
+    )
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_text_of_others_cannot_do_anything(outcome: Outcome) -> None:
+    meta = poisoned().model_copy(update={"outcome": outcome})
+    told = escalated(meta, reason=ATTACK, fix=ATTACK)
+    told = replace(told, observed=(ATTACK,), issue=replace(ISSUE, title=ATTACK))
+    shown = replace(told, status=replace(told.status, stage=Stage.HITL))
+    for text in (
+        escalation_comment(told, Escalation()),
+        status_comment(shown),
+        pull_request_body(told),
+    ):
+        harmless(text.replace("Closes #12", ""))
+
+
+def harmless(text: str) -> None:
+    """See to it that nothing outside code is a mention, a reference, a link, an image or HTML."""
+    without_markers = re.sub(r"<!-- mulligan:[^\n]* -->", "", text)
+    tokens = MarkdownIt("gfm-like", {"linkify": False}).parse(without_markers)
+    for token in (inner for outer in tokens for inner in (outer, *(outer.children or []))):
+        assert token.type not in {"link_open", "image", "html_block", "html_inline"}, token
+        if token.type == "text":
+            shown = token.content.replace("comment on #12,", "").replace("Issue #12 ·", "")
+            assert not re.search(r"@\w|#\d|://", shown), shown
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+
+
+@given(
+    st.text(max_size=3000),
+    st.integers(min_value=1, max_value=30),
+    st.sampled_from(["`", "@a ", "|", "x", "\n", "<!--", "\\", "*_"]),
+)
+def test_no_message_is_longer_than_github_takes(text: str, times: int, filler: str) -> None:
+    meta = poisoned().model_copy(
+        update={
+            "error": text,
+            "agent_summary": text + filler * 9000,
+            "checks": tuple(red_check(digest=text + filler * 9000) for _ in range(times)),
+            "files_modified": tuple(
+                FileChange(path=text + filler * 300, status="M") for _ in range(times)
+            ),
+        }
+    )
+    told = escalated(*[meta] * times, reason=text + filler * 2000)
+    told = replace(told, observed=(text,) * times)
+    for word in (help_wanted, status_comment, pull_request_body):
+        found = word(told)
+        assert len(found) <= MAX_BODY
+        assert len(found) < MAX_BODY - 200 or found.endswith(CUT)
+
+
+def test_a_cut_falls_between_lines() -> None:
+    text = body(*["`@everyone fixes #3`"] * 5000)
+    assert text.endswith(f"\n\n{CUT}")
+    assert MAX_BODY - 100 < len(text) <= MAX_BODY
+    harmless(text)

@@ -1,0 +1,278 @@
+"""Every sentence about an outcome, as a person and an agent read it."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mulligan.domain.attempt import (
+    NO_TEXT,
+    SHUTDOWN,
+    AgentReport,
+    AgentRun,
+    Change,
+    Evidence,
+    Fault,
+    ReportedStatus,
+    TimeLimit,
+    classify,
+)
+from mulligan.domain.outcome import Outcome
+from mulligan.domain.result import AgentFacts, CheckResult
+from mulligan.retry.words import (
+    DIED,
+    SHUT_DOWN,
+    TITLES,
+    counted,
+    error_line,
+    explain,
+    failing,
+    failure_reason,
+    span,
+    verdict,
+)
+from world.attempts import check
+
+pytestmark = pytest.mark.pure
+
+CHANGED = Change("base", "head", 1)
+
+
+def ended(
+    exit_code: int | None = 0,
+    stopped_by: TimeLimit | None = None,
+    limit: float | None = None,
+    doing: str | None = None,
+) -> AgentRun:
+    return AgentRun(
+        exit_code=exit_code,
+        duration=timedelta(seconds=1),
+        facts=AgentFacts(kind="command", last_activity=doing),
+        stopped_by=stopped_by,
+        limit=None if limit is None else timedelta(seconds=limit),
+    )
+
+
+def reported(status: ReportedStatus, reason: str, evidence: str = "") -> AgentRun:
+    report = AgentReport(status, reason, evidence)
+    return AgentRun(0, timedelta(seconds=1), AgentFacts(kind="command"), report=report)
+
+
+def left(run: AgentRun, commits: int = 0) -> Evidence:
+    return Evidence(run=run, change=Change("base", None, commits))
+
+
+def checked(*checks: CheckResult) -> Evidence:
+    return Evidence(run=ended(), change=CHANGED, checks=checks)
+
+
+def fault(outcome: Outcome, reason: str) -> Evidence:
+    return Evidence(fault=Fault(outcome, reason))
+
+
+TABLE = [
+    (checked(check(passed=True)), Outcome.SUCCEEDED, "", ""),
+    (
+        checked(check("ruff", passed=True), check("pytest")),
+        Outcome.CHECKS_FAILED,
+        "Check 'pytest' failed with exit code 1.",
+        "",
+    ),
+    (
+        checked(
+            check("tests").model_copy(update={"timed_out": True, "duration_ms": 600_213}),
+            check("docs", required=False),
+            check("lint", exit_code=-11),
+            check("types", exit_code=None),
+        ),
+        Outcome.CHECKS_FAILED,
+        "Check 'tests' timed out after 10m. Check 'lint' was killed by SIGSEGV. Check 'types' failed "
+        "without an exit code.",
+        "",
+    ),
+    (
+        checked(*(check(f"c{number}") for number in range(1, 8))),
+        Outcome.CHECKS_FAILED,
+        "Check 'c1' failed with exit code 1. Check 'c2' failed with exit code 1. Check 'c3' failed "
+        "with exit code 1. Check 'c4' failed with exit code 1. Check 'c5' failed with exit code 1. "
+        "(+ 2 mo…",
+        "Check 'c1' failed with exit code 1. Check 'c2' failed with exit code 1. Check 'c3' failed "
+        "with exit code 1. Check 'c4' failed with exit code 1. Check 'c5' failed with exit code 1. "
+        "(+ 2 more)",
+    ),
+    (
+        Evidence(run=ended(), change=CHANGED, violations=("a.yml is out of scope.", "b is a link")),
+        Outcome.SCOPE_VIOLATION,
+        "Scope violation detected: a.yml is out of scope; b is a link.",
+        "",
+    ),
+    (
+        left(ended()),
+        Outcome.ZERO_COMMIT,
+        "The agent ended without a commit and without a change.",
+        "",
+    ),
+    (
+        left(ended(), commits=1),
+        Outcome.ZERO_DIFF,
+        "The agent made 1 commit, but the tree equals the base.",
+        "",
+    ),
+    (
+        left(ended(), commits=2),
+        Outcome.ZERO_DIFF,
+        "The agent made 2 commits, but the tree equals the base.",
+        "",
+    ),
+    (
+        left(ended(3)),
+        Outcome.AGENT_CRASHED,
+        "The agent ended with exit code 3 and left no change.",
+        "The agent ended with exit code 3 and left no change. Last observed activity: none",
+    ),
+    (
+        left(ended(-9, doing="reading\nsrc/a.py")),
+        Outcome.AGENT_CRASHED,
+        "The agent was killed by SIGKILL and left no change.",
+        "The agent was killed by SIGKILL and left no change. "
+        "Last observed activity: reading src/a.py",
+    ),
+    (
+        left(ended(-99)),
+        Outcome.AGENT_CRASHED,
+        "The agent was killed by signal 99 and left no change.",
+        "The agent was killed by signal 99 and left no change. Last observed activity: none",
+    ),
+    (
+        left(ended(-15, TimeLimit.TIMEOUT, 300, "pytest -x")),
+        Outcome.AGENT_TIMED_OUT,
+        "Attempt timed out after 300 seconds.",
+        "Attempt timed out after 300 seconds. Last observed activity: pytest -x",
+    ),
+    (
+        left(ended(-15, TimeLimit.STALL_TIMEOUT, 900)),
+        Outcome.AGENT_TIMED_OUT,
+        "Attempt was stopped after 900 seconds without output.",
+        "Attempt was stopped after 900 seconds without output. Last observed activity: none",
+    ),
+    (
+        left(ended(-15, TimeLimit.TIMEOUT)),
+        Outcome.AGENT_TIMED_OUT,
+        "Attempt timed out after 1 second.",
+        "Attempt timed out after 1 second. Last observed activity: none",
+    ),
+    (
+        left(reported(ReportedStatus.BLOCKED, "Which\nformat?")),
+        Outcome.BLOCKED,
+        "The agent cannot go on: Which format?",
+        "",
+    ),
+    (
+        left(reported(ReportedStatus.BLOCKED, " ")),
+        Outcome.BLOCKED,
+        "The agent cannot go on: it gave no reason.",
+        "",
+    ),
+    (
+        left(reported(ReportedStatus.NOTHING_TO_DO, "It works.", "See test_old_dates.")),
+        Outcome.NOTHING_TO_DO,
+        "The agent says that there is nothing to do: It works. Evidence: See test_old_dates.",
+        "",
+    ),
+    (
+        Evidence(fault=NO_TEXT),
+        Outcome.BLOCKED,
+        "The issue has neither a title nor a text; write what is wanted.",
+        "",
+    ),
+    (
+        fault(Outcome.INTERRUPTED, SHUTDOWN),
+        Outcome.INTERRUPTED,
+        "Mulligan was shut down during the attempt.",
+        "shutdown",
+    ),
+    (Evidence(), Outcome.INTERRUPTED, "Interrupted.", "-"),
+    (fault(Outcome.DENIED, "The token is bad."), Outcome.DENIED, "The token is bad.", ""),
+    (fault(Outcome.MISCONFIGURED, "No npm."), Outcome.MISCONFIGURED, "No npm.", ""),
+    (fault(Outcome.INFRASTRUCTURE, "No disk."), Outcome.INFRASTRUCTURE, "No disk.", ""),
+    (fault(Outcome.CANCELLED, "Label taken off."), Outcome.CANCELLED, "Label taken off.", ""),
+    (fault(Outcome.OVER_BUDGET, "5 USD spent."), Outcome.OVER_BUDGET, "5 USD spent.", ""),
+]
+"""What is known, the outcome, its error line, and its reason where that says more."""
+
+
+@pytest.mark.parametrize(("known", "outcome", "error", "reason"), TABLE)
+def test_what_an_attempt_came_to_in_words(
+    known: Evidence, outcome: Outcome, error: str, reason: str
+) -> None:
+    assert classify(known) is outcome
+    assert error_line(outcome, known) == error
+    assert failure_reason(outcome, known) == {"": error, "-": ""}.get(reason, reason)
+
+
+def test_the_table_has_every_outcome_but_the_reviewers() -> None:
+    assert {row[1] for row in TABLE} == set(Outcome) - {Outcome.REJECTED}
+    assert failure_reason(Outcome.REJECTED, checked()) == "The reviewer rejected the change."
+
+
+def test_every_outcome_has_a_title_of_its_own() -> None:
+    assert set(TITLES) == set(Outcome)
+    assert len(set(TITLES.values())) == len(Outcome)
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+@given(
+    known=st.builds(
+        Evidence,
+        fault=st.none() | st.builds(Fault, st.sampled_from(Outcome), st.text()),
+        run=st.none()
+        | st.builds(
+            AgentRun,
+            exit_code=st.none() | st.integers(-70, 300),
+            duration=st.timedeltas(timedelta(0)),
+            facts=st.builds(AgentFacts, kind=st.just("x"), last_activity=st.none() | st.text()),
+            stopped_by=st.none() | st.sampled_from(TimeLimit),
+            report=st.none()
+            | st.builds(AgentReport, st.sampled_from(ReportedStatus), st.text(), st.text()),
+        ),
+        change=st.none(),
+        violations=st.lists(st.text(), max_size=3).map(tuple),
+    )
+)
+def test_an_error_is_always_one_line_of_at_most_200_characters(
+    outcome: Outcome, known: Evidence
+) -> None:
+    line = error_line(outcome, known)
+    assert len(line) <= 200
+    assert len(line.splitlines()) <= 1
+    assert isinstance(failure_reason(outcome, known), str)
+
+
+def test_a_recorded_reason_becomes_a_sentence() -> None:
+    assert explain(Outcome.INTERRUPTED, SHUTDOWN) == SHUT_DOWN
+    assert explain(Outcome.INTERRUPTED, DIED) == DIED
+    assert explain(Outcome.CANCELLED, "") == "Withdrawn."
+    assert explain(Outcome.CHECKS_FAILED, SHUTDOWN) == SHUTDOWN
+
+
+def test_only_required_checks_fail_an_attempt() -> None:
+    red, green, optional = check("a"), check("b", passed=True), check("c", required=False)
+    assert failing((red, green, optional)) == (red,)
+
+
+def test_verdicts() -> None:
+    assert verdict(check("types", passed=True)) == "Check 'types' passed."
+    assert verdict(check("a\nb", exit_code=2)) == "Check 'a b' failed with exit code 2."
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "told"),
+    [(0, "0s"), (12, "12ms"), (499, "499ms"), (800, "1s"), (61_400, "1m1s"), (5_400_000, "1h30m")],
+)
+def test_spans(milliseconds: int, told: str) -> None:
+    assert span(milliseconds) == told
+
+
+def test_counts() -> None:
+    assert [counted(n, "file") for n in (0, 1, 2)] == ["0 files", "1 file", "2 files"]

@@ -1,0 +1,85 @@
+"""The code keeps the shape that the style sheet promises (CONTRIBUTING)."""
+
+import ast
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "mulligan"
+FILES = sorted(SOURCE.rglob("*.py"))
+BANNED_NAMES = {"manager", "helper", "helpers", "util", "utils", "handler", "handlers"}
+BROAD_HANDLERS = {
+    "engine/worker.py": 1,
+    "engine/intake.py": 1,
+    "verification/digest/__init__.py": 1,
+}
+"""The three places that may catch Exception (DESIGN 3)."""
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def functions() -> Iterator[tuple[str, Function]]:
+    for file in FILES:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, Function):
+                yield f"{file.relative_to(SOURCE)}:{node.lineno} {node.name}", node
+
+
+def length(node: Function) -> int:
+    assert node.end_lineno
+    return node.end_lineno - node.lineno + 1
+
+
+def test_functions_fit_on_a_screen() -> None:
+    assert [name for name, node in functions() if length(node) > 40] == []
+
+
+def test_the_median_function_has_at_most_ten_lines() -> None:
+    assert statistics.median(length(node) for _, node in functions()) <= 10
+
+
+def test_files_stay_readable() -> None:
+    sizes = {str(file.relative_to(ROOT)): len(file.read_text().splitlines()) for file in FILES}
+    assert {name: size for name, size in sizes.items() if size > 300} == {}
+
+
+def test_every_module_opens_with_its_job() -> None:
+    assert [str(file) for file in FILES if not ast.get_docstring(ast.parse(file.read_text()))] == []
+
+
+def test_no_module_has_a_name_that_says_nothing() -> None:
+    assert [str(file) for file in FILES if set(file.stem.split("_")) & BANNED_NAMES] == []
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
+def test_only_three_places_catch_everything(file: Path) -> None:
+    broad = [
+        node.lineno
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.ExceptHandler)
+        and (
+            node.type is None
+            or (isinstance(node.type, ast.Name) and node.type.id in {"Exception", "BaseException"})
+        )
+        and not isinstance(node.body[-1], ast.Raise)
+    ]
+    assert len(broad) <= BROAD_HANDLERS.get(str(file.relative_to(SOURCE)), 0), broad
+
+
+def test_no_blanket_ignores() -> None:
+    words = (
+        "# type: " + "ignore",
+        "# noqa" + "\n",
+        "# pyright: " + "ignore\n",
+        "# pyright: " + "basic",
+    )
+    files = [*FILES, *sorted((ROOT / "tests").rglob("*.py"))]
+    assert [str(file) for file in files for word in words if word in file.read_text()] == []
+
+
+def test_work_that_is_left_is_in_issues_not_in_comments() -> None:
+    words = ("TO" + "DO", "FIX" + "ME", "X" * 3)
+    assert [str(file) for file in FILES for word in words if word in file.read_text()] == []

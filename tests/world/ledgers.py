@@ -1,0 +1,141 @@
+"""What tests of the ledger share: a clock that ticks, databases made fast, and any event at all."""
+
+import shutil
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from threading import Lock
+from types import UnionType
+from typing import TypeVar, Union, get_args, get_origin
+
+from hypothesis import strategies as st
+
+from mulligan.domain.attempt import SHUTDOWN
+from mulligan.domain.events import AttemptCompleted, Event, Recorded
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.outcome import Outcome
+from mulligan.domain.record import Record
+from mulligan.domain.result import WorkerResultMeta
+from mulligan.domain.status import IssueStatus, advance
+from mulligan.ports import Ledger
+from mulligan.state.database import open_database
+from mulligan.state.ledger import SqlLedger
+
+START = datetime(2025, 3, 1, 12, 0, tzinfo=UTC)
+R = TypeVar("R", bound=Record)
+ISSUES = (IssueRef("octo/one", 1), IssueRef("octo/one", 12), IssueRef("octo/two", 1))
+KINDS: tuple[type[Event], ...] = get_args(get_args(Event)[0])
+"""Every kind of event there is."""
+
+
+@dataclass
+class TickingClock:
+    """A clock on which every look takes a second."""
+
+    at: datetime = START
+    _lock: Lock = field(default_factory=Lock)
+
+    def now(self) -> datetime:
+        with self._lock:
+            self.at += timedelta(seconds=1)
+            return self.at
+
+    def backoff(self, step: int) -> timedelta:
+        return timedelta(minutes=step)
+
+
+def url_of(path: Path) -> str:
+    return f"sqlite:///{path}"
+
+
+@contextmanager
+def opened(path: Path) -> Generator[SqlLedger]:
+    with open_database(url_of(path)) as database:
+        yield SqlLedger(database, TickingClock())
+
+
+@contextmanager
+def opened_copy(template: Path, copy: Path) -> Generator[SqlLedger]:
+    """Open a fresh copy of a database that was migrated once."""
+    for suffix in ("", "-wal", "-shm"):
+        copy.with_name(copy.name + suffix).unlink(missing_ok=True)
+    shutil.copyfile(template, copy)
+    with opened(copy) as ledger:
+        yield ledger
+
+
+def folded(ledger: Ledger, ref: IssueRef) -> IssueStatus:
+    """Fold an issue's recorded events by hand."""
+    status = IssueStatus(ref)
+    for recorded in ledger.events(ref):
+        status = advance(status, recorded.event, recorded.at)
+    return status
+
+
+def all_folded(recorded: Iterator[Recorded]) -> list[IssueStatus]:
+    """Fold everything that was recorded, by issue."""
+    found: dict[IssueRef, IssueStatus] = {}
+    for each in recorded:
+        before = found.get(each.issue, IssueStatus(each.issue))
+        found[each.issue] = advance(before, each.event, each.at)
+    return [found[ref] for ref in sorted(found)]
+
+
+def completed(
+    ref: IssueRef, number: int, outcome: Outcome = Outcome.CHECKS_FAILED
+) -> AttemptCompleted:
+    meta = WorkerResultMeta(
+        issue=str(ref),
+        epoch=1,
+        attempt=number,
+        number=number,
+        outcome=outcome,
+        error="1 of 3 checks failed",
+        failure_reason=SHUTDOWN if outcome is Outcome.INTERRUPTED else "tests failed",
+        started_at=START,
+        finished_at=START + timedelta(minutes=number),
+    )
+    return AttemptCompleted(meta=meta)
+
+
+MOMENTS = st.datetimes(
+    min_value=START.replace(year=2000, tzinfo=None),
+    max_value=START.replace(year=2100, tzinfo=None),
+    timezones=st.sampled_from([UTC]),
+)
+PLAIN: dict[object, st.SearchStrategy[object]] = {
+    datetime: MOMENTS,
+    int: st.integers(-(2**31), 2**31 - 1),
+    float: st.floats(allow_nan=False, allow_infinity=False),
+    str: st.text(max_size=20),
+    bool: st.booleans(),
+    type(None): st.none(),
+}
+"""What is stored exactly; NaN, for one, is nothing that JSON can say."""
+
+
+def events() -> st.SearchStrategy[Event]:
+    """Any event with any content, whether it makes sense after the ones before or not."""
+    return st.one_of(*map(_record, KINDS))
+
+
+def _record(kind: type[R]) -> st.SearchStrategy[R]:
+    fields = {name: field.annotation for name, field in kind.model_fields.items()}
+    return st.builds(kind, **{name: _value(what) for name, what in fields.items()})
+
+
+def _value(what: object) -> st.SearchStrategy[object]:
+    if isinstance(what, type) and issubclass(what, Record):
+        return _record(what)
+    if get_origin(what) is tuple:
+        return st.lists(_value(get_args(what)[0]), max_size=2).map(tuple)
+    if isinstance(what, UnionType) or get_origin(what) is Union:
+        return st.one_of(*map(_value, get_args(what)))
+    if what in PLAIN:
+        return PLAIN[what]
+    if isinstance(what, type) and issubclass(what, StrEnum):
+        return st.sampled_from(list(what))
+    return st.sampled_from(get_args(what))

@@ -1,0 +1,67 @@
+"""Ready-made commands for the shell, and a look at the processes that are really there."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+from mulligan.process import Command, Finished, run
+
+PATH = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
+
+
+def shell(
+    line: str,
+    directory: Path,
+    *,
+    timeout: float = 20,
+    stall: float | None = None,
+    grace: float = 5,
+    stdin: bytes = b"",
+) -> Command:
+    """Write a command for /bin/sh; times are seconds."""
+    return Command(
+        argv=("/bin/sh", "-c", line),
+        directory=directory,
+        environment=PATH,
+        timeout=timedelta(seconds=timeout),
+        stall=None if stall is None else timedelta(seconds=stall),
+        grace=timedelta(seconds=grace),
+        stdin=stdin,
+        log=directory / "command.log",
+    )
+
+
+def with_argv(command: Command, *argv: str) -> Command:
+    """Run something else instead of the shell."""
+    return replace(command, argv=argv)
+
+
+def said(line: str, directory: Path) -> str:
+    """Run a line and give what it printed."""
+    finished: Finished = run(shell(line, directory))
+    assert finished.exit_code == 0, finished
+    return finished.text.strip()
+
+
+def living_in(directory: Path) -> list[str]:
+    """List the processes that work in a directory, by pid and command line; zombies do not."""
+    found = list[str]()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if (entry / "cwd").readlink() == directory:
+                    line = (entry / "cmdline").read_bytes().replace(b"\0", b" ")
+                    found.append(f"{entry.name} {line.decode(errors='replace')}")
+            except OSError:
+                continue
+    return found
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 10) -> None:
+    """Wait for something to become true; fail where it does not."""
+    until = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < until, "it did not become true"
+        time.sleep(0.005)

@@ -1,0 +1,73 @@
+"""Bare repositories on this disk that stand for what GitHub serves."""
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+ENVIRONMENT = {
+    "PATH": os.environ["PATH"],
+    "HOME": "/nonexistent",
+    "LC_ALL": "C.UTF-8",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_AUTHOR_NAME": "Ada",
+    "GIT_AUTHOR_EMAIL": "ada@example.org",
+    "GIT_COMMITTER_NAME": "Ada",
+    "GIT_COMMITTER_EMAIL": "ada@example.org",
+}
+"""What git in tests may see; it is a person's git, not Mulligan's."""
+
+
+def git(directory: Path, *arguments: str, stdin: str | None = None) -> str:
+    """Run git as a person would; give its output without the newline at its end."""
+    done = subprocess.run(
+        ["git", *arguments],
+        cwd=directory,
+        env=ENVIRONMENT,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        errors="surrogateescape",
+        check=False,
+        timeout=25,
+    )
+    assert done.returncode == 0, f"git {' '.join(arguments)}: {done.stderr}"
+    return done.stdout.rstrip("\n")
+
+
+def make_remote(path: Path, files: Mapping[str, str], branch: str = "main") -> Path:
+    """Make a bare repository whose one branch holds the files; with no files it is empty."""
+    path.mkdir(parents=True)
+    git(path, "init", "-q", "--bare", f"--initial-branch={branch}")
+    if files:
+        commit_to(path, files, branch)
+    return path
+
+
+def commit_to(
+    remote: Path, files: Mapping[str, str | None], branch: str = "main", message: str = "Change"
+) -> str:
+    """Put a commit on a branch, new or not; a file that is None is deleted. Gives the commit."""
+    ref = f"refs/heads/{branch}"
+    held = git(remote, "for-each-ref", "--format=%(objectname)", ref)
+    stream = [f"commit {ref}", "committer Ada <ada@example.org> 1700000000 +0000"]
+    stream += [f"data {len(message.encode())}", message]
+    stream += [f"from {held}"] if held else []
+    for name, content in files.items():
+        if content is None:
+            stream.append(f"D {name}")
+        else:
+            stream += [f"M 100644 inline {name}", f"data {len(content.encode())}", content]
+    git(remote, "fast-import", "--quiet", "--force", stdin="\n".join((*stream, "")))
+    return git(remote, "rev-parse", ref)
+
+
+def read_branch(remote: Path, branch: str, path: str) -> str:
+    """Read a file as it is on a branch."""
+    return git(remote, "cat-file", "blob", f"refs/heads/{branch}:{path}")
+
+
+def tip(remote: Path, branch: str) -> str | None:
+    """Give the commit of a branch; None where there is none."""
+    return git(remote, "for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}") or None

@@ -1,0 +1,116 @@
+"""The simulated GitHub with one small repository, reached over loopback as any client would."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import requests
+
+from github import Auth, Github
+from mulligan.domain.issue import IssueRef
+from mulligan.simulator.bare import git
+from mulligan.simulator.server import running
+from mulligan.simulator.shapes import Json
+from mulligan.simulator.world import World
+
+NAME = "acme/tools"
+ROLES = {
+    "ada": "admin",
+    "mia": "maintain",
+    "wes": "write",
+    "tri": "triage",
+    "rea": "read",
+}
+"""One person for each role; `zoe` has none. The token of each is `token-<login>`."""
+
+
+@dataclass(frozen=True)
+class Hub:
+    """A running simulator; `url` is where it answers."""
+
+    world: World
+    url: str
+    bare: Path
+    session: requests.Session = field(default_factory=requests.Session)
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        by: str | None = "wes",
+        body: Json = None,
+        headers: dict[str, str] | None = None,
+    ) -> requests.Response:
+        """Send a request; a path that does not start with a slash is the repository's."""
+        where = path if path.startswith("/") else f"/repos/{NAME}/{path}".rstrip("/")
+        signed = {"authorization": f"Bearer token-{by}"} if by else {}
+        return self.session.request(
+            method,
+            self.url + where,
+            json=body,
+            headers={**signed, **(headers or {})},
+            timeout=10,
+            allow_redirects=False,
+        )
+
+    def get(self, path: str, *, by: str | None = "wes", **headers: str) -> requests.Response:
+        """Read; a header `if_none_match` is written with underscores."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.ask("GET", path, by=by, headers=named)
+
+    def post(self, path: str, body: Json = None, *, by: str | None = "wes") -> requests.Response:
+        return self.ask("POST", path, by=by, body=body)
+
+    def patch(self, path: str, body: Json, *, by: str | None = "wes") -> requests.Response:
+        return self.ask("PATCH", path, by=by, body=body)
+
+    def client(self, login: str) -> Github:
+        """Make a PyGithub client that neither waits nor repeats."""
+        return Github(
+            base_url=self.url,
+            auth=Auth.Token(f"token-{login}"),
+            retry=None,
+            seconds_between_requests=0,
+            seconds_between_writes=0,
+        )
+
+    def issue(self, title: str = "It is broken", author: str = "zoe") -> IssueRef:
+        return self.world.open_issue(NAME, title, "Please mend it.", author)
+
+
+@contextmanager
+def hub(directory: Path, **settings: bool) -> Generator[Hub]:
+    """Run a simulator with a repository of one commit, and close all of it afterwards."""
+    bare = directory / "tools.git"
+    bare.mkdir(parents=True)
+    assert git(bare, "init", "--quiet", "--bare", ".") is not None
+    assert git(bare, "symbolic-ref", "HEAD", "refs/heads/main") is not None
+    push(bare, "main", {"README.md": "# tools\n", "src/tool.py": "X = 1\n"}, start=None)
+    world = World()
+    world.add_repository(NAME, bare, "main", ROLES, **settings)
+    for login in (*ROLES, "zoe"):
+        world.add_user(login, token=f"token-{login}")
+    with running(world) as url, requests.Session() as session:
+        yield Hub(world, url, bare, session)
+
+
+def push(
+    bare: Path, branch: str, files: dict[str, str], *, start: str | None = "refs/heads/main"
+) -> str:
+    """Put a commit with these files on a branch, as a push would; give its id."""
+    parent = f"from {start}^0\n" if start else ""
+    changes = "".join(
+        f"M 100644 inline {path}\ndata {len(text.encode())}\n{text}\n"
+        for path, text in files.items()
+    )
+    message = f"Change {', '.join(files)}"
+    stream = (
+        f"commit refs/heads/{branch}\ncommitter Wes <wes@acme.example> 1767603600 +0000\n"
+        f"data {len(message)}\n{message}\n{parent}{changes}\n"
+    )
+    assert git(bare, "fast-import", "--quiet", "--force", stdin=stream.encode()) is not None
+    sha = git(bare, "rev-parse", f"refs/heads/{branch}")
+    assert sha
+    return sha.decode().strip()

@@ -1,0 +1,80 @@
+"""Trackers over a simulated GitHub: the real one, and the one that only says what it would do."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from mulligan.config.operator import Trust
+from mulligan.domain.case import Case
+from mulligan.domain.issue import IssueRef
+from mulligan.github.client import Client, Patience
+from mulligan.github.dry_run import DryRunTracker
+from mulligan.github.tracker import GitHubTracker
+from world.simulated import NAME, Hub, hub, push
+
+BOT = "mulligan-bot"
+TOKEN = "token-mulligan-bot"
+
+
+@dataclass
+class StillClock:
+    """A clock that stands until it is moved."""
+
+    time: datetime = datetime(2025, 3, 4, 12, 0, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        return self.time
+
+    def backoff(self, step: int) -> timedelta:
+        return timedelta(seconds=step)
+
+
+@dataclass
+class Desk:
+    """A tracker at work on a simulated GitHub, and what it was heard saying."""
+
+    hub: Hub
+    client: Client
+    tracker: GitHubTracker
+    clock: StillClock
+    said: list[str] = field(default_factory=list[str])
+
+    def rehearsal(self) -> DryRunTracker:
+        """Give the tracker that writes nothing; what it says is in `said`."""
+        return DryRunTracker(self.tracker, self.said.append)
+
+    def ready(self, title: str = "It is broken", by: str = "wes") -> IssueRef:
+        """Open an issue, and have somebody ask for work on it."""
+        ref = self.hub.issue(title)
+        self.hub.world.label(ref, "mulligan", by)
+        return ref
+
+    def branch(self, ref: IssueRef) -> None:
+        """Push a commit to the issue's branch, as Mulligan does before it asks for a review."""
+        push(self.hub.bare, ref.branch, {"src/tool.py": f"X = {ref.number}\n"})
+
+    def requests(self) -> list[str]:
+        """List what was asked of GitHub so far, and forget it."""
+        asked = [f"{one.method} {one.path}" for one in self.hub.world.requests]
+        self.hub.world.requests.clear()
+        return asked
+
+
+@contextmanager
+def desk(directory: Path, *trusted: str, token: str = TOKEN) -> Generator[Desk]:
+    """Set up a simulated GitHub and a tracker that never waits."""
+    with hub(directory) as found:
+        found.world.add_user(BOT, token=TOKEN)
+        found.world.set_role(NAME, BOT, "write")
+        patience = Patience(attempts=3, timeout=5, sleep=lambda _: None)
+        client, clock = Client(found.url, lambda: token, patience), StillClock()
+        yield Desk(found, client, GitHubTracker(client, Trust(users=trusted), clock), clock)
+        client.close()
+
+
+def about(case: Case, ref: IssueRef) -> Case:
+    """Let a story be about an issue that exists."""
+    issue, status = replace(case.issue, ref=ref), replace(case.status, issue=ref)
+    return replace(case, issue=issue, status=status)
