@@ -15,7 +15,7 @@ from mulligan.domain.attempt import TimeLimit
 from mulligan.errors import UnavailableError
 from mulligan.keeper import Family, descendants, places, verdict
 from mulligan.process import run
-from world.processes import living_in, shell, wait_until, with_argv
+from world.processes import MULLIGAN, living_in, shell, wait_until, with_argv
 
 DAEMON = """
 import os, sys, time
@@ -35,14 +35,6 @@ WAYS_TO_STAY = {
     "stopped": "sleep 44 & kill -STOP $!",
     "in a crowd": "for i in 1 2 3 4 5 6 7 8 9; do (sleep 45 & sleep 46 & sleep 47) & done",
 }
-PARENT = """
-import sys
-from datetime import timedelta
-from pathlib import Path
-from mulligan.process import Command, run
-run(Command(["/bin/sh", "-c", sys.argv[1]], Path(sys.argv[2]), {"PATH": "/usr/bin:/bin"},
-            timeout=timedelta(minutes=1)))
-"""
 
 
 @pytest.mark.parametrize("line", WAYS_TO_STAY.values(), ids=WAYS_TO_STAY)
@@ -61,7 +53,7 @@ def test_nothing_stays_at_the_time_out(line: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("line", WAYS_TO_STAY.values(), ids=WAYS_TO_STAY)
 def test_nothing_stays_when_mulligan_is_killed(line: str, tmp_path: Path) -> None:
     line = f"{line}\ntouch up; sleep 49"
-    parent = subprocess.Popen([sys.executable, "-c", PARENT, line, str(tmp_path)])
+    parent = subprocess.Popen([sys.executable, "-c", MULLIGAN, line, str(tmp_path)])
     wait_until((tmp_path / "up").exists)
     assert living_in(tmp_path) != []
     parent.kill()

@@ -2,6 +2,7 @@
 
 import os
 import resource
+import signal
 import subprocess
 import sys
 import threading
@@ -17,7 +18,7 @@ import pytest
 from mulligan.domain.attempt import TimeLimit
 from mulligan.errors import MisconfiguredError, ShutdownError, UnavailableError
 from mulligan.process import SHUTDOWN, Command, run
-from world.processes import living_in, said, shell, wait_until, with_argv
+from world.processes import MULLIGAN, living_in, said, shell, wait_until, with_argv
 
 MEGABYTE = 1024 * 1024
 
@@ -82,6 +83,23 @@ def test_the_log_ends_at_its_limit_and_the_tail_does_not(tmp_path: Path) -> None
 
 def test_output_that_is_not_text_is_survived(tmp_path: Path) -> None:
     assert run(shell(r"printf 'a\377b'", tmp_path)).text == "a\N{REPLACEMENT CHARACTER}b"
+
+
+def test_nothing_is_lost_when_a_command_ends_before_it_was_heard(tmp_path: Path) -> None:
+    code = (
+        "import fcntl, os, signal\n"
+        "fcntl.fcntl(1, fcntl.F_SETPIPE_SZ, 1 << 20)\n"
+        "mulligan = int(open(f'/proc/{os.getppid()}/stat').read().split()[3])\n"
+        "os.kill(mulligan, signal.SIGSTOP)\n"
+        "os.write(1, b'x' * (1 << 20))\n"
+        "open('written', 'w').close()\n"
+    )
+    (tmp_path / "print.py").write_text(code)
+    argv = [sys.executable, "-c", MULLIGAN, f"{sys.executable} -I print.py", str(tmp_path)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as mulligan:
+        wait_until(lambda: (tmp_path / "written").exists() and living_in(tmp_path) == [])
+        mulligan.send_signal(signal.SIGCONT)
+        assert mulligan.communicate()[0] == f"{1 << 20}\n"
 
 
 def test_a_command_needs_no_log(tmp_path: Path) -> None:
@@ -185,6 +203,7 @@ def test_a_pipe_that_is_passed_on_ends_when_the_command_closes_it(tmp_path: Path
     os.close(write)
     with os.fdopen(read, "rb") as ours:
         assert ours.read() == b"x"
+    assert living_in(tmp_path) != []
     SHUTDOWN.set()
     running.join()
 
@@ -198,6 +217,11 @@ def test_signals_have_their_usual_meaning_again(tmp_path: Path) -> None:
 def test_the_command_leads_a_session_of_its_own(tmp_path: Path) -> None:
     code = "import os; print(os.getsid(0) == os.getpgid(0) == os.getpid())"
     assert run(python(code, tmp_path)).text == "True\n"
+
+
+def test_an_interrupt_from_the_terminal_reaches_mulligan_alone(tmp_path: Path) -> None:
+    code = "import os; print(os.getpgid(os.getppid()))"
+    assert int(run(python(code, tmp_path)).text) != os.getpgid(0)
 
 
 def test_descriptors_beyond_1024_do_no_harm(tmp_path: Path) -> None:
@@ -248,9 +272,11 @@ def test_a_program_is_looked_for_along_the_path(tmp_path: Path) -> None:
         (tmp_path / place).mkdir()
         (tmp_path / place / "tool").write_text(f"#!/bin/sh\necho {place}\n")
         (tmp_path / place / "tool").chmod(mode)
-    path = f"/nowhere:{tmp_path}/a/tool:{tmp_path}/a:{tmp_path}/b"
-    command = replace(with_argv(shell("", tmp_path), "tool"), environment={"PATH": path})
+    path = f"/nowhere:{tmp_path}/a/tool:{tmp_path}/a:{tmp_path}"
+    command = replace(with_argv(shell("", tmp_path), "tool"), environment={"PATH": f"{path}/b"})
     assert run(command).text == "b\n"
+    with pytest.raises(MisconfiguredError, match="Permission denied"):
+        run(replace(command, environment={"PATH": path}))
 
 
 def test_an_empty_path_never_means_the_worktree(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ Every port has two implementations and one contract test in tests/contracts/. Fa
 are the WorldErrors of errors.py, raised by the adapters and by nothing else.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -233,8 +233,12 @@ class Policies(Protocol):
 class Dispatcher(Protocol):
     """Sees to it that issues are visited. See engine/dispatch.py."""
 
-    def visit_all(self, refs: Sequence[IssueRef], visit: Callable[[IssueRef], None]) -> None:
-        """Have each issue visited once, within the limits; returns when all visits ended."""
+    def wake(self, refs: Iterable[IssueRef]) -> None:
+        """Have each issue visited; waking one that waits or is being visited does no harm."""
+        ...
+
+    def drain(self) -> None:
+        """Wait until every visit has ended."""
         ...
 
 

@@ -197,19 +197,20 @@ class _Run:
             waiting.register(keeper.output, selectors.EVENT_READ)
             while True:
                 ready = {key.fd for key, _ in waiting.select(GLANCE)}
-                if keeper.output.fileno() in ready and self._take() == 0:
-                    waiting.unregister(keeper.output)
+                # The keeper has the output open too: its end is never heard before the last word.
+                if keeper.output.fileno() in ready:
+                    self._take()
                 if keeper.wire.fileno() in ready:
                     self._drain()
                     return keeper.heard()
                 self._keep_time()
 
-    def _take(self) -> int | None:
-        """Keep what was printed; give its size, 0 at the end, None where nothing is there yet."""
+    def _take(self) -> int:
+        """Keep what was printed; give its size, 0 where nothing more is there."""
         try:
             chunk = os.read(self.keeper.output.fileno(), TAIL_BYTES)
         except BlockingIOError:
-            return None
+            return 0
         self.heard = time.monotonic()
         if self.log and self.size < self.command.max_log_bytes:
             _write(self.log, chunk[: self.command.max_log_bytes - self.size])

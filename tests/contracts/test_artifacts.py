@@ -55,7 +55,14 @@ def test_an_artifact_that_is_gone_is_a_sentence(artifacts: Artifacts) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["../secret", "octo/../../secret", "octo/x/1/1/../../../../../secret", "/etc/passwd", "a\x00b"],
+    [
+        "../secret",
+        "octo/../../secret",
+        "octo/x/1/1/../../../../../secret",
+        "/etc/passwd",
+        "a\x00b",
+        "octo/hello.world/12/2/../1/prompt.md",
+    ],
 )
 def test_no_name_leads_out_of_the_artifacts(artifacts: Artifacts, name: str) -> None:
     artifacts.write(REF, 1, "prompt.md", b"")

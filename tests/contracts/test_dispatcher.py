@@ -3,19 +3,33 @@
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
 from mulligan.domain.issue import IssueRef
-from mulligan.engine.dispatch import InlineDispatcher, PoolDispatcher
+from mulligan.engine.dispatch import PoolDispatcher
 from mulligan.ports import Dispatcher
+from world.inline_dispatcher import InlineDispatcher
 
 REFS = [IssueRef(f"o/r{number % 3}", number) for number in range(1, 13)]
+Visit = Callable[[IssueRef], None]
 
 
-@pytest.fixture(params=["inline", "pool"])
-def dispatcher(request: pytest.FixtureRequest) -> Dispatcher:
-    return InlineDispatcher() if request.param == "inline" else PoolDispatcher(4, 2)
+@contextmanager
+def inline(visit: Visit) -> Generator[Dispatcher]:
+    yield InlineDispatcher(visit)
+
+
+@contextmanager
+def pool(visit: Visit) -> Generator[Dispatcher]:
+    with PoolDispatcher(visit, 4, 2) as made:
+        yield made
+
+
+KINDS = pytest.mark.parametrize("kind", [inline, pool])
+Kind = Callable[[Visit], AbstractContextManager[Dispatcher]]
 
 
 class Visitor:
@@ -39,28 +53,64 @@ class Visitor:
             self.now[ref.repository] -= 1
 
 
-def test_each_issue_is_visited_once(dispatcher: Dispatcher) -> None:
+@KINDS
+def test_each_issue_is_visited_once(
+    kind: Kind,
+) -> None:
     visitor = Visitor()
-    dispatcher.visit_all(REFS, visitor)
+    with kind(visitor) as dispatcher:
+        dispatcher.wake([*REFS, *REFS])
+        dispatcher.drain()
     assert visitor.seen == Counter(REFS)
     assert visitor.now.total() == 0
 
 
-def test_the_limits_hold(dispatcher: Dispatcher) -> None:
+@KINDS
+def test_the_limits_hold(kind: Kind) -> None:
     visitor = Visitor()
-    dispatcher.visit_all(REFS, visitor)
+    with kind(visitor) as dispatcher:
+        dispatcher.wake(REFS)
+        dispatcher.drain()
     assert visitor.most_at_once <= 4
     assert visitor.most_in_one_repository <= 2
 
 
-def test_nothing_to_visit_is_nothing_to_wait_for(dispatcher: Dispatcher) -> None:
-    dispatcher.visit_all([], Visitor())
-
-
-def test_a_pool_visits_several_at_a_time() -> None:
+@KINDS
+def test_an_issue_may_be_visited_again_later(
+    kind: Kind,
+) -> None:
     visitor = Visitor()
-    PoolDispatcher(4, 2).visit_all(REFS, visitor)
-    assert visitor.most_at_once > 1
+    with kind(visitor) as dispatcher:
+        for _ in range(3):
+            dispatcher.wake(REFS[:1])
+            dispatcher.drain()
+    assert visitor.seen[REFS[0]] == 3
+
+
+@KINDS
+def test_nothing_to_visit_is_nothing_to_wait_for(
+    kind: Kind,
+) -> None:
+    with kind(Visitor()) as dispatcher:
+        dispatcher.wake([])
+        dispatcher.drain()
+
+
+def test_a_pool_visits_several_at_a_time_and_says_which() -> None:
+    both, names = threading.Barrier(3), set[IssueRef]()
+
+    def visit(_ref: IssueRef) -> None:
+        both.wait(5)
+        both.wait(5)
+
+    with PoolDispatcher(visit, 2, 1) as dispatcher:
+        dispatcher.wake([IssueRef("a/b", 1), IssueRef("c/d", 1)])
+        both.wait(5)
+        names |= dispatcher.running()
+        both.wait(5)
+        dispatcher.drain()
+        assert dispatcher.running() == frozenset()
+    assert names == {IssueRef("a/b", 1), IssueRef("c/d", 1)}
 
 
 def test_one_slow_repository_does_not_hold_up_the_others() -> None:
@@ -79,5 +129,22 @@ def test_one_slow_repository_does_not_hold_up_the_others() -> None:
         IssueRef("a/b", 1),
         IssueRef("c/d", 1),
     ]
-    PoolDispatcher(2, 1).visit_all(refs, visit)
+    with PoolDispatcher(visit, 2, 1) as dispatcher:
+        dispatcher.wake(refs)
+        dispatcher.drain()
     assert order == ["a/b", "c/d", "slow/one", "slow/one"]
+
+
+def test_leaving_a_pool_waits_for_what_has_begun_and_starts_nothing_more() -> None:
+    begun, go_on, seen = threading.Event(), threading.Event(), list[IssueRef]()
+
+    def visit(ref: IssueRef) -> None:
+        begun.set()
+        assert go_on.wait(5)
+        seen.append(ref)
+
+    with PoolDispatcher(visit, 1, 1) as dispatcher:
+        dispatcher.wake(REFS[:2])
+        assert begun.wait(5)
+        threading.Timer(0.05, go_on.set).start()
+    assert seen == REFS[:1]

@@ -1,7 +1,9 @@
 """Any ledger keeps every event, in order, and says where each issue stands (port Ledger)."""
 
+import sys
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -126,6 +128,17 @@ def test_half_a_character_does_not_stop_the_ledger(ledger: Ledger) -> None:
     assert ledger.status(REF) == folded(ledger, REF)
 
 
+@contextmanager
+def switching_often() -> Generator[None]:
+    """Let threads take turns as often as they can, so that what is not guarded shows."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
 def test_eight_threads_lose_nothing_of_one_another(ledger: Ledger) -> None:
     def work(thread: int) -> None:
         own = IssueRef("octo/own", thread + 1)
@@ -135,7 +148,7 @@ def test_eight_threads_lose_nothing_of_one_another(ledger: Ledger) -> None:
             ledger.append(REF, done)
             assert ledger.status(REF).effect("thread", f"{thread}-{turn}") == "x"
 
-    with ThreadPoolExecutor(8) as pool:
+    with switching_often(), ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(8)))
     assert len(ledger.status(REF).effects) == 80
     recorded = ledger.events()

@@ -94,7 +94,7 @@ def test_only_trusted_people_are_heard_in_order(office: Desk, tracker: Tracker) 
     for author in ("zoe", "wes", "tri", "ada", "rea", "mia"):
         office.hub.world.comment(ref, f"{author} says", author)
     assert [comment.author for comment in tracker.read(ref).comments] == ["wes", "ada", "mia"]
-    assert [comment.body for comment in tracker.read(ref).comments][0] == "wes says"
+    assert tracker.read(ref).comments[0].body == "wes says"
 
 
 def test_the_last_labelling_counts(office: Desk, tracker: Tracker) -> None:

@@ -1,5 +1,6 @@
 """The client meets every fault a network and a server have, and speaks of it in one sentence."""
 
+import gzip
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -236,6 +237,22 @@ def test_a_list_without_end_is_an_error(server: Wire, client: Client) -> None:
     server.replies[:] = [page(server, [1], "/list?page=2")]
     with pytest.raises(UnavailableError, match="does not end"):
         client.read_all(NUMBERS, "/list")
+
+
+def test_a_compressed_answer_is_read(server: Wire, client: Client) -> None:
+    packed = gzip.compress(b'{"number": 12}' + b" " * 200_000)
+    server.replies[:] = [Reply(raw=packed, headers={"Content-Encoding": "gzip"})]
+    assert client.read(NUMBER, "/thing") == {"number": 12}
+    assert "gzip" in server.seen[0].headers["accept-encoding"]
+
+
+def test_only_so_many_answers_are_remembered(server: Wire) -> None:
+    client = Client(server.url, lambda: "t", Patience(remembered=2))
+    server.replies[:] = [page(server, [1], etag='"one"')]
+    for path in ("/a", "/b", "/c", "/a"):
+        client.read_all(NUMBERS, path, conditional=True)
+    assert [seen.headers.get("if-none-match") for seen in server.seen] == [None] * 4
+    client.close()
 
 
 def test_an_unchanged_list_is_asked_for_by_its_etag(server: Wire, client: Client) -> None:

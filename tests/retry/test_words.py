@@ -37,6 +37,8 @@ from world.attempts import check
 pytestmark = pytest.mark.pure
 
 CHANGED = Change("base", "head", 1)
+KILLED = "The agent was killed by SIGKILL and left no change."
+FIVE_CHECKS = " ".join(f"Check 'check {n}' failed with exit code 1." for n in range(1, 6))
 
 
 def ended(
@@ -84,22 +86,22 @@ TABLE = [
             check("tests").model_copy(update={"timed_out": True, "duration_ms": 600_213}),
             check("docs", required=False),
             check("lint", exit_code=-11),
-            check("types", exit_code=None),
         ),
         Outcome.CHECKS_FAILED,
-        "Check 'tests' timed out after 10m. Check 'lint' was killed by SIGSEGV. Check 'types' failed "
-        "without an exit code.",
+        "Check 'tests' timed out after 10m. Check 'lint' was killed by SIGSEGV.",
         "",
     ),
     (
-        checked(*(check(f"c{number}") for number in range(1, 8))),
+        checked(*(check(f"check {number}") for number in range(1, 8))),
         Outcome.CHECKS_FAILED,
-        "Check 'c1' failed with exit code 1. Check 'c2' failed with exit code 1. Check 'c3' failed "
-        "with exit code 1. Check 'c4' failed with exit code 1. Check 'c5' failed with exit code 1. "
-        "(+ 2 mo…",
-        "Check 'c1' failed with exit code 1. Check 'c2' failed with exit code 1. Check 'c3' failed "
-        "with exit code 1. Check 'c4' failed with exit code 1. Check 'c5' failed with exit code 1. "
-        "(+ 2 more)",
+        f"{FIVE_CHECKS[:199]}…",
+        f"{FIVE_CHECKS} (+ 2 more)",
+    ),
+    (
+        checked(check("types", exit_code=None)),
+        Outcome.CHECKS_FAILED,
+        "Check 'types' failed without an exit code.",
+        "",
     ),
     (
         Evidence(run=ended(), change=CHANGED, violations=("a.yml is out of scope.", "b is a link")),
@@ -134,9 +136,8 @@ TABLE = [
     (
         left(ended(-9, doing="reading\nsrc/a.py")),
         Outcome.AGENT_CRASHED,
-        "The agent was killed by SIGKILL and left no change.",
-        "The agent was killed by SIGKILL and left no change. "
-        "Last observed activity: reading src/a.py",
+        KILLED,
+        f"{KILLED} Last observed activity: reading src/a.py",
     ),
     (
         left(ended(-99)),

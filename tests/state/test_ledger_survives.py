@@ -5,15 +5,24 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 from mulligan.domain.issue import IssueRef
-from mulligan.state.database import open_database
 from world.ledgers import folded, opened, url_of
 
 TESTS = Path(__file__).parents[1]
 KILLS = 20
 REF = IssueRef("octo/kill", 1)
+OPEN_TOGETHER = """
+import sys
+import alembic.command
+import sqlalchemy.dialects.sqlite
+from mulligan.state.database import open_database
+print("ready", flush=True)
+sys.stdin.read()
+open_database(sys.argv[1]).close()
+"""
 
 
 def test_twenty_kills_lose_no_acknowledged_event(tmp_path: Path) -> None:
@@ -61,10 +70,18 @@ def kill_one(process: subprocess.Popen[str], life: int) -> int:
 
 
 def test_a_database_that_is_first_opened_by_many_at_once_is_made_once(tmp_path: Path) -> None:
-    url = url_of(tmp_path / "state" / "ledger.db")
-    code = (
-        "import sys; from mulligan.state.database import open_database as o; o(sys.argv[1]).close()"
-    )
-    processes = [subprocess.Popen([sys.executable, "-c", code, url]) for _ in range(4)]
-    assert [process.wait() for process in processes] == [0] * 4
-    open_database(url).close()
+    argv = [sys.executable, "-c", OPEN_TOGETHER, url_of(tmp_path / "state" / "ledger.db")]
+    with ExitStack() as stack:
+        processes = [
+            stack.enter_context(
+                subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            )
+            for _ in range(4)
+        ]
+        for process in processes:
+            assert process.stdout
+            assert process.stdout.readline() == "ready\n"
+        for process in processes:
+            assert process.stdin
+            process.stdin.close()
+    assert [process.returncode for process in processes] == [0] * 4

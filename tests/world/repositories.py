@@ -5,26 +5,28 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-ENVIRONMENT = {
+NOBODY = {
     "PATH": os.environ["PATH"],
     "HOME": "/nonexistent",
     "LC_ALL": "C.UTF-8",
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_AUTHOR_NAME": "Ada",
-    "GIT_AUTHOR_EMAIL": "ada@example.org",
-    "GIT_COMMITTER_NAME": "Ada",
-    "GIT_COMMITTER_EMAIL": "ada@example.org",
 }
-"""What git in tests may see; it is a person's git, not Mulligan's."""
+ADA = {
+    f"GIT_{role}_{part}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for part, value in (("NAME", "Ada"), ("EMAIL", "ada@example.org"))
+}
 
 
-def git(directory: Path, *arguments: str, stdin: str | None = None) -> str:
-    """Run git as a person would; give its output without the newline at its end."""
-    done = subprocess.run(
+def run_git(
+    directory: Path, *arguments: str, stdin: str | None = None, as_somebody: bool = True
+) -> subprocess.CompletedProcess[str]:
+    """Run git as a person would, as Ada; it may fail."""
+    return subprocess.run(
         ["git", *arguments],
         cwd=directory,
-        env=ENVIRONMENT,
+        env={**NOBODY, **(ADA if as_somebody else {})},
         input=stdin,
         capture_output=True,
         text=True,
@@ -32,6 +34,13 @@ def git(directory: Path, *arguments: str, stdin: str | None = None) -> str:
         check=False,
         timeout=25,
     )
+
+
+def git(
+    directory: Path, *arguments: str, stdin: str | None = None, as_somebody: bool = True
+) -> str:
+    """Run git as a person would; give its output without the newline at its end."""
+    done = run_git(directory, *arguments, stdin=stdin, as_somebody=as_somebody)
     assert done.returncode == 0, f"git {' '.join(arguments)}: {done.stderr}"
     return done.stdout.rstrip("\n")
 

@@ -1,5 +1,9 @@
 """The simulated GitHub with one small repository, reached over loopback as any client would."""
 
+import functools
+import io
+import tarfile
+import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -80,14 +84,27 @@ class Hub:
         return self.world.open_issue(NAME, title, "Please mend it.", author)
 
 
+@functools.cache
+def _template() -> bytes:
+    """Write the repository once for all tests of a process, and pack it up."""
+    with tempfile.TemporaryDirectory() as scratch:
+        bare = Path(scratch, "tools.git")
+        bare.mkdir()
+        assert git(bare, "init", "--quiet", "--bare", ".") is not None
+        assert git(bare, "symbolic-ref", "HEAD", "refs/heads/main") is not None
+        push(bare, "main", {"README.md": "# tools\n", "src/tool.py": "X = 1\n"}, start=None)
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w") as archive:
+            archive.add(bare, "tools.git")
+        return packed.getvalue()
+
+
 @contextmanager
 def hub(directory: Path, **settings: bool) -> Generator[Hub]:
     """Run a simulator with a repository of one commit, and close all of it afterwards."""
     bare = directory / "tools.git"
-    bare.mkdir(parents=True)
-    assert git(bare, "init", "--quiet", "--bare", ".") is not None
-    assert git(bare, "symbolic-ref", "HEAD", "refs/heads/main") is not None
-    push(bare, "main", {"README.md": "# tools\n", "src/tool.py": "X = 1\n"}, start=None)
+    with tarfile.open(fileobj=io.BytesIO(_template())) as archive:
+        archive.extractall(directory, filter="data")
     world = World()
     world.add_repository(NAME, bare, "main", ROLES, **settings)
     for login in (*ROLES, "zoe"):

@@ -60,6 +60,7 @@ def wire(replies: Sequence[Reply]) -> Generator[Wire]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
             return

@@ -1,0 +1,1 @@
+"""Coding agents: any command-line program that works in a directory."""

@@ -60,8 +60,6 @@ class Scope(Settings):
     """Paths that must not change, whatever `allow` says."""
     max_changed_files: int = Field(default=300, ge=1)
     """The most files one attempt may change."""
-    max_file_bytes: int = Field(default=5_000_000, ge=1)
-    """The largest file one attempt may add or change, in bytes."""
 
 
 class ContextLimits(Settings):

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from mulligan.domain.decision import Decision
 from mulligan.domain.issue import IssueRef
@@ -207,7 +207,7 @@ Event = Annotated[
     Field(discriminator="kind"),
 ]
 
-EVENTS: TypeAdapter[Event] = TypeAdapter(Event)
+EVENTS: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
 """Reads and writes any event as JSON."""
 
 

@@ -1,6 +1,7 @@
 """One pass: recover, publish what is pending, then work each due issue until it rests."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from mulligan.domain.issue import IssueRef
@@ -26,11 +27,14 @@ class Pass:
 def once(
     repositories: Sequence[str],
     tools: Tools,
-    dispatcher: Dispatcher,
+    dispatching: Callable[[Callable[[IssueRef], None]], AbstractContextManager[Dispatcher]],
     attempts: int | None = None,
     limit: int | None = None,
 ) -> Pass:
-    """Make one pass, with at most `attempts` for each issue and at most `limit` issues."""
+    """Make one pass, with at most `attempts` for each issue and at most `limit` issues.
+
+    `dispatching` gives a dispatcher for the visits that are handed to it.
+    """
     stuck = recover(tools)
     found, failed = poll(repositories, tools)
     due = [ref for ref in found if ref not in stuck][:limit]
@@ -39,7 +43,9 @@ def once(
     def work(ref: IssueRef) -> None:
         visits.append(visit(ref, tools, attempts))
 
-    dispatcher.visit_all(due, work)
+    with dispatching(work) as dispatcher:
+        dispatcher.wake(due)
+        dispatcher.drain()
     problems = [
         *(f"{repository}: {problem}" for repository, problem in failed.items()),
         *(f"{ref}: {problem}" for ref, problem in stuck.items()),

@@ -46,12 +46,13 @@ LIBRARY_FAULTS = (
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long a read is tried; times are in seconds."""
+    """How long a read is tried, in seconds, and how many answers are kept for their ETag."""
 
     attempts: int = 5
     longest_wait: float = 60.0
     first_wait: float = 0.5
     timeout: int = 15
+    remembered: int = 5000
     sleep: Callable[[float], None] = time.sleep
 
 
@@ -194,6 +195,8 @@ class Client:
             answer = known
         page = parsed(shape, answer, f"GET {path}")
         if conditional and "etag" in answer.headers:
+            if len(self._known) >= self._patience.remembered:
+                self._known.clear()
             self._known[key] = answer
         return answer, page
 

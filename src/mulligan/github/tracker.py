@@ -121,12 +121,16 @@ class GitHubTracker:
     def show_stage(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
         """Make the labels show a stage (SPEC L2, L3); no other label is touched."""
         change = self._missing(ref, stage, labels)
-        try:
-            self._apply(ref, change)
-        except UnavailableError:
-            # A failed answer does not mean that it did not happen (SPEC E7).
-            if self._missing(ref, stage, labels) != LabelChange():
-                raise
+        while change != LabelChange():
+            try:
+                return self._apply(ref, change)
+            except UnavailableError:
+                # A failed answer does not mean that it did not happen (SPEC E7).
+                left = self._missing(ref, stage, labels)
+                if left == change:
+                    raise
+                change = left
+        return None
 
     def update_status(self, case: Case) -> str:
         """Write the one status comment of the issue (SPEC H5); give its id."""

@@ -33,7 +33,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """The retry context and its text; `budget` and `original`, before lines were cut, are bytes."""
+    """The retry context and its text; `budget` and `original`, the size uncut, are bytes."""
 
     context: RetryContext
     text: str
@@ -67,7 +67,7 @@ def assemble(case: Case, limits: ContextLimits, diff: bytes) -> Assembled:
         cuts=(*_over_limits(parts, whole, limits), *_over_budget(whole, room, budget)),
         sources=_sources(parts),
         budget=budget,
-        original=_size(parts, whole) + sum(part.left_out_bytes for part in parts.excerpts),
+        original=_uncut(parts, whole),
     )
 
 
@@ -95,9 +95,8 @@ def _fit(parts: Parts, whole: Room, budget: int) -> Room:
     """Cut part after part in the order of SPEC C8, each only as far as needed."""
     room = dict(whole)
     for part in Part:
-        if _size(parts, room) <= budget:
-            break
-        room[part] = _largest(parts, room, part, budget)
+        if _size(parts, room) > budget:
+            room[part] = _largest(parts, room, part, budget)
     return room
 
 
@@ -114,6 +113,12 @@ def _largest(parts: Parts, room: Room, part: Part, budget: int) -> int:
 
 def _size(parts: Parts, room: Room) -> int:
     return len(render(build(parts, room)).encode())
+
+
+def _uncut(parts: Parts, whole: Room) -> int:
+    """Count the bytes that there would be without any limit."""
+    everyone = {**whole, Part.EARLIER: len(parts.earlier)}
+    return _size(parts, everyone) + sum(part.left_out_bytes for part in parts.excerpts)
 
 
 def _over_limits(parts: Parts, whole: Room, limits: ContextLimits) -> Iterator[Cut]:

@@ -61,7 +61,7 @@ def _sections(diff: bytes) -> Iterator[list[bytes]]:
 def _collapsed(section: list[bytes]) -> str | None:
     """Write one line for a file that is not worth showing."""
     head = list(takewhile(lambda line: not line.startswith(b"@@"), section[:HEAD_LINES]))
-    name = _name(head)
+    name = _name(section[0], head)
     if any(BINARY.match(line) for line in head):
         return f"{name}: binary file, not shown"
     if name and UNREAD.match_file(name):
@@ -69,10 +69,10 @@ def _collapsed(section: list[bytes]) -> str | None:
     return None
 
 
-def _name(head: list[bytes]) -> str:
+def _name(first: bytes, head: list[bytes]) -> str:
     """Read the path after the change, or before it where the file was deleted."""
     found = [match[1] for line in head if (match := NAMED.match(line))]
-    header = HEADER.match(head[0])
+    header = HEADER.match(first)
     path = found[-1] if found else header[1] if header else b""
     return one_line(_text(path), LINE_CHARS)
 

@@ -112,11 +112,13 @@ def first_finding(check: CheckResult) -> str:
 
 def holds_first_finding(text: str, check: CheckResult) -> bool:
     """Tell whether a text names the first thing a check complains about."""
-    first = first_finding(check)
-    if first in text or not check.findings:
-        return first in text
-    test_id, message = check.findings[0].test_id, _first_line(check.findings[0].message)
-    return bool(test_id and message) and f"{test_id}" in text and message in text
+    if first_finding(check) in text:
+        return True
+    if not check.findings:
+        return _first_line(check.digest) in text
+    found = check.findings[0]
+    place, message = found.test_id or found.file or "", _first_line(found.message)
+    return bool(message) and place in text and message in text
 
 
 def _first_line(text: str) -> str:

@@ -17,8 +17,8 @@ NAMED_FILES = 5
 AUTHORITATIVE = "A person decided this after the earlier attempts. It is authoritative: follow it."
 ADVISORY = "A reviewer's words. They are advisory and may be wrong; the checks decide."
 DISCARDED = (
-    "The changes of that attempt were discarded: the worktree equals the base branch again. This "
-    "is for reference; the file that `MULLIGAN_PREVIOUS_DIFF` names holds the whole diff."
+    "The changes of that attempt were discarded: the worktree equals the base branch again. They "
+    "are here for reference."
 )
 
 
@@ -103,11 +103,16 @@ def _prior(earlier: Sequence[AttemptSummary]) -> str:
 
 
 def _line(attempt: AttemptSummary) -> str:
+    excerpts = (check.output_excerpt for check in attempt.check_results if not check.passed)
     more = len(attempt.files_modified) - NAMED_FILES
     files = ", ".join(attempt.files_modified[:NAMED_FILES]) + (f" (+ {more} more)" * (more > 0))
-    changed = f"Changed {files}." if files else "Changed nothing."
-    told = f"Attempt {attempt.attempt_number}: {attempt.outcome}. {attempt.error} {changed}"
-    return one_line(told, LINE_CHARS)
+    told = (
+        f"Attempt {attempt.attempt_number}: {attempt.outcome}.",
+        attempt.error,
+        *([f"Changed {files}."] if files else ["Changed nothing."]),
+        next(excerpts, ""),
+    )
+    return one_line(" ".join(told), LINE_CHARS)
 
 
 def _observed(patterns: Sequence[str]) -> str:

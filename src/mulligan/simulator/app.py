@@ -5,7 +5,7 @@ import base64
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -132,7 +132,7 @@ def _answer(world: World, handler: Handler, incoming: Incoming, fault: Fault | N
     """Carry a request out, unless a fault says otherwise, and put it on record."""
     with world.lock:
         if fault and fault.replaces and not fault.apply:
-            answer = _finished(world, incoming, None, Reply(200, {}))
+            answer = _finished(world, incoming, _user_if_known(world, incoming), Reply(200, {}))
         else:
             answer = _carry_out(world, handler, incoming)
         if fault and fault.status is not None:
@@ -186,11 +186,18 @@ def _user(world: World, header: str) -> User | None:
     if not header:
         return None
     if kind.lower() == "basic":
-        token = base64.b64decode(token).decode(errors="replace").rpartition(":")[2]
+        with suppress(ValueError):
+            token = base64.b64decode(token).decode(errors="replace").rpartition(":")[2]
     found = world.tokens.get(token.strip())
     if found is None:
         raise Refused(401, "Bad credentials")
     return found
+
+
+def _user_if_known(world: World, incoming: Incoming) -> User | None:
+    with suppress(Refused):
+        return _user(world, incoming.headers.get("authorization", ""))
+    return None
 
 
 def _exhausted(user: User | None) -> Refused:

@@ -25,7 +25,7 @@ class Proposal:
     can_modify: bool = False
 
 
-def open_pull(by: Doer, asked: Proposal) -> Issue:
+def open_pull(by: Doer, asked: Proposal) -> tuple[Issue, Pull]:
     """Open a pull request; 422 in GitHub's words where there is nothing to propose."""
     bare = Bare(by.repository.bare)
     branches = bare.branches()
@@ -41,10 +41,9 @@ def open_pull(by: Doer, asked: Proposal) -> Issue:
         owner = by.repository.owner.login
         raise unprocessable(Resource.PULL, f"A pull request already exists for {owner}:{head}.")
     issue = open_issue(by, asked.title, asked.body)
-    issue.pull = Pull(
-        by.stamps.id(), head, head_sha, asked.base, base_sha, asked.draft, asked.can_modify
-    )
-    return issue
+    pull = Pull(by.stamps.id(), head, head_sha, asked.base, base_sha, asked.draft, asked.can_modify)
+    issue.pull = pull
+    return issue, pull
 
 
 def head_branch(repository: Repository, head: str) -> str:
@@ -66,14 +65,10 @@ def open_for(repository: Repository, head: str, base: str) -> Issue | None:
 
 def follow_branches(by: Doer) -> None:
     """Take over what was pushed: heads that moved; a deleted head closes its pull request."""
-    waiting = [one for one in by.repository.visible() if one.pull and one.state == "open"]
-    if not waiting:
-        return
-    branches = Bare(by.repository.bare).branches()
-    for issue in waiting:
-        pull = issue.pull
-        if pull is None:
-            continue
+    issues = by.repository.visible()
+    waiting = [(one, one.pull) for one in issues if one.pull and one.state == "open"]
+    branches = Bare(by.repository.bare).branches() if waiting else {}
+    for issue, pull in waiting:
         if pull.head_ref not in branches:
             set_state(by, issue, "closed")
             continue
@@ -113,11 +108,8 @@ def reopen(by: Doer, issue: Issue, pull: Pull) -> None:
     set_state(by, issue, "open")
 
 
-def request_reviews(by: Doer, issue: Issue, users: Sequence[User | None]) -> None:
+def request_reviews(by: Doer, issue: Issue, pull: Pull, users: Sequence[User | None]) -> None:
     """Ask people for a review; all of them or, with a 422, none."""
-    pull = issue.pull
-    if pull is None:
-        return
     if issue.author in users:
         raise Refused(422, "Review cannot be requested from pull request author.")
     wanted = [user for user in users if user and by.repository.is_collaborator(user)]

@@ -47,7 +47,7 @@ def seed(world: World, directory: Path, token: str, ready_label: str | None = "m
 def make_repository(directory: Path) -> Path:
     """Make the bare repository with its history; its commits are the same on every machine."""
     bare = directory / f"{REPOSITORY}.git"
-    bare.mkdir(parents=True)
+    bare.mkdir(parents=True, exist_ok=True)
     stream = b"".join(_commit(step) for step in HISTORY)
     made = (
         git(bare, "init", "--quiet", "--bare", "."),
@@ -55,7 +55,7 @@ def make_repository(directory: Path) -> Path:
         git(bare, "fast-import", "--quiet", stdin=stream),
     )
     if None in made:
-        message = f"git could not make the demo's repository in {bare}; is the disk full?"
+        message = f"git could not make the demo's repository in {bare}; name an empty directory."
         raise UnavailableError(message)
     return bare
 

@@ -2,7 +2,6 @@
 
 import socket
 import threading
-import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 
@@ -13,8 +12,6 @@ from mulligan.simulator.app import build_app
 from mulligan.simulator.world import World
 
 HOST = "127.0.0.1"
-START_SECONDS = 10.0
-GLANCE = 0.005
 
 
 @contextmanager
@@ -39,7 +36,6 @@ def running(world: World, port: int = 0) -> Generator[str]:
     address = f"http://{HOST}:{listening.getsockname()[1]}"
     thread.start()
     try:
-        _wait_for(server, thread)
         yield address
     finally:
         server.should_exit = True
@@ -61,21 +57,15 @@ def serve(
 
 
 def _listen(port: int) -> socket.socket:
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # Named, for asyncio sends without delay only on sockets that say that they are TCP.
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((HOST, port))
+        # From here on clients are kept waiting, not refused.
+        listening.listen()
     except OSError as error:
         listening.close()
         message = f"The simulator cannot listen on port {port}: {error}; name a free port."
         raise UnavailableError(message) from error
     return listening
-
-
-def _wait_for(server: uvicorn.Server, thread: threading.Thread) -> None:
-    patience = time.monotonic() + START_SECONDS
-    while not server.started:
-        if not thread.is_alive() or time.monotonic() > patience:
-            message = "The simulator did not start; run it again."
-            raise UnavailableError(message)
-        time.sleep(GLANCE)

@@ -39,10 +39,10 @@ class Excerpt:
         kept = len(list(takewhile(lambda size: size <= most + 1, sizes)))
         if kept or not self.lines:
             return self.head(kept)
-        first = self.lines[0][: max(0, most - 1)] + "…"
-        cut = max(0, _size(self.lines[:1]) - _size((first,)))
-        rest = self.head(1)
-        return Excerpt((first,), rest.left_out, rest.left_out_bytes + cut)
+        first, rest = self.lines[0], self.head(1)
+        cut = max(0, most - 1)
+        lost = rest.left_out_bytes + len(first[cut:].encode())
+        return Excerpt((f"{first[:cut]}…",), rest.left_out, lost)
 
     def __str__(self) -> str:
         return "\n".join([*self.lines, omitted(self.left_out)] if self.left_out else self.lines)

@@ -37,7 +37,7 @@ def capture(site: Site, start_sha: str, text: CommitText, settings: CommitSettin
         *("--ignore-submodules=none", start_sha, head_sha),
     )
     return Change(
-        start_sha, head_sha, commits, changes_of(listed), _diff(site, start_sha, head_sha)
+        start_sha, head_sha, commits, changes_of(listed), diff_of(site, start_sha, head_sha)
     )
 
 
@@ -115,14 +115,14 @@ def _commit(site: Site, tree: str, start_sha: str, message: str, settings: Commi
     return head_sha
 
 
-def _diff(site: Site, start_sha: str, head_sha: str) -> bytes:
+def diff_of(site: Site, start_sha: str, head_sha: str, limit: int = DIFF_BYTES) -> bytes:
     """Write the diff as text; the end of one that is too large or takes too long is cut off."""
     place = site.place.admin / "changes.diff"
     finished = site.git.stream(
         *("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none"),
         *("-M", start_sha, head_sha, "--"),
         into=place,
-        limit=DIFF_BYTES,
+        limit=limit,
         patience=DIFF_PATIENCE,
     )
     diff = place.read_bytes()

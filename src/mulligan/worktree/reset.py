@@ -82,6 +82,8 @@ def _make_anew(site: Site, sha: str) -> None:
 def _in_place(site: Site, sha: str, *, keep_ignored: bool) -> str:
     git, tree = site.git, site.place.tree
     site.broom.scrub(tree)
+    if keep_ignored:
+        site.broom.remove(tree, LITTER)
     ref = f"refs/heads/{site.branch}"
     # Left by a git that was killed: nobody else works here while the issue's lock is held.
     for lock in (*site.place.admin.glob("*.lock"), site.mirror.place.mirror / f"{ref}.lock"):
@@ -111,11 +113,8 @@ def drop_bad_index(site: Site) -> None:
 
 def _clean(site: Site, *, keep_ignored: bool) -> None:
     """Remove untracked files; what cannot be removed is found by the verification."""
-    clean = ("clean", "-q", "-ff", "-d")
-    site.git.attempt(*clean, *(() if keep_ignored else ("-x",)), patience=PATIENCE)
-    if keep_ignored:
-        litter = [f":(glob)**/{pattern.rstrip('/')}" for pattern in LITTER]
-        site.git.attempt(*clean, "-X", "--", *litter, patience=PATIENCE)
+    also = () if keep_ignored else ("-x",)
+    site.git.attempt("clean", "-q", "-ff", "-d", *also, patience=PATIENCE)
 
 
 def _empty_submodules(site: Site) -> None:

@@ -2,7 +2,7 @@
 
 import stat
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -13,8 +13,8 @@ from mulligan.git.repository import PATH
 from mulligan.process import Command, Finished, run
 
 PATIENCE = timedelta(minutes=10)
-DEEP = "128"
-"""Levels of directories beyond which git takes minutes, and no repository goes."""
+LONGEST = 1024
+"""Characters of a path in a worktree, beyond which git is slow or blind; macOS allows no more."""
 
 CLOSED_DIRECTORIES = ("-type", "d", "!", "-perm", "-700", "-execdir", "chmod", "u+rwx", "{}", ";")
 CLOSED_FILES = ("-type", "f", "!", "-perm", "-400", "-execdir", "chmod", "u+r", "{}", "+")
@@ -35,20 +35,26 @@ class Broom:
     outer: Mapping[str, str] = field(repr=False)
 
     def scrub(self, tree: Path) -> None:
-        """Make everything accessible, and remove `.git` entries and what is no file or link."""
+        """Make everything accessible, and remove what git does not see or would trust.
+
+        That is `.git` entries, what is neither file nor link, and paths without end.
+        """
         self._open(tree)
         self._find(
             tree,
             *NEVER_TRUE,
             *("(", *REPOSITORIES, ")", "-o"),
             *("(", *SPECIAL, "-execdir", "rm", "-f", "{}", "+", ")", "-o"),
+            *("(", *_too_long(tree), "-prune", "-execdir", "rm", "-rf", "{}", "+", ")", "-o"),
             *CLOSED_FILES,
         )
-        self._find(
-            tree,
-            *("-mindepth", DEEP, "-maxdepth", DEEP, "-type", "d"),
-            *("-execdir", "rm", "-rf", "{}", "+"),
-        )
+
+    def remove(self, tree: Path, patterns: Sequence[str]) -> None:
+        """Remove whatever has such a name, wherever it is; with a slash at its end, directories."""
+        for pattern in patterns:
+            kind = ("-type", "d") if pattern.endswith("/") else ()
+            named = ("-name", pattern.rstrip("/"), *kind)
+            self._find(tree, *named, "-prune", "-execdir", "rm", "-rf", "{}", "+")
 
     def only_files(self, directory: Path) -> None:
         """Make everything accessible, and remove what is neither a file nor a directory."""
@@ -64,12 +70,10 @@ class Broom:
         """Name something that does not belong into a clean worktree; empty where all is well."""
         found = self._find(
             tree,
-            *("(", "-name", ".git", "-o", *SPECIAL, "-o", "-type", "d", "!", "-perm", "-700", ")"),
-            *("-print", "-quit"),
+            *("(", "-name", ".git", "-o", *SPECIAL, "-o", *_too_long(tree)),
+            *("-o", "-type", "d", "!", "-perm", "-700", ")", "-print", "-quit"),
         )
-        return (
-            "a tree that takes too long to look through" if found.stopped_by else found.text.strip()
-        )
+        return "it takes too long to look through" if found.stopped_by else found.text.strip()
 
     def set_aside(self, path: Path, owner: str) -> None:
         """Move something out of the way, whatever it is, for `empty` to delete."""
@@ -104,6 +108,10 @@ class Broom:
         path = self.outer.get("PATH", PATH).split(":")
         environment = {
             "PATH": ":".join(entry for entry in path if entry.startswith("/")),
-            "LC_ALL": "C.UTF-8",
+            "LC_ALL": "C",
         }
         return run(Command(argv, self.trash.parent, environment, PATIENCE))
+
+
+def _too_long(tree: Path) -> tuple[str, str]:
+    return "-path", "?" * (len(str(tree).encode()) + 1 + LONGEST) + "*"

@@ -1,6 +1,6 @@
 """Issues: list, open, read, change, assign, lock."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from mulligan.domain.issue import Permission
@@ -30,15 +30,15 @@ ORDERS: dict[str, Callable[[Issue], tuple[datetime | int, int]]] = {
 def listing(call: Call) -> Reply:
     """List issues and pull requests, newest first unless asked otherwise."""
     call.world.follow_branches(call.repository())
-    found = [issue for issue in call.repository().visible() if _wanted(call, issue)]
-    order = ORDERS.get(call.query.get("sort", ""), ORDERS["created"])
-    found.sort(key=order, reverse=call.query.get("direction") != "asc")
+    query, since = call.query, call.since()
+    found = [one for one in call.repository().visible() if _wanted(query, since, one)]
+    order = ORDERS.get(query.get("sort", ""), ORDERS["created"])
+    found.sort(key=order, reverse=query.get("direction") != "asc")
     place = call.place
     return call.page(found, lambda issue: shapes.issue(place, issue))
 
 
-def _wanted(call: Call, issue: Issue) -> bool:
-    query, since = call.query, call.since()
+def _wanted(query: Mapping[str, str], since: datetime | None, issue: Issue) -> bool:
     carried = {name.lower() for name in issue.label_names}
     asked = {name.strip().lower() for name in query.get("labels", "").split(",") if name.strip()}
     return (

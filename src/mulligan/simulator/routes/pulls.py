@@ -67,8 +67,7 @@ def create(call: Call) -> Reply:
         fields.flag("draft"),
         fields.flag("maintainer_can_modify"),
     )
-    issue = open_pull(by, asked)
-    shape = _whole(call, issue)
+    shape = _whole(call, *open_pull(by, asked))
     return Reply(201, shape, {"location": str(shape["url"])})
 
 
@@ -77,7 +76,7 @@ def read(call: Call) -> Reply:
     issue, pull = call.pull()
     if issue.state == "open":
         look_whether_mergeable(call.repository(), pull)
-    return Reply(200, _whole(call, issue))
+    return Reply(200, _whole(call, issue, pull))
 
 
 def change(call: Call) -> Reply:
@@ -94,7 +93,7 @@ def change(call: Call) -> Reply:
         reopen(by, issue, pull)
     if state == "closed":
         set_state(by, issue, "closed")
-    return Reply(200, _whole(call, issue))
+    return Reply(200, _whole(call, issue, pull))
 
 
 def is_merged(call: Call) -> Reply:
@@ -131,7 +130,7 @@ def request_reviewers(call: Call) -> Reply:
     """Ask people for a review; teams are not known here."""
     by, (issue, pull), fields = call.doer(Permission.WRITE, forbidden), call.pull(), call.fields
     logins = [*(fields.names("reviewers") or []), *(fields.names("team_reviewers") or [])]
-    request_reviews(by, issue, [call.world.users.get(login.lower()) for login in logins])
+    request_reviews(by, issue, pull, [call.world.users.get(login.lower()) for login in logins])
     return Reply(201, git_shapes.pull(call.place, issue, pull))
 
 
@@ -173,10 +172,7 @@ def files(call: Call) -> Reply:
     return call.page(found, lambda one: git_shapes.changed_file(place, pull.head_sha, one))
 
 
-def _whole(call: Call, issue: Issue) -> Shape:
-    pull: Pull | None = issue.pull
-    if pull is None:
-        raise not_found()
+def _whole(call: Call, issue: Issue, pull: Pull) -> Shape:
     bare = Bare(call.repository().bare)
     start = bare.common(pull.base_sha, pull.head_sha) or pull.base_sha
     count = bare.ahead(pull.base_sha, pull.head_sha)

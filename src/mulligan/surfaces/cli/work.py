@@ -1,5 +1,6 @@
 """`mulligan once` and `mulligan work`: run agents, and tell what happens as it happens."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -38,8 +39,11 @@ def once(config: Path | None, attempts: int | None, limit: int | None) -> Exit:
     stop_on_signals()
     with lock_state(operator, "once"), build(operator, environment(), teller(console)) as bench:
         limits = operator.limits
-        dispatcher = PoolDispatcher(limits.concurrency, limits.per_repository)
-        done = make_pass(bench.repositories, bench.tools, dispatcher, attempts, limit)
+
+        def dispatching(visit: Callable[[IssueRef], None]) -> PoolDispatcher:
+            return PoolDispatcher(visit, limits.concurrency, limits.per_repository)
+
+        done = make_pass(bench.repositories, bench.tools, dispatching, attempts, limit)
         _summarise(done, console)
     return _code(done.problems, escalated=done.escalated)
 

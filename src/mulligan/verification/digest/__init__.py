@@ -1,0 +1,123 @@
+"""Condense the output of a check to what a reader needs to mend the failure (SPEC 9)."""
+
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mulligan.domain.result import Finding
+from mulligan.verification.digest.families import FAMILIES
+from mulligan.verification.digest.family import Found, Reading
+from mulligan.verification.digest.findings import clip
+from mulligan.verification.digest.fingerprint import fingerprint
+from mulligan.verification.digest.generic import GENERIC
+from mulligan.verification.digest.log import Log
+from mulligan.verification.digest.patterns import found_by
+from mulligan.verification.digest.render import render, render_passed
+from mulligan.verification.digest.sift import sift
+from mulligan.verification.digest.stream import Output, chunks
+from mulligan.verification.digest.totals import total_lines
+
+MAX_CHARS = 2000
+SHELL_SIGNAL = 128
+"""A shell gives a command that a signal ended this exit code and the signal's number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """`text` is what an agent is shown; `count` is the number of failures, as far as known.
+
+    `fingerprint` is short hex, equal for the same failure on another day or in another directory,
+    and empty for a check that passed.
+    """
+
+    text: str
+    findings: tuple[Finding, ...]
+    count: int
+    fingerprint: str
+    passed: bool
+
+
+def digest(
+    output: Output,
+    *,
+    command: str = "",
+    exit_code: int | None = None,
+    max_chars: int = MAX_CHARS,
+    report: bytes | None = None,  # noqa: ARG001 - structured reports are not read yet
+    patterns: Sequence[str] = (),
+) -> Digest:
+    """Condense an output to at most `max_chars` characters. Never raises.
+
+    A file is streamed. Without an exit code, the output alone decides whether the check passed.
+    `patterns` are a repository's own regular expressions (see patterns.py).
+    """
+    max_chars = max(0, max_chars)
+    log = Log()
+    try:
+        log = sift(chunks(output))
+        return _of_log(log, _understand(log, command, patterns), exit_code, max_chars)
+    except Exception:  # noqa: BLE001 - a digest that fails must not fail the attempt
+        return _at_least(log, exit_code, max_chars)
+
+
+def _understand(log: Log, command: str, patterns: Sequence[str]) -> Reading:
+    """Ask the repository's patterns and the families; then, of what they left, all that is sure."""
+    readings = [family.read(log) for family in FAMILIES if family.recognises(log, command)]
+    known = [*found_by(patterns, log), *(found for reading in readings for found in reading.found)]
+    if not known:
+        return _with_totals(GENERIC.read(log), readings)
+    claimed = frozenset[int]().union(*(reading.claimed for reading in readings))
+    rest = GENERIC.read(log.without(claimed))
+    beside = () if rest.doubtful else tuple(filter(_has_place, rest.found))
+    return Reading(
+        found=(*known, *beside),
+        count=sum(reading.count for reading in readings) + len(beside),
+        totals=tuple(total for reading in readings for total in reading.totals),
+    )
+
+
+def _with_totals(reading: Reading, others: Sequence[Reading]) -> Reading:
+    """Prefer the totals of a family that knows the tool, though it found no failure."""
+    totals = tuple(total for other in others for total in other.totals)
+    count = max([reading.count, *(other.count for other in others)])
+    return Reading(reading.found, count, totals or reading.totals, doubtful=reading.doubtful)
+
+
+def _has_place(found: Found) -> bool:
+    return found.finding.file is not None or found.finding.test_id is not None
+
+
+def _of_log(log: Log, reading: Reading, exit_code: int | None, max_chars: int) -> Digest:
+    failed = bool(reading.count or (reading.found and not reading.doubtful))
+    passed = exit_code == 0 if exit_code is not None else not failed
+    if passed:
+        text = render_passed(reading.totals or total_lines(log.lines), max_chars)
+        return Digest(text, (), 0, "", passed=True)
+    findings = tuple(found.finding for found in reading.found)
+    note = _ended_by(exit_code)
+    telling = [*log.lines[-20:], str(exit_code)]
+    return Digest(
+        text=clip(render(reading, log, max_chars, note), max_chars),
+        findings=findings,
+        count=max(reading.count, len(findings)),
+        fingerprint=fingerprint(findings, telling),
+        passed=False,
+    )
+
+
+def _ended_by(exit_code: int | None) -> str:
+    """Name the signal that ended a command, where one did."""
+    number = -(exit_code or 0) if (exit_code or 0) < 0 else (exit_code or 0) - SHELL_SIGNAL
+    try:
+        return f"Ended by {signal.Signals(number).name}." if number > 0 else ""
+    except ValueError:
+        return ""
+
+
+def _at_least(log: Log, exit_code: int | None, max_chars: int) -> Digest:
+    """Show a plain window, where understanding the output failed."""
+    passed = exit_code == 0
+    text = render_passed((), max_chars) if passed else render(Reading(), log, max_chars)
+    return Digest(
+        clip(text, max_chars), (), 0, "" if passed else fingerprint((), log.lines), passed
+    )

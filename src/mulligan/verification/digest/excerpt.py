@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
+from mulligan.verification.digest.blocks import MEANS
 from mulligan.verification.digest.log import Log
 from mulligan.verification.digest.signals import Weight, weigh
 
@@ -21,7 +22,7 @@ def window(log: Log, at: int | None, room: int, shown: Collection[str] = ()) -> 
     picked = set[int]()
     for index in _by_worth(log, at):
         text = log.lines[index].strip()
-        if not text or text in said:
+        if not MEANS.search(text) or text in said:
             continue
         cost = min(len(log.lines[index]), LINE_CHARS) + 1 + MARK_ROOM * _stands_alone(index, picked)
         if cost > room:
@@ -29,7 +30,7 @@ def window(log: Log, at: int | None, room: int, shown: Collection[str] = ()) -> 
         room -= cost
         picked.add(index)
         said.add(text)
-    return list(_with_marks(log, sorted(picked)))
+    return list(_with_marks(log, sorted(picked), said))
 
 
 def _by_worth(log: Log, at: int | None) -> Iterator[int]:
@@ -50,14 +51,21 @@ def _stands_alone(index: int, picked: set[int]) -> bool:
     return index - 1 not in picked and index + 1 not in picked
 
 
-def _with_marks(log: Log, indices: Sequence[int]) -> Iterator[str]:
-    before = 0
-    for index in indices:
-        number = log.numbers[index]
-        if number > before + 1:
-            yield MARK.format(number - before - 1)
-        before = number
-        line = log.lines[index]
-        yield line if len(line) <= LINE_CHARS else line[: LINE_CHARS - 1] + "…"
-    if before < log.total:
-        yield MARK.format(log.total - before)
+def _with_marks(log: Log, indices: Sequence[int], said: Collection[str]) -> Iterator[str]:
+    before = -1
+    for index in [*indices, len(log.lines)]:
+        if omitted := _omitted(log, before + 1, index, said):
+            yield MARK.format(omitted)
+        before = index
+        if index < len(log.lines):
+            line = log.lines[index]
+            yield line if len(line) <= LINE_CHARS else line[: LINE_CHARS - 1] + "…"
+
+
+def _omitted(log: Log, start: int, end: int, said: Collection[str]) -> int:
+    """Count the lines of the output that say something and are shown nowhere."""
+    unseen = sum(log.omitted_before(index) for index in range(start, min(end + 1, len(log.lines))))
+    if end == len(log.lines):
+        unseen += log.total - (log.numbers[-1] if log.numbers else 0)
+    texts = (log.lines[index].strip() for index in range(start, end))
+    return unseen + sum(bool(MEANS.search(text)) and text not in said for text in texts)

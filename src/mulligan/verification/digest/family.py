@@ -23,11 +23,17 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a family found; `count` is the number of failures as the tool gives it, 0 for unsaid."""
+    """What a family found.
+
+    `count` is the number of failures as the tool gives it, 0 for unsaid; `claimed` are the indices
+    of the lines that it has read, `doubtful` tells that nothing found is sure to be a failure.
+    """
 
     found: tuple[Found, ...] = ()
     count: int = 0
     totals: tuple[str, ...] = ()
+    claimed: frozenset[int] = frozenset()
+    doubtful: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from mulligan.verification.digest.locations import DIAGNOSTIC, Place, number, place_of, pointed_at
+from mulligan.verification.digest.locations import (
+    DIAGNOSTIC,
+    PATH_AND_LINE,
+    Place,
+    number,
+    place_of,
+    pointed_at,
+)
 from mulligan.verification.digest.names import NUMBERED, NUMBERED_LIST, test_named
 from mulligan.verification.digest.signals import AFTERMATH, CRASH, PHRASE, Weight
+from mulligan.verification.digest.totals import is_total
 from mulligan.verification.digest.traceback import traceback_at
 
 
@@ -52,6 +60,10 @@ CODE = re.compile(
     r"\[(?P<a>[A-Z]+\d+)\]|\b(?P<b>[A-Z]{1,6}-?\d{2,5})\b"
     r"|[\[(](?P<c>[a-z@][\w@/.]*[-/][\w/.-]+|report\w+)[\])]\s*$"
 )
+ARROW = re.compile(rf"^\s*(?:-->|╭─+\[|┌─+|╭▸|,-\[) ?{PATH_AND_LINE}")
+"""A line that says where what the line above it complains of is."""
+NEW_FILE = re.compile(r"^\+\+\+ (?P<file>\S+)")
+HUNK = re.compile(r"^@@ -(?P<line>\d+)")
 NAMELESS = re.compile(r"^(?:Failure|Error|Skipped):?$")
 """The word that minitest puts where others put the name."""
 
@@ -66,8 +78,7 @@ def find_heads(lines: Sequence[str], weights: Sequence[Weight]) -> Iterator[Head
         head = _speaking(lines, at, weight) if weight else None
         if head is None and numbered:
             head = _numbered(lines, at)
-        if head is None:
-            head = _row(lines, at)
+        head = head or _above_arrow(lines, at) or _row(lines, at) or _patch(lines, at)
         if head:
             skip_to = head.end or 0
             yield head
@@ -79,11 +90,13 @@ def _speaking(lines: Sequence[str], at: int, weight: Weight) -> Head | None:
         said = "\n".join([trace.message, *(f"after: {cause}" for cause in trace.causes)])
         place, rank = trace.place, Rank.FAILURE
         return Head(trace.at, rank, said, place=place, start=at, end=trace.end)
-    if AFTERMATH.search(line):
+    if AFTERMATH.search(line) or is_total(line):
         return Head(at, Rank.AFTERMATH, line.strip())
     if weight >= Weight.WORD and (named := test_named(line)):
         return _of_name(at, named)
-    return _of_place(at, line, weight) or _of_words(at, line, weight)
+    if line.startswith("Caused by:") and any(lines[max(0, at - 1) : at]):
+        return None
+    return _above_arrow(lines, at) or _of_place(at, line, weight) or _of_words(at, line, weight)
 
 
 def _of_name(at: int, named: re.Match[str]) -> Head:
@@ -147,6 +160,25 @@ def _row(lines: Sequence[str], at: int) -> Head | None:
     place = Place(file, number(found["line"]), number(found["column"]))
     rank = Rank.WARNING if found["severity"] in {"warning", "⚠"} else Rank.FAILURE
     return Head(at, rank, found["rest"].strip(), place=place, code=found["code"])
+
+
+def _above_arrow(lines: Sequence[str], at: int) -> Head | None:
+    line = lines[at].strip()
+    arrow = ARROW.match(lines[at + 1]) if line and at + 1 < len(lines) else None
+    if arrow is None or ASIDE.match(line) or ARROW.match(line):
+        return None
+    rank = Rank.WARNING if line.lower().startswith("warn") else Rank.FAILURE
+    return Head(at, rank, line, place=place_of(arrow), code=code_in(line))
+
+
+def _patch(lines: Sequence[str], at: int) -> Head | None:
+    """Read the head of a patch, as formatters print it for what they would change."""
+    new = NEW_FILE.match(lines[at])
+    hunk = HUNK.match(lines[at + 1]) if new and at + 1 < len(lines) else None
+    if new is None or hunk is None or not lines[at - 1].startswith("--- "):
+        return None
+    place = Place(new["file"].removeprefix("b/"), number(hunk["line"]))
+    return Head(at, Rank.LIKELY, lines[at], place=place)
 
 
 def code_in(text: str) -> str | None:

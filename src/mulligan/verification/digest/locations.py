@@ -7,16 +7,19 @@ from dataclasses import dataclass
 PATH = (
     r"(?:[A-Za-z]:[\\/])?"
     r"(?:[\w@~+$%=#.\\/-]|\[[\w.]+\](?=[\\/.])|\([\w.]+\)(?=/))*"
-    r"(?:\.(?!(?:com|org|net|local)\b)[A-Za-z]\w{0,11}"
+    r"(?:(?<=[\w)\]])\.(?!(?:com|org|net|local)\b)[A-Za-z]\w{0,11}"
     r"|\b[Mm]akefile|\bDockerfile|\bJenkinsfile|\bRakefile|\bGemfile|/\w[\w-]*)"
 )
 LINE = (
-    r"(?::(?P<line>\d+)(?:[:.](?P<column>\d+))?(?:-\d+(?::\d+)?)?"
-    r"|:?[\[(](?P<line2>\d+)(?:[,:] ?(?P<column2>\d+))?(?:[,-][\d,]+)?[\])]"
-    r"| \((?P<line3>\d+)[:,](?P<column3>\d+)\))"
+    r"(?::(?:line )?(?P<line>\d+)(?:[:.](?P<column>\d+))?(?:-\d+(?::\d+)?)?"
+    r"|:\[(?P<line2>\d+),(?P<column2>\d+)\]"
+    r"|\((?P<line3>\d+)(?:,(?P<column3>\d+))?(?:,\d+)*\)(?=\s*:)"
+    r"| \((?P<line4>\d+)[:,](?P<column4>\d+)\))"
 )
 PATH_AND_LINE = rf"(?P<file>{PATH}){LINE}"
-HAS_PLACE = re.compile(r"[\w\]]:\d|[(\[]\d+[,:)\]]|\bline:? \d")
+LINES = ("line", "line2", "line3", "line4", "line5")
+COLUMNS = ("column", "column2", "column3", "column4")
+HAS_PLACE = re.compile(r"[\w\]]:(?:[\[\d]|\(\.)|[(\[]\d+[,:)\]]|\bline:? \d")
 """A cheap test that a line may hold a place at all."""
 
 _EDGE = r"(?<![\w./\\@:-])"
@@ -37,11 +40,22 @@ POINTERS = (
         re.IGNORECASE,
     ),
     re.compile(rf"{_EDGE}{PATH_AND_LINE}"),
+    re.compile(rf"{_EDGE}(?P<file>{PATH}):\(\.\w+\+0x"),
 )
+
+PLACE_ALONE = re.compile(
+    rf"^[^\w./~@\\]*(?:(?:In|At|File)\s+)?\"?(?P<file>{PATH})\"?(?:{LINE}|,? (?:on )?line:? (?P<line5>\d+))\W*$",
+    re.IGNORECASE,
+)
+"""A line that names a place and says nothing more."""
 
 FOREIGN = re.compile(
     r"site-packages|dist-packages|node_modules|lib/python\d|[/\\]\.?venv[/\\]|^<|^node:|"
     r"/rustc/|\.cargo/registry|^/usr/|/go/(?:src|pkg)/|/gems/|/vendor/|\.pyenv/"
+)
+FOREIGN_CALL = re.compile(
+    r"\bnode:internal|\(node:|\bat (?:\w+//)?(?:java|javax|jdk|sun|scala|kotlin|groovy|clojure|junit|System|Microsoft|Xunit"
+    r"|NUnit|org\.(?:junit|opentest4j|gradle|apache|hamcrest|assertj|testng|mockito|scalatest))\."
 )
 """Where code lives that the repository did not write."""
 
@@ -67,8 +81,8 @@ class Place:
 def place_of(match: re.Match[str]) -> Place:
     """Read the place out of a match with the groups file, line and column."""
     found = match.groupdict()
-    line = found.get("line") or found.get("line2") or found.get("line3")
-    column = found.get("column") or found.get("column2") or found.get("column3")
+    line = next((found[name] for name in LINES if found.get(name)), None)
+    column = next((found[name] for name in COLUMNS if found.get(name)), None)
     return Place(found["file"], number(line), number(column))
 
 
@@ -86,7 +100,23 @@ def pointed_at(line: str) -> Place | None:
     return next((place_of(match) for match in matches if match), None)
 
 
+def place_alone(line: str) -> Place | None:
+    """Find the place that a line names, where it says nothing else."""
+    found = PLACE_ALONE.search(line.replace("file://", "")) if HAS_PLACE.search(line) else None
+    return place_of(found) if found else None
+
+
+def is_foreign(line: str, place: Place | None) -> bool:
+    """Tell whether a line, which points to a place or none, speaks of code from elsewhere."""
+    return bool(FOREIGN_CALL.search(line)) or not (place is None or place.is_own)
+
+
 def best_place(lines: Iterable[str]) -> Place | None:
-    """Give the first place in the repository's own code that these lines point to, else any."""
-    places = [place for line in lines if (place := pointed_at(line))]
-    return next((place for place in places if place.is_own), places[0] if places else None)
+    """Give the first place in the project's own code that these lines point to, else any."""
+    any_place = None
+    for line in lines:
+        place = pointed_at(line)
+        if place and not is_foreign(line, place):
+            return place
+        any_place = any_place or place
+    return any_place

@@ -25,6 +25,7 @@ NAMES = tuple(
         r"^\s*Failed (?P<test>\S+(?:\(.*\))?) \[<?\s?[\d.,]+ ?\w+\]$",
         r"^\s*(?P<test>\S+) \[FAIL\]$",
         r"^(?:.*error: )?-\[(?P<test>\S+ \S+)\] : (?P<message>.*)$",
+        r"^(?P<file>[^\s:]+):(?P<line>\d+): error: (?P<test>\w[\w.]*\.\w+) : (?P<message>.*)$",
         r"^Test [Cc]ase '(?P<test>[^']+)' failed",
         r"^\d\d:\d\d [+~\-\d ]+: (?P<test>.+) \[E\]$",
         r"── (?:Failure|Error) \((?P<file>[^:)]+):(?P<line>\d+):(?P<column>\d+)\): (?P<test>.+?) ─",
@@ -32,7 +33,7 @@ NAMES = tuple(
         r"^(?P<test>\S.*?)\s+\| FAIL \|$",
         r"^#\s+Failed test '(?P<test>.+)'",
         r"^(?:test )?(?P<test>\S.*?) \.\.\. (?:FAILED|FAIL|ERROR|failed)\b",
-        r"^(?P<test>[\w.:/#\[\]-]{3,}) +(?:FAILED|FAIL)(?:\s+\[.*\])?$",
+        r"^(?P<test>[\w.:/#\[\]-]{2,}[\w\])]) +(?:FAILED|FAIL)(?:\s+\[.*\])?$",
     )
 )
 

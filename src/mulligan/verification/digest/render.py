@@ -1,6 +1,7 @@
 """Write a digest: what identifies the failure first, then totals, then a window (SPEC D2, D5). Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from mulligan.verification.digest.excerpt import window
 from mulligan.verification.digest.family import Found, Reading
@@ -8,25 +9,112 @@ from mulligan.verification.digest.findings import clip
 from mulligan.verification.digest.log import Log
 
 IN_FULL = 5
+HEADING_KNOWN = 60
 DETAIL_LINES = 14
 HEADING_CHARS = 360
 DETAIL_CHARS = 240
-SHARE_OF_IDS = 0.35
-WINDOW_LEAST = 80
-AROUND = "In the output:"
+DETAIL_LEAST = 20
+IDS_SHARE = 0.35
+TOTALS_SHARE = 0.2
+MORE_ROOM = 20
+WINDOW_TITLE = "In the output:"
+WINDOW_LEAST = 100
+
+
+@dataclass(slots=True)
+class _Page:
+    """Lines that fit; `room` is what is left, each line's end included."""
+
+    room: int
+    lines: list[str] = field(default_factory=list[str])
+
+    def add(self, line: str) -> bool:
+        if len(line) >= self.room:
+            return False
+        self.lines.append(line)
+        self.room -= len(line) + 1
+        return True
 
 
 def render(reading: Reading, log: Log, max_chars: int, note: str = "") -> str:
     """Give the text of a failing check's digest, of at most `max_chars` characters."""
-    page = _Page(max_chars)
+    page = _Page(max_chars + 1)
     if note:
         page.add(note)
     totals = f"Totals: {'; '.join(reading.totals)}" if reading.totals else ""
+    totals = clip(totals, int(max_chars * TOTALS_SHARE))
+    _add_findings(page, reading, len(totals) + 1)
+    if totals:
+        page.add(totals)
+    _add_window(page, reading, log)
+    return "\n".join(page.lines) or clip(_least(reading, log), max_chars)
+
+
+def _add_findings(page: _Page, reading: Reading, reserved: int) -> None:
+    """Add the first findings in full, then ids while there is room, then how many more."""
     full, rest = reading.found[:IN_FULL], reading.found[IN_FULL:]
     ids = [f"- {found.finding.test_id or found.finding.summary}" for found in rest]
-    room = page.room - min(len(totals) + 1, page.room // 4)
-    room -= min(sum(len(line) + 1 for line in ids), int(room * SHARE_OF_IDS))
+    needed = sum(len(line) + 1 for line in ids)
+    after = reserved + MORE_ROOM + min(needed, int(page.room * IDS_SHARE))
+    told = 0
     for position, found in enumerate(full):
-        page.add_all(_in_full(found, room // (len(full) - position)))
-        room = min(room, page.room)
-    return page.text()
+        share = (page.room - after) // (len(full) - position)
+        told += _add_in_full(page, found, share)
+    floor = reserved + MORE_ROOM
+    for line in ids:
+        if len(line) >= page.room - floor:
+            break
+        told += page.add(line)
+    count = max(reading.count, len(reading.found))
+    if told < count:
+        page.add(f"(+ {count - told} more)")
+
+
+def _add_in_full(page: _Page, found: Found, share: int) -> bool:
+    hint = f" [{found.finding.hint}]" if found.finding.hint else ""
+    heading = f"- {clip(found.heading, min(HEADING_CHARS, share - len(hint)))}{hint}"
+    if not page.add(heading):
+        return False
+    share -= len(heading) + 1
+    for line in found.detail[:DETAIL_LINES]:
+        text = "    " + clip(line, min(DETAIL_CHARS, share - 5))
+        if share < DETAIL_LEAST or not page.add(text):
+            break
+        share -= len(text) + 1
+    return True
+
+
+def _add_window(page: _Page, reading: Reading, log: Log) -> None:
+    """Show what stands around the first finding, and what else speaks of failure."""
+    room = page.room - len(WINDOW_TITLE) - 1
+    if room < WINDOW_LEAST:
+        return
+    at = reading.found[0].at if reading.found else None
+    lines = window(log, at, room, set(_shown(reading.found[:IN_FULL], log, page)))
+    if lines:
+        page.add(WINDOW_TITLE)
+        for line in lines:
+            page.add(line)
+
+
+def _shown(findings: Iterable[Found], log: Log, page: _Page) -> Iterable[str]:
+    """Yield the lines of the output that the page has already."""
+    for found in findings:
+        line = log.lines[found.at]
+        if found.heading.startswith(" ".join(line.split())[:HEADING_KNOWN]):
+            yield line.strip()
+    for line in page.lines:
+        yield line.strip()
+
+
+def _least(reading: Reading, log: Log) -> str:
+    """Say something where nothing fitted, or nothing was said."""
+    if reading.found:
+        return reading.found[0].finding.summary
+    return next((line.strip() for line in log.lines if line.strip()), "No output.")
+
+
+def render_passed(totals: Iterable[str], max_chars: int) -> str:
+    """Give the one line of a check that passed."""
+    said = "; ".join(totals)
+    return clip(f"Passed: {said}" if said else "Passed.", min(max_chars, 200))

@@ -14,11 +14,11 @@ from mulligan.verification.digest.clean import SAME_DIGITS, as_text, clip_line
 from mulligan.verification.digest.log import Log
 from mulligan.verification.digest.signals import PLACE_STEMS, STEMS, STRONG, Weight, weigh
 
-HEAD_BYTES = 96 * 1024
-TAIL_BYTES = 160 * 1024
-STRONG_BYTES = 512 * 1024
-WEAK_BYTES = 64 * 1024
-ALIKE = 300
+HEAD_BYTES = 64 * 1024
+TAIL_BYTES = 96 * 1024
+STRONG_BYTES = 320 * 1024
+WEAK_BYTES = 32 * 1024
+ALIKE_STRONG, ALIKE_WEAK = 200, 20
 """Telling lines of one template that are kept, with their surroundings."""
 JUDGED = 250
 """New templates of one chunk that are weighed; the others count as weak."""
@@ -27,7 +27,16 @@ REMEMBERED = 20_000
 BEFORE, AFTER_STRONG, AFTER_WEAK = 3, 12, 2
 
 BYTE_STEMS = tuple(stem.encode() for stem in STEMS)
-FEW_STEMS = (b"error", b"fail", b"fatal", b"panic", b"exception", b"assert", b"undefined", b"cannot")
+FEW_STEMS = (
+    b"error",
+    b"fail",
+    b"fatal",
+    b"panic",
+    b"exception",
+    b"assert",
+    b"undefined",
+    b"cannot",
+)
 VARIED = 0.8
 """The share of templates among lines from which on only the few stems are looked for."""
 PER_STEM = 1000
@@ -53,8 +62,10 @@ class _Store:
     latest: deque[Numbered] = field(default_factory=deque[Numbered])
     size_first: int = 0
     size_latest: int = 0
+    kept_to: int = 0
 
     def add(self, number: int, line: bytes) -> None:
+        self.kept_to = number
         line = clip_line(line)
         size = len(line) + 1
         if self.size_first + size <= self.room // 2:
@@ -78,7 +89,6 @@ class _Sieve:
     weights: dict[bytes, Weight] = field(default_factory=dict[bytes, Weight])
     seen: Counter[bytes] = field(default_factory=Counter[bytes])
     total: int = 0
-    kept_to: int = 0
     owed: int = 0
 
     def take(self, chunk: bytes) -> None:
@@ -101,12 +111,14 @@ class _Sieve:
         for index in [at for at, template in enumerate(templates) if template in speaking]:
             template = templates[index]
             weight = self.weights.get(template)
+            strong = weight is not None and weight >= STRONG
             unjudged += weight is None
-            if (weight is None and unjudged > UNJUDGED) or self.seen[template] >= ALIKE:
+            alike = ALIKE_STRONG if strong else ALIKE_WEAK
+            if (weight is None and unjudged > UNJUDGED) or self.seen[template] >= alike:
                 continue
             if len(self.seen) < REMEMBERED:
                 self.seen[template] += 1
-            yield index, AFTER_STRONG if weight and weight >= STRONG else AFTER_WEAK
+            yield index, AFTER_STRONG if strong else AFTER_WEAK
 
     def _speaking(self, templates: Sequence[bytes]) -> set[bytes]:
         """Pick the templates that weigh something, or were too many to be weighed."""
@@ -122,9 +134,8 @@ class _Sieve:
 
     def _keep(self, lines: Sequence[bytes], start: int, end: int, store: _Store) -> None:
         self.owed = max(0, end - len(lines))
-        for index in range(max(start, self.kept_to - self.total, 0), min(end, len(lines))):
+        for index in range(max(start, store.kept_to - self.total, 0), min(end, len(lines))):
             store.add(self.total + index + 1, lines[index])
-            self.kept_to = self.total + index + 1
 
     def log(self) -> Log:
         """Put together what was kept."""

@@ -25,8 +25,26 @@ STRONG = Weight.PHRASE
 STEMS = (
     *("err", "fail", "fatal", "panic", "except", "traceback", "assert", "expect", "undef"),
     *("unres", "cannot", "not ", "no such", "unable", "invalid", "missing", "denied", "refused"),
-    *("abort", "killed", "fault", "timed", "timeout", "warn", "memory", "saniti", "differ"),
-    *("reformat", "mismatch", "unknown", "uncaught", "✗", "✖", "✘", "✕", "×", "❌", "⨯", "●", "***"),
+    *("abort", "killed", "fault", "timed", "timeout", "warn", "memory", "saniti", "diff"),
+    *(
+        "no module",
+        "unbound",
+        "syntax",
+        "locate ",
+        "reformat",
+        "mismatch",
+        "unknown",
+        "uncaught",
+        "✗",
+        "✖",
+        "✘",
+        "✕",
+        "×",
+        "❌",
+        "⨯",
+        "●",
+        "***",
+    ),
 )
 """Parts of words, in lower case: a line without one, and without a place, weighs nothing."""
 PLACE_STEMS = (r"\.[a-z]{1,9}[:(\[]{1,2}\d", r"line \d")
@@ -37,12 +55,14 @@ HARMLESS = re.compile(
     re.IGNORECASE,
 )
 PASSING = re.compile(
-    r"^\s*(?:✓|✔|√|☑|ok\b|PASS(?:ED)?\b|\[\s*(?:OK|PASSED|RUN)\s*\]|#\s*Subtest|=== RUN)"
+    r"^\s*(?:✓|✔|√|☑|ok\b|PASS(?:ED)?\b|\[\s*(?:OK|PASSED|RUN)\s*\]|#\s*Subtest|=== RUN|Start +\d+: )"
     r"|(?:\.\.\.|[\])\w]) +(?:ok|OK|PASS(?:ED)?|passed|✓|✔)\s*(?:\[[^\]]*\]|\([^)]*\)|[\d.]+ ?m?s)?$"
     r"|^\[gw\d+\] \[ *\d+%\] PASSED "
     r"|^\s*\d+/\d+ Test +#\d+: .* Passed "
 )
-QUIET = re.compile(r"^\W*(?:\S+ ){0,3}\[?(?:INFO|DEBUG|TRACE|NOTICE|note|help|hint)\b", re.IGNORECASE)
+QUIET = re.compile(
+    r"^\W*(?:\S+ ){0,3}\[?(?:INFO|DEBUG|TRACE|NOTICE|note|help|hint)\b", re.IGNORECASE
+)
 
 _FREE = r"(?<![\w./\\-])"
 _END = r"(?![\w/\\-]|\.\w)"
@@ -74,20 +94,21 @@ ERROR = re.compile(
     re.IGNORECASE,
 )
 FAULT = re.compile(
-    r"(?:command|: ) ?not found$|No such file or directory|Permission denied"
-    r"|cannot (?:access|stat|open|find|execute|resolve|import|load)|can't (?:open|find|load|resolve)"
+    r"(?:command|: ) ?not found$|No such file or directory|Permission denied|No module named"
+    r"|^\S*sh: (?:line )?\d+: |unbound variable|\*\*\* .*Stop\.$|^Diff in \S"
+    r"|cannot (?:access|stat|open|find|execute|resolve|import|load)|[Cc]an't (?:open|find|load|resolve|locate)"
 )
 AFTERMATH = re.compile(
     r"^\W*(?:g?make(?:\[\d+\])?: (?:\*\*\* \[.*\] (?:Error|Segm|Killed|Abort)|Target)"
-    r"|npm (?:ERR!|error|warn)|error Command failed|error: (?:aborting due to|could not compile"
+    r"|npm (?:ERR!|error)|error Command failed|error: (?:aborting due to|could not compile"
     r"|test failed|recipe|process didn't exit|build failed)|ERROR: InvocationError"
     r"|(?:script|command|process)?.{0,60}?\b(?:exited|failed|terminated|completed) with "
-    r"(?:exit )?(?:code|status)|exit status \d+$|BUILD FAILED|FAILURE: Build failed|\* What went wrong"
-    r"|ninja: build stopped|collect2:|ELIFECYCLE|FAIL\t|FAIL$|FAILED \(|The following tests FAILED"
+    r"(?:exit )?(?:code|status)|exit status \d+$|BUILD FAILED|FAILURE: Build failed|> Task \S+ FAILED|\* What went wrong"
+    r"|Result: FAIL|failing tests:?$|SUMMARY: \w+Sanitizer|ninja: build stopped|collect2:|ELIFECYCLE|FAIL\t|FAIL$|FAIL +\S+\.\w+$|FAILED \(|The following tests FAILED"
     r"|Errors? (?:while running|was found)|(?:\d+|some) (?:errors?|warnings?|tests?) (?:generated"
     r"|failed|emitted)|some errors have detailed|for more information about this error)"
     r"|due to (?:\d+ )?previous errors?|compilation terminated|Stopping at filesystem|-> \[Help \d\]$"
-    r"|^\[ERROR\] (?:To see the full|Re-run Maven|For more information|After correcting|\[Help|$)",
+    r"|^\[ERROR\] (?:Failed to execute goal|COMPILATION ERROR|Failures:|Errors:|To see the full|Re-run Maven|For more information|After correcting|\[Help|$)",
     re.IGNORECASE,
 )
 """What tools say after the failure, and because of it."""
@@ -105,6 +126,9 @@ WORD = re.compile(
 )
 WARNING = re.compile(rf"{_FREE}warn(?:ings?)?{_END}", re.IGNORECASE)
 
+CODED = re.compile(r"(?<![\w-])[A-Z]{1,5}\d{3,5}(?=[\s:\])(]|$)")
+"""A code such as linters give to their rules: E302, SC2086, TS2304."""
+
 RULES = (
     (Weight.TEST, TEST),
     (Weight.CRASH, CRASH),
@@ -113,6 +137,7 @@ RULES = (
     (Weight.ERROR, FAULT),
     (Weight.WARNING, WARNING),
     (Weight.PHRASE, PHRASE),
+    (Weight.PHRASE, CODED),
     (Weight.WORD, WORD),
 )
 SPEAKS = re.compile("|".join([*map(re.escape, STEMS), *PLACE_STEMS]))
@@ -120,7 +145,7 @@ SPEAKS = re.compile("|".join([*map(re.escape, STEMS), *PLACE_STEMS]))
 
 def weigh(line: str) -> Weight:
     """Say how strongly one line speaks of failure, by itself."""
-    if not SPEAKS.search(line.lower()) or PASSING.search(line):
+    if not (SPEAKS.search(line.lower()) or CODED.search(line)) or PASSING.search(line):
         return Weight.NOTHING
     line = HARMLESS.sub("", line)
     weight = next((weight for weight, rule in RULES if rule.search(line)), Weight.NOTHING)

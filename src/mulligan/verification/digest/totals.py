@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from itertools import islice
 
 NOUN = (
     r"(?:failed|failing|failures?|errors?|passed|passing|problems?|warnings?|skipped|pending"
@@ -10,15 +9,16 @@ NOUN = (
     r"|leaks?|mismatch(?:es)?)"
 )
 COUNTED = re.compile(
-    rf"\b\d+ (?:\w+ )?{NOUN}\b|\b{NOUN}\s*[:=]\s*\d+|^#? ?{NOUN} \d+$|\b\d+ files? would be"
+    rf"\b\d+ (?:\w+ )?{NOUN}\b|\b{NOUN}\s*[:=]\s*\d+|^(?:tests|suites|pass|fail|cancelled|todo|{NOUN}) \d+$|\b\d+ files? would be"
     r"|\b\d+ out of \d+\b|\b\d+% tests passed|\b\d+ of \d+ \w+",
     re.IGNORECASE,
 )
 SUMMARY = re.compile(
     r"^\W*(?:tests?|test (?:suites|files|result|run)|found|ran|total|summary|failed|failures|fail"
-    r"|result|finished|done|ok|error|all|oh no|examples|checked|suites|snapshots?|run)\b|^\W*\d+",
+    r"|result|finished|done|ok|error|all|oh no|examples|checked|suites|snapshots?|run|pass|fail|cancelled|skipped|todo)\b|^\W*\d+",
     re.IGNORECASE,
 )
+FINISHED = re.compile(r"^\W*(?:finished|ran all|duration\b|randomi[sz]ed|time:)", re.IGNORECASE)
 BAD = re.compile(
     r"(?P<before>\d+) (?:tests? |\w+ )?(?:failed|failing|failures?|errors?|problems?|offenses?)\b"
     r"|\b(?:failed|failing|failures?|fail|errors?)\s*[:=]?\s*(?P<after>\d+)",
@@ -32,13 +32,21 @@ REACH = 2000
 def is_total(line: str) -> bool:
     """Tell whether a line counts results."""
     text = _bare(line)
-    return bool(text) and len(text) <= LONGEST and bool(SUMMARY.match(text) and COUNTED.search(text))
+    return (
+        bool(text) and len(text) <= LONGEST and bool(SUMMARY.match(text) and COUNTED.search(text))
+    )
+
+
+def ends_results(line: str) -> bool:
+    """Tell whether a line comes after the last result."""
+    return is_total(line) or bool(FINISHED.match(line))
 
 
 def total_lines(lines: Sequence[str]) -> tuple[str, ...]:
-    """Pick the last few lines that count, in the order in which they stand."""
-    counting = (_bare(line) for line in reversed(lines[-REACH:]) if is_total(line))
-    return tuple(reversed(list(islice(dict.fromkeys(counting), MOST))))
+    """Pick the last lines that count failures, or else anything, in the order they stand in."""
+    counting = dict.fromkeys(_bare(line) for line in reversed(lines[-REACH:]) if is_total(line))
+    bad = [line for line in counting if count_bad(line)]
+    return tuple(reversed(bad[:MOST] or list(counting)[:1]))
 
 
 def count_bad(line: str) -> int:
@@ -48,4 +56,4 @@ def count_bad(line: str) -> int:
 
 
 def _bare(line: str) -> str:
-    return line.strip(" =-*─_\t|#")
+    return line.strip(" =-*─_\t|#ℹ")

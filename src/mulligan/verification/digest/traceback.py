@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mulligan.verification.digest.locations import Place, number
 
-START = re.compile(r"^(?P<indent>[\s|+-]*)(?:Exception Group )?Traceback \(most recent call last\):")
+START = re.compile(
+    r"^(?P<indent>[\s|+-]*)(?:Exception Group )?Traceback \(most recent call last\):"
+)
 FRAME = re.compile(r'^[\s|]*File "(?P<file>[^"]+)", line (?P<line>\d+)')
 EXCEPTION = re.compile(r"^[\s|]*(?P<name>[A-Za-z_][\w.]*)(?:: .*|:?)$")
 LINK = re.compile(r"^[\s|]*(?:During handling of the above|The above exception was the direct)")
@@ -17,7 +19,7 @@ LONGEST = 300
 class Traceback:
     """A chain of exceptions: `message` is the last one's, `causes` are the earlier ones'.
 
-    It takes the lines from `start` up to, and not with, `end`; `at` is the exception's line.
+    `source` is the code at `place`. It takes the lines from `start` up to, and not with, `end`; `at` is the exception's line.
     """
 
     start: int
@@ -26,6 +28,7 @@ class Traceback:
     message: str
     place: Place | None
     causes: tuple[str, ...] = ()
+    source: str = ""
 
 
 def traceback_at(lines: Sequence[str], start: int) -> Traceback | None:
@@ -40,9 +43,9 @@ def traceback_at(lines: Sequence[str], start: int) -> Traceback | None:
             break
         chain.append(following)
     last = chain[-1]
-    place = next((found.place for found in reversed(chain) if _is_own(found.place)), last.place)
+    best = next((found for found in reversed(chain) if _is_own(found.place)), last)
     causes = tuple(found.message for found in chain[:-1])
-    return Traceback(start, last.at, last.end, last.message, place, causes)
+    return replace(last, start=start, place=best.place, source=best.source, causes=causes)
 
 
 def _one(lines: Sequence[str], start: int) -> Traceback | None:
@@ -50,15 +53,18 @@ def _one(lines: Sequence[str], start: int) -> Traceback | None:
     if opening is None:
         return None
     depth = len(opening["indent"])
-    places = list[Place]()
+    frames = list[tuple[Place, str]]()
     for at in range(start + 1, min(start + LONGEST, len(lines))):
         line = lines[at]
         if frame := FRAME.match(line):
-            places.append(Place(frame["file"], number(frame["line"])))
+            below = lines[at + 1] if at + 1 < len(lines) else ""
+            place = Place(frame["file"], number(frame["line"]))
+            frames.append((place, "" if FRAME.match(below) else below.strip(" |+-")))
         elif line[depth : depth + 1].strip(" |+-") and EXCEPTION.match(line):
-            own = [place for place in places if place.is_own]
-            place = (own or places)[-1] if places else None
-            return Traceback(start, at, at + 1, line.strip(" |+-"), place)
+            own = [frame for frame in frames if frame[0].is_own]
+            place, source = (own or frames)[-1] if frames else (None, "")
+            message = line.strip(" |+-")
+            return Traceback(start, at, at + 1, message, place, source=source)
     return None
 
 
@@ -68,7 +74,9 @@ def _linked(lines: Sequence[str], end: int) -> int | None:
     link = next((at for at in near if LINK.match(lines[at])), None)
     if link is None:
         return None
-    return next((at for at in range(link, min(link + 4, len(lines))) if START.match(lines[at])), None)
+    return next(
+        (at for at in range(link, min(link + 4, len(lines))) if START.match(lines[at])), None
+    )
 
 
 def _is_own(place: Place | None) -> bool:

@@ -1,0 +1,102 @@
+"""unittest, and runners that print as it does (Django, nose2): a block for each failure. Pure."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from mulligan.verification.digest.family import Family, Found, Reading
+from mulligan.verification.digest.findings import finding
+from mulligan.verification.digest.log import Log
+from mulligan.verification.digest.traceback import START, Traceback, traceback_at
+
+DOUBLE = re.compile(r"^={50,}$")
+SINGLE = re.compile(r"^-{50,}$")
+HEADER = re.compile(
+    r"^(?P<kind>FAIL|ERROR|UNEXPECTED SUCCESS): (?P<name>\S+)(?: \((?P<owner>[\w.]+)\))?(?P<sub> .*)?$"
+)
+PROGRESS = re.compile(
+    r"^(?P<name>\w+) \((?P<owner>[\w.]+)\)(?: \.\.\.|.* \.\.\.) (?P<kind>FAIL|ERROR|unexpected success)$"
+)
+RAN = re.compile(r"^Ran \d+ tests? in [\d.]+s$")
+VERDICT = re.compile(r"^(?:FAILED \(.*\)|NO TESTS RAN.*)$")
+BAD = re.compile(r"\b(?:failures|errors|unexpected successes)=(\d+)")
+LOADER = "unittest.loader._FailedTest"
+DETAIL = 12
+
+
+def recognises(log: Log, _command: str) -> bool:
+    """Tell whether such a runner wrote some of it."""
+    return any(RAN.match(line) for line in log.lines) or bool(_headers(log.lines))
+
+
+def read(log: Log) -> Reading:
+    """Read the blocks; where none is left, the names in the progress."""
+    lines = log.lines
+    found = list(_blocks(lines)) or list(_progress(lines))
+    verdicts = [line for line in lines if VERDICT.match(line)]
+    ran = [line for line in lines if RAN.match(line)]
+    count = max((sum(map(int, BAD.findall(line))) for line in verdicts), default=0)
+    return Reading(tuple(found), count, (*ran[-1:], *verdicts[-1:]), _claimed(lines))
+
+
+UNITTEST = Family("unittest", recognises, read)
+
+
+def _headers(lines: Sequence[str]) -> list[int]:
+    """Find the lines that name a failure beneath a double rule."""
+    rules = (at for at, line in enumerate(lines[:-1]) if DOUBLE.match(line))
+    return [at + 1 for at in rules if HEADER.match(lines[at + 1])]
+
+
+def _claimed(lines: Sequence[str]) -> frozenset[int]:
+    """Give the lines from the first block to the last verdict."""
+    ends = [at for at, line in enumerate(lines) if RAN.match(line) or VERDICT.match(line)]
+    starts = [*_headers(lines), *ends]
+    return frozenset(range(min(starts), max(ends or starts) + 1)) if starts else frozenset()
+
+
+def _blocks(lines: Sequence[str]) -> Iterator[Found]:
+    starts = _headers(lines)
+    for at, limit in zip(starts, [*starts[1:], len(lines)], strict=False):
+        header = HEADER.match(lines[at])
+        if header is None:
+            continue
+        end = next((n for n in range(at + 3, limit) if _closes(lines[n])), limit)
+        yield _found(lines, at, end, header)
+
+
+def _closes(line: str) -> bool:
+    return bool(DOUBLE.match(line) or RAN.match(line))
+
+
+def _found(lines: Sequence[str], at: int, end: int, header: re.Match[str]) -> Found:
+    test_id = dotted(header["name"], header["owner"]) + (header["sub"] or "")
+    opening = next((n for n in range(at, end) if START.match(lines[n])), None)
+    trace = traceback_at(lines[:end], opening) if opening is not None else None
+    said = _said(lines, at, end, trace)
+    place = trace.place if trace else None
+    where = f" ({place})" if place else ""
+    heading = f"{lines[at].strip()}{where}"
+    told = finding("\n".join(said), place, test_id=test_id)
+    source = (f"> {trace.source}",) if trace and trace.source else ()
+    return Found(told, trace.at if trace else at, heading, said + source)
+
+
+def _said(lines: Sequence[str], at: int, end: int, trace: Traceback | None) -> tuple[str, ...]:
+    """Give the exception with the lines of its message; without a traceback, what stands there."""
+    start = trace.at if trace else at + 1
+    said = [line for line in lines[start:end] if line.strip() and not SINGLE.match(line)]
+    return tuple(said[:DETAIL])
+
+
+def dotted(name: str, owner: str | None) -> str:
+    """Give the id of a test: `module.Class.test_x`; until Python 3.10 the owner lacks the test."""
+    if owner is None or owner.startswith(LOADER):
+        return name
+    return owner if owner.endswith(f".{name}") else f"{owner}.{name}"
+
+
+def _progress(lines: Sequence[str]) -> Iterator[Found]:
+    for at, line in enumerate(lines):
+        if found := PROGRESS.match(line):
+            test_id = dotted(found["name"], found["owner"])
+            yield Found(finding(found["kind"], test_id=test_id), at, line.strip())

@@ -1,0 +1,215 @@
+"""Any worktrees start clean, tell what an agent left, and push it safely (port Worktrees)."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from mulligan.config.policy import CommitSettings
+from mulligan.domain.result import FileChange
+from mulligan.errors import DeniedError, MisconfiguredError, UnavailableError
+from mulligan.ports import Worktrees
+from world.checkouts import (
+    FILES,
+    REF,
+    REPOSITORY,
+    TEXT,
+    act,
+    calc_remote,
+    contents,
+    files_as_committed,
+    worktrees_of,
+)
+from world.fresh_clones import FreshClones
+from world.repositories import commit_to, git, make_remote, read_branch, tip
+
+SETTINGS = CommitSettings(name="Mull Igan", email="mulligan@example.org", signoff=True)
+CHANGE = "echo changed > README.md"
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    return calc_remote(tmp_path / "remote.git")
+
+
+@pytest.fixture(params=["git", "fresh_clones"])
+def worktrees(request: pytest.FixtureRequest, tmp_path: Path, remote: Path) -> Worktrees:
+    root = tmp_path / "work"
+    root.mkdir()
+    return worktrees_of(root, remote) if request.param == "git" else FreshClones(root, remote)
+
+
+def test_a_worktree_holds_what_the_base_branch_holds(worktrees: Worktrees, remote: Path) -> None:
+    with worktrees.open(REF) as tree:
+        assert contents(tree.path) == files_as_committed()
+        assert tree.base_sha == tree.start_sha == tip(remote, "main")
+        assert tree.recreated is False
+
+
+def test_an_agent_can_use_git_as_it_is_used_to(worktrees: Worktrees, remote: Path) -> None:
+    with worktrees.open(REF) as tree:
+        assert act(tree, "git status --porcelain --ignored", "git diff HEAD") == ""
+        assert act(tree, "git rev-parse HEAD origin/main main").split() == [tip(remote, "main")] * 3
+        assert act(tree, "git rev-parse --abbrev-ref HEAD") == REF.branch
+        act(
+            tree,
+            "git config user.name || git config user.name A",
+            "git config user.email || git config user.email a@example.org",
+            f"{CHANGE}; git commit -qam one; git checkout -qb two HEAD~1",
+            "echo two > two; git add two; git commit -qm two",
+            f"git rebase -q {REF.branch}; git stash list",
+        )
+        assert act(tree, "git log --format=%s -3").split() == ["two", "one", "Change"]
+
+
+def test_the_next_worktree_has_the_new_base_and_nothing_of_the_last(
+    worktrees: Worktrees, remote: Path
+) -> None:
+    with worktrees.open(REF) as tree:
+        act(tree, CHANGE, "rm -r src", "echo new > new", "echo x > x.log", "git stash -u")
+        act(tree, CHANGE, "echo new > new", "echo x > x.log", "git add -A")
+        (tree.private / "report").write_text("done")
+        tree.capture(TEXT, SETTINGS)
+    sha = commit_to(remote, {"more.txt": "more\n"})
+    with worktrees.open(REF) as tree:
+        assert contents(tree.path) == files_as_committed({**FILES, "more.txt": "more\n"})
+        assert tree.start_sha == sha
+        assert list(tree.private.iterdir()) == []
+        assert act(tree, "git status --porcelain --ignored", "git stash list") == ""
+
+
+@pytest.mark.parametrize(
+    ("lines", "commits", "changed"),
+    [
+        ([":"], 0, False),
+        ([CHANGE], 1, True),
+        ([CHANGE, "git commit -qam one"], 1, True),
+        ([CHANGE, "git commit -qam one", "echo new > new"], 2, True),
+        ([CHANGE, "git commit -qam one", "git revert --no-edit HEAD"], 2, False),
+        ([CHANGE, "git commit -qam one", "git reset -q --hard HEAD~1"], 0, False),
+        (["git checkout -q -b other", CHANGE, "git commit -qam one"], 1, True),
+        ([CHANGE, "git commit -qam one", "git checkout -q --detach main"], 1, False),
+        (["echo x > x.log; mkdir build; echo x > build/x"], 0, False),
+    ],
+)
+def test_work_is_read_from_git(
+    worktrees: Worktrees, lines: list[str], commits: int, *, changed: bool
+) -> None:
+    with worktrees.open(REF) as tree:
+        act(tree, "git config user.name A", "git config user.email a@example.org", *lines)
+        change = tree.capture(TEXT, SETTINGS)
+    assert (change.commits, change.tree_changed) == (commits, changed)
+    assert bool(change.files) == bool(change.diff) == changed
+
+
+def test_the_commit_is_mulligans_own(worktrees: Worktrees, remote: Path) -> None:
+    with worktrees.open(REF) as tree:
+        act(tree, CHANGE, "rm src/calc.py", "echo new > new")
+        change = tree.capture(TEXT, SETTINGS)
+        assert change.head_sha
+    worktrees.push(REF, change.head_sha, None)
+    shown = git(remote, "show", "-s", "--format=%P|%an|%ae|%cn|%ce|%B", change.head_sha)
+    *people, message = shown.split("|")
+    assert people == [change.start_sha, *("Mull Igan", "mulligan@example.org") * 2]
+    assert message.rstrip("\n") == (
+        "Add numbers (#12)\n\nIssue: octo/calc#12\nMulligan-Attempt: 1\n"
+        "Co-authored-by: ada <ada@users.noreply.github.com>\n"
+        "Signed-off-by: Mull Igan <mulligan@example.org>"
+    )
+    assert change.files == (
+        FileChange(path="README.md", status="M", insertions=1, deletions=1),
+        FileChange(path="new", status="A", insertions=1, deletions=0),
+        FileChange(path="src/calc.py", status="D", insertions=0, deletions=2),
+    )
+    assert b"-Adds.\n+changed\n" in change.diff
+
+
+def test_checks_see_the_commit_and_nothing_else(worktrees: Worktrees) -> None:
+    with worktrees.open(REF) as tree:
+        act(tree, CHANGE, "echo x > x.log")
+        change = tree.capture(TEXT, SETTINGS)
+        assert change.head_sha
+        act(tree, "echo lies > README.md; echo about > about")
+        tree.show_commit(change.head_sha)
+        assert contents(tree.path) == files_as_committed({**FILES, "README.md": "changed\n"})
+        assert act(tree, "git rev-parse HEAD") == change.head_sha
+        assert act(tree, "git status --porcelain --ignored") == ""
+
+
+def worked(worktrees: Worktrees, text: str = "changed") -> str:
+    """Let an agent work; give Mulligan's commit."""
+    with worktrees.open(REF) as tree:
+        act(tree, f"echo {text} > README.md")
+        change = tree.capture(TEXT, SETTINGS)
+        assert change.head_sha
+    return change.head_sha
+
+
+def test_a_push_may_be_repeated(worktrees: Worktrees, remote: Path) -> None:
+    head = worked(worktrees)
+    worktrees.push(REF, head, None)
+    worktrees.push(REF, head, None)
+    worktrees.push(REF, head, head)
+    assert read_branch(remote, REF.branch, "README.md") == "changed"
+    assert read_branch(remote, "main", "README.md") == "Adds."
+
+
+def test_new_work_takes_the_place_of_mulligans_own(worktrees: Worktrees, remote: Path) -> None:
+    first, second = worked(worktrees, "one"), worked(worktrees, "two")
+    worktrees.push(REF, first, None)
+    worktrees.push(REF, second, first)
+    assert tip(remote, REF.branch) == second
+
+
+def test_a_persons_commit_is_never_pushed_over(worktrees: Worktrees, remote: Path) -> None:
+    head = worked(worktrees)
+    theirs = commit_to(remote, {"mine.txt": "mine\n"}, REF.branch)
+    for expected in (None, head):
+        with pytest.raises(DeniedError, match=REF.branch):
+            worktrees.push(REF, head, expected)
+    assert tip(remote, REF.branch) == theirs
+
+
+def test_a_refused_push_needs_a_person(worktrees: Worktrees, remote: Path) -> None:
+    hook = remote / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho 'branch names must begin with feature/' >&2\nexit 1\n")
+    hook.chmod(0o755)
+    with pytest.raises(DeniedError):
+        worktrees.push(REF, worked(worktrees), None)
+    assert tip(remote, REF.branch) is None
+
+
+def test_a_remote_that_is_away_is_tried_again(worktrees: Worktrees, remote: Path) -> None:
+    head = worked(worktrees)
+    remote.rename(remote.with_name("away"))
+    with pytest.raises(UnavailableError):
+        worktrees.push(REF, head, None)
+    with pytest.raises(UnavailableError), worktrees.open(REF):
+        pass
+    with pytest.raises(UnavailableError):
+        worktrees.refresh(REPOSITORY)
+    remote.with_name("away").rename(remote)
+    worktrees.push(REF, head, None)
+    assert tip(remote, REF.branch) == head
+
+
+def test_an_empty_repository_needs_its_operator(worktrees: Worktrees, remote: Path) -> None:
+    shutil.rmtree(remote)
+    make_remote(remote, {})
+    with pytest.raises(MisconfiguredError), worktrees.open(REF):
+        pass
+
+
+def test_files_of_the_base_branch_can_be_read(worktrees: Worktrees, remote: Path) -> None:
+    assert worktrees.base_file(REPOSITORY, "README.md") is None
+    worktrees.refresh(REPOSITORY)
+    old = tip(remote, "main")
+    commit_to(remote, {"README.md": "Adds more.\n"})
+    assert worktrees.base_file(REPOSITORY, "README.md") == b"Adds.\n"
+    worktrees.refresh(REPOSITORY)
+    assert worktrees.base_file(REPOSITORY, "README.md") == b"Adds more.\n"
+    assert worktrees.base_file(REPOSITORY, "README.md", old) == b"Adds.\n"
+    assert worktrees.base_file(REPOSITORY, "nowhere") is None
+    assert worktrees.base_file(REPOSITORY, "src") is None
+    assert worktrees.base_branch(REPOSITORY) == "main"

@@ -1,0 +1,43 @@
+"""A dry run says everything that it would do, once, and does nothing."""
+
+from mulligan.config.policy import Escalation, Labels, PullRequestSettings
+from mulligan.domain.issue import Stage
+from mulligan.domain.outcome import Outcome
+from world.simulated import NAME
+from world.stories import attempt, case, escalated, published
+from world.trackers import Desk, about
+
+
+def test_nothing_is_written_and_everything_is_said(office: Desk) -> None:
+    ref = office.ready()
+    office.branch(ref)
+    tracker = office.rehearsal()
+    tracker.show_stage(ref, Stage.RUNNING, Labels())
+    tracker.update_status(about(case(), ref))
+    tracker.update_status(about(case(attempt(1)), ref))
+    tracker.ask_for_help(about(escalated(attempt(1), reason="It is hard."), ref), Escalation())
+    verified = about(published(attempt(1, Outcome.SUCCEEDED)), ref)
+    tracker.open_pull_request(verified, "main", PullRequestSettings(draft=True))
+    tracker.show_stage(ref, Stage.REVIEW, Labels())
+    assert [said.partition("\n")[0] for said in office.said] == [
+        f"Would change the labels of {ref}: +mulligan:running",
+        f"Would write the status comment of {ref}:",
+        f"Would change the status comment of {ref}:",
+        f"Would write a comment on {ref} that asks for help:",
+        f"Would write a draft pull request of {ref.branch} into main of {NAME}:",
+        f"Would change the labels of {ref}: +mulligan:review -mulligan -mulligan:running",
+    ]
+    assert "attempt 1 of 3" in office.said[1]
+    assert "It is hard." in office.said[3]
+    assert "Closes #" in office.said[4]
+    assert all(line.startswith("GET ") for line in office.requests())
+    assert office.hub.world.labels_of(ref) == ["mulligan"]
+
+
+def test_what_was_said_is_not_said_again(office: Desk) -> None:
+    ref = office.ready()
+    tracker = office.rehearsal()
+    for _ in range(2):
+        tracker.show_stage(ref, Stage.RUNNING, Labels())
+        tracker.update_status(about(case(), ref))
+    assert len(office.said) == 2

@@ -1,0 +1,85 @@
+"""Accounts, repositories and roles of the simulated GitHub."""
+
+from pathlib import Path
+
+import pytest
+
+from world.simulated import NAME, Hub, hub
+
+
+@pytest.mark.parametrize(
+    ("login", "legacy", "role"),
+    [
+        ("acme", "admin", "admin"),
+        ("ada", "admin", "admin"),
+        ("mia", "write", "maintain"),
+        ("wes", "write", "write"),
+        ("tri", "read", "triage"),
+        ("rea", "read", "read"),
+        ("zoe", "read", "read"),
+    ],
+)
+def test_permission_has_the_legacy_word_and_the_role(
+    github: Hub, login: str, legacy: str, role: str
+) -> None:
+    answer = github.get(f"collaborators/{login}/permission").json()
+    assert (answer["permission"], answer["role_name"]) == (legacy, role)
+    assert answer["user"]["login"] == login
+
+
+def test_permission_of_nobody_is_a_404(github: Hub) -> None:
+    answer = github.get("collaborators/nobody/permission")
+    assert (answer.status_code, answer.json()["message"]) == (404, "nobody is not a user")
+
+
+def test_permission_is_shown_to_those_who_may_push(github: Hub) -> None:
+    for login in ("tri", "rea", "zoe"):
+        answer = github.get("collaborators/ada/permission", by=login)
+        assert answer.status_code == 403
+        words = "Must have push access to view collaborator permission."
+        assert answer.json()["message"] == words
+    assert github.get("collaborators/ada/permission", by=None).status_code == 401
+
+
+def test_a_stranger_has_no_role_on_a_private_repository(tmp_path: Path) -> None:
+    with hub(tmp_path, private=True) as github:
+        answer = github.get("collaborators/zoe/permission").json()
+        assert (answer["permission"], answer["role_name"]) == ("none", "none")
+
+
+def test_roles_can_be_given_and_taken(github: Hub) -> None:
+    github.world.set_role(NAME, "zoe", "maintain")
+    assert github.get("collaborators/zoe").status_code == 204
+    assert github.get("collaborators/zoe/permission").json()["role_name"] == "maintain"
+    github.world.set_role(NAME, "zoe", "none")
+    assert github.get("collaborators/zoe").status_code == 404
+    logins = [user["login"] for user in github.get("collaborators").json()]
+    assert logins == ["acme", "ada", "mia", "wes", "tri", "rea"]
+
+
+def test_a_repository_is_shown_with_the_askers_rights(github: Hub) -> None:
+    shown = github.get("", by="tri").json()
+    assert shown["full_name"] == NAME
+    assert (shown["default_branch"], shown["archived"]) == ("main", False)
+    assert shown["permissions"] == {
+        "admin": False,
+        "maintain": False,
+        "push": False,
+        "triage": True,
+        "pull": True,
+    }
+    assert "permissions" not in github.get("", by=None).json()
+    assert shown["clone_url"] == github.bare.as_uri()
+
+
+def test_open_issues_are_counted(github: Hub) -> None:
+    github.issue()
+    github.world.close(github.issue(), "ada")
+    assert github.get("").json()["open_issues_count"] == 1
+
+
+def test_accounts_say_what_they_are(github: Hub) -> None:
+    github.world.add_user("robot", "Bot", token="token-robot")
+    assert github.get("/user", by="robot").json()["type"] == "Bot"
+    assert github.get("/users/ROBOT").json()["login"] == "robot"
+    assert github.get("/users/nobody").status_code == 404

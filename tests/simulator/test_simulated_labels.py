@@ -1,0 +1,134 @@
+"""Labels of the simulated GitHub, of repositories and on issues."""
+
+import pytest
+
+from world.simulated import NAME, Hub
+
+
+def names(github: Hub, path: str) -> list[str]:
+    return [label["name"] for label in github.get(path).json()]
+
+
+def test_a_label_is_made_shown_changed_and_deleted(github: Hub) -> None:
+    body = {"name": "mulligan:running", "color": "fbca04", "description": "At work"}
+    made = github.post("labels", body)
+    assert made.status_code == 201
+    assert made.headers["location"] == f"{github.url}/repos/{NAME}/labels/mulligan%3Arunning"
+    shown = github.get("labels/mulligan%3Arunning").json()
+    assert shown == made.json()
+    assert {name: shown[name] for name in body} == body
+    assert shown["default"] is False
+    changed = github.patch("labels/mulligan:running", {"new_name": "a/b", "description": ""})
+    assert (changed.json()["name"], changed.json()["description"]) == ("a/b", "")
+    assert changed.json()["color"] == "fbca04"
+    assert github.ask("DELETE", "labels/a%2Fb").status_code == 204
+    assert github.get("labels/a%2Fb").status_code == 404
+    assert names(github, "labels") == []
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "code"),
+    [
+        ({"name": "BUG"}, "name", "already_exists"),
+        ({"color": "ffffff"}, "name", "missing_field"),
+        ({"name": "x", "color": "red"}, "color", "invalid"),
+    ],
+)
+def test_a_label_that_cannot_be_is_refused(
+    github: Hub, body: dict[str, str], field: str, code: str
+) -> None:
+    assert github.post("labels", {"name": "bug"}).status_code == 201
+    answer = github.post("labels", body)
+    assert answer.status_code == 422
+    assert answer.json()["errors"] == [{"resource": "Label", "field": field, "code": code}]
+
+
+def test_a_label_cannot_take_anothers_name(github: Hub) -> None:
+    github.post("labels", {"name": "bug"})
+    github.post("labels", {"name": "feature"})
+    assert github.patch("labels/feature", {"new_name": "Bug"}).status_code == 422
+    assert github.patch("labels/feature", {"color": "red"}).status_code == 422
+    assert github.patch("labels/bug", {"new_name": "Bug"}).json()["name"] == "Bug"
+
+
+def test_a_label_that_does_not_exist_is_made_when_it_is_put_on(github: Hub) -> None:
+    github.issue()
+    answer = github.post("issues/1/labels", {"labels": ["new", "other"]})
+    assert answer.status_code == 200
+    assert [label["name"] for label in answer.json()] == ["new", "other"]
+    assert names(github, "labels") == ["new", "other"]
+    assert github.get("labels/new").json()["color"] == "ededed"
+
+
+def test_labels_are_put_on_in_each_form_that_github_takes(github: Hub) -> None:
+    ref = github.issue()
+    github.post("issues/1/labels", ["one"])
+    github.post("issues/1/labels", [{"name": "two"}])
+    github.post("issues/1/labels", {"labels": [{"name": "three"}]})
+    assert github.world.labels_of(ref) == names(github, "issues/1/labels")
+    assert github.world.labels_of(ref) == ["one", "two", "three"]
+    assert github.post("issues/1/labels", {}).status_code == 422
+
+
+def test_putting_a_label_on_twice_is_one_event(github: Hub) -> None:
+    ref = github.issue()
+    for name in ("bug", "bug", "BUG"):
+        assert github.post("issues/1/labels", {"labels": [name]}).status_code == 200
+    assert github.world.labels_of(ref) == ["bug"]
+    assert [event.kind for event in github.world.events_of(ref)] == ["labeled"]
+
+
+def test_taking_off_a_label_that_is_not_on_is_a_404(github: Hub) -> None:
+    github.issue()
+    github.post("issues/1/labels", {"labels": ["mulligan:running", "bug"]})
+    left = github.ask("DELETE", "issues/1/labels/mulligan%3Arunning")
+    assert [label["name"] for label in left.json()] == ["bug"]
+    for name in ("mulligan%3Arunning", "never"):
+        answer = github.ask("DELETE", f"issues/1/labels/{name}")
+        assert (answer.status_code, answer.json()["message"]) == (404, "Label does not exist")
+
+
+def test_labels_are_replaced_as_a_whole(github: Hub) -> None:
+    ref = github.issue()
+    github.post("issues/1/labels", {"labels": ["a", "b"]})
+    kept = github.ask("PUT", "issues/1/labels", body={"labels": ["B", "c"]})
+    assert [label["name"] for label in kept.json()] == ["b", "c"]
+    assert github.ask("DELETE", "issues/1/labels").status_code == 204
+    events = [(event.kind, event.label and event.label[0]) for event in github.world.events_of(ref)]
+    assert events == [
+        ("labeled", "a"),
+        ("labeled", "b"),
+        ("unlabeled", "a"),
+        ("labeled", "c"),
+        ("unlabeled", "b"),
+        ("unlabeled", "c"),
+    ]
+
+
+def test_a_deleted_label_is_on_no_issue(github: Hub) -> None:
+    ref = github.issue()
+    github.issue()
+    github.world.label(ref, "bug", "ada")
+    github.ask("DELETE", "labels/bug")
+    assert github.world.labels_of(ref) == []
+
+
+@pytest.mark.parametrize(
+    ("login", "on_issue", "of_repository"),
+    [
+        ("ada", 200, 201),
+        ("mia", 200, 201),
+        ("wes", 200, 201),
+        ("tri", 200, 404),
+        ("rea", 403, 404),
+        ("zoe", 403, 404),
+    ],
+)
+def test_who_may_label_and_who_may_make_labels(
+    github: Hub, login: str, on_issue: int, of_repository: int
+) -> None:
+    github.world.label(github.issue(), "bug", "ada")
+    assert github.post("issues/1/labels", {"labels": ["bug"]}, by=login).status_code == on_issue
+    assert github.ask("PUT", "issues/1/labels", body=["bug"], by=login).status_code == on_issue
+    assert github.ask("DELETE", "issues/1/labels/bug", by=login).status_code == on_issue
+    assert github.post("labels", {"name": "x"}, by=login).status_code == of_repository

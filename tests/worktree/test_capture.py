@@ -1,0 +1,223 @@
+"""What an agent left is read from git and the files, whatever the agent's own git says."""
+
+from pathlib import Path
+
+import pytest
+
+from mulligan.config.policy import CommitSettings
+from mulligan.domain.result import FileChange
+from mulligan.errors import MisconfiguredError
+from mulligan.ports import CommitText
+from mulligan.worktree import capture
+from mulligan.worktree.worktrees import GitWorktrees
+from world.checkouts import (
+    FILES,
+    REF,
+    TEXT,
+    act,
+    calc_remote,
+    contents,
+    files_as_committed,
+    worktrees_of,
+)
+from world.repositories import commit_to, git
+
+SETTINGS = CommitSettings()
+COMMIT = "echo one > README.md; git commit -qam one"
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    return calc_remote(tmp_path / "remote.git")
+
+
+@pytest.fixture
+def worktrees(tmp_path: Path, remote: Path) -> GitWorktrees:
+    return worktrees_of(tmp_path / "work", remote)
+
+
+def added(path: str, *, binary: bool = False, lines: int = 1) -> FileChange:
+    counts = (None, None) if binary else (lines, 0)
+    return FileChange(path=path, status="A", insertions=counts[0], deletions=counts[1])
+
+
+@pytest.mark.parametrize(
+    ("line", "commits"),
+    [
+        ("git pack-refs --all; git gc -q", 1),
+        ("git checkout -q -b b; echo b > b; git add b; git commit -qm b; git checkout -q main", 2),
+        ("git branch -m renamed", 1),
+        ("git checkout -q --detach; git branch -D mulligan/issue-12", 1),
+        ("git symbolic-ref refs/heads/alias refs/heads/mulligan/issue-12", 1),
+        ("git commit -q --amend -m two", 1),
+        ("git commit -q --allow-empty -m two", 2),
+        ("git checkout -q -b b main; git commit -q --allow-empty -m b; git merge -q -", 3),
+        ("git tag v1; git reset -q --hard main; git tag | xargs git branch kept", 1),
+        ("ln -sf /etc/passwd $(git rev-parse --git-dir)/refs/heads/passwd", 1),
+        ("echo nonsense > $(git rev-parse --git-dir)/refs/heads/nonsense", 1),
+        (f"echo {'1' * 40} > $(git rev-parse --git-dir)/refs/heads/missing", 1),
+        ("echo ref: refs/heads/../../../x > $(git rev-parse --git-dir)/HEAD", 2),
+        ("echo /etc > $(git rev-parse --git-dir)/objects/info/alternates", 1),
+        ("cd $(git rev-parse --git-dir); mkfifo objects/00 objects/pack/x.idx refs/heads/x", 1),
+    ],
+)  # fmt: skip
+def test_the_agents_own_commits_are_counted_after(
+    worktrees: GitWorktrees, line: str, commits: int
+) -> None:
+    with worktrees.open(REF) as tree:
+        act(tree, COMMIT, line)
+        assert tree.capture(TEXT, SETTINGS).commits == commits
+
+
+def test_commits_that_the_repository_had_already_are_not_the_agents(
+    worktrees: GitWorktrees, remote: Path
+) -> None:
+    side = commit_to(remote, {"side": "side\n"}, "side")
+    git(remote, "tag", "v0", side)
+    commit_to(remote, {"merged": "side\n"}, "main")
+    git(remote, "update-ref", "refs/heads/main", git(remote, "commit-tree", "main^{tree}", "-p",
+        "main", "-p", side, "-m", "merge"))  # fmt: skip
+    with worktrees.open(REF) as tree:
+        assert act(tree, "git tag") == "v0"
+        act(tree, "git branch old v0; git checkout -q v0")
+        assert tree.capture(TEXT, SETTINGS).commits == 0
+
+
+def test_a_commit_of_an_ignored_file_is_work_and_litter_is_not(worktrees: GitWorktrees) -> None:
+    with worktrees.open(REF) as tree:
+        act(
+            tree,
+            "mkdir -p build/a .claude; echo x | tee build/a/on_purpose build/by_chance gone.log",
+            "touch .aider.chat .claude/y; git add -f build/a/on_purpose gone.log .aider.chat",
+            "git add -f .claude; git commit -qm forced; rm gone.log",
+        )
+        change = tree.capture(TEXT, SETTINGS)
+        assert change.files == (added("build/a/on_purpose"),)
+        assert change.head_sha
+        tree.show_commit(change.head_sha)
+        assert "build/by_chance" not in contents(tree.path)
+
+
+def test_names_in_an_agents_tree_that_lead_out_of_it_are_left_alone(
+    worktrees: GitWorktrees, tmp_path: Path
+) -> None:
+    (tmp_path / "precious").write_text("mine")
+    with worktrees.open(REF) as tree:
+        act(
+            tree,
+            "blob=$(echo x | git hash-object -w --stdin)",
+            f'sub=$(printf "100644 blob $blob\\tprecious\\n" | git mktree)',  # noqa: F541
+            'tree=$(printf "040000 tree $sub\\t..\\n" | git mktree)',
+            "git update-ref HEAD $(git commit-tree $tree -p HEAD -m out)",
+            "ln -s ../../.. up; echo x > new",
+        )
+        change = tree.capture(TEXT, SETTINGS)
+    assert {file.path for file in change.files} == {"new", "up"}
+
+
+def test_odd_names_and_kinds_are_all_told(worktrees: GitWorktrees) -> None:
+    with worktrees.open(REF) as tree:
+        act(
+            tree,
+            "echo x > $'new\\nline'; echo x > $'bad\\xff'; echo x > -rf; ln -s /etc/passwd link",
+            r"printf '\0\1' > binary; git mv src/calc.py src/moved.py; chmod +x README.md",
+            "truncate -s 20M large",
+        )
+        change = tree.capture(TEXT, SETTINGS)
+    assert change.files == (
+        added("-rf"),
+        FileChange(path="README.md", status="M", insertions=0, deletions=0),
+        added("bad\ufffd"),
+        added("binary", binary=True),
+        added("large", binary=True),
+        added("link"),
+        added("new\nline"),
+        FileChange(path="src/calc.py", status="D", insertions=0, deletions=2),
+        added("src/moved.py", lines=2),
+    )
+    assert b"rename from src/calc.py" in change.diff
+    assert b"Binary files /dev/null and b/large differ" in change.diff
+
+
+def test_a_diff_without_end_is_cut(
+    worktrees: GitWorktrees, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capture, "DIFF_BYTES", 1000)
+    with worktrees.open(REF) as tree:
+        act(tree, "seq 1000 > many")
+        diff = tree.capture(TEXT, SETTINGS).diff
+    assert diff.startswith(b"diff --git a/many b/many\n")
+    head, omitted = diff[:1000], diff[1000:]
+    assert head.endswith(b"\n+211\n+2") or len(head) == 1000
+    assert omitted.startswith(b"\n[... ")
+    assert omitted.endswith(b" bytes omitted]\n")
+
+
+def test_work_is_kept_on_a_branch_of_the_mirror(worktrees: GitWorktrees, tmp_path: Path) -> None:
+    with worktrees.open(REF) as tree:
+        act(tree, "echo new > new")
+        change = tree.capture(TEXT, SETTINGS)
+    mirror = tmp_path / "work" / REF.repository / "mirror.git"
+    assert git(mirror, "rev-parse", f"refs/heads/{REF.branch}") == change.head_sha
+
+
+def test_a_worktree_that_the_agent_deleted_is_all_deletions(worktrees: GitWorktrees) -> None:
+    with worktrees.open(REF) as tree:
+        act(tree, "rm -rf $PWD")
+        change = tree.capture(TEXT, SETTINGS)
+    assert {(file.path, file.status) for file in change.files} == {(name, "D") for name in FILES}
+
+
+def test_a_submodule_that_is_taken_out_is_told(worktrees: GitWorktrees, remote: Path) -> None:
+    lines = f"{git(remote, 'ls-tree', 'main')}\n160000 commit {'1' * 40}\tvendor\n"
+    tree_sha = git(remote, "mktree", "--missing", stdin=lines)
+    commit = git(remote, "commit-tree", tree_sha, "-p", "main", "-m", "sub")
+    git(remote, "update-ref", "refs/heads/main", commit)
+    with worktrees.open(REF) as tree:
+        act(tree, "rmdir vendor")
+        change = tree.capture(TEXT, SETTINGS)
+    assert [(file.path, file.status) for file in change.files] == [("vendor", "D")]
+    assert b"-Subproject commit" in change.diff
+
+
+@pytest.mark.parametrize("sets_up", [True, False])
+def test_what_set_up_lines_installed_is_there_for_the_checks(
+    tmp_path: Path, remote: Path, *, sets_up: bool
+) -> None:
+    worktrees = worktrees_of(tmp_path / "work", remote, sets_up=sets_up)
+    with worktrees.open(REF) as tree:
+        act(tree, "echo installed > deps.log")
+        act(tree, "echo new > new; mkdir .claude; touch .claude/y")
+        change = tree.capture(TEXT, SETTINGS)
+        assert change.head_sha
+        act(tree, "touch about")
+        tree.show_commit(change.head_sha)
+        kept = {"deps.log"} if sets_up else set[str]()
+        assert contents(tree.path).keys() - files_as_committed().keys() == {"new", *kept}
+        assert act(tree, "git status --porcelain") == ""
+    with worktrees.open(REF) as tree:
+        assert not (tree.path / "deps.log").exists()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [CommitSettings(name="", email="a@example.org"), CommitSettings(name=".,;", email="x@y.z")],
+)
+def test_an_identity_that_git_refuses_needs_the_operator(
+    worktrees: GitWorktrees, settings: CommitSettings
+) -> None:
+    with worktrees.open(REF) as tree:
+        act(tree, "echo new > new")
+        with pytest.raises(MisconfiguredError, match=r"commit\.name"):
+            tree.capture(TEXT, settings)
+
+
+def test_text_that_git_could_not_take_is_made_fit(worktrees: GitWorktrees, tmp_path: Path) -> None:
+    with worktrees.open(REF) as tree:
+        act(tree, "echo new > new")
+        text = CommitText("sub\0ject\ud800 \x1b[31m", "bo\0dy", "not a login")
+        change = tree.capture(text, CommitSettings(name="M\0x", email="m@example.org"))
+    mirror = tmp_path / "work" / REF.repository / "mirror.git"
+    assert git(mirror, "show", "-s", "--format=%an|%B", str(change.head_sha)).rstrip() == (
+        "Mx|subject [31m\n\nbody"
+    )

@@ -1,0 +1,136 @@
+"""The plainest worktrees: a fresh clone for every attempt, thrown away, for agents that behave."""
+
+import shutil
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from mulligan.config.policy import CommitSettings
+from mulligan.domain.attempt import Change
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.result import FileChange
+from mulligan.errors import DeniedError, MisconfiguredError, UnavailableError
+from mulligan.ports import CommitText
+from world.repositories import git, run_git, tip
+
+
+@dataclass(frozen=True)
+class FreshClone:
+    """One clone; it never has to be made anew, since it always is."""
+
+    path: Path
+    private: Path
+    base_sha: str
+    recreated: bool = False
+
+    @property
+    def start_sha(self) -> str:
+        return self.base_sha
+
+    def capture(self, text: CommitText, settings: CommitSettings) -> Change:
+        own = git(self.path, "rev-list", "--count", "HEAD", "--branches", "--not", self.start_sha)
+        git(self.path, "add", "-A")
+        tree = git(self.path, "write-tree")
+        uncommitted = tree != git(self.path, "rev-parse", "HEAD^{tree}")
+        commits = int(own) + uncommitted
+        if tree == git(self.path, "rev-parse", f"{self.start_sha}^{{tree}}"):
+            return Change(self.start_sha, None, commits)
+        head = self._commit(tree, text, settings)
+        listed, counted = (
+            git(self.path, "diff", shape, "--no-renames", self.start_sha, head).splitlines()
+            for shape in ("--name-status", "--numstat")
+        )
+        files = tuple(_change(*lines) for lines in zip(listed, counted, strict=True))
+        diff = git(self.path, "diff", "-M", self.start_sha, head)
+        return Change(self.start_sha, head, commits, files, f"{diff}\n".encode())
+
+    def show_commit(self, head_sha: str) -> None:
+        git(self.path, "checkout", "-q", "--force", "-B", "shown", head_sha)
+        git(self.path, "clean", "-q", "-ffdx")
+
+    def _commit(self, tree: str, text: CommitText, settings: CommitSettings) -> str:
+        trailers = [text.body]
+        if text.co_author:
+            address = f"{text.co_author}@users.noreply.github.com"
+            trailers.append(f"Co-authored-by: {text.co_author} <{address}>")
+        if settings.signoff:
+            trailers.append(f"Signed-off-by: {settings.name} <{settings.email}>")
+        who = ("-c", f"user.name={settings.name}", "-c", f"user.email={settings.email}")
+        words = ("-m", text.subject, "-m", "\n".join(trailers))
+        made = ("commit-tree", tree, "-p", self.start_sha, *words)
+        head = git(self.path, *who, *made, as_somebody=False)
+        git(self.path, "update-ref", f"refs/made/{head}", head)
+        return head
+
+
+@dataclass(frozen=True)
+class FreshClones:
+    """Clones of one remote, and what was fetched of it last."""
+
+    root: Path
+    remote: Path
+    branch: str = "main"
+
+    def refresh(self, repository: str) -> None:
+        """Fetch the base branch."""
+        self._fetch()
+
+    @contextmanager
+    def open(self, ref: IssueRef) -> Generator[FreshClone]:
+        sha = self._fetch()
+        place = Path(tempfile.mkdtemp(dir=self.root))
+        git(self.root, "clone", "-q", "--", str(self._kept), str(place / "tree"))
+        git(place / "tree", "checkout", "-q", "-B", ref.branch, sha)
+        (place / "private").mkdir()
+        yield FreshClone(place / "tree", place / "private", sha)
+        git(self._kept, "fetch", "-q", str(place / "tree"), "+refs/made/*:refs/made/*")
+        shutil.rmtree(place)
+
+    def base_file(self, repository: str, path: str, sha: str | None = None) -> bytes | None:
+        if not self._kept.exists():
+            return None
+        found = run_git(self._kept, "cat-file", "blob", f"{sha or self.branch}:{path}")
+        return None if found.returncode else found.stdout.encode()
+
+    def base_branch(self, repository: str) -> str:
+        return self.branch
+
+    def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
+        if not self.remote.exists():
+            message = f"{self.remote} is away; try again."
+            raise UnavailableError(message)
+        held = tip(self.remote, ref.branch)
+        if held not in {None, expected, head_sha}:
+            message = f"The branch {ref.branch} holds commits of somebody else; delete it."
+            raise DeniedError(message)
+        target = f"+{head_sha}:refs/heads/{ref.branch}"
+        if run_git(self._kept, "push", "-q", str(self.remote), target).returncode:
+            message = "The push was declined; change the rule."
+            raise DeniedError(message)
+
+    @property
+    def _kept(self) -> Path:
+        return self.root / "kept.git"
+
+    def _fetch(self) -> str:
+        if not self.remote.exists():
+            message = f"{self.remote} is away; try again."
+            raise UnavailableError(message)
+        sha = tip(self.remote, self.branch)
+        if sha is None:
+            message = f"There is no branch {self.branch}; push one."
+            raise MisconfiguredError(message)
+        if not self._kept.exists():
+            self._kept.mkdir(parents=True)
+            git(self._kept, "init", "-q", "--bare", f"--initial-branch={self.branch}")
+        refspec = f"+{self.branch}:{self.branch}"
+        git(self._kept, "fetch", "-q", "--update-head-ok", str(self.remote), refspec)
+        return sha
+
+
+def _change(listed: str, counted: str) -> FileChange:
+    status, path = listed.split("\t")
+    plus, minus = (None if count == "-" else int(count) for count in counted.split("\t")[:2])
+    return FileChange(path=path, status=status, insertions=plus, deletions=minus)

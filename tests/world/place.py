@@ -1,0 +1,133 @@
+"""A whole Mulligan: a GitHub on loopback, a repository, an agent, and the real command line."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from textwrap import dedent
+
+import yaml
+from pydantic import JsonValue, TypeAdapter
+
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.result import WorkerResultMeta
+from mulligan.simulator.server import running
+from mulligan.simulator.world import World
+from world.repositories import git, make_remote
+
+NAME = "acme/tools"
+TOKEN = "token-of-the-bot"
+MAINTAINER = "ada"
+JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
+BIN = Path(sys.executable).parent
+
+
+@dataclass
+class Place:
+    """Where a journey happens. `agent` may be rewritten between two runs."""
+
+    directory: Path
+    world: World
+    url: str
+    bare: Path
+    settings: dict[str, JsonValue]
+    environment: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def config(self) -> Path:
+        return self.directory / "mulligan.yml"
+
+    @property
+    def worktree(self) -> Path:
+        return self.directory / "work" / NAME / "issue-1"
+
+    def configure(self, **settings: JsonValue) -> None:
+        self.settings |= settings
+        self.config.write_text(yaml.safe_dump(self.settings))
+
+    def agent(self, source: str) -> None:
+        """Make the agent a Python script; `prompt` is what it read on standard input."""
+        opening = "import os, pathlib, subprocess, sys\nprompt = sys.stdin.read()\n"
+        (self.directory / "agent.py").write_text(opening + dedent(source))
+
+    def issue(self, title: str = "Mend it", body: str = "Please mend it.") -> IssueRef:
+        """Open an issue and have the maintainer put the label on."""
+        ref = self.world.open_issue(NAME, title, body, "zoe")
+        self.world.label(ref, "mulligan", MAINTAINER)
+        return ref
+
+    def relabel(self, ref: IssueRef) -> None:
+        self.world.unlabel(ref, "mulligan", MAINTAINER)
+        self.world.label(ref, "mulligan", MAINTAINER)
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "mulligan", *arguments, "--config", str(self.config)],
+            cwd=self.directory,
+            env={"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(self.directory)}
+            | self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a command of Mulligan to its end."""
+        started = self.start(*arguments)
+        out, err = started.communicate(timeout=60)
+        return subprocess.CompletedProcess(arguments, started.returncode, out, err)
+
+    def ask(self, *arguments: str) -> JsonValue:
+        """Run a command that prints JSON."""
+        done = self.run(*arguments, "--json")
+        assert done.returncode == 0, done.stderr
+        return JSON.validate_json(done.stdout)
+
+    def attempts(self, ref: IssueRef) -> list[WorkerResultMeta]:
+        found = self.ask("inspect", str(ref))
+        assert isinstance(found, dict)
+        listed = found["attempts"]
+        assert isinstance(listed, list)
+        return [WorkerResultMeta.model_validate(each) for each in listed]
+
+    def prompt(self, ref: IssueRef, attempt: int) -> str:
+        done = self.run("inspect", str(ref), "--attempt", str(attempt), "--prompt")
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def comments(self, ref: IssueRef) -> list[str]:
+        return [comment.body for comment in self.world.comments_of(ref)]
+
+    def branch_files(self, ref: IssueRef) -> set[str]:
+        return set(git(self.bare, "ls-tree", "-r", "--name-only", ref.branch).splitlines())
+
+
+@contextmanager
+def place(
+    directory: Path,
+    files: Mapping[str, str],
+    checks: Sequence[Mapping[str, JsonValue]] = (),
+    **policy: JsonValue,
+) -> Generator[Place]:
+    """Set up a repository of these files, with these checks, and a GitHub that shows it."""
+    bare = make_remote(directory / "remote.git", dict(files))
+    world = World()
+    world.add_user("mulligan-bot", "Bot", TOKEN)
+    roles = {MAINTAINER: "admin", "wes": "write", "tri": "triage", "mulligan-bot": "write"}
+    world.add_repository(NAME, bare, "main", roles)
+    world.add_user("zoe")
+    with running(world) as url:
+        made = Place(directory, world, url, bare, {})
+        made.environment["GITHUB_TOKEN"] = TOKEN
+        wanted: dict[str, JsonValue] = {"checks": [dict(check) for check in checks], **policy}
+        made.configure(
+            github={"api_url": url, "token": "$GITHUB_TOKEN"},
+            repositories=[{"name": NAME, "clone_url": str(bare), "policy": wanted}],
+            agent={"kind": "command", "command": [sys.executable, str(directory / "agent.py")]},
+            state={"url": f"sqlite:///{directory}/mulligan.db"},
+            workspace={"root": str(directory / "work")},
+        )
+        yield made
