@@ -95,10 +95,12 @@ def test_nothing_is_lost_when_a_command_ends_before_it_was_heard(tmp_path: Path)
         "open('written', 'w').close()\n"
     )
     (tmp_path / "print.py").write_text(code)
-    argv = [sys.executable, "-c", MULLIGAN, f"{sys.executable} -I print.py", str(tmp_path)]
+    argv = [sys.executable, "-c", MULLIGAN, f"exec {sys.executable} -I print.py", str(tmp_path)]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as mulligan:
-        wait_until(lambda: (tmp_path / "written").exists() and living_in(tmp_path) == [])
-        mulligan.send_signal(signal.SIGCONT)
+        try:
+            wait_until(lambda: (tmp_path / "written").exists() and living_in(tmp_path) == [])
+        finally:
+            mulligan.send_signal(signal.SIGCONT)
         assert mulligan.communicate()[0] == f"{1 << 20}\n"
 
 

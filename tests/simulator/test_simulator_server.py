@@ -1,7 +1,9 @@
 """The simulator starts on loopback, serves many at once, and leaves nothing behind."""
 
 import socket
+import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -62,6 +64,16 @@ def test_it_serves_in_the_foreground_until_told_to_stop() -> None:
     assert told[1:] == ["200"]
 
 
+@pytest.fixture
+def hasty_threads() -> Iterator[None]:
+    """Let threads take turns a thousand times as often, so that a missing lock shows."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(usual / 1000)
+    yield
+    sys.setswitchinterval(usual)
+
+
+@pytest.mark.usefixtures("hasty_threads")
 def test_eight_clients_at_once_lose_nothing(github: Hub) -> None:
     ref = github.issue()
     push(github.bare, "topic", {"a": "a"})

@@ -2,13 +2,15 @@
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 from mulligan.domain.issue import IssueRef
+from mulligan.state.database import open_database
 from world.ledgers import folded, opened, url_of
 
 TESTS = Path(__file__).parents[1]
@@ -85,3 +87,33 @@ def test_a_database_that_is_first_opened_by_many_at_once_is_made_once(tmp_path: 
             assert process.stdin
             process.stdin.close()
     assert [process.returncode for process in processes] == [0] * 4
+
+
+def test_a_database_that_is_made_while_another_process_waits_is_not_made_again(
+    tmp_path: Path,
+) -> None:
+    path, made = tmp_path / "ledger.db", tmp_path / "made.db"
+    open_database(url_of(made)).close()
+    with (
+        closing(sqlite3.connect(made)) as source,
+        closing(sqlite3.connect(path, isolation_level=None)) as first,
+        subprocess.Popen(
+            [sys.executable, "-c", OPEN_TOGETHER, url_of(path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as second,
+    ):
+        assert second.stdin
+        assert second.stdout
+        assert second.stdout.readline() == "ready\n"
+        first.execute("PRAGMA journal_mode = WAL")
+        first.execute("BEGIN IMMEDIATE")
+        second.stdin.close()
+        # Long enough for the second to find the database empty, and to wait for its turn.
+        time.sleep(0.4)
+        for statement in source.iterdump():
+            if not statement.startswith(("BEGIN", "COMMIT")):
+                first.execute(statement)
+        first.execute("COMMIT")
+    assert second.returncode == 0

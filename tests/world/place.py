@@ -59,10 +59,6 @@ class Place:
         self.world.label(ref, "mulligan", MAINTAINER)
         return ref
 
-    def relabel(self, ref: IssueRef) -> None:
-        self.world.unlabel(ref, "mulligan", MAINTAINER)
-        self.world.label(ref, "mulligan", MAINTAINER)
-
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, "-m", "mulligan", *arguments, "--config", str(self.config)],
@@ -108,16 +104,17 @@ class Place:
 @contextmanager
 def place(
     directory: Path,
-    files: Mapping[str, str],
+    files: Mapping[str, str] | Path,
     checks: Sequence[Mapping[str, JsonValue]] = (),
     **policy: JsonValue,
 ) -> Generator[Place]:
-    """Set up a repository of these files, with these checks, and a GitHub that shows it."""
-    bare = make_remote(directory / "remote.git", dict(files))
+    """Set up a repository, of files or bare already, with checks, and a GitHub that shows it."""
+    bare = files if isinstance(files, Path) else make_remote(directory / "remote.git", files)
+    branch = git(bare, "symbolic-ref", "--short", "HEAD")
     world = World()
     world.add_user("mulligan-bot", "Bot", TOKEN)
     roles = {MAINTAINER: "admin", "wes": "write", "tri": "triage", "mulligan-bot": "write"}
-    world.add_repository(NAME, bare, "main", roles)
+    world.add_repository(NAME, bare, branch, roles)
     world.add_user("zoe")
     with running(world) as url:
         made = Place(directory, world, url, bare, {})

@@ -7,6 +7,9 @@ from mulligan.errors import DeniedError, MisconfiguredError, UnavailableError, W
 
 WORDS = 300
 """Characters of git's own words that an error repeats."""
+TELLING = re.compile(r"(?:(?:remote|fatal|error|env|ssh): *)+|! .*(?=\[)")
+"""How a line begins that gives a reason; what follows is the reason."""
+NOISE = re.compile(r"failed to push some refs|Done$")
 
 
 class DamagedError(UnavailableError):
@@ -100,7 +103,8 @@ def fault_of(said: str, doing: str) -> WorldError:
 def one_line(said: str) -> str:
     """Shorten git's words to one line that may be shown: no control characters, no credential."""
     lines = [re.sub(r"[\x00-\x20\x7f-\x9f]+", " ", line).strip() for line in said.splitlines()]
-    telling = [line for line in lines if re.match(r"(?:fatal|error|remote|!|env|ssh)\b|!", line)]
-    words = "; ".join(line for line in telling or lines if line) or "git gave no reason"
+    telling = [TELLING.sub("", line) for line in lines if TELLING.match(line)]
+    told = [line for line in telling or lines if line and not NOISE.match(line)]
+    words = "; ".join(dict.fromkeys(told)) or "git gave no reason"
     words = re.sub(r"://[^/@\s]+@", "://", words).rstrip(".")
     return words if len(words) <= WORDS else f"{words[: WORDS - 1]}…"

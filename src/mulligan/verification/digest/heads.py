@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
+from mulligan.verification.digest.aftermath import is_aftermath
 from mulligan.verification.digest.locations import (
     DIAGNOSTIC,
     PATH_AND_LINE,
@@ -14,7 +15,7 @@ from mulligan.verification.digest.locations import (
     pointed_at,
 )
 from mulligan.verification.digest.names import NUMBERED, NUMBERED_LIST, test_named
-from mulligan.verification.digest.signals import AFTERMATH, CRASH, PHRASE, Weight
+from mulligan.verification.digest.signals import CRASH, PHRASE, Weight
 from mulligan.verification.digest.totals import is_total
 from mulligan.verification.digest.traceback import traceback_at
 
@@ -64,6 +65,7 @@ ARROW = re.compile(rf"^\s*(?:-->|╭─+\[|┌─+|╭▸|,-\[) ?{PATH_AND_LINE}
 """A line that says where what the line above it complains of is."""
 NEW_FILE = re.compile(r"^\+\+\+ (?P<file>\S+)")
 HUNK = re.compile(r"^@@ -(?P<line>\d+)")
+CODE_FIRST = re.compile(r"^\W*(?:\w+:\s*)?\[?[A-Z]{1,6}\d{3,5}\b")
 NAMELESS = re.compile(r"^(?:Failure|Error|Skipped):?$")
 """The word that minitest puts where others put the name."""
 
@@ -90,7 +92,7 @@ def _speaking(lines: Sequence[str], at: int, weight: Weight) -> Head | None:
         said = "\n".join([trace.message, *(f"after: {cause}" for cause in trace.causes)])
         place, rank = trace.place, Rank.FAILURE
         return Head(trace.at, rank, said, place=place, start=at, end=trace.end)
-    if AFTERMATH.search(line) or is_total(line):
+    if is_aftermath(line) or is_total(line):
         return Head(at, Rank.AFTERMATH, line.strip())
     if weight >= Weight.WORD and (named := test_named(line)):
         return _of_name(at, named)
@@ -123,7 +125,7 @@ def _of_place(at: int, line: str, weight: Weight) -> Head | None:
 def _of_words(at: int, line: str, weight: Weight) -> Head | None:
     if weight is Weight.WARNING:
         return Head(at, Rank.WARNING, line.strip(), place=pointed_at(line))
-    if weight < Weight.ERROR:
+    if weight < Weight.ERROR and not (weight is Weight.PHRASE and CODE_FIRST.match(line)):
         return None
     rank = Rank.FAILURE if CRASH.search(line) else Rank.LIKELY
     return Head(at, rank, line.strip(), place=pointed_at(line), code=code_in(line))

@@ -8,11 +8,11 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import islice
 
 from mulligan.verification.digest.clean import SAME_DIGITS, as_text, clip_line
 from mulligan.verification.digest.log import Log
-from mulligan.verification.digest.signals import PLACE_STEMS, STEMS, STRONG, Weight, weigh
+from mulligan.verification.digest.signals import CODED, PLACE_SHAPES, STEMS, STRONG, Weight, weigh
 
 HEAD_BYTES = 64 * 1024
 TAIL_BYTES = 96 * 1024
@@ -37,10 +37,12 @@ FEW_STEMS = (
     b"undefined",
     b"cannot",
 )
-VARIED = 0.8
-"""The share of templates among lines from which on only the few stems are looked for."""
+SMALL = 256 * 1024
+VARIED = 0.5
+"""The share of a chunk that is new, from which on only the few stems are looked for."""
 PER_STEM = 1000
-BYTE_PLACES = tuple(re.compile(stem.encode()) for stem in PLACE_STEMS)
+FEW_SHAPES = tuple(re.compile(stem.encode()) for stem in PLACE_SHAPES)
+BYTE_SHAPES = (*FEW_SHAPES, re.compile(CODED.pattern.encode()))
 
 Numbered = tuple[int, bytes]
 
@@ -104,8 +106,9 @@ class _Sieve:
 
     def _hits(self, templates: Sequence[bytes]) -> Iterator[tuple[int, int]]:
         """Yield where a line tells something, and how many lines after it may belong to it."""
-        if self.owed:
-            yield 0, self.owed
+        owed, self.owed = self.owed, 0
+        if owed:
+            yield 0, owed
         unjudged = 0
         speaking = self._speaking(templates)
         for index in [at for at, template in enumerate(templates) if template in speaking]:
@@ -123,9 +126,10 @@ class _Sieve:
     def _speaking(self, templates: Sequence[bytes]) -> set[bytes]:
         """Pick the templates that weigh something, or were too many to be weighed."""
         different = dict.fromkeys(templates)
-        varied = len(different) > VARIED * len(templates)
-        stems = FEW_STEMS if varied and len(templates) > JUDGED else BYTE_STEMS
-        found = dict.fromkeys(_with_stems(b"\n".join(different), stems))
+        text = b"\n".join(different)
+        varied = len(text) > max(SMALL, VARIED * sum(map(len, templates)))
+        stems, shapes = (FEW_STEMS, FEW_SHAPES) if varied else (BYTE_STEMS, BYTE_SHAPES)
+        found = dict.fromkeys(_with_stems(text, stems, shapes))
         new = [template for template in found if template not in self.weights]
         if len(self.weights) < REMEMBERED:
             for template in new[:JUDGED]:
@@ -133,7 +137,7 @@ class _Sieve:
         return {template for template in found if self.weights.get(template, Weight.WORD)}
 
     def _keep(self, lines: Sequence[bytes], start: int, end: int, store: _Store) -> None:
-        self.owed = max(0, end - len(lines))
+        self.owed = max(self.owed, end - len(lines))
         for index in range(max(start, store.kept_to - self.total, 0), min(end, len(lines))):
             store.add(self.total + index + 1, lines[index])
 
@@ -156,8 +160,10 @@ def _within(room: int, lines: Iterable[Numbered]) -> Iterator[Numbered]:
         yield number, clipped
 
 
-def _with_stems(text: bytes, stems: Iterable[bytes]) -> Iterator[bytes]:
-    """Find the lines of a text that have a stem of a telling word, or a place."""
+def _with_stems(
+    text: bytes, stems: Iterable[bytes], shapes: Iterable[re.Pattern[bytes]]
+) -> Iterator[bytes]:
+    """Find the lines of a text that have a stem of a telling word, a place or a code."""
     lowered = text.lower()
     for stem in stems:
         at = lowered.find(stem)
@@ -167,10 +173,10 @@ def _with_stems(text: bytes, stems: Iterable[bytes]) -> Iterator[bytes]:
             start, end = _bounds(text, at)
             yield text[start:end]
             at = lowered.find(stem, end)
-    places = (islice(place.finditer(lowered), PER_STEM) for place in BYTE_PLACES)
-    for found in chain.from_iterable(places):
-        start, end = _bounds(text, found.start())
-        yield text[start:end]
+    for shape in shapes:
+        for found in islice(shape.finditer(text), PER_STEM):
+            start, end = _bounds(text, found.start())
+            yield text[start:end]
 
 
 def _bounds(text: bytes, at: int) -> tuple[int, int]:

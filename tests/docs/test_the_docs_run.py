@@ -1,0 +1,84 @@
+"""Every command that the documentation shows exists, and the quickstart runs as it stands."""
+
+import os
+import re
+import shlex
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from world.place import BIN
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+COMMAND = re.compile(r"(?:\.venv/bin/)?\bmulligan ([a-z]+)((?: +(?:-{1,2}[a-z-]+|[^\s`]+))*)")
+CODE = re.compile(r"`([^`\n]+)`|^\$? ?((?:\.venv/bin/)?mulligan .*)$", re.MULTILINE)
+LINK = re.compile(r"\]\(([^)#:]+)\)")
+MAKE = re.compile(r"\bmake ((?:[a-z]+ ?)+)")
+
+
+def help_of(command: str) -> str:
+    done = subprocess.run(
+        [BIN / "mulligan", command, "--help"],
+        env={"PATH": os.environ["PATH"], "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"there is no command {command}"
+    return done.stdout
+
+
+def shown() -> dict[str, set[str]]:
+    """Give every command that a page shows, with its flags."""
+    found = dict[str, set[str]]()
+    for page in PAGES:
+        for span, line in CODE.findall(page.read_text()):
+            for command, rest in COMMAND.findall(span or line):
+                flags = {word for word in rest.split() if word.startswith("--")}
+                found.setdefault(command, set()).update(flags)
+    return found
+
+
+def test_every_command_and_flag_that_is_shown_exists() -> None:
+    commands = shown()
+    assert {"once", "work", "status", "inspect", "demo", "simulate"} <= set(commands)
+    for command, flags in commands.items():
+        text = help_of(command)
+        assert [flag for flag in flags if flag not in text] == [], command
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_and_make_targets_lead_somewhere(page: Path) -> None:
+    text = page.read_text()
+    assert [link for link in LINK.findall(text) if not (page.parent / link).exists()] == []
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    code = [
+        span or line for span, line in re.findall(r"`(make [^`]+)`|^\$? ?(make .*)$", text, re.MULTILINE)
+    ]
+    named = {word for words in MAKE.findall("\n".join(code)) for word in words.split()}
+    assert named <= set(targets)
+
+
+def test_the_quickstart_runs_as_it_stands(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "quickstart.md").read_text()
+    commands = re.findall(r"^\$ \.venv/bin/(mulligan .*)$", page, re.MULTILINE)
+    simulate = next(command for command in commands if "simulate" in command)
+    with subprocess.Popen(words(f"{simulate} --port 0"), cwd=tmp_path) as simulator:
+        patience = time.monotonic() + 15
+        while not (tmp_path / "practice" / "mulligan.yml").exists():
+            assert time.monotonic() < patience
+            time.sleep(0.05)
+        for command in commands:
+            if command != simulate:
+                done = subprocess.run(words(command), cwd=tmp_path, check=False)
+                assert done.returncode == (3 if "once" in command else 0), command
+        simulator.terminate()
+    assert len(commands) >= 6
+
+
+def words(command: str) -> list[str]:
+    program, *rest = shlex.split(command)
+    return [str(BIN / program), *rest]

@@ -1,0 +1,151 @@
+"""A token reaches the one server it is for, and shows nowhere else."""
+
+import base64
+import os
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from mulligan.errors import DeniedError
+from mulligan.git.askpass import access
+from mulligan.git.remote import Remote
+from mulligan.git.repository import Repository
+from world.repositories import git
+
+TOKEN = "ghs_averysecrettoken"
+SHA = "1" * 40
+
+
+@dataclass
+class Server:
+    """A git server with one branch, behind a password; `spied` is where the token was seen."""
+
+    url: str = ""
+    redirect: str = ""
+    given: list[str] = field(default_factory=list[str])
+    spied: set[str] = field(default_factory=set[str])
+
+
+def spy() -> set[str]:
+    """Look for the token in what any process shows: arguments, environment."""
+    found = set[str]()
+    for process in Path("/proc").glob("[0-9]*"):
+        for name in ("cmdline", "environ"):
+            try:
+                text = (process / name).read_bytes()
+            except OSError:
+                continue
+            if TOKEN.encode() in text and process.name != str(os.getpid()):
+                found.add(str(process / name))
+    return found
+
+
+def packet(text: str) -> bytes:
+    return f"{len(text) + 4:04x}{text}".encode()
+
+
+@contextmanager
+def serving(server: Server) -> Generator[Server]:
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
+            return
+
+        def do_GET(self) -> None:
+            server.spied |= spy()
+            given = self.headers.get("Authorization", "")
+            if server.redirect:
+                self.send_response(302)
+                self.send_header("Location", server.redirect + self.path)
+                self.end_headers()
+            elif not given:
+                self.send_response(401)
+                self.send_header("WWW-Authenticate", 'Basic realm="git"')
+                self.end_headers()
+            else:
+                server.given.append(base64.b64decode(given.removeprefix("Basic ")).decode())
+                self._advertise()
+
+        def _advertise(self) -> None:
+            first = f"{SHA} refs/heads/main\0 agent=test\n"
+            body = packet("# service=git-upload-pack\n") + b"0000" + packet(first) + b"0000"
+            self.send_response(200)
+            self.send_header("Content-Type", "application/x-git-upload-pack-advertisement")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.url = f"http://127.0.0.1:{http.server_address[1]}"
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server
+    finally:
+        http.shutdown()
+        http.server_close()
+        thread.join()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    git(tmp_path, "init", "-q", "--bare", "kept.git")
+    return Repository("octo/calc", tmp_path / "kept.git", {"PATH": os.environ["PATH"]})
+
+
+def test_the_token_is_given_to_the_server_and_shows_nowhere(
+    repository: Repository, tmp_path: Path
+) -> None:
+    with serving(Server()) as server:
+        remote = Remote(f"{server.url}/octo/calc.git", TOKEN)
+        for _ in range(2):
+            assert remote.tip(repository, "refs/heads/main") == SHA
+        assert remote.tip(repository, "refs/heads/other") is None
+    assert server.given == [f"x-access-token:{TOKEN}"] * 3
+    assert server.spied == set()
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not any(TOKEN.encode() in path.read_bytes() for path in files)
+    assert TOKEN not in repr(remote)
+
+
+def test_without_a_token_a_person_is_asked_and_no_terminal(repository: Repository) -> None:
+    with serving(Server()) as server, pytest.raises(DeniedError, match="credential"):
+        Remote(f"{server.url}/octo/calc.git").tip(repository, "refs/heads/main")
+    assert server.given == []
+
+
+def test_a_redirect_does_not_get_the_token(repository: Repository) -> None:
+    with serving(Server()) as other, serving(Server(redirect=other.url)) as server:
+        with pytest.raises(DeniedError):
+            Remote(f"{server.url}/octo/calc.git", TOKEN).tip(repository, "refs/heads/main")
+        assert other.given == []
+
+
+@pytest.mark.parametrize(
+    ("url", "token", "way"),
+    [
+        ("https://github.com/o/r.git", TOKEN, "https://x-access-token@github.com/o/r.git"),
+        ("http://h:8080/o/r?x=1", TOKEN, "http://x-access-token@h:8080/o/r?x=1"),
+        ("https://github.com/o/r.git", None, None),
+        ("https://github.com/o/r.git", "", None),
+        ("https://me@github.com/o/r.git", TOKEN, None),
+        ("ssh://git@github.com/o/r.git", TOKEN, None),
+        ("git@github.com:o/r.git", TOKEN, None),
+        ("/srv/git/r.git", TOKEN, None),
+        ("file:///srv/git/r.git", TOKEN, None),
+    ],
+)
+def test_only_web_addresses_get_a_token(url: str, token: str | None, way: str | None) -> None:
+    with access(url, token) as given:
+        assert given.url == (way or url)
+        assert bool(given.environment) == bool(given.descriptors) == bool(way)
+        assert TOKEN not in repr(given)
+        for descriptor in given.descriptors:
+            assert os.get_inheritable(descriptor) is False
+    for descriptor in given.descriptors:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(descriptor)

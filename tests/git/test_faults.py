@@ -1,0 +1,77 @@
+"""What git says is turned into the error of whoever must act, in one line."""
+
+import pytest
+
+from mulligan.errors import DeniedError, MisconfiguredError, UnavailableError, WorldError
+from mulligan.git.faults import WORDS, DamagedError, fault_of, one_line
+
+pytestmark = pytest.mark.pure
+
+SAID: list[tuple[type[WorldError], str]] = [
+    (DeniedError, "fatal: Authentication failed for 'https://github.com/o/r/'"),
+    (
+        DeniedError,
+        "fatal: could not read Username for 'https://github.com': terminal prompts disabled",
+    ),
+    (DeniedError, "fatal: could not read Password for 'https://x@github.com': No such device"),
+    (DeniedError, "git@github.com: Permission denied (publickey).\nfatal: Could not read from it"),
+    (DeniedError, "Host key verification failed.\nfatal: Could not read from remote repository."),
+    (DeniedError, "remote: Permission to o/r.git denied to bot.\nfatal: unable to access 'x': 403"),
+    (DeniedError, "fatal: unable to access 'https://h/': The requested URL returned error: 403"),
+    (DeniedError, "remote: Repository not found.\nfatal: repository 'https://h/o/r/' not found"),
+    (DeniedError, "fatal: detected dubious ownership in repository at '/srv/r.git'"),
+    (DeniedError, "!\taaa:refs/heads/x\t[remote rejected] (pre-receive hook declined)"),
+    (DeniedError, "!\taaa:refs/heads/x\t[remote rejected] (protected branch hook declined)"),
+    (DeniedError, "!\taaa:refs/heads/x\t[rejected] (stale info)"),
+    (UnavailableError, "!\taaa:refs/heads/x\t[remote rejected] (failed to update ref)"),
+    (UnavailableError, "! aaa -> x [remote rejected] (Internal Server Error)"),
+    (UnavailableError, "!\taaa:refs/heads/x\t[remote rejected] (unpacker error)"),
+    (UnavailableError, "fatal: unable to access 'https://h/': Could not resolve host: h"),
+    (UnavailableError, "fatal: unable to access 'https://h/': The requested URL returned error: 502"),
+    (UnavailableError, "fatal: '/srv/r.git' does not appear to be a git repository"),
+    (UnavailableError, "error: RPC failed; curl 28 Operation too slow"),
+    (UnavailableError, "fatal: the remote end hung up unexpectedly"),
+    (UnavailableError, "error: unable to write file x: No space left on device"),
+    (UnavailableError, "remote: fatal: bad object HEAD\nfatal: protocol error: bad pack header"),
+    (UnavailableError, ""),
+    (MisconfiguredError, "fatal: empty ident name (for <a@b>) not allowed"),
+    (MisconfiguredError, "git: 'remote-https' is not a git command. See 'git --help'."),
+    (DamagedError, "error: object file objects/ab/cd is empty"),
+    (DamagedError, "fatal: loose object abcd (stored in x) is corrupt"),
+    (DamagedError, "fatal: not a git repository: '/work/mirror.git'"),
+    (DamagedError, "error: inflate: data stream error (unknown compression method)"),
+    (DamagedError, "fatal: bad object refs/remotes/origin/main"),
+    (DamagedError, "error: cannot lock ref 'refs/remotes/origin/a': 'refs/remotes/origin/a/b' exists"),
+    (DamagedError, "fatal: unable to read tree 4b825dc"),
+    (DamagedError, "fatal: bad config line 1 in file config"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "said"), SAID)
+def test_each_fault_reaches_whoever_must_act(kind: type[WorldError], said: str) -> None:
+    fault = fault_of(said, "git fetch for o/r")
+    assert type(fault) is kind
+    assert str(fault).startswith("git fetch for o/r failed: ")
+    assert str(fault).endswith(".")
+    assert "\n" not in str(fault)
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        ("", "git gave no reason"),
+        ("hint: try x\nfatal: no", "no"),
+        ("remote: error: GH006: x.\nremote: \nerror: failed to push some refs to 'u'", "GH006: x"),
+        ("To u\n!\ta:b\t[rejected] (stale info)\nDone", "[rejected] (stale info)"),
+        ("fatal: unable to access 'https://bot:s3cret@h/x'", "unable to access 'https://h/x'"),
+        ("fatal: a\x1b[31m\0b\u0085", "a [31m b"),
+        ("only this", "only this"),
+        ("fatal: same\nfatal: same", "same"),
+    ],
+)
+def test_gits_words_fit_on_a_line(said: str, line: str) -> None:
+    assert one_line(said) == line
+
+
+def test_long_words_are_cut() -> None:
+    assert one_line("fatal: " + "x" * 1000) == "x" * (WORDS - 1) + "…"
