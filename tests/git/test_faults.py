@@ -27,7 +27,7 @@ SAID: list[tuple[type[WorldError], str]] = [
     (UnavailableError, "! aaa -> x [remote rejected] (Internal Server Error)"),
     (UnavailableError, "!\taaa:refs/heads/x\t[remote rejected] (unpacker error)"),
     (UnavailableError, "fatal: unable to access 'https://h/': Could not resolve host: h"),
-    (UnavailableError, "fatal: unable to access 'https://h/': The requested URL returned error: 502"),
+    (UnavailableError, "fatal: unable to access 'https://h/': URL returned error: 502"),
     (UnavailableError, "fatal: '/srv/r.git' does not appear to be a git repository"),
     (UnavailableError, "error: RPC failed; curl 28 Operation too slow"),
     (UnavailableError, "fatal: the remote end hung up unexpectedly"),
@@ -41,7 +41,7 @@ SAID: list[tuple[type[WorldError], str]] = [
     (DamagedError, "fatal: not a git repository: '/work/mirror.git'"),
     (DamagedError, "error: inflate: data stream error (unknown compression method)"),
     (DamagedError, "fatal: bad object refs/remotes/origin/main"),
-    (DamagedError, "error: cannot lock ref 'refs/remotes/origin/a': 'refs/remotes/origin/a/b' exists"),
+    (DamagedError, "error: cannot lock ref 'refs/heads/a': 'refs/heads/a/b' exists"),
     (DamagedError, "fatal: unable to read tree 4b825dc"),
     (DamagedError, "fatal: bad config line 1 in file config"),
 ]  # fmt: skip

@@ -303,11 +303,13 @@ def test_what_matters_less_is_cut_first() -> None:
     """SPEC C8: the diff, older attempts, passing checks, and only then what a check printed."""
     digest = "\n".join(f"line {number} " + "x" * 40 for number in range(40))
     green = [check(f"green-{number}", passed=True) for number in range(20)]
-    history = (red(1), red(2), red(3, failing_test(digest=digest), *green))
-    cut = list[str]()
+    last = reviewed(red(3, failing_test(digest=digest), *green, files=("b.py",)), "Too clever.")
+    history = (red(1), red(2), last)
+    cut, text = list[str](), ""
     for tokens in range(2500, 499, -25):
         found = told(*history, diff=DIFF, limits=ContextLimits(max_context_tokens=tokens))
-        assert len(found.text.encode()) <= found.budget == tokens * 4
+        text = found.text
+        assert len(text.encode()) <= found.budget == tokens * 4
         sections = [part.section for part in found.cuts]
         assert sections[: len(cut)] == cut[: len(sections)]
         cut = sections
@@ -315,9 +317,13 @@ def test_what_matters_less_is_cut_first() -> None:
         "previous_changes",
         "prior_attempts",
         "passing_checks",
+        "advisory",
+        "warning",
         "observed_patterns",
         "check_output",
     ]
+    for heading in ("Prior attempts", "Warning", "Advisory", "Previous changes"):
+        assert "lines omitted]" in section(f"{text}\n\n## ", heading)
 
 
 def test_the_failure_survives_twenty_thousand_lines_around_it() -> None:
@@ -481,6 +487,7 @@ def test_the_worst_of_everything_fits_into_the_smallest_budget(outcome: Outcome)
     found = assemble(case(*earlier, *free), ContextLimits(max_context_tokens=500), DIFF * 50)
     assert len(found.text.encode()) <= 2000
     assert f"ended {outcome} " in found.text or outcome in FREE
+    assert outcome is not Outcome.SCOPE_VIOLATION or f"\n{wide[:119]}…" in found.text
 
 
 # What must not happen is a bug, and is told as one

@@ -182,6 +182,7 @@ ROOMY = RetryPolicy(max_issue_attempts=10, max_no_output_attempts=2)
         ((TIMEOUT, STOP), Retry),
         ((SILENT, RED), Retry),
         ((SILENT, RED, EMPTY), Escalate),
+        ((SILENT, EMPTY, RED), Retry),
         ((SILENT, FAULT, STOP), Retry),
         ((DEATH,) * 3, Retry),
         ((STOP,) * 50, Retry),

@@ -1,8 +1,8 @@
 """The simulator starts on loopback, serves many at once, and leaves nothing behind."""
 
 import socket
-import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -64,19 +64,17 @@ def test_it_serves_in_the_foreground_until_told_to_stop() -> None:
     assert told[1:] == ["200"]
 
 
-@pytest.fixture
-def hasty_threads() -> Iterator[None]:
-    """Let threads take turns a thousand times as often, so that a missing lock shows."""
-    usual = sys.getswitchinterval()
-    sys.setswitchinterval(usual / 1000)
-    yield
-    sys.setswitchinterval(usual)
+def slow(ids: Iterator[int]) -> Iterator[int]:
+    """Let another thread in whenever an id is drawn, so that a missing lock shows."""
+    for number in ids:
+        time.sleep(0.0005)
+        yield number
 
 
-@pytest.mark.usefixtures("hasty_threads")
 def test_eight_clients_at_once_lose_nothing(github: Hub) -> None:
     ref = github.issue()
     push(github.bare, "topic", {"a": "a"})
+    object.__setattr__(github.world.stamps, "ids", slow(github.world.stamps.ids))
 
     def work(client: int) -> list[int]:
         headers = {"authorization": "Bearer token-wes"}

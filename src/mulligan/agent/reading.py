@@ -1,90 +1,178 @@
-"""Read what an agent printed and reported: usage, summary, last activity, its own verdict. Pure."""
+"""Read what an agent printed and reported; what cannot be read is passed over. Pure."""
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    TypeAdapter,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 
 from mulligan.domain.attempt import AgentReport, ReportedStatus
 from mulligan.domain.result import AgentFacts
 from mulligan.text.escape import one_line, visible
 
 SUMMARY_CHARS = 2000
-ACTIVITY_CHARS = 200
+LINE_CHARS = 200
+REASON_CHARS = 2000
+EVIDENCE_CHARS = 4000
+USAGE_WITHIN = 20
+"""The last lines among which a usage record is looked for: warnings may follow it."""
+
+JSON_OBJECT = TypeAdapter(dict[str, JsonValue])
+
+
+def _or_nothing(value: object, validate: ValidatorFunctionWrapHandler) -> object:
+    try:
+        return validate(value)
+    except ValidationError:
+        return None
+
+
+def _status(value: object) -> object:
+    return value.strip().lower().replace("-", "_") if isinstance(value, str) else value
+
+
+def _words(value: object) -> object:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False)
+
+
+Tolerant = WrapValidator(_or_nothing)
+Count = Annotated[Annotated[StrictInt, Field(ge=0, lt=2**63)] | None, Tolerant]
+Amount = Annotated[Annotated[StrictFloat, Field(ge=0, allow_inf_nan=False)] | None, Tolerant]
+Text = Annotated[StrictStr | None, Tolerant]
 
 
 class Usage(BaseModel):
-    """What the last line of an agent's output may say, as a JSON object; every key is optional."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
-
-    model: str | None = None
-    version: str | None = None
-    session_id: str | None = None
-    turns: int | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cost_usd: float | None = None
-    stop_reason: str | None = None
-    summary: str | None = None
-    result: str | None = None
-
-
-class Report(BaseModel):
-    """What `$MULLIGAN_REPORT` may hold (SPEC 13b)."""
+    """What an agent's last JSON line may say; a value of the wrong kind is left out."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    status: ReportedStatus
-    reason: str = ""
-    evidence: str = ""
+    input_tokens: Count = None
+    output_tokens: Count = None
+    cost_usd: Amount = None
+    turns: Count = None
+    model: Text = None
+    session_id: Text = None
+    stop_reason: Text = None
+    result: Text = None
+    summary: Text = None
 
 
-USAGE: TypeAdapter[Usage] = TypeAdapter(Usage)
+class _Report(BaseModel):
+    """`$MULLIGAN_REPORT`, as agents write it: `BLOCKED` and evidence as a list will do."""
+
+    status: Annotated[ReportedStatus, BeforeValidator(_status)]
+    reason: Annotated[str, Field(min_length=1)]
+    evidence: Annotated[str, BeforeValidator(_words)] = ""
 
 
-def read_usage(output: str) -> Usage:
-    """Read the usage from the last line that is not empty; one that is no JSON object says none."""
-    last = _lines(output)[-1:]
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the end of an agent's output tells."""
+
+    usage: Usage
+    summary: str
+    last_activity: str | None
+
+
+def read_output(tail: bytes) -> Said:
+    """Read the end of an agent's output: its usage record, its closing words, its last line."""
+    lines = [line for line in tail.splitlines() if line.strip()]
+    usage = Usage()
+    for position in range(len(lines) - 1, max(len(lines) - 1 - USAGE_WITHIN, -1), -1):
+        record = _record(lines[position])
+        if record and Usage.model_fields.keys() & record.keys():
+            usage = Usage.model_validate(record)
+            del lines[position]
+            break
+    said = _shortened(usage.result or usage.summary or "", SUMMARY_CHARS)
+    return Said(usage, said or _closing_words(lines), _last_line(lines))
+
+
+def read_report(content: bytes) -> AgentReport:
+    """Read `$MULLIGAN_REPORT`; a ValueError says in a few words what is wrong with it."""
     try:
-        return USAGE.validate_json(last[0]) if last else Usage()
-    except ValidationError:
-        return Usage()
+        report = _Report.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "it"
+        message = f"{where}: {one_line(first['msg'], LINE_CHARS)}"
+        raise ValueError(message) from error
+    return AgentReport(
+        status=report.status,
+        reason=_shortened(report.reason, REASON_CHARS),
+        evidence=_shortened(report.evidence, EVIDENCE_CHARS),
+    )
 
 
-def read_report(content: bytes) -> AgentReport | None:
-    """Read the report; None where it is not what SPEC 13b asks for."""
-    try:
-        found = Report.model_validate_json(content)
-    except ValidationError:
-        return None
-    return AgentReport(found.status, found.reason, found.evidence)
-
-
-def summary_of(output: str) -> str:
-    """Give what the agent says it did: its own summary, else the end of its last paragraph."""
-    usage = read_usage(output)
-    said = usage.summary or usage.result
-    if said is None:
-        kept = [line for line in _lines(output) if not line.lstrip().startswith("{")]
-        said = "\n".join(kept)
-    return visible(said).strip()[-SUMMARY_CHARS:]
-
-
-def facts_of(kind: str, output: str, exit_code: int) -> AgentFacts:
-    """Put together what is known of a run."""
-    usage, lines = read_usage(output), _lines(output)
+def facts_of(said: Said, kind: str, exit_code: int, stopped_by: str | None) -> AgentFacts:
+    """Put the facts of a run together; a limit that stopped it goes before the agent's words."""
+    usage = said.usage
     return AgentFacts(
         kind=kind,
-        version=usage.version,
-        model=usage.model,
-        session_id=usage.session_id,
+        model=_name(usage.model),
+        session_id=_name(usage.session_id),
         exit_code=exit_code,
         turns=usage.turns,
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         cost_usd=usage.cost_usd,
-        stop_reason=usage.stop_reason,
-        last_activity=one_line(lines[-1], ACTIVITY_CHARS) if lines else None,
+        stop_reason=stopped_by or _name(usage.stop_reason),
+        last_activity=said.last_activity,
     )
 
 
-def _lines(output: str) -> list[str]:
-    return [line for line in output.splitlines() if line.strip()]
+def _record(line: bytes) -> dict[str, JsonValue] | None:
+    """Read a line that is a JSON object."""
+    if not line.lstrip().startswith(b"{"):
+        return None
+    try:
+        return JSON_OBJECT.validate_json(line)
+    except ValidationError:
+        return None
+
+
+def _closing_words(lines: Sequence[bytes]) -> str:
+    """Join the last lines that are written for people, as many as there is room for."""
+    kept, room = list[str](), SUMMARY_CHARS
+    for line in _shown(line for line in reversed(lines) if _record(line) is None):
+        room -= len(line) + 1
+        if kept and room < -1:
+            break
+        kept.append(line)
+    return _shortened("\n".join(reversed(kept)), SUMMARY_CHARS)
+
+
+def _last_line(lines: Sequence[bytes]) -> str | None:
+    folded = (one_line(line, LINE_CHARS) for line in _shown(reversed(lines)))
+    return next(folded, None)
+
+
+def _shown(lines: Iterable[bytes]) -> Iterable[str]:
+    """Give the lines of which something is left without colours and invisible characters."""
+    texts = (visible(line.decode(errors="replace")).rstrip() for line in lines)
+    return (text for text in texts if text.strip())
+
+
+def _name(text: str | None) -> str | None:
+    return one_line(text or "", LINE_CHARS) or None
+
+
+def _shortened(text: str, most: int) -> str:
+    shown = visible(text).strip()
+    return shown if len(shown) <= most else f"{shown[: most - 1].rstrip()}…"

@@ -8,14 +8,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 PROGRAM = Path(__file__).with_name("askpass.sh")
-USER = "x-access-token"
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a command of git reaches a remote: what it is given besides its arguments."""
+    """What a command of git is given so that it may use a remote."""
 
-    url: str
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     descriptors: tuple[int, ...] = ()
 
@@ -24,22 +22,22 @@ class Access:
 def access(url: str, token: str | None) -> Generator[Access]:
     """Give access to a remote while the context lasts; a token goes to http(s) URLs only.
 
-    A URL that names its own user is left as it is.
+    A URL that names its own user is left to it.
     """
     parts = urlsplit(url)
     if not token or parts.scheme not in {"http", "https"} or "@" in parts.netloc:
-        yield Access(url)
+        yield Access()
         return
-    server = f"{parts.scheme}://{USER}@{parts.netloc}"
     # The token lives in memory that only this process and the command started with it can open.
     descriptor = os.memfd_create("token")
     try:
         os.write(descriptor, token.strip().encode())
         environment = {
             "GIT_ASKPASS": str(PROGRAM),
-            "MULLIGAN_ASKPASS_URL": server,
+            "MULLIGAN_ASKPASS_SCHEME": parts.scheme,
+            "MULLIGAN_ASKPASS_HOST": parts.netloc,
             "MULLIGAN_ASKPASS_FD": str(descriptor),
         }
-        yield Access(server + url.partition(parts.netloc)[2], environment, (descriptor,))
+        yield Access(environment, (descriptor,))
     finally:
         os.close(descriptor)

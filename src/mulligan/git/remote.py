@@ -25,7 +25,7 @@ class Remote:
         with access(self.url, self.token) as way:
             into.run(
                 *("fetch", "-q", "--no-auto-maintenance", "--no-write-fetch-head"),
-                *("--no-recurse-submodules", "--", way.url, *refspecs),
+                *("--no-recurse-submodules", "--", self.url, *refspecs),
                 patience=TRANSFER,
                 access=way,
             )
@@ -34,7 +34,7 @@ class Remote:
         """Read which commit a full ref names there; None where there is no such ref."""
         with access(self.url, self.token) as way:
             finished = through.run(
-                "ls-remote", "-q", "--refs", "--", way.url, ref, patience=GLANCE, access=way
+                "ls-remote", "-q", "--refs", "--", self.url, ref, patience=GLANCE, access=way
             )
         found = re.search(rf"^([0-9a-f]{{40,64}})\t{re.escape(ref)}$", finished.text, re.MULTILINE)
         return found[1] if found else None
@@ -45,7 +45,7 @@ class Remote:
             source.run(
                 *("push", "--porcelain", "--no-verify", "--no-recurse-submodules"),
                 f"--force-with-lease={ref}:{held or ''}",
-                *("--", way.url, f"{sha}:{ref}"),
+                *("--", self.url, f"{sha}:{ref}"),
                 patience=TRANSFER,
                 access=way,
             )

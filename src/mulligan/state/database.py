@@ -1,6 +1,7 @@
 """Open the database of the ledger: made, brought up to date, and durable; its errors are ours."""
 
 import sqlite3
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from mulligan.state.schema import HEAD, VERSION_TABLE
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 BUSY_SECONDS = 20.0
+SHORT_WHILE = 0.01
 IMMEDIATE = "immediate"
 VERSION = select(column("version_num", String)).select_from(table(VERSION_TABLE))
 OUR_BUGS = frozenset(
@@ -134,8 +136,26 @@ def _engine(path: Path) -> Engine:
 
 def _prepare(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
     connection.isolation_level = None
-    for setting in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+    _switch_to_wal(connection)
+    for setting in ("synchronous = FULL", "foreign_keys = ON"):
         connection.execute(f"PRAGMA {setting}").close()
+
+
+def _switch_to_wal(connection: sqlite3.Connection) -> None:
+    """Set the journal mode; of several who make a new database at once, all but one must wait.
+
+    SQLite does not apply its busy time-out to that switch. Later it changes nothing.
+    """
+    give_up = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL").close()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                raise
+            time.sleep(SHORT_WHILE)
+        else:
+            return
 
 
 def _begin(connection: Connection) -> None:

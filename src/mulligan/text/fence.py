@@ -24,10 +24,11 @@ def fence(kind: str, text: str) -> str:
     no text can hold its own end.
     """
     shown = visible(text).strip("\n")
-    mark, source = _mark(shown), one_line(kind, 60).replace('"', "'")
+    mark, source = mark_of(shown), one_line(kind, 60).replace('"', "'")
     return f'<untrusted-{mark} from="{source}">\n{shown}\n</untrusted-{mark}>'
 
 
-def _mark(text: str) -> str:
-    tries = (hashlib.sha256(f"{salt}\n{text}".encode()).hexdigest() for salt in count())
-    return next(tried[:MARK_LENGTH] for tried in tries if tried[:MARK_LENGTH] not in text)
+def mark_of(text: str, length: int = MARK_LENGTH) -> str:
+    """Hash a text to a mark of so many hex digits that does not occur in it."""
+    tries = (hashlib.sha256(f"{salt}\n{text}".encode()).hexdigest()[:length] for salt in count())
+    return next(mark for mark in tries if mark not in text)

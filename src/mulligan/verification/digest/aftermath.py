@@ -9,8 +9,7 @@ OPENINGS = (
     r"error: (?:aborting due to|could not compile|test failed|recipe|build failed)",
     r"error: process didn't exit",
     r"ERROR: InvocationError",
-    r"(?:script|command|process)?.{0,60}?\b(?:exited|failed|terminated|completed) with "
-    r"(?:exit )?(?:code|status)",
+    r".{0,60}?\b(?:exited|failed|terminated|completed) with (?:exit )?(?:code|status)",
     r"exit status \d+$",
     r"BUILD FAILED",
     r"FAILURE: Build failed",

@@ -1,7 +1,7 @@
 """Which lines belong to a finding, and which of them are worth showing. Pure."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from mulligan.verification.digest.locations import is_foreign, pointed_at
 from mulligan.verification.digest.signals import PASSING, Weight
@@ -11,11 +11,11 @@ LONGEST = 60
 RULE = re.compile(r"^\W*[=_─━*-]{12,}")
 MEANS = re.compile(r"\w|[~^]")
 ROUTINE = re.compile(r"\[?(?:INFO|DEBUG|TRACE)\b", re.IGNORECASE)
-FRAME = re.compile(r'^\s*(?:File "|at |from |#\d+ |\d+: |❯ |\w[\w.]*\()')
+FRAME = re.compile(r'^\s*(?:File "|at |from |#\d+ |\d+: |❯ |\w[\w.]*\(|\S+:\d+: in )')
 
 
 def block_end(lines: Sequence[str], start: int, limit: int) -> int:
-    """Find where the block of a named test ends: a rule, totals, a test that passed, or the limit."""
+    """Find where the block of a named test ends: a rule, totals, or a test that passed."""
     limit = min(limit, start + LONGEST, len(lines))
     if _is_cut_off(lines[start : start + 3]):
         return start + 1
@@ -28,9 +28,11 @@ def block_end(lines: Sequence[str], start: int, limit: int) -> int:
 
 def _is_cut_off(lines: Sequence[str]) -> bool:
     """Tell whether a gap and then something as little indented follows on a line."""
-    if len(lines) < 3 or lines[1].strip():
-        return False
-    return bool(lines[2].strip()) and depth_of(lines[2]) <= depth_of(lines[0])
+    match lines:
+        case [head, gap, after] if not gap.strip() and after.strip():
+            return depth_of(after) <= depth_of(head)
+        case _:
+            return False
 
 
 def paragraph_end(lines: Sequence[str], weights: Sequence[Weight], start: int, limit: int) -> int:
@@ -43,10 +45,16 @@ def paragraph_end(lines: Sequence[str], weights: Sequence[Weight], start: int, l
     return limit
 
 
-def worth_showing(lines: Iterable[str]) -> tuple[str, ...]:
-    """Drop blank lines and the stack frames, with their source, of code that is not the project's."""
-    shown, hidden_depth = list[str](), None
-    for line in lines:
+def worth_showing(lines: Sequence[str]) -> tuple[str, ...]:
+    """Drop blank lines, and the stack frames, with their source, of code from elsewhere."""
+    return dedent([lines[at] for at in telling_indices(lines, range(len(lines)))])
+
+
+def telling_indices(lines: Sequence[str], indices: Iterable[int]) -> Iterator[int]:
+    """Yield those of the indices whose line is worth showing."""
+    hidden_depth: int | None = None
+    for at in indices:
+        line = lines[at]
         text = line.strip()
         if not MEANS.search(text) or ROUTINE.match(text):
             continue
@@ -57,8 +65,7 @@ def worth_showing(lines: Iterable[str]) -> tuple[str, ...]:
         if FRAME.match(line) and is_foreign(line, pointed_at(line)):
             hidden_depth = depth
             continue
-        shown.append(line)
-    return dedent(shown)
+        yield at
 
 
 def depth_of(line: str) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
-from mulligan.verification.digest.blocks import MEANS
+from mulligan.verification.digest.blocks import MEANS, telling_indices
 from mulligan.verification.digest.log import Log
 from mulligan.verification.digest.signals import Weight, weigh
 
@@ -37,11 +37,12 @@ def _by_worth(log: Log, at: int | None) -> Iterator[int]:
     """Yield line indices, the most telling first."""
     last = len(log.lines)
     if at is not None:
-        yield from range(at, min(at + AFTER, last))
-        yield from reversed(range(max(0, at - BEFORE), at))
+        yield from telling_indices(log.lines, range(at, min(at + AFTER, last)))
+        yield from reversed(list(telling_indices(log.lines, range(max(0, at - BEFORE), at))))
     weights = [weigh(line) for line in log.lines]
-    telling = [index for index, weight in enumerate(weights) if weight >= Weight.WARNING]
-    yield from sorted(telling, key=lambda index: -weights[index])
+    telling = (index for index, weight in enumerate(weights) if weight >= Weight.WARNING)
+    for index in sorted(telling, key=lambda index: -weights[index]):
+        yield from telling_indices(log.lines, (index,))
     if at is None:
         yield from reversed(range(max(0, last - 2 * AFTER), last))
         yield from range(min(AFTER, last))

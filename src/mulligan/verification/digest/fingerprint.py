@@ -19,7 +19,7 @@ VOLATILE = tuple(
         (r"\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?\b", "<time>"),
         (r"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .{0,16}<time>(?: \d{4})?", "<time>"),
         (
-            r"\b\d+(?:\.\d+)? ?(?:ns|µs|us|ms|s|secs?|seconds?|mins?|minutes?|hours?)\b",
+            r"\b\d+(?:\.\d+)? ?(?:[nµum]?s|secs?|seconds?|mins?|minutes?|hours?)\b",
             "<duration>",
         ),
         (r"(?:[A-Za-z]:)?[\\/](?:[\w.@~+=%-]+[\\/])+(?=[\w.@~+=%-])", "<path>/"),

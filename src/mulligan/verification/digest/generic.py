@@ -216,7 +216,7 @@ def _found(head: Head, lines: Sequence[str]) -> Found:
         heading = f"{heading} ({head.place})"
     if head.start is not None:
         frames = [line for line in lines[head.start + 1 : head.at] if not LINK.match(line)]
-        detail = worth_showing(line for line in frames if not START.match(line))[-FRAMES:]
+        detail = worth_showing([line for line in frames if not START.match(line)])[-FRAMES:]
     else:
         detail = worth_showing(lines[head.at + 1 : head.end])[:DETAIL]
     opening = head.message.partition("\n")[0]

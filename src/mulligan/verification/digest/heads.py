@@ -89,7 +89,7 @@ def find_heads(lines: Sequence[str], weights: Sequence[Weight]) -> Iterator[Head
 def _speaking(lines: Sequence[str], at: int, weight: Weight) -> Head | None:
     line = lines[at]
     if "Traceback" in line and (trace := traceback_at(lines, at)):
-        said = "\n".join([trace.message, *(f"after: {cause}" for cause in trace.causes)])
+        said = "\n".join([trace.message, *(f"after {cause}" for cause in trace.causes)])
         place, rank = trace.place, Rank.FAILURE
         return Head(trace.at, rank, said, place=place, start=at, end=trace.end)
     if is_aftermath(line) or is_total(line):
@@ -132,7 +132,7 @@ def _of_words(at: int, line: str, weight: Weight) -> Head | None:
 
 
 def _numbered(lines: Sequence[str], at: int) -> Head | None:
-    """Read `1) name`, where the name may go on in deeper lines (mocha), or stand on the next one."""
+    """Read `1) name`; the name may go on in deeper lines (mocha), or stand on the next one."""
     found = NUMBERED.match(lines[at])
     if found is None:
         return None

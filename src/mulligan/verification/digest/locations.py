@@ -44,7 +44,8 @@ POINTERS = (
 )
 
 PLACE_ALONE = re.compile(
-    rf"^[^\w./~@\\]*(?:(?:In|At|File)\s+)?\"?(?P<file>{PATH})\"?(?:{LINE}|,? (?:on )?line:? (?P<line5>\d+))\W*$",
+    rf"^[^\w./~@\\]*(?:(?:In|At|File)\s+)?\"?(?P<file>{PATH})\"?"
+    rf"(?:{LINE}|,? (?:on )?line:? (?P<line5>\d+))\W*$",
     re.IGNORECASE,
 )
 """A line that names a place and says nothing more."""
@@ -54,8 +55,9 @@ FOREIGN = re.compile(
     r"/rustc/|\.cargo/registry|^/usr/|/go/(?:src|pkg)/|/gems/|/vendor/|\.pyenv/"
 )
 FOREIGN_CALL = re.compile(
-    r"\bnode:internal|\(node:|\bat (?:\w+//)?(?:java|javax|jdk|sun|scala|kotlin|groovy|clojure|junit|System|Microsoft|Xunit"
-    r"|NUnit|org\.(?:junit|opentest4j|gradle|apache|hamcrest|assertj|testng|mockito|scalatest))\."
+    r"\bnode:internal|\(node:|\bat (?:\w+//)?"
+    r"(?:java|javax|jdk|sun|scala|kotlin|groovy|clojure|junit|System|Microsoft|Xunit|NUnit"
+    r"|org\.(?:junit|opentest4j|gradle|apache|hamcrest|assertj|testng|mockito|scalatest))\."
 )
 """Where code lives that the repository did not write."""
 

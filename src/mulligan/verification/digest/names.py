@@ -4,14 +4,15 @@ import re
 
 _TIME = r"(?:\s+\(?\[?(?:Time elapsed: )?<?\s?[\d.,]+ ?(?:ns|µs|us|ms|s|sec|min)\]?\)?)?"
 
+_PLACE = r"(?P<file>[^:\s]+):(?P<line>\d+)(?::(?P<column>\d+))?"
+
 NAMES = tuple(
     re.compile(pattern)
     for pattern in (
         r"^\s*--- FAIL: (?P<test>\S+)",
         r"^\s*not ok\b(?: \d+)?(?: -)? (?P<test>(?!.*#\s*(?:TODO|SKIP)).+?)(?:\s+#.*)?$",
         r"^---- (?P<test>\S+) stdout ----$",
-        r"^thread '(?P<test>(?!main'|<)[^']+)'(?: \(\d+\))? panicked at "
-        r"(?:'(?P<message>.*)', )?(?P<file>[^:\s]+):(?P<line>\d+)(?::(?P<column>\d+))?",
+        r"^thread '(?P<test>(?!main'|<)[^']+)'.* panicked at (?:'(?P<message>.*)', )?" + _PLACE,
         rf"^[>\s]*\[\s*(?:FAILED|FAIL)\s*\]\s+(?P<test>\S.*?)(?:, where .*)?{_TIME}$",
         r"^\s*\d+/\d+ Test +#\d+: (?P<test>\S+) [.\s]*\*\*\*",
         rf"^\s*(?:\d+\) )?[✗✖✘✕×❌⨯]\s+(?P<test>(?!\d+ \w+|.*:$)\S.*?){_TIME}$",
@@ -19,7 +20,7 @@ NAMES = tuple(
         r"^\s*FAIL(?:ED)?\s+(?P<test>\S+\.\w+ > .+?)(?: \[ .*)?$",
         r"^(?:SUB)?(?:FAILED|FAIL|ERROR):?\s+(?P<test>\S+::.+?)(?:\s+-\s+(?P<message>.+))?$",
         r"^(?:FAIL|ERROR|UNEXPECTED SUCCESS): (?P<test>\S+ \(\S+\).*)$",
-        r"^\[ERROR\]\s+(?P<test>[A-Z][\w$]*(?:\.|#|->)\w+(?:\[.*?\])?):(?P<line>\d+)\s+(?P<message>.+)$",
+        r"^\[ERROR\]\s+(?P<test>[A-Z][\w$]*(?:\.|#|->)\w+(?:\[.*?\])?):\d+\s+(?P<message>.+)$",
         rf"^(?:\[ERROR\]\s+)?(?P<test>\S.*?)(?:\s+--)?{_TIME}\s+<<< (?:FAILURE|ERROR)!$",
         r"^(?P<test>\S.* > \S.*?) FAILED$",
         r"^\s*Failed (?P<test>\S+(?:\(.*\))?) \[<?\s?[\d.,]+ ?\w+\]$",
@@ -47,5 +48,5 @@ NUMBERED_LIST = re.compile(
 
 
 def test_named(line: str) -> re.Match[str] | None:
-    """Match a line that names one failing test; the groups are test, message, file, line, column."""
+    """Match a line that names a failing test; groups are test, message, file, line, column."""
     return next((found for name in NAMES if (found := name.search(line))), None)

@@ -1,4 +1,4 @@
-"""Write a digest: what identifies the failure first, then totals, then a window (SPEC D2, D5). Pure."""
+"""Write a digest: what identifies the failure, then totals, then a window (SPEC D2, D5). Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

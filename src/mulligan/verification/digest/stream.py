@@ -1,4 +1,4 @@
-"""Read an output of any kind and size as clean chunks of whole lines, never holding more than two."""
+"""Read an output of any kind and size as clean chunks of whole lines, holding a few at a time."""
 
 import codecs
 from collections.abc import Iterator
@@ -76,7 +76,7 @@ def _encoding(start: bytes) -> str | None:
 
 
 def _by_line(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Cut at line ends; a line longer than a chunk is cut where it was printed over, or anywhere."""
+    """Cut at line ends; a longer line is cut where it was printed over, or anywhere."""
     kept = b""
     for piece in pieces:
         kept += piece

@@ -9,13 +9,15 @@ NOUN = (
     r"|leaks?|mismatch(?:es)?)"
 )
 COUNTED = re.compile(
-    rf"(?<![:.,\d-])\b\d+ (?:\w+ )?{NOUN}\b|\b{NOUN}\s*[:=]\s*\d+|^(?:tests|suites|pass|fail|cancelled|todo|{NOUN}) \d+$|\b\d+ files? would be"
-    r"|\b\d+ out of \d+\b|\b\d+% tests passed|\b\d+ of \d+ \w+",
+    rf"(?<![:.,\d-])\b\d+ (?:\w+ )?{NOUN}\b|\b{NOUN}\s*[:=]\s*\d+"
+    rf"|^(?:tests|suites|pass|fail|cancelled|todo|{NOUN}) \d+$"
+    r"|\b\d+ files? would be|\b\d+ out of \d+\b|\b\d+% tests passed|\b\d+ of \d+ \w+",
     re.IGNORECASE,
 )
 SUMMARY = re.compile(
     r"^\W*(?:tests?|test (?:suites|files|result|run)|found|ran|total|summary|failed|failures|fail"
-    r"|result|finished|done|ok|error|all|oh no|examples|checked|suites|snapshots?|run|pass|fail|cancelled|skipped|todo)\b|^\W*\d+%?\s",
+    r"|result|finished|done|ok|error|all|oh no|examples|checked|suites|snapshots?|run"
+    r"|pass|fail|cancelled|skipped|todo)\b|^\W*\d+%?\s",
     re.IGNORECASE,
 )
 FINISHED = re.compile(r"^\W*(?:finished|ran all|duration\b|randomi[sz]ed|time:)", re.IGNORECASE)

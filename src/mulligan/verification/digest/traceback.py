@@ -9,7 +9,7 @@ from mulligan.verification.digest.locations import Place, number
 START = re.compile(
     r"^(?P<indent>[\s|+-]*)(?:Exception Group )?Traceback \(most recent call last\):"
 )
-FRAME = re.compile(r'^[\s|]*File "(?P<file>[^"]+)", line (?P<line>\d+)')
+FRAME = re.compile(r'^[\s|]*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:,? in (?P<name>\w+))?')
 EXCEPTION = re.compile(r"^[\s|]*(?P<name>[A-Za-z_][\w.]*)(?:: .*|:?)$")
 LINK = re.compile(r"^[\s|]*(?:During handling of the above|The above exception was the direct)")
 LONGEST = 300
@@ -19,7 +19,8 @@ LONGEST = 300
 class Traceback:
     """A chain of exceptions: `message` is the last one's, `causes` are the earlier ones'.
 
-    `source` is the code at `place`. It takes the lines from `start` up to, and not with, `end`; `at` is the exception's line.
+    `source` is the code at `place`. It takes the lines from `start` up to, and not with, `end`;
+    `at` is the exception's line.
     """
 
     start: int

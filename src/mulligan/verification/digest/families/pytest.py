@@ -26,12 +26,14 @@ VERBOSE = re.compile(
     r"|(?P<node2>\S+\.py::.*?) (?P<kind2>FAILED|ERROR)(?: +\[ *\d+%\])?)\s*$"
 )
 TOTALS = re.compile(
-    r"^(?:=+ )?(?P<told>(?:\d+ [a-z]+(?: [a-z]+)?(?:, |(?= in )))+|no tests ran)(?P<time> in [\d.]+s)"
+    r"^(?:=+ )?(?P<told>(?:\d+ [a-z]+(?: [a-z]+)?(?:, |(?= in )))+|no tests ran)"
+    r"(?P<time> in [\d.]+s)"
 )
 BAD = re.compile(r"(\d+) (?:failed|errors?)\b")
 RAN = re.compile(r"\d+ (?:failed|errors?|passed|xfailed|xpassed)\b")
 NOT_STARTED = re.compile(
-    r"^ERROR: (?P<a>(?!usage:)\S.*)|pytest\S*: error: (?P<b>.*)|^(?P<c>ImportError while loading conf.*)"
+    r"^ERROR: (?P<a>(?!usage:)\S.*)|pytest\S*: error: (?P<b>.*)"
+    r"|^(?P<c>ImportError while loading conftest.*)"
 )
 STOPPED = re.compile(r"^!{3,} (?P<why>\S.*?) !{3,}$")
 CRASH = re.compile(r"(?P<why>Fatal Python error: .*|\+{3,} Timeout \+{3,})$")
@@ -171,15 +173,23 @@ def _around(lines: Sequence[str]) -> Iterator[Found]:
         if line.startswith(INTERNAL) and "Traceback" in line:
             yield _aside("INTERNALERROR", why(internal, at, len(lines)), at)
         elif found := CRASH.search(line):
-            frames = (FRAME.match(below) for below in lines[at : at + REACH])
-            places = [Place(frame["file"], number(frame["line"])) for frame in frames if frame]
-            own = next((place for place in places if place.is_own), None)
-            yield _aside(found["why"].strip("+ "), Why(at, place=own), at)
+            yield from _crash(found["why"].strip("+ "), lines, at)
         elif found := NOT_STARTED.search(line):
             reason = why(lines, at, min(at + REACH, len(lines)))
             yield _aside(found["a"] or found["b"] or found["c"], reason, at)
         elif (found := STOPPED.match(line)) and "error" not in found["why"]:
             yield _aside(found["why"], Why(at), at)
+
+
+def _crash(why: str, lines: Sequence[str], at: int) -> Iterator[Found]:
+    """Name the test that the interpreter was in when it died."""
+    frames = [found for line in lines[at : at + REACH] if (found := FRAME.match(line))]
+    places = [(Place(frame["file"], number(frame["line"])), frame["name"]) for frame in frames]
+    place, name = next((inner for inner in places if inner[0].is_own), (None, None))
+    if place:
+        yield _aside(f"{why} in {name}", Why(at, place=place), at)
+    elif "error" in why:
+        yield _aside(why, Why(at), at)
 
 
 def _aside(title: str, reason: Why, at: int) -> Found:

@@ -10,8 +10,9 @@ from mulligan.verification.digest.locations import Place, number
 from mulligan.verification.digest.traceback import FRAME, START, traceback_at
 
 TITLE = re.compile(
-    r"^=+ (?P<name>test session starts|FAILURES|ERRORS|PASSES|XPASSES|XFAILURES|short test summary info"
-    r"|rerun test summary info|warnings summary.*|slowest .*|tests? coverage|.* in [\d.]+s.*) =+$"
+    r"^=+ (?P<name>test session starts|FAILURES|ERRORS|PASSES|XPASSES|XFAILURES"
+    r"|short test summary info|rerun test summary info|warnings summary.*|slowest .*"
+    r"|tests? coverage|.* in [\d.]+s.*) =+$"
 )
 HEADER = re.compile(
     r"^_{3,} (?:ERROR (?:at (?:setup|teardown) of|collecting) )?(?P<name>\S.*?) _{3,}$"
@@ -76,6 +77,7 @@ def why(lines: Sequence[str], start: int, end: int) -> Why:
         message = message[-1:] + message[:-1]
     marked = [lines[at] for at in range(start, said[0]) if lines[at].startswith(">")]
     source = tuple("> " + line[1:].strip() for line in marked[-1:])
+    before = tuple(f"after {lines[at][4:].strip()}" for at in _first_said(lines, start, said[0]))
     return Why(said[0], message, place or (own[-1] if own else None), source, origin)
 
 
@@ -84,6 +86,12 @@ def _last_said(lines: Sequence[str], start: int, end: int) -> list[int]:
     said = [at for at in range(start, end) if SAID.match(lines[at])]
     first = next((n for n in range(len(said) - 1, 0, -1) if said[n] - said[n - 1] > 1), 0)
     return said[first:]
+
+
+def _first_said(lines: Sequence[str], start: int, end: int) -> list[int]:
+    """Find the first line of what was raised before, and led to the last exception."""
+    said = [at for at in range(start, end) if SAID.match(lines[at])]
+    return [at for at in said if at - 1 not in said]
 
 
 def _native(lines: Sequence[str], start: int, end: int, plain: Why) -> Why:

@@ -11,11 +11,14 @@ from mulligan.verification.digest.traceback import START, Traceback, traceback_a
 DOUBLE = re.compile(r"^={50,}$")
 SINGLE = re.compile(r"^-{50,}$")
 HEADER = re.compile(
-    r"^(?P<kind>FAIL|ERROR|UNEXPECTED SUCCESS): (?P<name>\S+)(?: \((?P<owner>[\w.]+)\))?(?P<sub> .*)?$"
+    r"^(?P<kind>FAIL|ERROR|UNEXPECTED SUCCESS): "
+    r"(?P<name>\S+)(?: \((?P<owner>[\w.]+)\))?(?P<sub> .*)?$"
 )
 PROGRESS = re.compile(
-    r"^(?P<name>\w+) \((?P<owner>[\w.]+)\)(?: \.\.\.|.* \.\.\.) (?P<kind>FAIL|ERROR|unexpected success)$"
+    r"^(?P<name>\w+) \((?P<owner>[\w.]+)\).* \.\.\. "
+    r"(?P<kind>FAIL|ERROR|unexpected success)$"
 )
+RESULT = re.compile(r" \.\.\. (?:ok|FAIL|ERROR|skipped .*|expected failure|unexpected success)$")
 RAN = re.compile(r"^Ran \d+ tests? in [\d.]+s$")
 VERDICT = re.compile(r"^(?:FAILED \(.*\)|NO TESTS RAN.*)$")
 BAD = re.compile(r"\b(?:failures|errors|unexpected successes)=(\d+)")
@@ -48,10 +51,11 @@ def _headers(lines: Sequence[str]) -> list[int]:
 
 
 def _claimed(lines: Sequence[str]) -> frozenset[int]:
-    """Give the lines from the first block to the last verdict."""
+    """Give the progress, and the lines from the first block to the last verdict."""
+    progress = (at for at, line in enumerate(lines) if RESULT.search(line))
     ends = [at for at, line in enumerate(lines) if RAN.match(line) or VERDICT.match(line)]
     starts = [*_headers(lines), *ends]
-    return frozenset(range(min(starts), max(ends or starts) + 1)) if starts else frozenset()
+    return frozenset([*progress, *range(min(starts), max(ends or starts) + 1)])
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[Found]:
@@ -78,6 +82,7 @@ def _found(lines: Sequence[str], at: int, end: int, header: re.Match[str]) -> Fo
     heading = f"{lines[at].strip()}{where}"
     told = finding("\n".join(said), place, test_id=test_id)
     source = (f"> {trace.source}",) if trace and trace.source else ()
+    source += tuple(f"after {cause}" for cause in trace.causes) if trace else ()
     return Found(told, trace.at if trace else at, heading, said + source)
 
 
