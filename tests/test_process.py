@@ -17,7 +17,8 @@ import pytest
 
 from mulligan.domain.attempt import TimeLimit
 from mulligan.errors import MisconfiguredError, ShutdownError, UnavailableError
-from mulligan.process import SHUTDOWN, Command, run
+from mulligan.process import Command, run
+from mulligan.stop import SHUTDOWN
 from world.processes import MULLIGAN, living_in, said, shell, wait_until, with_argv
 
 MEGABYTE = 1024 * 1024

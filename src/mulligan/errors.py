@@ -37,5 +37,13 @@ class InvariantError(MulliganError):
     """A rule that always holds was broken: a bug in Mulligan."""
 
 
+class WithdrawnError(MulliganError):
+    """A person withdrew the request; the work on it ends."""
+
+
+class LeaseLostError(MulliganError):
+    """Another worker took the issue over; this one must have no effect any more."""
+
+
 class ShutdownError(MulliganError):
     """Mulligan was told to stop; what was running has been stopped."""

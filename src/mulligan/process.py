@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,12 +16,14 @@ from pathlib import Path
 from typing import IO
 
 from mulligan.domain.attempt import TimeLimit
-from mulligan.errors import MisconfiguredError, ShutdownError, UnavailableError
+from mulligan.errors import (
+    MisconfiguredError,
+    MulliganError,
+    UnavailableError,
+)
+from mulligan.stop import reason_to_stop
 
 KEEPER = Path(__file__).with_name("keeper.py")
-SHUTDOWN = threading.Event()
-"""Set once, when Mulligan is told to stop: every running command is then ended."""
-
 TAIL_BYTES = 64 * 1024
 PIPE_BYTES = 1024 * 1024
 """The most that a pipe may hold (/proc/sys/fs/pipe-max-size)."""
@@ -69,19 +70,15 @@ class Finished:
         return self.tail.decode(errors="replace")
 
 
-def stopping() -> bool:
-    """Tell whether Mulligan was told to stop."""
-    return SHUTDOWN.is_set()
-
-
 def run(command: Command) -> Finished:
     """Run a command until it and everything it started has ended.
 
     Raises MisconfiguredError when the program cannot be started, UnavailableError when the
-    machine does not let it run or end for now, ShutdownError when Mulligan was told to stop.
+    machine does not let it run or end for now, ShutdownError when Mulligan was told to stop, and
+    the reason that the Stop of this thread was given.
     """
-    if stopping():
-        raise _told_to_stop()
+    if reason := reason_to_stop():
+        raise reason
     with _open(command.log) as log, contextlib.closing(_start(command)) as keeper:
         under_way = _Run(command, keeper, log)
         said = under_way.follow()
@@ -186,7 +183,7 @@ class _Run:
     heard: float = field(default_factory=time.monotonic)
     asked: float | None = None
     killed: bool = False
-    shut_down: bool = False
+    told_to_stop: MulliganError | None = None
     stopped_by: TimeLimit | None = None
 
     def follow(self) -> str:
@@ -244,16 +241,16 @@ class _Run:
         elif stall and now - self.heard > stall.total_seconds():
             self.stopped_by = TimeLimit.STALL_TIMEOUT
         else:
-            self.shut_down = stopping()
-        if self.stopped_by or self.shut_down:
+            self.told_to_stop = reason_to_stop()
+        if self.stopped_by or self.told_to_stop:
             self.asked = now
             self.keeper.say(b"T")
 
     def ended(self, said: str) -> Finished:
         """Turn the keeper's last word into the end of the command."""
         word, _, rest = said.partition("\n")[0].partition(" ")
-        if self.shut_down:
-            raise _told_to_stop()
+        if self.told_to_stop:
+            raise self.told_to_stop
         match word:
             case "exit":
                 code = int(rest)
@@ -294,7 +291,3 @@ def _not_started(program: str, number: int) -> MisconfiguredError | UnavailableE
 
 def _not_written(log: str, error: OSError) -> UnavailableError:
     return UnavailableError(f"The log {log} cannot be written: {error.strerror}; make room for it.")
-
-
-def _told_to_stop() -> ShutdownError:
-    return ShutdownError("Mulligan was told to stop.")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mulligan import process
 from mulligan.errors import ShutdownError, UnavailableError
+from mulligan.stop import SHUTDOWN
 from mulligan.worktree.lock import locked
 
 HOLD = """
@@ -48,10 +48,10 @@ def test_a_lock_is_free_again_after_an_error(tmp_path: Path) -> None:
 def test_nobody_waits_for_a_lock_during_a_shutdown(tmp_path: Path) -> None:
     started = time.monotonic()
     with locked(tmp_path / "lock", SHORT, "it"):
-        process.SHUTDOWN.set()
+        SHUTDOWN.set()
         try:
             with pytest.raises(ShutdownError), locked(tmp_path / "lock", timedelta(hours=1), "it"):
                 pass
         finally:
-            process.SHUTDOWN.clear()
+            SHUTDOWN.clear()
     assert time.monotonic() - started < 5

@@ -20,7 +20,7 @@ from pydantic import (
     WrapValidator,
 )
 
-from mulligan.domain.attempt import AgentReport, ReportedStatus
+from mulligan.domain.attempt import AgentReport, ReportedStatus, TimeLimit
 from mulligan.domain.result import AgentFacts
 from mulligan.text.escape import one_line, visible
 
@@ -120,7 +120,7 @@ def read_report(content: bytes) -> AgentReport:
     )
 
 
-def facts_of(said: Said, kind: str, exit_code: int, stopped_by: str | None) -> AgentFacts:
+def facts_of(said: Said, kind: str, exit_code: int, stopped_by: TimeLimit | None) -> AgentFacts:
     """Put the facts of a run together; a limit that stopped it goes before the agent's words."""
     usage = said.usage
     return AgentFacts(
@@ -132,7 +132,7 @@ def facts_of(said: Said, kind: str, exit_code: int, stopped_by: str | None) -> A
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         cost_usd=usage.cost_usd,
-        stop_reason=stopped_by or _name(usage.stop_reason),
+        stop_reason=stopped_by.value if stopped_by else _name(usage.stop_reason),
         last_activity=said.last_activity,
     )
 

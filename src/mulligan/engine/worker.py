@@ -10,7 +10,7 @@ from mulligan.domain.issue import AuthorisingAct, IssueRef
 from mulligan.errors import MulliganError
 from mulligan.implement import implement
 from mulligan.ports import Tools
-from mulligan.process import stopping
+from mulligan.stop import stopping
 
 log = structlog.get_logger()
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
-from mulligan.errors import ShutdownError, UnavailableError
-from mulligan.process import SHUTDOWN
+from mulligan.errors import UnavailableError
+from mulligan.stop import reason_to_stop
 
 GLANCE = 0.02
 
@@ -23,9 +23,9 @@ def locked(path: Path, patience: timedelta, what: str) -> Generator[None]:
             if time.monotonic() > until:
                 message = f"Another process of Mulligan is busy with {what}; try again later."
                 raise UnavailableError(message)
-            if SHUTDOWN.wait(GLANCE):
-                message = "Mulligan was told to stop."
-                raise ShutdownError(message)
+            if reason := reason_to_stop():
+                raise reason
+            time.sleep(GLANCE)
         yield
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from mulligan.config.load import load_operator
 from mulligan.config.operator import Operator
-from mulligan.process import SHUTDOWN
+from mulligan.stop import SHUTDOWN
 from mulligan.surfaces.cli.exits import Exit
 
 DEFAULT = Path("mulligan.yml")

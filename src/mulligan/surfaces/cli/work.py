@@ -18,7 +18,7 @@ from mulligan.engine.recovery import recover
 from mulligan.engine.watch import Listener
 from mulligan.engine.worker import visit
 from mulligan.errors import UsageError
-from mulligan.process import stopping
+from mulligan.stop import stopping
 from mulligan.surfaces.cli.exits import Exit
 from mulligan.surfaces.cli.setup import (
     environment,

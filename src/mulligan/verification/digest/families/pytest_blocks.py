@@ -18,7 +18,7 @@ HEADER = re.compile(
     r"^_{3,} (?:ERROR (?:at (?:setup|teardown) of|collecting) )?(?P<name>\S.*?) _{3,}$"
 )
 CAPTURED = re.compile(r"^-{3,} (?:Captured|live log) .* -{3,}$")
-SAID = re.compile(r"^E(?:   ?(?P<text>.*))?$")
+SAID = re.compile(r"^E(?:   |$)")
 PLACE = re.compile(r"""^(?P<file>[^\s:'"=][^:'"=]*\.\w+):(?P<line>\d+): ?""")
 """The last line of a block, `file:line: Error`; with --tb=short, the first of each frame."""
 
@@ -58,40 +58,29 @@ def block_key(kind: str, name: str) -> str:
 def why(lines: Sequence[str], start: int, end: int) -> Why:
     """Read one block: its last exception, and the last place in it that is the project's own."""
     stop = next((at for at in range(start, end) if CAPTURED.match(lines[at])), end)
-    said = _last_said(lines, start, stop)
-    places = [
-        Place(found["file"], number(found["line"]))
-        for at in range(start, stop)
-        if (found := PLACE.match(lines[at]))
-    ]
+    found = (PLACE.match(lines[at]) for at in range(start, stop))
+    places = [Place(place["file"], number(place["line"])) for place in found if place]
     own = [place for place in places if place.is_own]
     origin = (own or places)[0].file if places else ""
+    plain = Why(start, place=own[-1] if own else None, origin=origin)
+    said = [at for at in range(start, stop) if SAID.match(lines[at])]
     if not said:
-        return _native(
-            lines, start, stop, Why(start, place=own[-1] if own else None, origin=origin)
-        )
-    message = dedent([lines[at][4:] or "" for at in said])
+        return _native(lines, start, stop, plain)
+    return _with_said(lines, said, plain)
+
+
+def _with_said(lines: Sequence[str], said: Sequence[int], plain: Why) -> Why:
+    """Take the message from the last run of lines that begin with an E."""
+    runs = [at for at in said if at - 1 not in said]
+    message = dedent([lines[at][4:] for at in said if at >= runs[-1]])
     inner = [frame for text in message if (frame := FRAME.match(text))]
-    place = Place(inner[-1]["file"], number(inner[-1]["line"])) if inner else None
+    place = Place(inner[-1]["file"], number(inner[-1]["line"])) if inner else plain.place
     if inner:
         message = message[-1:] + message[:-1]
-    marked = [lines[at] for at in range(start, said[0]) if lines[at].startswith(">")]
-    source = tuple("> " + line[1:].strip() for line in marked[-1:])
-    before = tuple(f"after {lines[at][4:].strip()}" for at in _first_said(lines, start, said[0]))
-    return Why(said[0], message, place or (own[-1] if own else None), source, origin)
-
-
-def _last_said(lines: Sequence[str], start: int, end: int) -> list[int]:
-    """Find the last run of lines that begin with an E."""
-    said = [at for at in range(start, end) if SAID.match(lines[at])]
-    first = next((n for n in range(len(said) - 1, 0, -1) if said[n] - said[n - 1] > 1), 0)
-    return said[first:]
-
-
-def _first_said(lines: Sequence[str], start: int, end: int) -> list[int]:
-    """Find the first line of what was raised before, and led to the last exception."""
-    said = [at for at in range(start, end) if SAID.match(lines[at])]
-    return [at for at in said if at - 1 not in said]
+    marked = [line for line in lines[plain.at : runs[-1]] if line.startswith(">")]
+    source = [f"> {line[1:].strip()}" for line in marked[-1:]]
+    causes = [f"after {lines[at][4:].strip()}" for at in runs[:-1]]
+    return Why(runs[-1], message, place, (*source, *causes), plain.origin)
 
 
 def _native(lines: Sequence[str], start: int, end: int, plain: Why) -> Why:
