@@ -28,7 +28,7 @@ check: install
 	$(BIN)/pytest -q -p no:randomly -p no:cacheprovider tests/test_shape.py
 
 bench: install
-	$(BIN)/python -m pytest -q -s -p no:randomly tests/bench
+	$(BIN)/pytest -q -s -n 0 -p no:randomly tests/bench
 
 # The pages of docs/ that are made from the code.
 docs: install

@@ -19,7 +19,7 @@ from mulligan.domain.issue import IssueRef
 from mulligan.domain.status import IssueStatus
 from mulligan.errors import DeniedError, UnavailableError
 from mulligan.ports import Tools
-from mulligan.survey import look
+from mulligan.survey import look, withdrawal
 
 PUSH, STATUS_COMMENT, SHOWN_STAGE = "push", "status_comment", "shown_stage"
 THE_ONE = "issue"
@@ -50,11 +50,14 @@ def is_shown(status: IssueStatus) -> bool:
     return status.effect(SHOWN_STAGE, THE_ONE) == status.stage
 
 
-def publish(case: Case, tools: Tools) -> Escalate | None:
+def publish(case: Case, tools: Tools) -> Escalate | StandDown | None:
     """Push the verified commit and open the pull request; no agent runs, no attempt is spent.
 
-    What GitHub refuses for good comes back as the escalation that follows (SPEC O5).
+    What GitHub refuses for good comes back as the escalation that follows (SPEC O5), and a
+    request that was withdrawn as the standing down.
     """
+    if why := withdrawal(case, tools):
+        return StandDown(reason=why)
     ref, verified = case.issue.ref, case.last
     if verified is None or verified.head_sha is None:
         return Escalate(reason="The verified commit is not in the ledger.")

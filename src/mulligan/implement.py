@@ -37,11 +37,11 @@ from mulligan.domain.issue import AuthorisingAct, IssueRef
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import Phase
 from mulligan.effects import announce, escalate, publish, retry, stand_down, wait
-from mulligan.errors import ShutdownError, WorldError
+from mulligan.errors import ShutdownError, WithdrawnError, WorldError
 from mulligan.ports import Tools, Worktree
 from mulligan.retry.policy import Ended, RetryPolicy, decide
 from mulligan.retry.record import commit_text, interrupted, meta_of
-from mulligan.survey import gather, look
+from mulligan.survey import gather, look, withdrawal
 
 
 def implement(ref: IssueRef, tools: Tools, act: AuthorisingAct | None = None) -> Result:
@@ -82,7 +82,7 @@ def make_attempt(case: Case, tools: Tools) -> WorkerResultMeta:
     try:
         for step in _steps(case, tools):
             known = step
-    except (WorldError, ShutdownError) as error:
+    except (WorldError, ShutdownError, WithdrawnError) as error:
         known = replace(known, fault=fault_of(error))
     return meta_of(case, known, tools.worker, tools.clock.now())
 
@@ -115,6 +115,8 @@ def _run_agent(
     known: Evidence, case: Case, policy: Policy, tree: Worktree, tools: Tools
 ) -> Evidence:
     task = write_brief(case, policy, tree, tools)
+    if why := withdrawal(case, tools):
+        raise WithdrawnError(why)
     tools.ledger.append(case.issue.ref, AgentStarted(agent=tools.agent.name))
     run = tools.agent.run(task)
     finished = AgentFinished(
@@ -160,10 +162,10 @@ def carry_out(ref: IssueRef, decision: Decision, tools: Tools) -> Decision:
     case = look(tools.tracker.read(ref), tools)
     match decision:
         case OpenPullRequest():
-            refused = publish(case, tools)
-            if refused:
-                tools.ledger.append(ref, Decided(decision=refused))
-                return carry_out(ref, refused, tools)
+            instead = publish(case, tools)
+            if instead:
+                tools.ledger.append(ref, Decided(decision=instead))
+                return carry_out(ref, instead, tools)
         case Retry():
             retry(case, decision, tools)
         case WaitForBudget():

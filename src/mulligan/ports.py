@@ -21,22 +21,14 @@ from mulligan.config.policy import (
     PullRequestSettings,
     Scope,
 )
-from mulligan.domain.attempt import AgentRun, Change, Task
+from mulligan.domain.attempt import AgentRun, Change, CommitText, Task
 from mulligan.domain.case import Case, PullRequest
 from mulligan.domain.events import Event, Recorded
 from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Stage
+from mulligan.domain.lease import Lease
+from mulligan.domain.repository import RepositoryFacts
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
-
-
-@dataclass(frozen=True, slots=True)
-class RepositoryFacts:
-    """What the tracker knows of a repository."""
-
-    name: str
-    clone_url: str
-    default_branch: str
-    archived: bool = False
 
 
 class Tracker(Protocol):
@@ -61,6 +53,10 @@ class Tracker(Protocol):
         """Find who put the ready label on last, and whether that person may (SPEC T1)."""
         ...
 
+    def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
+        """Say why the request of the status's epoch no longer stands (SPEC L5); None if it does."""
+        ...
+
     def show_stage(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
         """Make the labels show a stage (SPEC L2, L3); no other label is touched."""
         ...
@@ -78,15 +74,6 @@ class Tracker(Protocol):
     ) -> PullRequest:
         """Open the pull request of the issue's branch, or bring the open one up to date (P1)."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class CommitText:
-    """What Mulligan's commit says."""
-
-    subject: str
-    body: str
-    co_author: str = ""
 
 
 class Worktree(Protocol):
@@ -177,6 +164,10 @@ class Ledger(Protocol):
         """Record an event durably; give where the issue stands now."""
         ...
 
+    def under(self, lease: Lease) -> "Ledger":
+        """Give the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
+        ...
+
     def status(self, ref: IssueRef) -> IssueStatus:
         """Say where an issue stands; one never seen stands at epoch 0."""
         ...
@@ -191,6 +182,30 @@ class Ledger(Protocol):
 
     def events(self, ref: IssueRef | None = None, after: int = 0) -> Sequence[Recorded]:
         """Give the events of one issue, or of all, with `seq` above `after`, in order."""
+        ...
+
+
+class Leases(Protocol):
+    """Who works on which issue: at most one worker on each (SPEC E4). See state/leases.py."""
+
+    def claim(self, ref: IssueRef, worker: str) -> Lease | None:
+        """Take an issue for a while; None where another worker holds it."""
+        ...
+
+    def renew(self, lease: Lease) -> bool:
+        """Hold it for as long again; False where it was lost."""
+        ...
+
+    def holds(self, lease: Lease) -> bool:
+        """Tell whether the lease is still good."""
+        ...
+
+    def release(self, lease: Lease) -> None:
+        """Give it back; one that was lost is left alone."""
+        ...
+
+    def forget(self) -> None:
+        """End every lease, when it is known that no worker is alive."""
         ...
 
 
@@ -272,6 +287,7 @@ class Tools:
     agent: CodingAgent
     verifier: Verifier
     ledger: Ledger
+    leases: Leases
     artifacts: Artifacts
     clock: Clock
     worker: str

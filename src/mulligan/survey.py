@@ -37,3 +37,9 @@ def look(issue: Issue, tools: Tools) -> Case:
         observed=observe(epoch),
         ready_label=policy.labels.ready,
     )
+
+
+def withdrawal(case: Case, tools: Tools) -> str | None:
+    """Ask again whether the work is still wanted (SPEC L5); give the reason where it is not."""
+    labels = tools.policies.current(case.issue.ref.repository).labels
+    return tools.tracker.withdrawal(case.issue.ref, case.status, labels)

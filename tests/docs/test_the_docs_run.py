@@ -55,9 +55,8 @@ def test_links_and_make_targets_lead_somewhere(page: Path) -> None:
     text = page.read_text()
     assert [link for link in LINK.findall(text) if not (page.parent / link).exists()] == []
     targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    code = [
-        span or line for span, line in re.findall(r"`(make [^`]+)`|^\$? ?(make .*)$", text, re.MULTILINE)
-    ]
+    shown = re.findall(r"`(make [^`]+)`|^\$? ?(make .*)$", text, re.MULTILINE)
+    code = [span or line for span, line in shown]
     named = {word for words in MAKE.findall("\n".join(code)) for word in words.split()}
     assert named <= set(targets)
 

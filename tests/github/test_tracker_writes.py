@@ -340,6 +340,7 @@ def test_who_put_the_label_on_is_asked_for_the_review(
     pull = office.hub.world.pulls_of(NAME)[0].pull
     assert pull
     assert [user.login for user in pull.reviewers] == asked
+    assert any(line.endswith("/requested_reviewers") for line in office.requests()) == bool(asked)
 
 
 def test_reviewers_and_labels_that_are_refused_do_not_stop_the_publishing(office: Desk) -> None:

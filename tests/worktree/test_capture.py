@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from mulligan.config.policy import CommitSettings
+from mulligan.domain.attempt import CommitText
 from mulligan.domain.result import FileChange
 from mulligan.errors import MisconfiguredError
-from mulligan.ports import CommitText
 from mulligan.worktree.capture import diff_of
 from mulligan.worktree.worktrees import GitWorktrees
 from world.checkouts import (
@@ -20,7 +20,7 @@ from world.checkouts import (
     files_as_committed,
     worktrees_of,
 )
-from world.repositories import commit_to, git
+from world.repositories import commit_to, git, make_remote, tip
 
 SETTINGS = CommitSettings()
 COMMIT = "echo one > README.md; git commit -qam one"
@@ -67,6 +67,19 @@ def test_the_agents_own_commits_are_counted_after(
     with worktrees.open(REF) as tree:
         act(tree, COMMIT, line)
         assert tree.capture(TEXT, SETTINGS).commits == commits
+
+
+def test_an_agent_cannot_have_other_repositories_of_this_machine_read(
+    worktrees: GitWorktrees, tmp_path: Path
+) -> None:
+    other = make_remote(tmp_path / "other.git", {"secret": "secret\n"})
+    with worktrees.open(REF) as tree:
+        act(
+            tree,
+            f"cd $(git rev-parse --git-dir); echo {other}/objects >> objects/info/alternates",
+            f"echo {tip(other, 'main')} > refs/heads/theirs; git log theirs",
+        )
+        assert tree.capture(TEXT, SETTINGS).commits == 0
 
 
 def test_commits_that_the_repository_had_already_are_not_the_agents(

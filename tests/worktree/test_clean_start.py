@@ -200,9 +200,16 @@ def point_commondir_elsewhere(place: IssuePlace) -> None:
     (place.admin / "commondir").write_text("/etc\n")
 
 
+def take_for_another(place: IssuePlace) -> None:
+    """Let git believe that its entry `issue-12` is of a worktree elsewhere."""
+    (place.admin / "gitdir").write_text("/elsewhere/.git\n")
+    shutil.rmtree(place.tree)
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
+        take_for_another,
         delete_worktree,
         worktree_becomes_a_link,
         worktree_becomes_a_file,
@@ -219,6 +226,7 @@ def test_a_worktree_that_cannot_be_reset_is_made_anew(
     with worktrees.open(REF) as tree:
         assert tree.recreated is True
         assert_clean(tree, remote)
+        assert [path.name for path in place.admin.parent.iterdir()] == ["issue-12"]
     with worktrees.open(REF) as tree:
         assert tree.recreated is False
 
@@ -339,14 +347,20 @@ PROGRAMS = (
 )
 
 
-def plant(git_dir: Path, marker: Path, remote: Path) -> None:
-    """Make everything in a git directory that could start a program start one that tells."""
+def trap(git_dir: Path, marker: Path) -> Path:
+    """Make every hook of a git directory tell that it was started."""
     program = git_dir / "program"
     program.write_text(f"#!/bin/sh\necho $0 $* >> {marker}\nexec cat\n")
     program.chmod(0o755)
     (git_dir / "hooks").mkdir(exist_ok=True)
     for hook in HOOKS:
         shutil.copy(program, git_dir / "hooks" / hook)
+    return program
+
+
+def plant(git_dir: Path, marker: Path, remote: Path) -> None:
+    """Make everything in a git directory that could start a program start one that tells."""
+    program = trap(git_dir, marker)
     settings = "".join(
         f'[{section} "{name}"]\n\t{key} = {program}\n'
         if name
@@ -392,6 +406,27 @@ def test_nothing_that_an_agent_planted_is_ever_started(
         plant(place.decoy, marker, remote)
         act(tree, "git status", check=False)
         assert marker.exists(), "the trap itself does not work"
+
+
+def test_hooks_in_mulligans_own_git_directory_are_not_started(
+    worktrees: GitWorktrees, place: IssuePlace, tmp_path: Path
+) -> None:
+    """The second wall: without a sandbox, an agent can find that directory."""
+    marker, mirror = tmp_path / "started", place.repository.mirror
+    with worktrees.open(REF) as tree:
+        program = trap(mirror, marker)
+        with (mirror / "config").open("a") as config:
+            config.write(f"[core]\n\tfsmonitor = {program}\n\thooksPath = {mirror}/hooks\n")
+            config.write(f"[diff]\n\texternal = {program}\n[gpg]\n\tprogram = {program}\n")
+            config.write("[commit]\n\tgpgSign = true\n")
+        act(tree, "echo changed > README.md")
+        change = tree.capture(TEXT, SETTINGS)
+        tree.show_commit(str(change.head_sha))
+        worktrees.push(REF, str(change.head_sha), None)
+    with worktrees.open(REF):
+        assert not marker.exists()
+    git(mirror, "update-ref", "refs/heads/x", "HEAD")
+    assert marker.exists(), "the trap itself does not work"
 
 
 def python_of(user: Sequence[str]) -> str | None:

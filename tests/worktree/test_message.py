@@ -3,8 +3,8 @@
 import pytest
 
 from mulligan.config.policy import CommitSettings
+from mulligan.domain.attempt import CommitText
 from mulligan.domain.result import FileChange
-from mulligan.ports import CommitText
 from mulligan.worktree.changes import changes_of
 from mulligan.worktree.message import message_of, plain
 

@@ -11,8 +11,8 @@ import pytest
 from mulligan.config.operator import RepositorySettings
 from mulligan.config.policy import CommitSettings
 from mulligan.domain.issue import IssueRef
+from mulligan.domain.repository import RepositoryFacts
 from mulligan.errors import MisconfiguredError, UnavailableError
-from mulligan.ports import RepositoryFacts
 from mulligan.worktree.worktrees import GitWorktrees
 from world.checkouts import (
     REF,

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mulligan.config.operator import RepositorySettings
+from mulligan.domain.attempt import CommitText
 from mulligan.domain.issue import IssueRef
-from mulligan.ports import CommitText, RepositoryFacts, Worktree
+from mulligan.domain.repository import RepositoryFacts
+from mulligan.ports import Worktree
 from mulligan.worktree.worktrees import GitWorktrees
 from world.repositories import make_remote
 

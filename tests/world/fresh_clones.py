@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mulligan.config.policy import CommitSettings
-from mulligan.domain.attempt import Change
+from mulligan.domain.attempt import Change, CommitText
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import FileChange
 from mulligan.errors import DeniedError, MisconfiguredError, UnavailableError
-from mulligan.ports import CommitText
 from world.repositories import git, run_git, tip
 
 

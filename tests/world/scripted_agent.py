@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from world.behaviours import Behaviour, Given
-
 from mulligan.agent.reading import facts_of, read_output, read_report
 from mulligan.domain.attempt import AgentReport, AgentRun, Task, TimeLimit
+from world.behaviours import Behaviour, Given
 
 
 class TimeIsUpError(Exception):

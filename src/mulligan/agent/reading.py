@@ -66,6 +66,7 @@ class Usage(BaseModel):
     output_tokens: Count = None
     cost_usd: Amount = None
     turns: Count = None
+    version: Text = None
     model: Text = None
     session_id: Text = None
     stop_reason: Text = None
@@ -125,6 +126,7 @@ def facts_of(said: Said, kind: str, exit_code: int, stopped_by: TimeLimit | None
     usage = said.usage
     return AgentFacts(
         kind=kind,
+        version=_name(usage.version),
         model=_name(usage.model),
         session_id=_name(usage.session_id),
         exit_code=exit_code,

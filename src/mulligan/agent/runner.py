@@ -125,7 +125,7 @@ def _report(path: Path, task: Task) -> AgentReport | None:
 
 
 def _content(path: Path) -> bytes:
-    """Read a file that an agent may have made anything of: a link, a pipe, a device, 1 TB."""
+    """Read a file that an agent may have made anything of: a link, a pipe, a device, a flood."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     descriptor = os.open(path, flags)
     try:

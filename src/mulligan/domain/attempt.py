@@ -7,7 +7,13 @@ from pathlib import Path
 
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts, CheckResult, FileChange
-from mulligan.errors import DeniedError, MisconfiguredError, ShutdownError, WorldError
+from mulligan.errors import (
+    DeniedError,
+    MisconfiguredError,
+    ShutdownError,
+    WithdrawnError,
+    WorldError,
+)
 
 SHUTDOWN = "shutdown"
 """The reason of an interruption that was asked for; it never costs an attempt (SPEC 6)."""
@@ -76,6 +82,15 @@ class Fault:
     outcome: Outcome
     reason: str
     log: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitText:
+    """What Mulligan's commit says."""
+
+    subject: str
+    body: str
+    co_author: str = ""
 
 
 NO_TEXT = Fault(Outcome.BLOCKED, "The issue has neither a title nor a text; write what is wanted.")
@@ -147,11 +162,13 @@ def worth_verifying(known: Evidence) -> bool:
     return classify(known) is Outcome.SUCCEEDED
 
 
-def fault_of(error: WorldError | ShutdownError) -> Fault:
+def fault_of(error: WorldError | ShutdownError | WithdrawnError) -> Fault:
     """Turn what ended an attempt from outside into its fact (SPEC A13)."""
     match error:
         case ShutdownError():
             return Fault(Outcome.INTERRUPTED, SHUTDOWN)
+        case WithdrawnError():
+            return Fault(Outcome.CANCELLED, str(error))
         case DeniedError():
             return Fault(Outcome.DENIED, str(error))
         case MisconfiguredError():

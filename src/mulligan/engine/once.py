@@ -1,14 +1,16 @@
 """One pass: recover, publish what is pending, then work each due issue until it rests."""
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
 
 from mulligan.domain.issue import IssueRef
+from mulligan.engine.dispatch import PoolDispatcher
 from mulligan.engine.intake import poll
 from mulligan.engine.recovery import recover
-from mulligan.engine.worker import Visit, visit
-from mulligan.ports import Dispatcher, Tools
+from mulligan.engine.schedule import ticking
+from mulligan.engine.worker import Visit, Worker
+from mulligan.ports import Tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,39 +18,42 @@ class Pass:
     """What one pass came to: the visits, and a sentence for everything that failed."""
 
     visits: tuple[Visit, ...] = ()
-    problems: tuple[str, ...] = field(default=())
-
-    @property
-    def escalated(self) -> bool:
-        """Tell whether an issue was handed to a person."""
-        return any(visit.escalated for visit in self.visits)
+    problems: tuple[str, ...] = ()
+    escalated: bool = False
 
 
-def once(
-    repositories: Sequence[str],
-    tools: Tools,
-    dispatching: Callable[[Callable[[IssueRef], None]], AbstractContextManager[Dispatcher]],
-    attempts: int | None = None,
-    limit: int | None = None,
-) -> Pass:
-    """Make one pass, with at most `attempts` for each issue and at most `limit` issues.
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How far a pass goes: attempts for each issue, and issues; None for no limit of its own."""
 
-    `dispatching` gives a dispatcher for the visits that are handed to it.
-    """
-    stuck = recover(tools)
+    attempts: int | None = None
+    issues: int | None = None
+    watch_interval: timedelta = timedelta(seconds=30)
+
+
+def once(repositories: Sequence[str], tools: Tools, extent: Extent | None = None) -> Pass:
+    """Make one pass over the repositories."""
+    extent = extent or Extent()
+    worker, visits = Worker(tools, extent.attempts), list[Visit]()
+    recovered = recover(tools, worker)
     found, failed = poll(repositories, tools)
-    due = [ref for ref in found if ref not in stuck][:limit]
-    visits = list[Visit]()
+    due = [ref for ref in found if ref not in recovered.failed][: extent.issues]
 
     def work(ref: IssueRef) -> None:
-        visits.append(visit(ref, tools, attempts))
+        visits.append(worker.visit(ref))
 
-    with dispatching(work) as dispatcher:
+    limits = tools.limits
+    ticks = {"watch": (worker.watch, extent.watch_interval)}
+    with (
+        ticking(ticks, tools.clock.now()),
+        PoolDispatcher(work, limits.concurrency, limits.per_repository) as dispatcher,
+    ):
         dispatcher.wake(due)
         dispatcher.drain()
     problems = [
         *(f"{repository}: {problem}" for repository, problem in failed.items()),
-        *(f"{ref}: {problem}" for ref, problem in stuck.items()),
+        *(f"{ref}: {problem}" for ref, problem in recovered.failed.items()),
         *(f"{done.issue}: {done.problem}" for done in visits if done.problem),
     ]
-    return Pass(tuple(sorted(visits, key=lambda done: done.issue)), tuple(problems))
+    escalated = recovered.escalated or any(done.escalated for done in visits)
+    return Pass(tuple(sorted(visits, key=lambda done: done.issue)), tuple(problems), escalated)

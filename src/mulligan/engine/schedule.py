@@ -1,6 +1,7 @@
-"""The daemon: poll, wake and watch on APScheduler's clock until Mulligan is told to stop (E1)."""
+"""Call things at intervals, in the background, on APScheduler's clock (SPEC E1)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 from apscheduler.schedulers.background import BackgroundScheduler
@@ -8,26 +9,23 @@ from apscheduler.schedulers.background import BackgroundScheduler
 Tick = Callable[[], None]
 
 
-def run_until(stopped: Callable[[], None], ticks: dict[str, tuple[Tick, timedelta]]) -> None:
-    """Call each tick at once and then at its interval, never twice at a time, until `stopped`.
+@contextmanager
+def ticking(ticks: Mapping[str, tuple[Tick, timedelta]], now: datetime) -> Generator[None]:
+    """Call each tick at once and then at its interval, never twice at a time, in this block.
 
-    `stopped` blocks until Mulligan is told to stop. A tick that is late is made up for once,
-    however late (APScheduler's own grace of one second would drop it silently).
+    A tick that is late is made up for once, however late; APScheduler's own grace of one second
+    would drop it silently. Leaving the block waits for those that have begun.
     """
     scheduler = BackgroundScheduler(
         timezone=UTC,
         job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
     )
     for name, (tick, interval) in ticks.items():
-        scheduler.add_job(
-            tick,
-            "interval",
-            seconds=interval.total_seconds(),
-            id=name,
-            next_run_time=datetime.now(UTC),
+        scheduler.add_job(  # pyright: ignore[reportUnknownMemberType] - it has no types
+            tick, "interval", seconds=interval.total_seconds(), id=name, next_run_time=now
         )
-    scheduler.start()
+    scheduler.start()  # pyright: ignore[reportUnknownMemberType]
     try:
-        stopped()
+        yield
     finally:
-        scheduler.shutdown(wait=True)
+        scheduler.shutdown(wait=True)  # pyright: ignore[reportUnknownMemberType]

@@ -1,10 +1,11 @@
 """A ledger that tells somebody of every event as it is recorded, for progress on a terminal."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mulligan.domain.events import Event, Recorded
 from mulligan.domain.issue import IssueRef
+from mulligan.domain.lease import Lease
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.ports import Ledger
@@ -23,6 +24,9 @@ class WatchedLedger:
         status = self.inner.append(ref, event)
         self.listener(status, event)
         return status
+
+    def under(self, lease: Lease) -> "WatchedLedger":
+        return replace(self, inner=self.inner.under(lease))
 
     def status(self, ref: IssueRef) -> IssueStatus:
         return self.inner.status(ref)

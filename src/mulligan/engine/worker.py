@@ -1,16 +1,22 @@
-"""Visit one issue: attempt after attempt, until it rests in review, with a person, or waiting."""
+"""Visit issues: attempt after attempt, until each rests in review, with a person, or waiting."""
 
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import structlog
 
 from mulligan.domain.case import Skipped
-from mulligan.domain.decision import Escalate, Retry
+from mulligan.domain.decision import Decision, Escalate, Retry
 from mulligan.domain.issue import AuthorisingAct, IssueRef
-from mulligan.errors import MulliganError
-from mulligan.implement import implement
+from mulligan.engine.fence import under_lease
+from mulligan.errors import LeaseLostError, MulliganError, WithdrawnError, WorldError
+from mulligan.implement import implement, resume
 from mulligan.ports import Tools
-from mulligan.stop import stopping
+from mulligan.stop import Stop, stopping
+
+A_BUG = "A bug in Mulligan; the log has the traceback."
 
 log = structlog.get_logger()
 
@@ -26,33 +32,86 @@ class Visit:
     escalated: bool = False
 
 
-def visit(
-    ref: IssueRef, tools: Tools, most: int | None = None, act: AuthorisingAct | None = None
-) -> Visit:
-    """Work an issue until it rests, with at most `most` attempts; never raises.
+class Worker:
+    """Works on issues under leases, from any number of threads; at most `most` attempts a visit."""
 
-    Expected faults become the visit's problem. A bug is logged with its traceback; the attempt it
-    ended is recovered by the next pass.
-    """
-    made = 0
-    try:
-        while (most is None or made < most) and not stopping():
+    def __init__(self, tools: Tools, most: int | None = None) -> None:
+        self._tools = tools
+        self._most = most
+        self._lock = threading.Lock()
+        self._stops: dict[IssueRef, Stop] = {}
+
+    def visit(self, ref: IssueRef, act: AuthorisingAct | None = None) -> Visit:
+        """Work an issue until it rests; never raises.
+
+        Expected faults become the visit's problem. A bug is logged with its traceback; the
+        attempt that it ended is recovered by the next pass.
+        """
+        try:
+            with self._on(ref) as tools:
+                if tools is None:
+                    return Visit(ref, skipped="Another worker is on it.")
+                return self._work(ref, tools, act)
+        except LeaseLostError as error:
+            return Visit(ref, skipped=str(error))
+        except MulliganError as error:
+            return Visit(ref, problem=str(error))
+        except Exception:
+            log.exception("visit_failed", issue=str(ref))
+            return Visit(ref, problem=A_BUG)
+
+    def recover(self, ref: IssueRef) -> Decision | None:
+        """Go on where a worker that died left an issue; None where somebody is on it."""
+        with self._on(ref) as tools:
+            return resume(ref, tools) if tools else None
+
+    def watch(self) -> None:
+        """Stop the work on every issue whose request was withdrawn since (SPEC L5)."""
+        with self._lock:
+            running = dict(self._stops)
+        for ref, stop in running.items():
+            try:
+                reason = self._withdrawal(ref)
+            except WorldError as error:
+                log.warning("not_watched", issue=str(ref), reason=str(error))
+                continue
+            if reason:
+                stop.give(WithdrawnError(reason))
+
+    def _withdrawal(self, ref: IssueRef) -> str | None:
+        labels = self._tools.policies.current(ref.repository).labels
+        return self._tools.tracker.withdrawal(ref, self._tools.ledger.status(ref), labels)
+
+    @contextmanager
+    def _on(self, ref: IssueRef) -> Generator[Tools | None]:
+        """Hold the lease of an issue; None where another worker does."""
+        lease = self._tools.leases.claim(ref, self._tools.worker)
+        if lease is None:
+            yield None
+            return
+        stop = Stop()
+        with under_lease(lease, self._tools, stop) as tools:
+            with self._lock:
+                self._stops[ref] = stop
+            try:
+                yield tools
+            finally:
+                with self._lock:
+                    del self._stops[ref]
+
+    def _work(self, ref: IssueRef, tools: Tools, act: AuthorisingAct | None) -> Visit:
+        made = 0
+        while (self._most is None or made < self._most) and not stopping():
             result = implement(ref, tools, act)
             if isinstance(result, Skipped):
                 return Visit(ref, made, skipped=result.reason)
             made += 1
-            if stopping() or not isinstance(result, Retry) or result.backoff_step:
+            if not isinstance(result, Retry) or result.backoff_step:
                 return _rested(ref, made, tools, escalated=isinstance(result, Escalate))
         return Visit(ref, made)
-    except MulliganError as error:
-        return Visit(ref, made, problem=str(error))
-    except Exception:
-        log.exception("visit_failed", issue=str(ref))
-        return Visit(ref, made, problem="A bug in Mulligan; the log has the traceback.")
 
 
 def _rested(ref: IssueRef, made: int, tools: Tools, *, escalated: bool) -> Visit:
     status = tools.ledger.status(ref)
     waits = status.due is not None and status.due > tools.clock.now()
-    problem = status.reason if waits else None
-    return Visit(ref, made, problem=problem, escalated=escalated)
+    return Visit(ref, made, problem=status.reason if waits else None, escalated=escalated)

@@ -6,10 +6,12 @@ from dataclasses import replace
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
 from mulligan.domain.case import Case, PullRequest
 from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Stage
+from mulligan.domain.repository import RepositoryFacts
+from mulligan.domain.status import IssueStatus
 from mulligan.github.escalation import escalation_comment
 from mulligan.github.labels import LabelChange, label_change
 from mulligan.github.messages import pull_request_body, pull_request_title, status_comment
-from mulligan.ports import RepositoryFacts, Tracker
+from mulligan.ports import Tracker
 
 
 class DryRunTracker:
@@ -45,6 +47,10 @@ class DryRunTracker:
     def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
         """Find who put the ready label on last, and whether that person may."""
         return self._inner.authorising_act(ref, ready_label)
+
+    def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
+        """Say why the request of the status's epoch no longer stands."""
+        return self._inner.withdrawal(ref, status, labels)
 
     def show_stage(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
         """Say which labels would be put on and taken off."""

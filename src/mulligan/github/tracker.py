@@ -9,6 +9,8 @@ from mulligan.config.operator import Trust
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
 from mulligan.domain.case import Case, PullRequest
 from mulligan.domain.issue import AuthorisingAct, Comment, Issue, IssueRef, Stage
+from mulligan.domain.repository import RepositoryFacts
+from mulligan.domain.status import IssueStatus
 from mulligan.errors import UnavailableError, WorldError
 from mulligan.github.answers import ForbiddenError, NotFoundError
 from mulligan.github.client import Client
@@ -27,8 +29,8 @@ from mulligan.github.shapes import (
     IssueShape,
     leads_to,
 )
-from mulligan.github.trust import TrustReader, latest_labelling
-from mulligan.ports import Clock, RepositoryFacts
+from mulligan.github.trust import TrustReader, latest_labelling, unlabelled_since
+from mulligan.ports import Clock
 
 STATUS_COMMENT, THE_ONE = "status_comment", "issue"
 """Under what the ledger keeps the id of the status comment (effects.py)."""
@@ -117,6 +119,19 @@ class GitHubTracker:
             trusted=refusal is None,
             reason=refusal or "",
         )
+
+    def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
+        """Say why the request of the status's epoch no longer stands (SPEC L5); None if it does."""
+        try:
+            if self._issue(ref).state != "open":
+                return "The issue was closed."
+        except NotFoundError:
+            return "The issue is gone: it was deleted or transferred."
+        path = f"/repos/{ref.repository}/issues/{ref.number}/events"
+        events = self._client.read_all(EVENTS, path)
+        taken = unlabelled_since(events, {labels.ready, labels.running}, status)
+        others = [each for each in taken if not each.actor or each.actor.login != self.own_login()]
+        return "Its label was taken off." if others else None
 
     def show_stage(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
         """Make the labels show a stage (SPEC L2, L3); no other label is touched."""

@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 from mulligan.config.operator import Trust
 from mulligan.domain.issue import Permission
+from mulligan.domain.status import IssueStatus
 from mulligan.errors import WorldError
 from mulligan.github.answers import NotFoundError
 from mulligan.github.client import Client
@@ -77,3 +78,24 @@ def latest_labelling(events: Iterable[EventShape], label: str) -> EventShape | N
         and event.label.name.casefold() == label.casefold()
     ]
     return max(labelled, key=lambda event: event.id, default=None)
+
+
+def unlabelled_since(
+    events: Iterable[EventShape], labels: set[str], status: IssueStatus
+) -> list[EventShape]:
+    """List the times that one of the labels was taken off after the epoch's authorising act."""
+    names = {label.casefold() for label in labels}
+    kind, _, number = status.act.partition(":")
+    return [
+        event
+        for event in events
+        if event.event == "unlabeled"
+        and event.label
+        and event.label.name.casefold() in names
+        and (event.id > int(number) if kind == "labeled" else _later(event, status))
+    ]
+
+
+def _later(event: EventShape, status: IssueStatus) -> bool:
+    # GitHub's times are whole seconds.
+    return status.act_at is None or event.created_at > status.act_at

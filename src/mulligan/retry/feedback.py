@@ -79,11 +79,11 @@ def _error(told: WorkerResultMeta, words: int) -> list[str]:
 def actionable(
     told: WorkerResultMeta, windows: Sequence[Excerpt], names: int, violations: Excerpt
 ) -> str:
-    """Tell what failed: the first checks with a window on their output, `names` in all by name."""
+    """Tell what failed: as many checks as there are windows in full, then `names` by name only."""
     failed = failing(told.checks)
     blocks = [_check(check, window) for check, window in zip(failed, windows, strict=False)]
     by_name = tuple(f"- {verdict(check)}" for check in failed[len(windows) :])
-    blocks.append(str(Excerpt(by_name).head(max(0, names - len(windows)))))
+    blocks.append(str(Excerpt(by_name).head(names)))
     if violations.lines:
         blocks.append(f"{NOT_ALLOWED}\n{fence('the guards', str(violations))}")
     blocks.append(ADVICE.get(told.outcome, ""))

@@ -2,12 +2,11 @@
 
 from datetime import datetime
 
-from mulligan.domain.attempt import Evidence, classify
+from mulligan.domain.attempt import CommitText, Evidence, classify
 from mulligan.domain.case import Case
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import FileChange, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
-from mulligan.ports import CommitText
 from mulligan.retry.words import DIED, counted, error_line, failure_reason
 from mulligan.text.escape import subject_line
 

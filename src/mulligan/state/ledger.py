@@ -1,12 +1,13 @@
 """The ledger in a database: an event and the status that it leads to are one transaction."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 
 from mulligan.domain.events import AttemptCompleted, Event, Recorded
 from mulligan.domain.issue import IssueRef
+from mulligan.domain.lease import Lease, lost
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus, advance
 from mulligan.ports import Clock
@@ -21,6 +22,7 @@ from mulligan.state.events import (
     storable,
     values_of,
 )
+from mulligan.state.leases import still_held
 from mulligan.state.schema import EVENTS_TABLE, ISSUES_TABLE
 
 EVENT = EVENTS_TABLE.c
@@ -34,6 +36,11 @@ class SqlLedger:
 
     database: Database
     clock: Clock
+    lease: Lease | None = None
+
+    def under(self, lease: Lease) -> "SqlLedger":
+        """Give the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
+        return replace(self, lease=lease)
 
     def append(self, ref: IssueRef, event: Event) -> IssueStatus:
         """Record an event and fold it; both are on the disk when this returns."""
@@ -41,6 +48,8 @@ class SqlLedger:
         with self.database.write() as connection:
             before = _stored(connection, ref)
             at = self.clock.now()
+            if self.lease and not still_held(connection, self.lease, at):
+                raise lost(self.lease)
             status = advance(before or IssueStatus(ref), event, at)
             # The number is given by the database.
             recorded = happen(status, event, at, seq=0)

@@ -1,21 +1,111 @@
-"""The ledger in memory, for dry runs and tests: gone with the process."""
+"""The ledger and the leases in memory, for dry runs and tests: gone with the process."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 from threading import Lock
 
 from mulligan.domain.events import AttemptCompleted, Event, Recorded
 from mulligan.domain.issue import IssueRef
+from mulligan.domain.lease import Lease, lost
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus, advance
 from mulligan.ports import Clock
 from mulligan.state.events import happen, storable
+from mulligan.state.leases import LEASE_TIME
+
+
+class MemoryLeases:
+    """The port Leases in memory."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._fences: dict[IssueRef, int] = {}
+        self._held: dict[IssueRef, tuple[Lease, datetime]] = {}
+
+    def claim(self, ref: IssueRef, worker: str) -> Lease | None:
+        """Take an issue for a while; None where another worker holds it."""
+        with self._lock:
+            held = self._held.get(ref)
+            if held and held[1] > self._clock.now():
+                return None
+            self._fences[ref] = fence = self._fences.get(ref, 0) + 1
+            lease = Lease(ref, worker, fence)
+            self._held[ref] = (lease, self._clock.now() + LEASE_TIME)
+            return lease
+
+    def renew(self, lease: Lease) -> bool:
+        """Hold it for as long again; False where it was lost."""
+        with self._lock:
+            good = self._good(lease)
+            if good:
+                self._held[lease.issue] = (lease, self._clock.now() + LEASE_TIME)
+            return good
+
+    def holds(self, lease: Lease) -> bool:
+        """Tell whether the lease is still good."""
+        with self._lock:
+            return self._good(lease)
+
+    def release(self, lease: Lease) -> None:
+        """Give it back; one that was lost is left alone."""
+        with self._lock:
+            held = self._held.get(lease.issue)
+            if held and held[0] == lease:
+                del self._held[lease.issue]
+
+    def forget(self) -> None:
+        """End every lease, when it is known that no worker is alive."""
+        with self._lock:
+            self._held.clear()
+
+    def _good(self, lease: Lease) -> bool:
+        held = self._held.get(lease.issue)
+        return held is not None and held[0] == lease and held[1] > self._clock.now()
+
+
+@dataclass(frozen=True, slots=True)
+class LeasedLedger:
+    """A ledger in memory as the holder of a lease sees it."""
+
+    inner: "MemoryLedger"
+    leases: MemoryLeases
+    lease: Lease
+
+    def append(self, ref: IssueRef, event: Event) -> IssueStatus:
+        """Note an event; LeaseLostError where the lease is no longer good."""
+        if not self.leases.holds(self.lease):
+            raise lost(self.lease)
+        return self.inner.append(ref, event)
+
+    def under(self, lease: Lease) -> "LeasedLedger":
+        """Give the ledger under another lease."""
+        return replace(self, lease=lease)
+
+    def status(self, ref: IssueRef) -> IssueStatus:
+        """Say where an issue stands."""
+        return self.inner.status(ref)
+
+    def statuses(self) -> Sequence[IssueStatus]:
+        """Say where every known issue stands."""
+        return self.inner.statuses()
+
+    def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
+        """Give the completed attempts of all epochs, oldest first."""
+        return self.inner.history(ref)
+
+    def events(self, ref: IssueRef | None = None, after: int = 0) -> Sequence[Recorded]:
+        """Give the events of one issue, or of all, in order."""
+        return self.inner.events(ref, after)
 
 
 class MemoryLedger:
     """The port Ledger on a list; may be used from any thread."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, leases: MemoryLeases | None = None) -> None:
         self._clock = clock
+        self._leases = leases or MemoryLeases(clock)
         self._lock = Lock()
         self._events: list[Recorded] = []
         self._statuses: dict[IssueRef, IssueStatus] = {}
@@ -29,6 +119,10 @@ class MemoryLedger:
             self._events.append(happen(status, event, at, seq=len(self._events) + 1))
             self._statuses[ref] = status
         return status
+
+    def under(self, lease: Lease) -> LeasedLedger:
+        """Give the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
+        return LeasedLedger(self, self._leases, lease)
 
     def status(self, ref: IssueRef) -> IssueStatus:
         """Say where an issue stands; one never seen stands at epoch 0."""

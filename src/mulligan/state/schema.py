@@ -2,7 +2,7 @@
 
 from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest revision in migrations/versions/; revisions count up."""
 
 VERSION_TABLE = "mulligan_version"
@@ -39,3 +39,14 @@ ISSUES_TABLE = Table(
     Column("status", Text, nullable=False),
 )
 """Where each issue stands: folded from the events, and written with them in one transaction."""
+
+LEASES_TABLE = Table(
+    "leases",
+    METADATA,
+    Column("repository", String(140), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("fence", Integer, nullable=False),
+    Column("worker", String(200)),
+    Column("expires", String(32)),
+)
+"""Who works on each issue. A row stays when the lease ends, so that its fence only grows."""

@@ -1,5 +1,6 @@
 """Run a repository's own commands in a worktree: its set-up, and the checks that decide."""
 
+import re
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
@@ -10,17 +11,22 @@ from pathlib import Path
 from mulligan.config.policy import Check, Scope
 from mulligan.config.settings import format_duration
 from mulligan.domain.attempt import Change
-from mulligan.domain.result import CheckKind, CheckResult
+from mulligan.domain.result import CheckResult
 from mulligan.errors import MisconfiguredError, UnavailableError
 from mulligan.ports import Worktree
 from mulligan.process import Command, Finished, run
-from mulligan.verification.digest import Digest, digest
+from mulligan.verification.digest import MAX_CHARS, Digest, digest
 from mulligan.verification.guards import violations
 
 SET_UP_TIMEOUT = timedelta(minutes=30)
+LOOK_UP_TIMEOUT = timedelta(seconds=30)
 KEPT_FINDINGS = 50
 NOT_FOUND = 127
 """What a shell exits with when it does not find a program (POSIX)."""
+LATE = 124
+"""What `timeout` exits with: stands for how a command was stopped, which says nothing of it."""
+PLAIN_WORD = re.compile(r"[\w./+@-]+")
+ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,7 @@ class CommandVerifier:
     """The port Verifier on shell lines; of `environment` they get PATH."""
 
     environment: Mapping[str, str]
+    set_up_timeout: timedelta = SET_UP_TIMEOUT
 
     def violations(self, change: Change, scope: Scope) -> tuple[str, ...]:
         """List every rule of the scope that the change breaks (SPEC A9)."""
@@ -35,38 +42,55 @@ class CommandVerifier:
 
     def set_up(self, lines: Sequence[str], worktree: Worktree, log: Path) -> None:
         """Run the set-up lines in order; UnavailableError where one fails (SPEC A3)."""
+        log.write_bytes(b"")
+        part = log.with_name(f"{log.name}.part")
         for line in lines:
-            ended = self._run(line, SET_UP_TIMEOUT, worktree, log)
+            ended = self._run(line, self.set_up_timeout, worktree, part)
+            told = _digest(line, ended, part)
+            _append(log, line, part)
             if ended.stopped_by or ended.exit_code:
-                message = f"The set-up line {line!r} failed: {_first_words(line, ended, log)}"
+                message = f"The set-up line {line!r} failed: {self._why(ended, told)}"
                 raise UnavailableError(message)
 
+    def _why(self, ended: Finished, told: Digest) -> str:
+        if ended.stopped_by:
+            limit = format_duration(self.set_up_timeout)
+            return f"it did not end within {limit}; make it faster or mend it."
+        said = told.findings[0].summary if told.findings else told.text.partition("\n")[0]
+        return f"exit code {ended.exit_code}, {said}"
+
     def check(self, check: Check, worktree: Worktree, log: Path) -> CheckResult:
-        """Run one check on the committed tree (SPEC A10); `log` takes its whole output."""
+        """Run one check on the committed tree (SPEC A10); `log` takes its whole output.
+
+        MisconfiguredError where the program that it starts with is not there.
+        """
         ended = self._run(check.run, check.timeout, worktree, log)
-        self._refuse_a_missing_program(check, ended, worktree)
-        told, timed_out = _digest(check.run, ended, log), ended.stopped_by is not None
-        late = f"Timed out after {format_duration(check.timeout)}.\n" if timed_out else ""
+        if ended.exit_code == NOT_FOUND and not ended.stopped_by:
+            self._refuse_a_missing_program(check, worktree)
+        late = f"Timed out after {format_duration(check.timeout)}.\n" if ended.stopped_by else ""
+        told = _digest(check.run, ended, log, MAX_CHARS - len(late))
         return CheckResult(
             name=check.name,
-            kind=CheckKind(check.kind),
+            kind=check.kind,
             command=check.run,
             required=check.required,
-            passed=told.passed and not timed_out,
+            passed=told.passed,
             exit_code=ended.exit_code,
-            timed_out=timed_out,
+            timed_out=ended.stopped_by is not None,
             duration_ms=round(ended.duration.total_seconds() * 1000),
             digest=late + told.text,
             findings=told.findings[:KEPT_FINDINGS],
             fingerprint=told.fingerprint,
         )
 
-    def _run(self, line: str, timeout: timedelta, worktree: Worktree, log: Path) -> Finished:
+    def _run(
+        self, line: str, timeout: timedelta, worktree: Worktree, log: Path, *arguments: str
+    ) -> Finished:
         home = worktree.private / "home"
-        home.mkdir(mode=0o700, exist_ok=True)
-        return run(
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        ended = run(
             Command(
-                argv=("/bin/sh", "-c", line),
+                argv=("/bin/sh", "-c", line, *arguments),
                 directory=worktree.path,
                 environment={
                     "PATH": self.environment.get("PATH", ""),
@@ -79,13 +103,16 @@ class CommandVerifier:
                 log=log,
             )
         )
+        _keep_the_end(ended, log)
+        return ended
 
-    def _refuse_a_missing_program(self, check: Check, ended: Finished, worktree: Worktree) -> None:
-        if ended.exit_code != NOT_FOUND:
-            return
+    def _refuse_a_missing_program(self, check: Check, worktree: Worktree) -> None:
         program = _program(check.run)
-        here = (worktree.path / program).exists()
-        if program and not here and not shutil.which(program, path=self.environment.get("PATH")):
+        if not program or (worktree.path / program).exists():
+            return
+        log = worktree.private / "program.log"
+        ask = 'command -v -- "$1"'
+        if self._run(ask, LOOK_UP_TIMEOUT, worktree, log, "sh", program).exit_code:
             message = (
                 f"The program {program!r} of the check {check.name!r} is not on this machine; "
                 "install it or mend the check."
@@ -94,21 +121,34 @@ class CommandVerifier:
 
 
 def _program(line: str) -> str:
-    """Name the program that a shell line starts with; nothing where it is no plain command."""
+    """Name the word that a shell line runs first; nothing where only a shell could tell."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
     try:
-        words = shlex.split(line)
+        word = next((word for word in lexer if not ASSIGNMENT.match(word)), "")
     except ValueError:
         return ""
-    return words[0] if words and words[0].replace("-", "").replace("_", "").isalnum() else ""
+    return word if PLAIN_WORD.fullmatch(word) else ""
 
 
-def _digest(line: str, ended: Finished, log: Path) -> Digest:
+def _digest(line: str, ended: Finished, log: Path, max_chars: int = MAX_CHARS) -> Digest:
+    exit_code = LATE if ended.stopped_by else ended.exit_code
     with log.open("rb") as output:
-        return digest(output, command=line, exit_code=ended.exit_code)
+        return digest(output, command=line, exit_code=exit_code, max_chars=max_chars)
 
 
-def _first_words(line: str, ended: Finished, log: Path) -> str:
-    if ended.stopped_by:
-        return f"it did not end within {format_duration(SET_UP_TIMEOUT)}."
-    told = _digest(line, ended, log)
-    return told.findings[0].summary if told.findings else told.text
+def _keep_the_end(ended: Finished, log: Path) -> None:
+    """Add the end of an output that was too large for its log: there a tool sums up."""
+    missing = ended.output_bytes - log.stat().st_size
+    if missing > 0:
+        end = ended.tail[-missing:]
+        mark = f"\n[... {missing - len(end)} bytes omitted]\n" if missing > len(end) else ""
+        with log.open("ab") as whole:
+            whole.write(mark.encode() + end)
+
+
+def _append(log: Path, line: str, part: Path) -> None:
+    with log.open("ab") as whole, part.open("rb") as said:
+        whole.write(f"$ {line}\n".encode())
+        shutil.copyfileobj(said, whole)
+    part.unlink()

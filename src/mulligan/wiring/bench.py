@@ -13,12 +13,15 @@ from mulligan.errors import ConfigError
 from mulligan.github.client import Client, TokenCredentials
 from mulligan.github.dry_run import DryRunTracker
 from mulligan.github.tracker import GitHubTracker
-from mulligan.ports import Artifacts, Ledger, Tools, Tracker, Worktrees
+from mulligan.ports import Artifacts, Leases, Ledger, Tools, Tracker, Worktrees
 from mulligan.state.artifacts import ScratchArtifacts
-from mulligan.state.memory import MemoryLedger
+from mulligan.state.database import open_database
+from mulligan.state.leases import SqlLeases
+from mulligan.state.ledger import SqlLedger
+from mulligan.state.memory import MemoryLeases, MemoryLedger
 from mulligan.verification.checks import CommandVerifier
 from mulligan.wiring.clock import SystemClock
-from mulligan.wiring.records import open_artifacts, open_ledger
+from mulligan.wiring.records import open_artifacts
 from mulligan.worktree.policies import BasePolicies
 from mulligan.worktree.rehearsal import RehearsedWorktrees
 from mulligan.worktree.worktrees import GitWorktrees
@@ -34,14 +37,28 @@ class Bench:
     tools: Tools
 
 
+@dataclass(frozen=True, slots=True)
+class Books:
+    """What is written down."""
+
+    ledger: Ledger
+    leases: Leases
+    artifacts: Artifacts
+
+
 @contextmanager
 def build(operator: Operator, environment: Environment, listener: Listener) -> Generator[Bench]:
     """Build for real work; `listener` hears every event."""
     _refuse_what_is_missing(operator)
-    with _tracker(operator) as tracker, open_ledger(operator) as ledger:
-        worktrees = _worktrees(operator, tracker, environment)
-        watched = WatchedLedger(ledger, listener)
-        yield _bench(operator, environment, (tracker, worktrees, watched, open_artifacts(operator)))
+    with _tracker(operator) as tracker, open_database(operator.state.url) as database:
+        clock = SystemClock()
+        ledger = WatchedLedger(SqlLedger(database, clock), listener)
+        books = Books(ledger, SqlLeases(database, clock), open_artifacts(operator))
+        # The lock on the state directory is held: whoever had a lease is dead.
+        books.leases.forget()
+        yield _bench(
+            operator, environment, tracker, _worktrees(operator, tracker, environment), books
+        )
 
 
 @contextmanager
@@ -53,16 +70,19 @@ def build_dry(
     with _tracker(operator) as real, ScratchArtifacts() as artifacts:
         tracker = DryRunTracker(real, say)
         worktrees = RehearsedWorktrees(_worktrees(operator, tracker, environment), say)
-        watched = WatchedLedger(MemoryLedger(SystemClock()), listener)
-        yield _bench(operator, environment, (tracker, worktrees, watched, artifacts))
+        leases = MemoryLeases(SystemClock())
+        ledger = WatchedLedger(MemoryLedger(SystemClock(), leases), listener)
+        books = Books(ledger, leases, artifacts)
+        yield _bench(operator, environment, tracker, worktrees, books)
 
 
 def _bench(
     operator: Operator,
     environment: Environment,
-    adapters: tuple[Tracker, Worktrees, Ledger, Artifacts],
+    tracker: Tracker,
+    worktrees: Worktrees,
+    books: Books,
 ) -> Bench:
-    tracker, worktrees, ledger, artifacts = adapters
     overrides = {each.name: each.policy for each in operator.repositories}
     tools = Tools(
         tracker=tracker,
@@ -70,8 +90,9 @@ def _bench(
         policies=BasePolicies(worktrees, overrides),
         agent=CommandAgent(operator.agent, environment),
         verifier=CommandVerifier(environment),
-        ledger=ledger,
-        artifacts=artifacts,
+        ledger=books.ledger,
+        leases=books.leases,
+        artifacts=books.artifacts,
         clock=SystemClock(),
         worker=f"{socket.gethostname()}:{os.getpid()}",
         limits=operator.limits,

@@ -6,10 +6,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from mulligan.config.policy import CommitSettings
-from mulligan.domain.attempt import Change
+from mulligan.domain.attempt import Change, CommitText
 from mulligan.git.faults import FULL_DISK, fault_of
 from mulligan.git.repository import Repository
-from mulligan.ports import CommitText
 from mulligan.worktree import decoy
 from mulligan.worktree.changes import changes_of
 from mulligan.worktree.decoy import Left

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mulligan.config.policy import CommitSettings
-from mulligan.domain.attempt import Change
-from mulligan.ports import CommitText
+from mulligan.domain.attempt import Change, CommitText
 from mulligan.worktree import decoy
 from mulligan.worktree.capture import capture
 from mulligan.worktree.naming import BASE_REF

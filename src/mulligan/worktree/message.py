@@ -3,7 +3,7 @@
 import re
 
 from mulligan.config.policy import CommitSettings
-from mulligan.ports import CommitText
+from mulligan.domain.attempt import CommitText
 
 LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})(?:\[bot\])?")
 TRAILER = re.compile(r"[A-Za-z][A-Za-z0-9-]*: \S.*")

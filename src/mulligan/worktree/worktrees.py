@@ -8,10 +8,11 @@ from pathlib import Path
 
 from mulligan.config.operator import RepositorySettings
 from mulligan.domain.issue import IssueRef
+from mulligan.domain.repository import RepositoryFacts
 from mulligan.errors import DeniedError, MisconfiguredError
 from mulligan.git.faults import DamagedError
 from mulligan.git.remote import Remote
-from mulligan.ports import Credentials, RepositoryFacts
+from mulligan.ports import Credentials
 from mulligan.worktree.checkout import Checkout, show
 from mulligan.worktree.lock import locked
 from mulligan.worktree.mirror import Mirror

@@ -2,7 +2,6 @@
 
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
@@ -10,8 +9,6 @@ from rich.markdown import Markdown
 from rich.panel import Panel
 
 from mulligan.config.load import load_operator
-from mulligan.domain.issue import IssueRef
-from mulligan.engine.dispatch import PoolDispatcher
 from mulligan.engine.once import once
 from mulligan.errors import UsageError
 from mulligan.simulator.seed import MAINTAINER, SCRIPTED_AGENT, Seeded, seed
@@ -31,6 +28,7 @@ repositories:
 agent: {{kind: command, command: ["{python}", "{agent}"], timeout: 1m}}
 state: {{url: "sqlite:///{directory}/mulligan.db"}}
 workspace: {{root: "{directory}/work"}}
+limits: {{concurrency: 1}}
 """
 
 
@@ -45,7 +43,7 @@ def demo(directory: Path | None) -> Exit:
         _open_story(console, world, seeded)
         operator = load_operator(config, environment())
         with build(operator, environment(), teller(console)) as bench:
-            done = once(bench.repositories, bench.tools, _one_after_the_other)
+            done = once(bench.repositories, bench.tools)
     _close_story(console, world, seeded, config)
     return Exit.FAILED if done.problems else Exit.DONE
 
@@ -64,10 +62,6 @@ def simulate(port: int, directory: Path | None) -> Exit:
 
     serve(world, port=port, announce=announce)
     return Exit.DONE
-
-
-def _one_after_the_other(visit: Callable[[IssueRef], None]) -> PoolDispatcher:
-    return PoolDispatcher(visit, concurrency=1, per_repository=1)
 
 
 def _place(directory: Path | None) -> Path:

@@ -1,6 +1,5 @@
 """`mulligan once` and `mulligan work`: run agents, and tell what happens as it happens."""
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -11,12 +10,11 @@ from mulligan.config.operator import Operator
 from mulligan.domain.events import Event
 from mulligan.domain.issue import AuthorisingAct, IssueRef
 from mulligan.domain.status import IssueStatus
-from mulligan.engine.dispatch import PoolDispatcher
-from mulligan.engine.once import Pass
+from mulligan.engine.once import Extent, Pass
 from mulligan.engine.once import once as make_pass
 from mulligan.engine.recovery import recover
 from mulligan.engine.watch import Listener
-from mulligan.engine.worker import visit
+from mulligan.engine.worker import Worker
 from mulligan.errors import UsageError
 from mulligan.stop import stopping
 from mulligan.surfaces.cli.exits import Exit
@@ -37,32 +35,29 @@ def once(config: Path | None, attempts: int | None, limit: int | None) -> Exit:
     operator, console = read_configuration(config), make_console()
     start_logs()
     stop_on_signals()
+    extent = Extent(attempts, limit, operator.poll.interval)
     with lock_state(operator, "once"), build(operator, environment(), teller(console)) as bench:
-        limits = operator.limits
-
-        def dispatching(visit: Callable[[IssueRef], None]) -> PoolDispatcher:
-            return PoolDispatcher(visit, limits.concurrency, limits.per_repository)
-
-        done = make_pass(bench.repositories, bench.tools, dispatching, attempts, limit)
+        done = make_pass(bench.repositories, bench.tools, extent)
         _summarise(done, console)
-    return _code(done.problems, escalated=done.escalated)
+    return _code(done)
 
 
 def work(issue: str, config: Path | None, *, dry_run: bool) -> Exit:
     """Make one attempt at one issue, at the operator's word."""
-    ref, operator, console = IssueRef.parse(issue), read_configuration(config), make_console()
-    _refuse_unserved(ref, operator)
+    operator, console = read_configuration(config), make_console()
+    ref = _served(IssueRef.parse(issue), operator)
     start_logs()
     stop_on_signals()
     with lock_state(operator, "work"), _bench(operator, console, dry_run=dry_run) as bench:
-        problems = [f"{ref}: {why}" for ref, why in recover(bench.tools).items()]
+        worker = Worker(bench.tools, most=1)
+        failed = recover(bench.tools, worker).failed
         bench.tools.worktrees.refresh(ref.repository)
-        done = visit(ref, bench.tools, most=1, act=_operators_act(bench))
-        problems += [f"{ref}: {done.problem}"] if done.problem else []
-        _summarise(Pass((done,), tuple(problems)), console)
-    if done.skipped:
-        return Exit.FAILED
-    return _code(tuple(problems), escalated=done.escalated)
+        visit = worker.visit(ref, _operators_act(bench))
+        problems = [f"{ref}: {why}" for ref, why in failed.items()]
+        problems += [f"{ref}: {visit.problem}"] if visit.problem else []
+        done = Pass((visit,), tuple(problems), visit.escalated)
+        _summarise(done, console)
+    return Exit.FAILED if visit.skipped else _code(done)
 
 
 def teller(console: Console) -> Listener:
@@ -90,11 +85,13 @@ def _operators_act(bench: Bench) -> AuthorisingAct:
     return AuthorisingAct(f"operator:{now.isoformat()}", "", now, trusted=True)
 
 
-def _refuse_unserved(ref: IssueRef, operator: Operator) -> None:
-    names = [repository.name for repository in operator.repositories]
-    if ref.repository not in names:
-        message = f"{ref.repository} is not among the repositories of the configuration; add it."
-        raise UsageError(message)
+def _served(ref: IssueRef, operator: Operator) -> IssueRef:
+    """Spell the repository as the configuration does; GitHub does not mind its case."""
+    for repository in operator.repositories:
+        if repository.name.lower() == ref.repository.lower():
+            return IssueRef(repository.name, ref.number)
+    message = f"{ref.repository} is not among the repositories of the configuration; add it."
+    raise UsageError(message)
 
 
 def _summarise(done: Pass, console: Console) -> None:
@@ -107,9 +104,9 @@ def _summarise(done: Pass, console: Console) -> None:
         console.print(f"[red]failed[/]  {escape(problem)}")
 
 
-def _code(problems: tuple[str, ...], *, escalated: bool) -> Exit:
+def _code(done: Pass) -> Exit:
     if stopping():
         return Exit.INTERRUPTED
-    if problems:
+    if done.problems:
         return Exit.FAILED
-    return Exit.ESCALATED if escalated else Exit.DONE
+    return Exit.ESCALATED if done.escalated else Exit.DONE

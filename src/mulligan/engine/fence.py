@@ -1,0 +1,128 @@
+"""Work under a lease: once it is lost, nothing this worker does has an effect any more (E4)."""
+
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from mulligan.config.policy import Escalation, Labels, PullRequestSettings
+from mulligan.domain.case import Case, PullRequest
+from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Stage
+from mulligan.domain.lease import Lease, lost
+from mulligan.domain.repository import RepositoryFacts
+from mulligan.domain.status import IssueStatus
+from mulligan.errors import MulliganError
+from mulligan.ports import Tools, Tracker, Worktree, Worktrees
+from mulligan.stop import STOP, Stop
+
+HEARTBEAT = timedelta(seconds=15)
+
+Check = Callable[[], None]
+"""Raises LeaseLostError where the lease is lost."""
+
+
+@contextmanager
+def under_lease(lease: Lease, tools: Tools, stop: Stop) -> Generator[Tools]:
+    """Give tools that work while the lease is good, and keep it alive meanwhile.
+
+    The commands of this thread end when `stop` is given a reason, or the lease is lost.
+    """
+
+    def check() -> None:
+        if not tools.leases.holds(lease):
+            raise lost(lease)
+
+    fenced = replace(
+        tools,
+        ledger=tools.ledger.under(lease),
+        tracker=FencedTracker(tools.tracker, check),
+        worktrees=FencedWorktrees(tools.worktrees, check),
+    )
+    token = STOP.set(stop)
+    ended = threading.Event()
+    heart = threading.Thread(target=_beat, args=(lease, tools, stop, ended), name="heart")
+    heart.start()
+    try:
+        yield fenced
+    finally:
+        ended.set()
+        heart.join()
+        STOP.reset(token)
+        tools.leases.release(lease)
+
+
+def _beat(lease: Lease, tools: Tools, stop: Stop, ended: threading.Event) -> None:
+    while not ended.wait(HEARTBEAT.total_seconds()):
+        try:
+            if not tools.leases.renew(lease):
+                stop.give(lost(lease))
+                return
+        except MulliganError:
+            # The database is away for now; the lease runs out by itself if it stays away.
+            continue
+
+
+@dataclass(frozen=True, slots=True)
+class FencedTracker:
+    """The port Tracker over another one: `check` comes before every write."""
+
+    inner: Tracker
+    check: Check
+
+    def repository(self, name: str) -> RepositoryFacts:
+        return self.inner.repository(name)
+
+    def labelled(self, repository: str, label: str) -> Sequence[IssueRef]:
+        return self.inner.labelled(repository, label)
+
+    def read(self, ref: IssueRef) -> Issue:
+        return self.inner.read(ref)
+
+    def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
+        return self.inner.authorising_act(ref, ready_label)
+
+    def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
+        return self.inner.withdrawal(ref, status, labels)
+
+    def show_stage(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
+        self.check()
+        self.inner.show_stage(ref, stage, labels)
+
+    def update_status(self, case: Case) -> str:
+        self.check()
+        return self.inner.update_status(case)
+
+    def ask_for_help(self, case: Case, escalation: Escalation) -> str:
+        self.check()
+        return self.inner.ask_for_help(case, escalation)
+
+    def open_pull_request(
+        self, case: Case, base_branch: str, settings: PullRequestSettings
+    ) -> PullRequest:
+        self.check()
+        return self.inner.open_pull_request(case, base_branch, settings)
+
+
+@dataclass(frozen=True, slots=True)
+class FencedWorktrees:
+    """The port Worktrees over another one: `check` comes before every push."""
+
+    inner: Worktrees
+    check: Check
+
+    def refresh(self, repository: str) -> None:
+        self.inner.refresh(repository)
+
+    def open(self, ref: IssueRef) -> AbstractContextManager[Worktree]:
+        return self.inner.open(ref)
+
+    def base_file(self, repository: str, path: str, sha: str | None = None) -> bytes | None:
+        return self.inner.base_file(repository, path, sha)
+
+    def base_branch(self, repository: str) -> str:
+        return self.inner.base_branch(repository)
+
+    def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
+        self.check()
+        self.inner.push(ref, head_sha, expected)

@@ -1,0 +1,88 @@
+"""Leases in the database: at most one worker on each issue, proven by a transaction (SPEC E4)."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import ColumnElement, Connection, and_, insert, select, update
+
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.lease import Lease
+from mulligan.ports import Clock
+from mulligan.state.database import Database
+from mulligan.state.schema import LEASES_TABLE
+
+LEASE = LEASES_TABLE.c
+LEASE_TIME = timedelta(seconds=60)
+"""How long a worker is believed alive after it was heard last."""
+
+
+@dataclass(frozen=True, slots=True)
+class SqlLeases:
+    """The port Leases on SQLAlchemy."""
+
+    database: Database
+    clock: Clock
+
+    def claim(self, ref: IssueRef, worker: str) -> Lease | None:
+        """Take an issue for a while; None where another worker holds it."""
+        with self.database.write() as connection:
+            wanted = select(LEASE.fence, LEASE.expires).where(_of(ref))
+            found = connection.execute(wanted).first()
+            if found and self._good(found.expires):
+                return None
+            lease = Lease(ref, worker, 1 + (found.fence if found else 0))
+            values = {"fence": lease.fence, "worker": worker, "expires": self._later()}
+            connection.execute(
+                update(LEASES_TABLE).where(_of(ref)).values(**values)
+                if found
+                else insert(LEASES_TABLE).values(
+                    repository=ref.repository, number=ref.number, **values
+                )
+            )
+        return lease
+
+    def renew(self, lease: Lease) -> bool:
+        """Hold it for as long again; False where it was lost."""
+        with self.database.write() as connection:
+            if not still_held(connection, lease, self.clock.now()):
+                return False
+            longer = update(LEASES_TABLE).where(_of(lease.issue)).values(expires=self._later())
+            connection.execute(longer)
+        return True
+
+    def holds(self, lease: Lease) -> bool:
+        """Tell whether the lease is still good."""
+        with self.database.read() as connection:
+            return still_held(connection, lease, self.clock.now())
+
+    def release(self, lease: Lease) -> None:
+        """Give it back; one that was lost is left alone."""
+        mine = and_(_of(lease.issue), LEASE.fence == lease.fence)
+        with self.database.write() as connection:
+            connection.execute(update(LEASES_TABLE).where(mine).values(worker=None, expires=None))
+
+    def forget(self) -> None:
+        """End every lease, when it is known that no worker is alive."""
+        with self.database.write() as connection:
+            connection.execute(update(LEASES_TABLE).values(worker=None, expires=None))
+
+    def _later(self) -> str:
+        return _written(self.clock.now() + LEASE_TIME)
+
+    def _good(self, expires: str | None) -> bool:
+        return expires is not None and expires > _written(self.clock.now())
+
+
+def still_held(connection: Connection, lease: Lease, now: datetime) -> bool:
+    """Tell, within a transaction, whether a lease is good."""
+    good = and_(_of(lease.issue), LEASE.fence == lease.fence, LEASE.expires > _written(now))
+    return connection.execute(select(LEASE.fence).where(good)).first() is not None
+
+
+def _of(ref: IssueRef) -> ColumnElement[bool]:
+    return and_(LEASE.repository == ref.repository, LEASE.number == ref.number)
+
+
+def _written(at: datetime) -> str:
+    """Write a time so that later times sort later."""
+    return at.astimezone(UTC).isoformat(timespec="microseconds")
