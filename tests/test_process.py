@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from mulligan.domain.attempt import TimeLimit
-from mulligan.errors import MisconfiguredError, ShutdownError, UnavailableError
+from mulligan.errors import DeniedError, MisconfiguredError, ShutdownError, UnavailableError
 from mulligan.process import Command, run
-from mulligan.stop import SHUTDOWN
+from mulligan.stop import SHUTDOWN, STOP, Stop
 from world.processes import MULLIGAN, living_in, said, shell, wait_until, with_argv
 
 MEGABYTE = 1024 * 1024
@@ -394,6 +394,25 @@ def test_all_that_runs_is_ended_when_mulligan_stops(tmp_path: Path) -> None:
     assert sorted(ended) == ["a", "b", "c", "d"]
     assert len(list(tmp_path.glob("*.bye"))) == 4
     assert living_in(tmp_path) == []
+
+
+def test_one_piece_of_work_is_ended_for_a_reason_of_its_own(tmp_path: Path) -> None:
+    withdrawn, heard, stop = DeniedError("The request was withdrawn."), list[object](), Stop()
+
+    def work() -> None:
+        STOP.set(stop)
+        try:
+            run(shell("touch up; sleep 20", tmp_path))
+        except DeniedError as error:
+            heard.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    wait_until((tmp_path / "up").exists)
+    stop.give(withdrawn)
+    assert said("echo others go on", tmp_path) == "others go on"
+    thread.join()
+    assert heard == [withdrawn]
 
 
 # What it costs

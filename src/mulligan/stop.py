@@ -5,8 +5,11 @@ from contextvars import ContextVar
 
 from mulligan.errors import MulliganError, ShutdownError
 
+CLOSING = threading.Event()
+"""Set when Mulligan is told to stop: what runs may end, and nothing new is begun."""
+
 SHUTDOWN = threading.Event()
-"""Set once, when Mulligan is told to stop: every running command is then ended."""
+"""Set when that takes too long: every running command is ended."""
 
 
 class Stop:
@@ -31,12 +34,12 @@ STOP: ContextVar[Stop | None] = ContextVar("stop", default=None)
 
 def stopping() -> bool:
     """Tell whether Mulligan was told to stop."""
-    return SHUTDOWN.is_set()
+    return CLOSING.is_set() or SHUTDOWN.is_set()
 
 
 def reason_to_stop() -> MulliganError | None:
     """Say why the work of this thread is to end; None while it is not."""
-    if stopping():
+    if SHUTDOWN.is_set():
         return ShutdownError("Mulligan was told to stop.")
     stop = STOP.get()
     return stop.reason if stop else None

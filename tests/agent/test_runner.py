@@ -62,6 +62,12 @@ def test_it_sees_what_is_for_it_and_nothing_of_mulligans(task: Task) -> None:
     }
 
 
+def test_its_home_and_its_report_lie_in_the_private_directory(task: Task) -> None:
+    given = environment(task)
+    for name in ("HOME", "MULLIGAN_REPORT"):
+        assert Path(given[name]).is_relative_to(task.private)
+
+
 def test_it_sees_the_variables_that_the_operator_names(task: Task) -> None:
     given = environment(task, "KEY", "E")
     assert (given["KEY"], given["E"], given["PATH"]) == ("k", "", "/usr/bin:/bin")
@@ -170,6 +176,13 @@ def test_a_report_that_is_a_trap_is_ignored_and_told(line: str, why: str, task: 
     ]
     assert why in logs[0]["reason"]
     assert (logs[0]["issue"], logs[0]["attempt"]) == ("o/r#1", 1)
+
+
+def test_reading_reports_leaves_nothing_open(task: Task) -> None:
+    before = len([*Path("/proc/self/fd").iterdir()])
+    agent("echo '{}' > $MULLIGAN_REPORT").run(task)
+    agent("mkfifo $MULLIGAN_REPORT").run(task)
+    assert len([*Path("/proc/self/fd").iterdir()]) == before
 
 
 def test_a_report_of_the_largest_size_is_read(task: Task) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from mulligan.config.policy import Escalation, Labels, PullRequestSettings
 from mulligan.domain.case import Case
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
-from mulligan.errors import DeniedError
+from mulligan.domain.status import IssueStatus
+from mulligan.errors import DeniedError, UnavailableError
 from mulligan.ports import Tracker
 from world.simulated import NAME
 from world.stories import attempt, case, escalated, published
@@ -191,3 +193,71 @@ def test_mulligan_does_not_listen_to_itself(office: Desk, tracker: Tracker) -> N
     office.tracker.update_status(about(case(), ref))
     office.hub.world.comment(ref, "By hand, with the same account.", BOT)
     assert [comment.author for comment in tracker.read(ref).comments] == [BOT]
+
+
+def asked(tracker: Tracker, ref: IssueRef) -> IssueStatus:
+    """Give the status of an epoch that the last labelling opened."""
+    act = tracker.authorising_act(ref, "mulligan")
+    assert act
+    status = about(case(), ref).status
+    return replace(status, act=act.act, actor=act.actor, act_at=act.at)
+
+
+def test_a_request_stands_while_nobody_takes_it_back(office: Desk, tracker: Tracker) -> None:
+    ref = office.ready()
+    office.hub.world.unlabel(ref, "mulligan", "wes")
+    office.hub.world.label(ref, "mulligan", "wes")
+    status = asked(tracker, ref)
+    office.hub.world.label(ref, "bug", "wes")
+    office.hub.world.unlabel(ref, "bug", "wes")
+    office.tracker.show_stage(ref, Stage.RUNNING, LABELS)
+    office.tracker.show_stage(ref, Stage.READY, LABELS)
+    assert tracker.withdrawal(ref, status, LABELS) is None
+
+
+@pytest.mark.parametrize("label", ["mulligan", "mulligan:running"])
+def test_taking_a_label_off_takes_the_request_back(
+    label: str, office: Desk, tracker: Tracker
+) -> None:
+    ref = office.ready()
+    status = asked(tracker, ref)
+    office.tracker.show_stage(ref, Stage.RUNNING, LABELS)
+    office.hub.world.unlabel(ref, label, "tri")
+    assert tracker.withdrawal(ref, status, LABELS) == "Its label was taken off."
+
+
+def test_a_command_is_taken_back_by_a_label_that_goes_later(office: Desk, tracker: Tracker) -> None:
+    ref = office.ready()
+    office.hub.world.unlabel(ref, "mulligan", "wes")
+    off = office.hub.world.events_of(ref)[-1].created_at
+    status = replace(about(case(), ref).status, act="operator:now", act_at=off)
+    assert tracker.withdrawal(ref, status, LABELS) is None
+    earlier = replace(status, act_at=off - timedelta(seconds=1))
+    assert tracker.withdrawal(ref, earlier, LABELS)
+
+
+def test_closing_the_issue_takes_the_request_back(office: Desk, tracker: Tracker) -> None:
+    ref = office.ready()
+    status = asked(tracker, ref)
+    office.hub.world.close(ref, "zoe")
+    assert tracker.withdrawal(ref, status, LABELS) == "The issue was closed."
+
+
+def test_an_issue_that_is_gone_is_wanted_no_more(office: Desk, tracker: Tracker) -> None:
+    deleted, transferred = office.ready(), office.ready()
+    office.hub.world.add_repository("acme/other", office.hub.bare)
+    statuses = {ref: asked(tracker, ref) for ref in (deleted, transferred)}
+    office.hub.world.delete(deleted)
+    office.hub.world.transfer(transferred, "acme/other", "ada")
+    for ref, status in statuses.items():
+        reason = tracker.withdrawal(ref, status, LABELS)
+        assert reason
+        assert "deleted or transferred" in reason
+
+
+def test_a_repository_that_was_renamed_takes_nothing_back(office: Desk, tracker: Tracker) -> None:
+    ref = office.ready()
+    status = asked(tracker, ref)
+    office.hub.world.rename_repository(NAME, "gadgets")
+    with pytest.raises(UnavailableError, match="renamed"):
+        tracker.withdrawal(ref, status, LABELS)

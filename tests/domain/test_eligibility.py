@@ -53,10 +53,14 @@ def facts(**parts: Unpack[Parts]) -> Facts:
             "labelled",
             [
                 facts(issue=replace(ISSUE, labels=frozenset())),
-                facts(issue=replace(ISSUE, labels=frozenset({"Mulligan", "mulligan:hitl"}))),
+                facts(issue=replace(ISSUE, labels=frozenset({"mulligan:hitl"}))),
                 facts(issue=replace(ISSUE, labels=frozenset()), act=None),
             ],
-            [facts(), facts(issue=replace(ISSUE, labels=frozenset()), act=OPERATOR)],
+            [
+                facts(),
+                facts(issue=replace(ISSUE, labels=frozenset({"Mulligan"}))),
+                facts(issue=replace(ISSUE, labels=frozenset()), act=OPERATOR),
+            ],
         ),
         (
             "authorised",

@@ -11,6 +11,7 @@ from mulligan.github.answers import (
     AlreadyExistsError,
     Answer,
     ForbiddenError,
+    MovedError,
     NotFoundError,
     TransientError,
     asked_to_wait,
@@ -38,7 +39,7 @@ def said(words: str, *errors: object) -> Mapping[str, object]:
 TABLE: list[tuple[Answer, type[WorldError], str]] = [
     (answer(401, said("Bad credentials")), DeniedError, "refused the token (Bad credentials)"),
     (answer(404), NotFoundError, "check the name"),
-    (answer(410, said("This issue was deleted")), DeniedError, "gone for good"),
+    (answer(410, said("This issue was deleted")), NotFoundError, "gone for good"),
     (answer(422, said("Validation Failed", "is invalid")), DeniedError, "is invalid"),
     (
         answer(422, said("Validation Failed", {"field": "name", "code": "already_exists"})),
@@ -49,8 +50,8 @@ TABLE: list[tuple[Answer, type[WorldError], str]] = [
     (answer(451, said("Repository access blocked")), DeniedError, "mend what it names"),
     (answer(409, said("Conflict")), DeniedError, "Conflict"),
     (answer(400), DeniedError, "HTTP 400"),
-    (answer(304), UnavailableError, "renamed"),
-    (answer(307), UnavailableError, "renamed"),
+    (answer(304), MovedError, "renamed"),
+    (answer(307), MovedError, "renamed"),
     (answer(429), TransientError, "opens again by itself"),
     (answer(403, said("API rate limit exceeded for user ID 1.")), TransientError, "rate limit"),
     (answer(403, said("abuse detection mechanism")), TransientError, "rate limit"),

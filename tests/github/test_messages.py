@@ -173,6 +173,7 @@ def test_the_escalation_comment_keeps_its_order_whatever_happened(outcome: Outco
     text = help_wanted(escalated(attempt(1, outcome), reason="It did not work out."))
     assert re.findall(r"^### (.*)$", text, re.MULTILINE) == ORDER
     assert ADVICE[outcome].ask in text
+    assert "{" not in text
 
 
 def test_commands_that_do_not_exist_are_not_promised() -> None:
@@ -277,9 +278,9 @@ def test_the_title_is_the_issues_and_closes_nothing() -> None:
 
 
 ATTACK = (
-    "@everyone fixes #3 closes octo/other#4 resolves https://github.com/octo/calc/issues/5 | "
+    "` @everyone fixes #3 closes octo/other#4 resolves https://github.com/octo/calc/issues/5 | "
     '![x](https://evil.example/x.png) <img src="https://evil.example"> </details> <!-- -- '
-    "[click](https://evil.example) ``` ~~~ \u202e\x1b[31m"
+    "[click](https://evil.example) ``` ~~~ \u202e\x1b[31m ` @everyone ` fixes #6"
 )
 
 

@@ -1,5 +1,8 @@
 """What an agent left is read from git and the files, whatever the agent's own git says."""
 
+import os
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,7 +10,7 @@ import pytest
 from mulligan.config.policy import CommitSettings
 from mulligan.domain.attempt import CommitText
 from mulligan.domain.result import FileChange
-from mulligan.errors import MisconfiguredError
+from mulligan.errors import MisconfiguredError, UnavailableError
 from mulligan.worktree.capture import diff_of
 from mulligan.worktree.worktrees import GitWorktrees
 from world.checkouts import (
@@ -23,6 +26,7 @@ from world.checkouts import (
 from world.repositories import commit_to, git, make_remote, tip
 
 SETTINGS = CommitSettings()
+MANY_LEVELS = "import os; [(os.mkdir(str(i)), os.chdir(str(i))) for i in range(1500)]"
 COMMIT = "echo one > README.md; git commit -qam one"
 
 
@@ -44,7 +48,7 @@ def added(path: str, *, binary: bool = False, lines: int = 1) -> FileChange:
 @pytest.mark.parametrize(
     ("line", "commits"),
     [
-        ("git pack-refs --all; git gc -q", 1),
+        ("git commit -q --allow-empty -m two; git pack-refs --all; git gc -q", 2),
         ("git checkout -q -b b; echo b > b; git add b; git commit -qm b; git checkout -q main", 2),
         ("git branch -m renamed", 1),
         ("git checkout -q --detach; git branch -D mulligan/issue-12", 1),
@@ -57,6 +61,8 @@ def added(path: str, *, binary: bool = False, lines: int = 1) -> FileChange:
         ("echo nonsense > $(git rev-parse --git-dir)/refs/heads/nonsense", 1),
         (f"echo {'1' * 40} > $(git rev-parse --git-dir)/refs/heads/missing", 1),
         ("echo ref: refs/heads/../../../x > $(git rev-parse --git-dir)/HEAD", 2),
+        (r"printf 'ref: refs/\0' > $(git rev-parse --git-dir)/HEAD", 2),
+        (f"cd $(git rev-parse --git-dir)/refs/heads; python3 -c {MANY_LEVELS!r}", 1),
         ("echo /etc > $(git rev-parse --git-dir)/objects/info/alternates", 1),
         ("cd $(git rev-parse --git-dir); mkfifo objects/00 objects/pack/x.idx refs/heads/x", 1),
     ],
@@ -218,6 +224,23 @@ def test_an_identity_that_git_refuses_needs_the_operator(
         act(tree, "echo new > new")
         with pytest.raises(MisconfiguredError, match=r"commit\.name"):
             tree.capture(TEXT, settings)
+
+
+def test_a_full_disk_is_not_taken_for_work_of_the_agent(
+    worktrees: GitWorktrees, tmp_path: Path
+) -> None:
+    wrapper = tmp_path / "bin" / "git"
+    wrapper.parent.mkdir()
+    wrapper.write_text(
+        '#!/bin/sh\ncase "$*" in *" add -A "*) echo "error: x: No space left on device"; exit 1;; '
+        f'esac\nexec {shutil.which("git")} "$@"\n'
+    )
+    wrapper.chmod(0o755)
+    full = replace(worktrees, environment={"PATH": f"{wrapper.parent}:{os.environ['PATH']}"})
+    with full.open(REF) as tree:
+        act(tree, "echo new > new")
+        with pytest.raises(UnavailableError, match="free some space"):
+            tree.capture(TEXT, SETTINGS)
 
 
 def test_text_that_git_could_not_take_is_made_fit(worktrees: GitWorktrees, tmp_path: Path) -> None:

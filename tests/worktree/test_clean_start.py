@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ from world.checkouts import (
     files_as_committed,
     worktrees_of,
 )
-from world.repositories import git, tip
+from world.repositories import commit_to, git, tip
 
 SETTINGS = CommitSettings()
 MINE = "git config user.name A; git config user.email a@example.org"
@@ -316,6 +317,24 @@ def test_submodules_stay_links(kind: str, worktrees: GitWorktrees, remote: Path)
     with worktrees.open(REF) as tree:
         assert tree.recreated is False
         assert contents(tree.path) == expected
+
+
+def test_a_link_in_the_way_of_a_submodule_leads_nowhere(
+    worktrees: GitWorktrees, remote: Path, tmp_path: Path
+) -> None:
+    commit_to(remote, {".gitignore": "vendor\n"})
+    vendor = git(remote, "mktree", "--missing", stdin=f"160000 commit {'1' * 40}\tsub\n")
+    listed = git(remote, "ls-tree", "main") + f"\n040000 tree {vendor}\tvendor\n"
+    tree_sha = git(remote, "mktree", "--missing", stdin=listed)
+    commit = git(remote, "commit-tree", tree_sha, "-p", "main", "-m", "sub")
+    git(remote, "update-ref", "refs/heads/main", commit)
+    keeping = replace(worktrees, keep_ignored=True)
+    with keeping.open(REF) as tree:
+        act(tree, f"rm -r vendor; ln -s {tmp_path}/elsewhere vendor")
+    with keeping.open(REF) as tree:
+        assert (tree.path / "vendor" / "sub").is_dir()
+        assert not (tree.path / "vendor").is_symlink()
+    assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 def test_files_with_forbidden_line_ends_do_not_make_a_worktree_dirty(

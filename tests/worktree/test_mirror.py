@@ -2,23 +2,24 @@
 
 import os
 import shutil
+import subprocess
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from mulligan.config.operator import RepositorySettings
 from mulligan.config.policy import CommitSettings
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.repository import RepositoryFacts
 from mulligan.errors import MisconfiguredError, UnavailableError
+from mulligan.worktree.mirror import MOST_PACKS
 from mulligan.worktree.worktrees import GitWorktrees
 from world.checkouts import (
     REF,
     REPOSITORY,
     TEXT,
-    FixedToken,
     act,
     calc_remote,
     contents,
@@ -39,32 +40,28 @@ def worktrees(tmp_path: Path, remote: Path) -> GitWorktrees:
     return worktrees_of(tmp_path / "work", remote)
 
 
+def act_in(directory: Path, line: str) -> None:
+    subprocess.run(["sh", "-c", line], cwd=directory, check=True, stdout=subprocess.DEVNULL)
+
+
 @pytest.fixture
 def mirror(tmp_path: Path) -> Path:
     return tmp_path / "work" / REPOSITORY / "mirror.git"
-
-
-def based_on(tmp_path: Path, remote: Path, branch: str | None) -> GitWorktrees:
-    settings = RepositorySettings(name=REPOSITORY, clone_url=str(remote), base_branch=branch)
-    environment = {"PATH": os.environ["PATH"]}
-    return GitWorktrees(
-        tmp_path / "work", {REPOSITORY: settings}, FixedToken(), never_asked, environment
-    )
 
 
 def test_the_tracker_is_asked_for_what_the_settings_leave_open(
     tmp_path: Path, remote: Path
 ) -> None:
     git(remote, "branch", "-m", "main", "trunk")
-    facts = RepositoryFacts(REPOSITORY, str(remote), "trunk")
-    worktrees = GitWorktrees(
-        tmp_path / "work", {}, FixedToken(), lambda _: facts, {"PATH": os.environ["PATH"]}
+    told = {REPOSITORY: RepositoryFacts(REPOSITORY, str(remote), "trunk")}
+    worktrees = replace(
+        worktrees_of(tmp_path / "work", remote), repositories={}, facts=told.__getitem__
     )
     assert worktrees.base_branch(REPOSITORY) == "trunk"
     with worktrees.open(REF) as tree:
         assert contents(tree.path) == files_as_committed()
         assert act(tree, "git rev-parse origin/trunk") == tree.base_sha
-    quiet = GitWorktrees(tmp_path / "work", {}, FixedToken(), never_asked, {})
+    quiet = replace(worktrees, facts=never_asked)
     assert quiet.base_branch(REPOSITORY) == "trunk"
 
 
@@ -95,7 +92,7 @@ def test_a_base_branch_that_was_rewritten_is_followed(
 @pytest.mark.parametrize("branch", ["nowhere", "mulligan"])
 def test_a_branch_that_is_not_there_is_named(tmp_path: Path, remote: Path, branch: str) -> None:
     with pytest.raises(MisconfiguredError) as refused:
-        based_on(tmp_path, remote, branch).refresh(REPOSITORY)
+        worktrees_of(tmp_path / "work", remote, branch).refresh(REPOSITORY)
     assert str(refused.value) == (
         f"octo/calc has no branch '{branch}'; push a first commit to it, "
         "or set base_branch to another one."
@@ -104,13 +101,13 @@ def test_a_branch_that_is_not_there_is_named(tmp_path: Path, remote: Path, branc
 
 def test_a_branch_named_like_mulligans_own_still_gives_a_worktree(tmp_path: Path) -> None:
     remote = make_remote(tmp_path / "odd.git", {"x": "x\n"}, "mulligan")
-    with based_on(tmp_path, remote, "mulligan").open(REF) as tree:
+    with worktrees_of(tmp_path / "work", remote, "mulligan").open(REF) as tree:
         act(tree, "git commit -q --allow-empty -m x")
 
 
 def test_a_name_that_is_no_branch_is_refused(tmp_path: Path, remote: Path) -> None:
     with pytest.raises(MisconfiguredError, match="base_branch"):
-        based_on(tmp_path, remote, "main:refs/heads/x").refresh(REPOSITORY)
+        worktrees_of(tmp_path / "work", remote, "main:refs/heads/x").refresh(REPOSITORY)
 
 
 def truncate_objects(mirror: Path) -> None:
@@ -204,6 +201,32 @@ def test_fetches_of_one_mirror_take_turns(worktrees: GitWorktrees, remote: Path)
     assert worktrees.base_file(REPOSITORY, "README.md") == b"2\n"
 
 
+def test_the_locks_of_a_fetch_that_was_killed_are_removed(
+    worktrees: GitWorktrees, remote: Path, mirror: Path
+) -> None:
+    worktrees.refresh(REPOSITORY)
+    before = mirror.stat().st_ino
+    for lock in ("refs/remotes/origin/main.lock", "HEAD.lock", "packed-refs.lock"):
+        (mirror / lock).touch()
+    commit_to(remote, {"README.md": "Adds more.\n"})
+    worktrees.refresh(REPOSITORY)
+    assert worktrees.base_file(REPOSITORY, "README.md") == b"Adds more.\n"
+    assert mirror.stat().st_ino == before
+
+
+def test_packs_do_not_pile_up_and_no_object_is_lost(worktrees: GitWorktrees, mirror: Path) -> None:
+    worktrees.refresh(REPOSITORY)
+    act_in(
+        mirror,
+        f"for number in $(seq {MOST_PACKS}); do echo $number | git hash-object -w --stdin "
+        "| tee -a blobs | git pack-objects -q objects/pack/pack; done; git prune-packed",
+    )
+    worktrees.refresh(REPOSITORY)
+    assert len(list((mirror / "objects" / "pack").glob("*.pack"))) < 5
+    for blob in (mirror / "blobs").read_text().split():
+        git(mirror, "cat-file", "-e", blob)
+
+
 def test_an_issue_is_worked_on_once_at_a_time(worktrees: GitWorktrees) -> None:
     with (
         worktrees.open(REF),
@@ -218,6 +241,61 @@ def test_a_commit_that_was_never_fetched_cannot_be_read(worktrees: GitWorktrees)
     worktrees.refresh(REPOSITORY)
     with pytest.raises(UnavailableError, match="fetch"):
         worktrees.base_file(REPOSITORY, "README.md", "1" * 40)
+
+
+def test_a_file_that_cannot_be_read_is_not_taken_for_one_that_is_not_there(
+    worktrees: GitWorktrees, mirror: Path, remote: Path
+) -> None:
+    worktrees.refresh(REPOSITORY)
+    blob = git(remote, "rev-parse", "main:README.md")
+    (pack,) = (mirror / "objects" / "pack").glob("*.pack")
+    act_in(mirror, f"mv {pack} x.pack; rm objects/pack/*; git unpack-objects -q < x.pack")
+    (mirror / "objects" / blob[:2] / blob[2:]).unlink()
+    for _ in range(2):
+        with pytest.raises(UnavailableError):
+            worktrees.base_file(REPOSITORY, "README.md")
+
+
+def test_a_workspace_that_cannot_be_used_is_named(tmp_path: Path, remote: Path) -> None:
+    (tmp_path / "file").touch()
+    worktrees = worktrees_of(tmp_path / "file", remote)
+    with pytest.raises(UnavailableError, match="Not a directory"):
+        worktrees.refresh(REPOSITORY)
+    with pytest.raises(UnavailableError, match="Not a directory"), worktrees.open(REF):
+        pass
+
+
+def commit_raw(remote: Path, kind: str, content: str) -> str:
+    command = ("hash-object", "-t", kind, "-w", "--stdin", "--literally")
+    return git(remote, *command, stdin=content)
+
+
+def test_old_mistakes_in_a_history_do_no_harm(worktrees: GitWorktrees, remote: Path) -> None:
+    tree = git(remote, "rev-parse", "main^{tree}")
+    who = "A<a@example.org> 1300000000 +051800"
+    content = f"tree {tree}\nparent {tip(remote, 'main')}\nauthor {who}\ncommitter {who}\n\nx\n"
+    sha = commit_raw(remote, "commit", content)
+    git(remote, "update-ref", "refs/heads/main", sha)
+    with worktrees.open(REF) as opened:
+        assert opened.base_sha == sha
+
+
+def test_a_tree_that_would_plant_a_git_directory_is_refused(
+    worktrees: GitWorktrees, remote: Path
+) -> None:
+    inner = git(remote, "rev-parse", "main^{tree}")
+    raw = subprocess.run(
+        ["git", "hash-object", "-t", "tree", "-w", "--stdin", "--literally"],
+        cwd=remote,
+        input=b"40000 .git\0" + bytes.fromhex(inner),
+        capture_output=True,
+        check=True,
+    )
+    tree = raw.stdout.decode().strip()
+    sha = git(remote, "commit-tree", tree, "-p", "main", "-m", "evil")
+    git(remote, "update-ref", "refs/heads/main", sha)
+    with pytest.raises(UnavailableError, match="hasDotgit"), worktrees.open(REF):
+        pass
 
 
 def test_environment_and_token_are_in_no_repr(worktrees: GitWorktrees) -> None:

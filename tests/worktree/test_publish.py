@@ -4,20 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.config.operator import RepositorySettings
 from mulligan.config.policy import CommitSettings
 from mulligan.errors import DeniedError, UnavailableError
 from mulligan.worktree.worktrees import GitWorktrees
-from world.checkouts import (
-    REF,
-    REPOSITORY,
-    TEXT,
-    FixedToken,
-    act,
-    calc_remote,
-    never_asked,
-    worktrees_of,
-)
+from world.checkouts import REF, TEXT, act, calc_remote, worktrees_of
 from world.repositories import commit_to, git, tip
 
 
@@ -106,11 +96,6 @@ def test_nothing_is_pushed_where_nothing_was_ever_fetched(tmp_path: Path, remote
 
 
 def test_the_base_branch_is_never_pushed_to(tmp_path: Path, remote: Path, head: str) -> None:
-    settings = RepositorySettings(
-        name=REPOSITORY, clone_url=str(remote), base_branch="mulligan/issue-12"
-    )
-    worktrees = GitWorktrees(
-        tmp_path / "work", {REPOSITORY: settings}, FixedToken(), never_asked, {}
-    )
+    worktrees = worktrees_of(tmp_path / "work", remote, REF.branch)
     with pytest.raises(DeniedError, match="base branch"):
         worktrees.push(REF, head, None)

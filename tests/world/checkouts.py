@@ -40,10 +40,15 @@ def never_asked(repository: str) -> RepositoryFacts:
 
 
 def worktrees_of(
-    root: Path, remote: Path | str, *, keep_ignored: bool = False, sets_up: bool = False
+    root: Path,
+    remote: Path,
+    base: str = "main",
+    *,
+    keep_ignored: bool = False,
+    sets_up: bool = False,
 ) -> GitWorktrees:
-    """Build Mulligan's worktrees of one repository whose base branch is `main`."""
-    settings = RepositorySettings(name=REPOSITORY, clone_url=str(remote), base_branch="main")
+    """Build Mulligan's worktrees of one repository."""
+    settings = RepositorySettings(name=REPOSITORY, clone_url=str(remote), base_branch=base)
     return GitWorktrees(
         root=root,
         repositories={REPOSITORY: settings},

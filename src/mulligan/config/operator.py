@@ -147,6 +147,8 @@ class Limits(Settings):
     """Agent time-outs in a row after which a person is asked."""
     interruptions: int = Field(default=3, ge=0)
     """Deaths of Mulligan in an epoch that cost no attempt."""
+    shutdown_grace: Duration = timedelta(seconds=30)
+    """How long running attempts may go on after `mulligan run` was told to stop."""
 
 
 class Trust(Settings):

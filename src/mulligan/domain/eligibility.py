@@ -54,7 +54,8 @@ def _pull_request(facts: Facts) -> str | None:
 
 
 def _unlabelled(facts: Facts) -> str | None:
-    if facts.by_operator or facts.ready_label in facts.issue.labels:
+    carried = {label.casefold() for label in facts.issue.labels}
+    if facts.by_operator or facts.ready_label.casefold() in carried:
         return None
     return f"The label {facts.ready_label!r} is not on it; put it on."
 

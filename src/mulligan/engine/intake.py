@@ -6,14 +6,16 @@ import structlog
 
 from mulligan.domain.issue import IssueRef
 from mulligan.engine.recovery import let_go
-from mulligan.engine.worker import A_BUG
+from mulligan.engine.worker import A_BUG, Worker
 from mulligan.errors import MulliganError
 from mulligan.ports import Tools
 
 log = structlog.get_logger()
 
 
-def poll(repositories: Sequence[str], tools: Tools) -> tuple[list[IssueRef], dict[str, str]]:
+def poll(
+    repositories: Sequence[str], tools: Tools, worker: Worker
+) -> tuple[list[IssueRef], dict[str, str]]:
     """Ask every repository; give the issues that may be due, and a sentence for each that failed.
 
     Whether an issue may really be worked on is decided when it is read afresh
@@ -22,7 +24,7 @@ def poll(repositories: Sequence[str], tools: Tools) -> tuple[list[IssueRef], dic
     found, failed = list[IssueRef](), dict[str, str]()
     for repository in repositories:
         try:
-            found += _ask(repository, tools)
+            found += _ask(repository, tools, worker)
         except MulliganError as error:
             failed[repository] = str(error)
         except Exception:
@@ -31,11 +33,11 @@ def poll(repositories: Sequence[str], tools: Tools) -> tuple[list[IssueRef], dic
     return found, failed
 
 
-def _ask(repository: str, tools: Tools) -> list[IssueRef]:
+def _ask(repository: str, tools: Tools, worker: Worker) -> list[IssueRef]:
     """List the labelled issues of a repository whose time has come, oldest first."""
     tools.worktrees.refresh(repository)
     ready = tools.policies.current(repository).labels.ready
     labelled = tools.tracker.labelled(repository, ready)
-    let_go(repository, labelled, tools)
+    let_go(repository, labelled, tools, worker)
     now = tools.clock.now()
     return [ref for ref in labelled if (due := tools.ledger.status(ref).due) is None or due <= now]

@@ -36,7 +36,7 @@ def once(repositories: Sequence[str], tools: Tools, extent: Extent | None = None
     extent = extent or Extent()
     worker, visits = Worker(tools, extent.attempts), list[Visit]()
     recovered = recover(tools, worker)
-    found, failed = poll(repositories, tools)
+    found, failed = poll(repositories, tools, worker)
     due = [ref for ref in found if ref not in recovered.failed][: extent.issues]
 
     def work(ref: IssueRef) -> None:

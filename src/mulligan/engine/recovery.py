@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 import structlog
 
-from mulligan.domain.decision import Escalate
+from mulligan.domain.decision import Decision, Escalate
 from mulligan.domain.events import StoodDown
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.effects import is_shown, show
 from mulligan.engine.worker import Worker
 from mulligan.errors import MulliganError
+from mulligan.implement import resume
 from mulligan.ports import Tools
 
 log = structlog.get_logger()
@@ -29,28 +30,39 @@ def recover(tools: Tools, worker: Worker) -> Recovered:
     """Go on with every issue that nobody is on, wherever a killed process left it (DESIGN 1)."""
     failed, escalated = dict[IssueRef, str](), False
     for status in tools.ledger.statuses():
+        if status.phase is Phase.IDLE and (is_shown(status) or not status.epoch):
+            continue
         try:
-            if status.phase is not Phase.IDLE:
-                log.info("recovered", issue=str(status.issue), phase=status.phase)
-                escalated |= isinstance(worker.recover(status.issue), Escalate)
-            elif status.epoch and not is_shown(status):
-                show(status.issue, tools)
+            escalated |= isinstance(_recover(status.issue, worker), Escalate)
         except MulliganError as error:
             failed[status.issue] = str(error)
     return Recovered(failed, escalated)
 
 
-def let_go(repository: str, labelled: Sequence[IssueRef], tools: Tools) -> None:
+def _recover(ref: IssueRef, worker: Worker) -> Decision | None:
+    with worker.holding(ref) as tools:
+        if tools is None:
+            return None
+        phase = tools.ledger.status(ref).phase
+        log.info("recovered", issue=str(ref), phase=phase)
+        decision = resume(ref, tools)
+        if not is_shown(tools.ledger.status(ref)):
+            show(ref, tools)
+        return decision
+
+
+def let_go(repository: str, labelled: Sequence[IssueRef], tools: Tools, worker: Worker) -> None:
     """Stand down from queued issues that lost their label or were closed (SPEC L5).
 
     That an issue is not among the `labelled` ones is believed only after it was read itself.
     """
     for status in tools.ledger.statuses():
-        if status.issue.repository == repository and _queued(status):
-            reason = None if status.issue in labelled else _withdrawal(status, tools)
-            if reason:
-                tools.ledger.append(status.issue, StoodDown(reason=reason))
-                show(status.issue, tools)
+        ref = status.issue
+        if ref.repository == repository and ref not in labelled and _queued(status):
+            with worker.holding(ref) as held:
+                if held and (reason := _withdrawal(ref, held)):
+                    held.ledger.append(ref, StoodDown(reason=reason))
+                    show(ref, held)
 
 
 def _queued(status: IssueStatus) -> bool:
@@ -59,6 +71,6 @@ def _queued(status: IssueStatus) -> bool:
     return waits and status.act.startswith("labeled:")
 
 
-def _withdrawal(status: IssueStatus, tools: Tools) -> str | None:
-    labels = tools.policies.current(status.issue.repository).labels
-    return tools.tracker.withdrawal(status.issue, status, labels)
+def _withdrawal(ref: IssueRef, tools: Tools) -> str | None:
+    labels = tools.policies.current(ref.repository).labels
+    return tools.tracker.withdrawal(ref, tools.ledger.status(ref), labels)

@@ -14,7 +14,8 @@ def ticking(ticks: Mapping[str, tuple[Tick, timedelta]], now: datetime) -> Gener
     """Call each tick at once and then at its interval, never twice at a time, in this block.
 
     A tick that is late is made up for once, however late; APScheduler's own grace of one second
-    would drop it silently. Leaving the block waits for those that have begun.
+    would drop it silently. `now` is the time of the first call: APScheduler counts every missed run
+    from there on. Leaving the block waits for those that have begun.
     """
     scheduler = BackgroundScheduler(
         timezone=UTC,

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import structlog
 
 from mulligan.domain.case import Skipped
-from mulligan.domain.decision import Decision, Escalate, Retry
+from mulligan.domain.decision import Escalate, Retry
 from mulligan.domain.issue import AuthorisingAct, IssueRef
 from mulligan.engine.fence import under_lease
 from mulligan.errors import LeaseLostError, MulliganError, WithdrawnError, WorldError
-from mulligan.implement import implement, resume
+from mulligan.implement import implement
 from mulligan.ports import Tools
 from mulligan.stop import Stop, stopping
 
@@ -48,7 +48,7 @@ class Worker:
         attempt that it ended is recovered by the next pass.
         """
         try:
-            with self._on(ref) as tools:
+            with self.holding(ref) as tools:
                 if tools is None:
                     return Visit(ref, skipped="Another worker is on it.")
                 return self._work(ref, tools, act)
@@ -59,11 +59,6 @@ class Worker:
         except Exception:
             log.exception("visit_failed", issue=str(ref))
             return Visit(ref, problem=A_BUG)
-
-    def recover(self, ref: IssueRef) -> Decision | None:
-        """Go on where a worker that died left an issue; None where somebody is on it."""
-        with self._on(ref) as tools:
-            return resume(ref, tools) if tools else None
 
     def watch(self) -> None:
         """Stop the work on every issue whose request was withdrawn since (SPEC L5)."""
@@ -83,7 +78,7 @@ class Worker:
         return self._tools.tracker.withdrawal(ref, self._tools.ledger.status(ref), labels)
 
     @contextmanager
-    def _on(self, ref: IssueRef) -> Generator[Tools | None]:
+    def holding(self, ref: IssueRef) -> Generator[Tools | None]:
         """Hold the lease of an issue; None where another worker does."""
         lease = self._tools.leases.claim(ref, self._tools.worker)
         if lease is None:

@@ -1,4 +1,4 @@
-"""Hand git a token so that no argument, environment or file holds it (facts: memfd and askpass)."""
+"""Hand git a token so that no argument, no environment and no file holds it."""
 
 import os
 from collections.abc import Generator, Mapping

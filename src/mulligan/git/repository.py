@@ -137,7 +137,7 @@ class Repository:
             strip_newline_in_stdout=False,
             kill_after_timeout=QUICK.total_seconds(),
         )
-        if code < 0:
+        if said.startswith("Timeout:"):
             raise self._too_long(arguments, QUICK)
         if code == NO_SUCH_PROGRAM:
             raise _no_git(said)

@@ -27,11 +27,15 @@ RIGHTS = (
 
 
 class NotFoundError(DeniedError):
-    """GitHub says 404: it is not there, or the token may not see it."""
+    """GitHub says 404 or 410: it is not there, not any more, or the token may not see it."""
 
 
 class ForbiddenError(DeniedError):
     """GitHub says 403, and it is not a limit: the token lacks a right."""
+
+
+class MovedError(UnavailableError):
+    """GitHub sends the request elsewhere: the repository was renamed, or the issue transferred."""
 
 
 class AlreadyExistsError(DeniedError):
@@ -95,7 +99,7 @@ def parsed(shape: TypeAdapter[T], answer: Answer, request: str) -> T:
 
 def moved(request: str) -> WorldError:
     """Word a redirect: it is never followed, since it leads to another repository or issue."""
-    return UnavailableError(
+    return MovedError(
         f"GitHub sends {request} elsewhere; if the repository was renamed or the issue moved, "
         "write the new name in the configuration."
     )
@@ -117,7 +121,7 @@ def _refused(answer: Answer, request: str, said: str) -> WorldError:
                 "the repository."
             )
         case 410:
-            return DeniedError(f"GitHub says that {request} is gone for good ({said}).")
+            return NotFoundError(f"GitHub says that {request} is gone for good ({said}).")
         case 422 if _already_exists(answer):
             return AlreadyExistsError(f"GitHub has one already, at {request} ({said}).")
         case _:

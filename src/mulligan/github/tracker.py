@@ -12,7 +12,7 @@ from mulligan.domain.issue import AuthorisingAct, Comment, Issue, IssueRef, Stag
 from mulligan.domain.repository import RepositoryFacts
 from mulligan.domain.status import IssueStatus
 from mulligan.errors import UnavailableError, WorldError
-from mulligan.github.answers import ForbiddenError, NotFoundError
+from mulligan.github.answers import ForbiddenError, MovedError, NotFoundError
 from mulligan.github.client import Client
 from mulligan.github.comments import Comments
 from mulligan.github.escalation import escalation_comment, escalation_marker
@@ -125,13 +125,16 @@ class GitHubTracker:
         try:
             if self._issue(ref).state != "open":
                 return "The issue was closed."
-        except NotFoundError:
+        except (NotFoundError, MovedError):
+            self.repository(ref.repository)  # raises where the repository is gone, not the issue
             return "The issue is gone: it was deleted or transferred."
         path = f"/repos/{ref.repository}/issues/{ref.number}/events"
         events = self._client.read_all(EVENTS, path)
-        taken = unlabelled_since(events, {labels.ready, labels.running}, status)
-        others = [each for each in taken if not each.actor or each.actor.login != self.own_login()]
-        return "Its label was taken off." if others else None
+        asked = unlabelled_since(events, labels.ready, status)
+        # Mulligan takes this one off itself when an issue waits; the other it never does meanwhile.
+        shown = unlabelled_since(events, labels.running, status)
+        others = [each for each in shown if not each.actor or each.actor.login != self.own_login()]
+        return "Its label was taken off." if asked or others else None
 
     def show_stage(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
         """Make the labels show a stage (SPEC L2, L3); no other label is touched."""

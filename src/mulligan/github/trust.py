@@ -81,17 +81,16 @@ def latest_labelling(events: Iterable[EventShape], label: str) -> EventShape | N
 
 
 def unlabelled_since(
-    events: Iterable[EventShape], labels: set[str], status: IssueStatus
+    events: Iterable[EventShape], label: str, status: IssueStatus
 ) -> list[EventShape]:
-    """List the times that one of the labels was taken off after the epoch's authorising act."""
-    names = {label.casefold() for label in labels}
+    """List the times that a label was taken off after the epoch's authorising act."""
     kind, _, number = status.act.partition(":")
     return [
         event
         for event in events
         if event.event == "unlabeled"
         and event.label
-        and event.label.name.casefold() in names
+        and event.label.name.casefold() == label.casefold()
         and (event.id > int(number) if kind == "labeled" else _later(event, status))
     ]
 

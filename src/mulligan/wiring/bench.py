@@ -4,7 +4,7 @@ import os
 import socket
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from mulligan.agent.runner import CommandAgent
 from mulligan.config.operator import Operator, SandboxMode
@@ -13,7 +13,7 @@ from mulligan.errors import ConfigError
 from mulligan.github.client import Client, TokenCredentials
 from mulligan.github.dry_run import DryRunTracker
 from mulligan.github.tracker import GitHubTracker
-from mulligan.ports import Artifacts, Leases, Ledger, Tools, Tracker, Worktrees
+from mulligan.ports import Artifacts, Leases, Ledger, Policies, Tools, Tracker, Worktrees
 from mulligan.state.artifacts import ScratchArtifacts
 from mulligan.state.database import open_database
 from mulligan.state.leases import SqlLeases
@@ -54,11 +54,8 @@ def build(operator: Operator, environment: Environment, listener: Listener) -> G
         clock = SystemClock()
         ledger = WatchedLedger(SqlLedger(database, clock), listener)
         books = Books(ledger, SqlLeases(database, clock), open_artifacts(operator))
-        # The lock on the state directory is held: whoever had a lease is dead.
-        books.leases.forget()
-        yield _bench(
-            operator, environment, tracker, _worktrees(operator, tracker, environment), books
-        )
+        worktrees, policies = _git(operator, tracker, environment)
+        yield _bench(operator, environment, tracker, (worktrees, policies), books)
 
 
 @contextmanager
@@ -69,25 +66,25 @@ def build_dry(
     _refuse_what_is_missing(operator)
     with _tracker(operator) as real, ScratchArtifacts() as artifacts:
         tracker = DryRunTracker(real, say)
-        worktrees = RehearsedWorktrees(_worktrees(operator, tracker, environment), say)
+        worktrees, policies = _git(operator, tracker, environment)
+        rehearsed = RehearsedWorktrees(worktrees, say)
         leases = MemoryLeases(SystemClock())
         ledger = WatchedLedger(MemoryLedger(SystemClock(), leases), listener)
         books = Books(ledger, leases, artifacts)
-        yield _bench(operator, environment, tracker, worktrees, books)
+        yield _bench(operator, environment, tracker, (rehearsed, policies), books)
 
 
 def _bench(
     operator: Operator,
     environment: Environment,
     tracker: Tracker,
-    worktrees: Worktrees,
+    git: tuple[Worktrees, Policies],
     books: Books,
 ) -> Bench:
-    overrides = {each.name: each.policy for each in operator.repositories}
     tools = Tools(
         tracker=tracker,
-        worktrees=worktrees,
-        policies=BasePolicies(worktrees, overrides),
+        worktrees=git[0],
+        policies=git[1],
         agent=CommandAgent(operator.agent, environment),
         verifier=CommandVerifier(environment),
         ledger=books.ledger,
@@ -110,22 +107,26 @@ def _tracker(operator: Operator) -> Generator[GitHubTracker]:
         client.close()
 
 
-def _worktrees(operator: Operator, tracker: Tracker, environment: Environment) -> GitWorktrees:
-    root, settings = operator.workspace.root, {each.name: each for each in operator.repositories}
-    plain = GitWorktrees(
-        root=root,
+def _git(
+    operator: Operator, tracker: Tracker, environment: Environment
+) -> tuple[GitWorktrees, BasePolicies]:
+    """Give the worktrees, and the policies that are read from them."""
+    settings = {each.name: each for each in operator.repositories}
+
+    def sets_up(repository: str, sha: str) -> bool:
+        return bool(policies.at(repository, sha).setup)
+
+    worktrees = GitWorktrees(
+        root=operator.workspace.root,
         repositories=settings,
         credentials=TokenCredentials(operator.github),
         facts=tracker.repository,
         environment=environment,
         keep_ignored=operator.workspace.keep_ignored,
+        sets_up=sets_up,
     )
-    policies = BasePolicies(plain, {name: each.policy for name, each in settings.items()})
-
-    def sets_up(repository: str, sha: str) -> bool:
-        return bool(policies.at(repository, sha).setup)
-
-    return replace(plain, sets_up=sets_up)
+    policies = BasePolicies(worktrees, {name: each.policy for name, each in settings.items()})
+    return worktrees, policies
 
 
 def _refuse_what_is_missing(operator: Operator) -> None:

@@ -1,12 +1,13 @@
 """Open what is kept on this machine, for commands that only look; imports no other adapter."""
 
 from collections.abc import Generator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 
 from mulligan.config.operator import Operator
 from mulligan.ports import Artifacts, Ledger
 from mulligan.state.artifacts import FileArtifacts
 from mulligan.state.database import open_database, state_directory
+from mulligan.state.leases import SqlLeases
 from mulligan.state.ledger import SqlLedger
 from mulligan.state.lock import locked
 from mulligan.wiring.clock import SystemClock
@@ -24,6 +25,14 @@ def open_artifacts(operator: Operator) -> Artifacts:
     return FileArtifacts(operator.workspace.root / "artifacts")
 
 
-def lock_state(operator: Operator, what: str) -> AbstractContextManager[None]:
-    """Hold the state directory for a command that works; UsageError names who has it already."""
-    return locked(state_directory(operator.state.url), what=what, since=SystemClock().now())
+@contextmanager
+def lock_state(operator: Operator, what: str) -> Generator[None]:
+    """Hold the state directory for a command that works; UsageError names who has it already.
+
+    Whoever held a lease before is dead then, so all leases are ended.
+    """
+    url, clock = operator.state.url, SystemClock()
+    with locked(state_directory(url), what=what, since=clock.now()):
+        with open_database(url) as database:
+            SqlLeases(database, clock).forget()
+        yield

@@ -1,1 +1,1 @@
-"""Mirrors and worktrees that an agent cannot turn against Mulligan (docs: architecture)."""
+"""Mirrors and worktrees that an agent cannot turn against Mulligan."""

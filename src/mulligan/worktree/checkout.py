@@ -8,6 +8,7 @@ from mulligan.config.policy import CommitSettings
 from mulligan.domain.attempt import Change, CommitText
 from mulligan.worktree import decoy
 from mulligan.worktree.capture import capture
+from mulligan.worktree.disk import disk_faults
 from mulligan.worktree.naming import BASE_REF
 from mulligan.worktree.reset import Site, restore
 
@@ -37,10 +38,12 @@ class Checkout:
         """Give the directory beside it for the run's own files."""
         return self.site.place.private
 
+    @disk_faults()
     def capture(self, text: CommitText, settings: CommitSettings) -> Change:
         """Read what the agent left and commit it (SPEC A7, A8)."""
         return capture(self.site, self.start_sha, text, settings)
 
+    @disk_faults()
     def show_commit(self, head_sha: str) -> None:
         """Reset the tree to Mulligan's commit, so that checks see that and nothing else (A10)."""
         restore(self.site, head_sha, keep_ignored=self.keeps())

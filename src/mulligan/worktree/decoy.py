@@ -98,14 +98,21 @@ def _packed(decoy: Path) -> Iterator[tuple[str, str]]:
 
 
 def _loose(decoy: Path) -> Iterator[tuple[str, str]]:
-    files = (
-        Path(directory, name)
-        for directory, _, names in os.walk(decoy / "refs" / "heads")
-        for name in names
-    )
-    for file in islice(files, MOST_HEADS):
+    for file in islice(_files(decoy / "refs" / "heads"), MOST_HEADS):
         if SHA.fullmatch(sha := _text(file)):
             yield os.fspath(file.relative_to(decoy)), sha
+
+
+def _files(top: Path) -> Iterator[Path]:
+    """List the files below a directory; os.walk would fail on a thousand levels."""
+    waiting = [top]
+    while waiting:
+        with suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(Path(entry))
+                else:
+                    yield Path(entry)
 
 
 def _resolve(found: str, decoy: Path, heads: Mapping[str, str]) -> str | None:
@@ -124,5 +131,5 @@ def _text(file: Path, size: int = REF_BYTES) -> str:
     try:
         with file.open("rb") as opened:
             return opened.read(size).decode(errors="replace").strip()
-    except OSError:
+    except (OSError, ValueError):
         return ""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mulligan.errors import UnavailableError
 from mulligan.stop import reason_to_stop
+from mulligan.worktree.disk import disk_faults
 
 GLANCE = 0.02
 
@@ -16,8 +17,10 @@ GLANCE = 0.02
 @contextmanager
 def locked(path: Path, patience: timedelta, what: str) -> Generator[None]:
     """Hold the lock while the context lasts; UnavailableError where it is not had in time."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab") as file:
+    with disk_faults():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        held = path.open("ab")
+    with held as file:
         until = time.monotonic() + patience.total_seconds()
         while not _taken(file.fileno()):
             if time.monotonic() > until:

@@ -1,5 +1,6 @@
 """The bare mirror of one repository: fetched by literal URL, no remote, no hooks, no drivers."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -9,6 +10,7 @@ from mulligan.errors import MisconfiguredError, UnavailableError
 from mulligan.git.faults import DamagedError
 from mulligan.git.remote import Remote
 from mulligan.git.repository import Repository
+from mulligan.worktree.disk import write_whole
 from mulligan.worktree.lock import locked
 from mulligan.worktree.naming import ATTRIBUTES, BASE_REF, LITTER, Place, taken_as_bytes
 from mulligan.worktree.sweep import Broom
@@ -16,7 +18,9 @@ from mulligan.worktree.sweep import Broom
 WORK = "refs/heads/mulligan/*"
 """Where Mulligan's commits are kept, published or not."""
 FETCH_PATIENCE = timedelta(hours=2)
+MOST_PACKS = 50
 OWNER = "mirror"
+SHA = re.compile(r"[0-9a-f]{40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +46,11 @@ class Mirror:
         with locked(self.place.mirror_lock, FETCH_PATIENCE, f"the mirror of {self.name}"):
             self._prepare()
             try:
-                return self._fetch(remote, base)
+                sha = self._fetch(remote, base)
             except DamagedError:
                 return self._make_anew(remote, base)
+            self._join_packs()
+            return sha
 
     def make_anew(self, remote: Remote, base: str) -> str:
         """Replace a mirror that proved to be broken; what work can be read is carried over."""
@@ -58,7 +64,7 @@ class Mirror:
             sha = (self.place.mirror / f"{BASE_REF}{self.base_branch()}").read_text().strip()
         except (OSError, UnicodeDecodeError):
             return None
-        return sha or None
+        return sha if SHA.fullmatch(sha) else None
 
     def base_branch(self) -> str | None:
         """Give the base branch's name as of the last fetch."""
@@ -70,13 +76,13 @@ class Mirror:
 
     def file(self, path: str, sha: str) -> bytes | None:
         """Read a file of a commit; None where that has no such file."""
-        found = self.git.ask("cat-file", "blob", f"{sha}:{path}")
-        if not found.exit_code:
-            return found.output
         if not self.has(sha):
             message = f"The commit {sha} of {self.name} is not on this machine; fetch it again."
             raise UnavailableError(message)
-        return None
+        # A file that cannot be read must not be taken for one that is not there.
+        listed, _, _ = self.git.line("ls-tree", sha, "--", path).partition("\t")
+        kind, _, blob = listed.partition(" ")[2].partition(" ")
+        return self.git.read("cat-file", "blob", blob) if kind == "blob" else None
 
     def has(self, sha: str) -> bool:
         """Tell whether a commit is here."""
@@ -88,7 +94,7 @@ class Mirror:
             attributes = self.place.mirror / "info" / "attributes"
             lines = attributes.read_bytes().splitlines()
             new = [line for path in paths if (line := taken_as_bytes(path)) not in lines]
-            attributes.write_bytes(b"".join(line + b"\n" for line in (*lines, *new)))
+            write_whole(attributes, b"".join(line + b"\n" for line in (*lines, *new)))
 
     def _prepare(self) -> None:
         mirror = self.place.mirror
@@ -96,10 +102,11 @@ class Mirror:
         if not (mirror / "HEAD").exists() or not (mirror / "config").exists():
             self.git.read("init", "-q", "--bare", "--template=", "--object-format=sha1")
         (mirror / "info").mkdir(exist_ok=True)
-        (mirror / "info" / "exclude").write_text("".join(f"{litter}\n" for litter in LITTER))
+        exclude = "".join(f"{litter}\n" for litter in LITTER)
+        write_whole(mirror / "info" / "exclude", exclude.encode())
         attributes = mirror / "info" / "attributes"
         if not attributes.exists():
-            attributes.write_text(f"{ATTRIBUTES}\n")
+            write_whole(attributes, f"{ATTRIBUTES}\n".encode())
         # Left by a fetch that was killed; nobody else writes these while the lock is held.
         stale = [*(mirror / BASE_REF).rglob("*.lock"), *mirror.glob("*.lock")]
         for lock in stale:
@@ -119,6 +126,11 @@ class Mirror:
             raise MisconfiguredError(message) from error
         self.git.read("symbolic-ref", "HEAD", ref)
         return self.git.line("rev-parse", "--verify", f"{ref}^{{commit}}")
+
+    def _join_packs(self) -> None:
+        """Join the small packs that fetches leave; unlike a gc, this drops no object at all."""
+        if len(list((self.place.mirror / "objects" / "pack").glob("*.pack"))) > MOST_PACKS:
+            self.git.attempt("repack", "-q", "-d", "--geometric=2", patience=FETCH_PATIENCE)
 
     def _make_anew(self, remote: Remote, base: str) -> str:
         self.broom.set_aside(self.place.mirror, OWNER)

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from mulligan.config.load import load_policy
 from mulligan.config.policy import Policy
-from mulligan.errors import ConfigError, MisconfiguredError
+from mulligan.errors import ConfigError, MisconfiguredError, UnavailableError
 from mulligan.ports import Worktrees
 
 POLICY_FILE = ".github/mulligan.yml"
@@ -23,12 +23,12 @@ class BasePolicies:
     def current(self, repository: str) -> Policy:
         """Give the policy in force: the base branch's as fetched last.
 
-        Where that file is invalid, or nothing was fetched yet, the operator's keys over the
-        defaults, so that somebody can still be told.
+        Where that file is invalid or cannot be read, or nothing was fetched yet, the operator's
+        keys over the defaults, so that somebody can still be told.
         """
         try:
             return self._read(repository, None)
-        except ConfigError:
+        except (ConfigError, UnavailableError):
             return load_policy(None, self._overrides(repository), POLICY_FILE)
 
     def at(self, repository: str, sha: str) -> Policy:

@@ -11,8 +11,7 @@ def publish(
 ) -> None:
     """Make the branch on the remote be `head_sha`; `expected` is what Mulligan pushed last.
 
-    A push may fail and have happened (facts: reset and push): what the remote says afterwards
-    decides.
+    A push may fail and have happened: what the remote says afterwards decides.
     """
     branch = f"refs/heads/{ref.branch}"
     held = remote.tip(mirror.git, branch)

@@ -14,6 +14,7 @@ from mulligan.git.faults import DamagedError
 from mulligan.git.remote import Remote
 from mulligan.ports import Credentials
 from mulligan.worktree.checkout import Checkout, show
+from mulligan.worktree.disk import disk_faults
 from mulligan.worktree.lock import locked
 from mulligan.worktree.mirror import Mirror
 from mulligan.worktree.naming import BRANCH, issue_place, place_of
@@ -21,6 +22,8 @@ from mulligan.worktree.publish import publish
 from mulligan.worktree.reset import Site, restore
 
 LOCK_PATIENCE = timedelta(seconds=5)
+MOST_READ = 1000
+"""Files of commits that are remembered, since every poll asks for the policy; none can change."""
 
 
 def nothing_is_set_up(repository: str, sha: str) -> bool:  # noqa: ARG001 - see `sets_up`
@@ -43,7 +46,11 @@ class GitWorktrees:
     environment: Mapping[str, str] = field(repr=False)
     keep_ignored: bool = False
     sets_up: Callable[[str, str], bool] = nothing_is_set_up
+    read_before: dict[tuple[str, str, str], bytes | None] = field(
+        default_factory=dict[tuple[str, str, str], bytes | None], init=False, repr=False
+    )
 
+    @disk_faults()
     def refresh(self, repository: str) -> None:
         """Fetch the base branch."""
         remote, base = self._upstream(repository)
@@ -56,17 +63,26 @@ class GitWorktrees:
         with locked(place.lock, LOCK_PATIENCE, str(ref)):
             yield self._clean(ref)
 
+    @disk_faults()
     def base_file(self, repository: str, path: str, sha: str | None = None) -> bytes | None:
         """Read a file of the base branch as fetched last, or of a commit; None if not there."""
         mirror = self._mirror(repository)
         sha = sha or mirror.base_sha()
-        return mirror.file(path, sha) if sha else None
+        if sha is None:
+            return None
+        key = (repository, path, sha)
+        if key not in self.read_before:
+            if len(self.read_before) >= MOST_READ:
+                self.read_before.clear()
+            self.read_before[key] = mirror.file(path, sha)
+        return self.read_before[key]
 
     def base_branch(self, repository: str) -> str:
         """Name the branch that work starts from and goes to."""
         known = self._settings(repository).base_branch or self._mirror(repository).base_branch()
         return known or self._upstream(repository)[1]
 
+    @disk_faults()
     def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
         """Make the issue's branch on the remote be `head_sha` (SPEC P2, E7)."""
         mirror, (remote, base) = self._mirror(ref.repository), self._upstream(ref.repository)
@@ -78,6 +94,7 @@ class GitWorktrees:
             raise DeniedError(message)
         publish(mirror, remote, ref, head_sha, expected)
 
+    @disk_faults()
     def _clean(self, ref: IssueRef) -> Checkout:
         remote, base = self._upstream(ref.repository)
         mirror = self._mirror(ref.repository)

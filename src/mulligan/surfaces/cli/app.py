@@ -86,6 +86,15 @@ def once(
 
 @app.command()
 @in_one_sentence
+def run(*, config: Config = None) -> Exit:
+    """Serve until told to stop: poll, work every labelled issue, watch for withdrawals."""
+    from mulligan.surfaces.cli import run as module
+
+    return module.run(config)
+
+
+@app.command()
+@in_one_sentence
 def work(
     issue: Issue,
     *,

@@ -4,6 +4,8 @@ import logging
 import os
 import signal
 import sys
+import threading
+from datetime import timedelta
 from pathlib import Path
 from types import FrameType
 
@@ -12,7 +14,8 @@ from rich.console import Console
 
 from mulligan.config.load import load_operator
 from mulligan.config.operator import Operator
-from mulligan.stop import SHUTDOWN
+from mulligan.config.settings import format_duration
+from mulligan.stop import CLOSING, SHUTDOWN
 from mulligan.surfaces.cli.exits import Exit
 
 DEFAULT = Path("mulligan.yml")
@@ -20,10 +23,14 @@ WIDE = 1000
 
 
 def read_configuration(named: Path | None) -> Operator:
-    """Read the configuration that was named, else ./mulligan.yml, else $MULLIGAN_CONFIG."""
+    """Read the configuration that was named, or stands where it is looked for."""
+    return load_operator(configuration_path(named), os.environ)
+
+
+def configuration_path(named: Path | None) -> Path:
+    """Give the file that was named, else ./mulligan.yml, else $MULLIGAN_CONFIG."""
     elsewhere = os.environ.get("MULLIGAN_CONFIG")
-    path = named or (Path(elsewhere) if elsewhere and not DEFAULT.exists() else DEFAULT)
-    return load_operator(path, os.environ)
+    return named or (Path(elsewhere) if elsewhere and not DEFAULT.exists() else DEFAULT)
 
 
 def environment() -> dict[str, str]:
@@ -52,15 +59,25 @@ def start_logs(level: int = logging.WARNING) -> None:
     )
 
 
-def stop_on_signals() -> None:
-    """On the first SIGINT or SIGTERM end what runs and record it; on the second leave at once."""
+def stop_on_signals(grace: timedelta = timedelta()) -> None:
+    """On SIGINT and SIGTERM begin nothing new, and end what runs after `grace`, or if asked again.
+
+    What was ended is recorded. A command that was given no grace leaves at once when asked twice.
+    """
 
     def stop(number: int, _frame: FrameType | None) -> None:
         if SHUTDOWN.is_set():
             os._exit(Exit.INTERRUPTED)
-        SHUTDOWN.set()
-        name = signal.Signals(number).name
-        os.write(2, f"mulligan: {name}: ending what runs; once more to leave at once.\n".encode())
+        name, patient = signal.Signals(number).name, grace and not CLOSING.is_set()
+        CLOSING.set()
+        if patient:
+            timer = threading.Timer(grace.total_seconds(), SHUTDOWN.set)
+            timer.daemon = True
+            timer.start()
+        else:
+            SHUTDOWN.set()
+        what = f"what runs has {format_duration(grace)}" if patient else "ending what runs"
+        os.write(2, f"mulligan: {name}: {what}; once more to stop sooner.\n".encode())
 
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGTERM, stop)

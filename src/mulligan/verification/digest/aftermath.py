@@ -16,6 +16,7 @@ OPENINGS = (
     r"> Task \S+ FAILED",
     r"\* What went wrong",
     r"Result: FAIL",
+    r"\*\* (?:TEST|BUILD) FAILED \*\*",
     r"failing tests:?$",
     r"SUMMARY: \w+Sanitizer",
     r"ninja: build stopped",

@@ -10,7 +10,7 @@ from mulligan.verification.digest.totals import ends_results
 LONGEST = 60
 RULE = re.compile(r"^\W*[=_─━*-]{12,}")
 MEANS = re.compile(r"\w|[~^]")
-ROUTINE = re.compile(r"\[?(?:INFO|DEBUG|TRACE)\b", re.IGNORECASE)
+ROUTINE = re.compile(r"\[?(?:INFO|DEBUG|TRACE)\b\]?(?! {2})", re.IGNORECASE)
 FRAME = re.compile(r'^\s*(?:File "|at |from |#\d+ |\d+: |❯ |\w[\w.]*\(|\S+:\d+: in )')
 
 

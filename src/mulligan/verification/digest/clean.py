@@ -23,6 +23,7 @@ STAMP = rb"\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\
 PREFIXES = (
     re.compile(rb"(?m)^#\d+ \d+\.\d+ "),
     re.compile(rb"(?m)^[A-Za-z][\w.-]*[ \t]*\| (?:" + STAMP + rb")?"),
+    re.compile(rb"(?m)^[\w@/.-]+:[a-z][\w-]*:(?: |$)"),
     re.compile(rb"(?m)^" + STAMP),
 )
 """What log collectors put before each line: a build step, a service, a time."""

@@ -22,7 +22,8 @@ VOLATILE = tuple(
             r"\b\d+(?:\.\d+)? ?(?:[nµum]?s|secs?|seconds?|mins?|minutes?|hours?)\b",
             "<duration>",
         ),
-        (r"(?:[A-Za-z]:)?[\\/](?:[\w.@~+=%-]+[\\/])+(?=[\w.@~+=%-])", "<path>/"),
+        (r"\btmp[._-]?\w{6,12}\b", "<temporary>"),
+        (r"(?<![\w.])(?:[A-Za-z]:)?[\\/](?:[\w.@~+=%-]+[\\/])+(?=[\w.@~+=%-])", "<path>/"),
         (r"(?<=[\w)\]]):\d+(?::\d+)?(?=[\s:,)\]]|$)|(?<=\w)\(\d+,\d+\)", ""),
         (r"(?i)\b(line|column|col|char|offset|position|row)s?:? \d+(?:[-:]\d+)?", r"\1 <n>"),
         (r"(?i)\b(pid|tid|process|thread|worker|port|seed|gw|job|session)([ =:#]*)\d+", r"\1\2<n>"),
@@ -56,7 +57,7 @@ def identity(found: Finding, root: str = "") -> str:
         return normalise(found.test_id)
     file = (found.file or "").replace("\\", "/")
     file = file.removeprefix(root) if root else file
-    return "|".join([file.removeprefix("./"), found.code or "", normalise(found.message)])
+    return "|".join([normalise(file.removeprefix("./")), found.code or "", normalise(found.message)])
 
 
 def _common_directory(files: Iterable[str]) -> str:

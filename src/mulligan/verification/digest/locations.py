@@ -14,18 +14,19 @@ LINE = (
     r"(?::(?:line )?(?P<line>\d+)(?:[:.](?P<column>\d+))?(?:-\d+(?::\d+)?)?"
     r"|:\[(?P<line2>\d+),(?P<column2>\d+)\]"
     r"|\((?P<line3>\d+)(?:,(?P<column3>\d+))?(?:,\d+)*\)(?=\s*:)"
-    r"| \((?P<line4>\d+)[:,](?P<column4>\d+)\))"
+    r"| \((?P<line4>\d+)[:,](?P<column4>\d+)\)| (?P<line5>\d+):(?P<column5>\d+)\b"
+    r"| @ (?P<line6>\d+))"
 )
 PATH_AND_LINE = rf"(?P<file>{PATH}){LINE}"
-LINES = ("line", "line2", "line3", "line4", "line5")
-COLUMNS = ("column", "column2", "column3", "column4")
-HAS_PLACE = re.compile(r"[\w\]]:(?:[\[\d]|\(\.)|[(\[]\d+[,:)\]]|\bline:? \d")
+LINES = ("line", "line2", "line3", "line4", "line5", "line6", "line7")
+COLUMNS = ("column", "column2", "column3", "column4", "column5")
+HAS_PLACE = re.compile(r"[\w\]]:(?:[\[\d]|\(\.)|\w [@\d]|[(\[]\d+[,:)\]]|\bline:? \d")
 """A cheap test that a line may hold a place at all."""
 
 _EDGE = r"(?<![\w./\\@:-])"
 
 DIAGNOSTIC = re.compile(
-    r"^[^\w./~@\\]*"
+    r"^[^\w./~@\\]*(?:(?!note|info|hint|help|warn|err|fatal)[\w-]+: ?)?"
     r"(?:(?:\w+ )?(?P<severity>error|warning|fatal|failure|err)\b[^\w./]*(?:(?:in|at|from) )?)?"
     rf"{PATH_AND_LINE}(?=[\s:,)\]\-]|$)[\s:,)\]-]*(?P<rest>.*)$",
     re.IGNORECASE,
@@ -41,11 +42,13 @@ POINTERS = (
     ),
     re.compile(rf"{_EDGE}{PATH_AND_LINE}"),
     re.compile(rf"{_EDGE}(?P<file>{PATH}):\(\.\w+\+0x"),
+    re.compile(rf"{_EDGE}(?P<file>{PATH}): .*\((?P<line>\d+):(?P<column>\d+)\)\W*$"),
 )
 
+FILE = re.compile(rf"{_EDGE}(?P<file>[\w@~+.-]*/[\w@~+./-]*\.[A-Za-z]\w{{0,9}})(?=[\s:;,'\")\]]|$)")
 PLACE_ALONE = re.compile(
     rf"^[^\w./~@\\]*(?:(?:In|At|File)\s+)?\"?(?P<file>{PATH})\"?"
-    rf"(?:{LINE}|,? (?:on )?line:? (?P<line5>\d+))\W*$",
+    rf"(?:{LINE}|,? (?:on )?line:? (?P<line7>\d+))(?:, characters? [\d-]+)?\W*$",
     re.IGNORECASE,
 )
 """A line that names a place and says nothing more."""
@@ -100,6 +103,12 @@ def pointed_at(line: str) -> Place | None:
         return None
     matches = (pointer.search(line) for pointer in POINTERS)
     return next((place_of(match) for match in matches if match), None)
+
+
+def file_in(line: str) -> Place | None:
+    """Find a file of the project that a line names, with a directory and without a number."""
+    names = (found["file"] for found in FILE.finditer(line))
+    return next((place for name in names if (place := Place(name)).is_own), None)
 
 
 def place_alone(line: str) -> Place | None:

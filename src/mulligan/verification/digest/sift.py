@@ -18,13 +18,13 @@ HEAD_BYTES = 64 * 1024
 TAIL_BYTES = 96 * 1024
 STRONG_BYTES = 320 * 1024
 WEAK_BYTES = 32 * 1024
-ALIKE_STRONG, ALIKE_WEAK = 200, 20
+ALIKE_STRONG, ALIKE_WEAK = 100, 20
 """Telling lines of one template that are kept, with their surroundings."""
 JUDGED = 250
 """New templates of one chunk that are weighed; the others count as weak."""
 UNJUDGED = 100
 REMEMBERED = 20_000
-BEFORE, AFTER_STRONG, AFTER_WEAK = 3, 12, 2
+BEFORE, AFTER_STRONG, AFTER_WEAK = 3, 12, 4
 
 BYTE_STEMS = tuple(stem.encode() for stem in STEMS)
 FEW_STEMS = (

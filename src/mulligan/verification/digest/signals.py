@@ -23,13 +23,15 @@ class Weight(IntEnum):
 
 STRONG = Weight.PHRASE
 CACHED = 16384
+SAME_DIGITS = str.maketrans("23456789", "1" * 8)
+"""Numbers matter only by being nought or not."""
 
 STEMS = (
     *("err", "fail", "fatal", "panic", "except", "traceback", "assert", "expect", "undef"),
     *("unres", "cannot", "not ", "no such", "unable", "invalid", "missing", "denied", "refused"),
     *("abort", "killed", "fault", "timed", "timeout", "warn", "memory", "saniti", "diff"),
     *("no module", "unbound", "syntax", "locate ", "reformat", "mismatch", "unknown", "uncaught"),
-    *("***", "✗", "✖", "✘", "✕", "×", "❌", "⨯", "●"),
+    *("***", "+++ ", "[e]", "✗", "✖", "✘", "✕", "×", "❌", "⨯", "●"),
 )
 """Parts of words, in lower case: a line without one, and without a shape, weighs nothing."""
 PLACE_SHAPES = (r"\.[A-Za-z]{1,9}[:(\[]{1,2}\d", r"line \d")
@@ -60,7 +62,7 @@ TEST = re.compile(
     r"^\s*(?:--- FAIL|not ok\b(?!.*#\s*(?:TODO|SKIP))|\[\s*(?:FAILED|FAIL)\s*\])"
     r"|^\s*(?:\d+\) )?[✗✖✘✕×❌⨯●]\s+\S"
     r"|\*\*\*\s?(?:Failed|Exception|Timeout|Not Run)|<<< (?:FAILURE|ERROR)!"
-    r"|^(?:SUB)?FAILED\S*\s|^ERROR:? +\S+(?:::|\.py|\()"
+    r"|\[E\]$|\.{3,}Failed$|^(?:SUB)?FAILED\S*\s|^ERROR:? +\S+(?:::|\.py|\()"
     rf"|(?:\.\.\.|\s-|:)\s*(?:FAILED|FAIL|ERROR|failed)\b{_END}"
     rf"|{_FREE}(?:FAILED|FAIL)\b{_END}"
 )
@@ -94,7 +96,7 @@ PHRASE = re.compile(
     r"|uncaught|violat|conflict|unknown|unsupported|illegal|corrupt|would (?:be )?reformat"
     r"|not formatted|differs?\b|rejected|obsolete|deadlock|unused|broken|\bbad\b"
     r"|(?:must|should) not|not (?:equal|match|allowed|defined|permitted|supported|valid)"
-    r"|^\s*\*\*\*|^\s*failures:|^\s*\d+ failing|^There (?:was|were) \d+ ",
+    r"|^\s*\*\*\*|^\s*failures:|^\s*\d+ failing|^There (?:was|were) \d+ |^\+\+\+ \S",
     re.IGNORECASE,
 )
 WORD = re.compile(
@@ -119,9 +121,13 @@ RULES = (
 SPEAKS = re.compile("|".join([*map(re.escape, STEMS), *PLACE_SHAPES]))
 
 
-@lru_cache(maxsize=CACHED)
 def weigh(line: str) -> Weight:
     """Say how strongly one line speaks of failure, by itself."""
+    return _weigh(line.translate(SAME_DIGITS))
+
+
+@lru_cache(maxsize=CACHED)
+def _weigh(line: str) -> Weight:
     if not (SPEAKS.search(line.lower()) or CODED.search(line)) or PASSING.search(line):
         return Weight.NOTHING
     line = HARMLESS.sub("", line)

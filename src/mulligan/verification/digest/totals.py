@@ -9,7 +9,7 @@ NOUN = (
     r"|leaks?|mismatch(?:es)?)"
 )
 COUNTED = re.compile(
-    rf"(?<![:.,\d-])\b\d+ (?:\w+ )?{NOUN}\b|\b{NOUN}\s*[:=]\s*\d+"
+    rf"(?<![:.,\d-])\b\d+ (?:\w+ )?{NOUN}\b(?!:)|\b{NOUN}\s*[:=]\s*\d+"
     rf"|^(?:tests|suites|pass|fail|cancelled|todo|{NOUN}) \d+$"
     r"|\b\d+ files? would be|\b\d+ out of \d+\b|\b\d+% tests passed|\b\d+ of \d+ \w+",
     re.IGNORECASE,
@@ -26,6 +26,7 @@ BAD = re.compile(
     r"|\b(?:failed|failing|failures?|fail|errors?)\s*[:=]?\s*(?P<after>\d+)",
     re.IGNORECASE,
 )
+TAG = re.compile(r"^\[\w+\] ")
 MOST = 3
 LONGEST = 160
 REACH = 2000
@@ -58,4 +59,4 @@ def count_bad(line: str) -> int:
 
 
 def _bare(line: str) -> str:
-    return line.strip(" =-*─_\t|#ℹ")
+    return TAG.sub("", line).strip(" =-*─_\t|#ℹ")

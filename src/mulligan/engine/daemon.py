@@ -1,0 +1,85 @@
+"""The daemon: poll, wake, recover and watch at intervals, until Mulligan is told to stop."""
+
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+import structlog
+
+from mulligan.config.operator import Limits
+from mulligan.domain.issue import IssueRef
+from mulligan.engine.dispatch import PoolDispatcher
+from mulligan.engine.intake import poll
+from mulligan.engine.recovery import recover
+from mulligan.engine.schedule import ticking
+from mulligan.engine.worker import Worker
+from mulligan.ports import Clock, Tools
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """What the configuration asks for: the repositories, and a worker with its tools."""
+
+    repositories: tuple[str, ...]
+    tools: Tools
+    worker: Worker
+
+
+class Daemon:
+    """Serves the newest crew. One that was replaced finishes its visits, and is watched still."""
+
+    def __init__(self, reload: Callable[[], Crew | None]) -> None:
+        """Start with no crew; `reload` gives one whenever the configuration changed, else None."""
+        self._reload = reload
+        self._lock = threading.Lock()
+        self._crews: list[Crew] = []
+
+    def poll(self, wake: Callable[[list[IssueRef]], None]) -> None:
+        """Recover, then ask every repository, and wake the issues that were found."""
+        crew = self._newest()
+        if crew is None:
+            return
+        for ref, reason in recover(crew.tools, crew.worker).failed.items():
+            log.warning("not_recovered", issue=str(ref), reason=reason)
+        found, failed = poll(crew.repositories, crew.tools, crew.worker)
+        for repository, reason in failed.items():
+            log.warning("not_polled", repository=repository, reason=reason)
+        wake(found)
+
+    def watch(self) -> None:
+        """Stop the work on every issue whose request was withdrawn."""
+        with self._lock:
+            crews = list(self._crews)
+        for crew in crews:
+            crew.worker.watch()
+
+    def visit(self, ref: IssueRef) -> None:
+        """Work one issue until it rests, and log what failed around the agent."""
+        crew = self._crews[-1]
+        done = crew.worker.visit(ref)
+        if done.problem:
+            log.warning("visit_failed", issue=str(ref), reason=done.problem)
+
+    def _newest(self) -> Crew | None:
+        changed = self._reload()
+        with self._lock:
+            if changed:
+                self._crews.append(changed)
+            return self._crews[-1] if self._crews else None
+
+
+@contextmanager
+def serving(daemon: Daemon, interval: timedelta, limits: Limits, clock: Clock) -> Generator[None]:
+    """Run the daemon in the background; leaving the block ends it once its visits have ended."""
+    with PoolDispatcher(daemon.visit, limits.concurrency, limits.per_repository) as dispatcher:
+
+        def look() -> None:
+            daemon.poll(dispatcher.wake)
+
+        ticks = {"poll": (look, interval), "watch": (daemon.watch, interval)}
+        with ticking(ticks, clock.now()):
+            yield

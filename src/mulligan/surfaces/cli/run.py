@@ -1,0 +1,91 @@
+"""`mulligan run`: the daemon, its log, and its configuration, read again when it changes."""
+
+import logging
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import structlog
+
+from mulligan.config.operator import Operator
+from mulligan.domain.events import Decided, Escalated, Event, Published
+from mulligan.domain.status import IssueStatus
+from mulligan.engine.daemon import Crew, Daemon, serving
+from mulligan.engine.worker import Worker
+from mulligan.errors import MulliganError
+from mulligan.stop import CLOSING
+from mulligan.surfaces.cli.exits import Exit
+from mulligan.surfaces.cli.setup import (
+    configuration_path,
+    environment,
+    read_configuration,
+    start_logs,
+    stop_on_signals,
+)
+from mulligan.wiring.bench import build
+from mulligan.wiring.clock import SystemClock
+from mulligan.wiring.records import lock_state
+
+log = structlog.get_logger()
+
+
+def run(config: Path | None) -> Exit:
+    """Serve until told to stop."""
+    path = configuration_path(config)
+    operator = read_configuration(path)
+    start_logs(logging.INFO)
+    stop_on_signals(operator.limits.shutdown_grace)
+    with lock_state(operator, "run"), ExitStack() as benches:
+        daemon = Daemon(_reloading(path, benches))
+        log.info("started", repositories=len(operator.repositories))
+        with serving(daemon, operator.poll.interval, operator.limits, SystemClock()):
+            CLOSING.wait()
+    log.info("stopped")
+    return Exit.DONE
+
+
+def _reloading(path: Path, benches: ExitStack) -> Callable[[], Crew | None]:
+    """Give what reads the file whenever it changed; a mistake in it is logged, once."""
+    seen: list[object] = [None]
+
+    def reload() -> Crew | None:
+        found = _mark(path)
+        if found == seen[0]:
+            return None
+        seen[0] = found
+        try:
+            return _hire(read_configuration(path), benches)
+        except MulliganError as error:
+            log.error("configuration_refused", reason=str(error), kept="the last good one")  # noqa: TRY400
+            return None
+
+    return reload
+
+
+def _hire(operator: Operator, benches: ExitStack) -> Crew:
+    bench = benches.enter_context(build(operator, environment(), _note))
+    log.info("configured", repositories=len(bench.repositories))
+    return Crew(bench.repositories, bench.tools, Worker(bench.tools))
+
+
+def _mark(path: Path) -> object:
+    """Tell one state of the file from another."""
+    try:
+        found = path.stat()
+    except OSError as error:
+        return error.errno
+    return (found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+def _note(status: IssueStatus, event: Event) -> None:
+    """Log an event as one line."""
+    match event:
+        case Decided(decision=decision):
+            more = {"decision": decision.decision, "reason": decision.reason}
+        case Published(pull_request=url):
+            more = {"pull_request": url}
+        case Escalated(reason=reason):
+            more = {"reason": reason}
+        case _:
+            more = dict[str, str]()
+    log.info("event", action=event.kind, issue=str(status.issue), attempt=status.number, **more)

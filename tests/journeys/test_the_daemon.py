@@ -1,0 +1,111 @@
+"""`mulligan run` can be left alone: it serves, stops, lets go and reads its settings again."""
+
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from mulligan.domain.outcome import Outcome
+from world.place import MAINTAINER, NAME, Place, place
+
+WRITE = "pathlib.Path('notes.txt').write_text('two')\n"
+WAIT = "pathlib.Path(sys.argv[0]).with_name('started').touch()\nimport time\ntime.sleep(60)\n"
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Generator[Place]:
+    with place(tmp_path, {"notes.txt": "one\n"}) as made:
+        made.configure(poll={"interval": "300ms"})
+        yield made
+
+
+@contextmanager
+def running(here: Place) -> Generator[subprocess.Popen[str]]:
+    daemon = here.start("run")
+    try:
+        yield daemon
+    finally:
+        daemon.kill()
+        daemon.communicate()
+
+
+def until(happened: Callable[[], bool]) -> None:
+    patience = time.monotonic() + 20
+    while not happened():
+        assert time.monotonic() < patience
+        time.sleep(0.05)
+
+
+def test_an_issue_that_is_labelled_while_it_runs_becomes_a_pull_request(here: Place) -> None:
+    here.agent(WRITE)
+    with running(here) as daemon:
+        ref = here.issue()
+        until(lambda: here.world.labels_of(ref) == ["mulligan:review"])
+        daemon.send_signal(signal.SIGTERM)
+        _, said = daemon.communicate(timeout=20)
+    assert daemon.returncode == 0
+    assert "action=published" in said
+    assert "action=attempt_started" in said
+
+
+def test_taking_the_label_off_ends_the_agent_and_costs_nothing(here: Place) -> None:
+    here.agent(WAIT)
+    with running(here):
+        ref = here.issue()
+        until((here.directory / "started").exists)
+        here.world.unlabel(ref, "mulligan", MAINTAINER)
+        until(lambda: here.world.labels_of(ref) == [])
+    (meta,) = here.attempts(ref)
+    assert meta.outcome is Outcome.CANCELLED
+    assert here.world.pulls_of(NAME) == []
+
+
+def test_a_queued_issue_that_is_closed_is_let_go(here: Place) -> None:
+    here.agent("sys.exit(1)")
+    ref = here.issue()
+    here.run("once", "--attempts", "1")
+    here.world.close(ref, MAINTAINER)
+    with running(here):
+        until(lambda: here.world.labels_of(ref) == [])
+    found = here.ask("status")
+    assert isinstance(found, list)
+    assert isinstance(found[0], dict)
+    assert (found[0]["stage"], found[0]["reason"]) == ("resolved", "The issue was closed.")
+
+
+def test_running_attempts_have_their_grace_and_are_then_interrupted(here: Place) -> None:
+    here.agent(WAIT)
+    here.configure(limits={"shutdown_grace": "500ms"})
+    with running(here) as daemon:
+        ref = here.issue()
+        until((here.directory / "started").exists)
+        daemon.send_signal(signal.SIGTERM)
+        daemon.communicate(timeout=20)
+    assert daemon.returncode == 0
+    (meta,) = here.attempts(ref)
+    assert (meta.outcome, meta.failure_reason) == (Outcome.INTERRUPTED, "shutdown")
+
+
+def test_a_mistake_in_the_configuration_is_reported_and_the_last_good_one_kept(
+    here: Place,
+) -> None:
+    here.agent(WRITE)
+    with running(here) as daemon:
+        first = here.issue()
+        until(lambda: here.world.labels_of(first) == ["mulligan:review"])
+        good = here.config.read_text()
+        here.config.write_text("nonsense: [")
+        time.sleep(0.7)
+        second = here.issue("Another")
+        until(lambda: here.world.labels_of(second) == ["mulligan:review"])
+        here.config.write_text(good.replace("300ms", "200ms"))
+        time.sleep(0.7)
+        daemon.send_signal(signal.SIGTERM)
+        _, said = daemon.communicate(timeout=20)
+    assert said.count("configuration_refused") == 1
+    assert "is not YAML" in said
+    assert said.count("event=configured") == 2
