@@ -204,6 +204,10 @@ class Leases(Protocol):
         """Give it back; one that was lost is left alone."""
         ...
 
+    def holder(self, ref: IssueRef) -> str | None:
+        """Name the worker that is on an issue, if one is; takes nothing."""
+        ...
+
     def forget(self) -> None:
         """End every lease, when it is known that no worker is alive."""
         ...

@@ -16,7 +16,8 @@ def gather(ref: IssueRef, tools: Tools, act: AuthorisingAct | None = None) -> Fa
     issue = tools.tracker.read(ref)
     ready = tools.policies.current(ref.repository).labels.ready
     act = act or tools.tracker.authorising_act(ref, ready)
-    return Facts(issue, tools.ledger.status(ref), act, ready, tools.clock.now())
+    archived = tools.tracker.repository(ref.repository).archived
+    return Facts(issue, tools.ledger.status(ref), act, ready, tools.clock.now(), archived)
 
 
 def look(issue: Issue, tools: Tools) -> Case:

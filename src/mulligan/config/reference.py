@@ -1,6 +1,10 @@
 """Write docs/configuration.md from the settings themselves, so that it cannot fall behind. Pure."""
 
+import ast
+import inspect
 from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -67,9 +71,26 @@ def _rows(model: type[BaseModel], prefix: str) -> Iterator[str]:
         inner = _model_in(field)
         many = "[]" if inner and "tuple" in str(field.annotation) else ""
         key = f"{prefix}{name}{many}"
-        yield f"| `{key}` | {'' if inner else _default(field, model, name)} | {field.description} |"
+        default = "" if inner else _default(field, model, name)
+        yield f"| `{key}` | {default} | {_meanings(model)[name]} |"
         if inner:
             yield from _rows(inner, f"{key}.")
+
+
+@cache
+def _meanings(model: type[BaseModel]) -> dict[str, str]:
+    """Read the string under each field; pydantic would read them at every start."""
+    (found,) = ast.parse(inspect.getsource(model)).body
+    statements = found.body if isinstance(found, ast.ClassDef) else []
+    return {
+        field.target.id: text.value.value
+        for field, text in pairwise(statements)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+        and isinstance(text.value.value, str)
+    }
 
 
 def _model_in(field: FieldInfo) -> type[BaseModel] | None:

@@ -20,6 +20,7 @@ class Facts:
     act: AuthorisingAct | None
     ready_label: str
     now: datetime
+    archived: bool = False
 
     @property
     def by_operator(self) -> bool:
@@ -29,9 +30,13 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: `refusal` gives the reason and what would change it, or None where it is kept."""
+    """One rule: `refusal` gives the reason and what would change it, or None where it is kept.
+
+    `kept` is what is so then.
+    """
 
     name: str
+    kept: str
     refusal: Callable[[Facts], str | None]
 
 
@@ -40,6 +45,7 @@ class Finding:
     """How one rule came out for one issue."""
 
     rule: str
+    kept: str
     refusal: str | None
 
 
@@ -53,11 +59,19 @@ def _pull_request(facts: Facts) -> str | None:
     return "It is a pull request; put the label on an issue."
 
 
+def _archived(facts: Facts) -> str | None:
+    return "The repository is archived; unarchive it." if facts.archived else None
+
+
 def _unlabelled(facts: Facts) -> str | None:
-    carried = {label.casefold() for label in facts.issue.labels}
-    if facts.by_operator or facts.ready_label.casefold() in carried:
+    if facts.by_operator or _carried(facts):
         return None
     return f"The label {facts.ready_label!r} is not on it; put it on."
+
+
+def _carried(facts: Facts) -> bool:
+    carried = {label.casefold() for label in facts.issue.labels}
+    return facts.ready_label.casefold() in carried
 
 
 def _unauthorised(facts: Facts) -> str | None:
@@ -69,7 +83,8 @@ def _unauthorised(facts: Facts) -> str | None:
 def _settled(facts: Facts) -> str | None:
     if facts.status.stage not in SETTLED or opens_epoch(facts):
         return None
-    return f"It is in {facts.status.stage}; take the label off and put it on again for a new epoch."
+    how = "take the label off and put it on again" if _carried(facts) else "put the label on"
+    return f"It is in {facts.status.stage}; {how} for a new epoch."
 
 
 def _unconcluded(facts: Facts) -> str | None:
@@ -87,19 +102,20 @@ def _not_due(facts: Facts) -> str | None:
 
 
 RULES = (
-    Rule("open", _closed),
-    Rule("issue", _pull_request),
-    Rule("labelled", _unlabelled),
-    Rule("authorised", _unauthorised),
-    Rule("concluded", _unconcluded),
-    Rule("stage", _settled),
-    Rule("due", _not_due),
+    Rule("open", "It is open.", _closed),
+    Rule("issue", "It is an issue, not a pull request.", _pull_request),
+    Rule("repository", "Its repository can be written to.", _archived),
+    Rule("labelled", "The label is on it.", _unlabelled),
+    Rule("authorised", "A person who may has asked for the work.", _unauthorised),
+    Rule("concluded", "No attempt at it is unfinished.", _unconcluded),
+    Rule("stage", "It is not in review, with a person, or done with.", _settled),
+    Rule("due", "It has nothing to wait for.", _not_due),
 )
 
 
 def findings(facts: Facts) -> tuple[Finding, ...]:
     """Say how every rule came out, in order."""
-    return tuple(Finding(rule.name, rule.refusal(facts)) for rule in RULES)
+    return tuple(Finding(rule.name, rule.kept, rule.refusal(facts)) for rule in RULES)
 
 
 def refusal(facts: Facts) -> str | None:

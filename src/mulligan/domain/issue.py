@@ -83,6 +83,7 @@ class Issue:
     url: str = ""
     is_open: bool = True
     is_pull_request: bool = False
+    is_locked: bool = False
     labels: frozenset[str] = frozenset()
     comments: tuple[Comment, ...] = ()
 

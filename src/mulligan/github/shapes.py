@@ -46,6 +46,7 @@ class IssueShape(Shape):
     body: str | None = None
     user: Account | None = None
     state: str
+    locked: bool = False
     labels: Labels = ()
     comments: int = 0
     pull_request: dict[str, object] | None = None
@@ -108,6 +109,12 @@ class PullShape(Shape):
     url: str
 
 
+class Rights(Shape):
+    """What the asking account may do on a repository; of a token's own limits it says nothing."""
+
+    push: bool = False
+
+
 class RepositoryShape(Shape):
     """A repository."""
 
@@ -115,6 +122,8 @@ class RepositoryShape(Shape):
     default_branch: str
     clone_url: str
     archived: bool = False
+    has_issues: bool = True
+    permissions: Rights | None = None
 
 
 def _words(value: object) -> object:

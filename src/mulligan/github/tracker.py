@@ -25,6 +25,7 @@ from mulligan.github.shapes import (
     EVENTS,
     ISSUE,
     ISSUES,
+    LABELS,
     REPOSITORY,
     IssueShape,
     leads_to,
@@ -71,7 +72,19 @@ class GitHubTracker:
                 f"{name} is called {found.full_name} now; write the new name in the configuration."
             )
             raise UnavailableError(message)
-        return RepositoryFacts(name, found.clone_url, found.default_branch, found.archived)
+        return RepositoryFacts(
+            name=name,
+            clone_url=found.clone_url,
+            default_branch=found.default_branch,
+            archived=found.archived,
+            has_issues=found.has_issues,
+            may_push=found.permissions.push if found.permissions else None,
+        )
+
+    def label_names(self, repository: str) -> frozenset[str]:
+        """List the labels that a repository has."""
+        found = self._client.read_all(LABELS, f"/repos/{repository}/labels")
+        return frozenset(label.name for label in found)
 
     def labelled(self, repository: str, label: str) -> Sequence[IssueRef]:
         """List the open issues that carry a label, oldest first; never pull requests."""
@@ -97,6 +110,7 @@ class GitHubTracker:
             url=found.html_url,
             is_open=found.state == "open",
             is_pull_request=found.pull_request is not None,
+            is_locked=found.locked,
             labels=frozenset(label.name for label in found.labels),
             comments=self._trusted_comments(ref) if found.comments else (),
         )

@@ -61,6 +61,12 @@ class SqlLeases:
         with self.database.write() as connection:
             connection.execute(update(LEASES_TABLE).where(mine).values(worker=None, expires=None))
 
+    def holder(self, ref: IssueRef) -> str | None:
+        """Name the worker that is on an issue, if one is; takes nothing."""
+        good = and_(_of(ref), LEASE.expires > _written(self.clock.now()))
+        with self.database.read() as connection:
+            return connection.execute(select(LEASE.worker).where(good)).scalar()
+
     def forget(self) -> None:
         """End every lease, when it is known that no worker is alive."""
         with self.database.write() as connection:

@@ -55,6 +55,12 @@ class MemoryLeases:
             if held and held[0] == lease:
                 del self._held[lease.issue]
 
+    def holder(self, ref: IssueRef) -> str | None:
+        """Name the worker that is on an issue, if one is; takes nothing."""
+        with self._lock:
+            held = self._held.get(ref)
+            return held[0].worker if held and held[1] > self._clock.now() else None
+
     def forget(self) -> None:
         """End every lease, when it is known that no worker is alive."""
         with self._lock:

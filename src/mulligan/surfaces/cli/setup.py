@@ -9,7 +9,6 @@ from datetime import timedelta
 from pathlib import Path
 from types import FrameType
 
-import structlog
 from rich.console import Console
 
 from mulligan.config.load import load_operator
@@ -47,6 +46,9 @@ def make_console() -> Console:
 
 def start_logs(level: int = logging.WARNING) -> None:
     """Send log records to standard error, one `key=value` line each."""
+    # Imported here, since it brings half of Rich, which commands that only look do not need.
+    import structlog  # noqa: PLC0415
+
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,

@@ -5,6 +5,7 @@ from mulligan.verification.digest.hints import hint_for
 from mulligan.verification.digest.locations import Place
 
 SUMMARY_CHARS = 100
+WHERE_CHARS = 60
 MESSAGE_CHARS = 1000
 ID_CHARS = 300
 
@@ -18,7 +19,7 @@ def finding(
 ) -> Finding:
     """Fill in the summary and the hint; cut what is too long."""
     first = next((line.strip() for line in message.splitlines() if line.strip()), "")
-    where = test_id or (str(place) if place else "")
+    where = _end_of(test_id or (str(place) if place else ""))
     told = f"{code} {first}" if code and code not in first else first
     summary = ": ".join(part for part in (where, told) if part) or "failed"
     return Finding(
@@ -31,6 +32,11 @@ def finding(
         test_id=clip(test_id, ID_CHARS) if test_id else None,
         hint=hint_for(message),
     )
+
+
+def _end_of(where: str) -> str:
+    """Leave room for the message: of a long path or id, its end tells more."""
+    return where if len(where) <= WHERE_CHARS else f"…{where[1 - WHERE_CHARS :]}"
 
 
 def clip(text: str, size: int) -> str:

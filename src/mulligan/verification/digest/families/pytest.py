@@ -65,8 +65,9 @@ PYTEST = Family("pytest", recognises, read)
 
 
 def _claimed(lines: Sequence[str]) -> frozenset[int]:
-    """Give the lines of each run, from its first mark to its totals."""
-    claimed, start = set[int](), None
+    """Give the progress, and the lines of each run, from its first mark to its totals."""
+    claimed = {at for at, line in enumerate(lines) if VERBOSE.match(line)}
+    start = None
     for at, line in enumerate(lines):
         if start is None and MARK.search(line):
             start = at
