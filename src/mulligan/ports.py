@@ -41,8 +41,13 @@ class Tracker(Protocol):
         """Read what has to be known to work on a repository."""
         ...
 
-    def labelled(self, repository: str, label: str) -> Sequence[IssueRef]:
-        """List the open issues that carry a label, oldest first; never pull requests."""
+    def labelled(
+        self, repository: str, label: str, priority: Sequence[str] = ()
+    ) -> Sequence[IssueRef]:
+        """List the open issues that carry a label; never pull requests.
+
+        Those with the first of the `priority` labels come first, and so on; then oldest first.
+        """
         ...
 
     def read(self, ref: IssueRef) -> Issue:

@@ -60,6 +60,13 @@ def test_labelled_issues_come_oldest_first(office: Desk, tracker: Tracker) -> No
     assert tracker.labelled(NAME, "nothing") == []
 
 
+def test_priority_labels_come_before_age(office: Desk, tracker: Tracker) -> None:
+    old, middle, new = office.ready(), office.ready(), office.ready()
+    office.hub.world.label(middle, "soon", "wes")
+    office.hub.world.label(new, "Now", "wes")
+    assert tracker.labelled(NAME, "mulligan", ("now", "soon")) == [new, middle, old]
+
+
 def test_a_pull_request_is_not_an_issue(office: Desk, tracker: Tracker) -> None:
     ref = office.ready()
     office.branch(ref)

@@ -20,6 +20,8 @@ class Labels(Settings):
     """On when the pull request is open."""
     hitl: str = "mulligan:hitl"
     """On when a person is asked (human in the loop)."""
+    priority: tuple[str, ...] = ()
+    """Labels of yours that put an issue ahead of the others, the most urgent first."""
 
     def name(self, stage: Stage) -> str | None:
         """Give the label of a stage; a resolved issue has none."""

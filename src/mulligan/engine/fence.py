@@ -73,8 +73,10 @@ class FencedTracker:
     def repository(self, name: str) -> RepositoryFacts:
         return self.inner.repository(name)
 
-    def labelled(self, repository: str, label: str) -> Sequence[IssueRef]:
-        return self.inner.labelled(repository, label)
+    def labelled(
+        self, repository: str, label: str, priority: Sequence[str] = ()
+    ) -> Sequence[IssueRef]:
+        return self.inner.labelled(repository, label, priority)
 
     def read(self, ref: IssueRef) -> Issue:
         return self.inner.read(ref)

@@ -36,8 +36,8 @@ def poll(
 def _ask(repository: str, tools: Tools, worker: Worker) -> list[IssueRef]:
     """List the labelled issues of a repository whose time has come, oldest first."""
     tools.worktrees.refresh(repository)
-    ready = tools.policies.current(repository).labels.ready
-    labelled = tools.tracker.labelled(repository, ready)
+    labels = tools.policies.current(repository).labels
+    labelled = tools.tracker.labelled(repository, labels.ready, labels.priority)
     let_go(repository, labelled, tools, worker)
     now = tools.clock.now()
     return [ref for ref in labelled if (due := tools.ledger.status(ref).due) is None or due <= now]

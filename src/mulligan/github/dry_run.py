@@ -27,9 +27,11 @@ class DryRunTracker:
         """Read what has to be known to work on a repository."""
         return self._inner.repository(name)
 
-    def labelled(self, repository: str, label: str) -> Sequence[IssueRef]:
+    def labelled(
+        self, repository: str, label: str, priority: Sequence[str] = ()
+    ) -> Sequence[IssueRef]:
         """List the open issues that carry a label, but for those that "lost" it here."""
-        found = self._inner.labelled(repository, label)
+        found = self._inner.labelled(repository, label, priority)
         gained = [
             ref
             for ref, (added, _) in self._labels.items()

@@ -1,6 +1,6 @@
 """Which labels an issue must get and lose to show its stage (SPEC L2, L3). Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -51,3 +51,9 @@ def _of(stage: Stage, labels: Labels) -> tuple[tuple[str, ...], tuple[str, ...]]
             return (), ()
         case _:
             assert_never(stage)
+
+
+def urgency(carried: Collection[str], priority: Sequence[str]) -> int:
+    """Rank an issue by the most urgent priority label that it carries (casefolded); 0 is first."""
+    ranks = (rank for rank, label in enumerate(priority) if label.casefold() in carried)
+    return next(ranks, len(priority))

@@ -16,7 +16,7 @@ from mulligan.github.answers import ForbiddenError, MovedError, NotFoundError
 from mulligan.github.client import Client
 from mulligan.github.comments import Comments
 from mulligan.github.escalation import escalation_comment, escalation_marker
-from mulligan.github.labels import LabelChange, label_change
+from mulligan.github.labels import LabelChange, label_change, urgency
 from mulligan.github.messages import status_comment, status_marker
 from mulligan.github.pulls import Pulls
 from mulligan.github.shapes import (
@@ -86,18 +86,21 @@ class GitHubTracker:
         found = self._client.read_all(LABELS, f"/repos/{repository}/labels")
         return frozenset(label.name for label in found)
 
-    def labelled(self, repository: str, label: str) -> Sequence[IssueRef]:
-        """List the open issues that carry a label, oldest first; never pull requests."""
+    def labelled(
+        self, repository: str, label: str, priority: Sequence[str] = ()
+    ) -> Sequence[IssueRef]:
+        """List the open issues that carry a label, by priority, then oldest first."""
         query = {"labels": label, "state": "open", "sort": "created", "direction": "asc"}
         found = self._client.read_all(
             ISSUES, f"/repos/{repository}/issues", query, conditional=True
         )
-        refs = (
-            _ref(issue, repository)
+        wanted = [
+            issue
             for issue in found
             if issue.pull_request is None and label.casefold() in _names(issue)
-        )
-        return list(dict.fromkeys(refs))
+        ]
+        wanted.sort(key=lambda issue: urgency(_names(issue), priority))
+        return list(dict.fromkeys(_ref(issue, repository) for issue in wanted))
 
     def read(self, ref: IssueRef) -> Issue:
         """Read one issue afresh, with the comments of trusted people."""
