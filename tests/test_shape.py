@@ -2,6 +2,7 @@
 
 import ast
 import statistics
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,6 +81,14 @@ def test_no_blanket_ignores() -> None:
     assert [str(file) for file in files for word in words if word in file.read_text()] == []
 
 
+def comments(file: Path) -> Iterator[str]:
+    with file.open("rb") as lines:
+        for token in tokenize.tokenize(lines.readline):
+            if token.type == tokenize.COMMENT:
+                yield token.string
+
+
 def test_work_that_is_left_is_in_issues_not_in_comments() -> None:
     words = ("TO" + "DO", "FIX" + "ME", "X" * 3)
-    assert [str(file) for file in FILES for word in words if word in file.read_text()] == []
+    said = {str(file): " ".join(comments(file)) for file in FILES}
+    assert [file for file, text in said.items() if any(word in text for word in words)] == []

@@ -13,9 +13,10 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.errors import UnavailableError
-from mulligan.ports import Tools, Worktree
+from mulligan.ports import Worktree
 from mulligan.retry.manifest import Manifest, hash_of, inputs_of
 from mulligan.retry.prompt import Request, render_prompt
+from mulligan.tools import Tools
 
 PREVIOUS_DIFF = "previous.diff"
 

@@ -18,8 +18,8 @@ from mulligan.domain.events import (
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.status import IssueStatus
 from mulligan.errors import DeniedError, UnavailableError
-from mulligan.ports import Tools
 from mulligan.survey import look, withdrawal
+from mulligan.tools import Tools
 
 PUSH, STATUS_COMMENT, SHOWN_STAGE = "push", "status_comment", "shown_stage"
 THE_ONE = "issue"
@@ -41,8 +41,8 @@ def show(ref: IssueRef, tools: Tools) -> None:
     stage = case.status.stage
     labels = tools.policies.current(ref.repository).labels
     tools.tracker.show_stage(ref, stage, labels)
-    _done(case, SHOWN_STAGE, THE_ONE, stage, tools)
     _done(case, STATUS_COMMENT, THE_ONE, tools.tracker.update_status(case), tools)
+    _done(case, SHOWN_STAGE, THE_ONE, stage, tools)
 
 
 def is_shown(status: IssueStatus) -> bool:

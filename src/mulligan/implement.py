@@ -38,10 +38,11 @@ from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import Phase
 from mulligan.effects import announce, escalate, publish, retry, stand_down, wait
 from mulligan.errors import ShutdownError, WithdrawnError, WorldError
-from mulligan.ports import Tools, Worktree
+from mulligan.ports import Worktree
 from mulligan.retry.policy import Ended, RetryPolicy, decide
 from mulligan.retry.record import commit_text, interrupted, meta_of
 from mulligan.survey import gather, look, withdrawal
+from mulligan.tools import Tools
 
 
 def implement(ref: IssueRef, tools: Tools, act: AuthorisingAct | None = None) -> Result:

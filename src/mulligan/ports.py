@@ -6,12 +6,10 @@ are the WorldErrors of errors.py, raised by the adapters and by nothing else.
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
-from mulligan.config.operator import Limits
 from mulligan.config.policy import (
     Check,
     CommitSettings,
@@ -284,20 +282,3 @@ class Clock(Protocol):
     def backoff(self, step: int) -> timedelta:
         """Give the wait of the k-th backoff step, with jitter (SPEC O3)."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Tools:
-    """Everything the route needs, built by wiring.py."""
-
-    tracker: Tracker
-    worktrees: Worktrees
-    policies: Policies
-    agent: CodingAgent
-    verifier: Verifier
-    ledger: Ledger
-    leases: Leases
-    artifacts: Artifacts
-    clock: Clock
-    worker: str
-    limits: Limits

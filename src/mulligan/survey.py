@@ -3,9 +3,9 @@
 from mulligan.domain.case import Case
 from mulligan.domain.eligibility import Facts
 from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef
-from mulligan.ports import Tools
 from mulligan.retry.patterns import observe
 from mulligan.retry.policy import Ended, RetryPolicy, count_spent
+from mulligan.tools import Tools
 
 
 def gather(ref: IssueRef, tools: Tools, act: AuthorisingAct | None = None) -> Facts:

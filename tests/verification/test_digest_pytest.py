@@ -107,7 +107,7 @@ def test_message_and_place_come_with_the_first_tests(project: Path, style: str) 
     by_id = {finding.test_id: finding for finding in told(project, style).findings}
     sums = by_id[f"{HERE}test_sums"]
     assert sums.message.startswith(("assert 2 == 3", "AssertionError: assert 2 == 3"))
-    assert sums.file and sums.file.endswith("tests/test_cart.py")
+    assert (sums.file or "").endswith("tests/test_cart.py")
     assert sums.line == 7
     chain = by_id[f"{HERE}TestCart::test_chain"]
     assert chain.message.startswith("KeyError: 'no cart'")
@@ -164,7 +164,7 @@ def test_messages_are_taken_whole_though_the_summary_cuts_them(tmp_path: Path) -
     assert "has an end" in found.findings[0].message
 
 
-CASES = {
+CASES: dict[str, tuple[dict[str, str], str, str]] = {
     "an import that fails": (
         {"test_a.py": "import nothere\ndef test_x(): pass\n"},
         "",
@@ -186,7 +186,7 @@ CASES = {
     "nothing selected": ({"test_a.py": "def test_x(): pass\n"}, "-k nope", "No tests ran"),
     "an error in pytest itself": (
         {
-            "conftest.py": "def pytest_collection_modifyitems(items):\n    raise ValueError('in')\n",
+            "conftest.py": "def pytest_collection_modifyitems():\n    raise ValueError('in')\n",
             "test_a.py": "def test_x(): pass\n",
         },
         "",
@@ -226,7 +226,8 @@ def test_x(subtests):
 def test_what_is_no_ordinary_failure_is_told_too(name: str, tmp_path: Path) -> None:
     files, options, expected = CASES[name]
     found = told(write_files(tmp_path, files), options)
-    (finding,) = found.findings
+    finding = found.findings[0]
+    assert len(found.findings) == 1 + (name == "a subtest")
     assert finding.summary.endswith("…") or expected in finding.summary
     assert expected.partition(": ")[2] or expected in finding.message
     assert all(part in found.text for part in expected.split(": "))

@@ -5,7 +5,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -99,9 +99,11 @@ def remote(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def worktrees(tmp_path: Path, remote: Path) -> GitWorktrees:
+def worktrees(tmp_path: Path, remote: Path) -> Generator[GitWorktrees]:
     (tmp_path / "elsewhere").mkdir()
-    return worktrees_of(tmp_path / "work", remote)
+    yield worktrees_of(tmp_path / "work", remote)
+    # Where a test fails, pytest itself could not clear away what its agent made.
+    subprocess.run(["rm", "-rf", str(tmp_path / "work")], check=False, stderr=subprocess.DEVNULL)
 
 
 @pytest.fixture

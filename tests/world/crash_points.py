@@ -1,25 +1,30 @@
 """Where Mulligan can be killed: before and after everything it does that lasts.
 
-The points are not listed by hand. Each kind of effect passes one outermost edge, which counts:
+The points are found by watching a pass, not listed by hand. Each kind of effect is caught at its
+outermost edge, wherever in the code it comes from:
 
-- a ledger write passes the port Ledger (`CountedLedger`, in Mulligan's own process);
-- a git effect passes a `git` that stands first on the PATH that is handed to Mulligan; whatever
-  is not known to read only (`READING`) is an effect, however git was called;
-- an HTTP effect passes the simulated GitHub (`count_requests`): every request but GET;
-- the agent and the check pass a line of shell in themselves.
+- a ledger write in the port Ledger (`CountedLedger`), in Mulligan's own process;
+- a git effect in a `git` that stands first on the PATH that is handed to Mulligan: whatever is
+  not known to read only (`READING`) is one, however git was started;
+- an HTTP effect in the simulated GitHub: every request but GET;
+- a run of the agent in the agent's own script.
 
-An effect that begins adds a line to the file `points`; the number of the line is its own. The one
-whose number and side (`before`, `after`) stand in the file `kill` sends SIGKILL to the process
-named in the file `worker`. Before means that nothing of the effect happens, after that all of it
-has happened and Mulligan has not heard of it.
+Whoever comes to a point says so to the test's process, and waits for leave to go on. So all points
+of a pass have one order, and the process that makes the pass can be killed with SIGKILL at any of
+them: before, when nothing of the effect has happened, or after, when all of it has and Mulligan
+has not heard of it.
 """
 
 import os
 import shutil
 import signal
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 from mulligan.domain.events import Event, Recorded
 from mulligan.domain.issue import IssueRef
@@ -31,27 +36,21 @@ from mulligan.simulator.faults import Fault
 from mulligan.simulator.world import World
 
 BEFORE, AFTER = "before", "after"
+LIVE, DIE = "live", "die"
 READING = (
     *("rev-parse", "rev-list", "cat-file", "for-each-ref", "ls-files", "ls-tree", "ls-remote"),
-    *("status", "diff", "diff-tree"),
+    *("status", "diff", "diff-tree", "merge-base"),
 )
-COUNT = """\
-#!/bin/sh
-here='{here}'
-begin() {{
-    printf '%s\\n' "$1" >> "$here/points"
-    number=0
-    while read -r line; do number=$((number + 1)); done < "$here/points"
-}}
-die_if() {{
-    read -r wanted < "$here/kill"
-    [ "$wanted" = "$1 $number" ] || return 1
-    read -r worker < "$here/worker"
-    kill -9 "$worker"
+REACH = """\
+reach() {{
+    echo "$1 $2" > '{here}/asking'
+    read -r verdict < '{here}/answer'
+    [ "$verdict" = live ]
 }}
 """
 GIT = """\
-. '{here}/count'
+#!/bin/sh
+. '{here}/reach'
 skip=
 for word; do
     case $skip$word in
@@ -62,94 +61,139 @@ for word; do
     esac
 done
 case $word in {reading}) exec '{git}' "$@" ;; esac
-begin "git $word"
-die_if before && exit 1
+reach before "git $word" || exit 1
 '{git}' "$@"
 code=$?
-die_if after
+reach after "git $word"
 exit $code
 """
 
 
-@dataclass(frozen=True)
-class Points:
-    """The files by which the edges count together; `path` is where the counting git is."""
+class Point(NamedTuple):
+    """One side of one effect."""
 
-    directory: Path
+    side: str
+    effect: str
+
+
+class Desk:
+    """The place where processes say which point they have come to."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
 
     @property
     def path(self) -> str:
+        """Give the PATH on which the git that counts comes first."""
         return f"{self.directory / 'bin'}:{os.environ['PATH']}"
 
     def prepare(self) -> None:
-        """Make the files, and kill nothing."""
-        git, place = shutil.which("git"), self.directory / "bin" / "git"
-        place.parent.mkdir(parents=True)
-        (self.directory / "count").write_text(COUNT.format(here=self.directory))
-        place.write_text(
-            f"#!/bin/sh\n{GIT.format(here=self.directory, git=git, reading='|'.join(READING))}"
-        )
-        place.chmod(0o755)
-        self.kill_nothing()
+        """Make the pipes and the scripts."""
+        (self.directory / "bin").mkdir(parents=True)
+        for pipe in ("asking", "answer"):
+            os.mkfifo(self.directory / pipe)
+        words = {"here": self.directory, "git": shutil.which("git"), "reading": "|".join(READING)}
+        (self.directory / "reach").write_text(REACH.format_map(words))
+        git = self.directory / "bin" / "git"
+        git.write_text(GIT.format_map(words))
+        git.chmod(0o755)
 
-    def kill_at(self, side: str, number: int) -> None:
-        """Have the next worker killed on one side of its `number`-th effect, from 1."""
-        (self.directory / "points").write_text("")
-        (self.directory / "kill").write_text(f"{side} {number}\n")
+    def reach(self, side: str, effect: str) -> None:
+        """Say where this process is; it may be the last thing that it does."""
+        with (self.directory / "asking").open("w", encoding="utf-8") as asking:
+            asking.write(f"{side} {effect}\n")
+        with (self.directory / "answer").open(encoding="utf-8") as answer:
+            answer.readline()
 
-    def kill_nothing(self) -> None:
-        """Let the next worker live."""
-        self.kill_at("never", 0)
 
-    def enlist(self, worker: int) -> None:
-        """Name the process that is killed."""
-        (self.directory / "worker").write_text(f"{worker}\n")
+@dataclass
+class Watch:
+    """Hears of the points of one pass, and kills its process at the one with number `fatal`.
 
-    def passed(self) -> list[str]:
-        """List the effects that began since the killing was set."""
-        return (self.directory / "points").read_text().splitlines()
+    With `lasting`, a directory, `states` tells what was in it at every point.
+    """
 
-    def begin(self, effect: str) -> int:
-        """Count an effect that begins; give its number."""
-        with (self.directory / "points").open("a", encoding="utf-8") as file:
-            file.write(f"{effect}\n")
-        return len(self.passed())
+    fatal: int | None = None
+    lasting: Path | None = None
+    worker: int = 0
+    passed: list[Point] = field(default_factory=list[Point])
+    states: list[str] = field(default_factory=list[str])
 
-    def die_if(self, side: str, number: int) -> bool:
-        """Kill the worker if this is where; tell whether it was."""
-        if (self.directory / "kill").read_text() != f"{side} {number}\n":
-            return False
-        os.kill(int((self.directory / "worker").read_text()), signal.SIGKILL)
-        return True
+    def reach(self, side: str, effect: str) -> str:
+        """Take down a point; kill whoever makes the pass if this is where."""
+        self.passed.append(Point(side, effect))
+        if self.lasting:
+            self.states.append(contents(self.lasting))
+        if len(self.passed) - 1 != self.fatal:
+            return LIVE
+        os.kill(self.worker, signal.SIGKILL)
+        return DIE
 
-    def count_requests(self, world: World) -> None:
-        """Count what a simulated GitHub is asked to change; it may be asked by nobody else."""
+    def different(self) -> list[int]:
+        """Number the points, without those that find everything as the one before left it."""
+        return [
+            number
+            for number, point in enumerate(self.passed)
+            if point.side == AFTER or number == 0 or self.states[number] != self.states[number - 1]
+        ]
 
-        def fault(method: str, path: str) -> Fault | None:
-            if method == "GET":
-                return None
-            number = self.begin(f"{method} {path}")
-            if self.die_if(BEFORE, number):
-                return Fault(503)
-            # Who asked is dead before it is done, and done it is.
-            self.die_if(AFTER, number)
+    def answer(self, method: str, path: str) -> Fault | None:
+        """Take down what the simulated GitHub is asked to change."""
+        if method == "GET":
             return None
+        if self.reach(BEFORE, f"{method} {path}") == DIE:
+            return Fault(503)
+        # From here on it is done, whether whoever asked lives to hear of it or not.
+        self.reach(AFTER, f"{method} {path}")
+        return None
 
-        world.faults = fault
+    @contextmanager
+    def over(self, world: World, desk: Desk) -> Generator[None]:
+        """Hear of every point in this block; nobody may wait for an answer at its end."""
+        asking, answer = (
+            os.open(desk.directory / pipe, os.O_RDWR | os.O_CLOEXEC)
+            for pipe in ("asking", "answer")
+        )
+        thread = threading.Thread(target=self._hear, args=(asking, answer), name="points")
+        thread.start()
+        world.faults = self.answer
+        try:
+            yield
+        finally:
+            world.faults = None
+            os.write(asking, b"\n")
+            thread.join()
+            os.close(asking)
+            os.close(answer)
+
+    def _hear(self, asking: int, answer: int) -> None:
+        with open(asking, closefd=False, encoding="utf-8") as lines:  # noqa: PTH123 - it has no path
+            while line := lines.readline().rstrip("\n"):
+                side, _, effect = line.partition(" ")
+                os.write(answer, f"{self.reach(side, effect)}\n".encode())
+
+
+def contents(directory: Path) -> str:
+    """Hash all files below a directory, links as such."""
+    found = sha256()
+    for place in sorted(directory.rglob("*")):
+        found.update(f"{place} {place.lstat().st_mode}\n".encode())
+        if place.is_file() and not place.is_symlink():
+            found.update(place.read_bytes())
+    return found.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class CountedLedger:
-    """The port Ledger over another one, counting what is appended."""
+    """The port Ledger over another one; what is appended is a point."""
 
     inner: Ledger
-    points: Points
+    desk: Desk
 
     def append(self, ref: IssueRef, event: Event) -> IssueStatus:
-        number = self.points.begin(f"ledger {event.kind}")
-        self.points.die_if(BEFORE, number)
+        self.desk.reach(BEFORE, f"ledger {event.kind}")
         status = self.inner.append(ref, event)
-        self.points.die_if(AFTER, number)
+        self.desk.reach(AFTER, f"ledger {event.kind}")
         return status
 
     def under(self, lease: Lease) -> "CountedLedger":

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PASSING = "".join(
-    f"  [ok] step {number} of the build took {number % 9}s and went well\n" for number in range(6000)
+    f"  [ok] step {number} of the build took {number % 9}s and went well\n"
+    for number in range(6000)
 )
 """Thousands of lines that nobody needs."""
 

@@ -1,6 +1,7 @@
 """Read what an agent printed and reported; what cannot be read is passed over. Pure."""
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -30,6 +31,13 @@ REASON_CHARS = 2000
 EVIDENCE_CHARS = 4000
 USAGE_WITHIN = 20
 """The last lines among which a usage record is looked for: warnings may follow it."""
+
+QUESTION_MARKS = ("?", "\uff1f", "\u061f")
+"""Latin, Chinese and Japanese, Arabic."""
+
+MARKUP = "*_`\"'\u201d\u2019\u00bb)] "
+CHOICE = re.compile(r"(?:[-*+\u2022]|\(?[0-9A-Za-z]{1,2}[.):])\s")
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 JSON_OBJECT = TypeAdapter(dict[str, JsonValue])
 
@@ -89,6 +97,7 @@ class Said:
     usage: Usage
     summary: str
     last_activity: str | None
+    question: str = ""
 
 
 def read_output(tail: bytes) -> Said:
@@ -101,8 +110,18 @@ def read_output(tail: bytes) -> Said:
             usage = Usage.model_validate(record)
             del lines[position]
             break
-    said = _shortened(usage.result or usage.summary or "", SUMMARY_CHARS)
-    return Said(usage, said or _closing_words(lines), _last_line(lines))
+    said = _shortened(usage.result or usage.summary or "", SUMMARY_CHARS) or _closing_words(lines)
+    return Said(usage, said, _last_line(lines), closing_question(said))
+
+
+def closing_question(said: str) -> str:
+    """Give the question that ends what an agent said, before its choices if it lists some."""
+    for line in filter(None, map(str.strip, reversed(said.splitlines()))):
+        if line.rstrip(MARKUP).endswith(QUESTION_MARKS):
+            return one_line(SENTENCE_END.split(line)[-1].strip("*_ "), LINE_CHARS)
+        if not CHOICE.match(line):
+            break
+    return ""
 
 
 def read_report(content: bytes) -> AgentReport:

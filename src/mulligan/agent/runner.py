@@ -63,6 +63,7 @@ class CommandAgent:
             limit=self._limit(finished.stopped_by),
             report=_report(report, task),
             summary=said.summary,
+            question=said.question,
         )
 
     def _named(self) -> dict[str, str]:

@@ -1,11 +1,12 @@
 """What is known of one attempt while it runs, and how its outcome is read from that. Pure."""
 
+import signal
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 
-from mulligan.domain.outcome import Outcome
+from mulligan.domain.outcome import Outcome, ZeroKind
 from mulligan.domain.result import AgentFacts, CheckResult, FileChange
 from mulligan.errors import (
     DeniedError,
@@ -14,6 +15,9 @@ from mulligan.errors import (
     WithdrawnError,
     WorldError,
 )
+
+SHELLS_SIGNALS = 128
+"""A shell adds the number of the signal that killed its command, and exits with that."""
 
 SHUTDOWN = "shutdown"
 """The reason of an interruption that was asked for; it never costs an attempt (SPEC 6)."""
@@ -44,7 +48,7 @@ class AgentReport:
 
 @dataclass(frozen=True, slots=True)
 class AgentRun:
-    """How the agent's process ended, and what it said."""
+    """How the agent's process ended, and what it said; `question` is what it ended with, if any."""
 
     exit_code: int | None
     duration: timedelta
@@ -53,6 +57,7 @@ class AgentRun:
     limit: timedelta | None = None
     report: AgentReport | None = None
     summary: str = ""
+    question: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,8 @@ class Change:
     """What the agent left in the worktree, read from git and nothing else (SPEC A7, A8, A12a).
 
     `commits` counts the agent's own, plus one if it left anything uncommitted. `head_sha` is
-    Mulligan's commit of the tree, or None where the tree equals the start tree.
+    Mulligan's commit of the tree, or None where the tree equals the start tree; only then are
+    `ignored_files` looked for, what the agent wrote that git ignores.
     """
 
     start_sha: str
@@ -68,6 +74,7 @@ class Change:
     commits: int
     files: tuple[FileChange, ...] = ()
     diff: bytes = b""
+    ignored_files: tuple[str, ...] = ()
 
     @property
     def tree_changed(self) -> bool:
@@ -155,6 +162,32 @@ def _of_the_change(known: Evidence) -> Outcome:
     if any(check.required and not check.passed for check in known.checks):
         return Outcome.CHECKS_FAILED
     return Outcome.SUCCEEDED
+
+
+def zero_kind(known: Evidence) -> ZeroKind | None:
+    """Name how the agent came to leave no change; None where it left one, or said why not."""
+    run, change = known.run, known.change
+    if known.fault or run is None or change is None or change.tree_changed:
+        return None
+    if run.stopped_by:
+        return ZeroKind.CUT_OFF
+    if run.report:
+        return None
+    if signal_of(run.exit_code):
+        return ZeroKind.CUT_OFF
+    if run.question and run.exit_code == 0:
+        return ZeroKind.ASKED
+    if change.ignored_files:
+        return ZeroKind.ONLY_IGNORED
+    return ZeroKind.UNDONE if change.commits else ZeroKind.NOTHING
+
+
+def signal_of(exit_code: int | None) -> signal.Signals | None:
+    """Give the signal that ended a program, or a shell's (128 and its number); None for none."""
+    if exit_code is None:
+        return None
+    number = -exit_code if exit_code < 0 else exit_code - SHELLS_SIGNALS
+    return signal.Signals(number) if number in set(signal.Signals) else None
 
 
 def worth_verifying(known: Evidence) -> bool:

@@ -91,7 +91,7 @@ def _unconcluded(facts: Facts) -> str | None:
     phase = facts.status.phase
     if phase is Phase.IDLE:
         return None
-    return f"Its last attempt is not concluded ({phase}); `mulligan once` goes on with it."
+    return f"Its last attempt is not concluded ({phase}); the next pass goes on with it."
 
 
 def _not_due(facts: Facts) -> str | None:

@@ -1,4 +1,4 @@
-"""What an attempt can come to: the closed set of SPEC 6. Pure."""
+"""What an attempt can come to: the closed sets of SPEC 6. Pure."""
 
 from enum import StrEnum
 
@@ -38,3 +38,16 @@ FREE = frozenset(
 
 NO_OUTPUT = frozenset({Outcome.ZERO_COMMIT, Outcome.ZERO_DIFF})
 """Outcomes of an agent that left the tree as it was."""
+
+
+class ZeroKind(StrEnum):
+    """How an agent came to leave no change, in the order in which it is looked for (SPEC 6).
+
+    A tool that was refused is not among them: a program that is only run cannot tell.
+    """
+
+    CUT_OFF = "cut_off"
+    ASKED = "asked"
+    ONLY_IGNORED = "only_ignored"
+    UNDONE = "undone"
+    NOTHING = "nothing"

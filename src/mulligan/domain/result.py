@@ -3,7 +3,7 @@
 from datetime import datetime
 from enum import StrEnum
 
-from mulligan.domain.outcome import Outcome
+from mulligan.domain.outcome import Outcome, ZeroKind
 from mulligan.domain.record import Record
 
 SCHEMA_VERSION = 1
@@ -109,6 +109,7 @@ class WorkerResultMeta(Record):
     outcome: Outcome
     error: str = ""
     failure_reason: str = ""
+    zero_kind: ZeroKind | None = None
     base_sha: str = ""
     start_sha: str = ""
     head_sha: str | None = None

@@ -15,7 +15,8 @@ from mulligan.engine.intake import poll
 from mulligan.engine.recovery import recover
 from mulligan.engine.schedule import ticking
 from mulligan.engine.worker import Worker
-from mulligan.ports import Clock, Tools
+from mulligan.ports import Clock
+from mulligan.tools import Tools
 
 log = structlog.get_logger()
 

@@ -13,8 +13,9 @@ from mulligan.domain.lease import Lease, lost
 from mulligan.domain.repository import RepositoryFacts
 from mulligan.domain.status import IssueStatus
 from mulligan.errors import MulliganError
-from mulligan.ports import Tools, Tracker, Worktree, Worktrees
+from mulligan.ports import Tracker, Worktree, Worktrees
 from mulligan.stop import STOP, Stop
+from mulligan.tools import Tools
 
 HEARTBEAT = timedelta(seconds=15)
 

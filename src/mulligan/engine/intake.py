@@ -8,7 +8,7 @@ from mulligan.domain.issue import IssueRef
 from mulligan.engine.recovery import let_go
 from mulligan.engine.worker import A_BUG, Worker
 from mulligan.errors import MulliganError
-from mulligan.ports import Tools
+from mulligan.tools import Tools
 
 log = structlog.get_logger()
 

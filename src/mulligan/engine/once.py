@@ -10,7 +10,7 @@ from mulligan.engine.intake import poll
 from mulligan.engine.recovery import recover
 from mulligan.engine.schedule import ticking
 from mulligan.engine.worker import Visit, Worker
-from mulligan.ports import Tools
+from mulligan.tools import Tools
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from mulligan.effects import is_shown, show
 from mulligan.engine.worker import Worker
 from mulligan.errors import MulliganError
 from mulligan.implement import resume
-from mulligan.ports import Tools
+from mulligan.tools import Tools
 
 log = structlog.get_logger()
 

@@ -13,8 +13,8 @@ from mulligan.domain.issue import AuthorisingAct, IssueRef
 from mulligan.engine.fence import under_lease
 from mulligan.errors import LeaseLostError, MulliganError, WithdrawnError, WorldError
 from mulligan.implement import implement
-from mulligan.ports import Tools
 from mulligan.stop import Stop, stopping
+from mulligan.tools import Tools
 
 A_BUG = "A bug in Mulligan; the log has the traceback."
 

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mulligan.domain.outcome import Outcome
+from mulligan.domain.outcome import Outcome, ZeroKind
+from mulligan.domain.result import WorkerResultMeta
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,27 @@ NOTHING_CHANGED = Advice(
         "Is it done already? Then close the issue.",
         "Is the text clear? Say what should be different afterwards, and in which file.",
         "Is it a question rather than a change? Then answer it yourself.",
+    ),
+)
+KILLED = Advice(
+    "The agent was killed, and had changed nothing by then. Please see what killed it.",
+    (
+        "Look at the log of the machine that runs it: was it out of memory?",
+        "See what it did last: `mulligan inspect {issue} --log`.",
+    ),
+)
+QUESTION = Advice(
+    "The agent asked a question instead of changing anything. Please answer it.",
+    (
+        "Answer in a comment here, or write it into the issue.",
+        "If it only waits for permission, let its program work without asking for it.",
+    ),
+)
+ONLY_IGNORED = Advice(
+    "The agent wrote only files that git ignores. Please say which ones are to be changed.",
+    (
+        "Say in the issue which files should be different afterwards.",
+        "If one that is ignored belongs into the repository, take it out of `.gitignore`.",
     ),
 )
 OUT_OF_SCOPE = Advice(
@@ -128,3 +150,18 @@ ADVICE: Mapping[Outcome, Advice] = {
     Outcome.CANCELLED: UP_TO_YOU,
 }
 """By how the last attempt ended; a test sees that none is left out."""
+
+ON_NO_CHANGE: Mapping[ZeroKind, Advice] = {
+    ZeroKind.CUT_OFF: KILLED,
+    ZeroKind.ASKED: QUESTION,
+    ZeroKind.ONLY_IGNORED: ONLY_IGNORED,
+}
+"""By how the last attempt came to leave no change, where that says more than its outcome."""
+
+
+def advice_on(last: WorkerResultMeta) -> Advice:
+    """Find what may help after an attempt."""
+    general = ADVICE[last.outcome]
+    if last.zero_kind is None or last.outcome is Outcome.AGENT_TIMED_OUT:
+        return general
+    return ON_NO_CHANGE.get(last.zero_kind, general)

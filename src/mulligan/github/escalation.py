@@ -8,7 +8,7 @@ from mulligan.domain.decision import Escalate
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import CheckResult, WorkerResultMeta
-from mulligan.github.advice import ADVICE, NO_ATTEMPT, Advice
+from mulligan.github.advice import NO_ATTEMPT, Advice, advice_on
 from mulligan.github.parts import (
     attempts_table,
     attempts_used,
@@ -36,7 +36,7 @@ def escalation_marker(ref: IssueRef, epoch: int) -> str:
 def escalation_comment(case: Case, escalation: Escalation) -> str:
     """Ask for help, in the order of SPEC H2."""
     ref, last = case.issue.ref, case.epoch_history[-1] if case.epoch_history else None
-    advice = ADVICE[last.outcome] if last else NO_ATTEMPT
+    advice = advice_on(last) if last else NO_ATTEMPT
     mentions = " ".join(f"@{name.removeprefix('@')}" for name in escalation.mention)
     return body(
         escalation_marker(ref, case.status.epoch),

@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from mulligan.domain.outcome import FREE, Outcome
+from mulligan.domain.outcome import FREE, Outcome, ZeroKind
 from mulligan.domain.result import CheckResult, WorkerResultMeta
-from mulligan.retry.words import counted, failing, last_activity, span, verdict
+from mulligan.retry.words import counted, failing, last_activity, span, verdict, zero_advice
 from mulligan.text.escape import one_line, visible
 from mulligan.text.excerpt import Excerpt
 from mulligan.text.fence import fence
@@ -22,17 +22,10 @@ OWN_WORDS = frozenset(
 )
 """Outcomes whose error line is Mulligan's own, so that it needs no fence."""
 
-EXPECTED = "Expected: changed files in the worktree when you end."
-OTHERWISE = (
-    "Make the change in the files; describing it is not enough. If it cannot be made, or is made "
-    "already, answer BLOCKED or NOTHING_TO_DO with your reason instead (see *Instructions*)."
-)
+QUOTED = frozenset({ZeroKind.ASKED, ZeroKind.ONLY_IGNORED})
+"""Kinds of no change whose error line has words of the agent in it."""
+
 ADVICE = {
-    Outcome.ZERO_COMMIT: f"{EXPECTED} Found: no commit, and every file as it was. {OTHERWISE}",
-    Outcome.ZERO_DIFF: (
-        f"{EXPECTED} Found: commits, but files that equal the base branch: the commits were empty "
-        f"or undid each other. {OTHERWISE}"
-    ),
     Outcome.AGENT_TIMED_OUT: (
         "The same limit holds again. Make the change early, and run nothing that waits for input "
         "or does not end."
@@ -41,7 +34,10 @@ ADVICE = {
     Outcome.NOTHING_TO_DO: "A person has asked for the work again since; look for the why above.",
     Outcome.SUCCEEDED: "The change was verified, and the work has been asked for again since.",
 }
-"""What to do next, where no check says it."""
+"""What to do next, where neither a check nor the kind of no change says it."""
+
+UNKNOWN_KIND = {Outcome.ZERO_COMMIT: ZeroKind.NOTHING, Outcome.ZERO_DIFF: ZeroKind.UNDONE}
+"""The kind of a record that does not name one."""
 
 NOT_ALLOWED = "These changes are not allowed; make the change without them:"
 
@@ -69,7 +65,8 @@ def _error(told: WorkerResultMeta, words: int) -> list[str]:
     if not words or not told.error:
         return []
     error = one_line(told.error, words)
-    lines = [error if told.outcome in OWN_WORDS else fence("the attempt's record", error)]
+    own = told.outcome in OWN_WORDS and told.zero_kind not in QUOTED
+    lines = [error if own else fence("the attempt's record", error)]
     if told.outcome in {Outcome.AGENT_TIMED_OUT, Outcome.AGENT_CRASHED}:
         said = last_activity(told.agent.last_activity if told.agent else None)
         lines.append(fence("the agent's output", one_line(said, words)))
@@ -86,8 +83,15 @@ def actionable(
     blocks.append(str(Excerpt(by_name).head(names)))
     if violations.lines:
         blocks.append(f"{NOT_ALLOWED}\n{fence('the guards', str(violations))}")
-    blocks.append(ADVICE.get(told.outcome, ""))
+    blocks.append(_advice(told))
     return "\n\n".join(block for block in blocks if block)
+
+
+def _advice(told: WorkerResultMeta) -> str:
+    kind = told.zero_kind or UNKNOWN_KIND.get(told.outcome)
+    if told.outcome in ADVICE or kind is None:
+        return ADVICE.get(told.outcome, "")
+    return zero_advice(kind)
 
 
 def _check(check: CheckResult, window: Excerpt) -> str:

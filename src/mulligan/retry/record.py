@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from mulligan.domain.attempt import CommitText, Evidence, classify
+from mulligan.domain.attempt import CommitText, Evidence, classify, zero_kind
 from mulligan.domain.case import Case
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import FileChange, WorkerResultMeta
@@ -26,6 +26,7 @@ def meta_of(case: Case, known: Evidence, worker: str, now: datetime) -> WorkerRe
         outcome=outcome,
         error=error_line(outcome, known),
         failure_reason=failure_reason(outcome, known),
+        zero_kind=zero_kind(known),
         base_sha=known.base_sha,
         start_sha=known.start_sha,
         head_sha=change.head_sha if change else None,

@@ -13,8 +13,10 @@ from mulligan.domain.attempt import (
     Evidence,
     ReportedStatus,
     TimeLimit,
+    signal_of,
+    zero_kind,
 )
-from mulligan.domain.outcome import Outcome
+from mulligan.domain.outcome import Outcome, ZeroKind
 from mulligan.domain.result import CheckResult
 from mulligan.text.escape import one_line, visible
 
@@ -38,12 +40,49 @@ TITLES: Mapping[Outcome, str] = {
 }
 """Outcomes as a person reads them."""
 
+EXPECTED = "Expected: changed files in the worktree when you end."
+FOUND: Mapping[ZeroKind, str] = {
+    ZeroKind.CUT_OFF: "your program was killed before it had changed a file",
+    ZeroKind.ASKED: "a question at your end, and every file as it was",
+    ZeroKind.ONLY_IGNORED: "only files that git ignores; they are never part of a change",
+    ZeroKind.UNDONE: (
+        "commits, but files that equal the base branch: the commits were empty or undid each other"
+    ),
+    ZeroKind.NOTHING: "no commit, and every file as it was",
+}
+"""What an agent that left no change is told was there instead."""
+
+INSTEAD: Mapping[ZeroKind, str] = {
+    ZeroKind.CUT_OFF: (
+        "It may have taken too much memory. Change the files first, and run what is heavy in "
+        "parts, or leave it to the checks."
+    ),
+    ZeroKind.ASKED: (
+        "Nobody answers while you work, and nothing waits for a yes. Decide it yourself in the "
+        "simplest way that fits, and make the change."
+    ),
+    ZeroKind.ONLY_IGNORED: (
+        "Change files that git tracks, or add new ones. One that is ignored and yet belongs into "
+        "the repository you have to commit, with `git add --force`."
+    ),
+    ZeroKind.UNDONE: "Make the change in the files, and leave it there.",
+    ZeroKind.NOTHING: "Make the change in the files; describing it is not enough.",
+}
+"""What it is told to do differently."""
+
+OTHERWISE = (
+    "If it cannot be made, or is made already, answer BLOCKED or NOTHING_TO_DO with your reason "
+    "instead (see *Instructions*)."
+)
+
 DIED = "Mulligan died during the attempt."
 SHUT_DOWN = "Mulligan was shut down during the attempt."
 
 ERROR_CHARS = 200
 WORDS_CHARS = 1000
 NAMED_CHECKS = 5
+NAMED_FILES = 3
+FILE_CHARS = 60
 
 
 def error_line(outcome: Outcome, known: Evidence) -> str:
@@ -59,6 +98,11 @@ def failure_reason(outcome: Outcome, known: Evidence) -> str:
     if run and outcome in {Outcome.AGENT_TIMED_OUT, Outcome.AGENT_CRASHED}:
         return f"{headline} {last_activity(run.facts.last_activity)}"
     return headline
+
+
+def zero_advice(kind: ZeroKind) -> str:
+    """Tell an agent what was expected of it, what was found, and what to do instead (SPEC C11)."""
+    return f"{EXPECTED} Found: {FOUND[kind]}. {INSTEAD[kind]} {OTHERWISE}"
 
 
 def explain(outcome: Outcome, reason: str) -> str:
@@ -102,7 +146,22 @@ def span(milliseconds: int) -> str:
 
 
 def _headline(outcome: Outcome, known: Evidence) -> str:
-    return visible(known.fault.reason) if known.fault else _by_outcome(outcome, known)
+    if known.fault:
+        return visible(known.fault.reason)
+    return f"{_by_outcome(outcome, known)}{_instead_of_a_change(known)}"
+
+
+def _instead_of_a_change(known: Evidence) -> str:
+    """Say what else the agent left or said, where it changed nothing."""
+    kind, run, change = zero_kind(known), known.run, known.change
+    if run and kind is ZeroKind.ASKED:
+        return f" It asked: {one_line(run.question, ERROR_CHARS)}"
+    if change and kind is ZeroKind.ONLY_IGNORED:
+        names = change.ignored_files
+        told = ", ".join(one_line(name, FILE_CHARS) for name in names[:NAMED_FILES])
+        more = " and more" if len(names) > NAMED_FILES else ""
+        return f" It wrote only what git ignores: {told}{more}."
+    return ""
 
 
 def _by_outcome(outcome: Outcome, known: Evidence) -> str:
@@ -145,7 +204,9 @@ def _told_by(run: AgentRun) -> str:
         return _timed_out(run)
     if run.report:
         return _reported(run.report)
-    return f"The agent {_failed(run.exit_code, verb='ended')} and left no change."
+    named = signal_of(run.exit_code) if (run.exit_code or 0) > 0 else None
+    killed = f" (killed by {named.name})" if named else ""
+    return f"The agent {_failed(run.exit_code, verb='ended')}{killed} and left no change."
 
 
 def _timed_out(run: AgentRun) -> str:

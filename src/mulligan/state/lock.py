@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import datetime
@@ -12,6 +13,8 @@ from typing import IO
 from mulligan.errors import UnavailableError, UsageError
 
 LOCK_FILE = "mulligan.lock"
+GLANCE = 0.05
+"""Longer than `holder` has the lock for, in seconds."""
 
 
 @contextmanager
@@ -32,6 +35,29 @@ def locked(directory: Path, *, what: str, since: datetime) -> Generator[None]:
             _say(file, "", place)
 
 
+def holder(directory: Path) -> str | None:
+    """Name who holds the directory; None where nobody does."""
+    place = directory / LOCK_FILE
+    try:
+        file = place.open(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _unusable(place, error) from error
+    with file:
+        written = file.read()
+        return _holder(written) if written and _is_held(file) else None
+
+
+def _is_held(file: IO[str]) -> bool:
+    """Ask the kernel, since one that was killed could not take its name off."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
+
+
 @contextmanager
 def _opened(place: Path) -> Generator[IO[str]]:
     try:
@@ -45,13 +71,21 @@ def _opened(place: Path) -> Generator[IO[str]]:
 
 def _take(file: IO[str], place: Path) -> None:
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _take_at_once(file)
     except BlockingIOError as error:
         file.seek(0)
         message = f"{_holder(file.read())} works on {place.parent} already; wait for it or stop it."
         raise UsageError(message) from error
     except OSError as error:
         raise _unusable(place, error) from error
+
+
+def _take_at_once(file: IO[str]) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        time.sleep(GLANCE)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _holder(written: str) -> str:

@@ -1,0 +1,1 @@
+"""Did it work? Run the checks, condense their output, guard the change."""

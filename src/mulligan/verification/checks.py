@@ -1,7 +1,5 @@
 """Run a repository's own commands in a worktree: its set-up, and the checks that decide."""
 
-import re
-import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,16 +15,14 @@ from mulligan.ports import Worktree
 from mulligan.process import Command, Finished, run
 from mulligan.verification.digest import MAX_CHARS, Digest, digest
 from mulligan.verification.guards import violations
+from mulligan.verification.programs import LOOK_UP, LOOK_UP_TIMEOUT, program_of
 
 SET_UP_TIMEOUT = timedelta(minutes=30)
-LOOK_UP_TIMEOUT = timedelta(seconds=30)
 KEPT_FINDINGS = 50
 NOT_FOUND = 127
 """What a shell exits with when it does not find a program (POSIX)."""
 LATE = 124
 """What `timeout` exits with: stands for how a command was stopped, which says nothing of it."""
-PLAIN_WORD = re.compile(r"[\w./+@-]+")
-ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,28 +103,16 @@ class CommandVerifier:
         return ended
 
     def _refuse_a_missing_program(self, check: Check, worktree: Worktree) -> None:
-        program = _program(check.run)
+        program = program_of(check.run)
         if not program or (worktree.path / program).exists():
             return
         log = worktree.private / "program.log"
-        ask = 'command -v -- "$1"'
-        if self._run(ask, LOOK_UP_TIMEOUT, worktree, log, "sh", program).exit_code:
+        if self._run(LOOK_UP, LOOK_UP_TIMEOUT, worktree, log, "sh", program).exit_code:
             message = (
                 f"The program {program!r} of the check {check.name!r} is not on this machine; "
                 "install it or mend the check."
             )
             raise MisconfiguredError(message)
-
-
-def _program(line: str) -> str:
-    """Name the word that a shell line runs first; nothing where only a shell could tell."""
-    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
-    lexer.whitespace_split = True
-    try:
-        word = next((word for word in lexer if not ASSIGNMENT.match(word)), "")
-    except ValueError:
-        return ""
-    return word if PLAIN_WORD.fullmatch(word) else ""
 
 
 def _digest(line: str, ended: Finished, log: Path, max_chars: int = MAX_CHARS) -> Digest:

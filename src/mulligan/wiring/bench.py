@@ -10,15 +10,16 @@ from mulligan.agent.runner import CommandAgent
 from mulligan.config.operator import Operator, SandboxMode
 from mulligan.engine.watch import Listener, WatchedLedger
 from mulligan.errors import ConfigError
-from mulligan.github.client import Client, TokenCredentials
+from mulligan.github.client import Client, Patience, TokenCredentials
 from mulligan.github.dry_run import DryRunTracker
 from mulligan.github.tracker import GitHubTracker
-from mulligan.ports import Artifacts, Leases, Ledger, Policies, Tools, Tracker, Worktrees
+from mulligan.ports import Artifacts, Leases, Ledger, Policies, Tracker, Worktrees
 from mulligan.state.artifacts import ScratchArtifacts
 from mulligan.state.database import open_database
 from mulligan.state.leases import SqlLeases
 from mulligan.state.ledger import SqlLedger
 from mulligan.state.memory import MemoryLeases, MemoryLedger
+from mulligan.tools import Tools
 from mulligan.verification.checks import CommandVerifier
 from mulligan.wiring.clock import SystemClock
 from mulligan.wiring.records import open_artifacts
@@ -27,6 +28,8 @@ from mulligan.worktree.rehearsal import RehearsedWorktrees
 from mulligan.worktree.worktrees import GitWorktrees
 
 Environment = Mapping[str, str]
+HASTE = Patience(attempts=2, timeout=10)
+"""Of a command that a person waits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +53,23 @@ class Books:
 def build(operator: Operator, environment: Environment, listener: Listener) -> Generator[Bench]:
     """Build for real work; `listener` hears every event."""
     _refuse_what_is_missing(operator)
-    with _tracker(operator) as tracker, open_database(operator.state.url) as database:
+    with open_tracker(operator) as tracker, open_database(operator.state.url) as database:
         clock = SystemClock()
         ledger = WatchedLedger(SqlLedger(database, clock), listener)
         books = Books(ledger, SqlLeases(database, clock), open_artifacts(operator))
-        worktrees, policies = _git(operator, tracker, environment)
+        worktrees, policies = open_git(operator, tracker, environment)
         yield _bench(operator, environment, tracker, (worktrees, policies), books)
+
+
+@contextmanager
+def build_to_look(operator: Operator, environment: Environment) -> Generator[Bench]:
+    """Build for a command that only looks; it needs no lock, and may run beside a worker."""
+    with open_tracker(operator, HASTE) as tracker, open_database(operator.state.url) as database:
+        clock = SystemClock()
+        ledger = SqlLedger(database, clock)
+        books = Books(ledger, SqlLeases(database, clock), open_artifacts(operator))
+        git = open_git(operator, tracker, environment)
+        yield _bench(operator, environment, tracker, git, books)
 
 
 @contextmanager
@@ -64,9 +78,9 @@ def build_dry(
 ) -> Generator[Bench]:
     """Build a rehearsal: GitHub is only read, nothing is pushed, no attempt is recorded."""
     _refuse_what_is_missing(operator)
-    with _tracker(operator) as real, ScratchArtifacts() as artifacts:
+    with open_tracker(operator) as real, ScratchArtifacts() as artifacts:
         tracker = DryRunTracker(real, say)
-        worktrees, policies = _git(operator, tracker, environment)
+        worktrees, policies = open_git(operator, tracker, environment)
         rehearsed = RehearsedWorktrees(worktrees, say)
         leases = MemoryLeases(SystemClock())
         ledger = WatchedLedger(MemoryLedger(SystemClock(), leases), listener)
@@ -98,16 +112,17 @@ def _bench(
 
 
 @contextmanager
-def _tracker(operator: Operator) -> Generator[GitHubTracker]:
+def open_tracker(operator: Operator, patience: Patience | None = None) -> Generator[GitHubTracker]:
+    """Give GitHub; `patience` says how long it is waited for."""
     credentials = TokenCredentials(operator.github)
-    client = Client(operator.github.api_url, credentials.api_token)
+    client = Client(operator.github.api_url, credentials.api_token, patience)
     try:
         yield GitHubTracker(client, operator.trust, SystemClock())
     finally:
         client.close()
 
 
-def _git(
+def open_git(
     operator: Operator, tracker: Tracker, environment: Environment
 ) -> tuple[GitWorktrees, BasePolicies]:
     """Give the worktrees, and the policies that are read from them."""

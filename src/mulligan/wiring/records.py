@@ -9,7 +9,7 @@ from mulligan.state.artifacts import FileArtifacts
 from mulligan.state.database import open_database, state_directory
 from mulligan.state.leases import SqlLeases
 from mulligan.state.ledger import SqlLedger
-from mulligan.state.lock import locked
+from mulligan.state.lock import holder, locked
 from mulligan.wiring.clock import SystemClock
 
 
@@ -23,6 +23,11 @@ def open_ledger(operator: Operator) -> Generator[Ledger]:
 def open_artifacts(operator: Operator) -> Artifacts:
     """Give the files of all attempts."""
     return FileArtifacts(operator.workspace.root / "artifacts")
+
+
+def at_work(operator: Operator) -> str | None:
+    """Name the Mulligan that works with this state now, if one does; takes nothing from it."""
+    return holder(state_directory(operator.state.url))
 
 
 @contextmanager

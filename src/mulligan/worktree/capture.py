@@ -3,6 +3,7 @@
 import os
 from dataclasses import replace
 from datetime import timedelta
+from itertools import islice
 from pathlib import Path
 
 from mulligan.config.policy import CommitSettings
@@ -19,6 +20,8 @@ from mulligan.worktree.reset import PATIENCE, Site, drop_bad_index
 DIFF_BYTES = 64 * 1024 * 1024
 """The most of a diff that is kept; what is cut off is still in the commit."""
 DIFF_PATIENCE = timedelta(minutes=5)
+MOST_IGNORED = 20
+"""Names of ignored files that are told; they are no work, so a few of them are enough."""
 
 
 def capture(site: Site, start_sha: str, text: CommitText, settings: CommitSettings) -> Change:
@@ -29,7 +32,7 @@ def capture(site: Site, start_sha: str, text: CommitText, settings: CommitSettin
     uncommitted = tree != _committed_tree(site, left, start_tree)
     commits = left.commits + int(uncommitted)
     if tree == start_tree:
-        return Change(start_sha, None, commits)
+        return Change(start_sha, None, commits, ignored_files=_ignored(site))
     head_sha = _commit(site, tree, start_sha, message_of(text, settings), settings)
     listed = site.git.read(
         *("diff-tree", "-r", "-z", "--raw", "--numstat", "--no-renames"),
@@ -100,6 +103,28 @@ def _in_tree(tree: Path, name: str) -> bool:
     root = Path(os.path.realpath(tree))
     parent = (root / name).parent
     return os.path.lexists(root / name) and os.path.realpath(parent) == str(parent)
+
+
+def _ignored(site: Site) -> tuple[str, ...]:
+    """Name what the agent wrote that git ignores; what agents litter comes last.
+
+    Set-up lines may have written such files as well. The agent began after that, when a home was
+    made for it, and with it the private directory changed.
+    """
+    root, private = site.place.tree, site.place.private
+    began = private.stat().st_mtime_ns if private.is_dir() else 0
+    listed = site.git.read("ls-files", "-z", "--others", "--ignored", "--exclude-standard")
+    names = sorted(map(os.fsdecode, filter(None, listed.split(b"\0"))), key=is_litter)
+    new = (name for name in names if _written(root / name) > began)
+    return tuple(os.fsencode(name).decode(errors="replace") for name in islice(new, MOST_IGNORED))
+
+
+def _written(path: Path) -> int:
+    """Give the time at which a file was last written, in nanoseconds; none can be set back."""
+    try:
+        return path.lstat().st_ctime_ns
+    except OSError:
+        return 0
 
 
 def _commit(site: Site, tree: str, start_sha: str, message: str, settings: CommitSettings) -> str:

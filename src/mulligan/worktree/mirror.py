@@ -84,6 +84,11 @@ class Mirror:
         kind, _, blob = listed.partition(" ")[2].partition(" ")
         return self.git.read("cat-file", "blob", blob) if kind == "blob" else None
 
+    def names(self, directory: str, sha: str) -> tuple[str, ...]:
+        """List the paths right below a directory of a commit; none where it has no such one."""
+        listed = self.git.read("ls-tree", "-z", "--name-only", sha, "--", f"{directory}/")
+        return tuple(name.decode(errors="replace") for name in listed.split(b"\0") if name)
+
     def has(self, sha: str) -> bool:
         """Tell whether a commit is here."""
         return not self.git.ask("cat-file", "-e", f"{sha}^{{commit}}").exit_code

@@ -38,6 +38,10 @@ class BasePolicies:
         except ConfigError as error:
             raise MisconfiguredError(str(error)) from error
 
+    def strict(self, repository: str) -> Policy:
+        """Give the policy in force; ConfigError where the base branch's file is invalid."""
+        return self._read(repository, None)
+
     def _read(self, repository: str, sha: str | None) -> Policy:
         text = self.worktrees.base_file(repository, POLICY_FILE, sha)
         return load_policy(text, self._overrides(repository), f"{POLICY_FILE} of {repository}")

@@ -66,7 +66,7 @@ def _wrong_in_place(site: Site, sha: str, *, keep_ignored: bool) -> str:
         return "it is not a worktree"
     try:
         return _in_place(site, sha, keep_ignored=keep_ignored)
-    except UnavailableError as error:
+    except (UnavailableError, OSError) as error:
         return str(error)
 
 
@@ -82,26 +82,38 @@ def _make_anew(site: Site, sha: str) -> None:
 
 
 def _in_place(site: Site, sha: str, *, keep_ignored: bool) -> str:
-    git, tree = site.git, site.place.tree
-    site.broom.scrub(tree)
+    tree = site.place.tree
+    if left := site.broom.scrub(tree):
+        return left
     if keep_ignored:
         site.broom.remove(tree, LITTER)
-    ref = f"refs/heads/{site.branch}"
-    # Left by a git that was killed: nobody else works here while the issue's lock is held.
-    for lock in (*site.place.admin.glob("*.lock"), site.mirror.place.mirror / f"{ref}.lock"):
-        lock.unlink(missing_ok=True)
-    drop_bad_index(site)
-    git.read("update-ref", ref, sha)
-    git.read("symbolic-ref", "HEAD", ref)
-    git.run("reset", "-q", "--hard", sha, patience=PATIENCE)
+    _mend_git_directory(site)
+    _reset(site, sha)
     _clean(site, keep_ignored=keep_ignored)
     _empty_submodules(site)
     status = _status(site, keep_ignored=keep_ignored)
     if unconverted := _modified_only(status):
         site.mirror.take_as_bytes(unconverted)
-        git.run("reset", "-q", "--hard", sha, patience=PATIENCE)
+        _reset(site, sha)
         status = _status(site, keep_ignored=keep_ignored)
     return _difference(site, sha, status)
+
+
+def _mend_git_directory(site: Site) -> None:
+    """Take away what a git that was killed left, and put HEAD on the issue's branch."""
+    ref, admin = f"refs/heads/{site.branch}", site.place.admin
+    # Nobody else works here while the issue's lock is held.
+    for lock in (*admin.glob("*.lock"), site.mirror.place.mirror / f"{ref}.lock"):
+        lock.unlink(missing_ok=True)
+    drop_bad_index(site)
+    head = f"ref: {ref}\n".encode()
+    if (admin / "HEAD").read_bytes() != head:
+        site.git.read("symbolic-ref", "HEAD", ref)
+
+
+def _reset(site: Site, sha: str) -> None:
+    """Set branch, index and files to a commit."""
+    site.git.run("reset", "-q", "--hard", sha, patience=PATIENCE)
 
 
 def drop_bad_index(site: Site) -> None:
@@ -159,4 +171,4 @@ def _difference(site: Site, sha: str, status: list[bytes]) -> str:
         return "the index holds another tree"
     if status:
         return f"git status shows {status[0].decode(errors='replace')!r}"
-    return site.broom.strange(site.place.tree)
+    return ""

@@ -34,12 +34,22 @@ class Broom:
     trash: Path
     outer: Mapping[str, str] = field(repr=False)
 
-    def scrub(self, tree: Path) -> None:
+    def scrub(self, tree: Path) -> str:
         """Make everything accessible, and remove what git does not see or would trust.
 
-        That is `.git` entries, what is neither file nor link, and paths without end.
+        That is `.git` entries, what is neither file nor link, and paths without end. Name
+        something of the kind that could not be removed; empty where all is well.
         """
         self._open(tree)
+        if not stat.S_ISDIR(_mode(tree / ".git")):
+            (tree / ".git").unlink(missing_ok=True)
+        # Most agents leave nothing of the kind; then looking once is enough.
+        if not self.strange(tree):
+            return ""
+        self._scrub(tree)
+        return self.strange(tree)
+
+    def _scrub(self, tree: Path) -> None:
         self._find(
             tree,
             *NEVER_TRUE,
@@ -71,7 +81,8 @@ class Broom:
         found = self._find(
             tree,
             *("(", "-name", ".git", "-o", *SPECIAL, "-o", *_too_long(tree)),
-            *("-o", "-type", "d", "!", "-perm", "-700", ")", "-print", "-quit"),
+            *("-o", "-type", "d", "!", "-perm", "-700", "-o", "-type", "f", "!", "-perm", "-400"),
+            *(")", "-print", "-quit"),
         )
         return "it takes too long to look through" if found.stopped_by else found.text.strip()
 
@@ -96,7 +107,7 @@ class Broom:
 
     def _open(self, path: Path) -> None:
         """Give the owner access to a directory itself; a link is left alone."""
-        mode = path.lstat().st_mode
+        mode = _mode(path)
         if stat.S_ISDIR(mode) and mode & stat.S_IRWXU != stat.S_IRWXU:
             path.chmod(stat.S_IMODE(mode) | stat.S_IRWXU)
 
@@ -111,6 +122,14 @@ class Broom:
             "LC_ALL": "C",
         }
         return run(Command(argv, self.trash.parent, environment, PATIENCE))
+
+
+def _mode(path: Path) -> int:
+    """Give the type and the permissions of what is there; 0 where nothing is."""
+    try:
+        return path.lstat().st_mode
+    except FileNotFoundError:
+        return 0
 
 
 def _too_long(tree: Path) -> tuple[str, str]:

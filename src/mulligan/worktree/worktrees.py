@@ -21,7 +21,7 @@ from mulligan.worktree.naming import BRANCH, issue_place, place_of
 from mulligan.worktree.publish import publish
 from mulligan.worktree.reset import Site, restore
 
-LOCK_PATIENCE = timedelta(seconds=5)
+LOCK_PATIENCE = timedelta(seconds=2)
 MOST_READ = 1000
 """Files of commits that are remembered, since every poll asks for the policy; none can change."""
 
@@ -76,6 +76,12 @@ class GitWorktrees:
                 self.read_before.clear()
             self.read_before[key] = mirror.file(path, sha)
         return self.read_before[key]
+
+    def base_names(self, repository: str, directory: str) -> tuple[str, ...]:
+        """List the paths right below a directory of the base branch as fetched last."""
+        mirror = self._mirror(repository)
+        sha = mirror.base_sha()
+        return mirror.names(directory, sha) if sha else ()
 
     def base_branch(self, repository: str) -> str:
         """Name the branch that work starts from and goes to."""

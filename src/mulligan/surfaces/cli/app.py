@@ -159,6 +159,24 @@ def inspect(
 
 @app.command()
 @in_one_sentence
+def explain(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
+    """Say why an issue is, or is not, being worked on, rule by rule; changes nothing."""
+    from mulligan.surfaces.cli import explain as module
+
+    return module.explain(config, issue, json=json)
+
+
+@app.command()
+@in_one_sentence
+def doctor(*, config: Config = None, json: Json = False) -> Exit:
+    """Look whether everything that the work needs is there; each finding has its fix."""
+    from mulligan.surfaces.cli import doctor as module
+
+    return module.doctor(config, json=json)
+
+
+@app.command()
+@in_one_sentence
 def demo(
     *,
     directory: Annotated[

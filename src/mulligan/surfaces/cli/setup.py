@@ -14,6 +14,8 @@ from rich.console import Console
 from mulligan.config.load import load_operator
 from mulligan.config.operator import Operator
 from mulligan.config.settings import format_duration
+from mulligan.domain.issue import IssueRef
+from mulligan.errors import UsageError
 from mulligan.stop import CLOSING, SHUTDOWN
 from mulligan.surfaces.cli.exits import Exit
 
@@ -30,6 +32,15 @@ def configuration_path(named: Path | None) -> Path:
     """Give the file that was named, else ./mulligan.yml, else $MULLIGAN_CONFIG."""
     elsewhere = os.environ.get("MULLIGAN_CONFIG")
     return named or (Path(elsewhere) if elsewhere and not DEFAULT.exists() else DEFAULT)
+
+
+def served(ref: IssueRef, operator: Operator) -> IssueRef:
+    """Spell the repository as the configuration does; GitHub does not mind its case."""
+    for repository in operator.repositories:
+        if repository.name.lower() == ref.repository.lower():
+            return IssueRef(repository.name, ref.number)
+    message = f"{ref.repository} is not among the repositories of the configuration; add it."
+    raise UsageError(message)
 
 
 def environment() -> dict[str, str]:

@@ -1,6 +1,5 @@
 """`mulligan status` and `mulligan inspect`: what the ledger knows, for people and programs."""
 
-import json as json_format
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from mulligan.domain.status import IssueStatus
 from mulligan.errors import UsageError
 from mulligan.ports import Ledger
 from mulligan.surfaces.cli.exits import Exit
+from mulligan.surfaces.cli.layout import print_json
 from mulligan.surfaces.cli.setup import make_console, read_configuration
 from mulligan.text.escape import one_line
 from mulligan.wiring.records import open_artifacts, open_ledger
@@ -26,7 +26,7 @@ def status(config: Path | None, *, json: bool) -> Exit:
     with open_ledger(read_configuration(config)) as ledger:
         statuses = ledger.statuses()
     if json:
-        _print_json([_status_row(each) for each in statuses])
+        print_json([_status_row(each) for each in statuses])
         return Exit.DONE
     console = make_console()
     console.print(_status_table(statuses) if statuses else "No issue has asked for work yet.")
@@ -42,7 +42,7 @@ def inspect(config: Path | None, issue: str, attempt: int | None, *, json: bool)
         events = ledger.events(ref)
     decisions = [row for row in _decisions(events) if attempt in {None, row["number"]}]
     if json:
-        _print_json(
+        print_json(
             {
                 **_status_row(found),
                 "title": found.title,
@@ -80,10 +80,6 @@ def _known(ref: IssueRef, ledger: Ledger) -> IssueStatus:
         message = f"{ref} is not in the ledger; `mulligan status` lists the issues that are."
         raise UsageError(message)
     return found
-
-
-def _print_json(content: object) -> None:
-    sys.stdout.write(json_format.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
 def _status_row(found: IssueStatus) -> dict[str, object]:

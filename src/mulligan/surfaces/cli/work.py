@@ -15,13 +15,13 @@ from mulligan.engine.once import once as make_pass
 from mulligan.engine.recovery import recover
 from mulligan.engine.watch import Listener
 from mulligan.engine.worker import Worker
-from mulligan.errors import UsageError
 from mulligan.stop import stopping
 from mulligan.surfaces.cli.exits import Exit
 from mulligan.surfaces.cli.setup import (
     environment,
     make_console,
     read_configuration,
+    served,
     start_logs,
     stop_on_signals,
 )
@@ -45,7 +45,7 @@ def once(config: Path | None, attempts: int | None, limit: int | None) -> Exit:
 def work(issue: str, config: Path | None, *, dry_run: bool) -> Exit:
     """Make one attempt at one issue, at the operator's word."""
     operator, console = read_configuration(config), make_console()
-    ref = _served(IssueRef.parse(issue), operator)
+    ref = served(IssueRef.parse(issue), operator)
     start_logs()
     stop_on_signals()
     with lock_state(operator, "work"), _bench(operator, console, dry_run=dry_run) as bench:
@@ -83,15 +83,6 @@ def _bench(operator: Operator, console: Console, *, dry_run: bool) -> AbstractCo
 def _operators_act(bench: Bench) -> AuthorisingAct:
     now = bench.tools.clock.now()
     return AuthorisingAct(f"operator:{now.isoformat()}", "", now, trusted=True)
-
-
-def _served(ref: IssueRef, operator: Operator) -> IssueRef:
-    """Spell the repository as the configuration does; GitHub does not mind its case."""
-    for repository in operator.repositories:
-        if repository.name.lower() == ref.repository.lower():
-            return IssueRef(repository.name, ref.number)
-    message = f"{ref.repository} is not among the repositories of the configuration; add it."
-    raise UsageError(message)
 
 
 def _summarise(done: Pass, console: Console) -> None:

@@ -28,7 +28,7 @@ OPENINGS = (
     r"FAILED \(",
     r"The following tests FAILED",
     r"Errors? (?:while running|was found)",
-    r"(?:\d+|some) (?:errors?|warnings?|tests?) (?:generated|failed|emitted)",
+    r"(?:\d+|one|some) (?:errors?|warnings?|tests?) (?:generated|failed|emitted|found)",
     r"some errors have detailed",
     r"for more information about this error",
     r"\[ERROR\] (?:Failed to execute goal|COMPILATION ERROR|Failures:|Errors:|To see the full)",

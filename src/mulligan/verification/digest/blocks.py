@@ -11,6 +11,7 @@ LONGEST = 60
 RULE = re.compile(r"^\W*[=_─━*-]{12,}")
 MEANS = re.compile(r"\w|[~^]")
 ROUTINE = re.compile(r"\[?(?:INFO|DEBUG|TRACE)\b\]?(?! {2})", re.IGNORECASE)
+STEP_FAILED = re.compile(r"\.{3,}Failed$")
 FRAME = re.compile(r'^\s*(?:File "|at |from |#\d+ |\d+: |❯ |\w[\w.]*\(|\S+:\d+: in )')
 
 
@@ -36,8 +37,13 @@ def _is_cut_off(lines: Sequence[str]) -> bool:
 
 
 def paragraph_end(lines: Sequence[str], weights: Sequence[Weight], start: int, limit: int) -> int:
-    """Find where what is said of one error ends: also where, after a gap, something else begins."""
+    """Find where what is said of one error ends: also where, after a gap, something else begins.
+
+    All that follows the name of a step that failed is of that step.
+    """
     limit = block_end(lines, start, limit)
+    if STEP_FAILED.search(lines[start]):
+        return limit
     for at in range(start + 1, limit):
         starts_anew = not lines[at - 1].strip() and lines[at][:1].strip()
         if starts_anew and not weights[at]:

@@ -1,11 +1,15 @@
 """Make a finding out of what is known of it. Pure."""
 
+import re
+
 from mulligan.domain.result import Finding
 from mulligan.verification.digest.hints import hint_for
 from mulligan.verification.digest.locations import Place
 
 SUMMARY_CHARS = 100
 WHERE_CHARS = 60
+LONG_LINE, BEFORE_WORD = 300, 60
+LOUD = re.compile(r"error|fail|fatal|panic|exception|denied|not found|abort", re.IGNORECASE)
 MESSAGE_CHARS = 1000
 ID_CHARS = 300
 
@@ -32,6 +36,15 @@ def finding(
         test_id=clip(test_id, ID_CHARS) if test_id else None,
         hint=hint_for(message),
     )
+
+
+def telling_part(line: str) -> str:
+    """Leave out the beginning of a very long line where it says nothing of a failure."""
+    line = " ".join(line.split())
+    found = LOUD.search(line, LONG_LINE) if len(line) > LONG_LINE else None
+    if found is None or LOUD.search(line, 0, LONG_LINE):
+        return line
+    return f"…{line[found.start() - BEFORE_WORD :]}"
 
 
 def _end_of(where: str) -> str:

@@ -57,7 +57,8 @@ def identity(found: Finding, root: str = "") -> str:
         return normalise(found.test_id)
     file = (found.file or "").replace("\\", "/")
     file = file.removeprefix(root) if root else file
-    return "|".join([normalise(file.removeprefix("./")), found.code or "", normalise(found.message)])
+    parts = (normalise(file.removeprefix("./")), found.code or "", normalise(found.message))
+    return "|".join(parts)
 
 
 def _common_directory(files: Iterable[str]) -> str:

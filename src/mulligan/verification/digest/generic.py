@@ -1,21 +1,24 @@
 """The family of all tools: whatever speaks of failure, with what belongs to it. Pure."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from mulligan.verification.digest.blocks import worth_showing
 from mulligan.verification.digest.family import Family, Found, Reading
-from mulligan.verification.digest.findings import finding
+from mulligan.verification.digest.findings import finding, telling_part
 from mulligan.verification.digest.fingerprint import normalise
 from mulligan.verification.digest.head import Head, Rank
 from mulligan.verification.digest.log import Log
 from mulligan.verification.digest.scan import Scan
-from mulligan.verification.digest.signals import SAME_DIGITS, Weight, weigh
+from mulligan.verification.digest.signals import Weight, weigh
 from mulligan.verification.digest.totals import count_bad, total_lines
 from mulligan.verification.digest.traceback import LINK, START
 
 ALIKE = 100
+SAME_DIGITS = str.maketrans("023456789", "1" * 9)
+NUMBER = re.compile(r"\d+")
 COMMON = 3
 """Said more often than this, an error without a place is the program's own log rather."""
 COMMON_LIKELY = 9
@@ -45,7 +48,7 @@ def _weights(lines: Iterable[str]) -> Iterator[Weight]:
     """Weigh the lines; one that is like hundreds before it weighs nothing any more."""
     seen = Counter[str]()
     for line in lines:
-        template = line.translate(SAME_DIGITS).replace("0", "1")
+        template = line.translate(SAME_DIGITS)
         seen[template] += 1
         yield weigh(line) if seen[template] <= ALIKE else Weight.NOTHING
 
@@ -84,12 +87,11 @@ def _starts_of_words(name: str) -> Iterator[int]:
 
 
 def _told_once(heads: Iterable[Head]) -> list[Head]:
-    """Drop what was said before in the same words of the same file."""
+    """Drop what was said before in the same words of the same place."""
     known = dict[tuple[str | None, ...], Head]()
     for head in heads:
-        file = head.place.file if head.place else None
-        key = (head.test_id, None if head.test_id else file, head.code, normalise(head.message))
-        known.setdefault(key, head)
+        where = head.test_id or str(head.place or "")
+        known.setdefault((where, head.code, normalise(head.message)), head)
     return list(known.values())
 
 
@@ -107,15 +109,14 @@ def _relevant(heads: Sequence[Head], often: Counter[str]) -> list[Head]:
 
 
 def _template(head: Head) -> str:
-    return head.message[:TEMPLATE_CHARS].translate(SAME_DIGITS)
+    return NUMBER.sub("1", head.message[:TEMPLATE_CHARS])
 
 
 def _found(head: Head, lines: Sequence[str]) -> Found:
     told = finding(
         head.message or head.test_id or "", head.place, test_id=head.test_id, code=head.code
     )
-    line = " ".join(lines[head.at].split())
-    heading = head.test_id or line
+    heading = head.test_id or telling_part(lines[head.at])
     where = str(head.place) if head.test_id else head.place.file if head.place else ""
     if head.place and where not in heading:
         heading = f"{heading} ({head.place})"

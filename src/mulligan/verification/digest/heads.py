@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from mulligan.verification.digest.aftermath import is_aftermath
 from mulligan.verification.digest.codes import code_in
+from mulligan.verification.digest.findings import telling_part
 from mulligan.verification.digest.head import Head, Rank
 from mulligan.verification.digest.locations import (
     DIAGNOSTIC,
@@ -14,7 +15,7 @@ from mulligan.verification.digest.locations import (
     place_of,
     pointed_at,
 )
-from mulligan.verification.digest.names import NUMBERED_LIST, UNFORMATTED, started, test_named
+from mulligan.verification.digest.names import NUMBERED_LIST, UNFORMATTED, named_test, started
 from mulligan.verification.digest.shapes import ARROW, ASIDE, above_arrow, numbered, patch, row
 from mulligan.verification.digest.signals import CRASH, PHRASE, Weight
 from mulligan.verification.digest.totals import is_total
@@ -61,7 +62,7 @@ def _speaking(lines: Sequence[str], at: int, weight: Weight) -> Head | None:
         return Head(trace.at, rank, said, place=place, start=at, end=trace.end)
     if is_aftermath(line) or is_total(line):
         return Head(at, Rank.AFTERMATH, line.strip())
-    if weight >= Weight.WORD and (named := test_named(line)):
+    if weight >= Weight.WORD and (named := named_test(line)):
         return _of_name(at, named)
     if ARROW.match(line) or (line.startswith("Caused by:") and at and lines[at - 1]):
         return None
@@ -106,4 +107,4 @@ def _of_words(at: int, line: str, weight: Weight) -> Head | None:
     if weight < Weight.ERROR and not (weight is Weight.PHRASE and CODE_FIRST.match(line)):
         return None
     rank = Rank.FAILURE if CRASH.search(line) else Rank.LIKELY
-    return Head(at, rank, line.strip(), place=place or file_in(line), code=code_in(line))
+    return Head(at, rank, telling_part(line), place=place or file_in(line), code=code_in(line))

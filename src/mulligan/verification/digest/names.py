@@ -68,6 +68,6 @@ def started(line: str) -> str | None:
     return (found["test"] or found["test2"]) if found else None
 
 
-def test_named(line: str) -> re.Match[str] | None:
+def named_test(line: str) -> re.Match[str] | None:
     """Match a line that names a failing test; groups are test, message, file, line, column."""
     return next((found for name in NAMES if (found := name.search(line))), None)

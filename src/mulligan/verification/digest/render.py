@@ -11,7 +11,7 @@ from mulligan.verification.digest.log import Log
 IN_FULL = 5
 HEADING_KNOWN = 60
 DETAIL_LINES = 14
-HEADING_CHARS = 360
+HEADING_CHARS, HEADING_LEAST = 360, 60
 DETAIL_CHARS = 240
 DETAIL_LEAST = 20
 IDS_SHARE = 0.35
@@ -71,8 +71,9 @@ def _add_findings(page: _Page, reading: Reading, reserved: int) -> None:
 
 
 def _add_in_full(page: _Page, found: Found, share: int) -> bool:
-    hint = f" [{found.finding.hint}]" if found.finding.hint else ""
-    heading = f"- {clip(found.heading, min(HEADING_CHARS, share - len(hint)))}{hint}"
+    room = min(HEADING_CHARS, max(share, HEADING_LEAST), page.room - 1)
+    hint = f" [{found.finding.hint}]" if found.finding.hint and room >= HEADING_LEAST else ""
+    heading = f"- {clip(found.heading, room - len(hint) - 2)}{hint}"
     if not page.add(heading):
         return False
     share -= len(heading) + 1

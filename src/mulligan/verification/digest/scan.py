@@ -15,7 +15,7 @@ MOST_HEADS = 5000
 STEP = 4
 """With more places than this beneath it, a failed name is a step, not a test."""
 BEFORE, ABOVE = 10, 15
-TAG = re.compile(r"^\[\w+\]")
+DEEPER = re.compile(r"^\[\w+\] {2}")
 EMPTY_MESSAGE = re.compile(
     r"(?:[|>]-?|^\W*(?:(?:fatal )?error|warning|failure|failed)?\W*(?:\[[\w-]+\])?\W*)$",
     re.IGNORECASE,
@@ -93,18 +93,14 @@ class Scan:
             yield replace(head, message=self._said(head), end=end, place=place, rank=rank)
 
     def _without_followers(self, heads: Iterable[Head]) -> Iterator[Head]:
-        """Drop errors on the line after another of their kind: they go on with it."""
+        """Drop what only goes on with the line above it: aftermath, and deeper tagged lines."""
         before: Head | None = None
         for head in heads:
-            near = before if before is not None and head.at == before.at + 1 else None
+            near = before is not None and head.at == before.at + 1
+            after = before is not None and before.rank is head.rank is Rank.AFTERMATH
             before = head
-            alike = near and (near.rank is head.rank or self._tag(near) == self._tag(head) != "")
-            if not alike or head.place or head.rank is Rank.FAILURE:
+            if not near or not (after or DEEPER.match(self.lines[head.at])):
                 yield head
-
-    def _tag(self, head: Head) -> str:
-        found = TAG.match(self.lines[head.at])
-        return found[0] if found else ""
 
     def _place_above(self, at: int, previous: int = -1) -> Place | None:
         """Find a line right above that only names a place, as node, shellcheck and Python do."""

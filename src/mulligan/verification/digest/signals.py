@@ -49,6 +49,7 @@ PASSING = re.compile(
     r"|^\s*(?:#\s*Subtest|=== RUN|Start +\d+: )"
     r"|(?:\.\.\.|[\])\w]) +(?:ok|OK|PASS(?:ED)?|passed|✓|✔)"
     r"\s*(?:\[[^\]]*\]|\([^)]*\)|[\d.]+ ?m?s)?$"
+    r"|\.{3,}(?:\(.*\))?(?:Passed|Skipped)$"
     r"|^\[gw\d+\] \[ *\d+%\] PASSED |^\s*\d+/\d+ Test +#\d+: .* Passed "
 )
 QUIET = re.compile(

@@ -65,9 +65,9 @@ def _as_utf8(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 def _encoding(start: bytes) -> str | None:
     """Tell UTF-16 by its mark, or by every second byte of its beginning being nothing."""
-    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
     look = start[:LOOK]
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and b"\0" in look:
+        return "utf-16"
     for name, offset in (("utf-16-le", 1), ("utf-16-be", 0)):
         half = look[offset::2]
         if len(half) > 1 and half.count(0) > 0.8 * len(half) and look.count(0) < 0.6 * len(look):

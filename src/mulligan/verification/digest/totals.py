@@ -16,7 +16,7 @@ COUNTED = re.compile(
 )
 SUMMARY = re.compile(
     r"^\W*(?:tests?|test (?:suites|files|result|run)|found|ran|total|summary|failed|failures|fail"
-    r"|result|finished|done|ok|error|all|oh no|examples|checked|suites|snapshots?|run"
+    r"|result|finished|done|ok|errors?|warnings|all|oh no|examples|checked|suites|snapshots?|run"
     r"|pass|fail|cancelled|skipped|todo)\b|^\W*\d+%?\s",
     re.IGNORECASE,
 )

@@ -1,0 +1,146 @@
+"""Say what Mulligan will do with an issue now, and why, in words for people. Pure."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from mulligan.domain.decision import OpenPullRequest
+from mulligan.domain.eligibility import Facts, Finding, findings, opens_epoch, refusal
+from mulligan.domain.issue import AuthorisingAct, IssueRef, Stage
+from mulligan.domain.status import IssueStatus, Phase
+
+LOCKED = (
+    "Its conversation is locked, which does not stop the work; but only people with write access "
+    "can answer there."
+)
+NOBODY_AT_WORK = (
+    "No Mulligan is at work with this state now; start `mulligan run`, or make one pass with "
+    "`mulligan once`."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What bears on an issue besides what the rules look at.
+
+    `counted` of `most` attempts of the epoch are used up; `holder` is the worker that is on the
+    issue; `asked_at` is where a person was asked; `at_work` is the Mulligan that runs now.
+    """
+
+    counted: int
+    most: int
+    holder: str | None = None
+    asked_at: str = ""
+    at_work: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why an issue is, or is not, worked on; `act` is who asked for the work, if anybody did."""
+
+    issue: IssueRef
+    title: str
+    stage: Stage
+    eligible: bool
+    summary: str
+    act: AuthorisingAct | None = None
+    notes: tuple[str, ...] = ()
+    rules: tuple[Finding, ...] = ()
+
+
+def explain(facts: Facts, around: Surroundings) -> Explanation:
+    """Explain an issue that could be read."""
+    return Explanation(
+        issue=facts.issue.ref,
+        title=facts.issue.title,
+        stage=facts.status.stage,
+        eligible=refusal(facts) is None,
+        summary=_summary(facts, around),
+        act=_act(facts),
+        notes=tuple(_notes(facts, around)),
+        rules=findings(facts),
+    )
+
+
+def explain_unread(status: IssueStatus, reason: str) -> Explanation:
+    """Explain an issue that is not there to be read any more, or never was."""
+    summary = f"It will not be worked on: {reason}"
+    return Explanation(status.issue, status.title, status.stage, eligible=False, summary=summary)
+
+
+def _summary(facts: Facts, around: Surroundings) -> str:
+    broken = {found.rule: found.refusal for found in findings(facts) if found.refusal}
+    if around.holder:
+        return _under_way(around.holder, facts.status)
+    if not broken:
+        counted = 0 if opens_epoch(facts) else around.counted
+        return f"It will be worked on at the next pass: attempt {counted + 1} of {around.most}."
+    rule, why = next(iter(broken.items()))
+    if rule in {"open", "issue", "repository"}:
+        return f"It will not be worked on: {why}"
+    if "concluded" in broken:
+        return _unfinished(facts.status)
+    if "stage" in broken:
+        return _settled(facts.status, around)
+    return why if rule == "due" else f"It will not be worked on: {why}"
+
+
+def _under_way(holder: str, status: IssueStatus) -> str:
+    if status.phase is Phase.ATTEMPTING:
+        since = f", since {_written(status.started_at)}" if status.started_at else ""
+        return f"The worker {holder} is on it now: attempt {status.attempt}{since}."
+    return f"The worker {holder} is on it now."
+
+
+def _unfinished(status: IssueStatus) -> str:
+    if status.phase is Phase.ATTEMPTING:
+        return (
+            f"Attempt {status.attempt} was cut off; the next pass records that and goes on with it."
+        )
+    if status.phase is Phase.COMPLETED:
+        return f"Attempt {status.attempt} is over; the next pass decides what follows from it."
+    if isinstance(status.decision, OpenPullRequest):
+        return "Its change is verified and not published yet; the next pass publishes it."
+    return f"The next pass carries out what was decided: {status.reason}"
+
+
+def _settled(status: IssueStatus, around: Surroundings) -> str:
+    """Word the stages that only a new request ends."""
+    if status.stage is Stage.REVIEW:
+        return f"It is in review: {status.pull_request}"
+    if status.stage is Stage.HITL:
+        where = f" See {around.asked_at}" if around.asked_at else ""
+        return f"A person is asked: {status.reason}{where}"
+    return f"It is done with: {status.reason}"
+
+
+def _act(facts: Facts) -> AuthorisingAct | None:
+    """Give the request that counts: a new one, else the epoch's, else one that does not suffice."""
+    status = facts.status
+    if opens_epoch(facts) or not status.epoch or status.act_at is None:
+        return facts.act
+    return AuthorisingAct(status.act, status.actor, status.act_at, trusted=True)
+
+
+def told_by(act: AuthorisingAct | None) -> str:
+    """Say who asked for the work, and how."""
+    if act is None:
+        return "Nobody has asked for the work."
+    at = _written(act.at)
+    if act.act.startswith("operator:"):
+        return f"An operator's command asked for the work at {at}."
+    if not act.trusted:
+        return f"{act.actor or 'Somebody'} put the label on at {at}, which is not enough."
+    return f"{act.actor} asked for the work, by the label at {at}."
+
+
+def _notes(facts: Facts, around: Surroundings) -> list[str]:
+    waits = facts.status.due is not None or facts.status.phase is not Phase.IDLE
+    idle = around.at_work is None and around.holder is None
+    return [
+        *([NOBODY_AT_WORK] if idle and (waits or refusal(facts) is None) else []),
+        *([LOCKED] if facts.issue.is_locked else []),
+    ]
+
+
+def _written(at: datetime | None) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC" if at else ""

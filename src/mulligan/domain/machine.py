@@ -1,0 +1,22 @@
+"""What was found on this machine. Pure."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """The bytes that are free where a directory is or will be, and whether it can be written to."""
+
+    place: Path
+    free: int
+    writable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """Where the agent's program is, None for nowhere; and what else it needs and is not there."""
+
+    program: str | None
+    missing_files: tuple[str, ...] = ()
+    missing_variables: tuple[str, ...] = ()

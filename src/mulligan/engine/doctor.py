@@ -1,0 +1,134 @@
+"""Look whether all that the work needs is there; whatever is missing, the rest is looked at."""
+
+from collections.abc import Callable, Iterator
+
+from mulligan.config.operator import Operator, SandboxMode
+from mulligan.domain.diagnosis import (
+    TRY_AGAIN,
+    Diagnosis,
+    Level,
+    failed,
+    fault,
+    fine,
+    note,
+    warning,
+)
+from mulligan.domain.machine import Presence, Room
+from mulligan.engine.checkup import look_at_repository
+from mulligan.engine.probes import Probes
+from mulligan.errors import MulliganError
+
+CONFIGURATION, GITHUB, GIT = "configuration", "github", "git"
+STATE, WORKSPACE, AGENT, SANDBOX = "state", "workspace", "agent", "sandbox"
+OLDEST_GIT = (2, 32)
+"""The first that can be kept from reading the user's configuration (GIT_CONFIG_GLOBAL)."""
+GIB = 1024**3
+LITTLE, TOO_LITTLE = 2 * GIB, GIB // 4
+"""Bytes that should be free, and that have to be."""
+
+
+def examine(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
+    """Find everything there is to say, from the configuration to the last repository."""
+    count = len(operator.repositories)
+    several = "1 repository" if count == 1 else f"{count} repositories"
+    yield fine(CONFIGURATION, f"The configuration is valid; it names {several}.")
+    yield _git(probes)
+    yield from _state(probes)
+    yield _room(STATE, "state.url", probes.state_room)
+    yield _room(WORKSPACE, "workspace.root", probes.workspace_room)
+    yield from _agent(operator, probes.agent())
+    yield _sandbox(operator)
+    account = _account(operator, probes)
+    yield account
+    for repository in operator.repositories:
+        yield from look_at_repository(repository.name, probes, asks=account.level is Level.OK)
+
+
+def _git(probes: Probes) -> Diagnosis:
+    try:
+        found = probes.git_version()
+    except MulliganError as error:
+        return failed(GIT, error, TRY_AGAIN)
+    said = ".".join(map(str, found))
+    if found < OLDEST_GIT:
+        oldest = ".".join(map(str, OLDEST_GIT))
+        return fault(
+            GIT,
+            f"Git is {said}, which reads the user's configuration whatever it is told.",
+            f"Install git {oldest} or newer.",
+        )
+    return fine(GIT, f"Git is {said}.")
+
+
+def _state(probes: Probes) -> Iterator[Diagnosis]:
+    try:
+        issues = probes.ledger()
+        at_work = probes.at_work()
+    except MulliganError as error:
+        yield failed(STATE, error, TRY_AGAIN)
+        return
+    known = "1 issue" if issues == 1 else f"{issues} issues"
+    yield fine(STATE, f"The ledger can be read and written; it knows {known}.")
+    if at_work:
+        yield fine(STATE, f"{at_work} is at work.")
+    else:
+        fix = "Start `mulligan run`, or make one pass with `mulligan once`."
+        yield note(STATE, "No Mulligan is at work now.", fix)
+
+
+def _room(area: str, key: str, look: Callable[[], Room]) -> Diagnosis:
+    try:
+        room = look()
+    except MulliganError as error:
+        return failed(area, error, TRY_AGAIN)
+    free = f"{room.free / GIB:.1f} GiB are free for {room.place}"
+    if not room.writable:
+        fix = f"Give this user the right to write there, or name another place in {key}."
+        return fault(area, f"{room.place} cannot be written to.", fix)
+    fix = f"Make room on that disk, or name another place in {key}."
+    if room.free < TOO_LITTLE:
+        return fault(area, f"Only {free}.", fix)
+    return warning(area, f"Only {free}.", fix) if room.free < LITTLE else fine(area, f"{free}.")
+
+
+def _agent(operator: Operator, found: Presence) -> Iterator[Diagnosis]:
+    program = operator.agent.command[0]
+    if found.program:
+        yield fine(AGENT, f"The agent's program is {found.program}.")
+    elif "/" in program and not program.startswith("/"):
+        yield warning(
+            AGENT,
+            f"The agent's program {program!r} is looked for in each worktree.",
+            "Write its whole path in agent.command, unless the repositories bring it along.",
+        )
+    else:
+        fix = "Install it, or mend agent.command; what counts is the PATH of this very process."
+        yield fault(AGENT, f"The agent's program {program!r} is not there.", fix)
+    for file in found.missing_files:
+        yield warning(
+            AGENT, f"agent.command names {file}, which is not there.", "Put it there or mend it."
+        )
+    for name in found.missing_variables:
+        fix = "Set it where Mulligan runs, or take it out of agent.env."
+        yield fault(AGENT, f"agent.env names {name}, which is not set.", fix)
+
+
+def _sandbox(operator: Operator) -> Diagnosis:
+    if operator.sandbox.mode is SandboxMode.REQUIRED:
+        said = "sandbox: required cannot be kept, for this version has none."
+        return fault(SANDBOX, said, "Set sandbox to auto or off.")
+    return warning(
+        SANDBOX,
+        "There is no sandbox in this version: agents and checks may do whatever this user may.",
+        "Run Mulligan as a user of its own, or in a container.",
+    )
+
+
+def _account(operator: Operator, probes: Probes) -> Diagnosis:
+    if operator.github.token is None and operator.github.token_file is None:
+        fix = "Put one into the environment and write github: {token: $NAME}."
+        return fault(GITHUB, "There is no token for GitHub.", fix)
+    try:
+        return fine(GITHUB, f"GitHub takes the token, as that of {probes.account()}.")
+    except MulliganError as error:
+        return failed(GITHUB, error, TRY_AGAIN)

@@ -1,0 +1,49 @@
+"""Find out why an issue is, or is not, being worked on; nothing is changed, and nothing taken."""
+
+from mulligan.domain.events import Escalated
+from mulligan.domain.explanation import Explanation, Surroundings, explain_unread
+from mulligan.domain.explanation import explain as word
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.status import IssueStatus
+from mulligan.errors import DeniedError, WorldError
+from mulligan.survey import gather, look
+from mulligan.tools import Tools
+
+
+def explain(ref: IssueRef, tools: Tools, at_work: str | None) -> Explanation:
+    """Explain one issue; `at_work` names the Mulligan that runs now, if one does.
+
+    UnavailableError where GitHub cannot be asked now.
+    """
+    try:
+        facts = gather(ref, tools)
+    except WorldError:
+        status = tools.ledger.status(ref)
+        return explain_unread(status, _why_unread(status, tools))
+    case = look(facts.issue, tools)
+    around = Surroundings(
+        counted=case.counted,
+        most=case.max_attempts,
+        holder=tools.leases.holder(ref),
+        asked_at=_asked_at(ref, tools),
+        at_work=at_work,
+    )
+    return word(facts, around)
+
+
+def _why_unread(status: IssueStatus, tools: Tools) -> str:
+    """Tell an issue that is gone from a repository that is, and from a GitHub that is away."""
+    labels = tools.policies.current(status.issue.repository).labels
+    try:
+        reason = tools.tracker.withdrawal(status.issue, status, labels)
+    except DeniedError as error:
+        return str(error)
+    if reason and not status.number:
+        return "There is no such issue, or not any more; check its number."
+    return reason or "It could not be read a moment ago; ask again."
+
+
+def _asked_at(ref: IssueRef, tools: Tools) -> str:
+    """Give the address of the comment that asked a person last."""
+    asked = [each.event for each in tools.ledger.events(ref) if isinstance(each.event, Escalated)]
+    return asked[-1].comment if asked else ""

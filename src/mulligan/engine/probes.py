@@ -1,0 +1,35 @@
+"""How the doctor looks at GitHub, git and this machine; what a probe cannot see, it raises."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from mulligan.config.policy import Policy
+from mulligan.domain.machine import Presence, Room
+from mulligan.domain.repository import RepositoryFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Probes:
+    """Small looks at the world, each at one thing; none changes anything that counts.
+
+    `facts`, `labels`, `fetch` (which names the base branch), `policy`, `file` and `names` take a
+    repository, the last two a path in it as well. `at_work` names the Mulligan that runs now;
+    `ledger` opens it for writing and counts its issues; `program_of` names what a shell line
+    starts, and `finds` tells whether the shell knows it.
+    """
+
+    account: Callable[[], str]
+    facts: Callable[[str], RepositoryFacts]
+    labels: Callable[[str], frozenset[str]]
+    fetch: Callable[[str], str]
+    policy: Callable[[str], Policy]
+    file: Callable[[str, str], bytes | None]
+    names: Callable[[str, str], Sequence[str]]
+    git_version: Callable[[], tuple[int, int]]
+    at_work: Callable[[], str | None]
+    ledger: Callable[[], int]
+    state_room: Callable[[], Room]
+    workspace_room: Callable[[], Room]
+    agent: Callable[[], Presence]
+    program_of: Callable[[str], str]
+    finds: Callable[[str], bool]

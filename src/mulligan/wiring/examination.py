@@ -1,0 +1,52 @@
+"""Build the doctor's probes from the adapters."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from mulligan.agent.presence import look_for
+from mulligan.config.operator import Operator
+from mulligan.engine.probes import Probes
+from mulligan.git.version import version
+from mulligan.state.database import open_database, state_directory
+from mulligan.state.ledger import SqlLedger
+from mulligan.state.room import room_for
+from mulligan.verification.programs import is_there, program_of
+from mulligan.wiring.bench import HASTE, Environment, open_git, open_tracker
+from mulligan.wiring.clock import SystemClock
+from mulligan.wiring.records import at_work
+
+
+@contextmanager
+def build_probes(operator: Operator, environment: Environment) -> Generator[Probes]:
+    """Build the probes; none needs the lock, so they may be used beside a worker."""
+    with open_tracker(operator, HASTE) as tracker:
+        worktrees, policies = open_git(operator, tracker, environment)
+
+        def fetch(repository: str) -> str:
+            worktrees.refresh(repository)
+            return worktrees.base_branch(repository)
+
+        yield Probes(
+            account=tracker.own_login,
+            facts=tracker.repository,
+            labels=tracker.label_names,
+            fetch=fetch,
+            policy=policies.strict,
+            file=worktrees.base_file,
+            names=worktrees.base_names,
+            git_version=lambda: version(environment),
+            at_work=lambda: at_work(operator),
+            ledger=lambda: _open_ledger(operator),
+            state_room=lambda: room_for(state_directory(operator.state.url)),
+            workspace_room=lambda: room_for(operator.workspace.root),
+            agent=lambda: look_for(operator.agent, environment),
+            program_of=program_of,
+            finds=lambda program: is_there(program, environment),
+        )
+
+
+def _open_ledger(operator: Operator) -> int:
+    with open_database(operator.state.url) as database:
+        with database.write():
+            pass
+        return len(SqlLedger(database, SystemClock()).statuses())

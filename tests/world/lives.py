@@ -1,0 +1,133 @@
+"""The life of one issue, cut into chapters that can begin again and again, on disk and on GitHub."""
+
+import copy
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mulligan.domain.issue import IssueRef
+from mulligan.state.database import open_database
+from world.crash_points import Desk, Watch
+from world.place import TOKEN, Place, place
+from world.processes import wait_until
+
+TESTS = Path(__file__).parents[1]
+FILES = {"notes.txt": "one\n"}
+CHECK = "grep -qx two notes.txt || { echo not two but $(cat notes.txt); exit 1; }"
+AGENT = """\
+. '{here}/reach'
+echo run >> '{here}/runs'
+reach before agent || sleep 60
+if [ "$1" = mends ] && grep -q 'not two but half'; then
+    echo two > notes.txt
+else
+    echo half > notes.txt
+fi
+reach after agent || sleep 60
+"""
+"""Mends only what its prompt names; one that lost its Mulligan would be there for a minute."""
+
+
+@dataclass
+class Life:
+    """An issue that asks for work, and the processes that make passes over it."""
+
+    here: Place
+    ref: IssueRef
+    desk: Desk
+    maker: subprocess.Popen[str]
+    saved: dict[str, dict[str, object]] = field(default_factory=dict[str, dict[str, object]])
+
+    @property
+    def agent_runs(self) -> int:
+        """Count the runs of the agent, as the agent does."""
+        return len((self.desk.directory / "runs").read_text().splitlines())
+
+    @property
+    def said(self) -> str:
+        """Give what the passes said."""
+        return (self.desk.directory / "said").read_text()
+
+    def save(self, chapter: str) -> None:
+        """Keep all there is, for `begin`."""
+        self._copy(self.here.directory, self._kept(chapter))
+        self.saved[chapter] = self._of_the_world(vars(self.here.world))
+
+    def begin(self, chapter: str, mood: str) -> None:
+        """Make everything as it was when the chapter was saved; the agent `mends` or `fails`."""
+        shutil.rmtree(self.here.directory)
+        self._copy(self._kept(chapter), self.here.directory)
+        vars(self.here.world).update(self._of_the_world(self.saved[chapter]))
+        script = str(self.desk.directory / "agent")
+        self.here.configure(agent={"kind": "command", "command": ["sh", script, mood]})
+        for file in ("runs", "said"):
+            (self.desk.directory / file).write_text("")
+
+    def make_pass(self, watch: Watch | None = None, attempts: int = 0) -> int:
+        """Make a pass; give its exit code, -9 where it was killed. Nothing of it is left."""
+        assert self.maker.stdin
+        assert self.maker.stdout
+        watch = watch or Watch()
+        with watch.over(self.here.world, self.desk):
+            self.maker.stdin.write(f"{self.here.config}\t{self.desk.directory}\t{attempts}\n")
+            self.maker.stdin.flush()
+            watch.worker = int(self.maker.stdout.readline())
+            code = int(self.maker.stdout.readline())
+            wait_until(lambda: not working_below(self.here.directory))
+        return code
+
+    def _kept(self, chapter: str) -> Path:
+        return self.desk.directory / chapter
+
+    def _of_the_world(self, state: dict[str, object]) -> dict[str, object]:
+        """Copy what GitHub knows; its lock, its clock and its ids are shared by all copies."""
+        shared = (self.here.world.lock, self.here.world.stamps, self.here.world.meter)
+        return copy.deepcopy(state, {id(each): each for each in shared})
+
+    def _copy(self, source: Path, target: Path) -> None:
+        subprocess.run(["cp", "-a", str(source), str(target)], check=True)
+
+
+def working_below(directory: Path) -> list[int]:
+    """List the processes whose directory is somewhere below one; zombies have none."""
+    found = list[int]()
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                where = os.readlink(f"/proc/{entry}/cwd")
+            except OSError:
+                continue
+            if where.startswith(f"{directory}/"):
+                found.append(int(entry))
+    return found
+
+
+@contextmanager
+def living(directory: Path) -> Generator[Life]:
+    """Set up an issue that has just been labelled."""
+    desk, home = Desk(directory / "desk"), directory / "home"
+    desk.prepare()
+    (desk.directory / "agent").write_text(AGENT.format(here=desk.directory))
+    home.mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(TESTS), "GITHUB_TOKEN": TOKEN}
+    checks = [{"name": "two", "run": CHECK}]
+    with (
+        place(home, FILES, checks) as here,
+        subprocess.Popen(
+            [sys.executable, str(TESTS / "world" / "pass_maker.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            text=True,
+        ) as maker,
+    ):
+        # A new database costs more than an attempt.
+        open_database(f"sqlite:///{home}/mulligan.db").close()
+        yield Life(here, here.issue(), desk, maker)
+        assert maker.stdin
+        maker.stdin.close()
