@@ -1,5 +1,6 @@
 """What Mulligan does on GitHub. Each effect may happen twice and shows once; each is recorded."""
 
+from contextlib import suppress
 from datetime import timedelta
 
 import structlog
@@ -7,6 +8,7 @@ import structlog
 from mulligan.domain.case import Case
 from mulligan.domain.decision import Escalate, Retry, StandDown, WaitForBudget
 from mulligan.domain.events import (
+    AttemptCompleted,
     EffectDone,
     Escalated,
     Published,
@@ -16,13 +18,16 @@ from mulligan.domain.events import (
     Waiting,
 )
 from mulligan.domain.issue import IssueRef
+from mulligan.domain.outcome import Outcome
 from mulligan.domain.status import IssueStatus
-from mulligan.errors import DeniedError, UnavailableError
+from mulligan.errors import DeniedError, GoneError, UnavailableError
+from mulligan.retry.record import lost
 from mulligan.survey import look, withdrawal
 from mulligan.tools import Tools
 
 PUSH, STATUS_COMMENT, SHOWN_STAGE = "push", "status_comment", "shown_stage"
 THE_ONE = "issue"
+VERIFIED = "verified.bundle"
 
 log = structlog.get_logger()
 
@@ -36,13 +41,17 @@ def announce(case: Case, tools: Tools) -> None:
 
 
 def show(ref: IssueRef, tools: Tools) -> None:
-    """Make the labels and the status comment say what the ledger says (SPEC L4, H5)."""
-    case = look(tools.tracker.read(ref), tools)
-    stage = case.status.stage
+    """Make the labels and the status comment say what the ledger says (SPEC L4, H5).
+
+    Where the issue is gone, there is nothing to be shown (SPEC L7).
+    """
+    stage = tools.ledger.status(ref).stage
     labels = tools.policies.current(ref.repository).labels
-    tools.tracker.show_stage(ref, stage, labels)
-    _done(case, STATUS_COMMENT, THE_ONE, tools.tracker.update_status(case), tools)
-    _done(case, SHOWN_STAGE, THE_ONE, stage, tools)
+    with suppress(GoneError):
+        case = look(tools.tracker.read(ref), tools)
+        tools.tracker.show_stage(ref, stage, labels)
+        _done(ref, STATUS_COMMENT, THE_ONE, tools.tracker.update_status(case), tools)
+    _done(ref, SHOWN_STAGE, THE_ONE, stage, tools)
 
 
 def is_shown(status: IssueStatus) -> bool:
@@ -50,23 +59,37 @@ def is_shown(status: IssueStatus) -> bool:
     return status.effect(SHOWN_STAGE, THE_ONE) == status.stage
 
 
-def publish(case: Case, tools: Tools) -> Escalate | StandDown | None:
+def secure(ref: IssueRef, tools: Tools) -> str | None:
+    """Keep the commit of a last attempt that succeeded where any worker finds it (SPEC A15).
+
+    None where there is none. One that is gone makes the attempt count as interrupted.
+    """
+    *_, last = tools.ledger.history(ref)
+    if last.outcome is not Outcome.SUCCEEDED:
+        return None
+    place = tools.artifacts.path(ref, last.number, VERIFIED)
+    if last.head_sha and tools.worktrees.restore(ref, last.head_sha, place):
+        tools.worktrees.keep(ref, last.head_sha, place)
+        return last.head_sha
+    tools.ledger.append(ref, AttemptCompleted(meta=lost(last)))
+    return None
+
+
+def publish(ref: IssueRef, head: str, tools: Tools) -> Escalate | StandDown | None:
     """Push the verified commit and open the pull request; no agent runs, no attempt is spent.
 
     What GitHub refuses for good comes back as the escalation that follows (SPEC O5), and a
     request that was withdrawn as the standing down.
     """
-    if why := withdrawal(case, tools):
+    if why := withdrawal(ref, tools):
         return StandDown(reason=why)
-    ref, verified = case.issue.ref, case.last
-    if verified is None or verified.head_sha is None:
-        return Escalate(reason="The verified commit is not in the ledger.")
-    head, base = verified.head_sha, tools.worktrees.base_branch(ref.repository)
+    case = look(tools.tracker.read(ref), tools)
+    base = tools.worktrees.base_branch(ref.repository)
     settings = tools.policies.current(ref.repository).pull_request
     tools.ledger.append(ref, PublishStarted(head_sha=head))
     try:
         tools.worktrees.push(ref, head, case.status.effect(PUSH, ref.branch))
-        _done(case, PUSH, ref.branch, head, tools)
+        _done(ref, PUSH, ref.branch, head, tools)
         opened = tools.tracker.open_pull_request(case, base, settings)
     except DeniedError as error:
         fix = "Mend this, then put the label on again; the verified commit is kept."
@@ -77,41 +100,45 @@ def publish(case: Case, tools: Tools) -> Escalate | StandDown | None:
     return None
 
 
-def retry(case: Case, decision: Retry, tools: Tools) -> None:
+def retry(ref: IssueRef, decision: Retry, tools: Tools) -> None:
     """Let the next attempt start: at once, or after its wait."""
-    ref, now = case.issue.ref, tools.clock.now()
-    step = decision.backoff_step
+    now, step = tools.clock.now(), decision.backoff_step
     due = now + tools.clock.backoff(step) if step else now
     tools.ledger.append(ref, RetryScheduled(due=due, reason=decision.reason))
     if step:
         show(ref, tools)
 
 
-def wait(case: Case, decision: WaitForBudget, tools: Tools) -> None:
+def wait(ref: IssueRef, decision: WaitForBudget, tools: Tools) -> None:
     """Leave the issue until the next budget window, at midnight UTC."""
     now = tools.clock.now()
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
-    tools.ledger.append(case.issue.ref, Waiting(until=midnight, reason=decision.reason))
-    show(case.issue.ref, tools)
+    tools.ledger.append(ref, Waiting(until=midnight, reason=decision.reason))
+    show(ref, tools)
 
 
-def escalate(case: Case, decision: Escalate, tools: Tools) -> None:
-    """Hand the issue to a person: the comment first, then the label (SPEC H1)."""
-    ref = case.issue.ref
+def escalate(ref: IssueRef, decision: Escalate, tools: Tools) -> StandDown | None:
+    """Hand the issue to a person: the comment first, then the label (SPEC H1).
+
+    Nobody is asked about a request that was withdrawn; the standing down comes back.
+    """
+    if why := withdrawal(ref, tools):
+        return StandDown(reason=why)
+    case = look(tools.tracker.read(ref), tools)
     escalation = tools.policies.current(ref.repository).escalation
     comment = tools.tracker.ask_for_help(case, escalation)
     tools.ledger.append(ref, Escalated(reason=decision.reason, comment=comment))
     show(ref, tools)
+    return None
 
 
-def stand_down(case: Case, decision: StandDown, tools: Tools) -> None:
+def stand_down(ref: IssueRef, decision: StandDown, tools: Tools) -> None:
     """Leave an issue alone that was withdrawn, and take Mulligan's labels off it."""
-    tools.ledger.append(case.issue.ref, StoodDown(reason=decision.reason))
-    show(case.issue.ref, tools)
+    tools.ledger.append(ref, StoodDown(reason=decision.reason))
+    show(ref, tools)
 
 
-def _done(case: Case, effect: str, key: str, remote_id: str, tools: Tools) -> None:
+def _done(ref: IssueRef, effect: str, key: str, remote_id: str, tools: Tools) -> None:
     """Record an effect, unless the ledger says so already."""
-    if tools.ledger.status(case.issue.ref).effect(effect, key) != remote_id:
-        event = EffectDone(effect=effect, key=key, remote_id=remote_id)
-        tools.ledger.append(case.issue.ref, event)
+    if tools.ledger.status(ref).effect(effect, key) != remote_id:
+        tools.ledger.append(ref, EffectDone(effect=effect, key=key, remote_id=remote_id))

@@ -29,6 +29,10 @@ class DeniedError(WorldError):
     """A credential, a right or a rule of the server forbids it; a person must act."""
 
 
+class GoneError(DeniedError):
+    """The issue is not there, or not any more: nothing is left to be done on it."""
+
+
 class MisconfiguredError(WorldError):
     """A program or a setting on this machine is missing; the operator must act."""
 

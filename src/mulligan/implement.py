@@ -36,7 +36,7 @@ from mulligan.domain.events import (
 from mulligan.domain.issue import AuthorisingAct, IssueRef
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import Phase
-from mulligan.effects import announce, escalate, publish, retry, stand_down, wait
+from mulligan.effects import announce, escalate, publish, retry, secure, stand_down, wait
 from mulligan.errors import ShutdownError, WithdrawnError, WorldError
 from mulligan.ports import Worktree
 from mulligan.retry.policy import Ended, RetryPolicy, decide
@@ -68,10 +68,16 @@ def begin(ref: IssueRef, tools: Tools, act: AuthorisingAct | None) -> Case | Ski
         tools.ledger.append(ref, IssueSeen(title=issue.title, author=issue.author, url=issue.url))
     if facts.act and opens_epoch(facts):
         opening = Authorised(act=facts.act.act, actor=facts.act.actor, act_at=facts.act.at)
-        status = tools.ledger.append(ref, opening)
-    attempt, number = status.attempt + 1, status.number + 1
-    tools.ledger.append(ref, AttemptStarted(attempt=attempt, number=number, worker=tools.worker))
-    return look(issue, tools)
+        tools.ledger.append(ref, opening)
+    case = look(issue, tools)
+    started = AttemptStarted(
+        attempt=case.status.attempt + 1,
+        number=case.status.number + 1,
+        worker=tools.worker,
+        position=case.counted + 1,
+        most=case.max_attempts,
+    )
+    return replace(case, status=tools.ledger.append(ref, started))
 
 
 def make_attempt(case: Case, tools: Tools) -> WorkerResultMeta:
@@ -116,7 +122,7 @@ def _run_agent(
     known: Evidence, case: Case, policy: Policy, tree: Worktree, tools: Tools
 ) -> Evidence:
     task = write_brief(case, policy, tree, tools)
-    if why := withdrawal(case, tools):
+    if why := withdrawal(case.issue.ref, tools):
         raise WithdrawnError(why)
     tools.ledger.append(case.issue.ref, AgentStarted(agent=tools.agent.name))
     run = tools.agent.run(task)
@@ -149,6 +155,7 @@ def _verify(
 
 def conclude(ref: IssueRef, tools: Tools) -> Decision:
     """Decide what follows the attempt that was completed last, record it, and carry it out."""
+    secure(ref, tools)
     status = tools.ledger.status(ref)
     epoch = [meta for meta in tools.ledger.history(ref) if meta.epoch == status.epoch]
     *earlier, last = (Ended.of(meta) for meta in epoch)
@@ -160,23 +167,26 @@ def conclude(ref: IssueRef, tools: Tools) -> Decision:
 
 def carry_out(ref: IssueRef, decision: Decision, tools: Tools) -> Decision:
     """Make a recorded decision visible. Safe to repeat: every effect is looked up first."""
-    case = look(tools.tracker.read(ref), tools)
+    instead: Decision | None = None
     match decision:
         case OpenPullRequest():
-            instead = publish(case, tools)
-            if instead:
-                tools.ledger.append(ref, Decided(decision=instead))
-                return carry_out(ref, instead, tools)
+            head = secure(ref, tools)
+            if head is None:
+                return conclude(ref, tools)
+            instead = publish(ref, head, tools)
         case Retry():
-            retry(case, decision, tools)
+            retry(ref, decision, tools)
         case WaitForBudget():
-            wait(case, decision, tools)
+            wait(ref, decision, tools)
         case Escalate():
-            escalate(case, decision, tools)
+            instead = escalate(ref, decision, tools)
         case StandDown():
-            stand_down(case, decision, tools)
+            stand_down(ref, decision, tools)
         case _:
             assert_never(decision)
+    if instead:
+        tools.ledger.append(ref, Decided(decision=instead))
+        return carry_out(ref, instead, tools)
     return decision
 
 

@@ -49,7 +49,10 @@ class Tracker(Protocol):
         ...
 
     def read(self, ref: IssueRef) -> Issue:
-        """Read one issue afresh, with the comments of trusted people."""
+        """Read one issue afresh, with the comments of trusted people.
+
+        GoneError where it was deleted or transferred, or never was; not where its repository is.
+        """
         ...
 
     def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
@@ -122,6 +125,14 @@ class Worktrees(Protocol):
 
     def base_branch(self, repository: str) -> str:
         """Name the branch that work starts from and goes to."""
+        ...
+
+    def keep(self, ref: IssueRef, head_sha: str, place: Path) -> None:
+        """Store a commit that `capture` made in a file, a git bundle; one that is there stays."""
+        ...
+
+    def restore(self, ref: IssueRef, head_sha: str, bundle: Path) -> bool:
+        """See that a commit can be pushed, from its file if need be; False where it is gone."""
         ...
 
     def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:

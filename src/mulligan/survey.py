@@ -40,7 +40,7 @@ def look(issue: Issue, tools: Tools) -> Case:
     )
 
 
-def withdrawal(case: Case, tools: Tools) -> str | None:
+def withdrawal(ref: IssueRef, tools: Tools) -> str | None:
     """Ask again whether the work is still wanted (SPEC L5); give the reason where it is not."""
-    labels = tools.policies.current(case.issue.ref.repository).labels
-    return tools.tracker.withdrawal(case.issue.ref, case.status, labels)
+    labels = tools.policies.current(ref.repository).labels
+    return tools.tracker.withdrawal(ref, tools.ledger.status(ref), labels)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mulligan.agent.reading import Usage, facts_of, read_output, read_report
+from mulligan.agent.reading import Usage, closing_question, facts_of, read_output, read_report
 from mulligan.domain.attempt import AgentReport, ReportedStatus, TimeLimit
 
 pytestmark = pytest.mark.pure
@@ -94,6 +94,31 @@ def test_the_last_activity_is_the_last_line_that_says_something(
     output: str, last: str | None
 ) -> None:
     assert read_output(output.encode()).last_activity == last
+
+
+@pytest.mark.parametrize(
+    ("said", "question"),
+    [
+        ("", ""),
+        ("Done.", ""),
+        ("Shall I go ahead?", "Shall I go ahead?"),
+        ("I looked at it.\n\nShall I go ahead?\n\n", "Shall I go ahead?"),
+        ("I would change add(). **Shall I go ahead?**", "Shall I go ahead?"),
+        ("It is 3. Is that so! Which one (a or b?)", "Which one (a or b?)"),
+        ("Which one?\n\n1. Rounding\n2) Fractions\n- neither", "Which one?"),
+        ("Options:\n1. Rounding?\n2. Fractions?", "Fractions?"),
+        ("- one\n- two", ""),
+        ("Why? Because it is red.", ""),
+        ("What was it?\nThe rounding. Mended.", ""),
+        ("どれですか\uff1f", "どれですか\uff1f"),
+        ("أي واحد\u061f", "أي واحد\u061f"),
+        ("x" * 300 + "?", "x" * 199 + "…"),
+    ],
+)
+def test_the_question_is_what_the_agent_ended_with(said: str, question: str) -> None:
+    assert closing_question(said) == question
+    assert read_output(said.encode()).question == question
+    assert read_output(json.dumps({"result": said}).encode()).question == question
 
 
 @given(st.binary())

@@ -40,7 +40,7 @@ with open_database(sys.argv[1]) as database:
     print(lease.worker if lease else "refused", flush=True)
     sys.stdin.readline()
 """
-"""A process of its own that claims an issue when it is told to, and lives until it is told again."""
+"""A process of its own that claims an issue when it is told to, and ends when it is told again."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,11 @@ def test_a_lease_ends_at_its_time_and_not_before(office: Office) -> None:
     lease = office.claimed()
     office.pass_time(LEASE_TIME - MOMENT)
     assert office.leases.holds(lease)
+    assert office.leases.holder(REF) == "one"
     assert office.leases.claim(REF, "two") is None
     office.pass_time(MOMENT)
     assert not office.leases.holds(lease)
+    assert office.leases.holder(REF) is None
     assert office.claimed(REF, "two").fence > lease.fence
 
 

@@ -15,12 +15,14 @@ from mulligan.domain.events import (
     Authorised,
     Decided,
     EffectDone,
+    Event,
     IssueSeen,
     RetryScheduled,
 )
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.status import IssueStatus, Phase
+from mulligan.engine.watch import WatchedLedger
 from mulligan.ports import Ledger
 from mulligan.state.memory import MemoryLedger
 from world.ledgers import ISSUES, START, TickingClock, all_folded, completed, folded, opened
@@ -30,10 +32,17 @@ AUTHORISED = Authorised(act="labeled:7", actor="ada", act_at=START)
 STARTED = AttemptStarted(attempt=1, number=1, worker="here")
 
 
-@pytest.fixture(params=["sqlite", "memory"])
+@pytest.fixture(params=["sqlite", "memory", "watched"])
 def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Ledger]:
     if request.param == "memory":
         yield MemoryLedger(TickingClock())
+        return
+    if request.param == "watched":
+        heard = list[tuple[IssueStatus, Event]]()
+        ledger = MemoryLedger(TickingClock())
+        yield WatchedLedger(ledger, lambda status, event: heard.append((status, event)))
+        kept = [each.event.kind for each in ledger.events()]
+        assert sorted(event.kind for _, event in heard) == sorted(kept)
         return
     with opened(tmp_path / "ledger.db") as kept:
         yield kept
@@ -81,6 +90,17 @@ def test_the_history_is_that_of_one_issue_oldest_first(ledger: Ledger) -> None:
         ledger.append(REF, completed(REF, number))
     ledger.append(OTHER, completed(OTHER, 1, Outcome.SUCCEEDED))
     assert ledger.history(REF) == tuple(completed(REF, number).meta for number in (1, 2, 3))
+
+
+def test_an_attempt_that_is_recorded_again_counts_as_the_last_record_says(ledger: Ledger) -> None:
+    for number, outcome in ((1, Outcome.CHECKS_FAILED), (2, Outcome.SUCCEEDED)):
+        ledger.append(REF, completed(REF, number, outcome))
+    status = ledger.append(REF, completed(REF, 2, Outcome.INTERRUPTED))
+    assert [meta.outcome for meta in ledger.history(REF)] == [
+        Outcome.CHECKS_FAILED,
+        Outcome.INTERRUPTED,
+    ]
+    assert (status.phase, status.outcome) == (Phase.COMPLETED, Outcome.INTERRUPTED)
 
 
 def test_every_event_is_recorded_with_its_place_and_its_time(ledger: Ledger) -> None:

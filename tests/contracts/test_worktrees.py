@@ -213,3 +213,69 @@ def test_files_of_the_base_branch_can_be_read(worktrees: Worktrees, remote: Path
     assert worktrees.base_file(REPOSITORY, "nowhere") is None
     assert worktrees.base_file(REPOSITORY, "src") is None
     assert worktrees.base_branch(REPOSITORY) == "main"
+
+
+def lose_everything(tmp_path: Path) -> None:
+    """Take away what was fetched and made here, as a new machine would."""
+    shutil.rmtree(tmp_path / "work")
+    (tmp_path / "work").mkdir()
+
+
+def test_kept_work_outlives_its_repository(
+    worktrees: Worktrees, remote: Path, tmp_path: Path
+) -> None:
+    head, place = worked(worktrees), tmp_path / "verified.bundle"
+    worktrees.keep(REF, head, place)
+    lose_everything(tmp_path)
+    assert worktrees.restore(REF, head, place)
+    worktrees.push(REF, head, None)
+    assert tip(remote, REF.branch) == head
+    assert read_branch(remote, REF.branch, "README.md") == "changed"
+
+
+def test_kept_work_is_kept_once(worktrees: Worktrees, tmp_path: Path) -> None:
+    head, place = worked(worktrees), tmp_path / "verified.bundle"
+    worktrees.keep(REF, head, place)
+    kept = place.read_bytes()
+    lose_everything(tmp_path)
+    worktrees.keep(REF, head, place)
+    assert place.read_bytes() == kept
+
+
+def test_work_that_is_here_needs_no_file(worktrees: Worktrees, tmp_path: Path) -> None:
+    head = worked(worktrees)
+    worked(worktrees, "something else")
+    assert worktrees.restore(REF, head, tmp_path / "nowhere.bundle")
+
+
+@pytest.mark.parametrize("content", [None, b"", b"not a bundle"])
+def test_work_that_is_nowhere_is_gone(
+    worktrees: Worktrees, tmp_path: Path, content: bytes | None
+) -> None:
+    head, place = worked(worktrees), tmp_path / "verified.bundle"
+    if content is not None:
+        place.write_bytes(content)
+    lose_everything(tmp_path)
+    assert not worktrees.restore(REF, head, place)
+
+
+def test_work_on_a_base_that_is_gone_is_gone_with_it(
+    worktrees: Worktrees, remote: Path, tmp_path: Path
+) -> None:
+    head, place = worked(worktrees), tmp_path / "verified.bundle"
+    worktrees.keep(REF, head, place)
+    lose_everything(tmp_path)
+    shutil.rmtree(remote)
+    make_remote(remote, {"README.md": "All new.\n"})
+    assert not worktrees.restore(REF, head, place)
+
+
+def test_work_that_was_pushed_is_not_gone(
+    worktrees: Worktrees, remote: Path, tmp_path: Path
+) -> None:
+    head = worked(worktrees)
+    worktrees.push(REF, head, None)
+    lose_everything(tmp_path)
+    assert worktrees.restore(REF, head, tmp_path / "nowhere.bundle")
+    worktrees.push(REF, head, None)
+    assert tip(remote, REF.branch) == head

@@ -1,9 +1,10 @@
 """Whatever kills Mulligan, and wherever: the next passes end with one pull request or one comment.
 
-The way of one issue is cut into three chapters, each one attempt long: a first try that fails, a
-second that succeeds and is published, a third that fails and is handed to a person. Each chapter
-is watched once, which finds its points (`world.crash_points`); then it begins again for every
-point, is killed there, and passes are made until the issue rests.
+The life of an issue is cut into three chapters, each one attempt long: a first try that fails; a
+second one that succeeds and is published; a third one that fails, and a person is asked. Each is
+watched once, which finds its points (see `world.crash_points`). Then it begins again for every
+point of the first two and every second one of the third, is killed there, and passes are made
+until the issue rests.
 """
 
 from collections.abc import Generator
@@ -18,7 +19,7 @@ from mulligan.domain.status import IssueStatus, Phase
 from mulligan.effects import is_shown
 from mulligan.state.database import open_database
 from mulligan.state.ledger import SqlLedger
-from world.crash_points import Point, Watch
+from world.crash_points import AFTER, BEFORE, Point, Watch
 from world.ledgers import TickingClock, folded
 from world.lives import Life, living
 from world.place import NAME
@@ -28,29 +29,27 @@ SLICES = 16
 """Into how many tests the points of a chapter are dealt out, so that they can run side by side."""
 PASSES = 4
 KILLED = -9
+A_WHILE = pytest.mark.timeout(120)
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """Where it begins, how the agent is, and what the whole life comes to."""
+    """What came before, how the agent is, what the end is and how many attempts it may cost."""
 
     after: str
     mood: str
     end: Stage
-    attempts: int
-
-    @property
-    def name(self) -> str:
-        return f"after {self.after}, the agent {self.mood}"
+    paid: frozenset[int]
+    every: int = 1
 
 
-FIRST = Chapter("the label", "mends", Stage.REVIEW, 2)
-SECOND = Chapter("one red attempt", "mends", Stage.REVIEW, 2)
-LAST = Chapter("two red attempts", "fails", Stage.HITL, 3)
+FIRST = Chapter("the label", "fails", Stage.REVIEW, frozenset({1, 2}))
+SECOND = Chapter("one red attempt", "mends", Stage.REVIEW, frozenset({2}))
+THIRD = Chapter("two red attempts", "fails", Stage.HITL, frozenset({3}), every=2)
 
 
 @dataclass(frozen=True)
-class Kept:
+class Books:
     """What the ledger holds of the issue."""
 
     status: IssueStatus
@@ -59,114 +58,171 @@ class Kept:
 
     @property
     def rests(self) -> bool:
-        status = self.status
-        settled = status.stage in {Stage.REVIEW, Stage.HITL}
-        return settled and status.phase is Phase.IDLE and is_shown(status)
+        settled = self.status.stage in {Stage.REVIEW, Stage.HITL}
+        return settled and self.status.phase is Phase.IDLE and is_shown(self.status)
 
     @property
     def verified(self) -> WorkerResultMeta | None:
         return next((meta for meta in self.history if meta.outcome is Outcome.SUCCEEDED), None)
+
+    @property
+    def paid(self) -> int:
+        return sum(meta.outcome not in FREE for meta in self.history)
 
 
 @pytest.fixture(scope="module")
 def life(tmp_path_factory: pytest.TempPathFactory) -> Generator[Life]:
     with living(tmp_path_factory.mktemp("life")) as made:
         made.save(FIRST.after)
-        for chapter, following in ((FIRST, SECOND), (SECOND, LAST)):
+        for chapter, following in ((FIRST, SECOND), (SECOND, THIRD)):
             made.begin(chapter.after, "fails")
             assert made.make_pass(attempts=1) == 0, made.said
             made.save(following.after)
         yield made
 
 
-def ledger_of(life: Life) -> Kept:
+@pytest.fixture(scope="module")
+def watched(life: Life) -> dict[Chapter, Watch]:
+    """Every chapter as it goes when nobody is killed."""
+    found = dict[Chapter, Watch]()
+    for chapter in (FIRST, SECOND, THIRD):
+        life.begin(chapter.after, chapter.mood)
+        found[chapter] = Watch(lasting=life.here.directory)
+        assert life.make_pass(found[chapter], attempts=1) == 0, life.said
+    return found
+
+
+def books(life: Life) -> Books:
     with open_database(f"sqlite:///{life.here.directory}/mulligan.db") as database:
         ledger = SqlLedger(database, TickingClock())
         status = ledger.status(life.ref)
         assert status == folded(ledger, life.ref)
-        return Kept(status, ledger.history(life.ref), len(ledger.events()))
+        return Books(status, ledger.history(life.ref), len(ledger.events()))
 
 
-def points_of(chapter: Chapter, life: Life) -> tuple[list[Point], list[int]]:
-    """Watch a chapter to its end; give all its points, and the numbers of those that differ."""
-    life.begin(chapter.after, chapter.mood)
-    watch = Watch(lasting=life.here.directory)
-    assert life.make_pass(watch, attempts=1) == 0, life.said
-    return watch.passed, watch.different()
-
-
-def killed_at(number: int, chapter: Chapter, life: Life) -> Watch:
-    """Begin a chapter, and kill it at a point."""
-    life.begin(chapter.after, chapter.mood)
-    watch = Watch(fatal=number)
-    assert life.make_pass(watch) == KILLED, life.said
-    return watch
-
-
-def restart(life: Life) -> Kept:
+def restart(life: Life) -> Books:
     """Make passes until the issue rests."""
     for _ in range(PASSES):
         assert life.make_pass() == 0, life.said
-        if (kept := ledger_of(life)).rests:
+        if (kept := books(life)).rests:
             return kept
     raise AssertionError(life.said)
 
 
-def assert_nothing_is_lost_or_doubled(kept: Kept, chapter: Chapter, life: Life) -> None:
-    world, ref, bare = life.here.world, life.ref, life.here.bare
-    pulls = [pull for pull in world.pulls_of(NAME) if pull.pull]
-    texts = life.here.comments(ref)
-    branches = set(git(bare, "for-each-ref", "--format=%(refname)").splitlines())
-    paid = [meta for meta in kept.history if meta.outcome not in FREE]
-    assert kept.status.stage is chapter.end
-    assert len(paid) == chapter.attempts
-    assert len(kept.history) <= chapter.attempts + 1
-    assert [text.count("<!-- mulligan:status ") for text in texts].count(1) == 1
-    if chapter.end is Stage.REVIEW:
-        assert kept.verified
-        assert [pull.state for pull in pulls] == ["open"]
-        assert tip(bare, ref.branch) == kept.verified.head_sha
-        assert branches == {"refs/heads/main", f"refs/heads/{ref.branch}"}
-        assert "asks for a review" in texts[0]
-        assert len(texts) == 1
+def assert_one_pull_request(kept: Books, life: Life) -> None:
+    ref, bare = life.ref, life.here.bare
+    (pull,) = life.here.world.pulls_of(NAME)
+    (status,) = life.here.comments(ref)
+    assert kept.verified
+    assert pull.state == "open"
+    assert tip(bare, ref.branch) == kept.verified.head_sha
+    assert branches(life) == {"refs/heads/main", f"refs/heads/{ref.branch}"}
+    assert "<!-- mulligan:status" in status
+    assert "asks for a review" in status
+
+
+def assert_one_person_is_asked(kept: Books, life: Life) -> None:
+    status, help_wanted = life.here.comments(life.ref)
+    assert life.here.world.pulls_of(NAME) == []
+    assert branches(life) == {"refs/heads/main"}
+    assert "<!-- mulligan:status" in status
+    assert "handed this issue to a person" in status
+    assert "<!-- mulligan:hitl" in help_wanted
+    assert f"All {kept.paid} attempts failed" in help_wanted
+
+
+def branches(life: Life) -> set[str]:
+    return set(git(life.here.bare, "for-each-ref", "--format=%(refname)").splitlines())
+
+
+def assert_all_is_well(kept: Books, life: Life) -> None:
+    if kept.status.stage is Stage.REVIEW:
+        assert_one_pull_request(kept, life)
     else:
-        assert pulls == []
-        assert branches == {"refs/heads/main"}
-        assert "handed this issue to a person" in texts[0]
-        assert len(texts) == 2
-        assert "All 3 attempts failed" in texts[1]
-    assert world.labels_of(ref) == [f"mulligan:{chapter.end}"]
-    assert git(bare, "rev-list", "--count", "main") == "1"
-
-
-def assert_no_agent_ran_in_vain(kept: Kept, before: Kept, ran: int, life: Life) -> None:
-    """One run for each attempt, and none once there is verified work."""
-    assert life.agent_runs <= sum(meta.number > len(before.history) for meta in kept.history)
-    if before.verified:
-        assert life.agent_runs == ran
+        assert_one_person_is_asked(kept, life)
+    assert life.here.world.labels_of(life.ref) == [f"mulligan:{kept.status.stage}"]
+    assert git(life.here.bare, "rev-list", "--count", "main") == "1"
 
 
 def see_to_its_end(number: int, chapter: Chapter, life: Life) -> None:
-    killed_at(number, chapter, life)
-    before, ran = ledger_of(life), life.agent_runs
+    """Kill a chapter at one of its points, and look at what becomes of the issue."""
+    life.begin(chapter.after, chapter.mood)
+    assert life.make_pass(Watch(fatal=number)) == KILLED, life.said
+    before, runs = books(life), life.agent_runs
+    if chapter is FIRST:
+        life.agent_is("mends" if before.history else "knows")
     kept = restart(life)
-    assert_nothing_is_lost_or_doubled(kept, chapter, life)
-    assert life.agent_runs <= chapter.attempts + 1
-    if before.verified:
-        assert life.agent_runs == ran
+    assert kept.status.stage is chapter.end
+    assert kept.paid in chapter.paid
+    assert len(kept.history) <= kept.paid + 1
+    assert_all_is_well(kept, life)
+    new = [meta for meta in kept.history[len(before.history) :] if meta.outcome not in FREE]
+    assert life.agent_runs - runs == (0 if before.verified else len(new))
 
 
-@pytest.mark.timeout(120)
-@pytest.mark.parametrize("slice_", range(SLICES))
-@pytest.mark.parametrize("chapter", [FIRST, SECOND, LAST], ids=lambda chapter: chapter.name)
+@A_WHILE
+@pytest.mark.parametrize("part", range(SLICES))
+@pytest.mark.parametrize("chapter", [FIRST, SECOND, THIRD], ids=lambda each: f"after {each.after}")
 def test_a_kill_anywhere_loses_and_doubles_nothing(
-    chapter: Chapter, slice_: int, life: Life
+    chapter: Chapter, part: int, life: Life, watched: dict[Chapter, Watch]
 ) -> None:
-    points, numbers = points_of(chapter, life)
+    numbers = watched[chapter].different()[:: chapter.every]
     wrong = dict[str, str]()
-    for number in numbers[slice_::SLICES]:
+    for number in numbers[part::SLICES]:
         try:
             see_to_its_end(number, chapter, life)
         except AssertionError as error:
-            wrong[f"{number} {' '.join(points[number])}"] = str(error)
+            side, effect = watched[chapter].passed[number]
+            wrong[f"{side} {effect} ({number})"] = str(error)
     assert wrong == {}
+
+
+def test_every_kind_of_effect_is_among_the_points(watched: dict[Chapter, Watch]) -> None:
+    passed = {point for watch in watched.values() for point in watch.passed}
+    effects = {effect for _, effect in passed}
+    assert {Point(side, effect) for side in (BEFORE, AFTER) for effect in effects} == passed
+    issue, pulls = f"/repos/{NAME}/issues/1", f"/repos/{NAME}/pulls"
+    assert effects >= {
+        *("ledger authorised", "ledger attempt_started", "ledger attempt_completed"),
+        *("ledger decided", "ledger published", "ledger escalated", "ledger effect_done"),
+        *("git fetch", "git worktree", "git reset", "git commit-tree", "git push", "agent"),
+        *(f"POST {pulls}", f"POST {issue}/comments", f"POST {issue}/labels"),
+        f"DELETE {issue}/labels/mulligan:running",
+    }
+
+
+@A_WHILE
+def test_restarts_that_are_killed_too_come_to_an_end(life: Life) -> None:
+    """Each restart gets four points further than the one before."""
+    life.begin(SECOND.after, SECOND.mood)
+    life.here.configure(limits={"interruptions": 1000})
+    fatal, code = 1, KILLED
+    while code == KILLED:
+        code, fatal = life.make_pass(Watch(fatal=fatal)), fatal + 4
+    kept = restart(life)
+    assert (kept.status.stage, kept.paid) == (Stage.REVIEW, 2)
+    assert fatal > 40
+    assert_all_is_well(kept, life)
+
+
+@A_WHILE
+def test_an_issue_that_kills_mulligan_every_time_reaches_a_person(life: Life) -> None:
+    life.begin(FIRST.after, FIRST.mood)
+    deaths = 0
+    while life.make_pass(Watch(fatal=Point(BEFORE, "agent"))) == KILLED:
+        deaths += 1
+    kept = books(life)
+    assert kept.status.stage is Stage.HITL
+    assert {meta.outcome for meta in kept.history} == {Outcome.INTERRUPTED}
+    # Three deaths cost nothing, the next three one attempt each.
+    assert deaths == len(kept.history) == life.agent_runs == 6
+
+
+@A_WHILE
+def test_an_issue_at_rest_is_left_alone(life: Life) -> None:
+    life.begin(SECOND.after, SECOND.mood)
+    kept, runs = restart(life), life.agent_runs
+    watch = Watch()
+    assert life.make_pass(watch) == 0
+    assert {effect for _, effect in watch.passed} == {"git fetch", "git symbolic-ref"}
+    assert (books(life), life.agent_runs) == (kept, runs)

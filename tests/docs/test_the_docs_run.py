@@ -61,6 +61,7 @@ def test_links_and_make_targets_lead_somewhere(page: Path) -> None:
     assert named <= set(targets)
 
 
+@pytest.mark.timeout(120)
 def test_the_quickstart_runs_as_it_stands(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "quickstart.md").read_text()
     commands = re.findall(r"^\$ \.venv/bin/(mulligan .*)$", page, re.MULTILINE)
@@ -75,6 +76,7 @@ def test_the_quickstart_runs_as_it_stands(tmp_path: Path) -> None:
                 done = subprocess.run(words(command), cwd=tmp_path, check=False)
                 assert done.returncode == (3 if "once" in command else 0), command
         simulator.terminate()
+    assert simulator.returncode == 0
     assert len(commands) >= 6
 
 

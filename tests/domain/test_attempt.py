@@ -1,6 +1,8 @@
 """The outcome of an attempt is the first of SPEC 6 that matches what is known."""
 
+import signal
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -19,11 +21,19 @@ from mulligan.domain.attempt import (
     TimeLimit,
     classify,
     fault_of,
+    signal_of,
     worth_verifying,
+    zero_kind,
 )
-from mulligan.domain.outcome import FREE, NO_OUTPUT, Outcome
+from mulligan.domain.outcome import FREE, NO_OUTPUT, Outcome, ZeroKind
 from mulligan.domain.result import AgentFacts, CheckKind, CheckResult
-from mulligan.errors import DeniedError, MisconfiguredError, ShutdownError, UnavailableError
+from mulligan.errors import (
+    DeniedError,
+    MisconfiguredError,
+    ShutdownError,
+    UnavailableError,
+    WithdrawnError,
+)
 
 pytestmark = pytest.mark.pure
 
@@ -108,6 +118,80 @@ def test_a_fault_from_outside_comes_before_all_that_the_agent_did(outcome: Outco
     assert classify(known) is outcome
 
 
+def asking(agent: AgentRun) -> AgentRun:
+    return replace(agent, question="Shall I?")
+
+
+IGNORED = Change("base", None, 0, ignored_files=("build/a.o",))
+IGNORED_COMMIT = replace(IGNORED, commits=1)
+TIMED_OUT = run(-15, TimeLimit.TIMEOUT)
+
+
+@pytest.mark.parametrize(
+    ("agent", "change", "kind"),
+    [
+        (run(), UNCHANGED, ZeroKind.NOTHING),
+        (run(3), UNCHANGED, ZeroKind.NOTHING),
+        (run(None), UNCHANGED, ZeroKind.NOTHING),
+        (run(), COMMITTED_NOTHING, ZeroKind.UNDONE),
+        (run(1), COMMITTED_NOTHING, ZeroKind.UNDONE),
+        (run(), IGNORED, ZeroKind.ONLY_IGNORED),
+        (run(), IGNORED_COMMIT, ZeroKind.ONLY_IGNORED),
+        (run(1), IGNORED, ZeroKind.ONLY_IGNORED),
+        (asking(run()), UNCHANGED, ZeroKind.ASKED),
+        (asking(run()), IGNORED, ZeroKind.ASKED),
+        (asking(run()), COMMITTED_NOTHING, ZeroKind.ASKED),
+        (asking(run(1)), UNCHANGED, ZeroKind.NOTHING),
+        (run(-9), UNCHANGED, ZeroKind.CUT_OFF),
+        (run(137), COMMITTED_NOTHING, ZeroKind.CUT_OFF),
+        (asking(run(-9)), IGNORED, ZeroKind.CUT_OFF),
+        (TIMED_OUT, UNCHANGED, ZeroKind.CUT_OFF),
+        (replace(TIMED_OUT, report=BLOCKED), UNCHANGED, ZeroKind.CUT_OFF),
+        (run(report=BLOCKED), UNCHANGED, None),
+        (run(-9, report=NOTHING), UNCHANGED, None),
+        (asking(run()), CHANGED, None),
+        (TIMED_OUT, CHANGED, None),
+    ],
+)
+def test_an_attempt_that_left_nothing_says_of_what_kind_it_was(
+    agent: AgentRun, change: Change, kind: ZeroKind | None
+) -> None:
+    assert zero_kind(Evidence(run=agent, change=change)) is kind
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        Evidence(),
+        Evidence(run=run()),
+        Evidence(fault=Fault(Outcome.INFRASTRUCTURE, "why"), run=run(), change=UNCHANGED),
+    ],
+)
+def test_what_was_ended_from_outside_has_no_kind(known: Evidence) -> None:
+    assert zero_kind(known) is None
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "named"),
+    [
+        (-9, signal.SIGKILL),
+        (137, signal.SIGKILL),
+        (143, signal.SIGTERM),
+        (134, signal.SIGABRT),
+        (-99, None),
+        (0, None),
+        (1, None),
+        (128, None),
+        (255, None),
+        (None, None),
+    ],
+)
+def test_a_program_that_a_signal_ended_says_so_itself_or_through_its_shell(
+    exit_code: int | None, named: signal.Signals | None
+) -> None:
+    assert signal_of(exit_code) is named
+
+
 def runs() -> st.SearchStrategy[AgentRun]:
     return st.builds(
         run,
@@ -167,13 +251,14 @@ def test_the_order_is_that_of_the_specification(
     ("error", "outcome", "reason"),
     [
         (ShutdownError("told to stop"), Outcome.INTERRUPTED, SHUTDOWN),
+        (WithdrawnError("label off"), Outcome.CANCELLED, "label off"),
         (DeniedError("no right"), Outcome.DENIED, "no right"),
         (MisconfiguredError("no git"), Outcome.MISCONFIGURED, "no git"),
         (UnavailableError("no disk"), Outcome.INFRASTRUCTURE, "no disk"),
     ],
 )
 def test_the_kind_of_an_error_names_the_fault_and_never_its_text(
-    error: DeniedError | MisconfiguredError | UnavailableError | ShutdownError,
+    error: DeniedError | MisconfiguredError | UnavailableError | ShutdownError | WithdrawnError,
     outcome: Outcome,
     reason: str,
 ) -> None:

@@ -50,6 +50,11 @@ def facts(**parts: Unpack[Parts]) -> Facts:
             [facts()],
         ),
         (
+            "repository",
+            [replace(facts(), archived=True)],
+            [facts()],
+        ),
+        (
             "labelled",
             [
                 facts(issue=replace(ISSUE, labels=frozenset())),
@@ -106,9 +111,18 @@ def test_each_rule_refuses_what_breaks_it_and_nothing_else(
         assert {found.rule: found.refusal for found in findings(case)}[rule] is None
 
 
+def test_a_settled_issue_without_the_label_only_has_to_get_it() -> None:
+    bare = facts(status=replace(KNOWN, stage=Stage.HITL), issue=replace(ISSUE, labels=frozenset()))
+    found = {found.rule: found.refusal for found in findings(bare)}
+    assert found["stage"] == "It is in hitl; put the label on for a new epoch."
+
+
 def test_every_rule_has_its_row_in_the_table_above() -> None:
     names = [rule.name for rule in RULES]
-    assert names == ["open", "issue", "labelled", "authorised", "concluded", "stage", "due"]
+    assert names == [
+        *("open", "issue", "repository", "labelled"),
+        *("authorised", "concluded", "stage", "due"),
+    ]
 
 
 def test_an_issue_that_keeps_all_rules_may_be_worked_on() -> None:

@@ -14,9 +14,9 @@ from markdown_it import MarkdownIt
 from mulligan.config.policy import Escalation
 from mulligan.domain.case import Case
 from mulligan.domain.issue import Stage
-from mulligan.domain.outcome import Outcome
+from mulligan.domain.outcome import Outcome, ZeroKind
 from mulligan.domain.result import AgentFacts, FileChange, FixRound, WorkerResultMeta
-from mulligan.github.advice import ADVICE
+from mulligan.github.advice import ADVICE, KILLED, ONLY_IGNORED, QUESTION, Advice, advice_on
 from mulligan.github.escalation import escalation_comment, escalation_marker
 from mulligan.github.messages import (
     pull_request_body,
@@ -155,6 +155,26 @@ def test_no_golden_file_is_left_over() -> None:
 
 def test_there_is_advice_on_every_outcome() -> None:
     assert set(ADVICE) == set(Outcome)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "kind", "advice"),
+    [
+        (Outcome.ZERO_COMMIT, ZeroKind.ASKED, QUESTION),
+        (Outcome.ZERO_DIFF, ZeroKind.ONLY_IGNORED, ONLY_IGNORED),
+        (Outcome.AGENT_CRASHED, ZeroKind.CUT_OFF, KILLED),
+        (Outcome.AGENT_TIMED_OUT, ZeroKind.CUT_OFF, ADVICE[Outcome.AGENT_TIMED_OUT]),
+        (Outcome.AGENT_CRASHED, ZeroKind.NOTHING, ADVICE[Outcome.AGENT_CRASHED]),
+        (Outcome.ZERO_DIFF, ZeroKind.UNDONE, ADVICE[Outcome.ZERO_DIFF]),
+        (Outcome.ZERO_COMMIT, None, ADVICE[Outcome.ZERO_COMMIT]),
+    ],
+)
+def test_an_agent_that_left_nothing_is_advised_on_by_how_that_came(
+    outcome: Outcome, kind: ZeroKind | None, advice: Advice
+) -> None:
+    last = attempt(1, outcome).model_copy(update={"zero_kind": kind})
+    assert advice_on(last) is advice
+    assert advice.ask in help_wanted(escalated(last, reason="It did not work out."))
 
 
 ORDER = [

@@ -5,7 +5,7 @@ import pytest
 from mulligan.config.operator import Trust
 from mulligan.config.policy import PullRequestSettings
 from mulligan.domain.issue import IssueRef
-from mulligan.errors import DeniedError, UnavailableError
+from mulligan.errors import DeniedError, GoneError, UnavailableError
 from mulligan.github.client import Client
 from mulligan.github.parts import MARKER
 from mulligan.github.tracker import ACTIONS_LOGIN, HEARD, GitHubTracker
@@ -185,7 +185,7 @@ def test_a_transferred_issue_is_not_read_from_its_new_place(office: Desk) -> Non
     ref = office.ready()
     office.hub.world.add_repository("acme/other", office.hub.bare)
     office.hub.world.transfer(ref, "acme/other", "ada")
-    with pytest.raises(UnavailableError, match="the issue moved"):
+    with pytest.raises(GoneError, match="deleted or transferred"):
         office.tracker.read(ref)
 
 

@@ -1,5 +1,6 @@
 """Every sentence about an outcome, as a person and an agent read it."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -18,10 +19,12 @@ from mulligan.domain.attempt import (
     TimeLimit,
     classify,
 )
-from mulligan.domain.outcome import Outcome
+from mulligan.domain.outcome import Outcome, ZeroKind
 from mulligan.domain.result import AgentFacts, CheckResult
 from mulligan.retry.words import (
     DIED,
+    FOUND,
+    INSTEAD,
     SHUT_DOWN,
     TITLES,
     counted,
@@ -31,13 +34,16 @@ from mulligan.retry.words import (
     failure_reason,
     span,
     verdict,
+    zero_advice,
 )
 from world.attempts import check
 
 pytestmark = pytest.mark.pure
 
 CHANGED = Change("base", "head", 1)
+NOTHING_LEFT = "The agent ended without a commit and without a change."
 KILLED = "The agent was killed by SIGKILL and left no change."
+KILLED_IN_ITS_SHELL = "The agent ended with exit code 137 (killed by SIGKILL) and left no change."
 FIVE_CHECKS = " ".join(f"Check 'check {n}' failed with exit code 1." for n in range(1, 6))
 
 
@@ -61,8 +67,8 @@ def reported(status: ReportedStatus, reason: str, evidence: str = "") -> AgentRu
     return AgentRun(0, timedelta(seconds=1), AgentFacts(kind="command"), report=report)
 
 
-def left(run: AgentRun, commits: int = 0) -> Evidence:
-    return Evidence(run=run, change=Change("base", None, commits))
+def left(run: AgentRun, commits: int = 0, ignored: tuple[str, ...] = ()) -> Evidence:
+    return Evidence(run=run, change=Change("base", None, commits, ignored_files=ignored))
 
 
 def checked(*checks: CheckResult) -> Evidence:
@@ -126,6 +132,36 @@ TABLE = [
         Outcome.ZERO_DIFF,
         "The agent made 2 commits, but the tree equals the base.",
         "",
+    ),
+    (
+        left(replace(ended(), question="Which\nrounding?"), ignored=("a.log",)),
+        Outcome.ZERO_COMMIT,
+        f"{NOTHING_LEFT} It asked: Which rounding?",
+        "",
+    ),
+    (
+        left(replace(ended(), question="Shall I go on?"), commits=1),
+        Outcome.ZERO_DIFF,
+        "The agent made 1 commit, but the tree equals the base. It asked: Shall I go on?",
+        "",
+    ),
+    (
+        left(ended(), ignored=("build/a.o", "b\nc.log")),
+        Outcome.ZERO_COMMIT,
+        f"{NOTHING_LEFT} It wrote only what git ignores: build/a.o, b c.log.",
+        "",
+    ),
+    (
+        left(ended(), ignored=("a", "b", "c", "d")),
+        Outcome.ZERO_COMMIT,
+        f"{NOTHING_LEFT} It wrote only what git ignores: a, b, c and more.",
+        "",
+    ),
+    (
+        left(ended(137)),
+        Outcome.AGENT_CRASHED,
+        KILLED_IN_ITS_SHELL,
+        f"{KILLED_IN_ITS_SHELL} Last observed activity: none",
     ),
     (
         left(ended(3)),
@@ -215,6 +251,17 @@ def test_what_an_attempt_came_to_in_words(
 def test_the_table_has_every_outcome_but_the_reviewers() -> None:
     assert {row[1] for row in TABLE} == set(Outcome) - {Outcome.REJECTED}
     assert failure_reason(Outcome.REJECTED, checked()) == "The reviewer rejected the change."
+
+
+@pytest.mark.parametrize("kind", ZeroKind)
+def test_every_kind_of_no_change_says_what_was_expected_what_was_found_and_what_to_do(
+    kind: ZeroKind,
+) -> None:
+    advice = zero_advice(kind)
+    assert advice.startswith("Expected: changed files")
+    assert f"Found: {FOUND[kind]}. {INSTEAD[kind]}" in advice
+    assert "answer BLOCKED or NOTHING_TO_DO with your reason" in advice
+    assert len(set(FOUND.values())) == len(set(INSTEAD.values())) == len(ZeroKind)
 
 
 def test_every_outcome_has_a_title_of_its_own() -> None:

@@ -14,7 +14,10 @@ from mulligan.simulator.calculator import REPORTS
 from mulligan.simulator.seed import SCRIPTED_AGENT, make_repository
 from world.processes import PATH, said
 
-POWER, AVERAGE, SUMS = (f"# {report.title}\n\n{report.body}" for report in REPORTS)
+POWER, AVERAGE, SUMS, USAGE, SERVICE, REMAINDER = (
+    f"# {report.title}\n\n{report.body}" for report in REPORTS
+)
+NOTHING_CHANGED = "The agent ended without a commit and without a change. It asked: Shall I?"
 FAILED = """
 FAIL: test_divide_by_zero (tests.test_operations.ArithmeticTest.test_divide_by_zero)
 AssertionError: CalculatorError not raised : dividing by zero must stay an error
@@ -106,6 +109,34 @@ def test_the_third_issue_leaves_commits_but_no_change(desk: Desk) -> None:
         assert said("git rev-list --count origin/main..HEAD", desk.tree) == "2"
         assert desk.diff() == ""
         desk.reset()
+
+
+@pytest.mark.parametrize("attempt", [1, 2])
+def test_the_fourth_issue_is_done_once_it_is_told_that_asking_changed_nothing(
+    desk: Desk, attempt: int
+) -> None:
+    asked = desk.work(USAGE, attempt=attempt)
+    assert (asked.exit_code, desk.diff()) == (0, "")
+    assert asked.text.strip().endswith("?")
+    assert desk.work(f"{USAGE}\n{NOTHING_CHANGED}", attempt=attempt).exit_code == 0
+    checked = desk.check()
+    assert checked.exit_code == 0, checked.text
+    assert "test_missing_words" in checked.text
+
+
+def test_the_fifth_issue_takes_some_seconds_and_is_done_in_the_end(desk: Desk) -> None:
+    finished = desk.work(SERVICE)
+    assert finished.duration > timedelta(seconds=4)
+    assert desk.check().exit_code == 0
+    asked = "import calculator.service as s; print(s.Calculator.__name__)"
+    assert said(f"python3 -c '{asked}'", desk.tree) == "Calculator"
+
+
+def test_the_sixth_issue_is_done_at_once(desk: Desk) -> None:
+    assert desk.work(REMAINDER).exit_code == 0
+    checked = desk.check()
+    assert checked.exit_code == 0, checked.text
+    assert said("python3 -m calculator 7 % 4", desk.tree) == "3"
 
 
 def test_a_task_that_it_does_not_know_is_reported(desk: Desk) -> None:

@@ -1,8 +1,10 @@
 """One Mulligan at a time works on a state directory."""
 
+import fcntl
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -11,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mulligan.errors import UnavailableError, UsageError
-from mulligan.state.lock import LOCK_FILE, locked
+from mulligan.state.lock import LOCK_FILE, holder, locked
 
 SINCE = datetime(2025, 3, 1, 12, 0, tzinfo=UTC)
 HOLD = """
@@ -115,3 +117,35 @@ def test_a_place_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
         locked(tmp_path / "state", what="once", since=SINCE),
     ):
         pass
+
+
+def test_whoever_is_at_work_can_be_asked_for(tmp_path: Path) -> None:
+    assert holder(tmp_path) is None
+    with held_elsewhere(tmp_path) as first:
+        named = f"`mulligan run` (process {first.pid}, since 2025-03-01 09:30:00 UTC)"
+        assert holder(tmp_path) == named
+        first.kill()
+        first.wait()
+        assert (tmp_path / LOCK_FILE).read_text() != ""
+        assert holder(tmp_path) is None
+    with locked(tmp_path, what="once", since=SINCE):
+        assert "`mulligan once`" in (holder(tmp_path) or "")
+    assert holder(tmp_path) is None
+
+
+def test_asking_makes_nothing_and_says_what_is_in_its_way(tmp_path: Path) -> None:
+    assert holder(tmp_path / "new") is None
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / LOCK_FILE).mkdir()
+    with pytest.raises(UnavailableError, match="see to the disk"):
+        holder(tmp_path)
+
+
+def test_a_glance_at_the_lock_keeps_nobody_from_it(tmp_path: Path) -> None:
+    place = tmp_path / LOCK_FILE
+    place.write_text("left by one that was killed")
+    with place.open() as glance:
+        fcntl.flock(glance, fcntl.LOCK_SH)
+        threading.Timer(0.01, fcntl.flock, (glance, fcntl.LOCK_UN)).start()
+        with locked(tmp_path, what="once", since=SINCE):
+            pass

@@ -204,6 +204,15 @@ def test_where_every_line_is_new_and_loud_the_ends_are_kept() -> None:
     assert sum(map(len, log.lines)) < 1_000_000
 
 
+def test_after_thousands_of_different_errors_the_next_one_is_still_weighed() -> None:
+    words = (
+        "".join(chr(97 + number // 26**at % 26) for at in range(4)) for number in range(160_000)
+    )
+    noise = "".join(f"the {word} cannot be reached {'on its way ' * 9}\n" for word in words)
+    log = kept(noise.encode() + b"--- FAIL: TestLate (0.00s)\n" + noise[: 4 * CHUNK].encode())
+    assert "--- FAIL: TestLate (0.00s)" in log.lines
+
+
 def test_a_log_knows_what_it_holds() -> None:
     log = Log.of("a\nb\n\nc")
     assert log.without({1, 2}).lines == ("a", "", "", "c")

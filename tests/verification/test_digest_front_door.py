@@ -4,6 +4,7 @@ import codecs
 import io
 import signal
 from pathlib import Path
+from time import perf_counter
 from typing import BinaryIO
 
 import pytest
@@ -135,6 +136,31 @@ def test_no_encoding_or_terminal_trick_hides_a_failure(output: bytes | str | Bin
 def test_a_failure_in_the_middle_of_a_line_of_a_megabyte_is_seen() -> None:
     line = "a" * 500_000 + " fatal error: the disk is full " + "b" * 500_000
     assert "the disk is full" in told(line).text
+
+
+NASTY = (
+    "error" + " " * 2000 + "x",
+    "error " + "-" * 2000,
+    "error " + "=" * 2000,
+    "error at in on line 3 " * 90,
+    "thread 'a' " + "panicked at " * 160,
+    "error a." * 250,
+    "error (1,2)" * 180,
+    "a" + "." * 2000 + "x failed",
+    "1 error " * 250,
+    "[[[[ error " + "[" * 2000,
+    "✗ " + "a " * 1000 + "|",
+    "FAILED a.py::t[" + " - " * 600,
+    "error C:\\" * 220,
+)
+"""Lines on which a careless pattern would try for minutes."""
+
+
+@pytest.mark.parametrize("line", NASTY, ids=range(len(NASTY)))
+def test_no_line_keeps_the_digest_busy(line: str) -> None:
+    started = perf_counter()
+    told("\n".join(f"{line}{chr(97 + number)}" for number in range(26)))
+    assert perf_counter() - started < 8
 
 
 def test_nothing_at_all_is_told_as_such() -> None:

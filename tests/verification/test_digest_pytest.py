@@ -114,6 +114,30 @@ def test_message_and_place_come_with_the_first_tests(project: Path, style: str) 
     assert chain.line == 25
 
 
+def test_blocks_alone_are_enough_to_name_the_tests(project: Path) -> None:
+    ran = run_pytest(project, "-q", "-rN", "-k", "sums or words or chain")
+    assert {finding.test_id for finding in digest(ran.output, exit_code=1).findings} == {
+        f"{HERE}test_sums",
+        f"{HERE}test_words[a b]",
+        f"{HERE}test_words[c - d]",
+        f"{HERE}test_words[x]y]",
+        f"{HERE}TestCart::test_chain",
+    }
+
+
+def test_a_block_without_a_place_is_named_as_it_is() -> None:
+    title, block = "=" * 9 + " FAILURES " + "=" * 9, "_" * 9 + " test_x " + "_" * 9
+    output = f"{title}\n{block}\nE   boom\n1 failed in 0.1s\n"
+    (finding,) = digest(output, exit_code=1).findings
+    assert (finding.test_id, finding.message, finding.file) == ("test_x", "boom", None)
+
+
+def test_a_crash_outside_the_project_is_told_too() -> None:
+    output = "===== test session starts =====\n.Fatal Python error: Bus error\n\nno frames\n"
+    (finding,) = digest(output, exit_code=1).findings
+    assert finding.message == "Fatal Python error: Bus error"
+
+
 def test_a_place_is_in_the_project_though_the_error_came_from_a_library(project: Path) -> None:
     by_id = {finding.test_id: finding for finding in told(project).findings}
     outside = by_id[f"{HERE}TestCart::test_outside"]

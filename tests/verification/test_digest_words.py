@@ -160,6 +160,7 @@ def test_numbers_of_lines_count_from_one(digits: str | None, value: int | None) 
         ("--- FAIL: TestAdd/zero (0.00s)", "TestAdd/zero"),
         ("not ok 2 - adds # time=1ms", "adds"),
         ("test a::b ... FAILED", "a::b"),
+        ("test a::b - should panic ... FAILED", "a::b"),
         ("---- src/lib.rs - add (line 3) stdout ----", "src/lib.rs - add (line 3)"),
         ("thread 'a::b' (12) panicked at src/lib.rs:4:1:", "a::b"),
         ("[  FAILED  ] Math.Adds (0 ms)", "Math.Adds"),

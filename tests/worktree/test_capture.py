@@ -125,6 +125,42 @@ def test_a_commit_of_an_ignored_file_is_work_and_litter_is_not(worktrees: GitWor
         assert "build/by_chance" not in contents(tree.path)
 
 
+def test_an_agent_that_wrote_only_what_git_ignores_is_told_apart(worktrees: GitWorktrees) -> None:
+    with worktrees.open(REF) as tree:
+        act(tree, "mkdir -p build/a .claude; touch build/a/x own.log .claude/y .aider.chat")
+        act(tree, "cp -p README.md build/copy; touch -d 2001-01-01 build/copy")
+        change = tree.capture(TEXT, SETTINGS)
+    assert (change.head_sha, change.commits) == (None, 0)
+    names = ("build/a/x", "build/copy", "own.log", ".aider.chat", ".claude/y")
+    assert change.ignored_files == names
+
+
+def test_ignored_files_are_not_looked_for_where_there_is_a_change(worktrees: GitWorktrees) -> None:
+    with worktrees.open(REF) as tree:
+        act(tree, "touch own.log new")
+        assert tree.capture(TEXT, SETTINGS).ignored_files == ()
+
+
+def test_what_set_up_lines_wrote_is_not_the_agents(tmp_path: Path, remote: Path) -> None:
+    worktrees = worktrees_of(tmp_path / "work", remote, sets_up=True)
+    with worktrees.open(REF) as tree:
+        act(tree, "echo installed > deps.log")
+        (tree.private / "home-of-the-agent").mkdir()
+        assert tree.capture(TEXT, SETTINGS).ignored_files == ()
+        act(tree, "echo more >> deps.log")
+        assert tree.capture(TEXT, SETTINGS).ignored_files == ("deps.log",)
+        act(tree, "rm -rf $HOME")
+        assert tree.capture(TEXT, SETTINGS).ignored_files == ("deps.log",)
+
+
+def test_a_few_names_of_ignored_files_are_enough(worktrees: GitWorktrees) -> None:
+    with worktrees.open(REF) as tree:
+        act(tree, r"mkdir build; touch build/{1..300} $'bad\xff.log'")
+        ignored = tree.capture(TEXT, SETTINGS).ignored_files
+    assert len(ignored) == 20
+    assert ignored[0] == "bad\ufffd.log"
+
+
 def test_names_in_an_agents_tree_that_lead_out_of_it_are_left_alone(
     worktrees: GitWorktrees, tmp_path: Path
 ) -> None:

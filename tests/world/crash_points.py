@@ -12,7 +12,7 @@ outermost edge, wherever in the code it comes from:
 Whoever comes to a point says so to the test's process, and waits for leave to go on. So all points
 of a pass have one order, and the process that makes the pass can be killed with SIGKILL at any of
 them: before, when nothing of the effect has happened, or after, when all of it has and Mulligan
-has not heard of it.
+has not heard of it. Points that find all files and GitHub as the one before did count as one.
 """
 
 import os
@@ -20,6 +20,7 @@ import shutil
 import signal
 import threading
 from collections.abc import Generator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -41,6 +42,8 @@ READING = (
     *("rev-parse", "rev-list", "cat-file", "for-each-ref", "ls-files", "ls-tree", "ls-remote"),
     *("status", "diff", "diff-tree", "merge-base"),
 )
+WORKING_MEMORY = "-shm"
+"""How the file ends that SQLite makes anew from what is lasting, and that mere reading changes."""
 REACH = """\
 reach() {{
     echo "$1 $2" > '{here}/asking'
@@ -76,11 +79,11 @@ class Point(NamedTuple):
     effect: str
 
 
+@dataclass(frozen=True, slots=True)
 class Desk:
     """The place where processes say which point they have come to."""
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
+    directory: Path
 
     @property
     def path(self) -> str:
@@ -108,34 +111,34 @@ class Desk:
 
 @dataclass
 class Watch:
-    """Hears of the points of one pass, and kills its process at the one with number `fatal`.
+    """Hears of the points of one pass, and kills its process at a `fatal` one, from 0 on.
 
-    With `lasting`, a directory, `states` tells what was in it at every point.
+    With `lasting`, a directory, `states` tells what was in it at every point, and how much GitHub
+    had been `asked` to change.
     """
 
-    fatal: int | None = None
+    fatal: int | Point | None = None
     lasting: Path | None = None
-    worker: int = 0
+    worker: Future[int] = field(default_factory=Future[int])
+    asked: int = 0
     passed: list[Point] = field(default_factory=list[Point])
     states: list[str] = field(default_factory=list[str])
 
     def reach(self, side: str, effect: str) -> str:
         """Take down a point; kill whoever makes the pass if this is where."""
-        self.passed.append(Point(side, effect))
+        point, number = Point(side, effect), len(self.passed)
+        self.passed.append(point)
         if self.lasting:
-            self.states.append(contents(self.lasting))
-        if len(self.passed) - 1 != self.fatal:
+            self.states.append(f"{self.asked} {state_of(self.lasting)}")
+        if self.fatal not in (number, point):
             return LIVE
-        os.kill(self.worker, signal.SIGKILL)
+        os.kill(self.worker.result(timeout=10), signal.SIGKILL)
         return DIE
 
     def different(self) -> list[int]:
-        """Number the points, without those that find everything as the one before left it."""
-        return [
-            number
-            for number, point in enumerate(self.passed)
-            if point.side == AFTER or number == 0 or self.states[number] != self.states[number - 1]
-        ]
+        """Number the points, but for those that find everything as the one before them did."""
+        before = [None, *self.states]
+        return [number for number, state in enumerate(self.states) if state != before[number]]
 
     def answer(self, method: str, path: str) -> Fault | None:
         """Take down what the simulated GitHub is asked to change."""
@@ -144,6 +147,7 @@ class Watch:
         if self.reach(BEFORE, f"{method} {path}") == DIE:
             return Fault(503)
         # From here on it is done, whether whoever asked lives to hear of it or not.
+        self.asked += 1
         self.reach(AFTER, f"{method} {path}")
         return None
 
@@ -167,18 +171,20 @@ class Watch:
             os.close(answer)
 
     def _hear(self, asking: int, answer: int) -> None:
-        with open(asking, closefd=False, encoding="utf-8") as lines:  # noqa: PTH123 - it has no path
+        with open(asking, closefd=False, encoding="utf-8") as lines:
             while line := lines.readline().rstrip("\n"):
                 side, _, effect = line.partition(" ")
                 os.write(answer, f"{self.reach(side, effect)}\n".encode())
 
 
-def contents(directory: Path) -> str:
-    """Hash all files below a directory, links as such."""
+def state_of(directory: Path) -> str:
+    """Hash what is below a directory; git's objects are what their names say."""
     found = sha256()
     for place in sorted(directory.rglob("*")):
+        if place.name.endswith(WORKING_MEMORY):
+            continue
         found.update(f"{place} {place.lstat().st_mode}\n".encode())
-        if place.is_file() and not place.is_symlink():
+        if place.is_file() and not place.is_symlink() and "objects" not in place.parts:
             found.update(place.read_bytes())
     return found.hexdigest()
 

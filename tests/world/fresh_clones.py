@@ -96,6 +96,19 @@ class FreshClones:
     def base_branch(self, repository: str) -> str:
         return self.branch
 
+    def keep(self, ref: IssueRef, head_sha: str, place: Path) -> None:
+        if not place.exists():
+            git(self._kept, "update-ref", f"refs/made/{head_sha}", head_sha)
+            wanted = (f"refs/made/{head_sha}", f"^{head_sha}^")
+            git(self._kept, "bundle", "create", "-q", str(place), *wanted)
+
+    def restore(self, ref: IssueRef, head_sha: str, bundle: Path) -> bool:
+        self._fetch()
+        if run_git(self._kept, "cat-file", "-e", head_sha).returncode:
+            run_git(self._kept, "fetch", "-q", str(bundle), "+refs/made/*:refs/made/*")
+        there = not run_git(self._kept, "cat-file", "-e", head_sha).returncode
+        return there or tip(self.remote, ref.branch) == head_sha
+
     def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
         if not self.remote.exists():
             message = f"{self.remote} is away; try again."

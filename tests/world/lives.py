@@ -1,4 +1,4 @@
-"""The life of one issue, cut into chapters that can begin again and again, on disk and on GitHub."""
+"""The life of one issue, in chapters that can begin again and again, on disk and on GitHub."""
 
 import copy
 import os
@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,17 +20,17 @@ TESTS = Path(__file__).parents[1]
 FILES = {"notes.txt": "one\n"}
 CHECK = "grep -qx two notes.txt || { echo not two but $(cat notes.txt); exit 1; }"
 AGENT = """\
-. '{here}/reach'
+case $PATH in '{here}'/*) . '{here}/reach' ;; *) reach() {{ :; }} ;; esac
 echo run >> '{here}/runs'
 reach before agent || sleep 60
-if [ "$1" = mends ] && grep -q 'not two but half'; then
-    echo two > notes.txt
-else
-    echo half > notes.txt
-fi
+case $1 in
+    mends) grep -q 'not two but half' && echo two > notes.txt || echo half > notes.txt ;;
+    knows) echo two > notes.txt ;;
+    fails) echo half > notes.txt ;;
+esac
 reach after agent || sleep 60
 """
-"""Mends only what its prompt names; one that lost its Mulligan would be there for a minute."""
+"""What it does depends on its mood; one whose Mulligan is dead would be there for a minute."""
 
 
 @dataclass
@@ -59,24 +59,31 @@ class Life:
         self.saved[chapter] = self._of_the_world(vars(self.here.world))
 
     def begin(self, chapter: str, mood: str) -> None:
-        """Make everything as it was when the chapter was saved; the agent `mends` or `fails`."""
+        """Make everything as it was when the chapter was saved, and set the agent's mood."""
         shutil.rmtree(self.here.directory)
         self._copy(self._kept(chapter), self.here.directory)
         vars(self.here.world).update(self._of_the_world(self.saved[chapter]))
-        script = str(self.desk.directory / "agent")
-        self.here.configure(agent={"kind": "command", "command": ["sh", script, mood]})
+        self.agent_is(mood)
         for file in ("runs", "said"):
             (self.desk.directory / file).write_text("")
 
+    def agent_is(self, mood: str) -> None:
+        """Have the agent mend what its prompt names (`mends`), or know it anyway, or fail."""
+        script = str(self.desk.directory / "agent")
+        self.here.configure(agent={"kind": "command", "command": ["sh", script, mood]})
+
     def make_pass(self, watch: Watch | None = None, attempts: int = 0) -> int:
         """Make a pass; give its exit code, -9 where it was killed. Nothing of it is left."""
+        watched = watch.over(self.here.world, self.desk) if watch else nullcontext()
+        order = (self.here.config, self.desk.directory, attempts, "watched" if watch else "alone")
         assert self.maker.stdin
         assert self.maker.stdout
-        watch = watch or Watch()
-        with watch.over(self.here.world, self.desk):
-            self.maker.stdin.write(f"{self.here.config}\t{self.desk.directory}\t{attempts}\n")
+        with watched:
+            self.maker.stdin.write("\t".join(map(str, order)) + "\n")
             self.maker.stdin.flush()
-            watch.worker = int(self.maker.stdout.readline())
+            worker = int(self.maker.stdout.readline())
+            if watch:
+                watch.worker.set_result(worker)
             code = int(self.maker.stdout.readline())
             wait_until(lambda: not working_below(self.here.directory))
         return code
@@ -93,17 +100,14 @@ class Life:
         subprocess.run(["cp", "-a", str(source), str(target)], check=True)
 
 
-def working_below(directory: Path) -> list[int]:
+def working_below(directory: Path) -> list[str]:
     """List the processes whose directory is somewhere below one; zombies have none."""
-    found = list[int]()
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                where = os.readlink(f"/proc/{entry}/cwd")
-            except OSError:
-                continue
-            if where.startswith(f"{directory}/"):
-                found.append(int(entry))
+    found = list[str]()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                if (entry / "cwd").readlink().is_relative_to(directory):
+                    found.append(entry.name)
     return found
 
 

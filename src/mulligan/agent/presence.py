@@ -17,11 +17,11 @@ def look_for(settings: AgentSettings, environment: Mapping[str, str]) -> Presenc
     return Presence(
         program=next(found, None),
         missing_files=tuple(
-            each for each in arguments if each.startswith("/") and not Path(each).exists()
+            each for each in arguments if each.startswith("/") and not os.access(each, os.F_OK)
         ),
         missing_variables=tuple(name for name in settings.env if name not in environment),
     )
 
 
 def _runs(place: Path) -> bool:
-    return place.is_file() and os.access(place, os.X_OK)
+    return os.access(place, os.X_OK) and place.is_file()

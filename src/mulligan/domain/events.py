@@ -33,12 +33,17 @@ class Authorised(Record):
 
 
 class AttemptStarted(Record):
-    """Durable before anything else of the attempt happens (SPEC A1)."""
+    """Durable before anything else of the attempt happens (SPEC A1).
+
+    `position` is its place among the `most` attempts of the epoch, those that cost none left out.
+    """
 
     kind: Literal["attempt_started"] = "attempt_started"
     attempt: int
     number: int
     worker: str
+    position: int | None = None
+    most: int | None = None
 
 
 class WorktreeReset(Record):

@@ -1,5 +1,6 @@
 """`WorkerResultMeta`, the durable record of one attempt, and its parts (SPEC 7). Pure."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 
@@ -130,3 +131,8 @@ class WorkerResultMeta(Record):
     duration_ms: int = 0
     manifest_hash: str | None = None
     worker: str = ""
+
+
+def as_they_stand(recorded: Iterable[WorkerResultMeta]) -> tuple[WorkerResultMeta, ...]:
+    """Give each attempt as it was recorded last: verified work may turn out to be lost (A15)."""
+    return tuple({meta.number: meta for meta in recorded}.values())

@@ -5,7 +5,16 @@ from pathlib import PurePosixPath
 from shlex import quote
 
 from mulligan.config.policy import Policy
-from mulligan.domain.diagnosis import TRY_AGAIN, Diagnosis, failed, fault, fine, note, warning
+from mulligan.domain.diagnosis import (
+    TRY_AGAIN,
+    Diagnosis,
+    Level,
+    failed,
+    fault,
+    fine,
+    note,
+    warning,
+)
 from mulligan.domain.repository import RepositoryFacts
 from mulligan.engine.probes import Probes
 from mulligan.engine.template import labels_put_on
@@ -16,24 +25,27 @@ TEMPLATES = ".github/ISSUE_TEMPLATE"
 
 def look_at_repository(name: str, probes: Probes, *, asks: bool) -> Iterator[Diagnosis]:
     """Say everything about one repository; GitHub is asked only where it answers at all."""
-    if asks:
-        yield from _rights(name, probes)
+    rights = list(_rights(name, probes)) if asks else []
+    yield from rights
     fetched = _fetch(name, probes)
-    yield fetched
+    if fetched not in rights:
+        yield fetched
     try:
         policy = probes.policy(name)
-    except MulliganError as error:
-        if isinstance(error, ConfigError):
-            yield failed(name, error, "Mend that file on the base branch.")
+    except ConfigError as error:
+        yield failed(name, error, "Mend that file on the base branch.")
         return
-    yield _policy(name, policy)
-    yield from _programs(name, policy, probes)
-    if asks:
+    except MulliganError:
+        # Whatever keeps git from reading a file has kept it from fetching too.
+        return
+    known = fetched.level is Level.OK
+    if known or policy.checks:
+        yield _policy(name, policy)
+    yield from _programs(name, policy, probes, known=known)
+    if asks and fetched not in rights:
         yield from _labels(name, policy, probes)
-    try:
+    if known:
         yield from _files(name, policy, probes)
-    except MulliganError as error:
-        yield failed(name, error, TRY_AGAIN)
 
 
 def _rights(name: str, probes: Probes) -> Iterator[Diagnosis]:
@@ -77,13 +89,14 @@ def _policy(name: str, policy: Policy) -> Diagnosis:
     return fine(name, f"The policy is valid: {checks}, {policy.max_issue_attempts} attempts.")
 
 
-def _programs(name: str, policy: Policy, probes: Probes) -> Iterator[Diagnosis]:
+def _programs(name: str, policy: Policy, probes: Probes, *, known: bool) -> Iterator[Diagnosis]:
+    """Look for what every line starts; `known` is whether the repository's files are."""
     lines = [(f"the set-up line {line!r}", line) for line in policy.setup]
     lines += [(f"the check {check.name!r}", check.run) for check in policy.checks]
     missing = [
         (what, program)
         for what, line in lines
-        if (program := probes.program_of(line)) and not _is_there(name, program, probes)
+        if (program := probes.program_of(line)) and not _is_there(name, program, probes, known)
     ]
     for what, program in missing:
         said = f"The program {program!r} of {what} is not there"
@@ -96,14 +109,11 @@ def _programs(name: str, policy: Policy, probes: Probes) -> Iterator[Diagnosis]:
         yield fine(name, "The programs of the set-up lines and checks are there.")
 
 
-def _is_there(name: str, program: str, probes: Probes) -> bool:
+def _is_there(name: str, program: str, probes: Probes, known: bool) -> bool:  # noqa: FBT001
     """Look in the repository for what is named by a path in it, and on the machine for the rest."""
     if "/" not in program or program.startswith("/"):
         return probes.finds(program)
-    try:
-        return probes.file(name, str(PurePosixPath(program))) is not None
-    except MulliganError:
-        return False
+    return not known or probes.file(name, str(PurePosixPath(program))) is not None
 
 
 def _labels(name: str, policy: Policy, probes: Probes) -> Iterator[Diagnosis]:

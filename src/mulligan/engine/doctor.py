@@ -18,8 +18,8 @@ from mulligan.engine.checkup import look_at_repository
 from mulligan.engine.probes import Probes
 from mulligan.errors import MulliganError
 
-CONFIGURATION, GITHUB, GIT = "configuration", "github", "git"
-STATE, WORKSPACE, AGENT, SANDBOX = "state", "workspace", "agent", "sandbox"
+GIT, STATE, WORKSPACE = "git", "state", "workspace"
+AGENT, SANDBOX, GITHUB = "agent", "sandbox", "github"
 OLDEST_GIT = (2, 32)
 """The first that can be kept from reading the user's configuration (GIT_CONFIG_GLOBAL)."""
 GIB = 1024**3
@@ -28,10 +28,7 @@ LITTLE, TOO_LITTLE = 2 * GIB, GIB // 4
 
 
 def examine(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
-    """Find everything there is to say, from the configuration to the last repository."""
-    count = len(operator.repositories)
-    several = "1 repository" if count == 1 else f"{count} repositories"
-    yield fine(CONFIGURATION, f"The configuration is valid; it names {several}.")
+    """Find everything there is to say, from this machine to the last repository."""
     yield _git(probes)
     yield from _state(probes)
     yield _room(STATE, "state.url", probes.state_room)
@@ -41,7 +38,10 @@ def examine(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
     account = _account(operator, probes)
     yield account
     for repository in operator.repositories:
-        yield from look_at_repository(repository.name, probes, asks=account.level is Level.OK)
+        try:
+            yield from look_at_repository(repository.name, probes, asks=account.level is Level.OK)
+        except MulliganError as error:
+            yield failed(repository.name, error, TRY_AGAIN)
 
 
 def _git(probes: Probes) -> Diagnosis:
@@ -105,9 +105,8 @@ def _agent(operator: Operator, found: Presence) -> Iterator[Diagnosis]:
         fix = "Install it, or mend agent.command; what counts is the PATH of this very process."
         yield fault(AGENT, f"The agent's program {program!r} is not there.", fix)
     for file in found.missing_files:
-        yield warning(
-            AGENT, f"agent.command names {file}, which is not there.", "Put it there or mend it."
-        )
+        fix = "Put it there, or mend agent.command."
+        yield warning(AGENT, f"agent.command names {file}, which is not there.", fix)
     for name in found.missing_variables:
         fix = "Set it where Mulligan runs, or take it out of agent.env."
         yield fault(AGENT, f"agent.env names {name}, which is not set.", fix)

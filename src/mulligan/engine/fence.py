@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from pathlib import Path
 
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
 from mulligan.domain.case import Case, PullRequest
@@ -24,7 +25,9 @@ Check = Callable[[], None]
 
 
 @contextmanager
-def under_lease(lease: Lease, tools: Tools, stop: Stop) -> Generator[Tools]:
+def under_lease(
+    lease: Lease, tools: Tools, stop: Stop, heartbeat: timedelta = HEARTBEAT
+) -> Generator[Tools]:
     """Give tools that work while the lease is good, and keep it alive meanwhile.
 
     The commands of this thread end when `stop` is given a reason, or the lease is lost.
@@ -42,7 +45,8 @@ def under_lease(lease: Lease, tools: Tools, stop: Stop) -> Generator[Tools]:
     )
     token = STOP.set(stop)
     ended = threading.Event()
-    heart = threading.Thread(target=_beat, args=(lease, tools, stop, ended), name="heart")
+    beating = (lease, tools, stop, ended, heartbeat)
+    heart = threading.Thread(target=_beat, args=beating, name="heart")
     heart.start()
     try:
         yield fenced
@@ -53,8 +57,10 @@ def under_lease(lease: Lease, tools: Tools, stop: Stop) -> Generator[Tools]:
         tools.leases.release(lease)
 
 
-def _beat(lease: Lease, tools: Tools, stop: Stop, ended: threading.Event) -> None:
-    while not ended.wait(HEARTBEAT.total_seconds()):
+def _beat(
+    lease: Lease, tools: Tools, stop: Stop, ended: threading.Event, interval: timedelta
+) -> None:
+    while not ended.wait(interval.total_seconds()):
         try:
             if not tools.leases.renew(lease):
                 stop.give(lost(lease))
@@ -125,6 +131,12 @@ class FencedWorktrees:
 
     def base_branch(self, repository: str) -> str:
         return self.inner.base_branch(repository)
+
+    def keep(self, ref: IssueRef, head_sha: str, place: Path) -> None:
+        self.inner.keep(ref, head_sha, place)
+
+    def restore(self, ref: IssueRef, head_sha: str, bundle: Path) -> bool:
+        return self.inner.restore(ref, head_sha, bundle)
 
     def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
         self.check()

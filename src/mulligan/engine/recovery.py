@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
-from mulligan.domain.decision import Decision, Escalate
-from mulligan.domain.events import StoodDown
+from mulligan.domain.decision import Escalate, StandDown
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
-from mulligan.effects import is_shown, show
-from mulligan.engine.worker import Worker
-from mulligan.errors import MulliganError
+from mulligan.effects import is_shown, show, stand_down
+from mulligan.engine.worker import Visit, Worker
 from mulligan.implement import resume
+from mulligan.survey import withdrawal
 from mulligan.tools import Tools
 
 log = structlog.get_logger()
@@ -32,23 +32,19 @@ def recover(tools: Tools, worker: Worker) -> Recovered:
     for status in tools.ledger.statuses():
         if status.phase is Phase.IDLE and (is_shown(status) or not status.epoch):
             continue
-        try:
-            escalated |= isinstance(_recover(status.issue, worker), Escalate)
-        except MulliganError as error:
-            failed[status.issue] = str(error)
+        done = worker.safely(status.issue, partial(_recover, status.issue))
+        escalated |= done.escalated
+        if done.problem:
+            failed[status.issue] = done.problem
     return Recovered(failed, escalated)
 
 
-def _recover(ref: IssueRef, worker: Worker) -> Decision | None:
-    with worker.holding(ref) as tools:
-        if tools is None:
-            return None
-        phase = tools.ledger.status(ref).phase
-        log.info("recovered", issue=str(ref), phase=phase)
-        decision = resume(ref, tools)
-        if not is_shown(tools.ledger.status(ref)):
-            show(ref, tools)
-        return decision
+def _recover(ref: IssueRef, tools: Tools) -> Visit:
+    log.info("recovered", issue=str(ref), phase=tools.ledger.status(ref).phase)
+    decision = resume(ref, tools)
+    if not is_shown(tools.ledger.status(ref)):
+        show(ref, tools)
+    return Visit(ref, escalated=isinstance(decision, Escalate))
 
 
 def let_go(repository: str, labelled: Sequence[IssueRef], tools: Tools, worker: Worker) -> None:
@@ -60,17 +56,11 @@ def let_go(repository: str, labelled: Sequence[IssueRef], tools: Tools, worker: 
         ref = status.issue
         if ref.repository == repository and ref not in labelled and _queued(status):
             with worker.holding(ref) as held:
-                if held and (reason := _withdrawal(ref, held)):
-                    held.ledger.append(ref, StoodDown(reason=reason))
-                    show(ref, held)
+                if held and (reason := withdrawal(ref, held)):
+                    stand_down(ref, StandDown(reason=reason), held)
 
 
 def _queued(status: IssueStatus) -> bool:
     """Tell whether an issue that was labelled waits for an attempt."""
     waits = status.phase is Phase.IDLE and status.stage is Stage.READY
     return waits and status.act.startswith("labeled:")
-
-
-def _withdrawal(ref: IssueRef, tools: Tools) -> str | None:
-    labels = tools.policies.current(ref.repository).labels
-    return tools.tracker.withdrawal(ref, tools.ledger.status(ref), labels)

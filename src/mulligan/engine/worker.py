@@ -1,7 +1,7 @@
 """Visit issues: attempt after attempt, until each rests in review, with a person, or waiting."""
 
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -14,6 +14,7 @@ from mulligan.engine.fence import under_lease
 from mulligan.errors import LeaseLostError, MulliganError, WithdrawnError, WorldError
 from mulligan.implement import implement
 from mulligan.stop import Stop, stopping
+from mulligan.survey import withdrawal
 from mulligan.tools import Tools
 
 A_BUG = "A bug in Mulligan; the log has the traceback."
@@ -42,7 +43,11 @@ class Worker:
         self._stops: dict[IssueRef, Stop] = {}
 
     def visit(self, ref: IssueRef, act: AuthorisingAct | None = None) -> Visit:
-        """Work an issue until it rests; never raises.
+        """Work an issue until it rests; never raises."""
+        return self.safely(ref, lambda tools: self._work(ref, tools, act))
+
+    def safely(self, ref: IssueRef, work: Callable[[Tools], Visit]) -> Visit:
+        """Do something with an issue, under its lease; never raises.
 
         Expected faults become the visit's problem. A bug is logged with its traceback; the
         attempt that it ended is recovered by the next pass.
@@ -51,7 +56,7 @@ class Worker:
             with self.holding(ref) as tools:
                 if tools is None:
                     return Visit(ref, skipped="Another worker is on it.")
-                return self._work(ref, tools, act)
+                return work(tools)
         except LeaseLostError as error:
             return Visit(ref, skipped=str(error))
         except MulliganError as error:
@@ -66,16 +71,12 @@ class Worker:
             running = dict(self._stops)
         for ref, stop in running.items():
             try:
-                reason = self._withdrawal(ref)
+                reason = withdrawal(ref, self._tools)
             except WorldError as error:
                 log.warning("not_watched", issue=str(ref), reason=str(error))
                 continue
             if reason:
                 stop.give(WithdrawnError(reason))
-
-    def _withdrawal(self, ref: IssueRef) -> str | None:
-        labels = self._tools.policies.current(ref.repository).labels
-        return self._tools.tracker.withdrawal(ref, self._tools.ledger.status(ref), labels)
 
     @contextmanager
     def holding(self, ref: IssueRef) -> Generator[Tools | None]:

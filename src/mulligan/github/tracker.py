@@ -11,7 +11,7 @@ from mulligan.domain.case import Case, PullRequest
 from mulligan.domain.issue import AuthorisingAct, Comment, Issue, IssueRef, Stage
 from mulligan.domain.repository import RepositoryFacts
 from mulligan.domain.status import IssueStatus
-from mulligan.errors import UnavailableError, WorldError
+from mulligan.errors import GoneError, UnavailableError, WorldError
 from mulligan.github.answers import ForbiddenError, MovedError, NotFoundError
 from mulligan.github.client import Client
 from mulligan.github.comments import Comments
@@ -104,7 +104,7 @@ class GitHubTracker:
 
     def read(self, ref: IssueRef) -> Issue:
         """Read one issue afresh, with the comments of trusted people."""
-        found = self._issue(ref)
+        found = self._there(ref)
         return Issue(
             ref=ref,
             title=found.title,
@@ -140,10 +140,9 @@ class GitHubTracker:
     def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
         """Say why the request of the status's epoch no longer stands (SPEC L5); None if it does."""
         try:
-            if self._issue(ref).state != "open":
+            if self._there(ref).state != "open":
                 return "The issue was closed."
-        except (NotFoundError, MovedError):
-            self.repository(ref.repository)  # raises where the repository is gone, not the issue
+        except GoneError:
             return "The issue is gone: it was deleted or transferred."
         path = f"/repos/{ref.repository}/issues/{ref.number}/events"
         events = self._client.read_all(EVENTS, path)
@@ -187,6 +186,15 @@ class GitHubTracker:
     ) -> PullRequest:
         """Open the pull request of the issue's branch, or bring the open one up to date (P1)."""
         return self._pulls.open(case, base_branch, settings)
+
+    def _there(self, ref: IssueRef) -> IssueShape:
+        """Read an issue that may be gone."""
+        try:
+            return self._issue(ref)
+        except (NotFoundError, MovedError) as error:
+            self.repository(ref.repository)  # raises where the repository is gone, not the issue
+            message = f"{ref} is not there: it was deleted or transferred, or never was."
+            raise GoneError(message) from error
 
     def _issue(self, ref: IssueRef) -> IssueShape:
         found = self._client.read(ISSUE, f"/repos/{ref.repository}/issues/{ref.number}")

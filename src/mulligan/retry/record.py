@@ -7,7 +7,7 @@ from mulligan.domain.case import Case
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import FileChange, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
-from mulligan.retry.words import DIED, counted, error_line, failure_reason
+from mulligan.retry.words import DIED, GONE, counted, error_line, failure_reason
 from mulligan.text.escape import subject_line
 
 SUBJECT_CHARS = 100
@@ -63,6 +63,12 @@ def interrupted(status: IssueStatus, now: datetime) -> WorkerResultMeta:
         finished_at=now,
         duration_ms=round((now - started).total_seconds() * 1000),
     )
+
+
+def lost(meta: WorkerResultMeta) -> WorkerResultMeta:
+    """Write the record of a verified attempt anew, whose commit is gone (SPEC A15)."""
+    reason = {"outcome": Outcome.INTERRUPTED, "error": GONE, "failure_reason": GONE}
+    return meta.model_copy(update=reason)
 
 
 def summarise(files: tuple[FileChange, ...]) -> str:

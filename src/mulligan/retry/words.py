@@ -76,6 +76,7 @@ OTHERWISE = (
 )
 
 DIED = "Mulligan died during the attempt."
+GONE = "The verified commit is gone from this machine, with the file that it was kept in."
 SHUT_DOWN = "Mulligan was shut down during the attempt."
 
 ERROR_CHARS = 200

@@ -238,4 +238,27 @@ But please do not change any result that we return today: billing compares them 
 """,
         "bug",
     ),
+    Report(
+        "sam",
+        "Say how it is used when words are missing",
+        """`python3 -m calculator` answers `calculate() missing 3 required positional arguments`.
+
+It should print a line that says how it is used, and exit with 2.
+""",
+        "enhancement",
+    ),
+    Report(
+        "noor",
+        "Turn the calculator into a web service",
+        """Then the daily report could call it. `GET /?left=6&operator=/&right=2` should answer 3.
+""",
+        "enhancement",
+    ),
+    Report(
+        "sam",
+        "Add a remainder operation",
+        """`python3 -m calculator 7 % 4` should print 3, and dividing by zero stay an error.
+""",
+        "enhancement",
+    ),
 )

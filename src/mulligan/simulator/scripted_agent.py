@@ -1,7 +1,7 @@
 """The demo's coding agent: a script of its own that mends only what its prompt names.
 
 Run as `python3 scripted_agent.py` in a worktree, with the prompt on standard input. It knows the
-three issues of the demo by their titles, and never looks at which attempt it is: the second try
+issues of the demo by their titles, and never looks at which attempt it is: the second try
 at an issue goes better only because its prompt tells what went wrong with the first.
 """
 
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 PACE = 0.05
+LONG = 0.3
 OPERATIONS = Path("calculator/operations.py")
 COMMAND_LINE = Path("calculator/__main__.py")
 IDENTITY = ("-c", "user.name=Scripted agent", "-c", "user.email=agent@localhost")
@@ -47,6 +48,69 @@ ZERO_GIVES_ZERO = """    if right == 0:
         return 0
 """
 MEAN = "    return divide(sum(values), len(values))\n"
+USAGE_BEFORE = '    """Print the result; 1 when there is none."""\n'
+USAGE = """    if len(words) != 3:
+        print("usage: python3 -m calculator LEFT OPERATOR RIGHT", file=sys.stderr)
+        return 2
+"""
+USAGE_TEST = """import contextlib
+import io
+import unittest
+
+from calculator.__main__ import main
+
+
+class UsageTest(unittest.TestCase):
+    def test_missing_words_are_answered_with_the_usage(self):
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            self.assertEqual(main(["6", "/"]), 2)
+        self.assertIn("usage:", said.getvalue())
+"""
+SERVICE = '''"""Answers GET /?left=6&operator=/&right=2 with 3."""
+
+import http.server
+import urllib.parse
+
+from calculator.__main__ import calculate
+
+
+class Calculator(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        query = urllib.parse.urlsplit(self.path).query
+        asked = dict(urllib.parse.parse_qsl(query))
+        words = asked["left"], asked["operator"], asked["right"]
+        result = calculate(*words)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(f"{result:g}".encode())
+
+
+def serve(port):
+    http.server.HTTPServer(("127.0.0.1", port), Calculator).serve_forever()
+'''
+REMAINDER = '''
+
+def remainder(left, right):
+    """Give what is left when the left number is divided by the right one."""
+    if right == 0:
+        raise CalculatorError("cannot divide by zero")
+    return left % right
+'''
+REMAINDER_TEST = """import unittest
+
+from calculator.__main__ import calculate
+from calculator.operations import CalculatorError, remainder
+
+
+class RemainderTest(unittest.TestCase):
+    def test_remainder_on_the_command_line(self):
+        self.assertEqual(calculate("7", "%", "4"), 3)
+
+    def test_remainder_of_a_division_by_zero(self):
+        with self.assertRaises(CalculatorError):
+            remainder(1, 0)
+"""
 
 
 def add_power(_: str) -> int:
@@ -85,18 +149,58 @@ def make_sums_exact(_: str) -> int:
     return done or git("revert", "--no-edit", "HEAD")
 
 
+def explain_usage(prompt: str) -> int:
+    """Ask first, as agents do, unless the prompt tells that nothing was changed by that."""
+    if "without a change" not in prompt:
+        say("I would check in main() that there are three words, and print a usage line if not.")
+        say("Shall I make that change?")
+        return 0
+    say("Nothing was changed last time, so this time without asking")
+    replace(COMMAND_LINE, USAGE_BEFORE, USAGE_BEFORE + USAGE)
+    Path("tests/test_usage.py").write_text(USAGE_TEST, encoding="utf-8")
+    say("main() prints how it is used; added tests/test_usage.py. Done.")
+    return 0
+
+
+def add_service(_: str) -> int:
+    """Take some seconds, line by line, so that there is time to change one's mind."""
+    say("This is a larger piece of work")
+    service = Path("calculator/service.py")
+    service.touch()
+    for line in SERVICE.splitlines(keepends=True):
+        append(service, line)
+        say(f"Wrote {line.strip() or 'an empty line'}", LONG)
+    say("Added calculator/service.py. Done.")
+    return 0
+
+
+def add_remainder(_: str) -> int:
+    """Do what the last issue asks for."""
+    append(OPERATIONS, REMAINDER)
+    replace(
+        COMMAND_LINE, "operations.divide,\n", 'operations.divide,\n    "%": operations.remainder,\n'
+    )
+    say("Added remainder() and the operator %")
+    Path("tests/test_remainder.py").write_text(REMAINDER_TEST, encoding="utf-8")
+    say("Added tests/test_remainder.py. Done.")
+    return 0
+
+
 TASKS: dict[str, Callable[[str], int]] = {
     "Add a power operation": add_power,
     "The average of no values is an error": mend_average,
     "Sums of decimals are not exact": make_sums_exact,
+    "Say how it is used when words are missing": explain_usage,
+    "Turn the calculator into a web service": add_service,
+    "Add a remainder operation": add_remainder,
 }
 
 
-def say(line: str) -> None:
+def say(line: str, pause: float = PACE) -> None:
     """Tell what is going on, at a pace that can be followed."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
-    time.sleep(PACE)
+    time.sleep(pause)
 
 
 def append(path: Path, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Makes the demo's world: a small Python repository, its people, and three issues."""
+"""Makes the demo's world: a small Python repository, its people, and six issues."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,20 +12,26 @@ from mulligan.simulator.world import World
 REPOSITORY = "acme/calculator"
 BOT = "mulligan-bot"
 MAINTAINER = "maya"
+READY = "mulligan"
+"""The label that asks for work, unless a policy calls it otherwise."""
 SCRIPTED_AGENT = Path(__file__).with_name("scripted_agent.py")
 """The demo's agent: to be run with `python3`, it needs nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seeded:
-    """What was made; the issues succeed at once, at the second try, and never."""
+    """What was made.
+
+    The issues succeed at once, at the second try, and never; the fourth succeeds once its prompt
+    says that nothing was changed, the fifth takes long, the sixth succeeds at once.
+    """
 
     repository: str
     bare: Path
     issues: tuple[IssueRef, ...]
 
 
-def seed(world: World, directory: Path, token: str, ready_label: str | None = "mulligan") -> Seeded:
+def seed(world: World, directory: Path, token: str, ready_label: str | None = READY) -> Seeded:
     """Make the repository below a directory, and the world around it.
 
     `token` becomes the bot's. The maintainer labels the issues, unless `ready_label` is None.

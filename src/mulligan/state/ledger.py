@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, 
 from mulligan.domain.events import AttemptCompleted, Event, Recorded
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.lease import Lease, lost
-from mulligan.domain.result import WorkerResultMeta
+from mulligan.domain.result import WorkerResultMeta, as_they_stand
 from mulligan.domain.status import IssueStatus, advance
 from mulligan.ports import Clock
 from mulligan.state.database import Database
@@ -72,7 +72,7 @@ class SqlLedger:
     def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
         """Give the completed attempts of all epochs, oldest first."""
         completed = self._events(and_(_events_of(ref), EVENT.kind == COMPLETED))
-        return tuple(
+        return as_they_stand(
             recorded.event.meta
             for recorded in completed
             if isinstance(recorded.event, AttemptCompleted)

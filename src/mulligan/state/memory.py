@@ -8,7 +8,7 @@ from threading import Lock
 from mulligan.domain.events import AttemptCompleted, Event, Recorded
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.lease import Lease, lost
-from mulligan.domain.result import WorkerResultMeta
+from mulligan.domain.result import WorkerResultMeta, as_they_stand
 from mulligan.domain.status import IssueStatus, advance
 from mulligan.ports import Clock
 from mulligan.state.events import happen, storable
@@ -142,7 +142,7 @@ class MemoryLedger:
 
     def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
         """Give the completed attempts of all epochs, oldest first."""
-        return tuple(
+        return as_they_stand(
             recorded.event.meta
             for recorded in self.events(ref)
             if isinstance(recorded.event, AttemptCompleted)

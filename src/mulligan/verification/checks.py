@@ -27,10 +27,14 @@ LATE = 124
 
 @dataclass(frozen=True, slots=True)
 class CommandVerifier:
-    """The port Verifier on shell lines; of `environment` they get PATH."""
+    """The port Verifier on shell lines; of `environment` they get PATH.
+
+    Of an output beyond `max_log_bytes`, the log has the end only.
+    """
 
     environment: Mapping[str, str]
     set_up_timeout: timedelta = SET_UP_TIMEOUT
+    max_log_bytes: int = 1024**3
 
     def violations(self, change: Change, scope: Scope) -> tuple[str, ...]:
         """List every rule of the scope that the change breaks (SPEC A9)."""
@@ -41,9 +45,11 @@ class CommandVerifier:
         log.write_bytes(b"")
         part = log.with_name(f"{log.name}.part")
         for line in lines:
-            ended = self._run(line, self.set_up_timeout, worktree, part)
-            told = _digest(line, ended, part)
-            _append(log, line, part)
+            try:
+                ended = self._run(line, self.set_up_timeout, worktree, part)
+                told = _digest(line, ended, part)
+            finally:
+                _append(log, line, part)
             if ended.stopped_by or ended.exit_code:
                 message = f"The set-up line {line!r} failed: {self._why(ended, told)}"
                 raise UnavailableError(message)
@@ -52,7 +58,8 @@ class CommandVerifier:
         if ended.stopped_by:
             limit = format_duration(self.set_up_timeout)
             return f"it did not end within {limit}; make it faster or mend it."
-        said = told.findings[0].summary if told.findings else told.text.partition("\n")[0]
+        lines = [line for line in told.text.splitlines() if not line.startswith("[... ")]
+        said = told.findings[0].summary if told.findings else lines[-1].strip()
         return f"exit code {ended.exit_code}, {said}"
 
     def check(self, check: Check, worktree: Worktree, log: Path) -> CheckResult:
@@ -97,6 +104,7 @@ class CommandVerifier:
                 },
                 timeout=timeout,
                 log=log,
+                max_log_bytes=self.max_log_bytes,
             )
         )
         _keep_the_end(ended, log)
@@ -132,6 +140,7 @@ def _keep_the_end(ended: Finished, log: Path) -> None:
 
 
 def _append(log: Path, line: str, part: Path) -> None:
+    part.touch()
     with log.open("ab") as whole, part.open("rb") as said:
         whole.write(f"$ {line}\n".encode())
         shutil.copyfileobj(said, whole)

@@ -19,7 +19,7 @@ MODE = re.compile(
     re.MULTILINE,
 )
 NAME = re.compile(
-    rb'^(?:\+\+\+|---) (?:[ab]/(?P<plain>[^\n]*?)\t?|"[ab]/(?P<quoted>(?:[^"\\\n]|\\.)*)")$',
+    rb'^(?:\+\+\+|---) (?:[ab]/(?P<plain>[^\n]*?)|"[ab]/(?P<quoted>(?:[^"\\\n]|\\.)*)")\t?$',
     re.MULTILINE,
 )
 RENAMED = re.compile(

@@ -19,6 +19,8 @@ def publish(
         return
     if held not in {None, expected}:
         raise _somebody_elses(ref)
+    if not mirror.has(head_sha):
+        raise gone(head_sha)
     try:
         remote.push(mirror.git, head_sha, branch, held)
     except WorldError:
@@ -28,6 +30,12 @@ def publish(
         if now != held:
             raise _somebody_elses(ref) from None
         raise
+
+
+def gone(head_sha: str) -> DeniedError:
+    """Say that a commit is not here to be pushed."""
+    message = f"The commit {head_sha} is not on this machine any more; ask for new work."
+    return DeniedError(message)
 
 
 def _somebody_elses(ref: IssueRef) -> DeniedError:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 
 from mulligan.domain.issue import IssueRef
 from mulligan.ports import Worktree, Worktrees
@@ -30,6 +31,14 @@ class RehearsedWorktrees:
     def base_branch(self, repository: str) -> str:
         """Name the branch that work starts from and goes to."""
         return self.inner.base_branch(repository)
+
+    def keep(self, ref: IssueRef, head_sha: str, place: Path) -> None:
+        """Store a commit in a file, a git bundle."""
+        self.inner.keep(ref, head_sha, place)
+
+    def restore(self, ref: IssueRef, head_sha: str, bundle: Path) -> bool:
+        """See that a commit could be pushed, from its file if need be."""
+        return self.inner.restore(ref, head_sha, bundle)
 
     def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
         """Say what would be pushed."""

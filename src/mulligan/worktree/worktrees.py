@@ -13,12 +13,13 @@ from mulligan.errors import DeniedError, MisconfiguredError
 from mulligan.git.faults import DamagedError
 from mulligan.git.remote import Remote
 from mulligan.ports import Credentials
+from mulligan.worktree.bundle import bring_back, keep
 from mulligan.worktree.checkout import Checkout, show
 from mulligan.worktree.disk import disk_faults
 from mulligan.worktree.lock import locked
 from mulligan.worktree.mirror import Mirror
 from mulligan.worktree.naming import BRANCH, issue_place, place_of
-from mulligan.worktree.publish import publish
+from mulligan.worktree.publish import gone, publish
 from mulligan.worktree.reset import Site, restore
 
 LOCK_PATIENCE = timedelta(seconds=2)
@@ -89,15 +90,33 @@ class GitWorktrees:
         return known or self._upstream(repository)[1]
 
     @disk_faults()
+    def keep(self, ref: IssueRef, head_sha: str, place: Path) -> None:
+        """Store a commit in a file, a git bundle; one that is there stays (SPEC A15)."""
+        if not place.exists():
+            keep(self._mirror(ref.repository), ref, head_sha, place)
+
+    @disk_faults()
+    def restore(self, ref: IssueRef, head_sha: str, bundle: Path) -> bool:
+        """See that a commit can be pushed, from its file if need be; False where it is gone."""
+        mirror = self._mirror(ref.repository)
+        if mirror.place.mirror.exists() and mirror.has(head_sha):
+            return True
+        remote, base = self._upstream(ref.repository)
+        mirror.fetch(remote, base)
+        if bring_back(mirror, head_sha, bundle):
+            return True
+        # What was pushed already needs no pushing.
+        return remote.tip(mirror.git, f"refs/heads/{ref.branch}") == head_sha
+
+    @disk_faults()
     def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
         """Make the issue's branch on the remote be `head_sha` (SPEC P2, E7)."""
         mirror, (remote, base) = self._mirror(ref.repository), self._upstream(ref.repository)
         if base == ref.branch:
             message = f"Mulligan never pushes to the base branch {base!r}; set another base_branch."
             raise DeniedError(message)
-        if not mirror.place.mirror.exists() or not mirror.has(head_sha):
-            message = f"The commit {head_sha} is not on this machine any more; ask for new work."
-            raise DeniedError(message)
+        if not mirror.place.mirror.exists():
+            raise gone(head_sha)
         publish(mirror, remote, ref, head_sha, expected)
 
     @disk_faults()

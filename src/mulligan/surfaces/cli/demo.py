@@ -1,25 +1,53 @@
-"""`mulligan demo` and `mulligan simulate`: a GitHub on this machine, and three issues on it."""
+"""`mulligan demo` and `mulligan simulate`: a GitHub on this machine, and six issues on it."""
 
+import signal
 import sys
 import tempfile
+import threading
+from collections.abc import Sequence
+from datetime import timedelta
+from itertools import groupby
 from pathlib import Path
+from types import FrameType
 
 from rich.console import Console
 from rich.markdown import Markdown
+from rich.markup import escape
 from rich.panel import Panel
 
 from mulligan.config.load import load_operator
-from mulligan.engine.once import once
+from mulligan.domain.events import AgentStarted, Event
+from mulligan.domain.issue import Stage
+from mulligan.domain.outcome import FREE
+from mulligan.domain.result import WorkerResultMeta
+from mulligan.domain.status import IssueStatus
+from mulligan.engine.once import Extent, once
 from mulligan.errors import UsageError
+from mulligan.retry.words import TITLES, counted
 from mulligan.simulator.seed import MAINTAINER, SCRIPTED_AGENT, Seeded, seed
 from mulligan.simulator.server import running, serve
 from mulligan.simulator.world import World
+from mulligan.stop import stopping
 from mulligan.surfaces.cli.exits import Exit
-from mulligan.surfaces.cli.setup import environment, make_console, start_logs
-from mulligan.surfaces.cli.work import teller
+from mulligan.surfaces.cli.mishaps import Mishaps
+from mulligan.surfaces.cli.setup import environment, make_console, start_logs, stop_on_signals
+from mulligan.surfaces.cli.story import Story
+from mulligan.tools import Tools
 from mulligan.wiring.bench import build
 
 TOKEN = "a-token-of-the-simulated-github"  # noqa: S105 - of a GitHub that is not one
+PASSES = 6
+"""Enough for everything to rest, also on a machine that is slow."""
+WATCH = timedelta(seconds=0.3)
+WIDTH = 100
+TOLD_SECTIONS = ("Failure summary", "Attempt history", "Your options")
+REST = {
+    Stage.REVIEW: ("in review", "green"),
+    Stage.HITL: ("with a person", "magenta"),
+    Stage.RESOLVED: ("left alone", "yellow"),
+}
+"""What an issue that rests is called, and its colour."""
+
 CONFIGURATION = """# Made by Mulligan for its own GitHub on this machine.
 github: {{api_url: "{url}", token_file: "{directory}/token"}}
 repositories:
@@ -33,26 +61,46 @@ limits: {{concurrency: 1}}
 
 
 def demo(directory: Path | None) -> Exit:
-    """Run the life of three issues, and tell it."""
+    """Run the life of six issues, and tell it."""
     console, place = make_console(), _place(directory)
     start_logs()
+    stop_on_signals()
     world = World()
     seeded = seed(world, place, TOKEN)
     with running(world) as url:
         config = _write_configuration(place, url, seeded)
         _open_story(console, world, seeded)
+        story = Story(console)
+        *_, withdrawn, unlucky = seeded.issues
+        mishaps = Mishaps(world, story, withdrawn, unlucky)
         operator = load_operator(config, environment())
-        with build(operator, environment(), teller(console)) as bench:
-            done = once(bench.repositories, bench.tools)
-    _close_story(console, world, seeded, config)
-    return Exit.FAILED if done.problems else Exit.DONE
+
+        def hear(status: IssueStatus, event: Event) -> None:
+            story.hear(status, event)
+            mishaps.hear(status, event)
+
+        with build(operator, environment(), hear) as bench:
+            rest = _make_passes(bench.tools, seeded, console)
+            if stopping():
+                return Exit.INTERRUPTED
+            _close_story(console, seeded, bench.tools)
+    if rest:
+        _show_comment(console, world, seeded)
+    _name_commands(console, seeded, config)
+    return Exit.DONE if rest else Exit.FAILED
 
 
 def simulate(port: int, directory: Path | None) -> Exit:
-    """Keep a simulated GitHub running until it is interrupted."""
+    """Keep a simulated GitHub running until it is interrupted or told to end."""
     console, place = make_console(), _place(directory)
-    world = World()
+    world, stop = World(), threading.Event()
     seeded = seed(world, place, TOKEN)
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    signal.signal(signal.SIGINT, end)
+    signal.signal(signal.SIGTERM, end)
 
     def announce(url: str) -> None:
         config = _write_configuration(place, url, seeded)
@@ -60,7 +108,7 @@ def simulate(port: int, directory: Path | None) -> Exit:
         console.print(f"In another terminal: mulligan once --config {config}")
         console.print("Ctrl-C ends it.")
 
-    serve(world, port=port, announce=announce)
+    serve(world, port=port, announce=announce, stop=stop)
     return Exit.DONE
 
 
@@ -91,30 +139,73 @@ def _write_configuration(place: Path, url: str, seeded: Seeded) -> Path:
     return config
 
 
+def _make_passes(tools: Tools, seeded: Seeded, console: Console) -> bool:
+    """Make passes until every issue rests; tell whether they do."""
+    for number in range(PASSES):
+        if number:
+            console.print("\nThe next pass publishes what is verified; no agent is run for that.")
+        done = once((seeded.repository,), tools, Extent(watch_interval=WATCH))
+        for problem in done.problems:
+            said = problem.removeprefix(f"{seeded.issues[-1]}: ")
+            console.print(f"    [yellow]{escape(said)}[/]", emoji=False)
+        rest = REST.keys() >= {tools.ledger.status(ref).stage for ref in seeded.issues}
+        if rest or stopping():
+            return rest
+    return False
+
+
 def _open_story(console: Console, world: World, seeded: Seeded) -> None:
     who = f"[bold]{MAINTAINER}[/]"
-    console.print(f"{who} has put the label on three issues of {seeded.repository}:")
+    console.print(f"{who} has put the label on six issues of {seeded.repository}:")
     for ref in seeded.issues:
         console.print(f"  [cyan]#{ref.number}[/]  {world.issue_of(ref).title}")
-    console.print("A scripted agent works on them; it mends only what its prompt names.\n")
+    console.print("A scripted agent works on them; it mends only what its prompt names.")
 
 
-def _close_story(console: Console, world: World, seeded: Seeded, config: Path) -> None:
-    _, second, third = seeded.issues
-    comment = world.comments_of(third)[-1]
-    console.print(f"\nWhat the people of [cyan]{third}[/] now read on GitHub:")
-    console.print(Panel(Markdown(_shown(comment.body)), width=100))
-    command = f"mulligan inspect {second}"
-    console.print("Look at everything:")
+def _close_story(console: Console, seeded: Seeded, tools: Tools) -> None:
+    console.print("\nWhere they are now:")
+    for ref in seeded.issues:
+        where, colour = REST.get(tools.ledger.status(ref).stage, ("under way", "red"))
+        runs = [each for each in tools.ledger.events(ref) if isinstance(each.event, AgentStarted)]
+        ran, ended = counted(len(runs), "agent run"), _ended(tools.ledger.history(ref))
+        console.print(
+            f"  [cyan]#{ref.number}[/]  [{colour}]{where:13}[/]  {ran:12}  {ended}", soft_wrap=True
+        )
+
+
+def _show_comment(console: Console, world: World, seeded: Seeded) -> None:
+    asked = seeded.issues[2]
+    body = world.comments_of(asked)[-1].body
+    console.print(f"\nWhat the people of [cyan]{asked}[/] now read on GitHub, in short:")
+    width = min(WIDTH, console.width)
+    console.print(Panel(Markdown(_in_short(body)), width=width), soft_wrap=False)
+
+
+def _name_commands(console: Console, seeded: Seeded, config: Path) -> None:
+    second = f"mulligan inspect {seeded.issues[1]}"
+    console.print("\nLook at everything:")
     for line in (
         f"mulligan status --config {config}",
-        f"{command} --config {config}",
-        f"{command} --attempt 2 --prompt --config {config}",
+        f"{second} --config {config}",
+        f"{second} --attempt 2 --prompt --config {config}",
         f"git -C {seeded.bare} log --oneline --all --graph",
     ):
         console.print(f"  {line}", markup=False)
 
 
-def _shown(markdown: str) -> str:
-    """Leave out the comment's marker, which GitHub does not show either."""
-    return "\n".join(line for line in markdown.splitlines() if not line.startswith("<!--"))
+def _ended(history: Sequence[WorkerResultMeta]) -> str:
+    """Name the outcomes of the attempts in their order, equal ones in a row once."""
+    told = list[str]()
+    for outcome, row in groupby(meta.outcome for meta in history):
+        times = len(list(row))
+        title = TITLES[outcome] if times == 1 else f"{times} × {TITLES[outcome]}"
+        told.append(f"{title}, at no cost" if outcome in FREE else title)
+    return " → ".join(told)
+
+
+def _in_short(comment: str) -> str:
+    """Leave out the sections that repeat the story, and the marker that GitHub does not show."""
+    opening, *sections = comment.split("\n### ")
+    visible = [line for line in opening.splitlines() if not line.startswith("<!--")]
+    told = [f"### {section}" for section in sections if section.startswith(TOLD_SECTIONS)]
+    return "\n\n".join(["\n".join(visible), *told])

@@ -1,19 +1,28 @@
 """`mulligan doctor`: whether everything that the work needs is there."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
+from rich.text import Text
 
-from mulligan.domain.diagnosis import TRY_AGAIN, Diagnosis, Level, failed
-from mulligan.engine.doctor import CONFIGURATION, examine
+from mulligan.domain.diagnosis import Diagnosis, Level, failed, fine
+from mulligan.engine.doctor import examine
 from mulligan.errors import ConfigError
 from mulligan.surfaces.cli.exits import Exit
 from mulligan.surfaces.cli.layout import print_json, print_point
-from mulligan.surfaces.cli.setup import environment, make_console, read_configuration, start_logs
+from mulligan.surfaces.cli.setup import (
+    configuration_path,
+    environment,
+    make_console,
+    read_configuration,
+    start_logs,
+)
 from mulligan.wiring.examination import build_probes
 
+CONFIGURATION = "configuration"
 MARKS = {
     Level.OK: ("✓", "green"),
     Level.NOTE: ("·", "cyan"),
@@ -27,10 +36,11 @@ def doctor(config: Path | None, *, json: bool) -> Exit:
     start_logs()
     found = list[Diagnosis]()
     console = None if json else make_console()
-    for each in _findings(config):
-        if console:
-            _print(each, console, heading=not found or found[-1].area != each.area)
-        found.append(each)
+    with console.status("Looking …") if console else nullcontext():
+        for each in _findings(config):
+            if console:
+                _print(each, console, heading=not found or found[-1].area != each.area)
+            found.append(each)
     if console:
         console.print(f"\n{_sum_up(found)}")
     else:
@@ -40,19 +50,24 @@ def doctor(config: Path | None, *, json: bool) -> Exit:
 
 def _findings(config: Path | None) -> Iterator[Diagnosis]:
     try:
-        operator = read_configuration(config)
+        path = configuration_path(config)
+        operator = read_configuration(path)
+        count = len(operator.repositories)
+        several = "1 repository" if count == 1 else f"{count} repositories"
+        yield fine(CONFIGURATION, f"{path.absolute()} is valid; it names {several}.")
         with build_probes(operator, environment()) as probes:
             yield from examine(operator, probes)
     except ConfigError as error:
-        yield failed(CONFIGURATION, error, TRY_AGAIN)
+        yield failed(CONFIGURATION, error, "Mend it; docs/configuration.md has every key.")
 
 
 def _print(found: Diagnosis, console: Console, *, heading: bool) -> None:
     if heading:
         console.print(f"[bold]{escape(found.area)}[/]")
-    fix = [found.fix] if found.fix else []
     mark, style = MARKS[found.level]
-    print_point(console, f"  {mark}", style, found.said, *fix)
+    print_point(console, Text(f"  {mark}", style), found.said)
+    if found.fix:
+        print_point(console, Text("    →", style), found.fix)
 
 
 def _sum_up(found: list[Diagnosis]) -> str:

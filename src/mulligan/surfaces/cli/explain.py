@@ -4,6 +4,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
+from rich.text import Text
 
 from mulligan.domain.explanation import Explanation, told_by
 from mulligan.domain.issue import IssueRef
@@ -47,8 +48,8 @@ def _print(found: Explanation, console: Console) -> None:
     if found.rules:
         console.print()
     for rule in found.rules:
-        mark, style = ("✗", "red") if rule.refusal else ("✓", "green")
-        print_point(console, mark, style, rule.refusal or rule.kept)
+        mark = Text("✗", "red") if rule.refusal else Text("✓", "green")
+        print_point(console, mark, rule.refusal or rule.kept)
 
 
 def _row(found: Explanation) -> dict[str, object]:

@@ -4,7 +4,6 @@ import json
 import sys
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 
@@ -13,11 +12,8 @@ def print_json(content: object) -> None:
     sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
-def print_point(console: Console, mark: str, style: str, *lines: str) -> None:
-    """Print a point behind its mark, as it stands; lines that wrap stay behind it."""
-    point = Table.grid(padding=(0, 1))
-    point.add_column(no_wrap=True)
-    point.add_column(overflow="fold")
-    for position, line in enumerate(lines):
-        point.add_row(Text("" if position else mark, style), Text(line))
-    console.print(point)
+def print_point(console: Console, mark: Text, said: str) -> None:
+    """Print text as it stands behind a mark, and what wraps of it below the text."""
+    for line in Text(said).wrap(console, max(20, console.width - len(mark) - 1)):
+        console.print(Text.assemble(mark, " ", line))
+        mark = Text(" " * len(mark))

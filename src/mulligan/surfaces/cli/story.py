@@ -1,19 +1,28 @@
 """Tell an issue's life as it happens: one short line for each event that a person cares for."""
 
-from rich.markup import escape
+import threading
+from typing import assert_never
 
-from mulligan.domain.decision import Escalate, Retry
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from mulligan.domain.decision import (
+    Decision,
+    Escalate,
+    OpenPullRequest,
+    Retry,
+    StandDown,
+    WaitForBudget,
+)
 from mulligan.domain.events import (
     AgentFinished,
-    AgentStarted,
-    AttemptCompleted,
     AttemptContextTruncated,
     AttemptStarted,
     CheckFinished,
     Decided,
     Escalated,
     Event,
-    IssueSeen,
     Published,
     RetryContextAssembled,
     RetryScheduled,
@@ -21,45 +30,63 @@ from mulligan.domain.events import (
     Waiting,
     WorktreeReset,
 )
-from mulligan.domain.outcome import Outcome
+from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import CheckResult
 from mulligan.domain.status import IssueStatus
-from mulligan.retry.words import TITLES
+from mulligan.retry.words import TITLES, counted
 from mulligan.text.escape import one_line
 
-WIDTH = 160
+WIDTH = 200
+INDENT = 2
+
+
+class Story:
+    """Prints the lines of each issue below its title, which comes again where the issue changes."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._lock = threading.Lock()
+        self._issue: IssueRef | None = None
+
+    def hear(self, status: IssueStatus, event: Event) -> None:
+        """Tell of an event, where there is something to tell."""
+        if line := tell(status, event):
+            self.say(status, line)
+
+    def say(self, status: IssueStatus, line: str) -> None:
+        """Print a line of Rich markup; what wraps of it stands further in."""
+        with self._lock:
+            if status.issue != self._issue:
+                name, title = escape(str(status.issue)), _plain(status.title)
+                self._console.print(f"\n[bold cyan]{name}[/]  [bold]{title}[/]", emoji=False)
+                self._issue = status.issue
+            told = Text.from_markup(line, emoji=False)
+            depth = len(told.plain) - len(told.plain.lstrip())
+            indent = INDENT + depth
+            room = max(20, self._console.width - indent - INDENT)
+            for part in told[depth:].wrap(self._console, room):
+                part.rstrip()
+                self._console.print(Text(" " * indent) + part)
+                indent = 2 * INDENT + depth
 
 
 def tell(status: IssueStatus, event: Event) -> str | None:
     """Give the line for an event in Rich markup, or None where there is nothing to tell."""
-    said = _start_line(status, event) or _work_line(event) or _result_line(event)
-    if said is None:
-        return None
-    return f"[cyan]{escape(str(status.issue))}[/]  {said}"
+    return _work_line(status, event) or _result_line(status, event)
 
 
-def _start_line(status: IssueStatus, event: Event) -> str | None:
+def _work_line(status: IssueStatus, event: Event) -> str | None:
     match event:
-        case IssueSeen(title=title):
-            return f"[bold]{_plain(title)}[/]"
-        case AttemptStarted():
-            return f"[bold]attempt {status.attempt}[/]"
-        case WorktreeReset(start_sha=sha, recreated=recreated):
-            how = ", made anew" if recreated else ""
-            return f"  worktree equals the base branch at {sha[:10]}{how}"
+        case AttemptStarted(position=position, most=most):
+            place = f"{position} of {most}" if position else f"{status.attempt}"
+            return f"[bold]attempt {place}[/]"
+        case WorktreeReset(start_sha=sha) if status.attempt > 1:
+            return f"  the worktree equals the base branch again, at {sha[:10]}"
         case RetryContextAssembled(prior_attempts_count=count, context_size_bytes=size):
-            attempts = "1 earlier attempt" if count == 1 else f"{count} earlier attempts"
-            return f"  the prompt tells of {attempts} ({size:,} bytes)"
+            earlier = counted(count, "earlier attempt")
+            return f"  the prompt tells of {earlier} ({size:,} bytes)"
         case AttemptContextTruncated(sections=sections):
-            return f"  cut to fit: {_plain(', '.join(sections))}"
-        case _:
-            return None
-
-
-def _work_line(event: Event) -> str | None:
-    match event:
-        case AgentStarted(agent=agent):
-            return f"  agent {_plain(agent)} works …"
+            return f"  cut to fit its budget: {_plain(', '.join(sections))}"
         case AgentFinished():
             return _agent_line(event)
         case CheckFinished(check=check):
@@ -68,44 +95,58 @@ def _work_line(event: Event) -> str | None:
             return None
 
 
-def _result_line(event: Event) -> str | None:
+def _result_line(status: IssueStatus, event: Event) -> str | None:
     match event:
-        case AttemptCompleted(meta=meta):
-            good = meta.outcome is Outcome.SUCCEEDED
-            colour = "green" if good else "yellow"
-            why = "" if good else f": {_plain(meta.error)}"
-            return f"  [{colour}]{TITLES[meta.outcome]}[/]{why}"
-        case Decided(decision=Retry(reason=reason)):
-            return f"  → retry: {_plain(reason)}"
-        case Decided(decision=Escalate(reason=reason)):
-            return f"  → a person is asked: {_plain(reason)}"
-        case RetryScheduled(due=due) | Waiting(until=due):
-            return f"  due {due:%H:%M:%S} UTC"
+        case Decided(decision=decision):
+            return _decision_line(status, decision)
+        case RetryScheduled(due=due):
+            waits = isinstance(status.decision, Retry) and status.decision.backoff_step
+            return f"  not before {due:%H:%M:%S} UTC" if waits else None
+        case Waiting(until=until):
+            return f"  not before {until:%Y-%m-%d %H:%M} UTC"
         case Published(pull_request=url):
             return f"  [green]→ pull request {_plain(url)}[/]"
         case Escalated(comment=url):
-            return f"  [magenta]→ handed to a person: {_plain(url)}[/]"
-        case StoodDown(reason=reason):
-            return f"  → left alone: {_plain(reason)}"
+            return f"  [magenta]→ {_plain(url)}[/]"
+        case StoodDown(reason=reason) if not isinstance(status.decision, StandDown):
+            return f"  [yellow]→ left alone:[/] {_plain(reason)}"
         case _:
             return None
+
+
+def _decision_line(status: IssueStatus, decision: Decision) -> str:
+    """Say what an attempt came to, and what follows; the reason has its error in it."""
+    ended, why = TITLES[status.outcome] if status.outcome else "Over", _plain(decision.reason)
+    match decision:
+        case OpenPullRequest():
+            return f"  [green]{ended}[/]"
+        case Retry():
+            return f"  [yellow]{ended} → retry:[/] {why}"
+        case Escalate():
+            return f"  [magenta]{ended} → a person is asked:[/] {why}"
+        case StandDown():
+            return f"  [yellow]{ended} → left alone:[/] {why}"
+        case WaitForBudget():
+            return f"  [yellow]{ended} → waits:[/] {why}"
+        case _:
+            assert_never(decision)
 
 
 def _agent_line(event: AgentFinished) -> str:
     took = _seconds(event.duration_ms)
     if event.stopped_by:
-        return f"  agent stopped by {event.stopped_by} after {took}"
+        return f"  agent stopped by {_plain(event.stopped_by)} after {took}"
     ended = "" if event.exit_code == 0 else f", exit code {event.exit_code}"
-    return f"  agent ended after {took}{ended}"
+    return f"  agent worked for {took}{ended}"
 
 
 def _check_line(check: CheckResult) -> str:
     took = _seconds(check.duration_ms)
     if check.passed:
-        return f"    [green]✓[/] {_plain(check.name)} ({took})"
+        return f"  [green]✓[/] {_plain(check.name)} ({took})"
     mark = "[red]✗[/]" if check.required else "[yellow]✗ (not required)[/]"
     first = f": {_plain(check.findings[0].summary)}" if check.findings else ""
-    return f"    {mark} {_plain(check.name)} ({took}){first}"
+    return f"  {mark} {_plain(check.name)} ({took}){first}"
 
 
 def _seconds(milliseconds: int) -> str:

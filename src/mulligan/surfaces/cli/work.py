@@ -7,9 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from mulligan.config.operator import Operator
-from mulligan.domain.events import Event
 from mulligan.domain.issue import AuthorisingAct, IssueRef
-from mulligan.domain.status import IssueStatus
 from mulligan.engine.once import Extent, Pass
 from mulligan.engine.once import once as make_pass
 from mulligan.engine.recovery import recover
@@ -25,7 +23,7 @@ from mulligan.surfaces.cli.setup import (
     start_logs,
     stop_on_signals,
 )
-from mulligan.surfaces.cli.story import tell
+from mulligan.surfaces.cli.story import Story
 from mulligan.wiring.bench import Bench, build, build_dry
 from mulligan.wiring.records import lock_state
 
@@ -62,12 +60,7 @@ def work(issue: str, config: Path | None, *, dry_run: bool) -> Exit:
 
 def teller(console: Console) -> Listener:
     """Give a listener that prints the story of every issue."""
-
-    def listen(status: IssueStatus, event: Event) -> None:
-        if line := tell(status, event):
-            console.print(line)
-
-    return listen
+    return Story(console).hear
 
 
 def _bench(operator: Operator, console: Console, *, dry_run: bool) -> AbstractContextManager[Bench]:

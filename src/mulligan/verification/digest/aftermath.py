@@ -40,7 +40,9 @@ ANYWHERE = (
     r"Stopping at filesystem",
     r"-> \[Help \d\]$",
 )
-AFTERMATH = re.compile("|".join([rf"^\W*(?:{'|'.join(OPENINGS)})", *ANYWHERE]), re.IGNORECASE)
+AFTERMATH = re.compile(
+    "|".join([rf"^(?:\[\w+\]\s*)?\W{{0,20}}(?:{'|'.join(OPENINGS)})", *ANYWHERE]), re.IGNORECASE
+)
 
 
 def is_aftermath(line: str) -> bool:

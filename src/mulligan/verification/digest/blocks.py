@@ -11,7 +11,7 @@ LONGEST = 60
 RULE = re.compile(r"^\W*[=_─━*-]{12,}")
 MEANS = re.compile(r"\w|[~^]")
 ROUTINE = re.compile(r"\[?(?:INFO|DEBUG|TRACE)\b\]?(?! {2})", re.IGNORECASE)
-STEP_FAILED = re.compile(r"\.{3,}Failed$")
+STEP_FAILED = re.compile(r"(?<!\.)\.{3,}Failed$")
 FRAME = re.compile(r'^\s*(?:File "|at |from |#\d+ |\d+: |❯ |\w[\w.]*\(|\S+:\d+: in )')
 
 

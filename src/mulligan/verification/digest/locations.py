@@ -23,11 +23,11 @@ COLUMNS = ("column", "column2", "column3", "column4", "column5")
 HAS_PLACE = re.compile(r"[\w\]]:(?:[\[\d]|\(\.)|\w [@\d]|[(\[]\d+[,:)\]]|\bline:? \d")
 """A cheap test that a line may hold a place at all."""
 
-_EDGE = r"(?<![\w./\\@:-])"
+_EDGE = r"(?<![\w./\\@:~+$%=#-])"
 
 DIAGNOSTIC = re.compile(
-    r"^[^\w./~@\\]*(?:(?!note|info|hint|help|warn|err|fatal)[\w-]+: ?)?"
-    r"(?:(?:\w+ )?(?P<severity>error|warning|fatal|failure|err)\b[^\w./]*(?:(?:in|at|from) )?)?"
+    r"^[^\w./~@\\]{0,20}(?:(?!note|info|hint|help|warn|err|fatal)[\w-]+: ?)?"
+    r"(?:(?:\w+ )?(?P<severity>error|warning|fatal|failure|err)\b[^\w./]{0,9}(?:(?:in|at|from) )?)?"
     rf"{PATH_AND_LINE}(?=[\s:,)\]\-]|$)[\s:,)\]-]*(?P<rest>.*)$",
     re.IGNORECASE,
 )
@@ -35,7 +35,9 @@ DIAGNOSTIC = re.compile(
 
 POINTERS = (
     re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)'),
-    re.compile(rf"(?:-->|╭─\[|┌─|❯|\b(?:at|in|on)|Location:|::)\s+(?:.*?{_EDGE})?{PATH_AND_LINE}"),
+    re.compile(
+        rf"(?:-->|╭─\[|┌─|❯|\b(?:at|in|on)|Location:|::)\s+(?:.{{0,80}}?{_EDGE})?{PATH_AND_LINE}"
+    ),
     re.compile(
         rf"\b(?:at|in|on|file)\s+\"?(?P<file>{PATH})\"?,?\s+(?:on |at )?line:? (?P<line>\d+)",
         re.IGNORECASE,
@@ -47,7 +49,7 @@ POINTERS = (
 
 FILE = re.compile(rf"{_EDGE}(?P<file>[\w@~+.-]*/[\w@~+./-]*\.[A-Za-z]\w{{0,9}})(?=[\s:;,'\")\]]|$)")
 PLACE_ALONE = re.compile(
-    rf"^[^\w./~@\\]*(?:(?:In|At|File)\s+)?\"?(?P<file>{PATH})\"?"
+    rf"^[^\w./~@\\]{{0,20}}(?:(?:In|At|File)\s+)?\"?(?P<file>{PATH})\"?"
     rf"(?:{LINE}|,? (?:on )?line:? (?P<line7>\d+))(?:, characters? [\d-]+)?\W*$",
     re.IGNORECASE,
 )

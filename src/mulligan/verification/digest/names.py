@@ -6,6 +6,7 @@ _TIME = r"(?:\s+\(?\[?(?:Time elapsed: )?<?\s?[\d.,]+ ?(?:ns|µs|us|ms|s|sec|min
 
 _PLACE = r"(?P<file>[^:\s()]+):(?P<line>\d+)(?::(?P<column>\d+))?"
 
+_FAILED = r"(?:FAIL(?:ED)?|ERROR|failed)\b"
 _CROSS = r"^\s*(?:\d+\) )?[✗✖✘✕×❌⨯]\s+(?:\d+ (?=\[)|\[fail\]: )?"
 
 NAMES = tuple(
@@ -23,7 +24,7 @@ NAMES = tuple(
         r"^(?:SUB)?(?:FAILED|FAIL|ERROR):?\s+(?P<test>\S+::.+?)(?:\s+-\s+(?P<message>.+))?$",
         r"^(?:FAIL|ERROR|UNEXPECTED SUCCESS): (?P<test>\S+ \(\S+\).*)$",
         r"^\[ERROR\]\s+(?P<test>[A-Z][\w$]*(?:\.|#|->)\w+(?:\[.*?\])?):\d+\s+(?P<message>.+)$",
-        rf"^(?:\[ERROR\]\s+)?(?P<test>\S.*?)(?:\s+--)?{_TIME}\s+<<< (?:FAILURE|ERROR)!$",
+        rf"^(?=.*<<<)(?:\[ERROR\] +)?(?P<test>\S.*?)(?: +--)?{_TIME} +<<< (?:FAILURE|ERROR)!$",
         r"^(?P<test>\S.* > \S.*?) FAILED$",
         r"^\s*Failed (?P<test>\S+(?:\(.*\))?) \[<?\s?[\d.,]+ ?\w+\]$",
         r"^\s*(?P<test>\S+) \[FAIL\]$",
@@ -36,7 +37,7 @@ NAMES = tuple(
         r"^(?P<test>\S.*): (?:Test Failed|Error During Test) at (?P<file>[^:]+):(?P<line>\d+)",
         r"^(?P<test>\S.*?)\s+\| FAIL \|$",
         r"^#\s+Failed test '(?P<test>.+)'",
-        r"^(?:test |\d+/\d+ )?(?P<test>\S.*?) ?\.\.\. (?:FAILED|FAIL|ERROR|failed)\b",
+        rf"^(?:test |\d+/\d+ )?(?P<test>\S.*?)(?: - should panic)? ?\.{{3}} {_FAILED}",
         r"^(?P<test>[\w.:/#\[\]-]{2,}[\w\])]) +(?:FAILED|FAIL)(?:\s+\[.*\])?$",
     )
 )

@@ -21,6 +21,7 @@ EMPTY_MESSAGE = re.compile(
     re.IGNORECASE,
 )
 """A message that says nothing but that more follows."""
+SHORT = 60
 LABEL = re.compile(r"^\W*(?:[A-Z]\w*(?: \w+)?)?\W*:?$")
 
 
@@ -111,7 +112,7 @@ class Scan:
 
     def _said(self, head: Head) -> str:
         """Read on where a message only starts on the following lines."""
-        if not EMPTY_MESSAGE.search(head.message):
+        if len(head.message) > SHORT or not EMPTY_MESSAGE.search(head.message):
             return head.message
         depth = depth_of(self.lines[head.at])
         beneath = self.lines[head.at + 1 : head.at + 6]

@@ -34,7 +34,7 @@ HUNK = re.compile(r"^@@ -(?P<line>\d+)")
 NAMELESS = re.compile(r"^(?:Failure|Error|Skipped):?$")
 """The word that minitest puts where others put the name."""
 NAME_LINES = 4
-TRAILING_RULE = re.compile(r"[\s─━═=-]+$")
+RULE = " ─━═=-"
 
 
 def row(lines: Sequence[str], at: int) -> Head | None:
@@ -76,7 +76,7 @@ def numbered(lines: Sequence[str], at: int) -> Head | None:
     found = NUMBERED.match(lines[at])
     if found is None:
         return None
-    name, place = TRAILING_RULE.sub("", found["test"]), None
+    name, place = found["test"].rstrip(RULE), None
     below = lines[at + 1 : at + 2 + NAME_LINES]
     if NAMELESS.match(name) and below:
         name, place = below[0].strip().rstrip(":").partition(" [")[0], pointed_at(below[0])

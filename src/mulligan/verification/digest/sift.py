@@ -23,7 +23,7 @@ ALIKE_STRONG, ALIKE_WEAK = 100, 20
 JUDGED = 250
 """New templates of one chunk that are weighed; the others count as weak."""
 UNJUDGED = 100
-REMEMBERED = 20_000
+REMEMBERED = 5000
 BEFORE, AFTER_STRONG, AFTER_WEAK = 3, 12, 4
 
 BYTE_STEMS = tuple(stem.encode() for stem in STEMS)
@@ -119,8 +119,7 @@ class _Sieve:
             alike = ALIKE_STRONG if strong else ALIKE_WEAK
             if (weight is None and unjudged > UNJUDGED) or self.seen[template] >= alike:
                 continue
-            if len(self.seen) < REMEMBERED:
-                self.seen[template] += 1
+            self.seen[template] += 1
             yield index, AFTER_STRONG if strong else AFTER_WEAK
 
     def _speaking(self, templates: Sequence[bytes]) -> set[bytes]:
@@ -131,9 +130,11 @@ class _Sieve:
         stems, shapes = (FEW_STEMS, FEW_SHAPES) if varied else (BYTE_STEMS, BYTE_SHAPES)
         found = dict.fromkeys(_with_stems(text, stems, shapes))
         new = [template for template in found if template not in self.weights]
-        if len(self.weights) < REMEMBERED:
-            for template in new[:JUDGED]:
-                self.weights[template] = weigh(as_text(clip_line(template)))
+        if len(self.weights) > REMEMBERED:
+            self.weights.clear()
+            self.seen.clear()
+        for template in new[:JUDGED]:
+            self.weights[template] = weigh(as_text(clip_line(template)))
         return {template for template in found if self.weights.get(template, Weight.WORD)}
 
     def _keep(self, lines: Sequence[bytes], start: int, end: int, store: _Store) -> None:

@@ -31,12 +31,12 @@ STEMS = (
     *("unres", "cannot", "not ", "no such", "unable", "invalid", "missing", "denied", "refused"),
     *("abort", "killed", "fault", "timed", "timeout", "warn", "memory", "saniti", "diff"),
     *("no module", "unbound", "syntax", "locate ", "reformat", "mismatch", "unknown", "uncaught"),
-    *("***", "+++ ", "[e]", "✗", "✖", "✘", "✕", "×", "❌", "⨯", "●"),
+    *("***", "+++ ", "stdout --", "[e]", "✗", "✖", "✘", "✕", "×", "❌", "⨯", "●"),
 )
 """Parts of words, in lower case: a line without one, and without a shape, weighs nothing."""
 PLACE_SHAPES = (r"\.[A-Za-z]{1,9}[:(\[]{1,2}\d", r"line \d")
-CODED = re.compile(r"(?<![\w-])[A-Z]{1,5}\d{3,5}(?=[\s:\])(]|$)")
-"""A code such as linters give to their rules: E302, SC2086, TS2304."""
+CODED = re.compile(r"(?<![\w-])[A-Z]{1,5}\d{3,5}(?=[\s:\])(]|$)|^E: \S")
+"""A code such as linters give to their rules: E302, SC2086, TS2304; and how apt opens an error."""
 
 HARMLESS = re.compile(
     r"\b(?:0|no|zero)\s+(?:\w+ )?"
@@ -49,11 +49,11 @@ PASSING = re.compile(
     r"|^\s*(?:#\s*Subtest|=== RUN|Start +\d+: )"
     r"|(?:\.\.\.|[\])\w]) +(?:ok|OK|PASS(?:ED)?|passed|✓|✔)"
     r"\s*(?:\[[^\]]*\]|\([^)]*\)|[\d.]+ ?m?s)?$"
-    r"|\.{3,}(?:\(.*\))?(?:Passed|Skipped)$"
+    r"|(?<!\.)\.{3,}(?:\(.*\))?(?:Passed|Skipped)$"
     r"|^\[gw\d+\] \[ *\d+%\] PASSED |^\s*\d+/\d+ Test +#\d+: .* Passed "
 )
 QUIET = re.compile(
-    r"^\W*(?:\S+ ){0,3}\[?(?:INFO|DEBUG|TRACE|NOTICE|note|help|hint)\b", re.IGNORECASE
+    r"^\W{0,20}(?:\S+ ){0,3}\[?(?:INFO|DEBUG|TRACE|NOTICE|note|help|hint)\b", re.IGNORECASE
 )
 
 _FREE = r"(?<![\w./\\-])"
@@ -63,7 +63,8 @@ TEST = re.compile(
     r"^\s*(?:--- FAIL|not ok\b(?!.*#\s*(?:TODO|SKIP))|\[\s*(?:FAILED|FAIL)\s*\])"
     r"|^\s*(?:\d+\) )?[✗✖✘✕×❌⨯●]\s+\S"
     r"|\*\*\*\s?(?:Failed|Exception|Timeout|Not Run)|<<< (?:FAILURE|ERROR)!"
-    r"|\[E\]$|\.{3,}Failed$|^(?:SUB)?FAILED\S*\s|^ERROR:? +\S+(?:::|\.py|\()"
+    r"|\[E\]$|^---- .+ stdout ----$|(?<!\.)\.{3,}Failed$"
+    r"|^(?:SUB)?FAILED\S*\s|^ERROR:? +\S+(?:::|\.py|\()"
     rf"|(?:\.\.\.|\s-|:)\s*(?:FAILED|FAIL|ERROR|failed)\b{_END}"
     rf"|{_FREE}(?:FAILED|FAIL)\b{_END}"
 )
@@ -75,12 +76,12 @@ CRASH = re.compile(
     r"|multiple definition|\b(?:Uncaught|Unhandled)\b|Fatal Python error|^Caused by:"
 )
 EXCEPTION = re.compile(
-    r"^(?:E\s+|\W*)(?:Exception in thread \S+ |Uncaught |thread '[^']*' )?"
+    r"^(?:E\s+|\W{0,20})(?:Exception in thread \S+ |Uncaught |thread '[^']*' )?"
     r"(?:[\w$]+(?:\.|::|/))*[A-Z]\w*(?:Error|Exception|Failure|Fault|Exit|Interrupt|Timeout)\b"
     r"(?:\s*[:(\[]|\s*$)"
 )
 ERROR = re.compile(
-    r"^(?:\W*(?:\S+:? ){0,2}?)\[?(?:fatal error|fatal|error|err!|err|critical|panic)\b"
+    r"^(?:\W{0,20}(?:\S+:? ){0,2}?)\[?(?:fatal error|fatal|error|err!|err|critical|panic)\b"
     r"(?:\s?\[[\w:-]+\]|\(\w+\)|\s[A-Z]+\d+)?\s*(?:[:!\]│|]|\s-\s|in\s|at\s|$)"
     rf"|{_FREE}(?:fatal )?errors?(?:\[[\w:-]+\])?(?: [A-Z]+\d+)?:\s",
     re.IGNORECASE,

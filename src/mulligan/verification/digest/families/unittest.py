@@ -44,26 +44,24 @@ def read(log: Log) -> Reading:
 UNITTEST = Family("unittest", recognises, read)
 
 
-def _headers(lines: Sequence[str]) -> list[int]:
+def _headers(lines: Sequence[str]) -> list[tuple[int, re.Match[str]]]:
     """Find the lines that name a failure beneath a double rule."""
-    rules = (at for at, line in enumerate(lines[:-1]) if DOUBLE.match(line))
-    return [at + 1 for at in rules if HEADER.match(lines[at + 1])]
+    below = (at for at, line in enumerate(lines[:-1], start=1) if DOUBLE.match(line))
+    return [(at, header) for at in below if (header := HEADER.match(lines[at]))]
 
 
 def _claimed(lines: Sequence[str]) -> frozenset[int]:
     """Give the progress, and the lines from the first block to the last verdict."""
     progress = (at for at, line in enumerate(lines) if RESULT.search(line))
     ends = [at for at, line in enumerate(lines) if RAN.match(line) or VERDICT.match(line)]
-    starts = [*_headers(lines), *ends]
+    starts = [*(at for at, _ in _headers(lines)), *ends]
     return frozenset([*progress, *range(min(starts), max(ends or starts) + 1)])
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[Found]:
-    starts = _headers(lines)
-    for at, limit in zip(starts, [*starts[1:], len(lines)], strict=False):
-        header = HEADER.match(lines[at])
-        if header is None:
-            continue
+    headers = _headers(lines)
+    limits = [*(at for at, _ in headers[1:]), len(lines)]
+    for (at, header), limit in zip(headers, limits, strict=False):
         end = next((n for n in range(at + 3, limit) if _closes(lines[n])), limit)
         yield _found(lines, at, end, header)
 

@@ -1,0 +1,33 @@
+"""Keep a commit as a file outside the mirror, and bring it back from there (SPEC A15)."""
+
+import os
+from datetime import timedelta
+from pathlib import Path
+
+from mulligan.domain.issue import IssueRef
+from mulligan.worktree.mirror import Mirror
+
+PATIENCE = timedelta(minutes=10)
+
+
+def keep(mirror: Mirror, ref: IssueRef, head_sha: str, place: Path) -> None:
+    """Write a commit of Mulligan's to a bundle, whole or not at all; its parent is not in it."""
+    name, new = _name(ref), place.absolute().with_name(f".{place.name}")
+    # Left by a git that was killed: nobody else works on the issue now.
+    for lock in (mirror.place.mirror / f"{name}.lock", new.with_name(f"{new.name}.lock")):
+        lock.unlink(missing_ok=True)
+    mirror.git.read("update-ref", name, head_sha)
+    mirror.git.run(*("bundle", "create", "-q", str(new), name, f"^{head_sha}^"), patience=PATIENCE)
+    with new.open("rb") as written:
+        os.fsync(written.fileno())
+    new.replace(place)
+
+
+def bring_back(mirror: Mirror, head_sha: str, bundle: Path) -> bool:
+    """Read a commit from its bundle; tell whether the mirror has it now."""
+    mirror.git.attempt("bundle", "unbundle", str(bundle.absolute()), patience=PATIENCE)
+    return mirror.has(head_sha)
+
+
+def _name(ref: IssueRef) -> str:
+    return f"refs/mulligan/verified/{ref.number}"

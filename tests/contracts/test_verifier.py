@@ -1,0 +1,116 @@
+"""Any verifier gives a verdict with a reason, and tells whose fault it is (port Verifier)."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mulligan.config.policy import Check, Scope
+from mulligan.domain.attempt import Change
+from mulligan.domain.result import CheckKind, FileChange
+from mulligan.errors import MisconfiguredError, UnavailableError
+from mulligan.ports import Verifier
+from mulligan.verification.checks import CommandVerifier
+from world.scripted_verifier import ScriptedVerifier
+from world.trees import PlainTree, plain_tree
+
+REASON = "src/cart.py:3:5: error: the total is wrong"
+LOOK = f"test -e mended || {{ echo '{REASON}'; exit 1; }}"
+MAKE = "echo made > made"
+BREAK = "echo 'error: no such package'; exit 1"
+
+
+def make(tree: Path) -> None:
+    (tree / "made").write_text("made\n")
+
+
+SCRIPTED = ScriptedVerifier(
+    {
+        LOOK: lambda tree: None if (tree / "mended").exists() else REASON,
+        MAKE: make,
+        BREAK: lambda _tree: "error: no such package",
+    }
+)
+
+
+@pytest.fixture(params=["command", "scripted"])
+def verifier(request: pytest.FixtureRequest) -> Verifier:
+    command = CommandVerifier({"PATH": os.environ["PATH"]})
+    return command if request.param == "command" else SCRIPTED
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> PlainTree:
+    return plain_tree(tmp_path / "work")
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "check.log"
+
+
+def test_a_check_passes_on_a_tree_that_is_as_it_should_be(
+    verifier: Verifier, tree: PlainTree, log: Path
+) -> None:
+    (tree.path / "mended").touch()
+    result = verifier.check(Check(name="tests", run=LOOK, kind=CheckKind.TEST), tree, log)
+    assert result.passed
+    assert (result.exit_code, result.findings, result.timed_out) == (0, (), False)
+    assert (result.name, result.kind, result.command) == ("tests", CheckKind.TEST, LOOK)
+    assert result.digest == "Passed."
+    assert log.exists()
+
+
+def test_a_check_that_fails_says_why(verifier: Verifier, tree: PlainTree, log: Path) -> None:
+    result = verifier.check(Check(name="tests", run=LOOK, required=False), tree, log)
+    assert not result.passed
+    assert (result.exit_code, result.required) == (1, False)
+    assert REASON in result.digest
+    assert "the total is wrong" in result.findings[0].summary
+    assert result.fingerprint
+    assert log.read_text().strip() == REASON
+
+
+def test_the_same_failure_has_the_same_fingerprint(
+    verifier: Verifier, tree: PlainTree, log: Path
+) -> None:
+    check = Check(name="tests", run=LOOK)
+    first, second = verifier.check(check, tree, log), verifier.check(check, tree, log)
+    assert first.fingerprint == second.fingerprint
+
+
+def test_a_program_that_is_not_there_is_the_operators_to_mend(
+    verifier: Verifier, tree: PlainTree, log: Path
+) -> None:
+    check = Check(name="lint", run="no-such-program --all .")
+    with pytest.raises(MisconfiguredError) as caught:
+        verifier.check(check, tree, log)
+    assert str(caught.value) == (
+        "The program 'no-such-program' of the check 'lint' is not on this machine; "
+        "install it or mend the check."
+    )
+
+
+def test_the_set_up_is_done_in_order(verifier: Verifier, tree: PlainTree, log: Path) -> None:
+    verifier.set_up((MAKE,), tree, log)
+    assert (tree.path / "made").read_text() == "made\n"
+    assert f"$ {MAKE}" in log.read_text()
+    verifier.set_up((), tree, log)
+
+
+def test_a_set_up_that_fails_costs_the_agent_nothing(
+    verifier: Verifier, tree: PlainTree, log: Path
+) -> None:
+    with pytest.raises(UnavailableError, match="no such package") as caught:
+        verifier.set_up((BREAK, MAKE), tree, log)
+    assert repr(BREAK) in str(caught.value)
+    assert not (tree.path / "made").exists()
+    assert "error: no such package" in log.read_text()
+
+
+def test_the_scope_is_kept(verifier: Verifier) -> None:
+    change = Change("a" * 40, "b" * 40, 1, (FileChange(path="ci.yml", status="M"),))
+    assert verifier.violations(change, Scope()) == ()
+    assert verifier.violations(change, Scope(allow=("src/",))) == (
+        "ci.yml is outside the allowed scope (src/).",
+    )

@@ -1,0 +1,181 @@
+"""What is said of an issue at every moment of its life."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from mulligan.domain.decision import Escalate, OpenPullRequest
+from mulligan.domain.eligibility import RULES, Facts
+from mulligan.domain.explanation import (
+    LOCKED,
+    NOBODY_AT_WORK,
+    Surroundings,
+    explain,
+    explain_unread,
+    told_by,
+)
+from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Stage
+from mulligan.domain.status import IssueStatus, Phase
+
+pytestmark = pytest.mark.pure
+
+NOON = datetime(2025, 3, 1, 12, 0, tzinfo=UTC)
+REF = IssueRef("octo/hello", 12)
+ISSUE = Issue(REF, "Mend it", "", labels=frozenset({"mulligan"}))
+BARE = replace(ISSUE, labels=frozenset[str]())
+FIRST = AuthorisingAct("labeled:7", "ada", NOON, trusted=True)
+AGAIN = AuthorisingAct("labeled:8", "bob", NOON + timedelta(hours=1), trusted=True)
+STRANGER = AuthorisingAct("labeled:9", "eve", NOON, trusted=False, reason="eve may only read.")
+NEW = IssueStatus(REF)
+KNOWN = IssueStatus(REF, epoch=1, attempt=1, number=1, act="labeled:7", actor="ada", act_at=NOON)
+HITL = replace(KNOWN, stage=Stage.HITL, reason="All 3 attempts failed.")
+RUNNING = replace(KNOWN, stage=Stage.RUNNING, phase=Phase.ATTEMPTING, started_at=NOON)
+DECIDED = replace(RUNNING, phase=Phase.DECIDED)
+WAITING = replace(KNOWN, due=NOON + timedelta(minutes=5), reason="No disk.")
+URL = "https://github.com/octo/hello/pull/13"
+COMMENT = "https://github.com/octo/hello/issues/12#issuecomment-1"
+ALONE = Surroundings(counted=1, most=3)
+HELD = replace(ALONE, holder="vm:4711", at_work="`mulligan run`")
+
+
+def facts(
+    status: IssueStatus = KNOWN, issue: Issue = ISSUE, act: AuthorisingAct | None = FIRST
+) -> Facts:
+    return Facts(issue, status, act, "mulligan", NOON)
+
+
+@pytest.mark.parametrize(
+    ("case", "around", "summary"),
+    [
+        (facts(NEW), ALONE, "It will be worked on at the next pass: attempt 1 of 3."),
+        (facts(), ALONE, "It will be worked on at the next pass: attempt 2 of 3."),
+        (facts(HITL, act=AGAIN), ALONE, "It will be worked on at the next pass: attempt 1 of 3."),
+        (
+            facts(RUNNING),
+            HELD,
+            "The worker vm:4711 is on it now: attempt 1, since 2025-03-01 12:00:00 UTC.",
+        ),
+        (
+            facts(replace(RUNNING, started_at=None)),
+            HELD,
+            "The worker vm:4711 is on it now: attempt 1.",
+        ),
+        (facts(DECIDED), HELD, "The worker vm:4711 is on it now."),
+        (
+            facts(RUNNING),
+            ALONE,
+            "Attempt 1 was cut off; the next pass records that and goes on with it.",
+        ),
+        (
+            facts(replace(RUNNING, phase=Phase.COMPLETED)),
+            ALONE,
+            "Attempt 1 is over; the next pass decides what follows from it.",
+        ),
+        (
+            facts(replace(DECIDED, decision=OpenPullRequest())),
+            ALONE,
+            "Its change is verified and not published yet; the next pass publishes it.",
+        ),
+        (
+            facts(replace(DECIDED, decision=Escalate(reason="No."), reason="No.")),
+            ALONE,
+            "The next pass carries out what was decided: No.",
+        ),
+        (
+            facts(replace(KNOWN, stage=Stage.REVIEW, pull_request=URL), BARE),
+            ALONE,
+            f"It is in review: {URL}",
+        ),
+        (facts(HITL, BARE), ALONE, "A person is asked: All 3 attempts failed."),
+        (
+            facts(HITL, act=STRANGER),
+            replace(ALONE, asked_at=COMMENT),
+            f"A person is asked: All 3 attempts failed. See {COMMENT}",
+        ),
+        (
+            facts(replace(KNOWN, stage=Stage.RESOLVED, reason="Its label was taken off.")),
+            ALONE,
+            "It is done with: Its label was taken off.",
+        ),
+        (facts(WAITING), ALONE, "It waits until 2025-03-01 12:05:00 UTC: No disk."),
+        (
+            facts(WAITING, BARE),
+            ALONE,
+            "It will not be worked on: The label 'mulligan' is not on it; put it on.",
+        ),
+        (facts(act=STRANGER), ALONE, "It will not be worked on: eve may only read."),
+        (
+            facts(HITL, replace(ISSUE, is_open=False)),
+            ALONE,
+            "It will not be worked on: The issue is closed; reopen it.",
+        ),
+        (
+            facts(NEW, replace(ISSUE, is_pull_request=True)),
+            ALONE,
+            "It will not be worked on: It is a pull request; put the label on an issue.",
+        ),
+        (
+            replace(facts(), archived=True),
+            ALONE,
+            "It will not be worked on: The repository is archived; unarchive it.",
+        ),
+    ],
+)
+def test_one_line_says_what_will_be_done_and_why(
+    case: Facts, around: Surroundings, summary: str
+) -> None:
+    found = explain(case, around)
+    assert found.summary == summary
+    assert found.eligible is ("next pass: attempt" in summary)
+    assert len(found.rules) == len(RULES)
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        (facts(), "ada asked for the work, by the label at 2025-03-01 12:00:00 UTC."),
+        (facts(act=AGAIN), "ada asked for the work, by the label at 2025-03-01 12:00:00 UTC."),
+        (
+            facts(HITL, act=AGAIN),
+            "bob asked for the work, by the label at 2025-03-01 13:00:00 UTC.",
+        ),
+        (
+            facts(NEW, act=STRANGER),
+            "eve put the label on at 2025-03-01 12:00:00 UTC, which is not enough.",
+        ),
+        (
+            facts(NEW, act=replace(STRANGER, actor="")),
+            "Somebody put the label on at 2025-03-01 12:00:00 UTC, which is not enough.",
+        ),
+        (facts(NEW, act=None), "Nobody has asked for the work."),
+        (
+            facts(replace(KNOWN, act="operator:2025", actor="")),
+            "An operator's command asked for the work at 2025-03-01 12:00:00 UTC.",
+        ),
+    ],
+)
+def test_whose_request_counts_is_said(case: Facts, said: str) -> None:
+    assert told_by(explain(case, ALONE).act) == said
+
+
+@pytest.mark.parametrize("case", [facts(), facts(WAITING), facts(RUNNING)])
+def test_work_that_nobody_is_there_to_do_is_pointed_out(case: Facts) -> None:
+    assert explain(case, ALONE).notes == (NOBODY_AT_WORK,)
+    assert explain(case, replace(ALONE, at_work="`mulligan run`")).notes == ()
+    assert explain(case, HELD).notes == ()
+
+
+def test_where_nothing_is_to_be_done_nobody_is_missed() -> None:
+    assert explain(facts(HITL), ALONE).notes == ()
+
+
+def test_a_locked_conversation_is_mentioned() -> None:
+    assert explain(facts(HITL, replace(ISSUE, is_locked=True)), ALONE).notes == (LOCKED,)
+
+
+def test_an_issue_that_is_gone_keeps_what_the_ledger_knows() -> None:
+    found = explain_unread(replace(HITL, title="Mend it"), "The issue is gone.")
+    assert (found.issue, found.title, found.stage) == (REF, "Mend it", Stage.HITL)
+    assert found.summary == "It will not be worked on: The issue is gone."
+    assert not found.eligible

@@ -1,0 +1,115 @@
+"""`mulligan demo` tells the whole life of six issues, on any machine, within a minute."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel, TypeAdapter
+
+from mulligan.domain.issue import Stage
+from mulligan.domain.outcome import Outcome
+from world.place import BIN
+
+
+class Row(BaseModel):
+    """One issue of `mulligan status --json`."""
+
+    issue: str
+    stage: Stage
+    attempt: int
+    outcome: Outcome
+    pull_request: str | None
+
+
+ROWS = TypeAdapter(list[Row])
+OUTCOMES = [
+    (Stage.REVIEW, 1, Outcome.SUCCEEDED),
+    (Stage.REVIEW, 2, Outcome.SUCCEEDED),
+    (Stage.HITL, 3, Outcome.ZERO_DIFF),
+    (Stage.REVIEW, 2, Outcome.SUCCEEDED),
+    (Stage.RESOLVED, 1, Outcome.CANCELLED),
+    (Stage.REVIEW, 1, Outcome.SUCCEEDED),
+]
+
+
+def start(home: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [BIN / "mulligan", *arguments],
+        cwd=home,
+        env={"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.timeout(90)
+def test_six_issues_live_as_they_should(tmp_path: Path) -> None:
+    shown = start(tmp_path, "demo", "--directory", "here")
+    told, errors = shown.communicate(timeout=60)
+    assert (shown.returncode, errors) == (0, ""), told
+    config = str(tmp_path / "here" / "mulligan.yml")
+    listed, _ = start(tmp_path, "status", "--json", "--config", config).communicate()
+    rows = ROWS.validate_json(listed)
+    assert [(row.stage, row.attempt, row.outcome) for row in rows] == OUTCOMES
+    assert [bool(row.pull_request) for row in rows] == [row[0] is Stage.REVIEW for row in OUTCOMES]
+    _, _, _, zero, withdrawn, unlucky = (part_of(told, row.issue) for row in rows)
+    assert "It asked: Shall I make that change?" in zero
+    assert "maya thinks again, and takes the label off" in withdrawn
+    assert "left alone" in withdrawn
+    assert unlucky.count("agent worked") == 1
+    assert unlucky.count("GitHub failed at POST /repos/acme/calculator/pulls") == 2
+    branches = subprocess.run(
+        ["git", "-C", "here/acme/calculator.git", "branch", "--format=%(refname:short)"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    pushed = [f"mulligan/issue-{n}" for n in (1, 2, 4, 6)]
+    assert branches.stdout.split() == ["main", *pushed]
+    for line in told.splitlines():
+        if line.startswith("  mulligan "):
+            shown = start(tmp_path, *line.split()[1:])
+            shown.communicate(timeout=20)
+            assert shown.returncode == 0, line
+
+
+def part_of(told: str, issue: str) -> str:
+    """Give the lines from an issue's title on, up to the next title."""
+    return told.partition(f"\n{issue}  ")[2].partition("\nacme/calculator#")[0]
+
+
+def test_a_directory_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    refused = start(tmp_path, "demo", "--directory", ".")
+    _, errors = refused.communicate(timeout=20)
+    assert refused.returncode == 2
+    assert "not empty" in errors
+
+
+def test_it_can_be_interrupted(tmp_path: Path) -> None:
+    shown = start(tmp_path, "demo", "--directory", "here")
+    assert shown.stdout
+    while "attempt 1" not in shown.stdout.readline():
+        assert shown.poll() is None
+    shown.send_signal(signal.SIGINT)
+    _, errors = shown.communicate(timeout=20)
+    assert shown.returncode == 130
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_simulated_github_ends_when_told_to(tmp_path: Path, number: signal.Signals) -> None:
+    shown = start(tmp_path, "simulate", "--port", "0", "--directory", "here")
+    patience = time.monotonic() + 15
+    while not (tmp_path / "here" / "mulligan.yml").exists():
+        assert time.monotonic() < patience
+        time.sleep(0.05)
+    shown.send_signal(number)
+    _, errors = shown.communicate(timeout=20)
+    assert (shown.returncode, errors) == (0, "")

@@ -1,0 +1,57 @@
+"""A verifier whose set-up and checks are Python functions over the worktree, not shell lines."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mulligan.config.policy import Check, Scope
+from mulligan.domain.attempt import Change
+from mulligan.domain.result import CheckResult, Finding
+from mulligan.errors import MisconfiguredError, UnavailableError
+from mulligan.ports import Worktree
+from mulligan.verification.guards import violations
+
+Verdict = Callable[[Path], str | None]
+"""Looks at the tree; gives what a failing check prints, or None where it passes."""
+
+
+@dataclass(frozen=True)
+class ScriptedVerifier:
+    """The port Verifier on functions, by the shell lines that they stand for."""
+
+    lines: Mapping[str, Verdict] = field(default_factory=dict[str, Verdict])
+
+    def violations(self, change: Change, scope: Scope) -> tuple[str, ...]:
+        return violations(change, scope)
+
+    def set_up(self, lines: Sequence[str], worktree: Worktree, log: Path) -> None:
+        said = list[str]()
+        for line in lines:
+            failed = self.lines[line](worktree.path)
+            said.append(f"$ {line}\n{failed or ''}\n")
+            log.write_text("".join(said))
+            if failed:
+                message = f"The set-up line {line!r} failed: {failed.splitlines()[0]}"
+                raise UnavailableError(message)
+
+    def check(self, check: Check, worktree: Worktree, log: Path) -> CheckResult:
+        if check.run not in self.lines:
+            message = (
+                f"The program {check.run.split()[0]!r} of the check {check.name!r} is not on this "
+                "machine; install it or mend the check."
+            )
+            raise MisconfiguredError(message)
+        failed = self.lines[check.run](worktree.path)
+        log.write_text(failed or "")
+        first = (failed or "").partition("\n")[0][:100]
+        return CheckResult(
+            name=check.name,
+            kind=check.kind,
+            command=check.run,
+            required=check.required,
+            passed=failed is None,
+            exit_code=int(failed is not None),
+            digest=failed or "Passed.",
+            findings=(Finding(summary=first, message=first),) if failed else (),
+            fingerprint=first,
+        )

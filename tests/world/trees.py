@@ -1,0 +1,33 @@
+"""A worktree that is only two directories, for what merely runs in one."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from mulligan.config.policy import CommitSettings
+from mulligan.ports import CommitText
+
+
+@dataclass(frozen=True)
+class PlainTree:
+    """The port Worktree, as far as checks need it."""
+
+    path: Path
+    private: Path
+    base_sha: str = "a" * 40
+    start_sha: str = "a" * 40
+    recreated: bool = False
+
+    def capture(self, text: CommitText, settings: CommitSettings) -> NoReturn:
+        raise NotImplementedError
+
+    def show_commit(self, head_sha: str) -> NoReturn:
+        raise NotImplementedError
+
+
+def plain_tree(root: Path) -> PlainTree:
+    """Make one in a directory."""
+    tree = PlainTree(root / "tree", root / "private")
+    tree.path.mkdir(parents=True)
+    tree.private.mkdir()
+    return tree

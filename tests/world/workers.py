@@ -1,0 +1,121 @@
+"""Workers in this process: a simulated GitHub, fresh clones, agents and checks as functions."""
+
+import os
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from mulligan.config.operator import Limits
+from mulligan.domain.events import Event
+from mulligan.domain.issue import IssueRef
+from mulligan.ports import CodingAgent, Leases, Ledger, Worktrees
+from mulligan.simulator.faults import Fault
+from mulligan.state.artifacts import FileArtifacts
+from mulligan.state.database import open_database
+from mulligan.state.leases import LEASE_TIME, SqlLeases
+from mulligan.state.ledger import SqlLedger
+from mulligan.tools import Tools
+from mulligan.worktree.policies import BasePolicies
+from world.behaviours import Behaviour, Given
+from world.fresh_clones import FreshClones
+from world.ledgers import url_of
+from world.repositories import tip
+from world.scripted_agent import ScriptedAgent
+from world.scripted_verifier import ScriptedVerifier, Verdict
+from world.simulated import NAME
+from world.trackers import BOT, Desk, desk
+
+PATH = {"PATH": os.environ["PATH"]}
+
+
+@dataclass
+class Shop:
+    """Where workers share a GitHub, a ledger and a clock, each with clones of its own."""
+
+    directory: Path
+    desk: Desk
+    ledger: Ledger
+    leases: Leases
+    lines: dict[str, Verdict] = field(default_factory=dict[str, Verdict])
+    policy: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+
+    def tools(
+        self,
+        agent: CodingAgent | Behaviour,
+        worker: str = "one",
+        worktrees: Worktrees | None = None,
+    ) -> Tools:
+        """Put a worker's tools together."""
+        root = self.directory / worker
+        root.mkdir(exist_ok=True)
+        clones = worktrees or FreshClones(root, self.desk.hub.bare)
+        overrides: Mapping[str, Mapping[str, JsonValue]] = {NAME: self.policy}
+        return Tools(
+            tracker=self.desk.tracker,
+            worktrees=clones,
+            policies=BasePolicies(clones, overrides),
+            agent=ScriptedAgent(agent) if callable(agent) else agent,
+            verifier=ScriptedVerifier(self.lines),
+            ledger=self.ledger,
+            leases=self.leases,
+            artifacts=FileArtifacts(self.directory / "artifacts"),
+            clock=self.desk.clock,
+            worker=worker,
+            limits=Limits(),
+        )
+
+    def check(self, verdict: Verdict) -> None:
+        """Have the repository checked by a function."""
+        self.lines["check"] = verdict
+        self.policy["checks"] = [{"name": "check", "run": "check"}]
+
+    def github_answers(self, fault: Fault | None) -> None:
+        """Have every request answered so, until it is told otherwise; None for the truth."""
+
+        def answer(_method: str, _path: str) -> Fault | None:
+            return fault
+
+        self.desk.hub.world.faults = answer
+
+    def let_leases_run_out(self) -> None:
+        """Let so much time pass that nobody is believed alive any more."""
+        self.desk.clock.time += LEASE_TIME
+
+    def events(self, ref: IssueRef) -> list[Event]:
+        return [recorded.event for recorded in self.ledger.events(ref)]
+
+    def writes(self) -> list[str]:
+        """List what GitHub was asked to change so far."""
+        asked = self.desk.hub.world.requests
+        return [f"{one.method} {one.path}" for one in asked if one.method != "GET"]
+
+    def labels(self, ref: IssueRef) -> list[str]:
+        return self.desk.hub.world.labels_of(ref)
+
+    def said(self, ref: IssueRef) -> list[str]:
+        """List what Mulligan wrote on an issue."""
+        written = self.desk.hub.world.comments_of(ref)
+        return [comment.body for comment in written if comment.author.login == BOT]
+
+    def pushed(self, ref: IssueRef) -> str | None:
+        """Give the commit on the issue's branch."""
+        return tip(self.desk.hub.bare, ref.branch)
+
+
+def mend(given: Given) -> None:
+    """Do good work."""
+    given.write("src/tool.py", "X = 2\n")
+
+
+@contextmanager
+def shop(directory: Path) -> Generator[Shop]:
+    """Set up a GitHub, a ledger and leases on one clock that stands still."""
+    with desk(directory) as found, open_database(url_of(directory / "mulligan.db")) as database:
+        # APScheduler goes by the true time, and would make up for what it missed since then.
+        found.clock.time = datetime.now(UTC)
+        ledger, leases = SqlLedger(database, found.clock), SqlLeases(database, found.clock)
+        yield Shop(directory, found, ledger, leases)
