@@ -3,6 +3,8 @@
 import threading
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from mulligan.engine.schedule import ticking
 from world.processes import wait_until
 
@@ -24,7 +26,9 @@ def test_a_tick_comes_at_once_and_again() -> None:
     assert len(seldom) == 1
 
 
-def test_a_tick_never_comes_twice_at_a_time_and_is_waited_for() -> None:
+def test_a_tick_never_comes_twice_at_a_time_and_is_waited_for(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     ticks = [threading.Event() for _ in range(3)]
     under_way, most = list[int](), list[int]()
 
@@ -39,6 +43,7 @@ def test_a_tick_never_comes_twice_at_a_time_and_is_waited_for() -> None:
         wait_until(lambda: len(most) >= 3)
     assert set(most) == {1}
     assert under_way == []
+    assert caplog.messages == []
 
 
 def test_ticks_that_were_missed_are_made_up_for_once() -> None:

@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -35,8 +37,10 @@ OUTCOMES = [
 ]
 
 
-def start(home: Path, *arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+@contextmanager
+def started(home: Path, *arguments: str) -> Generator[subprocess.Popen[str]]:
+    """Start a command of Mulligan; nothing of it is left, however the test ends."""
+    shown = subprocess.Popen(
         [BIN / "mulligan", *arguments],
         cwd=home,
         env={"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"},
@@ -45,16 +49,26 @@ def start(home: Path, *arguments: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
+    try:
+        yield shown
+    finally:
+        shown.kill()
+        shown.communicate()
+
+
+def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    with started(home, *arguments) as shown:
+        out, err = shown.communicate(timeout=60)
+    return subprocess.CompletedProcess(arguments, shown.returncode, out, err)
 
 
 @pytest.mark.timeout(90)
 def test_six_issues_live_as_they_should(tmp_path: Path) -> None:
-    shown = start(tmp_path, "demo", "--directory", "here")
-    told, errors = shown.communicate(timeout=60)
-    assert (shown.returncode, errors) == (0, ""), told
+    shown = run(tmp_path, "demo", "--directory", "here")
+    told = shown.stdout
+    assert (shown.returncode, shown.stderr) == (0, ""), told
     config = str(tmp_path / "here" / "mulligan.yml")
-    listed, _ = start(tmp_path, "status", "--json", "--config", config).communicate()
-    rows = ROWS.validate_json(listed)
+    rows = ROWS.validate_json(run(tmp_path, "status", "--json", "--config", config).stdout)
     assert [(row.stage, row.attempt, row.outcome) for row in rows] == OUTCOMES
     assert [bool(row.pull_request) for row in rows] == [row[0] is Stage.REVIEW for row in OUTCOMES]
     _, _, _, zero, withdrawn, unlucky = (part_of(told, row.issue) for row in rows)
@@ -74,9 +88,7 @@ def test_six_issues_live_as_they_should(tmp_path: Path) -> None:
     assert branches.stdout.split() == ["main", *pushed]
     for line in told.splitlines():
         if line.startswith("  mulligan "):
-            shown = start(tmp_path, *line.split()[1:])
-            shown.communicate(timeout=20)
-            assert shown.returncode == 0, line
+            assert run(tmp_path, *line.split()[1:]).returncode == 0, line
 
 
 def part_of(told: str, issue: str) -> str:
@@ -86,30 +98,29 @@ def part_of(told: str, issue: str) -> str:
 
 def test_a_directory_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
-    refused = start(tmp_path, "demo", "--directory", ".")
-    _, errors = refused.communicate(timeout=20)
+    refused = run(tmp_path, "demo", "--directory", ".")
     assert refused.returncode == 2
-    assert "not empty" in errors
+    assert "not empty" in refused.stderr
 
 
 def test_it_can_be_interrupted(tmp_path: Path) -> None:
-    shown = start(tmp_path, "demo", "--directory", "here")
-    assert shown.stdout
-    while "attempt 1" not in shown.stdout.readline():
-        assert shown.poll() is None
-    shown.send_signal(signal.SIGINT)
-    _, errors = shown.communicate(timeout=20)
+    with started(tmp_path, "demo", "--directory", "here") as shown:
+        assert shown.stdout
+        while "attempt 1" not in shown.stdout.readline():
+            assert shown.poll() is None
+        shown.send_signal(signal.SIGINT)
+        _, errors = shown.communicate(timeout=20)
     assert shown.returncode == 130
     assert "Traceback" not in errors
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_simulated_github_ends_when_told_to(tmp_path: Path, number: signal.Signals) -> None:
-    shown = start(tmp_path, "simulate", "--port", "0", "--directory", "here")
-    patience = time.monotonic() + 15
-    while not (tmp_path / "here" / "mulligan.yml").exists():
-        assert time.monotonic() < patience
-        time.sleep(0.05)
-    shown.send_signal(number)
-    _, errors = shown.communicate(timeout=20)
+    with started(tmp_path, "simulate", "--port", "0", "--directory", "here") as shown:
+        patience = time.monotonic() + 15
+        while not (tmp_path / "here" / "mulligan.yml").exists():
+            assert time.monotonic() < patience
+            time.sleep(0.05)
+        shown.send_signal(number)
+        _, errors = shown.communicate(timeout=10)
     assert (shown.returncode, errors) == (0, "")

@@ -130,6 +130,7 @@ def test_the_projects_own_place_is_preferred() -> None:
         ('Could not resolve "./nope" from "src/App.tsx"', "src/App.tsx"),
         ("see node_modules/x/y.js and src/a.js", "src/a.js"),
         ("see https://example.org/a.html", None),
+        ("cannot write to run/tmp.Za7QPv9r5Q: no", None),
         ("e.g. this", None),
     ],
 )

@@ -1,5 +1,6 @@
 """Call things at intervals, in the background, on APScheduler's clock (SPEC E1)."""
 
+import logging
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -7,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from apscheduler.schedulers.background import BackgroundScheduler
 
 Tick = Callable[[], None]
+NAME = "mulligan.schedule"
 
 
 @contextmanager
@@ -17,7 +19,11 @@ def ticking(ticks: Mapping[str, tuple[Tick, timedelta]], now: datetime) -> Gener
     would drop it silently. `now` is the time of the first call: APScheduler counts every missed run
     from there on. Leaving the block waits for those that have begun.
     """
+    # It warns of each call that is left out while the one before still runs, as is meant here.
+    logger = logging.getLogger(NAME)
+    logger.setLevel(logging.ERROR)
     scheduler = BackgroundScheduler(
+        logger=logger,
         timezone=UTC,
         job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
     )

@@ -48,6 +48,8 @@ POINTERS = (
 )
 
 FILE = re.compile(rf"{_EDGE}(?P<file>[\w@~+.-]*/[\w@~+./-]*\.[A-Za-z]\w{{0,9}})(?=[\s:;,'\")\]]|$)")
+TEMPORARY = re.compile(r"(?:^|[/\\])tmp[^/\\]*$")
+"""A file that has another name in the next run."""
 PLACE_ALONE = re.compile(
     rf"^[^\w./~@\\]{{0,20}}(?:(?:In|At|File)\s+)?\"?(?P<file>{PATH})\"?"
     rf"(?:{LINE}|,? (?:on )?line:? (?P<line7>\d+))(?:, characters? [\d-]+)?\W*$",
@@ -109,7 +111,8 @@ def pointed_at(line: str) -> Place | None:
 
 def file_in(line: str) -> Place | None:
     """Find a file of the project that a line names, with a directory and without a number."""
-    names = (found["file"] for found in FILE.finditer(line))
+    found = (match["file"] for match in FILE.finditer(line))
+    names = (name for name in found if not TEMPORARY.search(name))
     return next((place for name in names if (place := Place(name)).is_own), None)
 
 
