@@ -437,4 +437,5 @@ def test_nothing_is_used_up_by_two_hundred_runs(tmp_path: Path) -> None:
         run(program)
         with pytest.raises(MisconfiguredError):
             run(missing)
-    assert used() == before
+    # What an earlier test left may go meanwhile.
+    assert all(now <= then for now, then in zip(used(), before, strict=True))

@@ -19,13 +19,13 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.status import IssueStatus
+from mulligan.domain.status import SHOWN_STAGE
 from mulligan.errors import DeniedError, GoneError, UnavailableError
 from mulligan.retry.record import lost
 from mulligan.survey import look, withdrawal
 from mulligan.tools import Tools
 
-PUSH, STATUS_COMMENT, SHOWN_STAGE = "push", "status_comment", "shown_stage"
+PUSH, STATUS_COMMENT = "push", "status_comment"
 THE_ONE = "issue"
 VERIFIED = "verified.bundle"
 
@@ -52,11 +52,6 @@ def show(ref: IssueRef, tools: Tools) -> None:
         tools.tracker.show_stage(ref, stage, labels)
         _done(ref, STATUS_COMMENT, THE_ONE, tools.tracker.update_status(case), tools)
     _done(ref, SHOWN_STAGE, THE_ONE, stage, tools)
-
-
-def is_shown(status: IssueStatus) -> bool:
-    """Tell whether GitHub was told of the stage in the ledger."""
-    return status.effect(SHOWN_STAGE, THE_ONE) == status.stage
 
 
 def secure(ref: IssueRef, tools: Tools) -> str | None:

@@ -16,7 +16,6 @@ from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus, Phase
-from mulligan.effects import is_shown
 from mulligan.state.database import open_database
 from mulligan.state.ledger import SqlLedger
 from world.crash_points import AFTER, BEFORE, Point, Watch
@@ -59,7 +58,7 @@ class Books:
     @property
     def rests(self) -> bool:
         settled = self.status.stage in {Stage.REVIEW, Stage.HITL}
-        return settled and self.status.phase is Phase.IDLE and is_shown(self.status)
+        return settled and self.status.phase is Phase.IDLE and self.status.is_shown
 
     @property
     def verified(self) -> WorkerResultMeta | None:

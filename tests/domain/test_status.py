@@ -26,7 +26,7 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.status import IssueStatus, Phase, advance
+from mulligan.domain.status import SHOWN_STAGE, IssueStatus, Phase, advance
 from world.ledgers import ISSUES, START, completed, events
 
 pytestmark = pytest.mark.pure
@@ -117,6 +117,14 @@ def test_an_effect_done_again_takes_the_place_of_the_first() -> None:
     assert status.effects == (("comment:issue", "1"), ("push:branch", "def"))
     assert status.effect("push", "branch") == "def"
     assert status.effect("push", "elsewhere") is None
+
+
+def test_a_stage_is_shown_until_it_changes() -> None:
+    shown = EffectDone(effect=SHOWN_STAGE, key="issue", remote_id="ready")
+    assert after(AUTHORISED, shown).is_shown
+    assert after(AUTHORISED, shown, SEEN).is_shown
+    assert not after(AUTHORISED, shown, FIRST).is_shown
+    assert not after(AUTHORISED, shown, FIRST, GOOD, AGAIN, SCHEDULED).is_shown
 
 
 @pytest.mark.parametrize(

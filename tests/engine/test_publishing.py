@@ -4,6 +4,7 @@ import re
 import shutil
 from collections.abc import Generator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,20 @@ def test_a_person_is_asked_once_whatever_fails(here: Shop, asked: str, fault: Fa
     assert "handed this issue to a person" in status
     assert "All 3 attempts failed" in help_wanted
     assert here.labels(ref) == ["mulligan:hitl"]
+
+
+def test_a_stage_that_comes_again_is_shown_again(here: Shop) -> None:
+    ref, world = here.desk.ready(), here.desk.hub.world
+    once([NAME], here.tools(crash))
+    world.stamps = replace(world.stamps, clock=lambda: datetime.now(UTC) + timedelta(minutes=1))
+    world.label(ref, "mulligan", "wes")
+    world.faults = Trouble(f"{ADD}|{REMOVE}", *[Fault(502)] * 9)
+    assert len(once([NAME], here.tools(crash)).problems) == 1
+    assert here.ledger.status(ref).epoch == 2
+    world.faults = None
+    assert once([NAME], here.tools(crash)).problems == ()
+    assert here.labels(ref) == ["mulligan:hitl"]
+    assert sum("3 attempts before the last request" in text for text in here.said(ref)) == 2
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from mulligan.domain.events import (
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.status import Phase
-from mulligan.effects import is_shown
 from mulligan.engine.recovery import let_go, recover
 from mulligan.engine.worker import A_BUG, Worker
 from mulligan.implement import begin, make_attempt
@@ -92,7 +91,7 @@ def test_a_decision_that_was_not_carried_out_is(
     recovered = recover(tools, Worker(tools))
     assert (recovered.failed, recovered.escalated) == ({}, stage is Stage.HITL)
     status = here.ledger.status(ref)
-    assert (status.phase, status.stage, is_shown(status)) == (Phase.IDLE, stage, True)
+    assert (status.phase, status.stage, status.is_shown) == (Phase.IDLE, stage, True)
 
 
 def test_a_stage_that_github_was_not_told_of_is_shown(here: Shop) -> None:

@@ -1,9 +1,9 @@
 """Its own process: for each line on standard input, fork a worker that makes one pass.
 
 A line holds the configuration, the desk's directory, the most attempts for an issue (0: no limit)
-and whether the points are watched (`watched` or not), with tabs between. Two lines come back: the
-worker's process id, and, when it has ended, its exit code. All modules are imported before the
-first fork, so that a pass costs little.
+and whether the points are watched (`watched` or not), with tabs between. Two lines come back:
+`worker PID`, and when it has ended `ended CODE`, negative for a signal. All modules are imported
+before the first fork, so that a pass costs little.
 """
 
 import importlib
@@ -50,9 +50,9 @@ def main() -> None:
         if worker == 0:
             desk, most = Desk(Path(directory)), int(attempts) or None
             os._exit(make_pass(Path(config), desk, most, watched=watched == "watched"))
-        os.write(1, f"{worker}\n".encode())
+        os.write(1, f"worker {worker}\n".encode())
         _, status = os.waitpid(worker, 0)
-        os.write(1, f"{os.waitstatus_to_exitcode(status)}\n".encode())
+        os.write(1, f"ended {os.waitstatus_to_exitcode(status)}\n".encode())
 
 
 if __name__ == "__main__":

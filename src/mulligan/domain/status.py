@@ -24,6 +24,9 @@ from mulligan.domain.events import (
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 
+SHOWN_STAGE = "shown_stage"
+"""The effect that GitHub was told of the stage; it lasts until the stage changes."""
+
 
 class Phase(StrEnum):
     """What has to be done next for an issue, whatever was killed (DESIGN 1)."""
@@ -64,9 +67,22 @@ class IssueStatus:
         """Give the remote id of an effect that was done, if it was."""
         return dict(self.effects).get(f"{name}:{key}")
 
+    @property
+    def is_shown(self) -> bool:
+        """Tell whether GitHub was told of the stage since it changed last."""
+        return any(key.startswith(f"{SHOWN_STAGE}:") for key, _ in self.effects)
+
 
 def advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
     """Fold one event into the status; events that only tell a story change nothing."""
+    after = _advance(status, event, at)
+    if after.stage is status.stage:
+        return after
+    lasting = tuple(done for done in after.effects if not done[0].startswith(f"{SHOWN_STAGE}:"))
+    return replace(after, effects=lasting)
+
+
+def _advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
     match event:
         case IssueSeen(title=title):
             return replace(status, title=title)

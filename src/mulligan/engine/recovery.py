@@ -9,7 +9,7 @@ import structlog
 from mulligan.domain.decision import Escalate, StandDown
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
-from mulligan.effects import is_shown, show, stand_down
+from mulligan.effects import show, stand_down
 from mulligan.engine.worker import Visit, Worker
 from mulligan.implement import resume
 from mulligan.survey import withdrawal
@@ -30,7 +30,7 @@ def recover(tools: Tools, worker: Worker) -> Recovered:
     """Go on with every issue that nobody is on, wherever a killed process left it (DESIGN 1)."""
     failed, escalated = dict[IssueRef, str](), False
     for status in tools.ledger.statuses():
-        if status.phase is Phase.IDLE and (is_shown(status) or not status.epoch):
+        if status.phase is Phase.IDLE and (status.is_shown or not status.epoch):
             continue
         done = worker.safely(status.issue, partial(_recover, status.issue))
         escalated |= done.escalated
@@ -42,7 +42,7 @@ def recover(tools: Tools, worker: Worker) -> Recovered:
 def _recover(ref: IssueRef, tools: Tools) -> Visit:
     log.info("recovered", issue=str(ref), phase=tools.ledger.status(ref).phase)
     decision = resume(ref, tools)
-    if not is_shown(tools.ledger.status(ref)):
+    if not tools.ledger.status(ref).is_shown:
         show(ref, tools)
     return Visit(ref, escalated=isinstance(decision, Escalate))
 
