@@ -21,7 +21,7 @@ from mulligan.domain.decision import (
     StandDown,
     WaitForBudget,
 )
-from mulligan.domain.eligibility import opens_epoch, refusal
+from mulligan.domain.eligibility import Facts, opens_epoch, refusal
 from mulligan.domain.events import (
     AgentFinished,
     AgentStarted,
@@ -33,7 +33,7 @@ from mulligan.domain.events import (
     IssueSeen,
     WorktreeReset,
 )
-from mulligan.domain.issue import AuthorisingAct, IssueRef
+from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import Phase
 from mulligan.effects import announce, escalate, publish, retry, secure, stand_down, wait
@@ -50,25 +50,38 @@ def implement(ref: IssueRef, tools: Tools, act: AuthorisingAct | None = None) ->
 
     `act` is an operator's command; without one, the label and who put it on must allow it.
     """
-    case = begin(ref, tools, act)
-    if isinstance(case, Skipped):
-        return case
+    facts = gather(ref, tools, act)
+    if why := refusal(facts):
+        return Skipped(why)
+    receive(facts, tools)
+    if tools.ledger.status(ref).is_kept and secure(ref, tools):
+        return publish_kept(ref, tools)
+    case = begin(facts.issue, tools)
     meta = make_attempt(case, tools)
     tools.ledger.append(ref, AttemptCompleted(meta=meta))
     return conclude(ref, tools)
 
 
-def begin(ref: IssueRef, tools: Tools, act: AuthorisingAct | None) -> Case | Skipped:
-    """Still wanted and trusted? Then record that the attempt starts, before anything else."""
-    facts = gather(ref, tools, act)
+def receive(facts: Facts, tools: Tools) -> None:
+    """Record what is new about an issue and who asks for it; a new request opens an epoch."""
     issue, status = facts.issue, facts.status
-    if why := refusal(facts):
-        return Skipped(why)
     if status.title != issue.title:
-        tools.ledger.append(ref, IssueSeen(title=issue.title, author=issue.author, url=issue.url))
+        seen = IssueSeen(title=issue.title, author=issue.author, url=issue.url)
+        tools.ledger.append(issue.ref, seen)
     if facts.act and opens_epoch(facts):
         opening = Authorised(act=facts.act.act, actor=facts.act.actor, act_at=facts.act.at)
-        tools.ledger.append(ref, opening)
+        tools.ledger.append(issue.ref, opening)
+
+
+def publish_kept(ref: IssueRef, tools: Tools) -> Decision:
+    """Publish what an earlier attempt left verified; neither agent nor attempt is spent (O5)."""
+    decision = OpenPullRequest(reason="The change of the last attempt is verified and was kept.")
+    tools.ledger.append(ref, Decided(decision=decision))
+    return carry_out(ref, decision, tools)
+
+
+def begin(issue: Issue, tools: Tools) -> Case:
+    """Record that an attempt starts, before anything else happens (SPEC A1)."""
     case = look(issue, tools)
     started = AttemptStarted(
         attempt=case.status.attempt + 1,
@@ -77,7 +90,7 @@ def begin(ref: IssueRef, tools: Tools, act: AuthorisingAct | None) -> Case | Ski
         position=case.counted + 1,
         most=case.max_attempts,
     )
-    return replace(case, status=tools.ledger.append(ref, started))
+    return replace(case, status=tools.ledger.append(issue.ref, started))
 
 
 def make_attempt(case: Case, tools: Tools) -> WorkerResultMeta:
@@ -157,10 +170,10 @@ def conclude(ref: IssueRef, tools: Tools) -> Decision:
     """Decide what follows the attempt that was completed last, record it, and carry it out."""
     secure(ref, tools)
     status = tools.ledger.status(ref)
-    epoch = [meta for meta in tools.ledger.history(ref) if meta.epoch == status.epoch]
-    *earlier, last = (Ended.of(meta) for meta in epoch)
+    *earlier, last = tools.ledger.history(ref)
+    epoch = [Ended.of(meta) for meta in earlier if meta.epoch == status.epoch]
     policy = RetryPolicy.of(tools.policies.current(ref.repository), tools.limits)
-    decision = decide(last, earlier, policy)
+    decision = decide(Ended.of(last), epoch, policy)
     tools.ledger.append(ref, Decided(decision=decision))
     return carry_out(ref, decision, tools)
 

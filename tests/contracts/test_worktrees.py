@@ -276,6 +276,9 @@ def test_work_that_was_pushed_is_not_gone(
     head = worked(worktrees)
     worktrees.push(REF, head, None)
     lose_everything(tmp_path)
-    assert worktrees.restore(REF, head, tmp_path / "nowhere.bundle")
+    place = tmp_path / "verified.bundle"
+    assert worktrees.restore(REF, head, place)
+    worktrees.keep(REF, head, place)
+    assert place.exists()
     worktrees.push(REF, head, None)
     assert tip(remote, REF.branch) == head

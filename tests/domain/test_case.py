@@ -14,9 +14,9 @@ OLD = completed(REF, 1).meta
 NEW = completed(REF, 2).meta.model_copy(update={"epoch": 2})
 
 
-def case(*, epoch: int) -> Case:
-    issue = Issue(REF, "Mend it", "")
-    return Case(issue, IssueStatus(REF, epoch=epoch), (OLD, NEW), max_attempts=3)
+def case(*, epoch: int, attempt: int = 1) -> Case:
+    issue, status = Issue(REF, "Mend it", ""), IssueStatus(REF, epoch=epoch, attempt=attempt)
+    return Case(issue, status, (OLD, NEW), max_attempts=3)
 
 
 def test_the_last_attempt_is_the_newest_of_all_epochs() -> None:
@@ -28,3 +28,8 @@ def test_an_epoch_has_its_own_attempts_only() -> None:
     assert case(epoch=1).epoch_history == (OLD,)
     assert case(epoch=2).epoch_history == (NEW,)
     assert case(epoch=3).epoch_history == ()
+    assert Case(Issue(REF, "", ""), IssueStatus(REF), (), max_attempts=3).epoch_history == ()
+
+
+def test_an_epoch_without_attempts_lives_on_the_one_before() -> None:
+    assert case(epoch=3, attempt=0).epoch_history == (NEW,)

@@ -21,6 +21,7 @@ from mulligan.simulator.faults import Fault
 from mulligan.worktree.worktrees import GitWorktrees
 from world.behaviours import Behaviour, crash
 from world.checkouts import FixedToken, never_asked
+from world.repositories import git
 from world.scripted_agent import ScriptedAgent
 from world.simulated import NAME
 from world.workers import PATH, Shop, mend, shop
@@ -133,8 +134,7 @@ def test_a_person_is_asked_once_whatever_fails(here: Shop, asked: str, fault: Fa
 def test_a_stage_that_comes_again_is_shown_again(here: Shop) -> None:
     ref, world = here.desk.ready(), here.desk.hub.world
     once([NAME], here.tools(crash))
-    world.stamps = replace(world.stamps, clock=lambda: datetime.now(UTC) + timedelta(minutes=1))
-    world.label(ref, "mulligan", "wes")
+    ask_again(here, ref)
     world.faults = Trouble(f"{ADD}|{REMOVE}", *[Fault(502)] * 9)
     assert len(once([NAME], here.tools(crash)).problems) == 1
     assert here.ledger.status(ref).epoch == 2
@@ -169,6 +169,46 @@ def test_a_refusal_for_good_reaches_a_person_with_the_fix(
     assert once([NAME], here.tools(agent)) == Pass()
     assert here.writes() == writes
     assert here.pushed(ref) == meta.head_sha
+
+
+def ask_again(here: Shop, ref: IssueRef, minutes: int = 1) -> None:
+    """Put the label on again, some minutes later."""
+    world, later = here.desk.hub.world, timedelta(minutes=minutes)
+    world.stamps = replace(world.stamps, clock=lambda: datetime.now(UTC) + later)
+    world.label(ref, "mulligan", "wes")
+
+
+def test_what_was_refused_is_published_when_it_is_asked_for_again(here: Shop) -> None:
+    here.desk.hub.world.faults = Trouble(PULLS, Fault(403), Fault(403))
+    ref, agent = work(here)
+    ask_again(here, ref)
+    assert once([NAME], here.tools(agent)).escalated
+    assert here.labels(ref) == ["mulligan:hitl"]
+    asked = [text for text in here.said(ref) if "<!-- mulligan:hitl" in text]
+    assert ["could not be published" in text for text in asked] == [True, True]
+    ask_again(here, ref, minutes=2)
+    once([NAME], here.tools(agent))
+    status = here.ledger.status(ref)
+    assert (status.epoch, status.attempt, status.stage) == (3, 0, Stage.REVIEW)
+    assert not status.is_kept
+    assert len(agent.tasks) == len(here.ledger.history(ref)) == 1
+    assert here.labels(ref) == ["mulligan:review"]
+    (pull,) = here.desk.hub.world.pulls_of(NAME)
+    assert pull.state == "open"
+
+
+def test_what_was_refused_and_then_lost_is_made_again(here: Shop) -> None:
+    here.desk.hub.world.faults = Trouble(PULLS, Fault(403))
+    ref, agent = work(here)
+    shutil.rmtree(here.directory / "artifacts")
+    shutil.rmtree(here.directory / "one")
+    git(here.desk.hub.bare, "update-ref", "-d", f"refs/heads/{ref.branch}")
+    ask_again(here, ref)
+    once([NAME], here.tools(agent))
+    first, second = here.ledger.history(ref)
+    assert (first.outcome, second.outcome) == (Outcome.INTERRUPTED, Outcome.SUCCEEDED)
+    assert (len(agent.tasks), second.epoch) == (2, 2)
+    assert here.labels(ref) == ["mulligan:review"]
 
 
 def real(here: Shop) -> GitWorktrees:

@@ -1,6 +1,7 @@
 """What a worker that died left half done is put right, from whatever the ledger holds of it."""
 
 from collections.abc import Generator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,16 +13,19 @@ from mulligan.domain.events import (
     AttemptStarted,
     Authorised,
     Decided,
+    Event,
     IssueSeen,
     StoodDown,
 )
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.status import Phase
+from mulligan.domain.status import IssueStatus, Phase
 from mulligan.engine.recovery import let_go, recover
+from mulligan.engine.watch import WatchedLedger
 from mulligan.engine.worker import A_BUG, Worker
-from mulligan.implement import begin, make_attempt
+from mulligan.implement import begin, make_attempt, receive
 from mulligan.simulator.faults import Fault
+from mulligan.survey import gather
 from mulligan.tools import Tools
 from world.behaviours import Given, crash
 from world.ledgers import completed
@@ -39,18 +43,20 @@ def never(given: Given) -> None:
     raise AssertionError(given.directory)
 
 
+def begun(here: Shop, tools: Tools) -> Case:
+    facts = gather(here.desk.ready(), tools)
+    receive(facts, tools)
+    return begin(facts.issue, tools)
+
+
 def died_in_an_attempt(here: Shop, tools: Tools) -> IssueRef:
-    ref = here.desk.ready()
-    assert isinstance(begin(ref, tools, None), Case)
-    return ref
+    return begun(here, tools).issue.ref
 
 
 def died_after_an_attempt(here: Shop, tools: Tools) -> IssueRef:
-    ref = here.desk.ready()
-    case = begin(ref, tools, None)
-    assert isinstance(case, Case)
-    here.ledger.append(ref, AttemptCompleted(meta=make_attempt(case, tools)))
-    return ref
+    case = begun(here, tools)
+    here.ledger.append(case.issue.ref, AttemptCompleted(meta=make_attempt(case, tools)))
+    return case.issue.ref
 
 
 def test_an_attempt_that_was_cut_off_is_interrupted_and_may_be_made_again(here: Shop) -> None:
@@ -143,7 +149,13 @@ def test_an_issue_that_meets_a_bug_does_not_stop_the_others(here: Shop) -> None:
     second = died_after_an_attempt(here, here.tools(mend))
     odd = IssueRef("acme/odd", 1)
     here.ledger.append(odd, completed(odd, 1))
+
+    def break_down(status: IssueStatus, _event: Event) -> None:
+        if status.issue == odd:
+            raise ZeroDivisionError
+
     tools = here.tools(never)
+    tools = replace(tools, ledger=WatchedLedger(here.ledger, break_down))
     assert recover(tools, Worker(tools)).failed == {odd: A_BUG}
     assert here.ledger.status(second).stage is Stage.REVIEW
     assert here.leases.holder(odd) is None

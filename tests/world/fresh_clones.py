@@ -106,8 +106,9 @@ class FreshClones:
         self._fetch()
         if run_git(self._kept, "cat-file", "-e", head_sha).returncode:
             run_git(self._kept, "fetch", "-q", str(bundle), "+refs/made/*:refs/made/*")
-        there = not run_git(self._kept, "cat-file", "-e", head_sha).returncode
-        return there or tip(self.remote, ref.branch) == head_sha
+            pushed = f"+refs/heads/{ref.branch}:refs/made/pushed"
+            run_git(self._kept, "fetch", "-q", str(self.remote), pushed)
+        return not run_git(self._kept, "cat-file", "-e", head_sha).returncode
 
     def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
         if not self.remote.exists():

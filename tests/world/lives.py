@@ -63,6 +63,7 @@ class Life:
         shutil.rmtree(self.here.directory)
         self._copy(self._kept(chapter), self.here.directory)
         vars(self.here.world).update(self._of_the_world(self.saved[chapter]))
+        self.here.configure(limits={})
         self.agent_is(mood)
         for file in ("runs", "said"):
             (self.desk.directory / file).write_text("")

@@ -27,8 +27,13 @@ class Case:
 
     @property
     def epoch_history(self) -> tuple[WorkerResultMeta, ...]:
-        """Give the attempts of the current epoch, oldest first."""
-        return tuple(meta for meta in self.history if meta.epoch == self.status.epoch)
+        """Give the attempts of the current epoch, oldest first.
+
+        One that publishes what was kept makes none; it lives on those of the epoch before.
+        """
+        made = self.status.attempt > 0 or not self.history
+        epoch = self.status.epoch if made else self.history[-1].epoch
+        return tuple(meta for meta in self.history if meta.epoch == epoch)
 
     @property
     def last(self) -> WorkerResultMeta | None:

@@ -71,6 +71,8 @@ def _summary(facts: Facts, around: Surroundings) -> str:
     broken = {found.rule: found.refusal for found in findings(facts) if found.refusal}
     if around.holder:
         return _under_way(around.holder, facts.status)
+    if not broken and facts.status.is_kept:
+        return "The verified commit of its last attempt will be published at the next pass."
     if not broken:
         counted = 0 if opens_epoch(facts) else around.counted
         return f"It will be worked on at the next pass: attempt {counted + 1} of {around.most}."

@@ -42,7 +42,9 @@ class IssueStatus:
     """Where one issue stands. `attempt` counts within `epoch`, `number` over all epochs.
 
     `act` names the authorising act of the epoch; `due` is when the next attempt may start;
-    `effects` maps `<effect>:<key>` to the id or SHA that GitHub or git gave it.
+    `effects` maps `<effect>:<key>` to the id or SHA that GitHub or git gave it. `is_kept` tells
+    that the last attempt's commit is verified, and waits for a person to mend why it could not be
+    published.
     """
 
     issue: IssueRef
@@ -62,6 +64,7 @@ class IssueStatus:
     pull_request: str | None = None
     effects: tuple[tuple[str, str], ...] = ()
     started_at: datetime | None = None
+    is_kept: bool = False
 
     def effect(self, name: str, key: str) -> str | None:
         """Give the remote id of an effect that was done, if it was."""
@@ -128,6 +131,7 @@ def _advance_attempt(
                 started_at=at,
                 due=None,
                 reason="",
+                is_kept=False,
             )
         case AttemptCompleted(meta=meta):
             return replace(status, phase=Phase.COMPLETED, outcome=meta.outcome, reason=meta.error)
@@ -140,13 +144,14 @@ def _advance_attempt(
 def _advance_result(status: IssueStatus, event: Event) -> IssueStatus:
     match event:
         case Published(pull_request=url):
-            return replace(_at_rest(status, Stage.REVIEW), pull_request=url)
+            return replace(_at_rest(status, Stage.REVIEW), pull_request=url, is_kept=False)
         case RetryScheduled(due=due, reason=reason) | Waiting(until=due, reason=reason):
             return replace(_at_rest(status, Stage.READY), due=due, reason=reason)
         case Escalated(reason=reason):
-            return replace(_at_rest(status, Stage.HITL), reason=reason)
+            is_kept = status.is_kept or status.outcome is Outcome.SUCCEEDED
+            return replace(_at_rest(status, Stage.HITL), reason=reason, is_kept=is_kept)
         case StoodDown(reason=reason) | Resolved(resolution=reason):
-            return replace(_at_rest(status, Stage.RESOLVED), reason=reason)
+            return replace(_at_rest(status, Stage.RESOLVED), reason=reason, is_kept=False)
         case _:
             return status
 

@@ -76,13 +76,16 @@ def _row(meta: WorkerResultMeta, free: frozenset[Outcome]) -> Sequence[str]:
 
 def _free(case: Case) -> frozenset[Outcome]:
     """Name the outcomes that cost no attempt here; deaths do once there were too many (SPEC 6)."""
-    paid = sum(meta.outcome not in FREE for meta in case.epoch_history)
-    return FREE if case.counted <= paid else FREE - {Outcome.INTERRUPTED}
+    return FREE if case.counted <= _paid(case) else FREE - {Outcome.INTERRUPTED}
+
+
+def _paid(case: Case) -> int:
+    return sum(meta.outcome not in FREE for meta in case.epoch_history)
 
 
 def attempts_used(case: Case) -> str:
     """Say how many attempts of the epoch are used, out of how many."""
-    return f"{case.counted} of {case.max_attempts}"
+    return f"{max(case.counted, _paid(case))} of {case.max_attempts}"
 
 
 def spent(case: Case) -> str:

@@ -5,6 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from mulligan.domain.issue import IssueRef
+from mulligan.git.remote import Remote
 from mulligan.worktree.mirror import Mirror
 
 PATIENCE = timedelta(minutes=10)
@@ -26,6 +27,15 @@ def keep(mirror: Mirror, ref: IssueRef, head_sha: str, place: Path) -> None:
 def bring_back(mirror: Mirror, head_sha: str, bundle: Path) -> bool:
     """Read a commit from its bundle; tell whether the mirror has it now."""
     mirror.git.attempt("bundle", "unbundle", str(bundle.absolute()), patience=PATIENCE)
+    return mirror.has(head_sha)
+
+
+def bring_from(remote: Remote, mirror: Mirror, ref: IssueRef, head_sha: str) -> bool:
+    """Fetch a commit that was pushed already; tell whether the mirror has it now."""
+    branch = f"refs/heads/{ref.branch}"
+    if remote.tip(mirror.git, branch) != head_sha:
+        return False
+    remote.fetch(mirror.git, [f"+{branch}:{_name(ref)}"])
     return mirror.has(head_sha)
 
 

@@ -13,7 +13,7 @@ from mulligan.errors import DeniedError, MisconfiguredError
 from mulligan.git.faults import DamagedError
 from mulligan.git.remote import Remote
 from mulligan.ports import Credentials
-from mulligan.worktree.bundle import bring_back, keep
+from mulligan.worktree.bundle import bring_back, bring_from, keep
 from mulligan.worktree.checkout import Checkout, show
 from mulligan.worktree.disk import disk_faults
 from mulligan.worktree.lock import locked
@@ -97,16 +97,13 @@ class GitWorktrees:
 
     @disk_faults()
     def restore(self, ref: IssueRef, head_sha: str, bundle: Path) -> bool:
-        """See that a commit can be pushed, from its file if need be; False where it is gone."""
+        """Have a commit here, from its file or its branch if need be; False where it is gone."""
         mirror = self._mirror(ref.repository)
         if mirror.place.mirror.exists() and mirror.has(head_sha):
             return True
         remote, base = self._upstream(ref.repository)
         mirror.fetch(remote, base)
-        if bring_back(mirror, head_sha, bundle):
-            return True
-        # What was pushed already needs no pushing.
-        return remote.tip(mirror.git, f"refs/heads/{ref.branch}") == head_sha
+        return bring_back(mirror, head_sha, bundle) or bring_from(remote, mirror, ref, head_sha)
 
     @disk_faults()
     def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
