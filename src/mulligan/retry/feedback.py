@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from mulligan.domain.outcome import FREE, Outcome, ZeroKind
-from mulligan.domain.result import CheckResult, WorkerResultMeta
+from mulligan.domain.result import CheckResult, Finding, WorkerResultMeta
 from mulligan.retry.words import counted, failing, last_activity, span, verdict, zero_advice
 from mulligan.text.escape import one_line, visible
 from mulligan.text.excerpt import Excerpt
@@ -111,6 +111,8 @@ def first_finding(check: CheckResult) -> str:
     parts = [summary] if message in summary else [summary, one_line(message, FINDING_CHARS)]
     if found.test_id and found.test_id not in summary:
         parts.insert(0, one_line(found.test_id, FINDING_CHARS))
+    if _place(found) not in " ".join(parts):
+        parts.append(one_line(_place(found), FINDING_CHARS))
     return " - ".join(part for part in parts if part)
 
 
@@ -121,8 +123,15 @@ def holds_first_finding(text: str, check: CheckResult) -> bool:
     if not check.findings:
         return _first_line(check.digest) in text
     found = check.findings[0]
-    place, message = found.test_id or found.file or "", _first_line(found.message)
-    return bool(message) and place in text and message in text
+    names = (found.test_id or "", _place(found), _first_line(found.message))
+    return bool(names[-1]) and all(name in text for name in names)
+
+
+def _place(found: Finding) -> str:
+    """Give file and line, as far as they are known."""
+    if not found.file:
+        return ""
+    return found.file if found.line is None else f"{found.file}:{found.line}"
 
 
 def _first_line(text: str) -> str:
