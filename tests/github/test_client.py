@@ -246,13 +246,26 @@ def test_a_compressed_answer_is_read(server: Wire, client: Client) -> None:
     assert "gzip" in server.seen[0].headers["accept-encoding"]
 
 
-def test_only_so_many_answers_are_remembered(server: Wire) -> None:
-    client = Client(server.url, lambda: "t", Patience(remembered=2))
+def test_what_was_not_asked_for_longest_is_forgotten_first(server: Wire) -> None:
+    client = Client(server.url, lambda: "t", Patience(remembered=len("[1]") * 2))
     server.replies[:] = [page(server, [1], etag='"one"')]
-    for path in ("/a", "/b", "/c", "/a"):
-        client.read_all(NUMBERS, path, conditional=True)
-    assert [seen.headers.get("if-none-match") for seen in server.seen] == [None] * 4
+    for path in ("/a", "/b", "/a", "/c", "/a", "/b"):
+        client.read_all(NUMBERS, path)
+    sent = [seen.headers.get("if-none-match") for seen in server.seen]
+    assert sent == [None, None, '"one"', None, '"one"', None]
     client.close()
+
+
+def test_an_unchanged_object_is_asked_for_by_its_etag(server: Wire, client: Client) -> None:
+    server.replies[:] = [
+        Reply(content={"number": 1}, headers={"ETag": '"one"'}),
+        Reply(304, raw=b""),
+        Reply(content={"number": 2}, headers={"ETag": '"two"'}),
+        Reply(304, raw=b""),
+    ]
+    assert [client.read(NUMBER, "/thing")["number"] for _ in range(4)] == [1, 1, 2, 2]
+    sent = [seen.headers.get("if-none-match") for seen in server.seen]
+    assert sent == [None, '"one"', '"one"', '"two"']
 
 
 def test_an_unchanged_list_is_asked_for_by_its_etag(server: Wire, client: Client) -> None:
@@ -263,16 +276,16 @@ def test_an_unchanged_list_is_asked_for_by_its_etag(server: Wire, client: Client
         unchanged,
         page(server, [3], etag='"three"'),
     ]
-    assert client.read_all(NUMBERS, "/list", conditional=True) == [1, 2]
-    assert client.read_all(NUMBERS, "/list", conditional=True) == [1, 3]
+    assert client.read_all(NUMBERS, "/list") == [1, 2]
+    assert client.read_all(NUMBERS, "/list") == [1, 3]
     sent = [seen.headers.get("if-none-match") for seen in server.seen]
     assert sent == [None, None, etag, '"two"']
 
 
 def test_a_server_without_etags_is_asked_plainly(server: Wire, client: Client) -> None:
     server.replies[:] = [page(server, [1])]
-    assert client.read_all(NUMBERS, "/list", conditional=True) == [1]
-    assert client.read_all(NUMBERS, "/list", conditional=True) == [1]
+    assert client.read_all(NUMBERS, "/list") == [1]
+    assert client.read_all(NUMBERS, "/list") == [1]
     assert "if-none-match" not in server.seen[1].headers
 
 

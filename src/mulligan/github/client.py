@@ -27,6 +27,7 @@ from mulligan.config.operator import GitHubSettings
 from mulligan.errors import ConfigError, MisconfiguredError, UnavailableError
 from mulligan.github.answers import Answer, TransientError, fault, moved, parsed
 from mulligan.github.connection import Connection, OddAnswerError, RedirectError, connect
+from mulligan.github.remembered import Remembered
 
 T = TypeVar("T")
 PAGE_SIZE = 100
@@ -46,13 +47,13 @@ LIBRARY_FAULTS = (
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long a read is tried, in seconds, and how many answers are kept for their ETag."""
+    """How long a read is tried, in seconds; `remembered` is for ETags, in characters of answers."""
 
     attempts: int = 5
     longest_wait: float = 60.0
     first_wait: float = 0.5
     timeout: int = 15
-    remembered: int = 5000
+    remembered: int = 64 * 1024 * 1024
     sleep: Callable[[float], None] = time.sleep
 
 
@@ -114,7 +115,7 @@ class Client:
         self._patience = patience or Patience()
         self._mine = _OfThread()
         self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
-        self._known: dict[str, Answer] = {}
+        self._known = Remembered(self._patience.remembered)
 
     def close(self) -> None:
         """Close every thread's connection; the next call opens its own again."""
@@ -122,23 +123,21 @@ class Client:
             connection.close()
 
     def read(self, shape: TypeAdapter[T], path: str, params: Mapping[str, str] | None = None) -> T:
-        """Get one object; NotFoundError for a 404."""
-        return self._patiently(lambda: parsed(shape, self._ask("GET", path, params), f"GET {path}"))
+        """Get one object; NotFoundError for a 404. Free of charge while it is unchanged."""
+        return self._patiently(lambda: self._fresh(shape, path, params or {}))[1]
 
     def read_all(
         self,
         shape: TypeAdapter[tuple[T, ...]],
         path: str,
         params: Mapping[str, str] | None = None,
-        *,
-        conditional: bool = False,
     ) -> list[T]:
-        """Get every page of a list; a `conditional` one is free of charge while it is unchanged."""
+        """Get every page of a list; free of charge while it is unchanged."""
         found: list[T] = []
         place, query = path, {"per_page": str(PAGE_SIZE), **(params or {})}
         for _ in range(MAX_PAGES):
             answer, page = self._patiently(
-                lambda place=place, query=query: self._page(shape, place, query, conditional)
+                lambda place=place, query=query: self._fresh(shape, place, query)
             )
             found += page
             following = self._next(answer)
@@ -180,25 +179,20 @@ class Client:
         grown = wait_exponential(multiplier=self._patience.first_wait, max=longest)(state)
         return (asked or grown) + wait_random(0, 1)(state)
 
-    def _page(
-        self,
-        shape: TypeAdapter[tuple[T, ...]],
-        path: str,
-        query: Mapping[str, str],
-        conditional: bool,  # noqa: FBT001 - passed through from `read_all`
-    ) -> tuple[Answer, tuple[T, ...]]:
+    def _fresh(
+        self, shape: TypeAdapter[T], path: str, query: Mapping[str, str]
+    ) -> tuple[Answer, T]:
+        """Ask GitHub, which says in a word whether what is remembered is still so."""
         key = f"{path}?{urlencode(query)}"
-        known = self._known.get(key) if conditional else None
+        known = self._known.find(key)
         headers = {"If-None-Match": known.headers["etag"]} if known else {}
         answer = self._ask("GET", path, query, headers=headers)
         if known and answer.status == HTTPStatus.NOT_MODIFIED:
-            answer = known
-        page = parsed(shape, answer, f"GET {path}")
-        if conditional and "etag" in answer.headers:
-            if len(self._known) >= self._patience.remembered:
-                self._known.clear()
-            self._known[key] = answer
-        return answer, page
+            return known, parsed(shape, known, f"GET {path}")
+        found = parsed(shape, answer, f"GET {path}")
+        if "etag" in answer.headers:
+            self._known.keep(key, answer)
+        return answer, found
 
     def _next(self, answer: Answer) -> str | None:
         """Give the path of the next page; a token is never carried to another host."""

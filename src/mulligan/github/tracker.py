@@ -91,9 +91,7 @@ class GitHubTracker:
     ) -> Sequence[IssueRef]:
         """List the open issues that carry a label, by priority, then oldest first."""
         query = {"labels": label, "state": "open", "sort": "created", "direction": "asc"}
-        found = self._client.read_all(
-            ISSUES, f"/repos/{repository}/issues", query, conditional=True
-        )
+        found = self._client.read_all(ISSUES, f"/repos/{repository}/issues", query)
         wanted = [
             issue
             for issue in found
