@@ -7,13 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.domain.events import RetryScheduled
+from mulligan.domain.events import AttemptStarted, RetryScheduled
 from mulligan.domain.issue import Stage
+from mulligan.engine.freshness import LONGEST, Freshness
 from mulligan.engine.intake import poll
 from mulligan.engine.worker import A_BUG, Worker
+from mulligan.errors import MisconfiguredError, MulliganError, UnavailableError
+from mulligan.ports import Worktrees
 from mulligan.simulator.faults import Fault
+from mulligan.tools import Tools
 from world.behaviours import crash
-from world.simulated import NAME
+from world.simulated import NAME, push
 from world.workers import Shop, mend, shop
 
 
@@ -70,3 +74,85 @@ def test_a_bug_at_one_repository_does_not_stop_the_others(here: Shop) -> None:
 
     broken = replace(tools, policies=Broken())  # pyright: ignore[reportArgumentType] - a bug
     assert poll(["acme/odd", NAME], broken, Worker(broken)) == ([ref], {"acme/odd": A_BUG})
+
+
+def test_what_somebody_is_working_on_is_not_found(here: Shop) -> None:
+    ref, tools = here.desk.ready(), here.tools(mend)
+    here.ledger.append(ref, AttemptStarted(attempt=1, number=1, worker="two"))
+    assert poll([NAME], tools, Worker(tools)) == ([], {})
+
+
+class Counted:
+    """Counts how often a repository is fetched."""
+
+    def __init__(self, inner: Worktrees, fault: MulliganError | None = None) -> None:
+        self.inner, self.fault, self.fetches = inner, fault, 0
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.inner, name)
+
+    def refresh(self, repository: str) -> None:
+        self.fetches += 1
+        if self.fault:
+            raise self.fault
+        self.inner.refresh(repository)
+
+
+def counting(here: Shop, fault: MulliganError | None = None) -> tuple[Tools, Counted]:
+    tools = here.tools(mend)
+    counted = Counted(tools.worktrees, fault)
+    worktrees = counted  # pyright: ignore[reportUnknownVariableType] - the rest is passed on
+    return replace(tools, worktrees=worktrees), counted  # pyright: ignore[reportArgumentType]
+
+
+def test_a_repository_without_work_is_fetched_once_in_a_while(here: Shop) -> None:
+    tools, counted = counting(here)
+    freshness = Freshness()
+    for minutes, fetches in ((0, 1), (1, 1), (3, 1), (1, 2), (4, 2), (1, 3)):
+        here.desk.clock.time += timedelta(minutes=minutes)
+        assert poll([NAME], tools, Worker(tools), freshness) == ([], {})
+        assert counted.fetches == fetches
+
+
+def test_a_clock_that_was_set_back_keeps_nothing_from_being_fetched(here: Shop) -> None:
+    tools, counted = counting(here)
+    freshness = Freshness()
+    for _ in range(2):
+        poll([NAME], tools, Worker(tools), freshness)
+        here.desk.clock.time -= timedelta(days=1)
+    assert counted.fetches == 2
+
+
+def test_a_repository_is_fetched_before_it_is_worked_on(here: Shop) -> None:
+    tools, counted = counting(here)
+    freshness = Freshness()
+    poll([NAME], tools, Worker(tools), freshness)
+    here.desk.clock.time += timedelta(seconds=30)
+    ref = here.desk.ready()
+    assert poll([NAME], tools, Worker(tools), freshness) == ([ref], {})
+    assert counted.fetches == 2
+
+
+def test_a_policy_that_was_changed_is_seen_within_five_minutes(here: Shop) -> None:
+    ref, tools = here.desk.hub.issue(), here.tools(mend)
+    here.desk.hub.world.label(ref, "bot", "wes")
+    freshness, worker = Freshness(), Worker(tools)
+    assert poll([NAME], tools, worker, freshness) == ([], {})
+    push(here.desk.hub.bare, "main", {".github/mulligan.yml": "labels: {ready: bot}\n"})
+    assert poll([NAME], tools, worker, freshness) == ([], {})
+    here.desk.clock.time += LONGEST
+    assert poll([NAME], tools, worker, freshness) == ([ref], {})
+
+
+def test_a_fetch_that_failed_is_repeated_at_the_next_poll(here: Shop) -> None:
+    tools, counted = counting(here, UnavailableError("Git is away."))
+    freshness = Freshness()
+    for fetches in (1, 2):
+        assert poll([NAME], tools, Worker(tools), freshness) == ([], {NAME: "Git is away."})
+        assert counted.fetches == fetches
+
+
+def test_a_base_branch_that_is_not_there_is_left_for_each_attempt_to_say(here: Shop) -> None:
+    ref = here.desk.ready()
+    tools, _ = counting(here, MisconfiguredError("There is no such branch."))
+    assert poll([NAME], tools, Worker(tools)) == ([ref], {})

@@ -13,6 +13,7 @@ from mulligan.domain.events import (
     AttemptStarted,
     Authorised,
     Decided,
+    Escalated,
     Event,
     IssueSeen,
     StoodDown,
@@ -171,7 +172,7 @@ def queued(here: Shop) -> IssueRef:
 def test_a_queued_issue_that_lost_its_label_is_let_go(here: Shop) -> None:
     ref, tools = queued(here), here.tools(never)
     here.desk.hub.world.unlabel(ref, "mulligan", "wes")
-    let_go(NAME, [], tools, Worker(tools))
+    let_go(here.ledger.statuses(), Worker(tools))
     assert StoodDown(reason="Its label was taken off.") in here.events(ref)
     assert here.ledger.status(ref).stage is Stage.RESOLVED
     assert here.labels(ref) == []
@@ -179,29 +180,35 @@ def test_a_queued_issue_that_lost_its_label_is_let_go(here: Shop) -> None:
 
 def test_an_absence_is_believed_only_after_reading_the_issue(here: Shop) -> None:
     ref, tools = queued(here), here.tools(never)
-    let_go(NAME, [], tools, Worker(tools))
+    let_go(here.ledger.statuses(), Worker(tools))
     assert here.ledger.status(ref).stage is Stage.READY
 
 
-def test_only_what_is_queued_here_and_not_listed_is_looked_at(here: Shop) -> None:
-    ref, tools = queued(here), here.tools(never)
-    commanded = here.desk.hub.issue()
+def test_only_what_is_queued_by_a_label_is_looked_at(here: Shop) -> None:
+    tools, commanded = here.tools(never), here.desk.hub.issue()
     now = here.desk.clock.time
     here.ledger.append(commanded, Authorised(act="operator:now", actor="", act_at=now))
-    elsewhere = IssueRef("acme/other", 1)
-    here.ledger.append(elsewhere, Authorised(act="labeled:1", actor="wes", act_at=now))
     here.desk.requests()
-    let_go(NAME, [ref], tools, Worker(tools))
+    let_go(here.ledger.statuses(), Worker(tools))
     assert here.desk.requests() == []
+
+
+def test_what_is_not_queued_any_more_is_kept(here: Shop) -> None:
+    ref, tools = queued(here), here.tools(never)
+    before = here.ledger.statuses()
+    here.desk.hub.world.unlabel(ref, "mulligan", "wes")
+    here.ledger.append(ref, Escalated(reason="It did not work out.", comment=""))
+    let_go(before, Worker(tools))
+    assert here.ledger.status(ref).stage is Stage.HITL
 
 
 def test_a_queued_issue_that_somebody_is_on_is_kept(here: Shop) -> None:
     ref, tools = queued(here), here.tools(never)
     here.desk.hub.world.unlabel(ref, "mulligan", "wes")
     assert here.leases.claim(ref, "two")
-    let_go(NAME, [], tools, Worker(tools))
+    let_go(here.ledger.statuses(), Worker(tools))
     assert here.ledger.status(ref).stage is Stage.READY
     here.ledger.append(ref, AttemptStarted(attempt=2, number=2, worker="two"))
     here.let_leases_run_out()
-    let_go(NAME, [], tools, Worker(tools))
+    let_go(here.ledger.statuses(), Worker(tools))
     assert here.ledger.status(ref).stage is Stage.RUNNING

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 import structlog
@@ -11,6 +11,7 @@ import structlog
 from mulligan.config.operator import Limits
 from mulligan.domain.issue import IssueRef
 from mulligan.engine.dispatch import PoolDispatcher
+from mulligan.engine.freshness import Freshness
 from mulligan.engine.intake import poll
 from mulligan.engine.recovery import recover
 from mulligan.engine.schedule import ticking
@@ -23,11 +24,15 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Crew:
-    """What the configuration asks for: the repositories, and a worker with its tools."""
+    """What the configuration asks for: the repositories, and a worker with its tools.
+
+    A new one fetches every repository afresh.
+    """
 
     repositories: tuple[str, ...]
     tools: Tools
     worker: Worker
+    freshness: Freshness = field(default_factory=Freshness)
 
 
 class Daemon:
@@ -46,7 +51,7 @@ class Daemon:
             return
         for ref, reason in recover(crew.tools, crew.worker).failed.items():
             log.warning("not_recovered", issue=str(ref), reason=reason)
-        found, failed = poll(crew.repositories, crew.tools, crew.worker)
+        found, failed = poll(crew.repositories, crew.tools, crew.worker, crew.freshness)
         for repository, reason in failed.items():
             log.warning("not_polled", repository=repository, reason=reason)
         wake(found)

@@ -1,10 +1,14 @@
 """Find the issues that ask for work; a repository that cannot be asked does not stop the others."""
 
+from collections import defaultdict
 from collections.abc import Sequence
+from datetime import timedelta
 
 import structlog
 
 from mulligan.domain.issue import IssueRef
+from mulligan.domain.status import IssueStatus, Phase
+from mulligan.engine.freshness import LONGEST, Freshness
 from mulligan.engine.recovery import let_go
 from mulligan.engine.worker import A_BUG, Worker
 from mulligan.errors import MulliganError
@@ -12,19 +16,30 @@ from mulligan.tools import Tools
 
 log = structlog.get_logger()
 
+A_MOMENT = timedelta(seconds=5)
+
+Known = dict[IssueRef, IssueStatus]
+"""Where the issues of one repository stand."""
+
 
 def poll(
-    repositories: Sequence[str], tools: Tools, worker: Worker
+    repositories: Sequence[str], tools: Tools, worker: Worker, freshness: Freshness | None = None
 ) -> tuple[list[IssueRef], dict[str, str]]:
     """Ask every repository; give the issues that may be due, and a sentence for each that failed.
 
     Whether an issue may really be worked on is decided when it is read afresh
-    (domain/eligibility.py).
+    (domain/eligibility.py). `freshness` remembers from poll to poll what was fetched when.
     """
+    freshness = freshness or Freshness()
     found, failed = list[IssueRef](), dict[str, str]()
+    known = _known(tools)
     for repository in repositories:
         try:
-            found += _ask(repository, tools, worker)
+            freshness.renew(repository, tools, LONGEST)
+            due = _ask(repository, known[repository], tools, worker)
+            if due:
+                freshness.renew(repository, tools, A_MOMENT)
+            found += due
         except MulliganError as error:
             failed[repository] = str(error)
         except Exception:
@@ -33,11 +48,25 @@ def poll(
     return found, failed
 
 
-def _ask(repository: str, tools: Tools, worker: Worker) -> list[IssueRef]:
+def _known(tools: Tools) -> defaultdict[str, Known]:
+    """Read the ledger once for all repositories."""
+    known = defaultdict[str, Known](dict)
+    for status in tools.ledger.statuses():
+        known[status.issue.repository][status.issue] = status
+    return known
+
+
+def _ask(repository: str, known: Known, tools: Tools, worker: Worker) -> list[IssueRef]:
     """List the labelled issues of a repository whose time has come, oldest first."""
-    tools.worktrees.refresh(repository)
     labels = tools.policies.current(repository).labels
     labelled = tools.tracker.labelled(repository, labels.ready, labels.priority)
-    let_go(repository, labelled, tools, worker)
-    now = tools.clock.now()
-    return [ref for ref in labelled if (due := tools.ledger.status(ref).due) is None or due <= now]
+    let_go([status for ref, status in known.items() if ref not in labelled], worker)
+    return [ref for ref in labelled if _is_due(known.get(ref), tools)]
+
+
+def _is_due(status: IssueStatus | None, tools: Tools) -> bool:
+    """Tell whether an issue waits for nothing; one that is being worked on is not asked about."""
+    if status is None:
+        return True
+    due = status.due is None or status.due <= tools.clock.now()
+    return due and status.phase is Phase.IDLE

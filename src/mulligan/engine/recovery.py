@@ -47,17 +47,17 @@ def _recover(ref: IssueRef, tools: Tools) -> Visit:
     return Visit(ref, escalated=isinstance(decision, Escalate))
 
 
-def let_go(repository: str, labelled: Sequence[IssueRef], tools: Tools, worker: Worker) -> None:
+def let_go(unlabelled: Sequence[IssueStatus], worker: Worker) -> None:
     """Stand down from queued issues that lost their label or were closed (SPEC L5).
 
-    That an issue is not among the `labelled` ones is believed only after it was read itself.
+    That an issue is not among the labelled ones is believed only after it was read itself.
     """
-    for status in tools.ledger.statuses():
-        ref = status.issue
-        if ref.repository == repository and ref not in labelled and _queued(status):
-            with worker.holding(ref) as held:
-                if held and (reason := withdrawal(ref, held)):
-                    stand_down(ref, StandDown(reason=reason), held)
+    for ref in (status.issue for status in unlabelled if _queued(status)):
+        with worker.holding(ref) as held:
+            if not held or not _queued(held.ledger.status(ref)):
+                continue
+            if reason := withdrawal(ref, held):
+                stand_down(ref, StandDown(reason=reason), held)
 
 
 def _queued(status: IssueStatus) -> bool:
