@@ -116,3 +116,13 @@ def test_a_new_configuration_serves_the_next_visit_and_the_old_one_ends_its_own(
 
 def tools(here: Shop, behaviour: Behaviour) -> Tools:
     return here.tools(behaviour, behaviour.__name__)
+
+
+def test_the_interval_is_for_as_many_repositories_as_are_served(here: Shop) -> None:
+    first, second = (crew(here.tools(mend), *names) for names in ((NAME,), (NAME, "acme/other")))
+    daemon = Daemon(Reloads(first, second))
+    counted = [daemon.repositories]
+    for _ in range(2):
+        daemon.poll(lambda refs: None)
+        counted.append(daemon.repositories)
+    assert counted == [0, 1, 2]

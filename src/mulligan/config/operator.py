@@ -72,7 +72,7 @@ class PollSettings(Settings):
     """How often GitHub is asked."""
 
     interval: Duration = timedelta(seconds=30)
-    """Time between two polls."""
+    """Time between two polls; longer where more than 600 requests a minute would come of it."""
 
 
 class AgentSettings(Settings):

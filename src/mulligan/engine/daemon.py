@@ -13,6 +13,7 @@ from mulligan.domain.issue import IssueRef
 from mulligan.engine.dispatch import PoolDispatcher
 from mulligan.engine.freshness import Freshness
 from mulligan.engine.intake import poll
+from mulligan.engine.pace import stretched
 from mulligan.engine.recovery import recover
 from mulligan.engine.schedule import ticking
 from mulligan.engine.worker import Worker
@@ -56,6 +57,12 @@ class Daemon:
             log.warning("not_polled", repository=repository, reason=reason)
         wake(found)
 
+    @property
+    def repositories(self) -> int:
+        """Count the repositories that are polled."""
+        with self._lock:
+            return len(self._crews[-1].repositories) if self._crews else 0
+
     def watch(self) -> None:
         """Stop the work on every issue whose request was withdrawn."""
         with self._lock:
@@ -86,6 +93,9 @@ def serving(daemon: Daemon, interval: timedelta, limits: Limits, clock: Clock) -
         def look() -> None:
             daemon.poll(dispatcher.wake)
 
-        ticks = {"poll": (look, interval), "watch": (daemon.watch, interval)}
+        ticks = {
+            "poll": (look, lambda: stretched(interval, daemon.repositories)),
+            "watch": (daemon.watch, lambda: interval),
+        }
         with ticking(ticks, clock.now()):
             yield

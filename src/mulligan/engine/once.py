@@ -43,7 +43,7 @@ def once(repositories: Sequence[str], tools: Tools, extent: Extent | None = None
         visits.append(worker.visit(ref))
 
     limits = tools.limits
-    ticks = {"watch": (worker.watch, extent.watch_interval)}
+    ticks = {"watch": (worker.watch, lambda: extent.watch_interval)}
     with (
         ticking(ticks, tools.clock.now()),
         PoolDispatcher(work, limits.concurrency, limits.per_repository) as dispatcher,

@@ -6,18 +6,35 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 from apscheduler.schedulers.background import BackgroundScheduler
+from apscheduler.triggers.base import BaseTrigger
 
 Tick = Callable[[], None]
+Interval = Callable[[], timedelta]
 NAME = "mulligan.schedule"
+SHORTEST = timedelta(milliseconds=10)
+
+
+class _Paced(BaseTrigger):
+    """Fires at an interval that may change from call to call; what was missed is made up once."""
+
+    def __init__(self, interval: Interval) -> None:
+        self._interval = interval
+
+    def get_next_fire_time(  # pyright: ignore[reportIncompatibleMethodOverride] - it has no types
+        self, previous_fire_time: datetime | None, now: datetime
+    ) -> datetime:
+        interval = max(self._interval(), SHORTEST)
+        following = (previous_fire_time or now) + interval
+        return following if following > now else now + interval
 
 
 @contextmanager
-def ticking(ticks: Mapping[str, tuple[Tick, timedelta]], now: datetime) -> Generator[None]:
+def ticking(ticks: Mapping[str, tuple[Tick, Interval]], now: datetime) -> Generator[None]:
     """Call each tick at once and then at its interval, never twice at a time, in this block.
 
     A tick that is late is made up for once, however late; APScheduler's own grace of one second
-    would drop it silently. `now` is the time of the first call: APScheduler counts every missed run
-    from there on. Leaving the block waits for those that have begun.
+    would drop it silently. `now` is the time of the first call. Leaving the block waits for those
+    that have begun.
     """
     # It warns of each call that is left out while the one before still runs, as is meant here.
     logger = logging.getLogger(NAME)
@@ -29,7 +46,7 @@ def ticking(ticks: Mapping[str, tuple[Tick, timedelta]], now: datetime) -> Gener
     )
     for name, (tick, interval) in ticks.items():
         scheduler.add_job(  # pyright: ignore[reportUnknownMemberType] - it has no types
-            tick, "interval", seconds=interval.total_seconds(), id=name, next_run_time=now
+            tick, _Paced(interval), id=name, next_run_time=now
         )
     scheduler.start()  # pyright: ignore[reportUnknownMemberType]
     try:
