@@ -1,6 +1,7 @@
 """How work is told to end: all of it at a shutdown, or one visit for a reason of its own."""
 
 import threading
+import time
 from contextvars import ContextVar
 
 from mulligan.errors import MulliganError, ShutdownError
@@ -28,6 +29,9 @@ class Stop:
         return self._reason
 
 
+GLANCE = 0.1
+"""How soon a rest hears that it is to end, in seconds."""
+
 STOP: ContextVar[Stop | None] = ContextVar("stop", default=None)
 """What stops the work of this thread, besides SHUTDOWN."""
 
@@ -40,6 +44,24 @@ def stopping() -> bool:
 def reason_to_stop() -> MulliganError | None:
     """Say why the work of this thread is to end; None while it is not."""
     if SHUTDOWN.is_set():
-        return ShutdownError("Mulligan was told to stop.")
+        return _told_to_stop()
     stop = STOP.get()
     return stop.reason if stop else None
+
+
+def rest(seconds: float) -> None:
+    """Wait for something outside; raises why, as soon as the work is to end or nothing new begun.
+
+    What is cut short is taken up again at the next start.
+    """
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        if reason := reason_to_stop():
+            raise reason
+        if CLOSING.is_set():
+            raise _told_to_stop()
+        time.sleep(min(left, GLANCE))
+
+
+def _told_to_stop() -> ShutdownError:
+    return ShutdownError("Mulligan was told to stop.")

@@ -11,10 +11,17 @@ from mulligan.domain.events import AttemptStarted, RetryScheduled
 from mulligan.domain.issue import Stage
 from mulligan.engine.freshness import LONGEST, Freshness
 from mulligan.engine.intake import poll
+from mulligan.engine.recovery import recover
 from mulligan.engine.worker import A_BUG, Worker
-from mulligan.errors import MisconfiguredError, MulliganError, UnavailableError
+from mulligan.errors import (
+    MisconfiguredError,
+    MulliganError,
+    ShutdownError,
+    UnavailableError,
+)
 from mulligan.ports import Worktrees
 from mulligan.simulator.faults import Fault
+from mulligan.stop import SHUTDOWN
 from mulligan.tools import Tools
 from world.behaviours import crash
 from world.simulated import NAME, push
@@ -156,3 +163,18 @@ def test_a_base_branch_that_is_not_there_is_left_for_each_attempt_to_say(here: S
     ref = here.desk.ready()
     tools, _ = counting(here, MisconfiguredError("There is no such branch."))
     assert poll([NAME], tools, Worker(tools)) == ([ref], {})
+
+
+def test_a_shutdown_ends_a_poll_without_a_complaint(here: Shop) -> None:
+    here.desk.ready()
+    here.ledger.append(here.desk.hub.issue(), AttemptStarted(attempt=1, number=1, worker="two"))
+    tools = here.tools(mend)
+    SHUTDOWN.set()
+    try:
+        assert recover(tools, Worker(tools)).failed == {}
+        assert poll([NAME], tools, Worker(tools)) == ([], {})
+        tools, _ = counting(here, ShutdownError("Mulligan was told to stop."))
+        SHUTDOWN.clear()
+        assert poll([NAME, NAME], tools, Worker(tools)) == ([], {})
+    finally:
+        SHUTDOWN.clear()

@@ -52,7 +52,7 @@ TABLE: list[tuple[Answer, type[WorldError], str]] = [
     (answer(400), DeniedError, "HTTP 400"),
     (answer(304), MovedError, "renamed"),
     (answer(307), MovedError, "renamed"),
-    (answer(429), TransientError, "opens again by itself"),
+    (answer(429), TransientError, "opens again in 60 s"),
     (answer(403, said("API rate limit exceeded for user ID 1.")), TransientError, "rate limit"),
     (answer(403, said("abuse detection mechanism")), TransientError, "rate limit"),
     (answer(403, x_ratelimit_remaining="0"), TransientError, "rate limit"),

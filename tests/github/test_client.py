@@ -3,30 +3,19 @@
 import gzip
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from pydantic import SecretStr, TypeAdapter
+from pydantic import TypeAdapter
 
-from mulligan.config.operator import GitHubSettings
-from mulligan.errors import ConfigError, DeniedError, MisconfiguredError, UnavailableError
+from mulligan.errors import ConfigError, DeniedError, UnavailableError
 from mulligan.github.answers import AlreadyExistsError, ForbiddenError, NotFoundError
-from mulligan.github.client import Client, Patience, TokenCredentials
+from mulligan.github.client import Client, Patience
+from world.naps import Naps
 from world.wire import Reply, Wire, wire
 
 NUMBER = TypeAdapter(dict[str, int])
 NUMBERS = TypeAdapter(tuple[int, ...])
 FINE = Reply(content={"number": 1})
-
-
-class Naps:
-    """Keeps what the client wanted to sleep, and sleeps nothing."""
-
-    def __init__(self) -> None:
-        self.taken: list[float] = []
-
-    def __call__(self, seconds: float) -> None:
-        self.taken.append(seconds)
 
 
 @pytest.fixture
@@ -42,7 +31,9 @@ def server() -> Iterator[Wire]:
 
 @pytest.fixture
 def client(server: Wire, naps: Naps) -> Iterator[Client]:
-    found = Client(server.url, lambda: "t0ken", Patience(attempts=3, timeout=1, sleep=naps))
+    found = Client(
+        server.url, lambda: "t0ken", Patience(attempts=3, timeout=1, sleep=naps, now=naps.now)
+    )
     yield found
     found.close()
 
@@ -157,7 +148,7 @@ def test_json_of_another_shape_is_an_error(server: Wire, client: Client) -> None
 def test_a_server_that_is_away_is_an_error_without_the_libraries_words(naps: Naps) -> None:
     with wire([FINE]) as gone:
         pass
-    client = Client(gone.url, lambda: None, Patience(attempts=2, sleep=naps))
+    client = Client(gone.url, lambda: None, Patience(attempts=2, sleep=naps, now=naps.now))
     with pytest.raises(UnavailableError, match="could not be made, or broke off; try again later"):
         client.read(NUMBER, "/thing")
     client.close()
@@ -165,7 +156,7 @@ def test_a_server_that_is_away_is_an_error_without_the_libraries_words(naps: Nap
 
 def test_https_to_a_server_without_it_is_an_error(server: Wire, naps: Naps) -> None:
     address = server.url.replace("http:", "https:")
-    client = Client(address, lambda: None, Patience(attempts=1, sleep=naps))
+    client = Client(address, lambda: None, Patience(attempts=1, sleep=naps, now=naps.now))
     with pytest.raises(UnavailableError, match="certificate"):
         client.read(NUMBER, "/thing")
     client.close()
@@ -173,7 +164,9 @@ def test_https_to_a_server_without_it_is_an_error(server: Wire, naps: Naps) -> N
 
 def test_waits_grow_and_stay_bounded(server: Wire, naps: Naps) -> None:
     server.replies[:] = [Reply(502)]
-    client = Client(server.url, lambda: "t", Patience(attempts=9, longest_wait=10, sleep=naps))
+    client = Client(
+        server.url, lambda: "t", Patience(attempts=9, longest_wait=10, sleep=naps, now=naps.now)
+    )
     with pytest.raises(UnavailableError):
         client.read(NUMBER, "/thing")
     assert len(naps.taken) == 8
@@ -218,7 +211,7 @@ def test_a_list_is_read_page_after_page(server: Wire, client: Client) -> None:
 
 
 def test_pages_work_under_the_prefix_of_github_enterprise(server: Wire, naps: Naps) -> None:
-    client = Client(f"{server.url}/api/v3/", lambda: "t", Patience(sleep=naps))
+    client = Client(f"{server.url}/api/v3/", lambda: "t", Patience(sleep=naps, now=naps.now))
     server.replies[:] = [page(server, [1], "/api/v3/list?page=2"), page(server, [2])]
     assert client.read_all(NUMBERS, "/list") == [1, 2]
     assert server.asked == ["GET /api/v3/list"] * 2
@@ -299,7 +292,7 @@ def test_each_request_says_who_asks_and_in_which_tongue(server: Wire, client: Cl
 
 def test_a_token_may_change_while_mulligan_runs(server: Wire, naps: Naps) -> None:
     tokens = ["first", "first", "second"]
-    client = Client(server.url, lambda: tokens.pop(0), Patience(sleep=naps))
+    client = Client(server.url, lambda: tokens.pop(0), Patience(sleep=naps, now=naps.now))
     for _ in range(3):
         client.read(NUMBER, "/thing")
     sent = [seen.headers["authorization"] for seen in server.seen]
@@ -325,35 +318,3 @@ def test_threads_do_not_share_a_connection(server: Wire, client: Client) -> None
 def test_an_address_that_is_none_is_a_matter_of_the_configuration(address: str) -> None:
     with pytest.raises(ConfigError, match=r"github\.api_url"):
         Client(address, lambda: None)
-
-
-def test_one_token_serves_git_and_the_api() -> None:
-    credentials = TokenCredentials(GitHubSettings(token=SecretStr(" t0ken\n")))
-    assert credentials.git_token("octo/calc") == "t0ken"
-    assert credentials.api_token() == "t0ken"
-
-
-def test_no_token_is_none() -> None:
-    assert TokenCredentials(GitHubSettings()).git_token("octo/calc") is None
-    assert TokenCredentials(GitHubSettings(token=SecretStr(""))).api_token() is None
-
-
-def test_a_token_file_is_read_each_time(tmp_path: Path) -> None:
-    file = tmp_path / "token"
-    credentials = TokenCredentials(GitHubSettings(token_file=file))
-    file.write_text("first\n")
-    assert credentials.api_token() == "first"
-    file.write_text("second\n")
-    assert credentials.api_token() == "second"
-
-
-def test_a_token_file_that_is_gone_is_named(tmp_path: Path) -> None:
-    credentials = TokenCredentials(GitHubSettings(token_file=tmp_path / "token"))
-    with pytest.raises(MisconfiguredError, match=r"mend github\.token_file"):
-        credentials.api_token()
-
-
-@pytest.mark.parametrize("token", ["two\nlines", "a space", "pässword"])
-def test_what_cannot_be_a_token_is_not_sent(token: str) -> None:
-    with pytest.raises(MisconfiguredError, match=r"mend github\.token"):
-        TokenCredentials(GitHubSettings(token=SecretStr(token))).api_token()

@@ -12,6 +12,7 @@ from mulligan.domain.issue import IssueRef
 from mulligan.github.client import Client, Patience
 from mulligan.github.dry_run import DryRunTracker
 from mulligan.github.tracker import GitHubTracker
+from world.naps import Naps
 from world.simulated import NAME, Hub, hub, push
 
 BOT = "mulligan-bot"
@@ -68,7 +69,8 @@ def desk(directory: Path, *trusted: str, token: str = TOKEN) -> Generator[Desk]:
     with hub(directory) as found:
         found.world.add_user(BOT, token=TOKEN)
         found.world.set_role(NAME, BOT, "write")
-        patience = Patience(attempts=3, timeout=5, sleep=lambda _: None)
+        naps = Naps()
+        patience = Patience(attempts=3, timeout=5, sleep=naps, now=naps.now)
         client, clock = Client(found.url, lambda: token, patience), StillClock()
         yield Desk(found, client, GitHubTracker(client, Trust(users=trusted), clock), clock)
         client.close()

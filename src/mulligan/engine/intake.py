@@ -11,7 +11,8 @@ from mulligan.domain.status import IssueStatus, Phase
 from mulligan.engine.freshness import LONGEST, Freshness
 from mulligan.engine.recovery import let_go
 from mulligan.engine.worker import A_BUG, Worker
-from mulligan.errors import MulliganError
+from mulligan.errors import MulliganError, ShutdownError
+from mulligan.stop import stopping
 from mulligan.tools import Tools
 
 log = structlog.get_logger()
@@ -34,12 +35,16 @@ def poll(
     found, failed = list[IssueRef](), dict[str, str]()
     known = _known(tools)
     for repository in repositories:
+        if stopping():
+            break
         try:
             freshness.renew(repository, tools, LONGEST)
             due = _ask(repository, known[repository], tools, worker)
             if due:
                 freshness.renew(repository, tools, A_MOMENT)
             found += due
+        except ShutdownError:
+            break
         except MulliganError as error:
             failed[repository] = str(error)
         except Exception:

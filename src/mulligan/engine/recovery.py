@@ -12,6 +12,7 @@ from mulligan.domain.status import IssueStatus, Phase
 from mulligan.effects import show, stand_down
 from mulligan.engine.worker import Visit, Worker
 from mulligan.implement import resume
+from mulligan.stop import stopping
 from mulligan.survey import withdrawal
 from mulligan.tools import Tools
 
@@ -32,6 +33,8 @@ def recover(tools: Tools, worker: Worker) -> Recovered:
     for status in tools.ledger.statuses():
         if status.phase is Phase.IDLE and (status.is_shown or not status.epoch):
             continue
+        if stopping():
+            break
         done = worker.safely(status.issue, partial(_recover, status.issue))
         escalated |= done.escalated
         if done.problem:

@@ -11,7 +11,7 @@ from mulligan.domain.case import Skipped
 from mulligan.domain.decision import Escalate, Retry
 from mulligan.domain.issue import AuthorisingAct, IssueRef
 from mulligan.engine.fence import under_lease
-from mulligan.errors import LeaseLostError, MulliganError, WithdrawnError, WorldError
+from mulligan.errors import LeaseLostError, MulliganError, ShutdownError, WithdrawnError, WorldError
 from mulligan.implement import implement
 from mulligan.stop import Stop, stopping
 from mulligan.survey import withdrawal
@@ -72,7 +72,7 @@ class Worker:
         for ref, stop in running.items():
             try:
                 reason = withdrawal(ref, self._tools)
-            except WorldError as error:
+            except (WorldError, ShutdownError) as error:
                 log.warning("not_watched", issue=str(ref), reason=str(error))
                 continue
             if reason:

@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from mulligan.errors import DeniedError, UnavailableError, WorldError
+from mulligan.github.pause import UNTOLD
 from mulligan.github.shapes import Refusal
 from mulligan.text.escape import one_line
 
@@ -71,8 +73,9 @@ def fault(answer: Answer, request: str) -> WorldError | None:
     status, said = answer.status, _words(answer)
     if 300 <= status < 400:  # noqa: PLR2004 - HTTP's own borders
         return moved(request)
-    if status == 429 or (status == 403 and _is_limit(answer)):  # noqa: PLR2004
-        return _limited(answer, request)
+    if is_limit(answer):
+        asked = asked_to_wait(answer)
+        return limited(request, UNTOLD if asked is None else asked)
     if status in {408, 425} or status >= 500:  # noqa: PLR2004
         return TransientError(f"GitHub failed at {request} ({said}); try again later.")
     return _refused(answer, request, said)
@@ -144,9 +147,9 @@ def _missing_right(answer: Answer, request: str) -> str:
     return f"the token needs {' or '.join(either) or 'more rights on the repository'}"
 
 
-def _limited(answer: Answer, request: str) -> TransientError:
-    wait = asked_to_wait(answer)
-    when = f"it opens again in {math.ceil(wait)} s" if wait else "it opens again by itself"
+def limited(request: str, wait: float) -> TransientError:
+    """Word a limit that opens again in so many seconds."""
+    when = f"it opens again in {math.ceil(wait)} s"
     return TransientError(f"GitHub's rate limit stopped {request}; {when}.", wait)
 
 
@@ -173,7 +176,10 @@ def _date(text: str | None) -> datetime | None:
     return found if found and found.tzinfo else None
 
 
-def _is_limit(answer: Answer) -> bool:
+def is_limit(answer: Answer) -> bool:
+    """Tell whether GitHub wants to be left alone for a while."""
+    if answer.status != HTTPStatus.FORBIDDEN:
+        return answer.status == HTTPStatus.TOO_MANY_REQUESTS
     headers = answer.headers
     spent = headers.get("x-ratelimit-remaining") == "0"
     return spent or "retry-after" in headers or _says(answer, *LIMIT_WORDS)

@@ -23,11 +23,21 @@ from urllib3.exceptions import HTTPError
 from urllib3.exceptions import TimeoutError as SocketTimeout
 
 from github import Auth, Github, GithubException
-from mulligan.config.operator import GitHubSettings
-from mulligan.errors import ConfigError, MisconfiguredError, UnavailableError
-from mulligan.github.answers import Answer, TransientError, fault, moved, parsed
+from mulligan.errors import ConfigError, UnavailableError
+from mulligan.github.answers import (
+    Answer,
+    TransientError,
+    asked_to_wait,
+    fault,
+    is_limit,
+    limited,
+    moved,
+    parsed,
+)
 from mulligan.github.connection import Connection, OddAnswerError, RedirectError, connect
+from mulligan.github.pause import Pause, Pauses
 from mulligan.github.remembered import Remembered
+from mulligan.stop import rest
 
 T = TypeVar("T")
 PAGE_SIZE = 100
@@ -54,39 +64,8 @@ class Patience:
     first_wait: float = 0.5
     timeout: int = 15
     remembered: int = 64 * 1024 * 1024
-    sleep: Callable[[float], None] = time.sleep
-
-
-class TokenCredentials:
-    """The port Credentials over one token; a token file is read each time, so it may change."""
-
-    def __init__(self, settings: GitHubSettings) -> None:
-        self._settings = settings
-
-    def git_token(self, repository: str) -> str | None:
-        """Give the token for git; one token serves every repository."""
-        del repository
-        return self.api_token()
-
-    def api_token(self) -> str | None:
-        """Give the token for the API, None for none; MisconfiguredError where it is no token."""
-        token = self._read().strip()
-        if not re.fullmatch(r"[!-~]*", token):
-            message = "The token has characters that no token has; mend github.token."
-            raise MisconfiguredError(message)
-        return token or None
-
-    def _read(self) -> str:
-        settings = self._settings
-        if settings.token:
-            return settings.token.get_secret_value()
-        if settings.token_file is None:
-            return ""
-        try:
-            return settings.token_file.read_text(encoding="utf-8")
-        except (OSError, UnicodeError) as error:
-            message = f"{settings.token_file} cannot be read; mend github.token_file."
-            raise MisconfiguredError(message) from error
+    sleep: Callable[[float], None] = rest
+    now: Callable[[], float] = time.monotonic
 
 
 class _OfThread(threading.local):
@@ -95,16 +74,22 @@ class _OfThread(threading.local):
     token: str | None = None
     github: Github | None = None
     connection: Connection | None = None
+    pause: Pause | None = None
 
 
 class Client:
     """GitHub at one address, as one token sees it; safe to use from several threads.
 
-    `token` is asked before every call, so that a new one is used as soon as it is there.
+    `token` is asked before every call, so that a new one is used as soon as it is there. Clients
+    with the same `pauses` leave GitHub alone together.
     """
 
     def __init__(
-        self, api_url: str, token: Callable[[], str | None], patience: Patience | None = None
+        self,
+        api_url: str,
+        token: Callable[[], str | None],
+        patience: Patience | None = None,
+        pauses: Pauses | None = None,
     ) -> None:
         parts = urlsplit(api_url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
@@ -113,6 +98,7 @@ class Client:
         self._api_url = api_url.rstrip("/")
         self._token = token
         self._patience = patience or Patience()
+        self._pauses = pauses or Pauses()
         self._mine = _OfThread()
         self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
         self._known = Remembered(self._patience.remembered)
@@ -218,9 +204,10 @@ class Client:
         body: object = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        github, connection = self._of_this_thread()
+        github, connection, pause = self._of_this_thread()
         sent = {"Accept": "application/vnd.github+json", **(headers or {})}
         request = f"{verb} {path.partition('?')[0]}"
+        self._mind(pause, request)
         try:
             status, received, text = github.requester.requestJson(
                 verb, path, dict(params or {}), sent, body, connection
@@ -233,13 +220,28 @@ class Client:
                 f"GitHub at {host} did not answer {request}: {_reason(error)}; try again later."
             )
             raise TransientError(message) from error
-        return Answer(status, {str(name): str(value) for name, value in received.items()}, text)
+        answer = Answer(status, {str(name): str(value) for name, value in received.items()}, text)
+        now = self._patience.now()
+        if is_limit(answer):
+            pause.begin(now, asked_to_wait(answer))
+        else:
+            pause.over(now)
+        return answer
 
-    def _of_this_thread(self) -> tuple[Github, Connection]:
+    def _mind(self, pause: Pause, request: str) -> None:
+        """Let the token rest while it has to; one that would take too long is an error at once."""
+        patience, waited = self._patience, 0.0
+        while left := pause.left(patience.now()):
+            waited += left
+            if waited > patience.longest_wait:
+                raise limited(request, left)
+            patience.sleep(left)
+
+    def _of_this_thread(self) -> tuple[Github, Connection, Pause]:
         mine, token = self._mine, self._token()
-        if mine.github is None or mine.connection is None or mine.token != token:
+        if not (mine.github and mine.connection and mine.pause) or mine.token != token:
             timeout = self._patience.timeout
-            mine.token = token
+            mine.token, mine.pause = token, self._pauses.of(self._api_url, token)
             mine.connection = connect(self._api_url, timeout)
             self._connections.add(mine.connection)
             mine.github = Github(
@@ -253,7 +255,7 @@ class Client:
                 lazy=True,
                 api_version="2022-11-28",
             )
-        return mine.github, mine.connection
+        return mine.github, mine.connection, mine.pause
 
 
 def _reason(error: Exception) -> str:

@@ -10,8 +10,10 @@ from mulligan.agent.runner import CommandAgent
 from mulligan.config.operator import Operator, SandboxMode
 from mulligan.engine.watch import Listener, WatchedLedger
 from mulligan.errors import ConfigError
-from mulligan.github.client import Client, Patience, TokenCredentials
+from mulligan.github.client import Client, Patience
+from mulligan.github.credentials import TokenCredentials
 from mulligan.github.dry_run import DryRunTracker
+from mulligan.github.pause import Pauses
 from mulligan.github.tracker import GitHubTracker
 from mulligan.ports import Artifacts, Leases, Ledger, Policies, Tracker, Worktrees
 from mulligan.state.artifacts import ScratchArtifacts
@@ -28,8 +30,11 @@ from mulligan.worktree.rehearsal import RehearsedWorktrees
 from mulligan.worktree.worktrees import GitWorktrees
 
 Environment = Mapping[str, str]
-HASTE = Patience(attempts=2, timeout=10)
+HASTE = Patience(attempts=2, longest_wait=5, timeout=10)
 """Of a command that a person waits for."""
+
+PAUSES = Pauses()
+"""One for the process: whatever the configuration says now, GitHub counts by the token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +120,7 @@ def _bench(
 def open_tracker(operator: Operator, patience: Patience | None = None) -> Generator[GitHubTracker]:
     """Give GitHub; `patience` says how long it is waited for."""
     credentials = TokenCredentials(operator.github)
-    client = Client(operator.github.api_url, credentials.api_token, patience)
+    client = Client(operator.github.api_url, credentials.api_token, patience, PAUSES)
     try:
         yield GitHubTracker(client, operator.trust, SystemClock())
     finally:

@@ -60,6 +60,9 @@ def start_logs(level: int = logging.WARNING) -> None:
     # Imported here, since it brings half of Rich, which commands that only look do not need.
     import structlog  # noqa: PLC0415
 
+    for library in ("github", "urllib3"):
+        # Below that, PyGithub writes whole requests and answers.
+        logging.getLogger(library).setLevel(logging.WARNING)
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,

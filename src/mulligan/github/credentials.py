@@ -1,0 +1,38 @@
+"""The token that Mulligan has for GitHub, as the configuration names it."""
+
+import re
+
+from mulligan.config.operator import GitHubSettings
+from mulligan.errors import MisconfiguredError
+
+
+class TokenCredentials:
+    """The port Credentials over one token; a token file is read each time, so it may change."""
+
+    def __init__(self, settings: GitHubSettings) -> None:
+        self._settings = settings
+
+    def git_token(self, repository: str) -> str | None:
+        """Give the token for git; one token serves every repository."""
+        del repository
+        return self.api_token()
+
+    def api_token(self) -> str | None:
+        """Give the token for the API, None for none; MisconfiguredError where it is no token."""
+        token = self._read().strip()
+        if not re.fullmatch(r"[!-~]*", token):
+            message = "The token has characters that no token has; mend github.token."
+            raise MisconfiguredError(message)
+        return token or None
+
+    def _read(self) -> str:
+        settings = self._settings
+        if settings.token:
+            return settings.token.get_secret_value()
+        if settings.token_file is None:
+            return ""
+        try:
+            return settings.token_file.read_text(encoding="utf-8")
+        except (OSError, UnicodeError) as error:
+            message = f"{settings.token_file} cannot be read; mend github.token_file."
+            raise MisconfiguredError(message) from error
