@@ -43,14 +43,15 @@ def announce(case: Case, tools: Tools) -> None:
 def show(ref: IssueRef, tools: Tools) -> None:
     """Make the labels and the status comment say what the ledger says (SPEC L4, H5).
 
-    Where the issue is gone, there is nothing to be shown (SPEC L7).
+    Where the issue is gone, or its repository archived, nothing can be shown (SPEC L7).
     """
     stage = tools.ledger.status(ref).stage
     labels = tools.policies.current(ref.repository).labels
     with suppress(GoneError):
         case = look(tools.tracker.read(ref), tools)
-        tools.tracker.show_stage(ref, stage, labels)
-        _done(ref, STATUS_COMMENT, THE_ONE, tools.tracker.update_status(case), tools)
+        if not tools.tracker.repository(ref.repository).archived:
+            tools.tracker.show_stage(ref, stage, labels)
+            _done(ref, STATUS_COMMENT, THE_ONE, tools.tracker.update_status(case), tools)
     _done(ref, SHOWN_STAGE, THE_ONE, stage, tools)
 
 

@@ -30,7 +30,7 @@ class DeniedError(WorldError):
 
 
 class GoneError(DeniedError):
-    """The issue is not there, or not any more: nothing is left to be done on it."""
+    """The issue is not there, or not any more, or its repository was renamed: it is let go."""
 
 
 class MisconfiguredError(WorldError):

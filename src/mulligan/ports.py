@@ -36,7 +36,7 @@ class Tracker(Protocol):
     """
 
     def repository(self, name: str) -> RepositoryFacts:
-        """Read what has to be known to work on a repository."""
+        """Read what has to be known to work on a repository; GoneError where it was renamed."""
         ...
 
     def labelled(
@@ -45,13 +45,14 @@ class Tracker(Protocol):
         """List the open issues that carry a label; never pull requests.
 
         Those with the first of the `priority` labels come first, and so on; then oldest first.
+        GoneError where the repository was renamed.
         """
         ...
 
     def read(self, ref: IssueRef) -> Issue:
         """Read one issue afresh, with the comments of trusted people.
 
-        GoneError where it was deleted or transferred, or never was; not where its repository is.
+        GoneError where it was deleted or transferred, or never was, or its repository was renamed.
         """
         ...
 

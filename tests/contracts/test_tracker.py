@@ -12,7 +12,7 @@ from mulligan.domain.case import Case
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.status import IssueStatus
-from mulligan.errors import DeniedError, UnavailableError
+from mulligan.errors import DeniedError
 from mulligan.ports import Tracker
 from world.simulated import NAME
 from world.stories import attempt, case, escalated, published
@@ -256,15 +256,51 @@ def test_an_issue_that_is_gone_is_wanted_no_more(office: Desk, tracker: Tracker)
     statuses = {ref: asked(tracker, ref) for ref in (deleted, transferred)}
     office.hub.world.delete(deleted)
     office.hub.world.transfer(transferred, "acme/other", "ada")
-    for ref, status in statuses.items():
-        reason = tracker.withdrawal(ref, status, LABELS)
-        assert reason
-        assert "deleted or transferred" in reason
+    how = [tracker.withdrawal(ref, status, LABELS) for ref, status in statuses.items()]
+    assert how == [
+        f"{deleted} is gone: it was deleted, or never was.",
+        f"{transferred} is gone: it was transferred to another repository.",
+    ]
 
 
-def test_a_repository_that_was_renamed_takes_nothing_back(office: Desk, tracker: Tracker) -> None:
+def test_an_issue_of_a_repository_that_was_renamed_is_wanted_under_its_new_name(
+    office: Desk, tracker: Tracker
+) -> None:
     ref = office.ready()
     status = asked(tracker, ref)
     office.hub.world.rename_repository(NAME, "gadgets")
-    with pytest.raises(UnavailableError, match="renamed"):
+    reason = tracker.withdrawal(ref, status, LABELS)
+    assert reason == f"{NAME} was renamed or moved; write its new name in the configuration."
+
+
+def test_a_repository_that_is_out_of_sight_takes_nothing_back(
+    office: Desk, tracker: Tracker
+) -> None:
+    ref = office.ready()
+    status = asked(tracker, ref)
+    office.hub.world.repositories[NAME].private = True
+    office.hub.world.set_role(NAME, BOT, "none")
+    with pytest.raises(DeniedError, match="the token may see"):
         tracker.withdrawal(ref, status, LABELS)
+
+
+def test_nothing_is_wanted_of_an_archived_repository(office: Desk, tracker: Tracker) -> None:
+    ref = office.ready()
+    status = asked(tracker, ref)
+    office.hub.world.archive(NAME)
+    assert "archived" in (tracker.withdrawal(ref, status, LABELS) or "")
+
+
+def test_a_discussion_is_no_issue(office: Desk, tracker: Tracker) -> None:
+    ref = office.ready()
+    status = asked(tracker, ref)
+    office.hub.world.convert(ref, "wes")
+    assert tracker.withdrawal(ref, status, LABELS) == "It was converted to a discussion."
+
+
+def test_a_label_that_was_deleted_takes_its_requests_back(office: Desk, tracker: Tracker) -> None:
+    ref = office.ready()
+    status = asked(tracker, ref)
+    office.hub.world.delete_label(NAME, "mulligan")
+    reason = tracker.withdrawal(ref, status, LABELS)
+    assert reason == "The label 'mulligan' is not on it any more; it was deleted or renamed."

@@ -11,6 +11,7 @@ from mulligan.engine.once import Extent, Pass, once
 from world.behaviours import Given, crash
 from world.scripted_agent import ScriptedAgent
 from world.simulated import NAME
+from world.trackers import BOT
 from world.workers import Shop, mend, shop
 
 Lose = Callable[[Shop, IssueRef], object]
@@ -87,7 +88,8 @@ def test_while_the_last_attempt_is_checked(here: Shop, lose: Lose) -> None:
 def test_a_repository_that_is_gone_takes_nothing_back(here: Shop) -> None:
     ref = here.desk.ready()
     once([NAME], here.tools(crash), Extent(attempts=1))
-    here.desk.hub.world.rename_repository(NAME, "gadgets")
+    here.desk.hub.world.repositories[NAME].private = True
+    here.desk.hub.world.set_role(NAME, BOT, "none")
     done = once([NAME], here.tools(mend))
     assert [problem.partition(": ")[0] for problem in done.problems] == [NAME, str(ref)]
     assert here.ledger.status(ref).stage is Stage.READY

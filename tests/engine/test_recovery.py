@@ -21,7 +21,7 @@ from mulligan.domain.events import (
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.status import IssueStatus, Phase
-from mulligan.engine.recovery import let_go, recover
+from mulligan.engine.recovery import let_go_all, recover
 from mulligan.engine.watch import WatchedLedger
 from mulligan.engine.worker import A_BUG, Worker
 from mulligan.implement import begin, make_attempt, receive
@@ -169,10 +169,10 @@ def queued(here: Shop) -> IssueRef:
     return ref
 
 
-def test_a_queued_issue_that_lost_its_label_is_let_go(here: Shop) -> None:
+def test_a_queued_issue_that_lost_its_label_is_let_go_all(here: Shop) -> None:
     ref, tools = queued(here), here.tools(never)
     here.desk.hub.world.unlabel(ref, "mulligan", "wes")
-    let_go(here.ledger.statuses(), Worker(tools))
+    let_go_all(here.ledger.statuses(), Worker(tools))
     assert StoodDown(reason="Its label was taken off.") in here.events(ref)
     assert here.ledger.status(ref).stage is Stage.RESOLVED
     assert here.labels(ref) == []
@@ -180,7 +180,7 @@ def test_a_queued_issue_that_lost_its_label_is_let_go(here: Shop) -> None:
 
 def test_an_absence_is_believed_only_after_reading_the_issue(here: Shop) -> None:
     ref, tools = queued(here), here.tools(never)
-    let_go(here.ledger.statuses(), Worker(tools))
+    let_go_all(here.ledger.statuses(), Worker(tools))
     assert here.ledger.status(ref).stage is Stage.READY
 
 
@@ -189,7 +189,7 @@ def test_only_what_is_queued_by_a_label_is_looked_at(here: Shop) -> None:
     now = here.desk.clock.time
     here.ledger.append(commanded, Authorised(act="operator:now", actor="", act_at=now))
     here.desk.requests()
-    let_go(here.ledger.statuses(), Worker(tools))
+    let_go_all(here.ledger.statuses(), Worker(tools))
     assert here.desk.requests() == []
 
 
@@ -198,7 +198,7 @@ def test_what_is_not_queued_any_more_is_kept(here: Shop) -> None:
     before = here.ledger.statuses()
     here.desk.hub.world.unlabel(ref, "mulligan", "wes")
     here.ledger.append(ref, Escalated(reason="It did not work out.", comment=""))
-    let_go(before, Worker(tools))
+    let_go_all(before, Worker(tools))
     assert here.ledger.status(ref).stage is Stage.HITL
 
 
@@ -206,9 +206,9 @@ def test_a_queued_issue_that_somebody_is_on_is_kept(here: Shop) -> None:
     ref, tools = queued(here), here.tools(never)
     here.desk.hub.world.unlabel(ref, "mulligan", "wes")
     assert here.leases.claim(ref, "two")
-    let_go(here.ledger.statuses(), Worker(tools))
+    let_go_all(here.ledger.statuses(), Worker(tools))
     assert here.ledger.status(ref).stage is Stage.READY
     here.ledger.append(ref, AttemptStarted(attempt=2, number=2, worker="two"))
     here.let_leases_run_out()
-    let_go(here.ledger.statuses(), Worker(tools))
+    let_go_all(here.ledger.statuses(), Worker(tools))
     assert here.ledger.status(ref).stage is Stage.RUNNING

@@ -6,7 +6,7 @@ from mulligan.config.operator import Trust
 from mulligan.config.policy import PullRequestSettings
 from mulligan.domain.issue import IssueRef
 from mulligan.errors import DeniedError, GoneError, UnavailableError
-from mulligan.github.client import Client
+from mulligan.github.client import Client, Patience
 from mulligan.github.parts import MARKER
 from mulligan.github.tracker import ACTIONS_LOGIN, HEARD, GitHubTracker
 from mulligan.simulator.faults import Fault
@@ -185,7 +185,7 @@ def test_a_transferred_issue_is_not_read_from_its_new_place(office: Desk) -> Non
     ref = office.ready()
     office.hub.world.add_repository("acme/other", office.hub.bare)
     office.hub.world.transfer(ref, "acme/other", "ada")
-    with pytest.raises(GoneError, match="deleted or transferred"):
+    with pytest.raises(GoneError, match="gone: it was transferred to another repository"):
         office.tracker.read(ref)
 
 
@@ -197,8 +197,20 @@ def test_a_renamed_repository_is_not_followed(office: Desk) -> None:
         lambda: office.tracker.labelled(NAME, "mulligan"),
         lambda: office.tracker.read(ref),
     ):
-        with pytest.raises(UnavailableError, match="renamed"):
+        with pytest.raises(GoneError, match=f"{NAME} was renamed or moved; write its new name"):
             ask()
+
+
+def test_a_redirect_of_another_kind_is_no_rename() -> None:
+    found = Reply(301, {}, {"Location": "https://elsewhere.example/repos/octo/calc"})
+    with wire([found]) as told:
+        client = Client(told.url, lambda: "t", Patience(1))
+        tracker = GitHubTracker(client, Trust(), StillClock())
+        with pytest.raises(UnavailableError, match="sends GET /repos/octo/calc elsewhere"):
+            tracker.repository("octo/calc")
+        with pytest.raises(UnavailableError, match="sends GET /repos/octo/calc elsewhere"):
+            tracker.labelled("octo/calc", "mulligan")
+        client.close()
 
 
 def test_a_repository_that_answers_under_another_name_is_an_error() -> None:

@@ -71,9 +71,10 @@ def test_an_issue_that_is_gone_is_a_sentence(here: Place) -> None:
     here.world.add_repository("acme/other", here.bare)
     here.world.delete(deleted)
     here.world.transfer(moved, "acme/other", MAINTAINER)
-    for ref in (deleted, moved):
+    ends = {deleted: "deleted, or never was", moved: "transferred to another repository"}
+    for ref, how in ends.items():
         found = ask(here, ref)
-        assert found.summary == f"{GONE}The issue is gone: it was deleted or transferred."
+        assert found.summary == f"{GONE}{ref} is gone: it was {how}."
         assert (found.stage, found.title, found.eligible) == (Stage.HITL, "Mend it", False)
     never = ask(here, IssueRef(NAME, 99))
     assert never.summary == f"{GONE}There is no such issue, or not any more; check its number."

@@ -35,6 +35,7 @@ def _why_unread(status: IssueStatus, tools: Tools) -> str:
     """Tell an issue that is gone from a repository that is, and from a GitHub that is away."""
     labels = tools.policies.current(status.issue.repository).labels
     try:
+        tools.tracker.repository(status.issue.repository)
         reason = tools.tracker.withdrawal(status.issue, status, labels)
     except DeniedError as error:
         return str(error)

@@ -9,9 +9,9 @@ import structlog
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.engine.freshness import LONGEST, Freshness
-from mulligan.engine.recovery import let_go
+from mulligan.engine.recovery import let_go_all
 from mulligan.engine.worker import A_BUG, Worker
-from mulligan.errors import MulliganError, ShutdownError
+from mulligan.errors import GoneError, MulliganError, ShutdownError
 from mulligan.stop import stopping
 from mulligan.tools import Tools
 
@@ -64,8 +64,12 @@ def _known(tools: Tools) -> defaultdict[str, Known]:
 def _ask(repository: str, known: Known, tools: Tools, worker: Worker) -> list[IssueRef]:
     """List the labelled issues of a repository whose time has come, oldest first."""
     labels = tools.policies.current(repository).labels
-    labelled = tools.tracker.labelled(repository, labels.ready, labels.priority)
-    let_go([status for ref, status in known.items() if ref not in labelled], worker)
+    try:
+        labelled = tools.tracker.labelled(repository, labels.ready, labels.priority)
+    except GoneError:
+        let_go_all(known.values(), worker)
+        raise
+    let_go_all((status for ref, status in known.items() if ref not in labelled), worker)
     return [ref for ref in labelled if _is_due(known.get(ref), tools)]
 
 

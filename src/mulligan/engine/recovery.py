@@ -1,19 +1,18 @@
 """Put right what a worker that died left half done, and let go of what was withdrawn."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
 import structlog
 
-from mulligan.domain.decision import Escalate, StandDown
-from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.decision import Escalate
+from mulligan.domain.issue import IssueRef
 from mulligan.domain.status import IssueStatus, Phase
-from mulligan.effects import show, stand_down
-from mulligan.engine.worker import Visit, Worker
+from mulligan.effects import show
+from mulligan.engine.worker import Visit, Worker, is_queued, let_go
 from mulligan.implement import resume
 from mulligan.stop import stopping
-from mulligan.survey import withdrawal
 from mulligan.tools import Tools
 
 log = structlog.get_logger()
@@ -50,20 +49,12 @@ def _recover(ref: IssueRef, tools: Tools) -> Visit:
     return Visit(ref, escalated=isinstance(decision, Escalate))
 
 
-def let_go(unlabelled: Sequence[IssueStatus], worker: Worker) -> None:
+def let_go_all(unlabelled: Iterable[IssueStatus], worker: Worker) -> None:
     """Stand down from queued issues that lost their label or were closed (SPEC L5).
 
     That an issue is not among the labelled ones is believed only after it was read itself.
     """
-    for ref in (status.issue for status in unlabelled if _queued(status)):
+    for ref in (status.issue for status in unlabelled if is_queued(status)):
         with worker.holding(ref) as held:
-            if not held or not _queued(held.ledger.status(ref)):
-                continue
-            if reason := withdrawal(ref, held):
-                stand_down(ref, StandDown(reason=reason), held)
-
-
-def _queued(status: IssueStatus) -> bool:
-    """Tell whether an issue that was labelled waits for an attempt."""
-    waits = status.phase is Phase.IDLE and status.stage is Stage.READY
-    return waits and status.act.startswith("labeled:")
+            if held:
+                let_go(ref, held)

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import structlog
 
 from mulligan.domain.case import Skipped
-from mulligan.domain.decision import Escalate, Retry
-from mulligan.domain.issue import AuthorisingAct, IssueRef
+from mulligan.domain.decision import Escalate, Retry, StandDown
+from mulligan.domain.issue import AuthorisingAct, IssueRef, Stage
+from mulligan.domain.status import IssueStatus, Phase
+from mulligan.effects import stand_down
 from mulligan.engine.fence import under_lease
 from mulligan.errors import LeaseLostError, MulliganError, ShutdownError, WithdrawnError, WorldError
 from mulligan.implement import implement
@@ -100,11 +102,24 @@ class Worker:
         while (self._most is None or made < self._most) and not stopping():
             result = implement(ref, tools, act)
             if isinstance(result, Skipped):
+                let_go(ref, tools)
                 return Visit(ref, made, skipped=result.reason)
             made += 1
             if not isinstance(result, Retry) or result.backoff_step:
                 return _rested(ref, made, tools, escalated=isinstance(result, Escalate))
         return Visit(ref, made)
+
+
+def let_go(ref: IssueRef, tools: Tools) -> None:
+    """Stand down from a queued issue whose request does not stand any more (SPEC L5, L7)."""
+    if is_queued(tools.ledger.status(ref)) and (reason := withdrawal(ref, tools)):
+        stand_down(ref, StandDown(reason=reason), tools)
+
+
+def is_queued(status: IssueStatus) -> bool:
+    """Tell whether an issue that was labelled waits for an attempt."""
+    waits = status.phase is Phase.IDLE and status.stage is Stage.READY
+    return waits and status.act.startswith("labeled:")
 
 
 def _rested(ref: IssueRef, made: int, tools: Tools, *, escalated: bool) -> Visit:

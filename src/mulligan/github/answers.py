@@ -1,6 +1,7 @@
 """What an answer of GitHub's means: fine, worth another try, or a matter for a person. Pure."""
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,6 +20,7 @@ T = TypeVar("T")
 WORDS = 200
 """Characters of GitHub's own words that a message repeats."""
 
+BY_ID = re.compile(r"/repositories/\d+(?:[/?]|$)")
 LIMIT_WORDS = ("rate limit", "secondary limit", "abuse detection", "retry your request again later")
 RIGHTS = (
     ("/pulls", "Pull requests: write"),
@@ -38,6 +40,15 @@ class ForbiddenError(DeniedError):
 
 class MovedError(UnavailableError):
     """GitHub sends the request elsewhere: the repository was renamed, or the issue transferred."""
+
+    def __init__(self, message: str, to: str) -> None:
+        super().__init__(message)
+        self.to = to
+
+    @property
+    def renames(self) -> bool:
+        """Tell whether GitHub names the repository by its id, as it does after a rename."""
+        return bool(BY_ID.search(self.to))
 
 
 class AlreadyExistsError(DeniedError):
@@ -72,7 +83,7 @@ def fault(answer: Answer, request: str) -> WorldError | None:
         return None
     status, said = answer.status, _words(answer)
     if 300 <= status < 400:  # noqa: PLR2004 - HTTP's own borders
-        return moved(request)
+        return moved(request, answer.headers.get("location", ""))
     if is_limit(answer):
         asked = asked_to_wait(answer)
         return limited(request, UNTOLD if asked is None else asked)
@@ -100,11 +111,12 @@ def parsed(shape: TypeAdapter[T], answer: Answer, request: str) -> T:
     raise UnavailableError(message)
 
 
-def moved(request: str) -> WorldError:
+def moved(request: str, to: str) -> WorldError:
     """Word a redirect: it is never followed, since it leads to another repository or issue."""
     return MovedError(
         f"GitHub sends {request} elsewhere; if the repository was renamed or the issue moved, "
-        "write the new name in the configuration."
+        "write the new name in the configuration.",
+        to,
     )
 
 

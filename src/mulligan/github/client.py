@@ -213,7 +213,7 @@ class Client:
                 verb, path, dict(params or {}), sent, body, connection
             )
         except RedirectError as error:
-            raise moved(request) from error
+            raise moved(request, str(error)) from error
         except LIBRARY_FAULTS as error:
             host = urlsplit(self._api_url).netloc
             message = (

@@ -27,7 +27,7 @@ class OddAnswerError(Exception):
 
 
 class RedirectError(Exception):
-    """The server wants the request to go elsewhere."""
+    """The server wants the request to go elsewhere; the text is the address."""
 
 
 class _Reply(RequestsResponse):
@@ -83,5 +83,5 @@ def _exchange(connection: Connection) -> RequestsResponse:
         raise OddAnswerError(message)
     if response.is_redirect or status in {HTTPStatus.MULTIPLE_CHOICES, HTTPStatus.USE_PROXY}:
         response.close()
-        raise RedirectError
+        raise RedirectError(response.headers.get("location", ""))
     return _Reply(response, connection.timeout or 0)

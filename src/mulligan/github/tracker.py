@@ -27,6 +27,7 @@ from mulligan.github.shapes import (
     ISSUES,
     LABELS,
     REPOSITORY,
+    EventShape,
     IssueShape,
     leads_to,
 )
@@ -41,6 +42,8 @@ ACTIONS_LOGIN = "github-actions[bot]"
 
 HEARD = 50
 """The most people whose permission is asked for in one issue, the last to speak first."""
+
+ARCHIVED = "Its repository was archived; unarchive it, then take the label off and put it on again."
 
 log = structlog.get_logger()
 
@@ -66,7 +69,13 @@ class GitHubTracker:
 
     def repository(self, name: str) -> RepositoryFacts:
         """Read what has to be known to work on a repository."""
-        found = self._client.read(REPOSITORY, f"/repos/{name}")
+        try:
+            found = self._client.read(REPOSITORY, f"/repos/{name}")
+        except MovedError as error:
+            if not error.renames:
+                raise
+            message = f"{name} was renamed or moved; write its new name in the configuration."
+            raise GoneError(message) from error
         if found.full_name.casefold() != name.casefold():
             message = (
                 f"{name} is called {found.full_name} now; write the new name in the configuration."
@@ -91,7 +100,11 @@ class GitHubTracker:
     ) -> Sequence[IssueRef]:
         """List the open issues that carry a label, by priority, then oldest first."""
         query = {"labels": label, "state": "open", "sort": "created", "direction": "asc"}
-        found = self._client.read_all(ISSUES, f"/repos/{repository}/issues", query)
+        try:
+            found = self._client.read_all(ISSUES, f"/repos/{repository}/issues", query)
+        except MovedError:
+            self.repository(repository)  # says what became of it
+            raise
         wanted = [
             issue
             for issue in found
@@ -138,17 +151,31 @@ class GitHubTracker:
     def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
         """Say why the request of the status's epoch no longer stands (SPEC L5); None if it does."""
         try:
-            if self._there(ref).state != "open":
-                return "The issue was closed."
-        except GoneError:
-            return "The issue is gone: it was deleted or transferred."
+            issue, archived = self._there(ref), self.repository(ref.repository).archived
+        except GoneError as error:
+            return str(error)
+        if archived:
+            return ARCHIVED
         path = f"/repos/{ref.repository}/issues/{ref.number}/events"
         events = self._client.read_all(EVENTS, path)
+        if issue.state != "open":
+            converted = any(event.event == "converted_to_discussion" for event in events)
+            return "It was converted to a discussion." if converted else "The issue was closed."
+        return self._taken_off(issue, events, status, labels)
+
+    def _taken_off(
+        self, issue: IssueShape, events: Sequence[EventShape], status: IssueStatus, labels: Labels
+    ) -> str | None:
         asked = unlabelled_since(events, labels.ready, status)
         # Mulligan takes this one off itself when an issue waits; the other it never does meanwhile.
         shown = unlabelled_since(events, labels.running, status)
         others = [each for each in shown if not each.actor or each.actor.login != self.own_login()]
-        return "Its label was taken off." if asked or others else None
+        if asked or others:
+            return "Its label was taken off."
+        # GitHub records no event where a label of the repository is deleted.
+        if status.act.startswith("labeled:") and labels.ready.casefold() not in _names(issue):
+            return f"The label {labels.ready!r} is not on it any more; it was deleted or renamed."
+        return None
 
     def show_stage(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
         """Make the labels show a stage (SPEC L2, L3); no other label is touched."""
@@ -191,7 +218,9 @@ class GitHubTracker:
             return self._issue(ref)
         except (NotFoundError, MovedError) as error:
             self.repository(ref.repository)  # raises where the repository is gone, not the issue
-            message = f"{ref} is not there: it was deleted or transferred, or never was."
+            moved = isinstance(error, MovedError)
+            how = "transferred to another repository" if moved else "deleted, or never was"
+            message = f"{ref} is gone: it was {how}."
             raise GoneError(message) from error
 
     def _issue(self, ref: IssueRef) -> IssueShape:

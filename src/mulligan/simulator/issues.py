@@ -54,6 +54,14 @@ def create_label(by: Doer, name: str, color: str, description: str | None) -> La
     return label
 
 
+def delete_label(by: Doer, label: Label) -> None:
+    """Delete a label of the repository; no issue carries it any more, and none has an event."""
+    by.repository.labels.remove(label)
+    for issue in by.repository.issues.values():
+        if label in issue.labels:
+            issue.labels.remove(label)
+
+
 def add_labels(by: Doer, issue: Issue, names: Sequence[str]) -> None:
     """Put labels on; one that the repository does not have yet is made, as GitHub does."""
     for name in names:

@@ -177,6 +177,21 @@ class World:
             issues.record(by, self.issue(there), issues.new_event(by, "transferred"))
             return there
 
+    def convert(self, ref: IssueRef, actor: str) -> None:
+        """Convert an issue to a discussion; what is left of it is closed and locked."""
+        with self.lock:
+            by, issue = self.doer(ref.repository, actor), self.issue(ref)
+            issues.record(by, issue, issues.new_event(by, "converted_to_discussion"))
+            issues.set_state(by, issue, "closed")
+            issues.set_lock(by, issue, locked=True)
+
+    def delete_label(self, full_name: str, name: str) -> None:
+        """Delete a label of a repository."""
+        with self.lock:
+            by = self.doer(full_name, full_name.partition("/")[0])
+            if label := by.repository.label(name):
+                issues.delete_label(by, label)
+
     def review(self, ref: IssueRef, author: str, event: str, body: str = "") -> None:
         """Submit a review: APPROVE, REQUEST_CHANGES or COMMENT."""
         with self.lock:

@@ -10,6 +10,7 @@ from mulligan.simulator.issues import (
     NEW_LABEL_COLOR,
     add_labels,
     create_label,
+    delete_label,
     remove_label,
     set_labels,
 )
@@ -60,10 +61,7 @@ def change(call: Call) -> Reply:
 def delete(call: Call) -> Reply:
     """Delete a label; no issue carries it any more."""
     by, label = call.doer(Permission.WRITE, not_found), _label(call)
-    by.repository.labels.remove(label)
-    for issue in by.repository.issues.values():
-        if label in issue.labels:
-            issue.labels.remove(label)
+    delete_label(by, label)
     return Reply(204)
 
 
