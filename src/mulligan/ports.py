@@ -203,8 +203,11 @@ class Ledger(Protocol):
 class Leases(Protocol):
     """Who works on which issue: at most one worker on each (SPEC E4). See state/leases.py."""
 
-    def claim(self, ref: IssueRef, worker: str) -> Lease | None:
-        """Take an issue for a while; None where another worker holds it."""
+    def claim(self, ref: IssueRef, worker: str, most: int | None = None) -> Lease | None:
+        """Take an issue for a while; None where another worker holds it.
+
+        None as well where all workers together hold `most` issues already.
+        """
         ...
 
     def renew(self, lease: Lease) -> bool:

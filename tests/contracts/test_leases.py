@@ -166,6 +166,26 @@ def test_there_may_be_nothing_to_forget(office: Office) -> None:
     assert office.claimed()
 
 
+def test_no_more_issues_are_held_than_all_workers_may(office: Office) -> None:
+    first = office.leases.claim(REF, "one", most=2)
+    assert first
+    assert office.leases.claim(OTHER, "two", most=2)
+    assert office.leases.claim(THIRD, "three", most=2) is None
+    assert office.leases.holder(THIRD) is None
+    assert office.leases.claim(THIRD, "three", most=3)
+    office.leases.release(first)
+    assert office.leases.claim(REF, "one", most=2) is None
+    assert office.leases.claim(REF, "one")
+
+
+def test_a_lease_that_ran_out_counts_no_more(office: Office) -> None:
+    assert office.leases.claim(REF, "one", most=1)
+    office.pass_time(LEASE_TIME - MOMENT)
+    assert office.leases.claim(OTHER, "two", most=1) is None
+    office.pass_time(MOMENT)
+    assert office.leases.claim(OTHER, "two", most=1)
+
+
 LOSSES: list[Callable[[Office, Lease], object]] = [
     lambda office, lease: office.leases.release(lease),
     lambda office, lease: office.leases.forget(),
@@ -226,6 +246,17 @@ def test_of_eight_threads_that_claim_at_once_one_wins(office: Office) -> None:
     winners = [[lease for lease in each if lease] for each in rounds]
     assert [len(each) for each in winners] == [1] * 5
     assert all(office.leases.holds(lease) for (lease,) in winners)
+
+
+def test_of_eight_threads_with_room_for_three_three_win(office: Office) -> None:
+    barrier = Barrier(8)
+
+    def claim(worker: int) -> Lease | None:
+        barrier.wait(10)
+        return office.leases.claim(IssueRef("octo/race", worker + 1), f"{worker}", most=3)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len([lease for lease in pool.map(claim, range(8)) if lease]) == 3
 
 
 def test_of_two_processes_on_one_database_one_wins(tmp_path: Path) -> None:

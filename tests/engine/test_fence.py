@@ -171,8 +171,8 @@ class ShakyLeases:
     away: bool = False
     beats: int = 0
 
-    def claim(self, ref: IssueRef, worker: str) -> Lease | None:
-        return self.inner.claim(ref, worker)
+    def claim(self, ref: IssueRef, worker: str, most: int | None = None) -> Lease | None:
+        return self.inner.claim(ref, worker, most)
 
     def renew(self, lease: Lease) -> bool:
         self.beats += 1

@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from mulligan.agent.runner import CommandAgent
-from mulligan.config.operator import AgentSettings
+from mulligan.config.operator import AgentSettings, Limits
 from mulligan.domain.attempt import SHUTDOWN as SHUT_DOWN
 from mulligan.domain.decision import StandDown
-from mulligan.domain.events import Decided
+from mulligan.domain.events import AttemptStarted, Decided
 from mulligan.domain.issue import AuthorisingAct, IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.engine.recovery import recover
@@ -173,6 +174,27 @@ def test_an_issue_that_somebody_is_on_is_left_alone(here: Shop) -> None:
     visit = Worker(here.tools(mend)).visit(ref)
     assert (visit.attempts, visit.skipped) == (0, "Another worker is on it.")
     assert here.events(ref) == []
+
+
+def test_no_more_issues_are_worked_than_the_fleet_may(here: Shop) -> None:
+    ref, elsewhere, tools = here.desk.ready(), here.desk.ready(), here.tools(mend)
+    worker = Worker(replace(tools, limits=Limits(fleet=1)))
+    held = here.leases.claim(elsewhere, "two")
+    assert held
+    assert "limits.fleet" in (worker.visit(ref).skipped or "")
+    assert worker.visit(elsewhere).skipped == "Another worker is on it."
+    assert here.events(ref) == []
+    here.leases.release(held)
+    assert worker.visit(ref).attempts == 1
+
+
+def test_what_was_left_half_done_is_put_right_though_the_fleet_is_full(here: Shop) -> None:
+    ref, elsewhere, tools = here.desk.ready(), here.desk.ready(), here.tools(mend)
+    tools = replace(tools, limits=Limits(fleet=1))
+    assert here.leases.claim(elsewhere, "two")
+    here.ledger.append(ref, AttemptStarted(attempt=1, number=1, worker="two"))
+    assert recover(tools, Worker(tools)).failed == {}
+    assert here.ledger.status(ref).stage is not Stage.RUNNING
 
 
 def test_the_lease_is_given_back_however_a_visit_ends(here: Shop) -> None:

@@ -141,6 +141,8 @@ class Limits(Settings):
     """Issues worked on at the same time."""
     per_repository: int = Field(default=1, ge=1, le=64)
     """Issues of one repository worked on at the same time."""
+    fleet: int | None = Field(default=None, ge=1)
+    """Issues worked on at the same time by all workers on one ledger; default: any number."""
     infrastructure_retries: int = Field(default=5, ge=0)
     """Attempts in an epoch that may fail through GitHub, git, disk or set-up."""
     consecutive_timeouts: int = Field(default=2, ge=1)

@@ -46,18 +46,21 @@ class Worker:
 
     def visit(self, ref: IssueRef, act: AuthorisingAct | None = None) -> Visit:
         """Work an issue until it rests; never raises."""
-        return self.safely(ref, lambda tools: self._work(ref, tools, act))
+        fleet = self._tools.limits.fleet
+        return self.safely(ref, lambda tools: self._work(ref, tools, act), fleet)
 
-    def safely(self, ref: IssueRef, work: Callable[[Tools], Visit]) -> Visit:
+    def safely(
+        self, ref: IssueRef, work: Callable[[Tools], Visit], most: int | None = None
+    ) -> Visit:
         """Do something with an issue, under its lease; never raises.
 
         Expected faults become the visit's problem. A bug is logged with its traceback; the
         attempt that it ended is recovered by the next pass.
         """
         try:
-            with self.holding(ref) as tools:
+            with self.holding(ref, most) as tools:
                 if tools is None:
-                    return Visit(ref, skipped="Another worker is on it.")
+                    return Visit(ref, skipped=self._why_not(ref))
                 return work(tools)
         except LeaseLostError as error:
             return Visit(ref, skipped=str(error))
@@ -81,9 +84,9 @@ class Worker:
                 stop.give(WithdrawnError(reason))
 
     @contextmanager
-    def holding(self, ref: IssueRef) -> Generator[Tools | None]:
-        """Hold the lease of an issue; None where another worker does."""
-        lease = self._tools.leases.claim(ref, self._tools.worker)
+    def holding(self, ref: IssueRef, most: int | None = None) -> Generator[Tools | None]:
+        """Hold the lease of an issue; None where another worker does, or `most` are held."""
+        lease = self._tools.leases.claim(ref, self._tools.worker, most)
         if lease is None:
             yield None
             return
@@ -96,6 +99,11 @@ class Worker:
             finally:
                 with self._lock:
                     del self._stops[ref]
+
+    def _why_not(self, ref: IssueRef) -> str:
+        if self._tools.leases.holder(ref):
+            return "Another worker is on it."
+        return "As many issues as limits.fleet allows are being worked on; it comes later."
 
     def _work(self, ref: IssueRef, tools: Tools, act: AuthorisingAct | None) -> Visit:
         made = 0

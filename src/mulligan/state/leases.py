@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import ColumnElement, Connection, and_, insert, select, update
+from sqlalchemy.sql.functions import count
 
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.lease import Lease
@@ -23,12 +24,14 @@ class SqlLeases:
     database: Database
     clock: Clock
 
-    def claim(self, ref: IssueRef, worker: str) -> Lease | None:
-        """Take an issue for a while; None where another worker holds it."""
+    def claim(self, ref: IssueRef, worker: str, most: int | None = None) -> Lease | None:
+        """Take an issue for a while; None where another worker holds it, or `most` are held."""
         with self.database.write() as connection:
             wanted = select(LEASE.fence, LEASE.expires).where(_of(ref))
             found = connection.execute(wanted).first()
             if found and self._good(found.expires):
+                return None
+            if most is not None and self._held(connection) >= most:
                 return None
             lease = Lease(ref, worker, 1 + (found.fence if found else 0))
             values = {"fence": lease.fence, "worker": worker, "expires": self._later()}
@@ -71,6 +74,12 @@ class SqlLeases:
         """End every lease, when it is known that no worker is alive."""
         with self.database.write() as connection:
             connection.execute(update(LEASES_TABLE).values(worker=None, expires=None))
+
+    def _held(self, connection: Connection) -> int:
+        good = LEASE.expires > _written(self.clock.now())
+        return connection.execute(
+            select(count()).select_from(LEASES_TABLE).where(good)
+        ).scalar_one()
 
     def _later(self) -> str:
         return _written(self.clock.now() + LEASE_TIME)

@@ -24,15 +24,16 @@ class MemoryLeases:
         self._fences: dict[IssueRef, int] = {}
         self._held: dict[IssueRef, tuple[Lease, datetime]] = {}
 
-    def claim(self, ref: IssueRef, worker: str) -> Lease | None:
-        """Take an issue for a while; None where another worker holds it."""
+    def claim(self, ref: IssueRef, worker: str, most: int | None = None) -> Lease | None:
+        """Take an issue for a while; None where another worker holds it, or `most` are held."""
         with self._lock:
-            held = self._held.get(ref)
-            if held and held[1] > self._clock.now():
+            now = self._clock.now()
+            good = [each for each, (_, expires) in self._held.items() if expires > now]
+            if ref in good or (most is not None and len(good) >= most):
                 return None
             self._fences[ref] = fence = self._fences.get(ref, 0) + 1
             lease = Lease(ref, worker, fence)
-            self._held[ref] = (lease, self._clock.now() + LEASE_TIME)
+            self._held[ref] = (lease, now + LEASE_TIME)
             return lease
 
     def renew(self, lease: Lease) -> bool:
