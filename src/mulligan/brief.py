@@ -16,6 +16,7 @@ from mulligan.errors import UnavailableError
 from mulligan.ports import Worktree
 from mulligan.retry.manifest import Manifest, hash_of, inputs_of
 from mulligan.retry.prompt import Request, render_prompt
+from mulligan.retry.sight import see
 from mulligan.tools import Tools
 
 PREVIOUS_DIFF = "previous.diff"
@@ -25,7 +26,8 @@ def write_brief(case: Case, policy: Policy, tree: Worktree, tools: Tools) -> Tas
     """Assemble the prompt of this attempt; give the agent's task."""
     ref, number = case.issue.ref, case.status.number
     context = _retry_context(case, policy, tools) if case.history else None
-    request = Request(case.issue, policy, (case.counted + 1, case.max_attempts), context)
+    seen = see(case.issue)
+    request = Request(seen.issue, policy, (case.counted + 1, case.max_attempts), context)
     prompt = render_prompt(request)
     manifest = Manifest(
         inputs_hash=hash_of(inputs_of(case, policy, tree.start_sha)),
@@ -35,6 +37,7 @@ def write_brief(case: Case, policy: Policy, tree: Worktree, tools: Tools) -> Tas
             meta.manifest_hash for meta in case.history if meta.manifest_hash
         ),
         agent=tools.agent.name,
+        hidden=seen.counts,
     )
     tools.artifacts.write(ref, number, "manifest.json", manifest.canonical())
     delivered = AttemptContextDelivered(

@@ -41,6 +41,7 @@ from mulligan.errors import ShutdownError, WithdrawnError, WorldError
 from mulligan.ports import Worktree
 from mulligan.retry.policy import Ended, RetryPolicy, decide
 from mulligan.retry.record import commit_text, interrupted, meta_of
+from mulligan.retry.sight import is_blank
 from mulligan.survey import gather, look, withdrawal
 from mulligan.tools import Tools
 
@@ -110,7 +111,7 @@ def make_attempt(case: Case, tools: Tools) -> WorkerResultMeta:
 def _steps(case: Case, tools: Tools) -> Iterator[Evidence]:
     """Worktree, prompt, agent, commit, guards, checks: tell what is known after each."""
     ref, number = case.issue.ref, case.status.number
-    if not f"{case.issue.title}{case.issue.body}".strip():
+    if is_blank(case.issue):
         yield Evidence(fault=NO_TEXT)
         return
     announce(case, tools)

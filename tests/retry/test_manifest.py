@@ -26,7 +26,7 @@ MANIFEST = Manifest(
 def test_the_manifest_is_canonical_json() -> None:
     written = MANIFEST.canonical()
     assert written == (
-        b'{"agent":"command","context_hash":null,"delivered_hash":"%b","inputs_hash":"%b",'
+        b'{"agent":"command","context_hash":null,"delivered_hash":"%b","hidden":{},"inputs_hash":"%b",'
         b'"prior_manifest_hashes":["%b"]}' % (b"2" * 64, b"1" * 64, b"3" * 64)
     )
     assert MANIFEST.digest() == hashlib.sha256(written).hexdigest()

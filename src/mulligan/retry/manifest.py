@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from mulligan.config.policy import Policy
 from mulligan.domain.case import Case
@@ -13,13 +13,17 @@ from mulligan.domain.record import Record
 
 
 class Manifest(Record):
-    """What went into an attempt's prompt, as SHA-256 in hex; `delivered_hash` is of its bytes."""
+    """What went into an attempt's prompt, as SHA-256 in hex; `delivered_hash` is of its bytes.
+
+    `hidden` counts what was taken out of the issue's texts since nobody sees it, by kind.
+    """
 
     inputs_hash: str
     context_hash: str | None
     delivered_hash: str
     prior_manifest_hashes: tuple[str, ...]
     agent: str
+    hidden: dict[str, int] = Field(default_factory=dict)
 
     def canonical(self) -> bytes:
         """Write it as canonical JSON: the same bytes on any machine."""
