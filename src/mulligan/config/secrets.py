@@ -1,0 +1,57 @@
+"""Name the secrets of a configuration, so that they can be kept out of all that is shown. Pure."""
+
+import re
+from collections.abc import Iterator, Mapping
+from urllib.parse import unquote, urlsplit
+
+from pydantic import BaseModel, SecretStr
+
+from mulligan.config.operator import Operator
+
+SECRET_NAME = re.compile(
+    r"KEY|TOKEN|SECRET|PASS(?:WORD|WD|PHRASE)?(?:_|$)|PWD$|CREDENTIAL|AUTH(?!OR)|COOKIE|PRIVATE|_PAT$|DSN",
+    re.IGNORECASE,
+)
+"""What the name of a variable says that holds a secret."""
+
+RANDOM = re.compile(r"(?=.*[0-9])(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9_.+/=-]{24,}")
+"""What a value looks like that nobody thought up; a path has more than one slash."""
+
+
+def secrets_of(operator: Operator, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """List every secret value: of the file, and of the variables that the agent may have."""
+    given = ((name, environment.get(name, "")) for name in operator.agent.env)
+    passed_on = [value for name, value in given if is_secret(name, value)]
+    return tuple(dict.fromkeys((*_written(operator), *_passwords(operator), *passed_on)))
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Tell a secret from a setting by the name of its variable, or by its look."""
+    return bool(SECRET_NAME.search(name)) or (
+        value.count("/") < 2 and RANDOM.fullmatch(value) is not None  # noqa: PLR2004
+    )
+
+
+def _written(value: object) -> Iterator[str]:
+    """Find every value that the models declare to be a secret."""
+    match value:
+        case SecretStr():
+            yield value.get_secret_value()
+        case BaseModel():
+            for _, each in value:
+                yield from _written(each)
+        case tuple():
+            for each in value:  # pyright: ignore[reportUnknownVariableType] - of any type at all
+                yield from _written(each)  # pyright: ignore[reportUnknownArgumentType] - as above
+        case _:
+            return
+
+
+def _passwords(operator: Operator) -> Iterator[str]:
+    """Take the passwords out of the URLs."""
+    for url in (operator.state.url, *(each.clone_url or "" for each in operator.repositories)):
+        try:
+            password = urlsplit(url).password or ""
+        except ValueError:
+            continue
+        yield from {password, unquote(password)} - {""}

@@ -1,0 +1,190 @@
+"""Secrets are found in every form and in any pieces; all other text comes through as it is."""
+
+import base64
+import json
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mulligan.text.redact import LONGEST, Redactor
+
+pytestmark = pytest.mark.pure
+
+SECRET = 's3cret/of+the="bot" ü'
+KNOWN = Redactor((SECRET, "token-of-the-bot"))
+KEY_LINE = "MIIEpAIBAAKCAQEA7bq+/3Zk0N1" * 2
+END = "-----END RSA PRIVATE KEY-----"
+KEY = f"-----BEGIN RSA PRIVATE KEY-----\n{KEY_LINE}\n{KEY_LINE}\nabc=\n{END}"
+
+
+def letters(count: int) -> str:
+    return "aB3dE5gH7j" * (count // 10) + "k" * (count % 10)
+
+
+TOKENS = [
+    f"ghp_{letters(36)}",
+    f"gho_{letters(36)}",
+    f"ghs_{letters(36)}",
+    f"github_pat_{letters(22)}_{letters(59)}",
+    f"sk-ant-api03-{letters(93)}-AA",
+    f"sk-proj-{letters(64)}",
+    f"sk-{letters(48)}",
+    f"AIza{letters(35)}",
+    f"ya29.{letters(60)}",
+    "AKIAIOSFODNN7EXAMPLE",
+    "ASIAIOSFODNN7EXAMPLE",
+    f"xoxb-1234567890-{letters(24)}",
+    f"xapp-1-A012-{letters(24)}",
+    f"npm_{letters(36)}",
+    f"pypi-AgEIcHlwaS5vcmc{letters(100)}",
+    f"glpat-{letters(20)}",
+    f"hf_{letters(34)}",
+    f"eyJhbGciOiJIUzI1NiJ9.eyJ{letters(30)}.{letters(43)}",
+    KEY,
+    KEY.replace("\n", "\\n"),
+    KEY.replace("RSA ", "OPENSSH "),
+]
+
+
+@pytest.mark.parametrize("token", TOKENS, ids=lambda token: token[:12])
+def test_a_token_is_known_by_its_shape(token: str) -> None:
+    for text in (f"a {token} b", f"key={token}", f'{{"key": "{token}"}}', f"x\n{token}\ny"):
+        assert Redactor().text(text) == text.replace(token, "[redacted]")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("https://ada:pass@host/x", "https://ada:[redacted]@host/x"),
+        ("postgresql://m:p%40ss@db:5432/m", "postgresql://m:[redacted]@db:5432/m"),
+        ("Authorization: Bearer abc.def-ghi", "Authorization: Bearer [redacted]"),
+        ('"authorization": "token 0123456789"', '"authorization": "token [redacted]"'),
+        (
+            f"AWS_SECRET_ACCESS_KEY={letters(40)} x",
+            "AWS_SECRET_ACCESS_KEY=[redacted] x",
+        ),
+        ("hooks.slack.com/services/T0/B0/" + letters(24), "hooks.slack.com/services/[redacted]"),
+        (f"+{KEY}".replace("\n", "\n+"), "+[redacted]"),
+    ],
+)
+def test_of_an_address_or_a_header_only_the_secret_goes(text: str, shown: str) -> None:
+    assert Redactor().text(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a task-list of ask-me-anything-about-risk-and-tasks",
+        "sk-fading-circle-of-many-small-words",
+        "commit 0123456789abcdef0123456789abcdef01234567",
+        "http://localhost:4901/path and git@github.com:a/b.git",
+        "from a import sha256 as npm_install; AKIA; eyJ; xox; ghp_short",
+        "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
+        "Authorization: none",
+        "",
+    ],
+)
+def test_what_only_looks_a_little_like_it_stays(text: str) -> None:
+    assert Redactor().text(text) == text
+
+
+FORMS = {
+    "plain": SECRET,
+    "JSON": json.dumps(SECRET)[1:-1],
+    "JSON in UTF-8": json.dumps(SECRET, ensure_ascii=False)[1:-1],
+    "percent": quote(SECRET, safe=""),
+    "percent in a path": quote(SECRET),
+    "percent in a form": quote_plus(SECRET),
+    "hex": SECRET.encode().hex(),
+    "HEX": SECRET.encode().hex().upper(),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_a_known_secret_is_found_in_every_form(form: str) -> None:
+    assert KNOWN.text(f"<{form}>") == "<[redacted]>"
+
+
+@pytest.mark.parametrize("before", ["", "a", "ab", "abc", "user:"])
+@pytest.mark.parametrize("after", ["", "x", "xy", "\nz"])
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+def test_a_known_secret_is_found_anywhere_in_base64(
+    before: str, after: str, encode: object
+) -> None:
+    assert callable(encode)
+    encoded = encode(f"{before}{SECRET}{after}".encode())
+    assert isinstance(encoded, bytes)
+    shown = KNOWN.content(encoded)
+    assert b"[redacted]" in shown
+    rest = shown.replace(b"[redacted]", b"")
+    assert len(encoded) - len(rest) >= len(SECRET)
+
+
+def test_each_line_of_a_secret_is_one() -> None:
+    known = Redactor((f"first-line-of-it\n{'second' * 3}\nend\n",))
+    assert known.text("> first-line-of-it\n> end") == "> [redacted]\n> end"
+
+
+def test_a_value_that_is_too_short_is_a_word() -> None:
+    assert Redactor(("main", "")).text("the main branch") == "the main branch"
+
+
+def test_secrets_that_overlap_leave_nothing() -> None:
+    assert Redactor(("abcdefgh", "fghijklm")).text("xabcdefghijklmx") == "x[redacted]x"
+
+
+def test_every_text_of_a_json_value_is_redacted() -> None:
+    tree = KNOWN.tree({"a": ["token-of-the-bot", 1, None], "token-of-the-bot": {"b": True}})
+    assert tree == {"a": ["[redacted]", 1, None], "token-of-the-bot": {"b": True}}
+
+
+secrets = st.sampled_from([*TOKENS, *FORMS.values(), "token-of-the-bot"])
+pieces = st.sampled_from(
+    ["\n", " ", "x", "é", "-----BEGIN PRIVATE KEY-----", "sk-", "://a:b", "@", '"', "ghp_", "="]
+)
+texts = st.lists(st.one_of(secrets, pieces, st.text(max_size=5)), max_size=12).map("".join)
+
+
+@given(texts)
+def test_redacting_twice_is_redacting_once(text: str) -> None:
+    once = KNOWN.text(text)
+    assert KNOWN.text(once) == once
+
+
+@given(texts, st.lists(st.integers(1, 60), min_size=1, max_size=5))
+def test_in_pieces_nothing_more_is_shown_than_at_once(text: str, sizes: list[int]) -> None:
+    content, stream, shown, at = text.encode(errors="replace"), KNOWN.stream(), b"", 0
+    while at < len(content):
+        size = sizes[at % len(sizes)]
+        shown += stream.feed(content[at : at + size])
+        at += size
+    assert KNOWN.content(shown + stream.end()) == KNOWN.content(content)
+
+
+def test_lines_are_shown_as_soon_as_they_end() -> None:
+    stream = KNOWN.stream()
+    assert stream.feed(b"one\ntwo") == b"one\n"
+    assert stream.feed(b" is longer\rthree") == b"two is longer\r"
+    assert stream.end() == b"three"
+
+
+@pytest.mark.parametrize("size", [100, 4096, 65536])
+def test_a_secret_in_a_line_without_end_is_found_in_pieces(size: int) -> None:
+    token = TOKENS[0].encode()
+    content = (b"x" * 50_000 + b" " + token + b" ") * 4
+    stream, shown = Redactor().stream(), b""
+    for at in range(0, len(content), size):
+        shown += stream.feed(content[at : at + size])
+        assert stream.held_bytes < 2 * LONGEST + size
+    assert shown + stream.end() == content.replace(token, b"[redacted]")
+
+
+def test_a_key_without_end_is_not_held_for_ever() -> None:
+    stream, line = Redactor().stream(), KEY_LINE.encode() + b"\n"
+    shown = stream.feed(b"-----BEGIN PRIVATE KEY-----\n")
+    for _ in range(2 * LONGEST // len(line)):
+        shown += stream.feed(line)
+        assert stream.held_bytes < 2 * LONGEST
+    assert shown.startswith(b"[redacted]")
