@@ -28,7 +28,7 @@ def write_brief(case: Case, policy: Policy, tree: Worktree, tools: Tools) -> Tas
     context = _retry_context(case, policy, tools) if case.history else None
     seen = see(case.issue)
     request = Request(seen.issue, policy, (case.counted + 1, case.max_attempts), context)
-    prompt = render_prompt(request)
+    prompt = tools.redactor.text(render_prompt(request))
     manifest = Manifest(
         inputs_hash=hash_of(inputs_of(case, policy, tree.start_sha)),
         context_hash=hash_of(context) if context else None,
@@ -84,7 +84,7 @@ def _retry_context(case: Case, policy: Policy, tools: Tools) -> str:
             reasons=tuple(cut.reason for cut in told.cuts),
         )
         tools.ledger.append(ref, cut)
-    return told.text
+    return tools.redactor.text(told.text)
 
 
 def _diff(meta: WorkerResultMeta, tools: Tools) -> bytes:

@@ -125,7 +125,7 @@ def _steps(case: Case, tools: Tools) -> Iterator[Evidence]:
         policy = tools.policies.at(ref.repository, tree.start_sha)
         tools.verifier.set_up(policy.setup, tree, tools.artifacts.path(ref, number, "setup.log"))
         yield (known := _run_agent(known, case, policy, tree, tools))
-        change = tree.capture(commit_text(case), policy.commit)
+        change = tree.capture(commit_text(case, tools.redactor), policy.commit)
         diff = tools.artifacts.write(ref, number, "changes.diff", change.diff)
         yield (known := replace(known, change=change, diff_artifact=diff))
         if worth_verifying(known):

@@ -16,12 +16,9 @@ from pathlib import Path
 from typing import IO
 
 from mulligan.domain.attempt import TimeLimit
-from mulligan.errors import (
-    MisconfiguredError,
-    MulliganError,
-    UnavailableError,
-)
+from mulligan.errors import MisconfiguredError, MulliganError, UnavailableError
 from mulligan.stop import reason_to_stop
+from mulligan.text.redact import Redaction, Redactor
 
 KEEPER = Path(__file__).with_name("keeper.py")
 TAIL_BYTES = 64 * 1024
@@ -40,6 +37,7 @@ class Command:
 
     The tail of the output is kept whatever its size. `stall` is the longest silence allowed, and
     `grace` the time between asking to end and killing. `pass_fds` are descriptors it inherits.
+    With a `redactor`, nobody sees its output but redacted, and sizes are those of what is seen.
     """
 
     argv: Sequence[str]
@@ -52,6 +50,7 @@ class Command:
     max_log_bytes: int = 1024**3
     grace: timedelta = timedelta(seconds=5)
     pass_fds: tuple[int, ...] = ()
+    redactor: Redactor | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,8 @@ def run(command: Command) -> Finished:
     if reason := reason_to_stop():
         raise reason
     with _open(command.log) as log, contextlib.closing(_start(command)) as keeper:
-        under_way = _Run(command, keeper, log)
+        redaction = command.redactor.stream() if command.redactor else None
+        under_way = _Run(command, keeper, log, redaction)
         said = under_way.follow()
     return under_way.ended(said)
 
@@ -177,6 +177,7 @@ class _Run:
     command: Command
     keeper: _Keeper
     log: IO[bytes] | None
+    redaction: Redaction | None
     tail: bytearray = field(default_factory=bytearray)
     size: int = 0
     started: float = field(default_factory=time.monotonic)
@@ -199,6 +200,8 @@ class _Run:
                     self._take()
                 if keeper.wire.fileno() in ready:
                     self._drain()
+                    if self.redaction:
+                        self._keep(self.redaction.end())
                     return keeper.heard()
                 self._keep_time()
 
@@ -209,12 +212,15 @@ class _Run:
         except BlockingIOError:
             return 0
         self.heard = time.monotonic()
+        self._keep(self.redaction.feed(chunk) if self.redaction else chunk)
+        return len(chunk)
+
+    def _keep(self, chunk: bytes) -> None:
         if self.log and self.size < self.command.max_log_bytes:
             _write(self.log, chunk[: self.command.max_log_bytes - self.size])
         self.size += len(chunk)
         self.tail += chunk
         del self.tail[:-TAIL_BYTES]
-        return len(chunk)
 
     def _drain(self) -> None:
         """Take what is still in the pipe, and no more: somebody who escaped may go on for ever."""

@@ -1,6 +1,6 @@
 """Everything the route needs of the world: built by wiring, passed from top to bottom."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mulligan.config.operator import Limits
 from mulligan.ports import (
@@ -14,6 +14,7 @@ from mulligan.ports import (
     Verifier,
     Worktrees,
 )
+from mulligan.text.redact import Redactor
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +32,4 @@ class Tools:
     clock: Clock
     worker: str
     limits: Limits
+    redactor: Redactor = field(default_factory=Redactor)

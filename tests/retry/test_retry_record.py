@@ -13,6 +13,7 @@ from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts, FileChange
 from mulligan.domain.status import IssueStatus
 from mulligan.retry.record import commit_text, interrupted, meta_of, summarise
+from mulligan.text.redact import Redactor
 from world.attempts import NINE, REF, case, check
 
 pytestmark = pytest.mark.pure
@@ -89,7 +90,7 @@ def test_a_change_is_summarised_as_git_does(files: tuple[FileChange, ...], told:
 
 def titled(title: str) -> str:
     found = case()
-    return commit_text(replace(found, issue=replace(found.issue, title=title))).subject
+    return commit_text(replace(found, issue=replace(found.issue, title=title)), Redactor()).subject
 
 
 @pytest.mark.parametrize(
@@ -107,7 +108,7 @@ def test_the_commit_is_named_after_the_issue(title: str, subject: str) -> None:
 
 
 def test_the_commit_says_for_what_and_for_whom_it_is() -> None:
-    text = commit_text(case())
+    text = commit_text(case(), Redactor())
     assert text.body == "Issue: octo/almanac#12\nMulligan-Attempt: 1"
     assert text.co_author == "ann"
 
@@ -116,7 +117,7 @@ def test_the_commit_says_for_what_and_for_whom_it_is() -> None:
 def test_a_subject_is_one_line_of_at_most_100_characters(title: str, number: int) -> None:
     found = case()
     issue = replace(found.issue, ref=IssueRef("octo/almanac", number), title=title)
-    subject = commit_text(replace(found, issue=issue)).subject
+    subject = commit_text(replace(found, issue=issue), Redactor()).subject
     assert len(subject) <= 100
     assert len(subject.splitlines()) == 1
     assert subject.endswith(f"(#{number})")

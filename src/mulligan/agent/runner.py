@@ -14,6 +14,7 @@ from mulligan.config.operator import AgentSettings
 from mulligan.domain.attempt import AgentReport, AgentRun, Task, TimeLimit
 from mulligan.errors import MisconfiguredError, UnavailableError
 from mulligan.process import Command, run
+from mulligan.text.redact import Redactor
 
 REPORT_BYTES = 64 * 1024
 
@@ -23,9 +24,15 @@ log = structlog.get_logger()
 class CommandAgent:
     """Any program that reads its prompt on standard input; docs/agents.md is its contract."""
 
-    def __init__(self, settings: AgentSettings, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        settings: AgentSettings,
+        environment: Mapping[str, str],
+        redactor: Redactor | None = None,
+    ) -> None:
         self._settings = settings
         self._environment = environment
+        self._redactor = redactor or Redactor()
 
     @property
     def name(self) -> str:
@@ -52,6 +59,7 @@ class CommandAgent:
             stall=self._settings.stall_timeout,
             stdin=task.prompt.encode(),
             log=task.log,
+            redactor=self._redactor,
         )
         finished = run(command)
         said = read_output(finished.tail)

@@ -14,7 +14,7 @@ from http import HTTPStatus
 from typing import TypeVar
 from urllib.parse import urlencode, urlsplit
 
-from pydantic import TypeAdapter
+from pydantic import JsonValue, TypeAdapter
 from requests import RequestException, Timeout
 from requests.exceptions import SSLError
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
@@ -38,8 +38,10 @@ from mulligan.github.connection import Connection, OddAnswerError, RedirectError
 from mulligan.github.pause import Pause, Pauses
 from mulligan.github.remembered import Remembered
 from mulligan.stop import rest
+from mulligan.text.redact import Redactor
 
 T = TypeVar("T")
+BODY: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
 PAGE_SIZE = 100
 MAX_PAGES = 100
 NEXT_PAGE = re.compile(r'<([^>]*)>\s*;[^,]*\brel="next"')
@@ -90,6 +92,7 @@ class Client:
         token: Callable[[], str | None],
         patience: Patience | None = None,
         pauses: Pauses | None = None,
+        redactor: Redactor | None = None,
     ) -> None:
         parts = urlsplit(api_url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
@@ -99,6 +102,7 @@ class Client:
         self._token = token
         self._patience = patience or Patience()
         self._pauses = pauses or Pauses()
+        self._redactor = redactor or Redactor()
         self._mine = _OfThread()
         self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
         self._known = Remembered(self._patience.remembered)
@@ -134,8 +138,16 @@ class Client:
         raise UnavailableError(message)
 
     def write(self, shape: TypeAdapter[T], verb: str, path: str, body: object) -> T:
-        """Change something, once; after an UnavailableError it may have happened all the same."""
-        return parsed(shape, self._ask(verb, path, body=body), f"{verb} {path}")
+        """Change something, once; after an UnavailableError it may have happened all the same.
+
+        What is sent is redacted; `as_sent` gives a text as it will stand on GitHub.
+        """
+        sent = self._redactor.tree(BODY.validate_python(body))
+        return parsed(shape, self._ask(verb, path, body=sent), f"{verb} {path}")
+
+    def as_sent(self, text: str) -> str:
+        """Give a text as `write` sends it, to be compared with what is there."""
+        return self._redactor.text(text)
 
     def remove(self, path: str) -> None:
         """Delete something, once; NotFoundError where it was not there."""

@@ -37,6 +37,7 @@ class Comments:
 
         Of two the oldest stays. Nothing is written where nothing would change.
         """
+        text = self._client.as_sent(text)
         found = self._by_id(ref, known) or self._by_marker(ref, marker)
         if found is None:
             return self._write(ref, marker, text)

@@ -24,7 +24,8 @@ class Pulls:
     def open(self, case: Case, base_branch: str, settings: PullRequestSettings) -> PullRequest:
         """Open the pull request of the issue's branch, or bring the open one up to date."""
         ref = case.issue.ref
-        wanted = {"title": pull_request_title(case), "body": pull_request_body(case)}
+        texts = {"title": pull_request_title(case), "body": pull_request_body(case)}
+        wanted = {name: self._client.as_sent(text) for name, text in texts.items()}
         found = self._find(ref)
         if found is None:
             found = self._create(ref, base_branch, settings, wanted)

@@ -9,6 +9,7 @@ from mulligan.domain.result import FileChange, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.retry.words import DIED, GONE, counted, error_line, failure_reason
 from mulligan.text.escape import subject_line
+from mulligan.text.redact import Redactor
 
 SUBJECT_CHARS = 100
 
@@ -80,10 +81,12 @@ def summarise(files: tuple[FileChange, ...]) -> str:
     return f"{counted(len(files), 'file')} changed, {plus} insertions(+), {minus} deletions(-)"
 
 
-def commit_text(case: Case) -> CommitText:
+def commit_text(case: Case, redactor: Redactor) -> CommitText:
     """Word the commit: the issue's title on one line, and the issue it is for."""
     ref, tail = case.issue.ref, f" (#{case.issue.ref.number})"
-    title = subject_line(case.issue.title, SUBJECT_CHARS - len(tail)) or f"Work on {ref}"
+    title = (
+        subject_line(redactor.text(case.issue.title), SUBJECT_CHARS - len(tail)) or f"Work on {ref}"
+    )
     return CommitText(
         subject=f"{title}{tail}",
         body=f"Issue: {ref}\nMulligan-Attempt: {case.status.number}",

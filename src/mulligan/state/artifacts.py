@@ -11,13 +11,18 @@ from typing import Self
 
 from mulligan.domain.issue import IssueRef
 from mulligan.errors import UnavailableError
+from mulligan.text.redact import Redactor
 
 
 @dataclass(frozen=True, slots=True)
 class FileArtifacts:
-    """The port Artifacts in a directory; an artifact's name is its path below `root`."""
+    """The port Artifacts in a directory; an artifact's name is its path below `root`.
+
+    What is written through it is redacted; who writes to a `path` redacts it himself (process.py).
+    """
 
     root: Path
+    redactor: Redactor = field(default_factory=Redactor)
 
     def path(self, ref: IssueRef, number: int, name: str) -> Path:
         """Give the place of a file that somebody else will write; its directory exists."""
@@ -30,7 +35,7 @@ class FileArtifacts:
         """Keep a file whole or not at all, whatever is killed; give its artifact name."""
         place = self.path(ref, number, name)
         with _translated(place):
-            _replace(place, content)
+            _replace(place, self.redactor.content(content))
         return self.name(place)
 
     def name(self, path: Path) -> str:
@@ -62,6 +67,7 @@ class FileArtifacts:
 class ScratchArtifacts:
     """The port Artifacts for dry runs: gone when it is closed, at the latest with the process."""
 
+    redactor: Redactor = field(default_factory=Redactor)
     _directory: TemporaryDirectory[str] = field(
         default_factory=lambda: TemporaryDirectory(prefix="mulligan-dry-run-")
     )
@@ -99,7 +105,7 @@ class ScratchArtifacts:
 
     @property
     def _files(self) -> FileArtifacts:
-        return FileArtifacts(Path(self._directory.name))
+        return FileArtifacts(Path(self._directory.name), self.redactor)
 
 
 def _replace(place: Path, content: bytes) -> None:

@@ -6,13 +6,14 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import NamedTuple
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import JsonValue, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from mulligan.domain.events import EVENT_SCHEMA_VERSION, EVENTS, Event, Recorded
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.status import IssueStatus, advance
 from mulligan.errors import ConfigError
+from mulligan.text.redact import Redactor
 
 
 class Row(NamedTuple):
@@ -54,6 +55,13 @@ def storable(event: Event) -> Event:
         whole = json.dumps(event.model_dump(), default=str, ensure_ascii=False)
         return EVENTS.validate_json(whole.encode(errors="replace"))
     return event
+
+
+def redacted(event: Event, redactor: Redactor) -> Event:
+    """Give the event without secrets in any of its texts."""
+    written: JsonValue = event.model_dump(mode="json")
+    clean = redactor.tree(written)
+    return event if clean == written else EVENTS.validate_python(clean)
 
 
 def values_of(recorded: Recorded) -> dict[str, str | int | None]:

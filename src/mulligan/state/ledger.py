@@ -1,7 +1,7 @@
 """The ledger in a database: an event and the status that it leads to are one transaction."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 
@@ -17,6 +17,7 @@ from mulligan.state.events import (
     happen,
     projection_of,
     recorded_of,
+    redacted,
     replay,
     statuses_of,
     storable,
@@ -24,6 +25,7 @@ from mulligan.state.events import (
 )
 from mulligan.state.leases import still_held
 from mulligan.state.schema import EVENTS_TABLE, ISSUES_TABLE
+from mulligan.text.redact import Redactor
 
 EVENT = EVENTS_TABLE.c
 ISSUE = ISSUES_TABLE.c
@@ -32,11 +34,15 @@ COMPLETED = "attempt_completed"
 
 @dataclass(frozen=True, slots=True)
 class SqlLedger:
-    """The port Ledger on SQLAlchemy; `clock` says when each event happened."""
+    """The port Ledger on SQLAlchemy; `clock` says when each event happened.
+
+    No text of an event is stored but redacted, and whoever reads or hears of it reads that.
+    """
 
     database: Database
     clock: Clock
     lease: Lease | None = None
+    redactor: Redactor = field(default_factory=Redactor)
 
     def under(self, lease: Lease) -> "SqlLedger":
         """Give the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
@@ -44,7 +50,7 @@ class SqlLedger:
 
     def append(self, ref: IssueRef, event: Event) -> IssueStatus:
         """Record an event and fold it; both are on the disk when this returns."""
-        event = storable(event)
+        event = redacted(storable(event), self.redactor)
         with self.database.write() as connection:
             before = _stored(connection, ref)
             at = self.clock.now()

@@ -11,8 +11,9 @@ from mulligan.domain.lease import Lease, lost
 from mulligan.domain.result import WorkerResultMeta, as_they_stand
 from mulligan.domain.status import IssueStatus, advance
 from mulligan.ports import Clock
-from mulligan.state.events import happen, storable
+from mulligan.state.events import happen, redacted, storable
 from mulligan.state.leases import LEASE_TIME
+from mulligan.text.redact import Redactor
 
 
 class MemoryLeases:
@@ -110,8 +111,14 @@ class LeasedLedger:
 class MemoryLedger:
     """The port Ledger on a list; may be used from any thread."""
 
-    def __init__(self, clock: Clock, leases: MemoryLeases | None = None) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        leases: MemoryLeases | None = None,
+        redactor: Redactor | None = None,
+    ) -> None:
         self._clock = clock
+        self._redactor = redactor or Redactor()
         self._leases = leases or MemoryLeases(clock)
         self._lock = Lock()
         self._events: list[Recorded] = []
@@ -119,7 +126,7 @@ class MemoryLedger:
 
     def append(self, ref: IssueRef, event: Event) -> IssueStatus:
         """Note an event; give where the issue stands now."""
-        event = storable(event)
+        event = redacted(storable(event), self._redactor)
         with self._lock:
             at = self._clock.now()
             status = advance(self._status(ref), event, at)

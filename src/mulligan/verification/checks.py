@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from mulligan.domain.result import CheckResult
 from mulligan.errors import MisconfiguredError, UnavailableError
 from mulligan.ports import Worktree
 from mulligan.process import Command, Finished, run
+from mulligan.text.redact import Redactor
 from mulligan.verification.digest import MAX_CHARS, Digest, digest
 from mulligan.verification.guards import violations
 from mulligan.verification.programs import LOOK_UP, LOOK_UP_TIMEOUT, program_of
@@ -35,6 +36,7 @@ class CommandVerifier:
     environment: Mapping[str, str]
     set_up_timeout: timedelta = SET_UP_TIMEOUT
     max_log_bytes: int = 1024**3
+    redactor: Redactor = field(default_factory=Redactor)
 
     def violations(self, change: Change, scope: Scope) -> tuple[str, ...]:
         """List every rule of the scope that the change breaks (SPEC A9)."""
@@ -105,6 +107,7 @@ class CommandVerifier:
                 timeout=timeout,
                 log=log,
                 max_log_bytes=self.max_log_bytes,
+                redactor=self.redactor,
             )
         )
         _keep_the_end(ended, log)

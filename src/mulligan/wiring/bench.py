@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from mulligan.agent.runner import CommandAgent
 from mulligan.config.operator import Operator, SandboxMode
+from mulligan.domain.events import Event
+from mulligan.domain.status import IssueStatus
 from mulligan.engine.watch import Listener, WatchedLedger
 from mulligan.errors import ConfigError
 from mulligan.github.client import Client, Patience
@@ -18,13 +20,16 @@ from mulligan.github.tracker import GitHubTracker
 from mulligan.ports import Artifacts, Leases, Ledger, Policies, Tracker, Worktrees
 from mulligan.state.artifacts import ScratchArtifacts
 from mulligan.state.database import open_database
+from mulligan.state.events import redacted
 from mulligan.state.leases import SqlLeases
 from mulligan.state.ledger import SqlLedger
 from mulligan.state.memory import MemoryLeases, MemoryLedger
+from mulligan.text.redact import Redactor
 from mulligan.tools import Tools
 from mulligan.verification.checks import CommandVerifier
 from mulligan.wiring.clock import SystemClock
 from mulligan.wiring.records import open_artifacts
+from mulligan.wiring.redaction import redactor_of
 from mulligan.worktree.policies import BasePolicies
 from mulligan.worktree.rehearsal import RehearsedWorktrees
 from mulligan.worktree.worktrees import GitWorktrees
@@ -47,21 +52,28 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """What is written down."""
+    """What is written down, and the filter for what is written elsewhere."""
 
     ledger: Ledger
     leases: Leases
     artifacts: Artifacts
+    redactor: Redactor
 
 
 @contextmanager
 def build(operator: Operator, environment: Environment, listener: Listener) -> Generator[Bench]:
     """Build for real work; `listener` hears every event."""
     _refuse_what_is_missing(operator)
-    with open_tracker(operator) as tracker, open_database(operator.state.url) as database:
-        clock = SystemClock()
-        ledger = WatchedLedger(SqlLedger(database, clock), listener)
-        books = Books(ledger, SqlLeases(database, clock), open_artifacts(operator))
+    redactor, clock = redactor_of(operator, environment), SystemClock()
+    with (
+        open_tracker(operator, redactor) as tracker,
+        open_database(operator.state.url) as database,
+    ):
+        ledger = WatchedLedger(
+            SqlLedger(database, clock, redactor=redactor), _redacting(listener, redactor)
+        )
+        artifacts = open_artifacts(operator, redactor)
+        books = Books(ledger, SqlLeases(database, clock), artifacts, redactor)
         worktrees, policies = open_git(operator, tracker, environment)
         yield _bench(operator, environment, tracker, (worktrees, policies), books)
 
@@ -69,10 +81,14 @@ def build(operator: Operator, environment: Environment, listener: Listener) -> G
 @contextmanager
 def build_to_look(operator: Operator, environment: Environment) -> Generator[Bench]:
     """Build for a command that only looks; it needs no lock, and may run beside a worker."""
-    with open_tracker(operator, HASTE) as tracker, open_database(operator.state.url) as database:
-        clock = SystemClock()
-        ledger = SqlLedger(database, clock)
-        books = Books(ledger, SqlLeases(database, clock), open_artifacts(operator))
+    redactor, clock = redactor_of(operator, environment), SystemClock()
+    with (
+        open_tracker(operator, redactor, HASTE) as tracker,
+        open_database(operator.state.url) as database,
+    ):
+        ledger = SqlLedger(database, clock, redactor=redactor)
+        artifacts = open_artifacts(operator, redactor)
+        books = Books(ledger, SqlLeases(database, clock), artifacts, redactor)
         git = open_git(operator, tracker, environment)
         yield _bench(operator, environment, tracker, git, books)
 
@@ -83,14 +99,30 @@ def build_dry(
 ) -> Generator[Bench]:
     """Build a rehearsal: GitHub is only read, nothing is pushed, no attempt is recorded."""
     _refuse_what_is_missing(operator)
-    with open_tracker(operator) as real, ScratchArtifacts() as artifacts:
-        tracker = DryRunTracker(real, say)
+    redactor, clock = redactor_of(operator, environment), SystemClock()
+
+    def say_redacted(what: str) -> None:
+        say(redactor.text(what))
+
+    with open_tracker(operator, redactor) as real, ScratchArtifacts(redactor) as artifacts:
+        tracker = DryRunTracker(real, say_redacted)
         worktrees, policies = open_git(operator, tracker, environment)
-        rehearsed = RehearsedWorktrees(worktrees, say)
-        leases = MemoryLeases(SystemClock())
-        ledger = WatchedLedger(MemoryLedger(SystemClock(), leases), listener)
-        books = Books(ledger, leases, artifacts)
+        rehearsed = RehearsedWorktrees(worktrees, say_redacted)
+        leases = MemoryLeases(clock)
+        ledger = WatchedLedger(
+            MemoryLedger(clock, leases, redactor), _redacting(listener, redactor)
+        )
+        books = Books(ledger, leases, artifacts, redactor)
         yield _bench(operator, environment, tracker, (rehearsed, policies), books)
+
+
+def _redacting(listener: Listener, redactor: Redactor) -> Listener:
+    """Let a listener hear of events as they are stored."""
+
+    def hear(status: IssueStatus, event: Event) -> None:
+        listener(status, redacted(event, redactor))
+
+    return hear
 
 
 def _bench(
@@ -104,23 +136,26 @@ def _bench(
         tracker=tracker,
         worktrees=git[0],
         policies=git[1],
-        agent=CommandAgent(operator.agent, environment),
-        verifier=CommandVerifier(environment),
+        agent=CommandAgent(operator.agent, environment, books.redactor),
+        verifier=CommandVerifier(environment, redactor=books.redactor),
         ledger=books.ledger,
         leases=books.leases,
         artifacts=books.artifacts,
         clock=SystemClock(),
         worker=f"{socket.gethostname()}:{os.getpid()}",
         limits=operator.limits,
+        redactor=books.redactor,
     )
     return Bench(tuple(each.name for each in operator.repositories), tools)
 
 
 @contextmanager
-def open_tracker(operator: Operator, patience: Patience | None = None) -> Generator[GitHubTracker]:
+def open_tracker(
+    operator: Operator, redactor: Redactor, patience: Patience | None = None
+) -> Generator[GitHubTracker]:
     """Give GitHub; `patience` says how long it is waited for."""
     credentials = TokenCredentials(operator.github)
-    client = Client(operator.github.api_url, credentials.api_token, patience, PAUSES)
+    client = Client(operator.github.api_url, credentials.api_token, patience, PAUSES, redactor)
     try:
         yield GitHubTracker(client, operator.trust, SystemClock())
     finally:

@@ -14,12 +14,13 @@ from mulligan.verification.programs import is_there, program_of
 from mulligan.wiring.bench import HASTE, Environment, open_git, open_tracker
 from mulligan.wiring.clock import SystemClock
 from mulligan.wiring.records import at_work
+from mulligan.wiring.redaction import redactor_of
 
 
 @contextmanager
 def build_probes(operator: Operator, environment: Environment) -> Generator[Probes]:
     """Build the probes; none needs the lock, so they may be used beside a worker."""
-    with open_tracker(operator, HASTE) as tracker:
+    with open_tracker(operator, redactor_of(operator, environment), HASTE) as tracker:
         worktrees, policies = open_git(operator, tracker, environment)
 
         def fetch(repository: str) -> str:

@@ -10,6 +10,7 @@ from mulligan.state.database import open_database, state_directory
 from mulligan.state.leases import SqlLeases
 from mulligan.state.ledger import SqlLedger
 from mulligan.state.lock import holder, locked
+from mulligan.text.redact import Redactor
 from mulligan.wiring.clock import SystemClock
 
 
@@ -20,9 +21,9 @@ def open_ledger(operator: Operator) -> Generator[Ledger]:
         yield SqlLedger(database, SystemClock())
 
 
-def open_artifacts(operator: Operator) -> Artifacts:
-    """Give the files of all attempts."""
-    return FileArtifacts(operator.workspace.root / "artifacts")
+def open_artifacts(operator: Operator, redactor: Redactor | None = None) -> Artifacts:
+    """Give the files of all attempts; who writes any has to bring the filter."""
+    return FileArtifacts(operator.workspace.root / "artifacts", redactor or Redactor())
 
 
 def at_work(operator: Operator) -> str | None:

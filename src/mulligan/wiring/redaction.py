@@ -1,0 +1,17 @@
+"""Make the filter that keeps the configuration's secrets out of every text."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from mulligan.config.operator import Operator
+from mulligan.config.secrets import secrets_of
+from mulligan.text.redact import Redactor
+
+
+def redactor_of(operator: Operator, environment: Mapping[str, str]) -> Redactor:
+    """Give the filter; a token file that cannot be read is for the one who needs the token."""
+    values, place = secrets_of(operator, environment), operator.github.token_file
+    if place:
+        with suppress(OSError, UnicodeError):
+            values = (*values, place.read_text(encoding="utf-8").strip())
+    return Redactor(values)
