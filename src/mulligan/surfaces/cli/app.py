@@ -38,16 +38,21 @@ def in_one_sentence(command: Callable[P, Exit]) -> Callable[P, None]:
         try:
             code = command(*args, **kwargs)
         except (ConfigError, UsageError) as error:
-            typer.echo(f"mulligan: {error}", err=True)
-            code = Exit.USAGE
+            code = _refused(error, Exit.USAGE)
         except ShutdownError:
             code = Exit.INTERRUPTED
         except MulliganError as error:
-            typer.echo(f"mulligan: {error}", err=True)
-            code = Exit.FAILED
+            code = _refused(error, Exit.FAILED)
         raise typer.Exit(code)
 
     return run
+
+
+def _refused(error: MulliganError, code: Exit) -> Exit:
+    from mulligan.surfaces.cli.terminal import say_error
+
+    say_error(str(error))
+    return code
 
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - Typer calls it with the flag

@@ -6,10 +6,13 @@ import sys
 from rich.console import Console
 from rich.text import Text
 
+from mulligan.text.escape import HIDDEN
+
 
 def print_json(content: object) -> None:
-    """Print JSON for other programs."""
-    sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    """Print JSON for other programs; what nobody would see stands as its escape."""
+    written = json.dumps(content, indent=2, ensure_ascii=False)
+    sys.stdout.write(HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], written) + "\n")
 
 
 def print_point(console: Console, mark: Text, said: str) -> None:

@@ -18,6 +18,8 @@ from mulligan.domain.issue import IssueRef
 from mulligan.errors import UsageError
 from mulligan.stop import CLOSING, SHUTDOWN
 from mulligan.surfaces.cli.exits import Exit
+from mulligan.surfaces.cli.terminal import SHIELD, Cleaning, clean_record
+from mulligan.wiring.redaction import redactor_of
 
 DEFAULT = Path("mulligan.yml")
 WIDE = 1000
@@ -25,7 +27,9 @@ WIDE = 1000
 
 def read_configuration(named: Path | None) -> Operator:
     """Read the configuration that was named, or stands where it is looked for."""
-    return load_operator(configuration_path(named), os.environ)
+    operator = load_operator(configuration_path(named), os.environ)
+    SHIELD.redactor = redactor_of(operator, os.environ)
+    return operator
 
 
 def configuration_path(named: Path | None) -> Path:
@@ -51,8 +55,11 @@ def environment() -> dict[str, str]:
 def make_console() -> Console:
     """Give the terminal; without one, lines are neither coloured nor wrapped."""
     if sys.stdout.isatty():
-        return Console(highlight=False)
-    return Console(highlight=False, no_color=True, width=WIDE, soft_wrap=True)
+        console = Console(highlight=False)
+    else:
+        console = Console(highlight=False, no_color=True, width=WIDE, soft_wrap=True)
+    console.push_render_hook(Cleaning())
+    return console
 
 
 def start_logs(level: int = logging.WARNING) -> None:
@@ -68,6 +75,7 @@ def start_logs(level: int = logging.WARNING) -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
+            clean_record,
             structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"]),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),

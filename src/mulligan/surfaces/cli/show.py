@@ -17,7 +17,7 @@ from mulligan.ports import Ledger
 from mulligan.surfaces.cli.exits import Exit
 from mulligan.surfaces.cli.layout import print_json
 from mulligan.surfaces.cli.setup import make_console, read_configuration
-from mulligan.text.escape import one_line
+from mulligan.text.escape import one_line, visible
 from mulligan.wiring.records import open_artifacts, open_ledger
 
 
@@ -60,7 +60,10 @@ def inspect(config: Path | None, issue: str, attempt: int | None, *, json: bool)
 
 
 def part(config: Path | None, issue: str, attempt: int | None, name: str) -> Exit:
-    """Print one artifact of an attempt, byte for byte; without a number, of the last attempt."""
+    """Print one artifact of an attempt; without a number, of the last attempt.
+
+    Programs get it byte for byte; to a terminal goes nothing that would steer it.
+    """
     operator, ref = read_configuration(config), IssueRef.parse(issue)
     with open_ledger(operator) as ledger:
         found = _known(ref, ledger)
@@ -70,7 +73,10 @@ def part(config: Path | None, issue: str, attempt: int | None, name: str) -> Exi
     if not path.exists():
         message = f"Attempt {number} of {ref} has no {name}; `mulligan inspect {ref}` lists them."
         raise UsageError(message)
-    sys.stdout.buffer.write(artifacts.read(artifacts.name(path)))
+    content = artifacts.read(artifacts.name(path))
+    if sys.stdout.isatty():
+        content = visible(content.decode(errors="replace")).encode()
+    sys.stdout.buffer.write(content)
     return Exit.DONE
 
 
