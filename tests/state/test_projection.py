@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from mulligan.domain.events import Event
 from mulligan.domain.issue import IssueRef
-from mulligan.domain.result import WorkerResultMeta
+from mulligan.domain.result import WorkerResultMeta, as_they_stand
 from mulligan.state.ledger import SqlLedger
 from mulligan.state.memory import MemoryLedger
 from mulligan.state.schema import ISSUES_TABLE
@@ -65,4 +65,4 @@ def test_projection_fold_replay_and_memory_agree_whatever_happens(
 
 def metas(happened: Happened, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
     of_issue = [event for issue, event in happened if issue == ref]
-    return tuple(event.meta for event in of_issue if event.kind == "attempt_completed")
+    return as_they_stand(event.meta for event in of_issue if event.kind == "attempt_completed")
