@@ -36,6 +36,7 @@ from mulligan.github.answers import (
 )
 from mulligan.github.connection import Connection, OddAnswerError, RedirectError, connect
 from mulligan.github.pause import Pause, Pauses
+from mulligan.github.queries import answered
 from mulligan.github.remembered import Remembered
 from mulligan.stop import rest
 
@@ -96,6 +97,8 @@ class Client:
             message = f"github.api_url is {api_url!r}; write it like https://HOST/api/v3."
             raise ConfigError(message)
         self._api_url = api_url.rstrip("/")
+        # GitHub Enterprise: /api/v3 beside /api/graphql.
+        self._graphql = f"{self._api_url.removesuffix('/v3')}/graphql"
         self._token = token
         self._patience = patience or Patience()
         self._pauses = pauses or Pauses()
@@ -132,6 +135,14 @@ class Client:
             place, query = following, dict[str, str]()
         message = f"GitHub's list at {path} does not end; try again later."
         raise UnavailableError(message)
+
+    def query(self, shape: TypeAdapter[T], text: str, variables: Mapping[str, object]) -> T:
+        """Ask GraphQL, which changes nothing; NotFoundError where the server has none."""
+        body = {"query": text, "variables": dict(variables)}
+        request = "POST /graphql"
+        return self._patiently(
+            lambda: answered(shape, self._ask("POST", self._graphql, body=body), request)
+        )
 
     def write(self, shape: TypeAdapter[T], verb: str, path: str, body: object) -> T:
         """Change something, once; after an UnavailableError it may have happened all the same."""
@@ -206,7 +217,7 @@ class Client:
     ) -> Answer:
         github, connection, pause = self._of_this_thread()
         sent = {"Accept": "application/vnd.github+json", **(headers or {})}
-        request = f"{verb} {path.partition('?')[0]}"
+        request = f"{verb} {urlsplit(path).path}"
         self._mind(pause, request)
         try:
             status, received, text = github.requester.requestJson(
