@@ -14,7 +14,7 @@ from mulligan.domain.status import IssueStatus
 from mulligan.errors import GoneError, UnavailableError, WorldError
 from mulligan.github.client import Client
 from mulligan.github.edits import EditsReader
-from mulligan.github.shapes import EVENTS, EventShape, IssueShape
+from mulligan.github.shapes import EVENTS, EventShape, IssueShape, leads_to
 from mulligan.github.trust import TrustReader, latest_labelling, number_of, unlabelled_since
 
 ARCHIVED = "Its repository was archived; unarchive it, then take the label off and put it on again."
@@ -141,4 +141,14 @@ class Authority:
 
     def _events(self, ref: IssueRef) -> list[EventShape]:
         path = f"/repos/{ref.repository}/issues/{ref.number}/events"
-        return self._client.read_all(EVENTS, path)
+        events = self._client.read_all(EVENTS, path)
+        for event in events:
+            _belongs(event, ref)
+        return events
+
+
+def _belongs(event: EventShape, ref: IssueRef) -> None:
+    """Refuse an event of another repository; not every server says where one happened."""
+    if event.url and not leads_to(event.url, f"/repos/{ref.repository}/issues/events/{event.id}"):
+        message = f"GitHub gave an event of another repository for {ref} ({event.url})."
+        raise UnavailableError(message)

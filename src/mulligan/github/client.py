@@ -28,7 +28,6 @@ from mulligan.github.answers import (
     Answer,
     TransientError,
     asked_to_wait,
-    fault,
     is_limit,
     limited,
     moved,
@@ -148,10 +147,9 @@ class Client:
         """Change something, once; after an UnavailableError it may have happened all the same."""
         return parsed(shape, self._ask(verb, path, body=body), f"{verb} {path}")
 
-    def remove(self, path: str) -> None:
-        """Delete something, once; NotFoundError where it was not there."""
-        if wrong := fault(self._ask("DELETE", path), f"DELETE {path}"):
-            raise wrong
+    def remove(self, shape: TypeAdapter[T], path: str) -> T:
+        """Delete something, once, and give what is left; NotFoundError where it was not there."""
+        return parsed(shape, self._ask("DELETE", path), f"DELETE {path}")
 
     def _patiently(self, call: Callable[[], T]) -> T:
         patience = self._patience

@@ -82,6 +82,7 @@ class EventShape(Shape):
     actor: Account | None = None
     created_at: AwareDatetime
     label: Label | None = None
+    url: str = ""
 
 
 class PermissionShape(Shape):

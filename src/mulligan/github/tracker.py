@@ -216,10 +216,14 @@ class GitHubTracker:
     def _apply(self, ref: IssueRef, change: LabelChange) -> None:
         path = f"/repos/{ref.repository}/issues/{ref.number}/labels"
         if change.add:
-            self._client.write(ANYTHING, "POST", path, {"labels": list(change.add)})
+            there = self._client.write(LABELS, "POST", path, {"labels": list(change.add)})
+            carried = {label.name.casefold() for label in there}
+            if not carried.issuperset(name.casefold() for name in change.add):
+                message = f"GitHub did not put the labels on {ref} that it took; try again later."
+                raise UnavailableError(message)
         for name in change.remove:
             try:
-                self._client.remove(f"{path}/{quote(name, safe='')}")
+                self._client.remove(LABELS, f"{path}/{quote(name, safe='')}")
             except NotFoundError:
                 continue
 
