@@ -20,12 +20,12 @@ from mulligan.domain.events import (
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.status import SHOWN_STAGE
-from mulligan.errors import DeniedError, GoneError, UnavailableError
+from mulligan.errors import DeniedError, GoneError, UnavailableError, WorldError
 from mulligan.retry.record import lost
-from mulligan.survey import look, withdrawal
+from mulligan.survey import look, objection, withdrawal
 from mulligan.tools import Tools
 
-PUSH, STATUS_COMMENT = "push", "status_comment"
+PUSH, STATUS_COMMENT, LABEL_COMMENT = "push", "status_comment", "label_comment"
 THE_ONE = "issue"
 VERIFIED = "verified.bundle"
 
@@ -75,9 +75,9 @@ def publish(ref: IssueRef, head: str, tools: Tools) -> Escalate | StandDown | No
     """Push the verified commit and open the pull request; no agent runs, no attempt is spent.
 
     What GitHub refuses for good comes back as the escalation that follows (SPEC O5), and a
-    request that was withdrawn as the standing down.
+    request that was withdrawn, or is not trusted any more, as the standing down.
     """
-    if why := withdrawal(ref, tools):
+    if why := stopped(ref, tools):
         return StandDown(reason=why)
     case = look(tools.tracker.read(ref), tools)
     base = tools.worktrees.base_branch(ref.repository)
@@ -94,6 +94,32 @@ def publish(ref: IssueRef, head: str, tools: Tools) -> Escalate | StandDown | No
     tools.ledger.append(ref, done)
     show(ref, tools)
     return None
+
+
+def ask_for_label(ref: IssueRef, act: str, reason: str, tools: Tools) -> None:
+    """Have a person look at a text that was changed, once for each act; best effort (SPEC T2)."""
+    if tools.ledger.status(ref).effect(LABEL_COMMENT, act):
+        return
+    try:
+        case = look(tools.tracker.read(ref), tools)
+        _done(ref, LABEL_COMMENT, act, tools.tracker.ask_for_label(case, act, reason), tools)
+    except WorldError as error:
+        log.warning("not_asked", issue=str(ref), reason=str(error))
+
+
+def stopped(ref: IssueRef, tools: Tools) -> str | None:
+    """Ask again whether the work may go on (SPEC L5, T1, T2); give the reason where it may not.
+
+    Where the text is not the one any more that was asked for, a person is told so.
+    """
+    if why := withdrawal(ref, tools):
+        return why
+    found = objection(ref, tools)
+    if found is None:
+        return None
+    if found.by_edit:
+        ask_for_label(ref, tools.ledger.status(ref).act, found.reason, tools)
+    return f"{found.reason}."
 
 
 def retry(ref: IssueRef, decision: Retry, tools: Tools) -> None:

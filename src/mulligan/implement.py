@@ -21,7 +21,13 @@ from mulligan.domain.decision import (
     StandDown,
     WaitForBudget,
 )
-from mulligan.domain.eligibility import Facts, opens_epoch, refusal
+from mulligan.domain.eligibility import (
+    UNCHANGED,
+    Facts,
+    changed_text,
+    first_broken,
+    opens_epoch,
+)
 from mulligan.domain.events import (
     AgentFinished,
     AgentStarted,
@@ -36,13 +42,23 @@ from mulligan.domain.events import (
 from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import Phase
-from mulligan.effects import announce, escalate, publish, retry, secure, stand_down, wait
+from mulligan.effects import (
+    announce,
+    ask_for_label,
+    escalate,
+    publish,
+    retry,
+    secure,
+    stand_down,
+    stopped,
+    wait,
+)
 from mulligan.errors import ShutdownError, WithdrawnError, WorldError
 from mulligan.ports import Worktree
 from mulligan.retry.policy import Ended, RetryPolicy, decide
 from mulligan.retry.record import commit_text, interrupted, meta_of
 from mulligan.retry.sight import is_blank
-from mulligan.survey import gather, look, withdrawal
+from mulligan.survey import gather, look
 from mulligan.tools import Tools
 
 
@@ -52,9 +68,8 @@ def implement(ref: IssueRef, tools: Tools, act: AuthorisingAct | None = None) ->
     `act` is an operator's command; without one, the label and who put it on must allow it.
     """
     facts = gather(ref, tools, act)
-    if why := refusal(facts):
+    if why := receive(facts, tools):
         return Skipped(why)
-    receive(facts, tools)
     if tools.ledger.status(ref).is_kept and secure(ref, tools):
         return publish_kept(ref, tools)
     case = begin(facts.issue, tools)
@@ -63,15 +78,40 @@ def implement(ref: IssueRef, tools: Tools, act: AuthorisingAct | None = None) ->
     return conclude(ref, tools)
 
 
-def receive(facts: Facts, tools: Tools) -> None:
-    """Record what is new about an issue and who asks for it; a new request opens an epoch."""
-    issue, status = facts.issue, facts.status
-    if status.title != issue.title:
-        seen = IssueSeen(title=issue.title, author=issue.author, url=issue.url)
+def receive(facts: Facts, tools: Tools) -> str | None:
+    """Record what is new about an issue and who asks for it; a new request opens an epoch.
+
+    Gives the reason where it may not be worked on. A changed text is shown to a person (SPEC T2).
+    """
+    broken = first_broken(facts)
+    _record_text(facts, tools, fine=broken is None)
+    if facts.act and broken is None and opens_epoch(facts):
+        tools.ledger.append(facts.issue.ref, _opening(facts.act))
+    changed = changed_text(facts) if broken and broken.rule == UNCHANGED else None
+    if facts.act and changed:
+        ask_for_label(facts.issue.ref, facts.act.act, changed, tools)
+    return broken.refusal if broken else None
+
+
+def _opening(act: AuthorisingAct) -> Authorised:
+    return Authorised(act=act.act, actor=act.actor, act_at=act.at, actor_id=act.actor_id)
+
+
+def _record_text(facts: Facts, tools: Tools, *, fine: bool) -> None:
+    """Keep the text that was asked for: at first sight under an act, and as work starts (T2)."""
+    act, issue, status = facts.act, facts.issue, facts.status
+    if act is None or not act.trusted or status.phase is not Phase.IDLE:
+        return
+    another = (status.text_sha256, status.title) != (issue.text_sha256, issue.title)
+    if status.text_act != act.act or (fine and another):
+        seen = IssueSeen(
+            title=issue.title,
+            author=issue.author,
+            url=issue.url,
+            text_sha256=issue.text_sha256,
+            act=act.act,
+        )
         tools.ledger.append(issue.ref, seen)
-    if facts.act and opens_epoch(facts):
-        opening = Authorised(act=facts.act.act, actor=facts.act.actor, act_at=facts.act.at)
-        tools.ledger.append(issue.ref, opening)
 
 
 def publish_kept(ref: IssueRef, tools: Tools) -> Decision:
@@ -136,7 +176,7 @@ def _run_agent(
     known: Evidence, case: Case, policy: Policy, tree: Worktree, tools: Tools
 ) -> Evidence:
     task = write_brief(case, policy, tree, tools)
-    if why := withdrawal(case.issue.ref, tools):
+    if why := stopped(case.issue.ref, tools):
         raise WithdrawnError(why)
     tools.ledger.append(case.issue.ref, AgentStarted(agent=tools.agent.name))
     run = tools.agent.run(task)

@@ -22,7 +22,7 @@ from mulligan.config.policy import (
 from mulligan.domain.attempt import AgentRun, Change, CommitText, Task
 from mulligan.domain.case import Case, PullRequest
 from mulligan.domain.events import Event, Recorded
-from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Stage
+from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection, Stage
 from mulligan.domain.lease import Lease
 from mulligan.domain.repository import RepositoryFacts
 from mulligan.domain.result import CheckResult, WorkerResultMeta
@@ -42,11 +42,7 @@ class Tracker(Protocol):
     def labelled(
         self, repository: str, label: str, priority: Sequence[str] = ()
     ) -> Sequence[IssueRef]:
-        """List the open issues that carry a label; never pull requests.
-
-        Those with the first of the `priority` labels come first, and so on; then oldest first.
-        GoneError where the repository was renamed.
-        """
+        """List a label's open issues, by `priority`, then age; GoneError if it was renamed."""
         ...
 
     def read(self, ref: IssueRef) -> Issue:
@@ -57,11 +53,15 @@ class Tracker(Protocol):
         ...
 
     def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
-        """Find who put the ready label on last, and whether that person may (SPEC T1)."""
+        """Find who put the ready label on last, whether that one may, and later edits (T1, T2)."""
         ...
 
     def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
         """Say why the request of the status's epoch no longer stands (SPEC L5); None if it does."""
+        ...
+
+    def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
+        """Say why the status's epoch is not trusted any more, or its text is another (T1, T2)."""
         ...
 
     def show_stage(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
@@ -70,6 +70,10 @@ class Tracker(Protocol):
 
     def update_status(self, case: Case) -> str:
         """Write the one status comment of the issue (SPEC H5); give its id."""
+        ...
+
+    def ask_for_label(self, case: Case, act: str, reason: str) -> str:
+        """Write the one comment of an act that asks for the label again (SPEC T2); give its id."""
         ...
 
     def ask_for_help(self, case: Case, escalation: Escalation) -> str:
@@ -204,10 +208,7 @@ class Leases(Protocol):
     """Who works on which issue: at most one worker on each (SPEC E4). See state/leases.py."""
 
     def claim(self, ref: IssueRef, worker: str, most: int | None = None) -> Lease | None:
-        """Take an issue for a while; None where another worker holds it.
-
-        None as well where all workers together hold `most` issues already.
-        """
+        """Take an issue for a while; None where it is held, or `most` issues are already."""
         ...
 
     def renew(self, lease: Lease) -> bool:
@@ -257,8 +258,7 @@ class Policies(Protocol):
     def current(self, repository: str) -> Policy:
         """Give the policy in force: the base branch's as fetched last.
 
-        Where that file is invalid, the operator's keys over the defaults, so that somebody can
-        still be told.
+        Where that file is invalid: the operator's keys over the defaults, so that one is told.
         """
         ...
 

@@ -1,8 +1,12 @@
 """Read all that is known of an issue now: from the tracker, the ledger and the policy."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from mulligan.domain.case import Case
 from mulligan.domain.eligibility import Facts
-from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef
+from mulligan.domain.events import EffectDone, Escalated
+from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection
 from mulligan.retry.patterns import observe
 from mulligan.retry.policy import Ended, RetryPolicy, count_spent
 from mulligan.tools import Tools
@@ -11,7 +15,8 @@ from mulligan.tools import Tools
 def gather(ref: IssueRef, tools: Tools, act: AuthorisingAct | None = None) -> Facts:
     """Read afresh what decides whether an issue may be worked on (domain/eligibility.py).
 
-    `act` is an operator's command; without one, the labelling is looked up.
+    `act` is an operator's command; without one, the labelling is looked up. The text is read
+    before what was done to it, so that no change falls between the two.
     """
     issue = tools.tracker.read(ref)
     ready = tools.policies.current(ref.repository).labels.ready
@@ -27,7 +32,7 @@ def look(issue: Issue, tools: Tools) -> Case:
     history = tools.ledger.history(issue.ref)
     epoch = [meta for meta in history if meta.epoch == status.epoch]
     return Case(
-        issue=issue,
+        issue=_without_own_comments(issue, tools),
         status=status,
         history=history,
         max_attempts=policy.max_issue_attempts,
@@ -40,7 +45,32 @@ def look(issue: Issue, tools: Tools) -> Case:
     )
 
 
+def _without_own_comments(issue: Issue, tools: Tools) -> Issue:
+    """Leave out what Mulligan wrote itself, by the ids in the ledger (SPEC T3)."""
+    if not issue.comments:
+        return issue
+    own = set(_own_comments(issue.ref, tools))
+    kept = tuple(said for said in issue.comments if str(said.id) not in own)
+    return replace(issue, comments=kept)
+
+
+def _own_comments(ref: IssueRef, tools: Tools) -> Iterator[str]:
+    for recorded in tools.ledger.events(ref):
+        match recorded.event:
+            case EffectDone(remote_id=remote_id):
+                yield remote_id
+            case Escalated(comment=url):
+                yield url.rpartition("#issuecomment-")[2]
+            case _:
+                continue
+
+
 def withdrawal(ref: IssueRef, tools: Tools) -> str | None:
     """Ask again whether the work is still wanted (SPEC L5); give the reason where it is not."""
     labels = tools.policies.current(ref.repository).labels
     return tools.tracker.withdrawal(ref, tools.ledger.status(ref), labels)
+
+
+def objection(ref: IssueRef, tools: Tools) -> Objection | None:
+    """Check again what was checked before the work began: trust, and the text (SPEC T1, T2)."""
+    return tools.tracker.objection(ref, tools.ledger.status(ref))

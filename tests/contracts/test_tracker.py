@@ -210,6 +210,42 @@ def asked(tracker: Tracker, ref: IssueRef) -> IssueStatus:
     return replace(status, act=act.act, actor=act.actor, act_at=act.at)
 
 
+def recorded(tracker: Tracker, ref: IssueRef) -> IssueStatus:
+    """Give the same with the text that was asked for."""
+    return replace(asked(tracker, ref), text_sha256=tracker.read(ref).text_sha256)
+
+
+def test_nothing_stands_against_work_whose_text_and_trust_are_as_they_were(
+    office: Desk, tracker: Tracker
+) -> None:
+    ref = office.ready()
+    status = recorded(tracker, ref)
+    office.hub.world.edit(ref, "ada", title="Said better")
+    assert tracker.objection(ref, status) is None
+
+
+def test_a_text_that_a_stranger_changed_stands_against_it(office: Desk, tracker: Tracker) -> None:
+    ref = office.ready()
+    status = recorded(tracker, ref)
+    office.hub.world.edit(ref, "zoe", title="Said worse")
+    found = tracker.objection(ref, status)
+    assert found
+    assert (found.by_edit, "zoe changed the title" in found.reason) == (True, True)
+    act = tracker.authorising_act(ref, "mulligan")
+    assert act
+    assert [edit.actor for edit in act.edits.by_strangers] == ["zoe"]
+
+
+def test_the_label_is_asked_for_once_for_each_act(office: Desk, tracker: Tracker) -> None:
+    told = about(case(), office.ready())
+    first = tracker.ask_for_label(told, "labeled:7", "zoe changed the title")
+    assert tracker.ask_for_label(told, "labeled:7", "zoe changed the title") == first
+    tracker.ask_for_label(told, "labeled:8", "zoe changed the title")
+    written = [*office.said, *(each.body for each in office.hub.world.comments_of(told.issue.ref))]
+    assert len(written) == 2
+    assert all("put the label `mulligan` on again" in text for text in written)
+
+
 def test_a_request_stands_while_nobody_takes_it_back(office: Desk, tracker: Tracker) -> None:
     ref = office.ready()
     office.hub.world.unlabel(ref, "mulligan", "wes")

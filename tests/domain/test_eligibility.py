@@ -6,8 +6,17 @@ from typing import TypedDict, Unpack
 
 import pytest
 
-from mulligan.domain.eligibility import RULES, SETTLED, Facts, findings, opens_epoch, refusal
-from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Stage
+from mulligan.domain.eligibility import (
+    CHANGED_BY_SOMEBODY,
+    READ_AND_ASK,
+    RULES,
+    SETTLED,
+    Facts,
+    findings,
+    opens_epoch,
+    refusal,
+)
+from mulligan.domain.issue import AuthorisingAct, Edit, Edits, Issue, IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
 
 pytestmark = pytest.mark.pure
@@ -23,6 +32,10 @@ STRANGER = AuthorisingAct("labeled:7", "eve", EARLIER, trusted=False, reason="ev
 OPERATOR = AuthorisingAct("operator:2025-03-01", "", NOW, trusted=True)
 NEW = IssueStatus(REF)
 KNOWN = IssueStatus(REF, epoch=1, act="labeled:7", actor="ada", act_at=EARLIER)
+SEEN = replace(KNOWN, text_act="labeled:7", text_sha256=ISSUE.text_sha256)
+BY_EVE = Edit("eve", NOW, "title")
+SILENT = replace(FIRST, edits=Edits(telling=False))
+"""A labelling on a server that does not tell who changed a text."""
 
 
 class Parts(TypedDict, total=False):
@@ -90,6 +103,25 @@ def facts(**parts: Unpack[Parts]) -> Facts:
             + [facts(status=replace(KNOWN, stage=stage), act=OPERATOR) for stage in SETTLED],
         ),
         (
+            "text",
+            [
+                facts(act=replace(FIRST, edits=Edits((BY_EVE,)))),
+                facts(act=replace(FIRST, edits=Edits((BY_EVE,), telling=False))),
+                facts(act=replace(FIRST, edits=Edits(unread="GitHub is away."))),
+                facts(act=SILENT, status=replace(SEEN, text_sha256="another")),
+            ],
+            [
+                facts(),
+                facts(act=SILENT),
+                facts(act=SILENT, status=SEEN),
+                facts(
+                    act=SILENT, status=replace(SEEN, text_sha256="another", text_act="labeled:6")
+                ),
+                facts(act=FIRST, status=replace(SEEN, text_sha256="another")),
+                facts(act=OPERATOR, status=replace(SEEN, text_sha256="another")),
+            ],
+        ),
+        (
             "due",
             [facts(status=replace(KNOWN, due=LATER))],
             [
@@ -121,7 +153,7 @@ def test_every_rule_has_its_row_in_the_table_above() -> None:
     names = [rule.name for rule in RULES]
     assert names == [
         *("open", "issue", "repository", "labelled"),
-        *("authorised", "concluded", "stage", "due"),
+        *("authorised", "concluded", "stage", "text", "due"),
     ]
 
 
@@ -145,6 +177,18 @@ def test_the_first_rule_that_is_broken_gives_the_reason() -> None:
     ("case", "reason"),
     [
         (facts(act=STRANGER), "eve may only read."),
+        (
+            facts(act=replace(FIRST, edits=Edits((BY_EVE,)))),
+            f"{BY_EVE}; {READ_AND_ASK}",
+        ),
+        (
+            facts(act=replace(FIRST, edits=Edits(unread="GitHub is away."))),
+            "Whether its text was changed could not be read: GitHub is away.",
+        ),
+        (
+            facts(act=SILENT, status=replace(SEEN, text_sha256="another")),
+            f"{CHANGED_BY_SOMEBODY}; {READ_AND_ASK}",
+        ),
         (
             facts(status=replace(KNOWN, due=LATER, reason="Not the agent's fault: no disk.")),
             "It waits until 2025-03-01 12:05:00 UTC: Not the agent's fault: no disk.",
@@ -171,18 +215,36 @@ def test_a_reason_says_what_would_change_it(case: Facts, reason: str) -> None:
         (False, NEW, None),
         (False, NEW, STRANGER),
         (False, KNOWN, FIRST),
-        (False, KNOWN, AGAIN),
+        (True, KNOWN, AGAIN),
+        (False, KNOWN, replace(AGAIN, act="labeled:6")),
+        (False, KNOWN, OPERATOR),
+        (False, replace(KNOWN, act="operator:now"), AGAIN),
+        (False, replace(KNOWN, phase=Phase.DECIDED), AGAIN),
         (False, replace(KNOWN, stage=Stage.RUNNING), AGAIN),
         (True, replace(KNOWN, stage=Stage.HITL), AGAIN),
         (True, replace(KNOWN, stage=Stage.REVIEW), AGAIN),
         (True, replace(KNOWN, stage=Stage.RESOLVED), AGAIN),
         (True, replace(KNOWN, stage=Stage.HITL, act_at=None), AGAIN),
         (False, replace(KNOWN, stage=Stage.HITL), FIRST),
-        (False, replace(KNOWN, stage=Stage.HITL), replace(AGAIN, at=EARLIER)),
+        (True, replace(KNOWN, stage=Stage.HITL), replace(AGAIN, at=EARLIER)),
+        (False, replace(KNOWN, stage=Stage.HITL), replace(AGAIN, act="labeled:6")),
+        (False, replace(KNOWN, stage=Stage.HITL), replace(OPERATOR, at=EARLIER)),
         (False, replace(KNOWN, stage=Stage.HITL), replace(AGAIN, trusted=False)),
     ],
 )
-def test_only_a_newer_trusted_act_on_a_settled_issue_opens_an_epoch(
+def test_only_a_newer_trusted_act_opens_an_epoch_and_none_while_it_is_worked_on(
     *, opens: bool, status: IssueStatus, act: AuthorisingAct | None
 ) -> None:
     assert opens_epoch(facts(status=status, act=act)) is opens
+
+
+def test_an_account_that_is_gone_has_no_name() -> None:
+    assert str(Edit("", NOW, "text")) == (
+        "An account that is gone changed the text at 2025-03-01 12:00:00 UTC, after the label was "
+        "put on, and may not ask for work here"
+    )
+
+
+def test_title_and_text_are_told_apart_in_their_hash() -> None:
+    assert Issue(REF, "ab", "c").text_sha256 != Issue(REF, "a", "bc").text_sha256
+    assert Issue(REF, "a", "b").text_sha256 == replace(ISSUE, title="a", body="b").text_sha256

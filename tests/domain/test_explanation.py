@@ -10,12 +10,13 @@ from mulligan.domain.eligibility import RULES, Facts
 from mulligan.domain.explanation import (
     LOCKED,
     NOBODY_AT_WORK,
+    NOT_TELLING,
     Surroundings,
     explain,
     explain_unread,
     told_by,
 )
-from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Stage
+from mulligan.domain.issue import AuthorisingAct, Edits, Issue, IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
 
 pytestmark = pytest.mark.pure
@@ -135,7 +136,11 @@ def test_one_line_says_what_will_be_done_and_why(
     ("case", "said"),
     [
         (facts(), "ada asked for the work, by the label at 2025-03-01 12:00:00 UTC."),
-        (facts(act=AGAIN), "ada asked for the work, by the label at 2025-03-01 12:00:00 UTC."),
+        (
+            facts(RUNNING, act=AGAIN),
+            "ada asked for the work, by the label at 2025-03-01 12:00:00 UTC.",
+        ),
+        (facts(act=AGAIN), "bob asked for the work, by the label at 2025-03-01 13:00:00 UTC."),
         (
             facts(HITL, act=AGAIN),
             "bob asked for the work, by the label at 2025-03-01 13:00:00 UTC.",
@@ -172,6 +177,12 @@ def test_where_nothing_is_to_be_done_nobody_is_missed() -> None:
 
 def test_a_locked_conversation_is_mentioned() -> None:
     assert explain(facts(HITL, replace(ISSUE, is_locked=True)), ALONE).notes == (LOCKED,)
+
+
+def test_a_server_that_keeps_no_record_of_edits_is_mentioned() -> None:
+    silent = replace(FIRST, edits=Edits(telling=False))
+    assert explain(facts(HITL, act=silent), ALONE).notes == (NOT_TELLING,)
+    assert explain(facts(HITL, act=None), ALONE).notes == ()
 
 
 def test_an_issue_that_is_gone_keeps_what_the_ledger_knows() -> None:

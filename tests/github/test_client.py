@@ -102,7 +102,7 @@ def test_a_redirect_is_an_error_and_is_never_followed(
 
 def send(client: Client, verb: str) -> None:
     if verb == "DELETE":
-        client.remove("/thing")
+        client.remove(NUMBER, "/thing")
     else:
         client.write(NUMBER, verb, "/thing", {})
 
@@ -127,7 +127,7 @@ def test_what_only_a_person_can_change_is_not_tried_again(
     with pytest.raises(LASTING[status]):
         client.write(NUMBER, "POST", "/thing", {})
     with pytest.raises(LASTING[status]):
-        client.remove("/thing")
+        client.remove(NUMBER, "/thing")
     assert len(server.seen) == 3
 
 

@@ -53,7 +53,7 @@ def ask(client: Client, verb: str) -> None:
         case "GET":
             client.read(NUMBER, "/thing")
         case "DELETE":
-            client.remove("/thing")
+            client.remove(NUMBER, "/thing")
         case _:
             client.write(NUMBER, verb, "/thing", {})
 

@@ -8,11 +8,11 @@ from mulligan.domain.issue import IssueRef
 from mulligan.errors import DeniedError, GoneError, UnavailableError
 from mulligan.github.client import Client, Patience
 from mulligan.github.parts import MARKER
-from mulligan.github.tracker import ACTIONS_LOGIN, HEARD, GitHubTracker
+from mulligan.github.tracker import HEARD, GitHubTracker
 from mulligan.simulator.faults import Fault
 from world.simulated import NAME
 from world.stories import attempt, case, published
-from world.trackers import BOT, Desk, StillClock, about, desk
+from world.trackers import Desk, StillClock, about, desk
 from world.wire import Reply, wire
 
 
@@ -228,15 +228,6 @@ def test_names_are_compared_as_github_does(office: Desk) -> None:
     assert office.tracker.repository(NAME.upper()).name == NAME.upper()
     assert office.tracker.labelled(NAME.upper(), "mulligan") == [loud]
     assert office.tracker.read(loud).ref == loud
-
-
-def test_the_token_of_an_action_need_not_say_who_it_is(office: Desk) -> None:
-    assert office.tracker.own_login() == BOT
-    refused = Fault(403, '{"message": "Resource not accessible by integration"}')
-    office.hub.world.faults = lambda _, path: refused if path == "/user" else None
-    other = GitHubTracker(office.client, Trust(), office.clock)
-    assert other.own_login() == ACTIONS_LOGIN
-    assert other.own_login() == ACTIONS_LOGIN
 
 
 def test_who_mulligan_is_is_asked_once(office: Desk) -> None:

@@ -14,6 +14,7 @@ from mulligan.domain.events import Event
 from mulligan.domain.issue import IssueRef
 from mulligan.ports import CodingAgent, Leases, Ledger, Worktrees
 from mulligan.simulator.faults import Fault
+from mulligan.simulator.world import Request
 from mulligan.state.artifacts import FileArtifacts
 from mulligan.state.database import open_database
 from mulligan.state.leases import LEASE_TIME, SqlLeases
@@ -91,7 +92,7 @@ class Shop:
     def writes(self) -> list[str]:
         """List what GitHub was asked to change so far."""
         asked = self.desk.hub.world.requests
-        return [f"{one.method} {one.path}" for one in asked if one.method != "GET"]
+        return [f"{one.method} {one.path}" for one in asked if is_write(one)]
 
     def labels(self, ref: IssueRef) -> list[str]:
         return self.desk.hub.world.labels_of(ref)
@@ -104,6 +105,11 @@ class Shop:
     def pushed(self, ref: IssueRef) -> str | None:
         """Give the commit on the issue's branch."""
         return tip(self.desk.hub.bare, ref.branch)
+
+
+def is_write(request: Request) -> bool:
+    """Tell whether a request changes anything; GraphQL is only asked."""
+    return request.method != "GET" and request.path != "/graphql"
 
 
 def mend(given: Given) -> None:

@@ -10,6 +10,13 @@ from mulligan.domain.status import IssueStatus, Phase
 SETTLED = frozenset({Stage.REVIEW, Stage.HITL, Stage.RESOLVED})
 """Stages from which only a new authorising act leads back to work (SPEC L6)."""
 
+CHANGED_BY_SOMEBODY = (
+    "The text was changed after Mulligan saw it first, and this server does not tell by whom"
+)
+READ_AND_ASK = "read what stands there now, take the label off and put it on again."
+UNCHANGED = "text"
+"""The rule that is broken by a change of the text (SPEC T2)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:
@@ -25,7 +32,7 @@ class Facts:
     @property
     def by_operator(self) -> bool:
         """Tell whether an operator's command asked for the work, not a label."""
-        return self.act is not None and self.act.act.startswith("operator:")
+        return self.act is not None and not self.act.by_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +101,31 @@ def _unconcluded(facts: Facts) -> str | None:
     return f"Its last attempt is not concluded ({phase}); the next pass goes on with it."
 
 
+def _changed(facts: Facts) -> str | None:
+    unread = facts.act.edits.unread if facts.act else ""
+    if unread:
+        return f"Whether its text was changed could not be read: {unread}"
+    changed = changed_text(facts)
+    return f"{changed}; {READ_AND_ASK}" if changed else None
+
+
+def changed_text(facts: Facts) -> str | None:
+    """Say how title or text, frozen when the label was put on, came to be others (SPEC T2)."""
+    if facts.act is None or not facts.act.by_label:
+        return None
+    edits = facts.act.edits
+    if edits.by_strangers:
+        return str(edits.by_strangers[-1])
+    return None if edits.telling or _as_seen_first(facts) else CHANGED_BY_SOMEBODY
+
+
+def _as_seen_first(facts: Facts) -> bool:
+    """Compare with the text that was seen under this act, where one was."""
+    status = facts.status
+    seen = facts.act is not None and status.text_act == facts.act.act
+    return not seen or status.text_sha256 == facts.issue.text_sha256
+
+
 def _not_due(facts: Facts) -> str | None:
     due = facts.status.due
     if due is None or due <= facts.now or facts.by_operator:
@@ -109,6 +141,7 @@ RULES = (
     Rule("authorised", "A person who may has asked for the work.", _unauthorised),
     Rule("concluded", "No attempt at it is unfinished.", _unconcluded),
     Rule("stage", "It is not in review, with a person, or done with.", _settled),
+    Rule(UNCHANGED, "Nobody else changed its text since the label was put on.", _changed),
     Rule("due", "It has nothing to wait for.", _not_due),
 )
 
@@ -120,7 +153,13 @@ def findings(facts: Facts) -> tuple[Finding, ...]:
 
 def refusal(facts: Facts) -> str | None:
     """Give the first reason not to work on the issue, or None where there is none."""
-    return next((found.refusal for found in findings(facts) if found.refusal), None)
+    broken = first_broken(facts)
+    return broken.refusal if broken else None
+
+
+def first_broken(facts: Facts) -> Finding | None:
+    """Find the first rule that stands against work on the issue, if one does."""
+    return next((found for found in findings(facts) if found.refusal), None)
 
 
 def opens_epoch(facts: Facts) -> bool:
@@ -129,5 +168,15 @@ def opens_epoch(facts: Facts) -> bool:
         return False
     if facts.status.epoch == 0:
         return True
-    newer = facts.status.act_at is None or facts.act.at > facts.status.act_at
-    return newer and facts.status.stage in SETTLED
+    waits = facts.status.stage is Stage.READY and facts.status.phase is Phase.IDLE
+    # One label that came after another was taken off and put on again: a request of its own.
+    again = waits and facts.act.by_label and facts.status.act.startswith("labeled:")
+    return _newer(facts.act, facts.status) and (again or facts.status.stage in SETTLED)
+
+
+def _newer(act: AuthorisingAct, status: IssueStatus) -> bool:
+    """Compare with the act of the epoch: two labels by their ids, since times are whole seconds."""
+    kind, _, number = status.act.partition(":")
+    if act.by_label and kind == "labeled":
+        return int(act.act.partition(":")[2]) > int(number)
+    return status.act_at is None or act.at > status.act_at

@@ -14,13 +14,18 @@ EVENT_SCHEMA_VERSION = 1
 
 
 class IssueSeen(Record):
-    """An issue asked for work for the first time, or its text changed."""
+    """An issue asked for work for the first time, or its text changed.
+
+    `text_sha256` is the hash of title and body; `act` is the authorising act that they were seen
+    under.
+    """
 
     kind: Literal["issue_seen"] = "issue_seen"
     title: str
     author: str = ""
     url: str = ""
     text_sha256: str = ""
+    act: str = ""
 
 
 class Authorised(Record):
@@ -30,6 +35,7 @@ class Authorised(Record):
     act: str
     actor: str
     act_at: datetime
+    actor_id: int | None = None
 
 
 class AttemptStarted(Record):

@@ -17,6 +17,11 @@ NOBODY_AT_WORK = (
     "`mulligan once`."
 )
 
+NOT_TELLING = (
+    "This server does not tell who changed a text; it is compared with the one that Mulligan saw "
+    "first."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
@@ -128,7 +133,7 @@ def told_by(act: AuthorisingAct | None) -> str:
     if act is None:
         return "Nobody has asked for the work."
     at = _written(act.at)
-    if act.act.startswith("operator:"):
+    if not act.by_label:
         return f"An operator's command asked for the work at {at}."
     if not act.trusted:
         return f"{act.actor or 'Somebody'} put the label on at {at}, which is not enough."
@@ -141,6 +146,7 @@ def _notes(facts: Facts, around: Surroundings) -> list[str]:
     return [
         *([NOBODY_AT_WORK] if idle and (waits or refusal(facts) is None) else []),
         *([LOCKED] if facts.issue.is_locked else []),
+        *([NOT_TELLING] if facts.act and not facts.act.edits.telling else []),
     ]
 
 

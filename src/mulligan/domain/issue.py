@@ -1,5 +1,6 @@
 """An issue as Mulligan sees it: its name, its text, and who asked for the work. Pure."""
 
+import hashlib
 import re
 from dataclasses import dataclass
 from datetime import datetime
@@ -70,6 +71,7 @@ class Comment:
     author: str
     body: str
     created_at: datetime
+    id: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +89,50 @@ class Issue:
     labels: frozenset[str] = frozenset()
     comments: tuple[Comment, ...] = ()
 
+    @property
+    def text_sha256(self) -> str:
+        """Hash title and body, by which a later change of either shows (SPEC T2)."""
+        text = f"{self.title}\0{self.body}".encode(errors="surrogatepass")
+        return hashlib.sha256(text).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Somebody changed `what`, the title or the text; `actor` is empty for a deleted account."""
+
+    actor: str
+    at: datetime
+    what: str
+
+    def __str__(self) -> str:
+        who = self.actor or "An account that is gone"
+        return (
+            f"{who} changed the {self.what} at {self.at:%Y-%m-%d %H:%M:%S} UTC, after the label "
+            "was put on, and may not ask for work here"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """What was done to title and text since the act, as far as it is known (SPEC T2).
+
+    `by_strangers` are by people who may not ask for work, oldest first. `unread` says why that
+    could not be found out now. A server that is not `telling` keeps no record of who changed a
+    text; there only the renamings are known.
+    """
+
+    by_strangers: tuple[Edit, ...] = ()
+    unread: str = ""
+    telling: bool = True
+
 
 @dataclass(frozen=True, slots=True)
 class AuthorisingAct:
     """Who asked for the work, and how (SPEC T1).
 
     `act` is `labeled:<event id>` or `operator:<time>`; `trusted` is the ruling on the actor's
-    permission at the time it was read; `reason` explains a refusal.
+    permission at the time it was read; `reason` explains a refusal. `actor_id` is GitHub's number
+    of the account, which stays when it is renamed.
     """
 
     act: str
@@ -101,3 +140,18 @@ class AuthorisingAct:
     at: datetime
     trusted: bool
     reason: str = ""
+    actor_id: int | None = None
+    edits: Edits = Edits()
+
+    @property
+    def by_label(self) -> bool:
+        """Tell whether a label asked for the work, not an operator's command."""
+        return self.act.startswith("labeled:")
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """Why work that has begun must not go on: trust was lost, or the text is another (T1, T2)."""
+
+    reason: str
+    by_edit: bool = False

@@ -42,6 +42,7 @@ class IssueStatus:
     """Where one issue stands. `attempt` counts within `epoch`, `number` over all epochs.
 
     `act` names the authorising act of the epoch; `due` is when the next attempt may start;
+    `text_sha256` is the text as it was seen last under the act `text_act` (SPEC T2);
     `effects` maps `<effect>:<key>` to the id or SHA that GitHub or git gave it. `is_kept` tells
     that the last attempt's commit is verified, and waits for a person to mend why it could not be
     published.
@@ -65,6 +66,9 @@ class IssueStatus:
     effects: tuple[tuple[str, str], ...] = ()
     started_at: datetime | None = None
     is_kept: bool = False
+    actor_id: int | None = None
+    text_sha256: str = ""
+    text_act: str = ""
 
     def effect(self, name: str, key: str) -> str | None:
         """Give the remote id of an effect that was done, if it was."""
@@ -87,8 +91,8 @@ def advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
 
 def _advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
     match event:
-        case IssueSeen(title=title):
-            return replace(status, title=title)
+        case IssueSeen(title=title, text_sha256=text, act=act):
+            return replace(status, title=title, text_sha256=text, text_act=act)
         case Authorised():
             return _new_epoch(status, event)
         case AttemptStarted() | AttemptCompleted() | Decided():
@@ -109,6 +113,7 @@ def _new_epoch(status: IssueStatus, event: Authorised) -> IssueStatus:
         attempt=0,
         act=event.act,
         actor=event.actor,
+        actor_id=event.actor_id,
         act_at=event.act_at,
         outcome=None,
         decision=None,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
 from mulligan.domain.case import Case, PullRequest
-from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Stage
+from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection, Stage
 from mulligan.domain.lease import Lease, lost
 from mulligan.domain.repository import RepositoryFacts
 from mulligan.domain.status import IssueStatus
@@ -94,6 +94,9 @@ class FencedTracker:
     def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
         return self.inner.withdrawal(ref, status, labels)
 
+    def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
+        return self.inner.objection(ref, status)
+
     def show_stage(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
         self.check()
         self.inner.show_stage(ref, stage, labels)
@@ -101,6 +104,10 @@ class FencedTracker:
     def update_status(self, case: Case) -> str:
         self.check()
         return self.inner.update_status(case)
+
+    def ask_for_label(self, case: Case, act: str, reason: str) -> str:
+        self.check()
+        return self.inner.ask_for_label(case, act, reason)
 
     def ask_for_help(self, case: Case, escalation: Escalation) -> str:
         self.check()

@@ -28,7 +28,6 @@ from mulligan.github.answers import (
     Answer,
     TransientError,
     asked_to_wait,
-    fault,
     is_limit,
     limited,
     moved,
@@ -36,6 +35,7 @@ from mulligan.github.answers import (
 )
 from mulligan.github.connection import Connection, OddAnswerError, RedirectError, connect
 from mulligan.github.pause import Pause, Pauses
+from mulligan.github.queries import answered
 from mulligan.github.remembered import Remembered
 from mulligan.stop import rest
 from mulligan.text.redact import Redactor
@@ -99,6 +99,8 @@ class Client:
             message = f"github.api_url is {api_url!r}; write it like https://HOST/api/v3."
             raise ConfigError(message)
         self._api_url = api_url.rstrip("/")
+        # GitHub Enterprise: /api/v3 beside /api/graphql.
+        self._graphql = f"{self._api_url.removesuffix('/v3')}/graphql"
         self._token = token
         self._patience = patience or Patience()
         self._pauses = pauses or Pauses()
@@ -137,6 +139,14 @@ class Client:
         message = f"GitHub's list at {path} does not end; try again later."
         raise UnavailableError(message)
 
+    def query(self, shape: TypeAdapter[T], text: str, variables: Mapping[str, object]) -> T:
+        """Ask GraphQL, which changes nothing; NotFoundError where the server has none."""
+        body = {"query": text, "variables": dict(variables)}
+        request = "POST /graphql"
+        return self._patiently(
+            lambda: answered(shape, self._ask("POST", self._graphql, body=body), request)
+        )
+
     def write(self, shape: TypeAdapter[T], verb: str, path: str, body: object) -> T:
         """Change something, once; after an UnavailableError it may have happened all the same.
 
@@ -149,10 +159,9 @@ class Client:
         """Give a text as `write` sends it, to be compared with what is there."""
         return self._redactor.text(text)
 
-    def remove(self, path: str) -> None:
-        """Delete something, once; NotFoundError where it was not there."""
-        if wrong := fault(self._ask("DELETE", path), f"DELETE {path}"):
-            raise wrong
+    def remove(self, shape: TypeAdapter[T], path: str) -> T:
+        """Delete something, once, and give what is left; NotFoundError where it was not there."""
+        return parsed(shape, self._ask("DELETE", path), f"DELETE {path}")
 
     def _patiently(self, call: Callable[[], T]) -> T:
         patience = self._patience
@@ -218,7 +227,7 @@ class Client:
     ) -> Answer:
         github, connection, pause = self._of_this_thread()
         sent = {"Accept": "application/vnd.github+json", **(headers or {})}
-        request = f"{verb} {path.partition('?')[0]}"
+        request = f"{verb} {urlsplit(path).path}"
         self._mind(pause, request)
         try:
             status, received, text = github.requester.requestJson(

@@ -5,12 +5,17 @@ from dataclasses import replace
 
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
 from mulligan.domain.case import Case, PullRequest
-from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Stage
+from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection, Stage
 from mulligan.domain.repository import RepositoryFacts
 from mulligan.domain.status import IssueStatus
 from mulligan.github.escalation import escalation_comment
 from mulligan.github.labels import LabelChange, label_change
-from mulligan.github.messages import pull_request_body, pull_request_title, status_comment
+from mulligan.github.messages import (
+    label_comment,
+    pull_request_body,
+    pull_request_title,
+    status_comment,
+)
 from mulligan.ports import Tracker
 
 
@@ -54,6 +59,10 @@ class DryRunTracker:
         """Say why the request of the status's epoch no longer stands."""
         return self._inner.withdrawal(ref, status, labels)
 
+    def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
+        """Say why the status's epoch is not trusted any more, or its text is another."""
+        return self._inner.objection(ref, status)
+
     def show_stage(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
         """Say which labels would be put on and taken off."""
         change = label_change(self.read(ref).labels, stage, labels)
@@ -70,6 +79,12 @@ class DryRunTracker:
         ref = case.issue.ref
         self._tell("status comment", f"the status comment of {ref}", status_comment(case), ref)
         return case.status.effect("status_comment", "issue") or "dry-run"
+
+    def ask_for_label(self, case: Case, act: str, reason: str) -> str:
+        """Say what the comment that asks for the label again would say."""
+        ref, text = case.issue.ref, label_comment(case, act, reason)
+        self._tell(f"label {act}", f"a comment on {ref} that asks for the label", text, ref)
+        return "dry-run"
 
     def ask_for_help(self, case: Case, escalation: Escalation) -> str:
         """Say what the escalation comment would say."""

@@ -1,4 +1,4 @@
-"""The status comment and the pull request, as people read them. Pure.
+"""The status comment, the pull request and a plea, as people read them. Pure.
 
 The escalation comment is in escalation.py; together these are all that Mulligan writes on GitHub.
 """
@@ -97,6 +97,22 @@ def _next(case: Case) -> str:
             return f"To have it taken up again, put the label {label} on."
         case _:
             assert_never(case.status.stage)
+
+
+def label_marker(ref: IssueRef, act: str) -> str:
+    """Write the invisible line of the one comment that asks for the label again, by the act."""
+    return marker("label", ref, f"act={act}")
+
+
+def label_comment(case: Case, act: str, reason: str) -> str:
+    """Ask for the label again, since what stands there now was not asked for (SPEC T2)."""
+    return body(
+        label_marker(case.issue.ref, act),
+        "**Mulligan does not work on this as it stands now.**",
+        f"{defuse(one_line(reason, REASON_CHARS))}.",
+        "Please read the title and the text. If they say what is wanted, put the label "
+        f"{code(case.ready_label)} on again; where it is still there, take it off first.",
+    )
 
 
 def pull_request_title(case: Case) -> str:

@@ -3,7 +3,15 @@
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, OnErrorOmit, TypeAdapter
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    OnErrorOmit,
+    TypeAdapter,
+)
 
 
 class Shape(BaseModel):
@@ -15,7 +23,8 @@ class Shape(BaseModel):
 class Account(Shape):
     """A person, a bot or an organisation."""
 
-    login: str
+    login: str = Field(min_length=1)
+    id: int | None = None
     type: str = "User"
 
     @property
@@ -73,6 +82,7 @@ class EventShape(Shape):
     actor: Account | None = None
     created_at: AwareDatetime
     label: Label | None = None
+    url: str = ""
 
 
 class PermissionShape(Shape):
@@ -80,6 +90,7 @@ class PermissionShape(Shape):
 
     permission: str
     role_name: str | None = None
+    user: Account | None = None
 
 
 class HeadRepository(Shape):

@@ -8,42 +8,36 @@ import structlog
 from mulligan.config.operator import Trust
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
 from mulligan.domain.case import Case, PullRequest
-from mulligan.domain.issue import AuthorisingAct, Comment, Issue, IssueRef, Stage
+from mulligan.domain.issue import AuthorisingAct, Comment, Issue, IssueRef, Objection, Stage
 from mulligan.domain.repository import RepositoryFacts
 from mulligan.domain.status import IssueStatus
 from mulligan.errors import GoneError, UnavailableError, WorldError
-from mulligan.github.answers import ForbiddenError, MovedError, NotFoundError
+from mulligan.github.answers import MovedError, NotFoundError
+from mulligan.github.authority import Authority
 from mulligan.github.client import Client
 from mulligan.github.comments import Comments
 from mulligan.github.escalation import escalation_comment, escalation_marker
+from mulligan.github.identity import Identity
 from mulligan.github.labels import LabelChange, label_change, urgency
-from mulligan.github.messages import status_comment, status_marker
+from mulligan.github.messages import label_comment, label_marker, status_comment, status_marker
 from mulligan.github.pulls import Pulls
 from mulligan.github.shapes import (
-    ACCOUNT,
     ANYTHING,
-    EVENTS,
     ISSUE,
     ISSUES,
     LABELS,
     REPOSITORY,
-    EventShape,
     IssueShape,
     leads_to,
 )
-from mulligan.github.trust import TrustReader, latest_labelling, unlabelled_since
+from mulligan.github.trust import TrustReader
 from mulligan.ports import Clock
 
-STATUS_COMMENT, THE_ONE = "status_comment", "issue"
-"""Under what the ledger keeps the id of the status comment (effects.py)."""
-
-ACTIONS_LOGIN = "github-actions[bot]"
-"""Whom GITHUB_TOKEN acts as; that token may not ask GitHub who it is."""
+STATUS_COMMENT, LABEL_COMMENT, THE_ONE = "status_comment", "label_comment", "issue"
+"""Under what the ledger keeps the ids of comments (effects.py)."""
 
 HEARD = 50
 """The most people whose permission is asked for in one issue, the last to speak first."""
-
-ARCHIVED = "Its repository was archived; unarchive it, then take the label off and put it on again."
 
 log = structlog.get_logger()
 
@@ -54,18 +48,14 @@ class GitHubTracker:
     def __init__(self, client: Client, trust: Trust, clock: Clock) -> None:
         self._client = client
         self._trust = TrustReader(client, trust, clock)
+        self._identity = Identity(client)
+        self._authority = Authority(client, self._trust, self, self._there)
         self._comments = Comments(client, self.own_login)
         self._pulls = Pulls(client)
-        self._login: str | None = None
 
     def own_login(self) -> str:
         """Give the login that Mulligan's comments bear."""
-        if self._login is None:
-            try:
-                self._login = self._client.read(ACCOUNT, "/user").login
-            except ForbiddenError:
-                self._login = ACTIONS_LOGIN
-        return self._login
+        return self._identity.login()
 
     def repository(self, name: str) -> RepositoryFacts:
         """Read what has to be known to work on a repository."""
@@ -131,51 +121,15 @@ class GitHubTracker:
 
     def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
         """Find who put the ready label on last, and whether that person may (SPEC T1)."""
-        path = f"/repos/{ref.repository}/issues/{ref.number}/events"
-        try:
-            event = latest_labelling(self._client.read_all(EVENTS, path), ready_label)
-        except WorldError as error:
-            log.warning("events_not_read", issue=str(ref), reason=str(error))
-            return None
-        if event is None:
-            return None
-        refusal = self._trust.refusal(ref.repository, event.actor)
-        return AuthorisingAct(
-            act=f"labeled:{event.id}",
-            actor=event.actor.login if event.actor else "",
-            at=event.created_at,
-            trusted=refusal is None,
-            reason=refusal or "",
-        )
+        return self._authority.act(ref, ready_label)
 
     def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
         """Say why the request of the status's epoch no longer stands (SPEC L5); None if it does."""
-        try:
-            issue, archived = self._there(ref), self.repository(ref.repository).archived
-        except GoneError as error:
-            return str(error)
-        if archived:
-            return ARCHIVED
-        path = f"/repos/{ref.repository}/issues/{ref.number}/events"
-        events = self._client.read_all(EVENTS, path)
-        if issue.state != "open":
-            converted = any(event.event == "converted_to_discussion" for event in events)
-            return "It was converted to a discussion." if converted else "The issue was closed."
-        return self._taken_off(issue, events, status, labels)
+        return self._authority.withdrawal(ref, status, labels)
 
-    def _taken_off(
-        self, issue: IssueShape, events: Sequence[EventShape], status: IssueStatus, labels: Labels
-    ) -> str | None:
-        asked = unlabelled_since(events, labels.ready, status)
-        # Mulligan takes this one off itself when an issue waits; the other it never does meanwhile.
-        shown = unlabelled_since(events, labels.running, status)
-        others = [each for each in shown if not each.actor or each.actor.login != self.own_login()]
-        if asked or others:
-            return "Its label was taken off."
-        # GitHub records no event where a label of the repository is deleted.
-        if status.act.startswith("labeled:") and labels.ready.casefold() not in _names(issue):
-            return f"The label {labels.ready!r} is not on it any more; it was deleted or renamed."
-        return None
+    def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
+        """Say why the status's epoch is not trusted any more, or its text is another (T1, T2)."""
+        return self._authority.objection(ref, status)
 
     def show_stage(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
         """Make the labels show a stage (SPEC L2, L3); no other label is touched."""
@@ -196,6 +150,12 @@ class GitHubTracker:
         ref, known = case.issue.ref, case.status.effect(STATUS_COMMENT, THE_ONE)
         text = status_comment(case)
         return str(self._comments.keep_one(ref, status_marker(ref), text, known).id)
+
+    def ask_for_label(self, case: Case, act: str, reason: str) -> str:
+        """Write the one comment that asks for the label again (SPEC T2); give its id."""
+        ref, known = case.issue.ref, case.status.effect(LABEL_COMMENT, act)
+        text = label_comment(case, act, reason)
+        return str(self._comments.keep_one(ref, label_marker(ref, act), text, known).id)
 
     def ask_for_help(self, case: Case, escalation: Escalation) -> str:
         """Write the escalation comment of the epoch (SPEC H1, H2); give its URL."""
@@ -244,7 +204,7 @@ class GitHubTracker:
             if self._trust.refusal(ref.repository, user) is None
         }
         return tuple(
-            Comment(user.login, comment.body or "", comment.created_at)
+            Comment(user.login, comment.body or "", comment.created_at, comment.id)
             for user, comment in said
             if user.login in trusted
         )
@@ -256,10 +216,14 @@ class GitHubTracker:
     def _apply(self, ref: IssueRef, change: LabelChange) -> None:
         path = f"/repos/{ref.repository}/issues/{ref.number}/labels"
         if change.add:
-            self._client.write(ANYTHING, "POST", path, {"labels": list(change.add)})
+            there = self._client.write(LABELS, "POST", path, {"labels": list(change.add)})
+            carried = {label.name.casefold() for label in there}
+            if not carried.issuperset(name.casefold() for name in change.add):
+                message = f"GitHub did not put the labels on {ref} that it took; try again later."
+                raise UnavailableError(message)
         for name in change.remove:
             try:
-                self._client.remove(f"{path}/{quote(name, safe='')}")
+                self._client.remove(LABELS, f"{path}/{quote(name, safe='')}")
             except NotFoundError:
                 continue
 

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from mulligan.config.operator import Trust
 from mulligan.domain.issue import Permission
 from mulligan.domain.status import IssueStatus
-from mulligan.errors import WorldError
+from mulligan.errors import UnavailableError, WorldError
 from mulligan.github.answers import NotFoundError
 from mulligan.github.client import Client
 from mulligan.github.shapes import PERMISSION, Account, EventShape, PermissionShape
@@ -26,20 +26,28 @@ class TrustReader:
         self._trust = trust
         self._clock = clock
         self._listed = {login.casefold() for login in trust.users}
-        self._read: dict[tuple[str, str], tuple[datetime, Permission]] = {}
+        self._read: dict[tuple[str, str, int | None], tuple[datetime, Permission]] = {}
 
     def refusal(self, repository: str, who: Account | None) -> str | None:
-        """Say why an account is not trusted, in a sentence that tells what to do; None if it is."""
+        """Say why an account is not trusted; None if it is. What cannot be read counts against."""
+        try:
+            return self.check(repository, who)
+        except WorldError as error:
+            named = who.login if who else "the account"
+            return f"What {named} may do could not be read: {error}"
+
+    def check(self, repository: str, who: Account | None) -> str | None:
+        """Say why an account is not trusted, in a sentence that tells what to do; None if it is.
+
+        WorldError where GitHub does not tell.
+        """
         if who is None:
             return "The account that put the label on is gone; put it on again."
         if who.login.casefold() in self._listed:
             return None
         if who.is_bot:
             return f"{who.login} is a bot; name it in trust.users, or have a person put it on."
-        try:
-            permission = self._permission(repository, who.login)
-        except WorldError as error:
-            return f"What {who.login} may do could not be read: {error}"
+        permission = self._permission(repository, who)
         if permission.reaches(self._trust.permission):
             return None
         return (
@@ -47,17 +55,30 @@ class TrustReader:
             f"{self._trust.permission} is needed; somebody who has it must put the label on."
         )
 
-    def _permission(self, repository: str, login: str) -> Permission:
-        key, now = (repository.casefold(), login.casefold()), self._clock.now()
+    def _permission(self, repository: str, who: Account) -> Permission:
+        key, now = (repository.casefold(), who.login.casefold(), who.id), self._clock.now()
         if key in self._read and now - self._read[key][0] < REMEMBERED:
             return self._read[key][1]
-        path = f"/repos/{repository}/collaborators/{quote(login, safe='')}/permission"
+        path = f"/repos/{repository}/collaborators/{quote(who.login, safe='')}/permission"
         try:
-            found = permission_of(self._client.read(PERMISSION, path))
+            answer = self._client.read(PERMISSION, path)
         except NotFoundError:
             found = Permission.NONE
+        else:
+            _is_of(answer, who)
+            found = permission_of(answer)
         self._read[key] = (now, found)
         return found
+
+
+def _is_of(answer: PermissionShape, who: Account) -> None:
+    """Refuse the permission of another account, as of one that took over a login."""
+    user = answer.user
+    same_login = user is None or user.login.casefold() == who.login.casefold()
+    same_id = user is None or None in {user.id, who.id} or user.id == who.id
+    if not same_login or not same_id:
+        message = f"GitHub gave the permission of another account for {who.login}; try again later."
+        raise UnavailableError(message)
 
 
 def permission_of(answer: PermissionShape) -> Permission:
@@ -80,18 +101,24 @@ def latest_labelling(events: Iterable[EventShape], label: str) -> EventShape | N
     return max(labelled, key=lambda event: event.id, default=None)
 
 
+def number_of(act: str) -> int | None:
+    """Give the event that an act is; None for an operator's command."""
+    kind, _, number = act.partition(":")
+    return int(number) if kind == "labeled" else None
+
+
 def unlabelled_since(
     events: Iterable[EventShape], label: str, status: IssueStatus
 ) -> list[EventShape]:
     """List the times that a label was taken off after the epoch's authorising act."""
-    kind, _, number = status.act.partition(":")
+    first = number_of(status.act)
     return [
         event
         for event in events
         if event.event == "unlabeled"
         and event.label
         and event.label.name.casefold() == label.casefold()
-        and (event.id > int(number) if kind == "labeled" else _later(event, status))
+        and (event.id > first if first else _later(event, status))
     ]
 
 

@@ -120,7 +120,7 @@ def _headings(body: str) -> Iterator[tuple[str, re.Match[str] | None]]:
 
 
 def _discussion(issue: Issue) -> str:
-    newest = sorted(issue.comments, key=lambda said: said.created_at, reverse=True)
+    newest = sorted(issue.comments, key=lambda said: (said.created_at, said.id), reverse=True)
     told = "\n\n".join(
         f"{said.author}, {said.created_at:%Y-%m-%d %H:%M}:\n{said.body.strip()}" for said in newest
     )

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mulligan.simulator.call import Call, Handler
 from mulligan.simulator.faults import Fault
+from mulligan.simulator.limits import CORE, GRAPHQL, Window
 from mulligan.simulator.records import User
 from mulligan.simulator.refused import Refused, not_found
 from mulligan.simulator.reply import NOT_MODIFIED, Reply, etag, matches
@@ -27,7 +28,7 @@ from mulligan.simulator.world import World
 JSON = "application/json; charset=utf-8"
 THREADS = 16
 METHODS = ["GET", "POST", "PATCH", "PUT", "DELETE"]
-FREE = "/rate_limit"
+FREE, QUERIES = "/rate_limit", "/graphql"
 BY_ID = re.compile(r"/repositories/(\d+)(/.*)?")
 USUAL = {
     "cache-control": "private, max-age=60, s-maxage=60",
@@ -160,9 +161,8 @@ def _carry_out(world: World, handler: Handler, incoming: Incoming) -> Answer:
         user = _user(world, incoming.headers.get("authorization", ""))
     except Refused as refused:
         return _finished(world, incoming, None, Reply.of(refused))
-    window = world.meter.window(user.login if user else "")
-    if not window.remaining and incoming.path != FREE:
-        return _finished(world, incoming, user, Reply.of(_exhausted(user)))
+    if not _window(world, incoming, user).remaining and incoming.path != FREE:
+        return _finished(world, incoming, user, _exhausted(incoming, user))
     call = Call(
         world,
         incoming.method,
@@ -200,9 +200,18 @@ def _user_if_known(world: World, incoming: Incoming) -> User | None:
     return None
 
 
-def _exhausted(user: User | None) -> Refused:
+def _window(world: World, incoming: Incoming, user: User | None) -> Window:
+    resource = GRAPHQL if incoming.path == QUERIES else CORE
+    return world.meter.window(user.login if user else "", resource)
+
+
+def _exhausted(incoming: Incoming, user: User | None) -> Reply:
+    """Say no; GraphQL does so with status 200."""
     whose = f"user ID {user.id}" if user else "127.0.0.1"
-    return Refused(403, f"API rate limit exceeded for {whose}.")
+    message = f"API rate limit exceeded for {whose}."
+    if incoming.path == QUERIES and user:
+        return Reply(200, {"errors": [{"type": "RATE_LIMITED", "message": message}]})
+    return Reply.of(Refused(403, message))
 
 
 def _finished(world: World, incoming: Incoming, user: User | None, reply: Reply) -> Answer:
@@ -213,7 +222,7 @@ def _finished(world: World, incoming: Incoming, user: User | None, reply: Reply)
         if matches(incoming.headers.get("if-none-match", ""), headers["etag"]):
             status, raw = NOT_MODIFIED, b""
     counted = incoming.path != FREE and not (status == NOT_MODIFIED and user)
-    window = world.meter.window(user.login if user else "")
+    window = _window(world, incoming, user)
     window.used += counted
     if raw:
         headers["content-type"] = JSON

@@ -48,7 +48,7 @@ class Call:
         if found is None and former:
             rest = self.path.split("/", 4)[4:]
             raise self.moved("/".join((f"{self.base}/repositories/{former.id}", *rest)))
-        if found is None or found.role_of(self.user) is Permission.NONE:
+        if found is None or not found.may_be_seen_by(self.user):
             raise not_found()
         return found
 

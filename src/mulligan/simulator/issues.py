@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from mulligan.simulator.records import Comment, Doer, Event, Issue, Label, Reaction, User
+from mulligan.simulator.records import Comment, Doer, Event, Issue, Label, Reaction, TextEdit, User
 from mulligan.simulator.refused import Refused, Resource, invalid, unprocessable
 
 LONGEST_BODY = 65536
@@ -95,16 +95,17 @@ def _label_event(by: Doer, issue: Issue, kind: str, label: Label) -> None:
 
 
 def edit(by: Doer, issue: Issue, title: str | None = None, body: str | None = None) -> None:
-    """Change title or body; a new title is an event, a new body is not."""
+    """Change title or body; a new title is an event, a new body is kept among the edits."""
     check_length(Resource.ISSUE, body)
     if title is not None and not title.strip():
         raise invalid(Resource.ISSUE, "title", "missing_field")
     if title is not None and title != issue.title:
         record(by, issue, replace(new_event(by, "renamed"), rename=(issue.title, title)))
         issue.title = title
-    if body is not None:
+    if body is not None and body != issue.body:
         issue.body = body
         issue.updated_at = by.stamps.now()
+        issue.edits.append(TextEdit(by.user, issue.updated_at))
 
 
 def set_state(

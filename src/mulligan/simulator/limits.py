@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 
 WINDOW = timedelta(hours=1)
 ANONYMOUS_LIMIT = 60
+CORE, GRAPHQL = "core", "graphql"
+"""What is counted apart."""
 
 
 @dataclass(slots=True)
@@ -15,6 +17,7 @@ class Window:
     limit: int
     resets_at: datetime
     used: int = 0
+    resource: str = CORE
 
     @property
     def remaining(self) -> int:
@@ -35,7 +38,7 @@ class Window:
     def headers(self) -> dict[str, str]:
         """Give the same as headers of an answer."""
         numbers = {f"x-ratelimit-{name}": str(value) for name, value in self.numbers.items()}
-        return {**numbers, "x-ratelimit-resource": "core"}
+        return {**numbers, "x-ratelimit-resource": self.resource}
 
 
 @dataclass(slots=True)
@@ -44,13 +47,13 @@ class Meter:
 
     clock: Callable[[], datetime]
     limit: int = 5000
-    windows: dict[str, Window] = field(default_factory=dict[str, Window])
+    windows: dict[tuple[str, str], Window] = field(default_factory=dict[tuple[str, str], Window])
 
-    def window(self, login: str) -> Window:
+    def window(self, login: str, resource: str = CORE) -> Window:
         """Give the user's window of now; an empty login is everybody without a token."""
-        now = self.clock()
-        window = self.windows.get(login)
+        key, now = (login, resource), self.clock()
+        window = self.windows.get(key)
         if window is None or window.resets_at <= now:
-            window = self.windows[login] = Window(0, now + WINDOW)
+            window = self.windows[key] = Window(0, now + WINDOW, resource=resource)
         window.limit = self.limit if login else min(self.limit, ANONYMOUS_LIMIT)
         return window

@@ -8,13 +8,14 @@ from pathlib import Path
 from mulligan.domain.issue import Permission
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class User:
-    """An account; `type` is `User`, `Bot` or `Organization`."""
+    """An account; `type` is `User`, `Bot` or `Organization`. Whose `login` changes keeps the id."""
 
     id: int
     login: str
     type: str = "User"
+    is_gone: bool = False
 
 
 @dataclass(slots=True)
@@ -97,6 +98,14 @@ class Pull:
     reviews: list[Review] = field(default_factory=list[Review])
 
 
+@dataclass(frozen=True, slots=True)
+class TextEdit:
+    """A change of the text of an issue."""
+
+    editor: User
+    at: datetime
+
+
 @dataclass(slots=True)
 class Issue:
     """An issue, or a pull request where `pull` is there: both share one series of numbers."""
@@ -120,6 +129,7 @@ class Issue:
     assignees: list[User] = field(default_factory=list[User])
     comments: list[Comment] = field(default_factory=list[Comment])
     events: list[Event] = field(default_factory=list[Event])
+    edits: list[TextEdit] = field(default_factory=list[TextEdit])
     reactions: list[Reaction] = field(default_factory=list[Reaction])
 
     @property
@@ -130,7 +140,11 @@ class Issue:
 
 @dataclass(slots=True)
 class Repository:
-    """A repository: its issues here, its commits in the bare repository on disk."""
+    """A repository: its issues here, its commits in the bare repository on disk.
+
+    `role_names` are the roles of an organisation's own making, by login; what they may do is their
+    base, in `collaborators`.
+    """
 
     id: int
     owner: User
@@ -141,6 +155,7 @@ class Repository:
     private: bool = False
     archived: bool = False
     collaborators: dict[str, Permission] = field(default_factory=dict[str, Permission])
+    role_names: dict[str, str] = field(default_factory=dict[str, str])
     labels: list[Label] = field(default_factory=list[Label])
     issues: dict[int, Issue] = field(default_factory=dict[int, Issue])
 
@@ -155,6 +170,10 @@ class Repository:
             return Permission.ADMIN
         public = Permission.NONE if self.private else Permission.READ
         return self.collaborators.get(user.login.lower(), public) if user else public
+
+    def may_be_seen_by(self, user: User | None) -> bool:
+        """Tell whether a user may read here."""
+        return self.role_of(user) is not Permission.NONE
 
     def is_collaborator(self, user: User) -> bool:
         """Tell whether a user was given a role here, be it only to read."""

@@ -22,6 +22,7 @@ Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 Shape = dict[str, Json]
 
 LEGACY = {Permission.MAINTAIN: Permission.WRITE, Permission.TRIAGE: Permission.READ}
+GHOST = User(10137, "ghost")
 LINKED = {
     "followers_url": "/followers",
     "following_url": "/following{/other_user}",
@@ -74,7 +75,8 @@ def when(moment: datetime | None) -> str | None:
 
 
 def user(base: str, one: User) -> Shape:
-    """Shape a user as it is embedded everywhere."""
+    """Shape a user as it is embedded everywhere; all that are gone are one ghost."""
+    one = GHOST if one.is_gone else one
     api = f"{base}/users/{one.login}"
     return {
         "login": one.login,
@@ -249,7 +251,7 @@ def event(place: Place, one: Event) -> Shape:
         "id": one.id,
         "node_id": f"EV_{one.id}",
         "url": f"{place.api}/issues/events/{one.id}",
-        "actor": user(place.base, one.actor),
+        "actor": None if one.actor.is_gone else user(place.base, one.actor),
         "event": one.kind,
         "commit_id": one.commit_id,
         "commit_url": f"{place.api}/commits/{one.commit_id}" if one.commit_id else None,
@@ -278,10 +280,10 @@ def commented(place: Place, on: Issue, one: Comment) -> Shape:
     }
 
 
-def permission(base: str, one: User, role: Permission) -> Shape:
+def permission(base: str, one: User, role: Permission, name: str | None = None) -> Shape:
     """Shape a permission: the legacy word of four, and the role's own name."""
     return {
         "permission": LEGACY.get(role, role),
-        "role_name": role,
+        "role_name": name or role,
         "user": user(base, one),
     }

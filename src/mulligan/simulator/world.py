@@ -35,7 +35,8 @@ class World:
     """All of it, in memory and safe for threads.
 
     `requests` lists what was answered over HTTP, in order; `faults` may be set (see faults.py);
-    `meter.limit` is the rate limit of each user. What the read methods give are copies.
+    `meter.limit` is the rate limit of each user. Without `graphql` it is a server that has none.
+    What the read methods give are copies.
     """
 
     def __init__(self, clock: Callable[[], datetime] = _now) -> None:
@@ -44,6 +45,7 @@ class World:
         self.meter = Meter(clock)
         self.requests: list[Request] = []
         self.faults: Faults | None = None
+        self.graphql = True
         self.users: dict[str, User] = {}
         self.tokens: dict[str, User] = {}
         self.repositories: dict[str, Repository] = {}
@@ -86,13 +88,31 @@ class World:
             self.repositories[full_name.lower()] = repository
             return repository
 
-    def set_role(self, full_name: str, login: str, role: str) -> None:
-        """Give a user a role, or with `none` take it away."""
+    def delete_user(self, login: str) -> None:
+        """Delete an account; what it did stays, without a name."""
         with self.lock:
-            collaborators = self.repository(full_name).collaborators
-            collaborators.pop(login.lower(), None)
+            self.users.pop(login.lower()).is_gone = True
+
+    def rename_user(self, login: str, new: str) -> None:
+        """Give an account another login; anybody may take the old one then."""
+        with self.lock:
+            user = self.users.pop(login.lower())
+            user.login = new
+            self.users[new.lower()] = user
+            for repository in self.repositories.values():
+                if role := repository.collaborators.pop(login.lower(), None):
+                    repository.collaborators[new.lower()] = role
+
+    def set_role(self, full_name: str, login: str, role: str, name: str | None = None) -> None:
+        """Give a user a role, or with `none` take it away; with a name, one made from `role`."""
+        with self.lock:
+            repository = self.repository(full_name)
+            repository.collaborators.pop(login.lower(), None)
+            repository.role_names.pop(login.lower(), None)
             if Permission(role) is not Permission.NONE:
-                collaborators[login.lower()] = Permission(role)
+                repository.collaborators[login.lower()] = Permission(role)
+            if name:
+                repository.role_names[login.lower()] = name
 
     def archive(self, full_name: str) -> None:
         """Make a repository read-only."""

@@ -1,7 +1,16 @@
 """What the simulated GitHub answers, one module for each kind of resource."""
 
 from mulligan.simulator.call import Handler
-from mulligan.simulator.routes import accounts, comments, commits, events, issues, labels, pulls
+from mulligan.simulator.routes import (
+    accounts,
+    comments,
+    commits,
+    events,
+    graphql,
+    issues,
+    labels,
+    pulls,
+)
 
 ROUTES: tuple[tuple[str, str, Handler], ...] = (
     *accounts.ROUTES,
@@ -11,5 +20,6 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     *issues.ROUTES,
     *pulls.ROUTES,
     *commits.ROUTES,
+    *graphql.ROUTES,
 )
 """Method, path and handler; of two that match, the first is taken."""

@@ -12,7 +12,9 @@ MUST_PUSH = "Must have push access to view"
 
 
 def me(call: Call) -> Reply:
-    """Tell whose token it is."""
+    """Tell whose token it is; that of an app may not ask."""
+    if call.someone().login.endswith("[bot]"):
+        raise Refused(403, "Resource not accessible by integration")
     return Reply(200, _profile(call, call.someone()))
 
 
@@ -35,8 +37,9 @@ def permission(call: Call) -> Reply:
     user = call.world.users.get(login.lower())
     if user is None:
         raise Refused(404, f"{login} is not a user")
-    role = call.repository().role_of(user)
-    return Reply(200, shapes.permission(call.base, user, role))
+    repository = call.repository()
+    role, name = repository.role_of(user), repository.role_names.get(login.lower())
+    return Reply(200, shapes.permission(call.base, user, role, name))
 
 
 def collaborators(call: Call) -> Reply:

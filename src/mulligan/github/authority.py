@@ -1,0 +1,154 @@
+"""Who asked for work, whether they may, and whether that still stands (SPEC L5, T1, T2)."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Protocol
+
+import structlog
+
+from mulligan.config.policy import Labels
+from mulligan.domain.eligibility import CHANGED_BY_SOMEBODY
+from mulligan.domain.issue import AuthorisingAct, Edits, Issue, IssueRef, Objection
+from mulligan.domain.repository import RepositoryFacts
+from mulligan.domain.status import IssueStatus
+from mulligan.errors import GoneError, UnavailableError, WorldError
+from mulligan.github.client import Client
+from mulligan.github.edits import EditsReader
+from mulligan.github.shapes import EVENTS, EventShape, IssueShape, leads_to
+from mulligan.github.trust import TrustReader, latest_labelling, number_of, unlabelled_since
+
+ARCHIVED = "Its repository was archived; unarchive it, then take the label off and put it on again."
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+log = structlog.get_logger()
+
+ReadIssue = Callable[[IssueRef], IssueShape]
+"""Reads an issue afresh; GoneError where it is gone."""
+
+
+class Place(Protocol):
+    """What else is known of where an issue is, and of who asks."""
+
+    def repository(self, name: str) -> RepositoryFacts: ...
+    def own_login(self) -> str: ...
+
+
+class Authority:
+    """Reads the events of an issue, and what they are worth."""
+
+    def __init__(
+        self,
+        client: Client,
+        trust: TrustReader,
+        place: Place,
+        read: ReadIssue,
+    ) -> None:
+        self._client = client
+        self._trust = trust
+        self._edits = EditsReader(client, trust)
+        self._place = place
+        self._read = read
+
+    def act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
+        """Find who put the ready label on last, whether that person may, and what came after."""
+        try:
+            events = self._events(ref)
+        except WorldError as error:
+            log.warning("events_not_read", issue=str(ref), reason=str(error))
+            return None
+        event = latest_labelling(events, ready_label)
+        if event is None:
+            return None
+        refusal, act = self._trust.refusal(ref.repository, event.actor), f"labeled:{event.id}"
+        at = event.created_at
+        return AuthorisingAct(
+            act=act,
+            actor=event.actor.login if event.actor else "",
+            at=at,
+            trusted=refusal is None,
+            reason=refusal or "",
+            actor_id=event.actor.id if event.actor else None,
+            edits=Edits() if refusal else self._edits.since(ref, act, at, events),
+        )
+
+    def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
+        """Say why the request of the status's epoch no longer stands (SPEC L5); None if it does."""
+        try:
+            issue = self._read(ref)
+            archived = self._place.repository(ref.repository).archived
+        except GoneError as error:
+            return str(error)
+        if archived:
+            return ARCHIVED
+        events = self._events(ref)
+        if issue.state != "open":
+            converted = any(event.event == "converted_to_discussion" for event in events)
+            return "It was converted to a discussion." if converted else "The issue was closed."
+        return self._taken_off(issue, events, status, labels)
+
+    def _taken_off(
+        self, issue: IssueShape, events: list[EventShape], status: IssueStatus, labels: Labels
+    ) -> str | None:
+        asked = unlabelled_since(events, labels.ready, status)
+        # Mulligan takes this one off itself when an issue waits; the other it never does meanwhile.
+        shown = unlabelled_since(events, labels.running, status)
+        own = self._place.own_login
+        if asked or any(not each.actor or each.actor.login != own() for each in shown):
+            return "Its label was taken off."
+        # GitHub records no event where a label of the repository is deleted.
+        carried = {label.name.casefold() for label in issue.labels}
+        if status.act.startswith("labeled:") and labels.ready.casefold() not in carried:
+            return f"The label {labels.ready!r} is not on it any more; it was deleted or renamed."
+        return None
+
+    def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
+        """Say why the status's epoch is not trusted any more, or its text is another (T1, T2)."""
+        try:
+            found = self._read(ref)
+        except GoneError as error:
+            return Objection(str(error).rstrip("."))
+        events = self._events(ref)
+        if distrust := self._distrust(ref, status, events):
+            return Objection(distrust.rstrip("."))
+        if Issue(ref, found.title, found.body or "").text_sha256 == status.text_sha256:
+            return None
+        at = status.act_at or LONG_AGO
+        edits = self._edits.since(ref, status.text_act or status.act, at, events)
+        if edits.unread:
+            message = f"Whether the text was changed could not be read: {edits.unread}"
+            raise UnavailableError(message)
+        if edits.by_strangers:
+            return Objection(str(edits.by_strangers[-1]), by_edit=True)
+        return None if edits.telling else Objection(CHANGED_BY_SOMEBODY, by_edit=True)
+
+    def _distrust(self, ref: IssueRef, status: IssueStatus, events: list[EventShape]) -> str | None:
+        """Look again at who put the label on; an operator's command needs no looking at."""
+        number = number_of(status.text_act or status.act)
+        if number is None:
+            return None
+        act = next((event for event in events if event.id == number), None)
+        if act is None:
+            message = f"GitHub does not show who put the label on {ref}; try again later."
+            raise UnavailableError(message)
+        who = act.actor
+        if who and who.id and status.actor_id and who.id != status.actor_id:
+            return f"{who.login} is not the account that put the label on; put it on again."
+        try:
+            return self._trust.check(ref.repository, who)
+        except WorldError as error:
+            message = f"Whether the label is still to be obeyed could not be read: {error}"
+            raise UnavailableError(message) from error
+
+    def _events(self, ref: IssueRef) -> list[EventShape]:
+        path = f"/repos/{ref.repository}/issues/{ref.number}/events"
+        events = self._client.read_all(EVENTS, path)
+        for event in events:
+            _belongs(event, ref)
+        return events
+
+
+def _belongs(event: EventShape, ref: IssueRef) -> None:
+    """Refuse an event of another repository; not every server says where one happened."""
+    if event.url and not leads_to(event.url, f"/repos/{ref.repository}/issues/events/{event.id}"):
+        message = f"GitHub gave an event of another repository for {ref} ({event.url})."
+        raise UnavailableError(message)
