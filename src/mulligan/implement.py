@@ -21,7 +21,7 @@ from mulligan.domain.decision import (
     StandDown,
     WaitForBudget,
 )
-from mulligan.domain.eligibility import Facts, opens_epoch, refusal
+from mulligan.domain.eligibility import Facts, is_misconfigured, opens_epoch, refusal
 from mulligan.domain.events import (
     AgentFinished,
     AgentStarted,
@@ -36,7 +36,7 @@ from mulligan.domain.events import (
 from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import Phase
-from mulligan.effects import announce, escalate, publish, retry, secure, stand_down, wait
+from mulligan.effects import announce, escalate, hold, publish, retry, secure, stand_down, wait
 from mulligan.errors import ShutdownError, WithdrawnError, WorldError
 from mulligan.ports import Worktree
 from mulligan.retry.policy import Ended, RetryPolicy, decide
@@ -52,6 +52,8 @@ def implement(ref: IssueRef, tools: Tools, act: AuthorisingAct | None = None) ->
     """
     facts = gather(ref, tools, act)
     if why := refusal(facts):
+        if is_misconfigured(facts):
+            hold(ref, why, tools)
         return Skipped(why)
     receive(facts, tools)
     if tools.ledger.status(ref).is_kept and secure(ref, tools):

@@ -257,13 +257,17 @@ class Policies(Protocol):
     def current(self, repository: str) -> Policy:
         """Give the policy in force: the base branch's as fetched last.
 
-        Where that file is invalid, the operator's keys over the defaults, so that somebody can
-        still be told.
+        Where that file is invalid, what is valid of it with the operator's keys over it, so that
+        somebody can still be told.
         """
         ...
 
     def at(self, repository: str, sha: str) -> Policy:
         """Read the policy of one commit; MisconfiguredError where the file is invalid."""
+        ...
+
+    def fault(self, repository: str) -> str | None:
+        """Say what is wrong with the base branch's file as fetched last; None where it holds."""
         ...
 
 

@@ -21,6 +21,7 @@ class Facts:
     ready_label: str
     now: datetime
     archived: bool = False
+    policy_fault: str = ""
 
     @property
     def by_operator(self) -> bool:
@@ -101,6 +102,15 @@ def _not_due(facts: Facts) -> str | None:
     return f"It waits until {due:%Y-%m-%d %H:%M:%S} UTC: {facts.status.reason}"
 
 
+def _misconfigured(facts: Facts) -> str | None:
+    if not facts.policy_fault:
+        return None
+    return (
+        f"The repository's policy is invalid: {facts.policy_fault} Mend it on the base branch; "
+        "the work then begins by itself."
+    )
+
+
 RULES = (
     Rule("open", "It is open.", _closed),
     Rule("issue", "It is an issue, not a pull request.", _pull_request),
@@ -110,6 +120,7 @@ RULES = (
     Rule("concluded", "No attempt at it is unfinished.", _unconcluded),
     Rule("stage", "It is not in review, with a person, or done with.", _settled),
     Rule("due", "It has nothing to wait for.", _not_due),
+    Rule("policy", "Its repository's policy is valid.", _misconfigured),
 )
 
 
@@ -121,6 +132,11 @@ def findings(facts: Facts) -> tuple[Finding, ...]:
 def refusal(facts: Facts) -> str | None:
     """Give the first reason not to work on the issue, or None where there is none."""
     return next((found.refusal for found in findings(facts) if found.refusal), None)
+
+
+def is_misconfigured(facts: Facts) -> bool:
+    """Tell whether nothing but the repository's policy is in the way (SPEC 17)."""
+    return bool(facts.policy_fault) and refusal(facts) == _misconfigured(facts)
 
 
 def opens_epoch(facts: Facts) -> bool:
