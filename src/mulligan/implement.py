@@ -42,6 +42,7 @@ from mulligan.ports import Worktree
 from mulligan.retry.policy import Ended, RetryPolicy, decide
 from mulligan.retry.record import commit_text, interrupted, meta_of
 from mulligan.survey import gather, look, withdrawal
+from mulligan.text.escape import visible
 from mulligan.tools import Tools
 
 
@@ -112,7 +113,7 @@ def make_attempt(case: Case, tools: Tools) -> WorkerResultMeta:
 def _steps(case: Case, tools: Tools) -> Iterator[Evidence]:
     """Worktree, prompt, agent, commit, guards, checks: tell what is known after each."""
     ref, number = case.issue.ref, case.status.number
-    if not f"{case.issue.title}{case.issue.body}".strip():
+    if not visible(f"{case.issue.title}{case.issue.body}").strip():
         yield Evidence(fault=NO_TEXT)
         return
     announce(case, tools)

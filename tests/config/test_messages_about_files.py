@@ -28,6 +28,7 @@ OPERATOR: list[tuple[str, list[str]]] = [
     (TENFOLD, ["the file has over 20000 values; cut it."]),
     ("a: " + "[" * 2000, ["the file is nested too deeply, or within itself; write it out flat."]),
 ]
+A_LABEL = "write 1 to 50 characters, without a comma and without spaces around them."
 POLICY: list[tuple[bytes, list[str]]] = [
     (
         b"checks:\n  - {name: a, run: a}\n  - {name: a, run: b}\n",
@@ -44,6 +45,14 @@ POLICY: list[tuple[bytes, list[str]]] = [
     (
         b"max_issue_attempts: 0\n",
         ["line 1: max_issue_attempts is 0; write a whole number from 1 to 10."],
+    ),
+    (
+        b"labels:\n  ready: a,b\n  hitl: ''\n",
+        [f"line 2: labels.ready is 'a,b'; {A_LABEL}", f"line 3: labels.hitl is ''; {A_LABEL}"],
+    ),
+    (
+        b"labels: {ready: Bot, running: bot}\n",
+        ["line 1: labels is wrong: two stages have the label 'Bot'; give each its own."],
     ),
     (b"a: 1\nb: \xff\n", ["line 2: this is not UTF-8 text; save the file as UTF-8."]),
 ]
