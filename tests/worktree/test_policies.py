@@ -70,6 +70,17 @@ def test_an_invalid_policy_is_said_to_be_and_somebody_can_still_be_told(
     assert policies(worktrees, labels=labels).current(REPOSITORY).labels.hitl == "help"
 
 
+def test_several_mistakes_are_said_on_one_line(worktrees: GitWorktrees, remote: Path) -> None:
+    sha = commit_to(remote, {FILE: "max_issue_attempts: 99\nwhat: 1\n"})
+    worktrees.refresh(REPOSITORY)
+    said = policies(worktrees).fault(REPOSITORY) or ""
+    assert said.startswith(f"{FILE} of octo/calc has 2 mistakes: line 1: max_issue_attempts is 99;")
+    assert "\n" not in said
+    with pytest.raises(MisconfiguredError) as caught:
+        policies(worktrees).at(REPOSITORY, sha)
+    assert str(caught.value) == said
+
+
 def test_what_holds_of_an_invalid_file_is_in_force(worktrees: GitWorktrees, remote: Path) -> None:
     commit_to(remote, {FILE: "labels: {ready: robot}\nmax_issue_attempts: many\n"})
     worktrees.refresh(REPOSITORY)

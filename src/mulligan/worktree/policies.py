@@ -37,14 +37,14 @@ class BasePolicies:
         try:
             return self._read(repository, sha)
         except ConfigError as error:
-            raise MisconfiguredError(str(error)) from error
+            raise MisconfiguredError(_on_one_line(error)) from error
 
     def fault(self, repository: str) -> str | None:
         """Say what is wrong with the base branch's file as fetched last; None where it holds."""
         try:
             self._read(repository, None)
         except ConfigError as error:
-            return str(error)
+            return _on_one_line(error)
         except UnavailableError:
             return None
         return None
@@ -62,3 +62,8 @@ class BasePolicies:
 
     def _overrides(self, repository: str) -> Mapping[str, JsonValue]:
         return self.overrides.get(repository, {})
+
+
+def _on_one_line(error: ConfigError) -> str:
+    """Say all mistakes of a file where a record or a table has one line for them."""
+    return " ".join(str(error).split())
