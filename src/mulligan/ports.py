@@ -255,11 +255,7 @@ class Policies(Protocol):
     """See worktree/policies.py."""
 
     def current(self, repository: str) -> Policy:
-        """Give the policy in force: the base branch's as fetched last.
-
-        Where that file is invalid, what is valid of it with the operator's keys over it, so that
-        somebody can still be told.
-        """
+        """Give the policy in force: of the base branch's file, as fetched last, what is valid."""
         ...
 
     def at(self, repository: str, sha: str) -> Policy:
