@@ -50,10 +50,6 @@ POLICY: list[tuple[bytes, list[str]]] = [
         b"labels:\n  ready: a,b\n  hitl: ''\n",
         [f"line 2: labels.ready is 'a,b'; {A_LABEL}", f"line 3: labels.hitl is ''; {A_LABEL}"],
     ),
-    (
-        b"labels: {ready: Bot, running: bot}\n",
-        ["line 1: labels is wrong: two stages have the label 'Bot'; give each its own."],
-    ),
     (b"a: 1\nb: \xff\n", ["line 2: this is not UTF-8 text; save the file as UTF-8."]),
 ]
 

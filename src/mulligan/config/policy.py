@@ -2,9 +2,9 @@
 
 import re
 from datetime import timedelta
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from mulligan.config.settings import Duration, Settings
 from mulligan.domain.issue import Stage
@@ -38,15 +38,6 @@ class Labels(Settings):
     """On when a person is asked (human in the loop)."""
     priority: tuple[str, ...] = ()
     """Labels of yours that put an issue ahead of the others, the most urgent first."""
-
-    @model_validator(mode="after")
-    def _one_for_each(self) -> Self:
-        names = [self.ready, self.running, self.review, self.hitl]
-        for name in names:
-            if [each.casefold() for each in names].count(name.casefold()) > 1:
-                message = f"two stages have the label {name!r}; give each its own"
-                raise ValueError(message)
-        return self
 
     def name(self, stage: Stage) -> str | None:
         """Give the label of a stage; a resolved issue has none."""
