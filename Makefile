@@ -33,6 +33,8 @@ bench: install
 # The pages of docs/ that are made from the code.
 docs: install
 	$(BIN)/python -c 'from mulligan.config.reference import reference; print(reference(), end="")' > docs/configuration.md
+	$(BIN)/mulligan config schema operator > docs/schemas/operator.json
+	$(BIN)/mulligan config schema policy > docs/schemas/policy.json
 
 format: install
 	$(BIN)/ruff format .

@@ -1,5 +1,6 @@
 """What Mulligan does on GitHub. Each effect may happen twice and shows once; each is recorded."""
 
+import hashlib
 from contextlib import suppress
 from datetime import timedelta
 
@@ -25,7 +26,7 @@ from mulligan.retry.record import lost
 from mulligan.survey import look, objection, withdrawal
 from mulligan.tools import Tools
 
-PUSH, STATUS_COMMENT, LABEL_COMMENT = "push", "status_comment", "label_comment"
+PUSH, STATUS_COMMENT, LABEL_COMMENT, HELD = "push", "status_comment", "label_comment", "held"
 THE_ONE = "issue"
 VERIFIED = "verified.bundle"
 
@@ -137,6 +138,18 @@ def wait(ref: IssueRef, decision: WaitForBudget, tools: Tools) -> None:
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
     tools.ledger.append(ref, Waiting(until=midnight, reason=decision.reason))
     show(ref, tools)
+
+
+def hold(ref: IssueRef, reason: str, tools: Tools) -> None:
+    """Say on an issue, once, what keeps its repository from being worked on; nothing is spent."""
+    status = tools.ledger.status(ref)
+    told = f"{status.epoch}:{hashlib.sha256(reason.encode()).hexdigest()}"
+    if status.reason == reason and status.effect(HELD, THE_ONE) == told:
+        return
+    if status.reason != reason:
+        tools.ledger.append(ref, Waiting(until=None, reason=reason))
+    show(ref, tools)
+    _done(ref, HELD, THE_ONE, told, tools)
 
 
 def escalate(ref: IssueRef, decision: Escalate, tools: Tools) -> StandDown | None:

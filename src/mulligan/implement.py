@@ -22,6 +22,7 @@ from mulligan.domain.decision import (
     WaitForBudget,
 )
 from mulligan.domain.eligibility import (
+    POLICY,
     UNCHANGED,
     Facts,
     changed_text,
@@ -46,6 +47,7 @@ from mulligan.effects import (
     announce,
     ask_for_label,
     escalate,
+    hold,
     publish,
     retry,
     secure,
@@ -81,16 +83,21 @@ def implement(ref: IssueRef, tools: Tools, act: AuthorisingAct | None = None) ->
 def receive(facts: Facts, tools: Tools) -> str | None:
     """Record what is new about an issue and who asks for it; a new request opens an epoch.
 
-    Gives the reason where it may not be worked on. A changed text is shown to a person (SPEC T2).
+    Gives the reason where it may not be worked on. What a person has to mend first, a text that
+    was changed or a policy, is said on the issue (SPEC T2, 17).
     """
-    broken = first_broken(facts)
+    ref, broken = facts.issue.ref, first_broken(facts)
     _record_text(facts, tools, fine=broken is None)
     if facts.act and broken is None and opens_epoch(facts):
-        tools.ledger.append(facts.issue.ref, _opening(facts.act))
-    changed = changed_text(facts) if broken and broken.rule == UNCHANGED else None
+        tools.ledger.append(ref, _opening(facts.act))
+    if broken is None or broken.refusal is None:
+        return None
+    if broken.rule == POLICY:
+        hold(ref, broken.refusal, tools)
+    changed = changed_text(facts) if broken.rule == UNCHANGED else None
     if facts.act and changed:
-        ask_for_label(facts.issue.ref, facts.act.act, changed, tools)
-    return broken.refusal if broken else None
+        ask_for_label(ref, facts.act.act, changed, tools)
+    return broken.refusal
 
 
 def _opening(act: AuthorisingAct) -> Authorised:

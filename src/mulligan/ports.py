@@ -256,14 +256,15 @@ class Policies(Protocol):
     """See worktree/policies.py."""
 
     def current(self, repository: str) -> Policy:
-        """Give the policy in force: the base branch's as fetched last.
-
-        Where that file is invalid: the operator's keys over the defaults, so that one is told.
-        """
+        """Give the policy in force: of the base branch's file, as fetched last, what is valid."""
         ...
 
     def at(self, repository: str, sha: str) -> Policy:
         """Read the policy of one commit; MisconfiguredError where the file is invalid."""
+        ...
+
+    def fault(self, repository: str) -> str | None:
+        """Say what is wrong with the base branch's file as fetched last; None where it holds."""
         ...
 
 

@@ -22,7 +22,15 @@ def gather(ref: IssueRef, tools: Tools, act: AuthorisingAct | None = None) -> Fa
     ready = tools.policies.current(ref.repository).labels.ready
     act = act or tools.tracker.authorising_act(ref, ready)
     archived = tools.tracker.repository(ref.repository).archived
-    return Facts(issue, tools.ledger.status(ref), act, ready, tools.clock.now(), archived)
+    return Facts(
+        issue=issue,
+        status=tools.ledger.status(ref),
+        act=act,
+        ready_label=ready,
+        now=tools.clock.now(),
+        archived=archived,
+        policy_fault=tools.policies.fault(ref.repository) or "",
+    )
 
 
 def look(issue: Issue, tools: Tools) -> Case:

@@ -1,11 +1,12 @@
-"""Both configuration files: what is read, and the sentence for everything that cannot be."""
+"""Both configuration files: what is read, and what is said of everything that cannot be."""
 
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from mulligan.config.load import load_operator, load_policy
+from mulligan.config.load import load_operator, load_policy, load_what_holds, variables
+from mulligan.config.mistakes import MistakesError, one_by_one
 from mulligan.config.operator import SandboxMode
 from mulligan.errors import ConfigError
 
@@ -74,55 +75,54 @@ agent: {command: [agent]}
     assert operator.repositories[0].policy["checks"] == [{"name": "t", "run": "echo $HOME $X"}]
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("a: [", "line 1: this is not YAML"),
-        ("\x00", "this is not YAML"),
-        ("- a\n- b\n", "keys and values are expected at the top"),
-        ("", "repositories is missing"),
-        (SMALLEST + "agnet: {}\n", "agnet is not a key that Mulligan knows"),
-        ("repositories: [{name: hello}]\nagent: {command: [a]}", "write OWNER/NAME"),
-        ("repositories: [{name: o/..}]\nagent: {command: [a]}", "write OWNER/NAME"),
-        ("repositories: []\nagent: {command: [a]}", "repositories: "),
-        (
-            "repositories: [{name: o/r}, {name: O/R}]\nagent: {command: [a]}",
-            "name each repository once",
-        ),
-        ("repositories: [{name: o/r}]\nagent: {command: []}", "agent.command: "),
-        (SMALLEST + "poll: {interval: 30}\n", "write it like 30s, 10m or 1h"),
-        (SMALLEST + "poll: {interval: soon}\n", "write it like 30s, 10m or 1h"),
-        (SMALLEST + "github: {token: ghp_abc}\n", "github.token is written out"),
-        (SMALLEST + "github: {token: $NOT_SET}\n", "NOT_SET, which is not set"),
-        (
-            "repositories: [{name: o/r, policy: {max_issue_attempts: 11}}]\nagent: {command: [a]}",
-            "max_issue_attempts",
-        ),
-        (
-            "repositories: [{name: o/r, policy: {nonsense: 1}}]\nagent: {command: [a]}",
-            "nonsense",
-        ),
-    ],
-)
-def test_a_mistake_is_one_sentence_that_names_the_place(
-    tmp_path: Path, text: str, sentence: str
-) -> None:
-    path = written(tmp_path, text)
-    with pytest.raises(ConfigError) as caught:
-        load_operator(path, {})
-    assert sentence in str(caught.value)
-    assert str(path) in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
 def test_a_missing_file_says_how_to_name_one(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="--config FILE"):
         load_operator(tmp_path / "none.yml", {})
 
 
-def test_a_directory_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot be read"):
+def test_a_directory_is_said_to_be_one(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"is a directory; name a file with --config FILE\."):
         load_operator(tmp_path, {})
+
+
+@pytest.mark.parametrize("name", ["a\0b", "x" * 300])
+def test_what_cannot_be_the_name_of_a_file_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"cannot be read \(.*\); see to its rights, or name"):
+        load_operator(Path(name), {})
+
+
+def test_text_that_is_not_utf_8_is_named_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "mulligan.yml"
+    path.write_bytes(b"agent: {}\nname: caf\xe9\n")
+    with pytest.raises(ConfigError, match=r"yml, line 2: this is not UTF-8 text; save the file"):
+        load_operator(path, {})
+    path.write_bytes(b"\xef\xbb\xbf" + SMALLEST.encode())
+    assert load_operator(path, {}).repositories
+
+
+def test_no_message_shows_what_came_from_the_environment(tmp_path: Path) -> None:
+    text = SMALLEST + "poll: {interval: $SECRET}\nlimits: {concurrency: $SECRET}\n"
+    with pytest.raises(ConfigError) as caught:
+        load_operator(written(tmp_path, text), {"SECRET": "hunter2"})
+    assert "'$SECRET'" in str(caught.value)
+    assert "hunter2" not in f"{caught.value}{caught.value.__cause__}"
+
+
+def test_many_mistakes_are_listed_by_line_and_not_without_end(tmp_path: Path) -> None:
+    text = SMALLEST + "".join(f"key{number}: 1\n" for number in range(30))
+    with pytest.raises(MistakesError) as caught:
+        load_operator(written(tmp_path, text), {})
+    first, *lines = str(caught.value).splitlines()
+    assert first.endswith("has 30 mistakes:")
+    assert lines[0].startswith("  line 3: key0 ")
+    assert lines[20:] == ["  and 10 more."]
+    assert len(one_by_one(caught.value)) == 30
+
+
+def test_the_variables_of_a_file_are_named_with_their_places(tmp_path: Path) -> None:
+    text = SMALLEST + "github: {token: '${TOKEN}'}\nsandbox: {read: [$CACHE, /opt]}\n"
+    expected = {("github", "token"): "TOKEN", ("sandbox", "read", 0): "CACHE"}
+    assert variables(written(tmp_path, text)) == expected
 
 
 def test_a_repository_without_a_policy_has_the_defaults() -> None:
@@ -140,17 +140,17 @@ def test_the_operator_replaces_whole_keys_of_the_policy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "ready", "attempts"),
     [
-        (b"checks: [{name: a, run: a}, {name: a, run: b}]", "two checks are called 'a'"),
-        (b"checks: [{name: a}]", "checks.0.run is missing"),
-        (b"max_issue_attempts: 0", "max_issue_attempts"),
-        (b"\xff\xfe", "not UTF-8"),
-        (b"max: 1\nmin: 2", "(1 more)"),
+        (b"labels: {ready: bot}\nmax_issue_attempts: 2\n", "bot", 2),
+        (b"labels: {ready: bot}\nmax_issue_attempts: many\nnonsense: 1\n", "bot", 3),
+        (b"labels: {raedy: bot}\nmax_issue_attempts: 2\n", "mulligan", 2),
+        (b"labels: [", "mulligan", 3),
+        (b"\xff", "mulligan", 3),
+        (None, "mulligan", 3),
     ],
 )
-def test_a_mistake_in_a_policy_is_one_sentence(text: bytes, sentence: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        load_policy(text, {}, "o/r: .github/mulligan.yml")
-    assert sentence in str(caught.value)
-    assert str(caught.value).startswith("o/r: .github/mulligan.yml")
+def test_what_holds_of_a_policy_is_kept(text: bytes | None, ready: str, attempts: int) -> None:
+    policy = load_what_holds(text, {"escalation": {"mention": ["ada"]}})
+    assert (policy.labels.ready, policy.max_issue_attempts) == (ready, attempts)
+    assert policy.escalation.mention == ("ada",)

@@ -13,7 +13,9 @@ from world.place import BIN
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-COMMAND = re.compile(r"(?:\.venv/bin/)?\bmulligan ([a-z]+)((?: +(?:-{1,2}[a-z-]+|[^\s`]+))*)")
+COMMAND = re.compile(
+    r"(?:\.venv/bin/)?\bmulligan ((?:config )?[a-z]+)((?: +(?:-{1,2}[a-z-]+|[^\s`]+))*)"
+)
 CODE = re.compile(r"`([^`\n]+)`|^\$? ?((?:\.venv/bin/)?mulligan .*)$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#:]+)\)")
 MAKE = re.compile(r"\bmake ((?:[a-z]+ ?)+)")
@@ -21,7 +23,7 @@ MAKE = re.compile(r"\bmake ((?:[a-z]+ ?)+)")
 
 def help_of(command: str) -> str:
     done = subprocess.run(
-        [BIN / "mulligan", command, "--help"],
+        [BIN / "mulligan", *command.split(), "--help"],
         env={"PATH": os.environ["PATH"], "COLUMNS": "200"},
         capture_output=True,
         text=True,

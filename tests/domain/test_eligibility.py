@@ -42,11 +42,19 @@ class Parts(TypedDict, total=False):
     issue: Issue
     status: IssueStatus
     act: AuthorisingAct | None
+    policy_fault: str
 
 
 def facts(**parts: Unpack[Parts]) -> Facts:
     found: Parts = {"issue": ISSUE, "status": KNOWN, "act": FIRST, **parts}
-    return Facts(found["issue"], found["status"], found["act"], "mulligan", NOW)
+    return Facts(
+        issue=found["issue"],
+        status=found["status"],
+        act=found["act"],
+        ready_label="mulligan",
+        now=NOW,
+        policy_fault=found.get("policy_fault", ""),
+    )
 
 
 @pytest.mark.parametrize(
@@ -131,6 +139,7 @@ def facts(**parts: Unpack[Parts]) -> Facts:
                 facts(status=replace(KNOWN, due=LATER), act=OPERATOR),
             ],
         ),
+        ("policy", [facts(policy_fault="Line 1 is wrong.")], [facts()]),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -153,7 +162,7 @@ def test_every_rule_has_its_row_in_the_table_above() -> None:
     names = [rule.name for rule in RULES]
     assert names == [
         *("open", "issue", "repository", "labelled"),
-        *("authorised", "concluded", "stage", "text", "due"),
+        *("authorised", "concluded", "stage", "text", "due", "policy"),
     ]
 
 

@@ -166,11 +166,13 @@ def test_a_base_branch_that_is_not_there_is_said(here: Place) -> None:
 
 
 def test_a_policy_that_is_invalid_is_a_fault(here: Place) -> None:
-    commit_to(here.bare, {".github/mulligan.yml": "max_issue_attempts: many\n"}, "main")
-    found = only(see(here))
-    assert found.level is Level.FAULT
-    assert "max_issue_attempts" in found.said
-    assert found.fix == "Mend that file on the base branch."
+    text = "max_issue_attempts: many\nnonsense: 1\n"
+    commit_to(here.bare, {".github/mulligan.yml": text}, "main")
+    number, unknown = bad(see(here))
+    assert {number.level, unknown.level} == {Level.FAULT}
+    assert number.said == (f".github/mulligan.yml of {NAME}, line 1: max_issue_attempts is 'many'.")
+    assert number.fix == "Write a whole number from 1 to 10."
+    assert "line 2: nonsense" in unknown.said
 
 
 def test_without_checks_nothing_is_verified(here: Place) -> None:

@@ -40,7 +40,9 @@ def test_the_operators_keys_replace_those_of_the_file(
     worktrees: GitWorktrees, remote: Path
 ) -> None:
     sha = commit_to(remote, {FILE: VALID})
+    assert policies(worktrees).fault(REPOSITORY) is None
     worktrees.refresh(REPOSITORY)
+    assert policies(worktrees).fault(REPOSITORY) is None
     mixed = policies(worktrees, max_issue_attempts=5)
     for policy in (mixed.current(REPOSITORY), mixed.at(REPOSITORY, sha)):
         assert (policy.max_issue_attempts, policy.setup) == (5, ("make deps",))
@@ -63,8 +65,27 @@ def test_an_invalid_policy_is_said_to_be_and_somebody_can_still_be_told(
     worktrees.refresh(REPOSITORY)
     with pytest.raises(MisconfiguredError, match=r"\.github/mulligan\.yml of octo/calc"):
         policies(worktrees).at(REPOSITORY, sha)
+    assert str(policies(worktrees).fault(REPOSITORY)).startswith(f"{FILE} of octo/calc")
     labels: JsonValue = {"hitl": "help"}
     assert policies(worktrees, labels=labels).current(REPOSITORY).labels.hitl == "help"
+
+
+def test_several_mistakes_are_said_on_one_line(worktrees: GitWorktrees, remote: Path) -> None:
+    sha = commit_to(remote, {FILE: "max_issue_attempts: 99\nwhat: 1\n"})
+    worktrees.refresh(REPOSITORY)
+    said = policies(worktrees).fault(REPOSITORY) or ""
+    assert said.startswith(f"{FILE} of octo/calc has 2 mistakes: line 1: max_issue_attempts is 99;")
+    assert "\n" not in said
+    with pytest.raises(MisconfiguredError) as caught:
+        policies(worktrees).at(REPOSITORY, sha)
+    assert str(caught.value) == said
+
+
+def test_what_holds_of_an_invalid_file_is_in_force(worktrees: GitWorktrees, remote: Path) -> None:
+    commit_to(remote, {FILE: "labels: {ready: robot}\nmax_issue_attempts: many\n"})
+    worktrees.refresh(REPOSITORY)
+    found = policies(worktrees, max_issue_attempts=4).current(REPOSITORY)
+    assert (found.labels.ready, found.max_issue_attempts) == ("robot", 4)
 
 
 def test_an_agents_policy_is_not_in_force(worktrees: GitWorktrees) -> None:

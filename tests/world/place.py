@@ -12,6 +12,8 @@ from textwrap import dedent
 import yaml
 from pydantic import JsonValue, TypeAdapter
 
+from mulligan.config.load import load_operator
+from mulligan.config.operator import Operator
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.simulator.server import running
@@ -52,6 +54,10 @@ class Place:
         """Make the agent a Python script; `prompt` is what it read on standard input."""
         opening = "import os, pathlib, subprocess, sys\nprompt = sys.stdin.read()\n"
         (self.directory / "agent.py").write_text(opening + dedent(source))
+
+    def operator(self) -> Operator:
+        """Read the configuration as Mulligan does."""
+        return load_operator(self.config, self.environment)
 
     def issue(self, title: str = "Mend it", body: str = "Please mend it.") -> IssueRef:
         """Open an issue and have the maintainer put the label on."""

@@ -1,112 +1,149 @@
-"""Read the configuration files; every mistake is one ConfigError that says where and what to do."""
+"""Read the configuration files; every mistake is told with its line, its key and what is right."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import yaml
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue, ValidationError
 
+from mulligan.config.document import Document, NotReadableError, Place, dotted, read_document
+from mulligan.config.findings import findings
+from mulligan.config.mistakes import Mistake, MistakesError
 from mulligan.config.operator import Operator
 from mulligan.config.policy import Policy
+from mulligan.config.schema import File
 from mulligan.errors import ConfigError
 
 VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
-SECRET_KEYS = (("github", "token"),)
-MAPPING: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
+TOKEN: Place = ("github", "token")
+PASSWORD = re.compile(r"[a-z][a-z0-9+.-]*://[^/@\s]*:[^/@\s]+@", re.IGNORECASE)
+WRITTEN_OUT = (
+    "is written out; put it in an environment variable and write token: $NAME, or in a file and "
+    "write token_file: PATH"
+)
 
 
 def load_operator(path: Path, environment: Mapping[str, str]) -> Operator:
     """Read `mulligan.yml`; values written `$NAME` or `${NAME}` come from `environment`."""
+    document = _document(_text_of(path), str(path))
+    wrong = [*_secrets(document), *_unset(document, environment)]
     try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        message = f"There is no configuration at {path}; write one, or name it with --config FILE."
-        raise ConfigError(message) from None
-    except (OSError, UnicodeDecodeError) as error:
-        message = f"{path} cannot be read: {error}"
-        raise ConfigError(message) from error
-    content = _mapping(text, str(path))
-    _refuse_written_secrets(content, str(path))
-    try:
-        return Operator.model_validate(_expanded(content, environment, str(path)))
+        operator = Operator.model_validate(_expanded(document.content, environment))
     except ValidationError as error:
-        raise ConfigError(_explain(error, str(path))) from error
+        told = {mistake.key for mistake in wrong}
+        found = findings(error, document, File.OPERATOR)
+        raise MistakesError(
+            str(path), [*wrong, *(each for each in found if each.key not in told)]
+        ) from None
+    if wrong:
+        raise MistakesError(str(path), wrong)
+    return operator
 
 
 def load_policy(text: bytes | None, overrides: Mapping[str, JsonValue], where: str) -> Policy:
     """Read a repository's policy file (None where it has none); `overrides` replace whole keys."""
+    document = _document(_decoded(text or b"", where), where)
     try:
-        content = {} if text is None else _mapping(text.decode("utf-8"), where)
-        return Policy.model_validate({**content, **overrides})
+        return Policy.model_validate({**document.content, **overrides})
+    except ValidationError as error:
+        raise MistakesError(where, [*findings(error, document, File.POLICY)]) from None
+
+
+def load_what_holds(text: bytes | None, overrides: Mapping[str, JsonValue]) -> Policy:
+    """Read what is right in an invalid policy file, by whole keys, with `overrides` over it."""
+    try:
+        content = _document(_decoded(text or b"", ""), "").content
+    except ConfigError:
+        content = {}
+    try:
+        Policy.model_validate(content)
+    except ValidationError as error:
+        wrong = {each["loc"][0] for each in error.errors() if each["loc"]}
+        content = {key: value for key, value in content.items() if key not in wrong}
+    return Policy.model_validate({**content, **overrides})
+
+
+def variables(path: Path) -> dict[Place, str]:
+    """Name the environment variable of each value in a file that comes from one."""
+    content = _document(_text_of(path), str(path)).content
+    return {place: name for place, value in _texts(content) if (name := _variable(value))}
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return _decoded(path.read_bytes(), str(path))
+    except FileNotFoundError:
+        message = f"There is no configuration at {path}; write one, or name it with --config FILE."
+        raise ConfigError(message) from None
+    except IsADirectoryError:
+        message = f"{path} is a directory; name a file with --config FILE."
+        raise ConfigError(message) from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "that is no name of a file"
+        message = f"{path} cannot be read ({reason}); see to its rights, or name another file."
+        raise ConfigError(message) from error
+
+
+def _decoded(text: bytes, where: str) -> str:
+    try:
+        return text.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        message = f"{where} is not UTF-8 text; save it as UTF-8."
-        raise ConfigError(message) from error
-    except ValidationError as error:
-        raise ConfigError(_explain(error, where)) from error
+        line = text[: error.start].count(b"\n") + 1
+        raise MistakesError(
+            where, [Mistake(line, "", "this is not UTF-8 text; save the file as UTF-8")]
+        ) from None
 
 
-def _mapping(text: str, where: str) -> dict[str, JsonValue]:
+def _document(text: str, where: str) -> Document:
     try:
-        content: object = yaml.safe_load(text)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        message = f"{where}, line {line}: this is not YAML: {error.problem}."
-        raise ConfigError(message) from error
-    except (yaml.YAMLError, ValueError) as error:
-        message = f"{where}: this is not YAML: {' '.join(str(error).split())}"
-        raise ConfigError(message) from error
-    try:
-        return MAPPING.validate_python({} if content is None else content)
-    except ValidationError as error:
-        message = f"{where}: keys and values are expected at the top, like `agent: ...`."
-        raise ConfigError(message) from error
+        return read_document(text)
+    except NotReadableError as error:
+        raise MistakesError(where, error.mistakes) from None
 
 
-def _refuse_written_secrets(content: Mapping[str, JsonValue], where: str) -> None:
-    for section, key in SECRET_KEYS:
-        inside = content.get(section)
-        value = inside.get(key) if isinstance(inside, dict) else None
-        if isinstance(value, str) and not VARIABLE.fullmatch(value):
-            message = (
-                f"{where}: {section}.{key} is written out; put it in an environment variable and "
-                f"write {key}: $NAME, or in a file and write {key}_file: PATH."
-            )
-            raise ConfigError(message)
+def _secrets(document: Document) -> Iterator[Mistake]:
+    """Find secrets that are written out (SPEC 17)."""
+    spot = document.spots.get(TOKEN)
+    if spot and spot.is_plain and spot.found != "empty":
+        value = dict(_texts(document.content)).get(TOKEN, "")
+        if not _variable(value):
+            yield Mistake(spot.line, dotted(TOKEN), WRITTEN_OUT)
+    for place, value in _texts(document.content):
+        if str(place[-1]).endswith("url") and PASSWORD.match(value):
+            said = "has a password in it; put the whole into a variable and write $NAME"
+            yield Mistake(document.line(place), dotted(place), said)
 
 
-def _expanded(
-    value: JsonValue, environment: Mapping[str, str], where: str, key: str = ""
-) -> JsonValue:
-    """Replace every value that is wholly `$NAME`; shell lines keep their dollars."""
+def _unset(document: Document, environment: Mapping[str, str]) -> Iterator[Mistake]:
+    for place, value in _texts(document.content):
+        name = _variable(value)
+        if name and name not in environment:
+            said = f"asks for the environment variable {name}, which is not set; set it"
+            yield Mistake(document.line(place), dotted(place), said)
+
+
+def _variable(value: str) -> str | None:
+    """Name the variable of a value that is wholly `$NAME`; shell lines keep their dollars."""
+    found = VARIABLE.fullmatch(value)
+    return (found[1] or found[2]) if found else None
+
+
+def _texts(value: JsonValue, place: Place = ()) -> Iterator[tuple[Place, str]]:
+    if isinstance(value, str):
+        yield place, value
+    elif isinstance(value, list):
+        for position, inner in enumerate(value):
+            yield from _texts(inner, (*place, position))
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _texts(inner, (*place, key))
+
+
+def _expanded(value: JsonValue, environment: Mapping[str, str]) -> JsonValue:
+    """Replace every variable that is set."""
     if isinstance(value, dict):
-        return {
-            name: _expanded(inner, environment, where, f"{key}.{name}".lstrip("."))
-            for name, inner in value.items()
-        }
+        return {name: _expanded(inner, environment) for name, inner in value.items()}
     if isinstance(value, list):
-        return [_expanded(inner, environment, where, key) for inner in value]
-    found = VARIABLE.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
-        return value
-    name = found[1] or found[2]
-    if name not in environment:
-        message = f"{where}: {key} asks for the environment variable {name}, which is not set."
-        raise ConfigError(message)
-    return environment[name]
-
-
-def _explain(error: ValidationError, where: str) -> str:
-    """Say the first mistake of a file in one sentence, and how many more there are."""
-    mistakes = error.errors(include_url=False)
-    first = mistakes[0]
-    key = ".".join(str(part) for part in first["loc"]) or "the file"
-    more = f" ({len(mistakes) - 1} more)" if len(mistakes) > 1 else ""
-    if first["type"] == "extra_forbidden":
-        return (
-            f"{where}: {key} is not a key that Mulligan knows; take it out or mend its name.{more}"
-        )
-    if first["type"] == "missing":
-        return f"{where}: {key} is missing.{more}"
-    said = first["msg"].removeprefix("Value error, ")
-    return f"{where}: {key}: {said}.{more}"
+        return [_expanded(inner, environment) for inner in value]
+    name = _variable(value) if isinstance(value, str) else None
+    return environment.get(name, value) if name else value

@@ -23,7 +23,11 @@ def _workspace_root() -> Path:
 
 
 def _expand(value: object) -> object:
-    return Path(value).expanduser() if isinstance(value, str | Path) else value
+    try:
+        return Path(value).expanduser() if isinstance(value, str | Path) else value
+    except RuntimeError as error:
+        message = "this machine knows no home directory of that name; write the whole path"
+        raise ValueError(message) from error
 
 
 LocalPath = Annotated[Path, BeforeValidator(_expand)]
@@ -44,7 +48,7 @@ class GitHubSettings(Settings):
 class RepositorySettings(Settings):
     """One repository that is served."""
 
-    name: str
+    name: str = Field(json_schema_extra={"pattern": f"^{REPOSITORY.pattern}$"})
     """OWNER/NAME."""
     clone_url: str | None = None
     """A git URL or path; default: what the API says."""
@@ -57,13 +61,13 @@ class RepositorySettings(Settings):
     @classmethod
     def _owner_and_name(cls, name: str) -> str:
         if not REPOSITORY.fullmatch(name):
-            message = f"{name!r} does not name a repository; write OWNER/NAME"
+            message = "write OWNER/NAME"
             raise ValueError(message)
         return name
 
-    @field_validator("policy")
+    @field_validator("policy", mode="before", json_schema_input_type=Policy)
     @classmethod
-    def _valid_policy(cls, policy: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    def _valid_policy(cls, policy: object) -> object:
         Policy.model_validate(policy)
         return policy
 
@@ -109,6 +113,9 @@ class SandboxSettings(Settings):
     """Further paths that may be written."""
     network: Literal["model", "open", "none"] = "model"
     """What an agent may reach."""
+
+
+ModeOrMore = SandboxMode | Literal[False] | SandboxSettings
 
 
 def _mode_alone(value: object) -> object:
@@ -175,7 +182,9 @@ class Operator(Settings):
     """How often GitHub is asked."""
     limits: Limits = Limits()
     """How much at once, and how often."""
-    sandbox: Annotated[SandboxSettings, BeforeValidator(_mode_alone)] = SandboxSettings()
+    sandbox: Annotated[
+        SandboxSettings, BeforeValidator(_mode_alone, json_schema_input_type=ModeOrMore)
+    ] = SandboxSettings()
     """How agents and checks are contained."""
     state: StateSettings = Field(default_factory=StateSettings)
     """Where the ledger is."""

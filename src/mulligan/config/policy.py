@@ -1,24 +1,40 @@
 """`.github/mulligan.yml`: what a repository asks of Mulligan, read from the base branch only."""
 
+import re
 from datetime import timedelta
+from typing import Annotated
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from mulligan.config.settings import Duration, Settings
 from mulligan.domain.issue import Stage
 from mulligan.domain.result import CheckKind
 
+LABEL = r"^[^,\n]{1,50}$"
+"""What GitHub takes for a label, and finds again."""
+
+
+def _label(name: str) -> str:
+    # GitHub's lists are asked for labels with commas between them.
+    if not re.fullmatch(LABEL, name) or name != name.strip():
+        message = "write 1 to 50 characters, without a comma and without spaces around them"
+        raise ValueError(message)
+    return name
+
+
+LabelName = Annotated[str, AfterValidator(_label), Field(json_schema_extra={"pattern": LABEL})]
+
 
 class Labels(Settings):
     """The labels that show the stage of an issue (SPEC L1)."""
 
-    ready: str = "mulligan"
+    ready: LabelName = "mulligan"
     """A person's request: put it on an issue to have it worked on."""
-    running: str = "mulligan:running"
+    running: LabelName = "mulligan:running"
     """On while an attempt is being made."""
-    review: str = "mulligan:review"
+    review: LabelName = "mulligan:review"
     """On when the pull request is open."""
-    hitl: str = "mulligan:hitl"
+    hitl: LabelName = "mulligan:hitl"
     """On when a person is asked (human in the loop)."""
     priority: tuple[str, ...] = ()
     """Labels of yours that put an issue ahead of the others, the most urgent first."""

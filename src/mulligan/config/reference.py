@@ -1,14 +1,11 @@
 """Write docs/configuration.md from the settings themselves, so that it cannot fall behind. Pure."""
 
-import ast
-import inspect
 from collections.abc import Iterator
-from functools import cache
-from itertools import pairwise
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from mulligan.config.meanings import meanings, model_in
 from mulligan.config.operator import Operator
 from mulligan.config.policy import Policy
 
@@ -16,7 +13,9 @@ OPENING = """# Configuration
 
 Two files, both YAML. A key that Mulligan does not know is refused, and so is a secret that is
 written out. Durations are written `30s`, `10m`, `1h`. This page is made from the settings
-themselves by `make docs`.
+themselves by `make docs`, and so are the JSON Schemas of both files, for editors:
+[`mulligan.yml`](schemas/operator.json), [`.github/mulligan.yml`](schemas/policy.json).
+`mulligan config check` names every mistake with its line.
 """
 
 OPERATOR = """## `mulligan.yml`: what the operator decides
@@ -68,38 +67,13 @@ def _table(model: type[BaseModel], prefix: str) -> Iterator[str]:
 
 def _rows(model: type[BaseModel], prefix: str) -> Iterator[str]:
     for name, field in model.model_fields.items():
-        inner = _model_in(field)
+        inner = model_in(field)
         many = "[]" if inner and "tuple" in str(field.annotation) else ""
         key = f"{prefix}{name}{many}"
         default = "" if inner else _default(field, model, name)
-        yield f"| `{key}` | {default} | {_meanings(model)[name]} |"
+        yield f"| `{key}` | {default} | {meanings(model)[name]} |"
         if inner:
             yield from _rows(inner, f"{key}.")
-
-
-@cache
-def _meanings(model: type[BaseModel]) -> dict[str, str]:
-    """Read the string under each field; pydantic would read them at every start."""
-    (found,) = ast.parse(inspect.getsource(model)).body
-    statements = found.body if isinstance(found, ast.ClassDef) else []
-    return {
-        field.target.id: text.value.value
-        for field, text in pairwise(statements)
-        if isinstance(field, ast.AnnAssign)
-        and isinstance(field.target, ast.Name)
-        and isinstance(text, ast.Expr)
-        and isinstance(text.value, ast.Constant)
-        and isinstance(text.value.value, str)
-    }
-
-
-def _model_in(field: FieldInfo) -> type[BaseModel] | None:
-    """Find the settings inside a field, be it one or a tuple of them."""
-    inside: tuple[object, ...] = getattr(field.annotation, "__args__", ())
-    for candidate in (field.annotation, *inside):
-        if isinstance(candidate, type) and issubclass(candidate, BaseModel):
-            return candidate
-    return None
 
 
 def _default(field: FieldInfo, model: type[BaseModel], name: str) -> str:

@@ -4,7 +4,16 @@ import re
 from datetime import timedelta
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core import PydanticKnownError
 
 DURATION = re.compile(r"(\d+)(ms|s|m|h|d)")
 UNITS = {
@@ -22,7 +31,7 @@ def parse_duration(value: object) -> timedelta:
         return value
     text = value if isinstance(value, str) else ""
     if not re.fullmatch(rf"(?:{DURATION.pattern})+", text):
-        message = f"{value!r} is not a duration; write it like 30s, 10m or 1h"
+        message = "write it like 30s, 10m or 1h"
         raise ValueError(message)
     return sum((int(count) * UNITS[unit] for count, unit in DURATION.findall(text)), timedelta())
 
@@ -37,15 +46,29 @@ def format_duration(value: timedelta) -> str:
     return "".join(parts) or "0s"
 
 
+Written = Annotated[str, Field(pattern=rf"^(?:{DURATION.pattern})+$")]
 Duration = Annotated[
     timedelta,
-    BeforeValidator(parse_duration),
+    BeforeValidator(parse_duration, json_schema_input_type=Written),
     PlainSerializer(format_duration, return_type=str),
 ]
 """A time span, written `30s`, `10m`, `1h`."""
+
+
+WHOLE_NUMBERS: tuple[object, ...] = (int, int | None)
 
 
 class Settings(BaseModel):
     """Frozen, and strict about unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _yes_is_no_number(cls, value: object, about: ValidationInfo) -> object:
+        """Refuse `true` for 1, which pydantic would take."""
+        kind = cls.model_fields[about.field_name or ""].annotation
+        if isinstance(value, bool) and kind in WHOLE_NUMBERS:
+            wrong = "int_type"
+            raise PydanticKnownError(wrong)
+        return value

@@ -14,6 +14,9 @@ CHANGED_BY_SOMEBODY = (
     "The text was changed after Mulligan saw it first, and this server does not tell by whom"
 )
 READ_AND_ASK = "read what stands there now, take the label off and put it on again."
+POLICY = "policy"
+"""The rule that is broken by an invalid policy, which a person has to mend (SPEC 17)."""
+
 UNCHANGED = "text"
 """The rule that is broken by a change of the text (SPEC T2)."""
 
@@ -28,6 +31,7 @@ class Facts:
     ready_label: str
     now: datetime
     archived: bool = False
+    policy_fault: str = ""
 
     @property
     def by_operator(self) -> bool:
@@ -133,6 +137,15 @@ def _not_due(facts: Facts) -> str | None:
     return f"It waits until {due:%Y-%m-%d %H:%M:%S} UTC: {facts.status.reason}"
 
 
+def _misconfigured(facts: Facts) -> str | None:
+    if not facts.policy_fault:
+        return None
+    return (
+        f"The repository's policy is invalid: {facts.policy_fault} Mend it on the base branch; "
+        "the work then begins by itself."
+    )
+
+
 RULES = (
     Rule("open", "It is open.", _closed),
     Rule("issue", "It is an issue, not a pull request.", _pull_request),
@@ -143,6 +156,7 @@ RULES = (
     Rule("stage", "It is not in review, with a person, or done with.", _settled),
     Rule(UNCHANGED, "Nobody else changed its text since the label was put on.", _changed),
     Rule("due", "It has nothing to wait for.", _not_due),
+    Rule(POLICY, "Its repository's policy is valid.", _misconfigured),
 )
 
 

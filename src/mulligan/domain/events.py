@@ -163,10 +163,10 @@ class RetryScheduled(Record):
 
 
 class Waiting(Record):
-    """The issue is not worked on before `until`."""
+    """The issue is not worked on before `until`; None: before a person has mended something."""
 
     kind: Literal["waiting"] = "waiting"
-    until: datetime
+    until: datetime | None
     reason: str
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from shlex import quote
 
+from mulligan.config.mistakes import one_by_one
 from mulligan.config.policy import Policy
 from mulligan.domain.diagnosis import (
     TRY_AGAIN,
@@ -33,7 +34,8 @@ def look_at_repository(name: str, probes: Probes, *, asks: bool) -> Iterator[Dia
     try:
         policy = probes.policy(name)
     except ConfigError as error:
-        yield failed(name, error, "Mend that file on the base branch.")
+        for mistake in one_by_one(error):
+            yield failed(name, mistake, "Mend that file on the base branch.")
         return
     except MulliganError:
         # Whatever keeps git from reading a file has kept it from fetching too.

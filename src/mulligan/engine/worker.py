@@ -125,9 +125,10 @@ def let_go(ref: IssueRef, tools: Tools) -> None:
 
 
 def is_queued(status: IssueStatus) -> bool:
-    """Tell whether an issue that was labelled waits for an attempt."""
+    """Tell whether an issue that was labelled waits for an attempt, or for its first epoch."""
     waits = status.phase is Phase.IDLE and status.stage is Stage.READY
-    return waits and status.act.startswith("labeled:")
+    held = not status.epoch and bool(status.reason)
+    return waits and (held or status.act.startswith("labeled:"))
 
 
 def _rested(ref: IssueRef, made: int, tools: Tools, *, escalated: bool) -> Visit:

@@ -50,6 +50,8 @@ def _headline(case: Case) -> str:
     match case.status.stage:
         case Stage.READY if case.status.due:
             return f"Mulligan goes on after {moment(case.status.due)} UTC."
+        case Stage.READY if case.status.reason:
+            return "Mulligan cannot work on this yet."
         case Stage.READY:
             return "Mulligan will start on this shortly."
         case Stage.RUNNING:

@@ -149,13 +149,20 @@ def _switch_to_wal(connection: sqlite3.Connection) -> None:
     give_up = time.monotonic() + BUSY_SECONDS
     while True:
         try:
-            connection.execute("PRAGMA journal_mode = WAL").close()
+            if not _is_another_programs(connection):
+                connection.execute("PRAGMA journal_mode = WAL").close()
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
                 raise
             time.sleep(SHORT_WHILE)
         else:
             return
+
+
+def _is_another_programs(connection: sqlite3.Connection) -> bool:
+    """Tell whether there are tables, and none of ours; such a file is not to be touched."""
+    found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    return bool(found) and (VERSION_TABLE,) not in found
 
 
 def _begin(connection: Connection) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from mulligan.config.load import load_policy
+from mulligan.config.load import load_policy, load_what_holds
 from mulligan.config.policy import Policy
 from mulligan.errors import ConfigError, MisconfiguredError, UnavailableError
 from mulligan.ports import Worktrees
@@ -23,28 +23,47 @@ class BasePolicies:
     def current(self, repository: str) -> Policy:
         """Give the policy in force: the base branch's as fetched last.
 
-        Where that file is invalid or cannot be read, or nothing was fetched yet, the operator's
-        keys over the defaults, so that somebody can still be told.
+        Where that file is invalid, what is valid of it, so that somebody can still be told; where
+        it cannot be read, or nothing was fetched yet, the defaults; the operator's keys over both.
         """
+        overrides = self._overrides(repository)
         try:
-            return self._read(repository, None)
-        except (ConfigError, UnavailableError):
-            return load_policy(None, self._overrides(repository), POLICY_FILE)
+            return load_what_holds(self._text(repository, None), overrides)
+        except UnavailableError:
+            return load_policy(None, overrides, POLICY_FILE)
 
     def at(self, repository: str, sha: str) -> Policy:
         """Read the policy of one commit; MisconfiguredError where the file is invalid."""
         try:
             return self._read(repository, sha)
         except ConfigError as error:
-            raise MisconfiguredError(str(error)) from error
+            raise MisconfiguredError(_on_one_line(error)) from error
+
+    def fault(self, repository: str) -> str | None:
+        """Say what is wrong with the base branch's file as fetched last; None where it holds."""
+        try:
+            self._read(repository, None)
+        except ConfigError as error:
+            return _on_one_line(error)
+        except UnavailableError:
+            return None
+        return None
 
     def strict(self, repository: str) -> Policy:
         """Give the policy in force; ConfigError where the base branch's file is invalid."""
         return self._read(repository, None)
 
     def _read(self, repository: str, sha: str | None) -> Policy:
-        text = self.worktrees.base_file(repository, POLICY_FILE, sha)
-        return load_policy(text, self._overrides(repository), f"{POLICY_FILE} of {repository}")
+        where = f"{POLICY_FILE} of {repository}"
+        return load_policy(self._text(repository, sha), self._overrides(repository), where)
+
+    def _text(self, repository: str, sha: str | None) -> bytes | None:
+        return self.worktrees.base_file(repository, POLICY_FILE, sha)
 
     def _overrides(self, repository: str) -> Mapping[str, JsonValue]:
         return self.overrides.get(repository, {})
+
+
+def _on_one_line(error: ConfigError) -> str:
+    """Say all mistakes of a file where a record or a table has one line for them."""
+    return " ".join(str(error).split())

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, ParamSpec
+from typing import Annotated, Literal, ParamSpec
 
 import typer
 
@@ -22,9 +22,23 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+config_app = typer.Typer(
+    name="config", help="Check and show the configuration.", no_args_is_help=True
+)
+app.add_typer(config_app)
+
 Config = Annotated[
     Path | None,
     typer.Option("--config", help="The configuration; default: ./mulligan.yml, $MULLIGAN_CONFIG."),
+]
+PolicyFile = Annotated[
+    Path | None, typer.Option("--policy", help="The policy file of a repository, too or alone.")
+]
+Repository = Annotated[
+    str | None,
+    typer.Option(
+        "--repository", metavar="OWNER/NAME", help="Whose it is; the operator's keys go over it."
+    ),
 ]
 Issue = Annotated[str, typer.Argument(help="OWNER/NAME#NUMBER", metavar="ISSUE")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for other programs.")]
@@ -178,6 +192,50 @@ def doctor(*, config: Config = None, json: Json = False) -> Exit:
     from mulligan.surfaces.cli import doctor as module
 
     return module.doctor(config, json=json)
+
+
+@config_app.command()
+@in_one_sentence
+def check(
+    *,
+    config: Config = None,
+    policy: PolicyFile = None,
+    repository: Repository = None,
+    json: Json = False,
+) -> Exit:
+    """Say that the configuration holds, or name every mistake with its line."""
+    from mulligan.surfaces.cli import config as module
+
+    return module.check(config, policy, repository, json=json)
+
+
+@config_app.command()
+@in_one_sentence
+def show(
+    *,
+    config: Config = None,
+    policy: PolicyFile = None,
+    repository: Repository = None,
+    json: Json = False,
+) -> Exit:
+    """Print what is in force, with every default; what comes from the environment is hidden."""
+    from mulligan.surfaces.cli import config as module
+
+    return module.show(config, policy, repository, json=json)
+
+
+@config_app.command()
+@in_one_sentence
+def schema(
+    file: Annotated[
+        Literal["operator", "policy"],
+        typer.Argument(help="mulligan.yml, or a repository's .github/mulligan.yml."),
+    ] = "operator",
+) -> Exit:
+    """Print the JSON Schema of a configuration file, for editors."""
+    from mulligan.surfaces.cli import config as module
+
+    return module.schema(file)
 
 
 @app.command()

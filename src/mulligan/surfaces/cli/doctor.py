@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
+from mulligan.config.mistakes import one_by_one
 from mulligan.domain.diagnosis import Diagnosis, Level, failed, fine
 from mulligan.engine.doctor import examine
 from mulligan.errors import ConfigError
@@ -58,7 +59,8 @@ def _findings(config: Path | None) -> Iterator[Diagnosis]:
         with build_probes(operator, environment()) as probes:
             yield from examine(operator, probes)
     except ConfigError as error:
-        yield failed(CONFIGURATION, error, "Mend it; docs/configuration.md has every key.")
+        for mistake in one_by_one(error):
+            yield failed(CONFIGURATION, mistake, "Mend it; docs/configuration.md has every key.")
 
 
 def _print(found: Diagnosis, console: Console, *, heading: bool) -> None:

@@ -82,7 +82,7 @@ def part(config: Path | None, issue: str, attempt: int | None, name: str) -> Exi
 
 def _known(ref: IssueRef, ledger: Ledger) -> IssueStatus:
     found = ledger.status(ref)
-    if found.number == 0 and found.epoch == 0:
+    if not (found.number or found.epoch or found.reason):
         message = f"{ref} is not in the ledger; `mulligan status` lists the issues that are."
         raise UsageError(message)
     return found

@@ -102,7 +102,7 @@ def _result_line(status: IssueStatus, event: Event) -> str | None:
         case RetryScheduled(due=due):
             waits = isinstance(status.decision, Retry) and status.decision.backoff_step
             return f"  not before {due:%H:%M:%S} UTC" if waits else None
-        case Waiting(until=until):
+        case Waiting(until=until) if until:
             return f"  not before {until:%Y-%m-%d %H:%M} UTC"
         case Published(pull_request=url):
             return f"  [green]→ pull request {_plain(url)}[/]"

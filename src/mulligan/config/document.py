@@ -1,0 +1,187 @@
+"""A YAML file as it was written: its values, and the line and the wording of each. Pure."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+
+import yaml
+from pydantic import JsonValue, TypeAdapter
+
+from mulligan.config.mistakes import Mistake
+from mulligan.text.escape import one_line
+
+Place = tuple[str | int, ...]
+"""Where a value stands: the keys and positions that lead to it."""
+
+MOST_VALUES = 20_000
+"""A few aliases of aliases would make more than any machine can hold."""
+
+TAG = "tag:yaml.org,2002:"
+PLAIN = {f"{TAG}{name}" for name in ("str", "int", "float", "bool", "null", "seq", "map")}
+MERGE, NULL, TEXT, TIMESTAMP = f"{TAG}merge", f"{TAG}null", f"{TAG}str", f"{TAG}timestamp"
+UNUSABLE = re.compile("[\0\ud800-\udfff]")
+SHOWN = 60
+MAPPING: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
+WORDS = (
+    (re.compile(r"found character '\\t' .*"), "a tab stands here; indent with spaces"),
+    (re.compile(r"(mapping values are not allowed here)"), r"\1; check the indentation"),
+    (re.compile(r"found unexpected end of stream"), "the closing quote is missing"),
+    (re.compile(r"but found another document"), "a second document begins here; keep one"),
+    (re.compile(r"'<stream end>'"), "the end of the file"),
+    (re.compile(r"'<document start>'"), "`---`"),
+)
+"""What PyYAML says, and what helps more."""
+
+
+class NotReadableError(Exception):
+    """The text is no configuration at all; `mistakes` says why."""
+
+    def __init__(self, *mistakes: Mistake) -> None:
+        super().__init__(*mistakes)
+        self.mistakes = mistakes
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's safe loader, for which a date is text."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own name and kind
+        first: [each for each in resolvers if each[0] != TIMESTAMP]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where a value stands, from line 1, and what it is in words for people."""
+
+    line: int
+    found: str
+    is_plain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The values of a file, and the spot of each."""
+
+    content: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    spots: Mapping[Place, Spot] = field(default_factory=dict[Place, Spot])
+
+    def line(self, place: Place) -> int:
+        """Give the line of a value; of one that is not there, that of what should hold it."""
+        while place and place not in self.spots:
+            place = place[:-1]
+        return self.spots[place].line if place else 1
+
+
+def read_document(text: str) -> Document:
+    """Read YAML; NotReadableError where the text is none, or holds what cannot be meant."""
+    try:
+        return _read(_Loader(text))
+    except yaml.MarkedYAMLError as error:
+        raise NotReadableError(_of_yaml(error)) from error
+    except yaml.reader.ReaderError as error:
+        line = text[: error.position].count("\n") + 1
+        said = "a character stands here that YAML does not allow; take it out"
+        raise NotReadableError(Mistake(line, "", said)) from error
+    except RecursionError as error:
+        said = "the file is nested too deeply, or within itself; write it out flat"
+        raise NotReadableError(Mistake(None, "", said)) from error
+    except ValueError as error:
+        said = f"a value is not of the kind it says ({one_line(str(error), SHOWN)}); write it plain"
+        raise NotReadableError(Mistake(None, "", said)) from error
+
+
+def _read(loader: _Loader) -> Document:
+    node = loader.get_single_node()
+    if node is None:
+        return Document()
+    if not isinstance(node, yaml.MappingNode):
+        said = f"the file is {_found(node)}; write keys and values, like `agent: …`"
+        raise NotReadableError(Mistake(_line(node), "", said))
+    if wrong := tuple(_mistakes(node, (), count())):
+        raise NotReadableError(*wrong)
+    read: Callable[[yaml.Node], object] = loader.construct_document  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType] - the stubs leave its types out
+    content = MAPPING.validate_python(read(node))
+    return Document(content, dict(_spots(node, ())))
+
+
+def dotted(place: Place) -> str:
+    """Write a place as people do: `repositories.0.name`."""
+    return ".".join(str(part) for part in place)
+
+
+def _of_yaml(error: yaml.MarkedYAMLError) -> Mistake:
+    said = error.problem or "it cannot be read"
+    for pattern, better in WORDS:
+        said = pattern.sub(better, said)
+    mark, begin = error.problem_mark, error.context_mark
+    line = mark.line + 1 if mark else None
+    if mark and begin and begin.line != mark.line:
+        said += f", in what begins in line {begin.line + 1}"
+    return Mistake(line, "", f"this is not YAML: {said}")
+
+
+def _mistakes(node: yaml.Node, place: Place, seen: "count[int]") -> Iterator[Mistake]:
+    """Find what YAML allows and no configuration means, before it is read on."""
+    if next(seen) > MOST_VALUES:
+        raise NotReadableError(Mistake(None, "", f"the file has over {MOST_VALUES} values; cut it"))
+    if node.tag not in PLAIN:
+        said = f"is of the kind {node.tag.removeprefix(TAG)}; write plain text"
+        yield Mistake(_line(node), dotted(place), said)
+    elif isinstance(node, yaml.ScalarNode) and UNUSABLE.search(node.value):
+        said = "has a character that no program takes; take it out"
+        yield Mistake(_line(node), dotted(place), said)
+    for key, child in _children(node):
+        yield from _mistakes(child, (*place, key), seen)
+    if isinstance(node, yaml.MappingNode):
+        yield from _wrong_keys(node, place)
+
+
+def _wrong_keys(node: yaml.MappingNode, place: Place) -> Iterator[Mistake]:
+    first = dict[str, int]()
+    for key, _ in node.value:
+        if key.tag == MERGE:
+            continue
+        if not isinstance(key, yaml.ScalarNode) or key.tag != TEXT:
+            said = f"has the key {_found(key)}, which is not text; put it in quotes"
+            yield Mistake(_line(key), dotted(place) or "the file", said)
+        elif key.value in first:
+            said = f"stands in line {first[key.value]} already; keep one of the two"
+            yield Mistake(_line(key), dotted((*place, key.value)), said)
+        else:
+            first[key.value] = _line(key)
+
+
+def _children(node: yaml.Node) -> Iterator[tuple[str | int, yaml.Node]]:
+    if isinstance(node, yaml.SequenceNode):
+        yield from enumerate(node.value)
+    elif isinstance(node, yaml.MappingNode):
+        yield from ((str(key.value), child) for key, child in node.value)
+
+
+def _spots(node: yaml.Node, place: Place) -> Iterator[tuple[Place, Spot]]:
+    yield place, Spot(_line(node), _found(node), isinstance(node, yaml.ScalarNode))
+    if isinstance(node, yaml.SequenceNode):
+        for position, child in enumerate(node.value):
+            yield from _spots(child, (*place, position))
+    elif isinstance(node, yaml.MappingNode):
+        for key, child in node.value:
+            inner = (*place, str(key.value))
+            yield from _spots(child, inner)
+            yield inner, Spot(_line(key), _found(child), isinstance(child, yaml.ScalarNode))
+
+
+def _line(node: yaml.Node) -> int:
+    return node.start_mark.line + 1
+
+
+def _found(node: yaml.Node) -> str:
+    """Name a value as a person would; a scalar as it was written."""
+    if not isinstance(node, yaml.ScalarNode):
+        kind = "list" if isinstance(node, yaml.SequenceNode) else "mapping"
+        return f"a {kind}" if node.value else f"an empty {kind}"
+    if node.tag == NULL:
+        return "empty"
+    written = one_line(node.value, SHOWN)
+    return f"'{written}'" if node.tag == TEXT else written

@@ -1,0 +1,178 @@
+"""The JSON Schema of each configuration file, and what it wants in a place. Pure."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from pydantic import BaseModel, JsonValue, TypeAdapter
+
+from mulligan.config.meanings import meanings, model_in
+from mulligan.config.operator import Operator
+from mulligan.config.policy import Policy
+
+Schema = dict[str, JsonValue]
+SCHEMA: TypeAdapter[Schema] = TypeAdapter(Schema)
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+VARIABLE: Schema = {
+    "description": "A variable of the environment.",
+    "type": "string",
+    "pattern": r"^\$(\{[A-Za-z_][A-Za-z0-9_]*\}|[A-Za-z_][A-Za-z0-9_]*)$",
+}
+NARROW = {"const", "enum", "pattern"}
+NOT_TEXT = {"integer", "number", "boolean"}
+
+
+class File(StrEnum):
+    """The two configuration files."""
+
+    OPERATOR = "operator"
+    POLICY = "policy"
+
+
+MODELS: dict[File, type[BaseModel]] = {File.OPERATOR: Operator, File.POLICY: Policy}
+NAMES = {File.OPERATOR: "mulligan.yml", File.POLICY: ".github/mulligan.yml"}
+
+
+def published(file: File) -> Schema:
+    """Give the schema of a file as it is written, with variables, for editors and validators."""
+    made = schema_of(file)
+    if file is File.OPERATOR:
+        made = _with_variables(made)
+        _part(made, "$defs")["Variable"] = VARIABLE
+    return {"$schema": DRAFT, **made, "title": NAMES[file]}
+
+
+def schema_of(file: File) -> Schema:
+    """Give the schema of a file's values; every key has its meaning and its default."""
+    made = SCHEMA.validate_python(MODELS[file].model_json_schema())
+    definitions = _part(made, "$defs")
+    _describe(made, MODELS[file])
+    for model in _inside(MODELS[file]):
+        _describe(_part(definitions, model.__name__), model)
+    for each in (made, *(_part(definitions, name) for name in definitions)):
+        each.pop("title", None)
+        each.pop("description", None)
+    return made
+
+
+def at(schema: Schema, place: tuple[str | int, ...]) -> Schema:
+    """Find the schema of one place; an empty one where nothing may stand."""
+    found = schema
+    for part in place:
+        inner = next((each for each in _ways(found, schema) if _holds(each, part)), Schema())
+        found = _part(inner, "items") if isinstance(part, int) else _property(inner, part)
+    return found
+
+
+def keys(schema: Schema, place: tuple[str | int, ...]) -> list[str]:
+    """List the keys that may stand in a place."""
+    return [key for each in _ways(at(schema, place), schema) for key in _part(each, "properties")]
+
+
+def wanted(schema: Schema, place: tuple[str | int, ...]) -> str:
+    """Say in words what belongs in a place: `a whole number from 1 to 64`."""
+    said = [_in_words(each, schema) for each in _ways(at(schema, place), schema)]
+    return " or ".join(dict.fromkeys(each for each in said if each))
+
+
+def _inside(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    for field in model.model_fields.values():
+        if inner := model_in(field):
+            yield inner
+            yield from _inside(inner)
+    if model is Operator:
+        yield Policy
+        yield from _inside(Policy)
+
+
+def _describe(schema: Schema, model: type[BaseModel]) -> None:
+    """Say at each key what it means, and its default as it would be written."""
+    defaults = SCHEMA.validate_python(model.model_construct().model_dump(mode="json"))
+    properties = _part(schema, "properties")
+    for name in properties:
+        found = _part(properties, name)
+        found.pop("title", None)
+        if "default" in found:
+            found["default"] = defaults[name]
+        found["description"] = meanings(model)[name]
+
+
+def _with_variables(schema: Schema) -> Schema:
+    """Let a variable stand wherever not any text may."""
+    made: Schema = {
+        key: value if key == "default" else _opened(value) for key, value in schema.items()
+    }
+    if not (NARROW & set(schema) or schema.get("type") in NOT_TEXT):
+        return made
+    about = {key: made.pop(key) for key in ("default", "description") if key in made}
+    return {"anyOf": [made, {"$ref": "#/$defs/Variable"}], **about}
+
+
+def _opened(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return _with_variables(value)
+    return [_opened(each) for each in value] if isinstance(value, list) else value
+
+
+def _ways(schema: Schema, root: Schema) -> Iterator[Schema]:
+    """List what a schema allows, one by one, with references followed."""
+    reference, several = schema.get("$ref"), schema.get("anyOf")
+    if isinstance(reference, str):
+        yield from _ways(_part(_part(root, "$defs"), reference.rpartition("/")[2]), root)
+    elif isinstance(several, list):
+        for each in several:
+            yield from _ways(each if isinstance(each, dict) else {}, root)
+    else:
+        yield schema
+
+
+def _holds(schema: Schema, part: str | int) -> bool:
+    return "items" in schema if isinstance(part, int) else part in _part(schema, "properties")
+
+
+def _property(schema: Schema, name: str) -> Schema:
+    return _part(_part(schema, "properties"), name)
+
+
+def _part(schema: Schema, key: str) -> Schema:
+    found = schema.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _in_words(schema: Schema, root: Schema) -> str:
+    choices = schema.get("enum")
+    if isinstance(choices, list):
+        *others, last = map(str, choices)
+        return f"{', '.join(others)} or {last}"
+    match schema.get("type"):
+        case "string" if "const" in schema:
+            return str(schema["const"])
+        case "integer":
+            return _whole_number(schema)
+        case "boolean":
+            return "" if "const" in schema else "true or false"
+        case "string":
+            return "a path" if schema.get("format") == "path" else _text(schema)
+        case "array":
+            return _list(schema, root)
+        case "object":
+            return "a mapping of keys to values"
+        case _:
+            return ""
+
+
+def _whole_number(schema: Schema) -> str:
+    least, most = schema.get("minimum"), schema.get("maximum")
+    return f"a whole number from {least}" + (f" to {most}" if most is not None else " up")
+
+
+def _text(schema: Schema) -> str:
+    least, most = schema.get("minLength"), schema.get("maxLength")
+    if most is not None:
+        return f"text of {least or 0} to {most} characters"
+    return "text, not empty" if least else "text"
+
+
+def _list(schema: Schema, root: Schema) -> str:
+    inner = " or ".join(_in_words(each, root) for each in _ways(_part(schema, "items"), root))
+    kinds = {"a mapping of keys to values": "mappings", "text": "texts", "a path": "paths"}
+    return f"a list of {kinds.get(inner, inner)}" + (", not empty" if "minItems" in schema else "")

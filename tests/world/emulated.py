@@ -1,0 +1,226 @@
+"""The npm package `emulate` as GitHub: nobody here wrote it; it has no GraphQL, no ETag."""
+
+import fcntl
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn, TypeVar
+
+import pytest
+import requests
+from pydantic import BaseModel, Field, JsonValue, TypeAdapter
+
+from mulligan.domain.issue import IssueRef
+from mulligan.github.shapes import (
+    ANYTHING,
+    COMMENTS,
+    ISSUE,
+    PULLS,
+    CommentShape,
+    IssueShape,
+    PullShape,
+)
+from mulligan.simulator.world import World
+from world.place import MAINTAINER, TOKEN, Place
+from world.repositories import make_remote
+
+T = TypeVar("T")
+PINNED = Path(__file__).parent / "emulate"
+CACHE = Path(__file__).parents[2] / ".venv" / "emulate"
+PATIENCE = 20.0
+SEED = f"""\
+tokens:
+  {TOKEN}: {{login: mulligan-bot, scopes: [repo]}}
+  token-of-ada: {{login: ada, scopes: [repo]}}
+  token-of-zoe: {{login: zoe, scopes: [repo]}}
+github:
+  users: [{{login: mulligan-bot}}, {{login: ada}}, {{login: zoe}}]
+"""
+TELL = """\
+#!{python}
+# A push tells GitHub of a branch, so this one is told too; commits cannot be told.
+import json, sys, urllib.request
+for line in sys.stdin:
+    old, new, ref = line.split()
+    body = json.dumps({{"ref": ref, "sha": "{sha}"}}).encode()
+    signed = {{"authorization": "Bearer token-of-ada"}}
+    urllib.request.urlopen(urllib.request.Request("{refs}", body, signed), timeout=10).close()
+"""
+
+
+class Target(BaseModel):
+    sha: str
+
+
+class Reference(BaseModel):
+    """What a branch points at."""
+
+    target: Target = Field(alias="object")
+
+
+REFERENCE = TypeAdapter(Reference)
+
+
+@dataclass(frozen=True)
+class Emulate:
+    """A running server, and what a person does there."""
+
+    url: str
+
+    def ask(
+        self,
+        shape: TypeAdapter[T],
+        method: str,
+        path: str,
+        body: JsonValue = None,
+        by: str = MAINTAINER,
+    ) -> T:
+        """Send a request as somebody; anything but success fails the test."""
+        signed = {"authorization": f"Bearer token-of-{by}"}
+        done = requests.request(method, self.url + path, json=body, headers=signed, timeout=10)
+        assert done.ok, f"{method} {path}: {done.text}"
+        return shape.validate_json(done.content)
+
+    def read(self, ref: IssueRef) -> IssueShape:
+        return self.ask(ISSUE, "GET", f"/repos/{ref.repository}/issues/{ref.number}")
+
+    def labels(self, ref: IssueRef) -> list[str]:
+        return [label.name for label in self.read(ref).labels]
+
+    def comments(self, ref: IssueRef) -> list[CommentShape]:
+        path = f"/repos/{ref.repository}/issues/{ref.number}/comments"
+        return [*self.ask(COMMENTS, "GET", path)]
+
+    def pulls(self, repository: str) -> list[PullShape]:
+        return [*self.ask(PULLS, "GET", f"/repos/{repository}/pulls?state=all")]
+
+    def issue(self, repository: str, title: str, *, by: str = "zoe", **more: JsonValue) -> IssueRef:
+        opened = self.ask(
+            ISSUE, "POST", f"/repos/{repository}/issues", {"title": title, **more}, by
+        )
+        return IssueRef(repository, opened.number)
+
+    def label(self, ref: IssueRef, name: str = "mulligan", by: str = MAINTAINER) -> IssueRef:
+        path = f"/repos/{ref.repository}/issues/{ref.number}/labels"
+        self.ask(ANYTHING, "POST", path, {"labels": [name]}, by)
+        return ref
+
+
+def place_on(
+    emulate: Emulate, directory: Path, name: str, files: dict[str, str], **policy: JsonValue
+) -> Place:
+    """Set up a repository there, and a Mulligan that serves it; the issues are Ada's to label."""
+    repository = f"{MAINTAINER}/{name}"
+    made: JsonValue = {"name": name, "auto_init": True}
+    emulate.ask(ANYTHING, "POST", "/user/repos", made)
+    bot = f"/repos/{repository}/collaborators/mulligan-bot"
+    emulate.ask(ANYTHING, "PUT", bot, {"permission": "push"})
+    bare = make_remote(directory / "remote.git", files)
+    start = emulate.ask(REFERENCE, "GET", f"/repos/{repository}/git/ref/heads/main")
+    hook = bare / "hooks" / "post-receive"
+    refs = f"{emulate.url}/repos/{repository}/git/refs"
+    hook.write_text(TELL.format(python=sys.executable, sha=start.target.sha, refs=refs))
+    hook.chmod(0o755)
+    here = Place(directory, World(), emulate.url, bare, {}, {"GITHUB_TOKEN": TOKEN})
+    here.configure(
+        github={"api_url": emulate.url, "token": "$GITHUB_TOKEN"},
+        repositories=[{"name": repository, "clone_url": str(bare), "policy": policy}],
+        agent={"command": [sys.executable, str(directory / "agent.py")]},
+        state={"url": f"sqlite:///{directory}/mulligan.db"},
+        workspace={"root": str(directory / "work")},
+    )
+    return here
+
+
+@contextmanager
+def emulating(directory: Path) -> Generator[Emulate]:
+    """Run the server on a free port of this machine until the block ends."""
+    (directory / "seed.yaml").write_text(SEED)
+    log = directory / "emulate.log"
+    port = _free_port()
+    arguments = ["--service", "github", "--port", str(port), "--seed", "seed.yaml"]
+    with (
+        log.open("wb") as said,
+        subprocess.Popen(
+            [_needed("node"), str(_installed()), "start", *arguments],
+            cwd=directory,
+            env={"PATH": os.environ["PATH"], "HOME": str(directory)},
+            stdout=said,
+            stderr=subprocess.STDOUT,
+        ) as server,
+    ):
+        try:
+            # It names itself so in its answers.
+            url = f"http://localhost:{port}"
+            _await(lambda: _answers(url) or server.poll() is not None)
+            assert server.poll() is None, log.read_text()
+            yield Emulate(url)
+        finally:
+            server.terminate()
+
+
+def _installed() -> Path:
+    """Give the program, installed as it is pinned; whoever comes first installs for all."""
+    wanted = (PINNED / "package-lock.json").read_bytes()
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = CACHE / "installed.json"
+        if not done.exists() or done.read_bytes() != wanted:
+            for name in ("package.json", "package-lock.json"):
+                shutil.copy(PINNED / name, CACHE / name)
+            _install()
+            done.write_bytes(wanted)
+    return CACHE / "node_modules" / "emulate" / "dist" / "index.js"
+
+
+def _install() -> None:
+    options = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+    done = subprocess.run(
+        [_needed("npm"), "ci", *options],
+        cwd=CACHE,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    if done.returncode != 0:
+        _go_without(f"npm cannot install it: {done.stderr.strip().splitlines()[:1]}")
+
+
+def _needed(program: str) -> str:
+    found = shutil.which(program)
+    return found or _go_without(f"{program} is not installed here")
+
+
+def _go_without(reason: str) -> NoReturn:
+    # A journey that is skipped in CI would never be missed.
+    say = pytest.fail if os.environ.get("CI") else pytest.skip
+    say(f"emulate: {reason}")
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+def _answers(url: str) -> bool:
+    try:
+        return requests.get(f"{url}/rate_limit", timeout=1).ok
+    except requests.ConnectionError:
+        return False
+
+
+def _await(happened: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < until, "emulate does not answer"
+        time.sleep(0.05)
