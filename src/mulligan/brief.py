@@ -1,23 +1,27 @@
 """Write what the agent is told, keep it, and record what was told (SPEC A5, C1)."""
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 from mulligan.config.policy import Policy
-from mulligan.domain.attempt import Task
+from mulligan.domain.attempt import Evidence, Task
 from mulligan.domain.case import Case
 from mulligan.domain.events import (
     AttemptContextDelivered,
     AttemptContextTruncated,
+    FixRoundStarted,
     RetryContextAssembled,
 )
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.errors import UnavailableError
 from mulligan.ports import Worktree
+from mulligan.retry.fix import render_fix_prompt
 from mulligan.retry.manifest import Manifest, hash_of, inputs_of
 from mulligan.retry.prompt import Request, render_prompt
 from mulligan.retry.sight import see
-from mulligan.tools import Tools
+from mulligan.retry.words import failing
+from mulligan.tools import Tools, Trial
 
 PREVIOUS_DIFF = "previous.diff"
 
@@ -59,6 +63,34 @@ def write_brief(case: Case, policy: Policy, tree: Worktree, tools: Tools) -> Tas
         manifest_hash=manifest.digest(),
         previous_diff=_previous_diff(case, tree, tools),
     )
+
+
+def write_fix_brief(brief: Task, known: Evidence, at: Trial) -> Task:
+    """Let the agent go on with its own change: the brief again, and what fails now (SPEC A12).
+
+    `known` is of the round that begins; the worktree is reset to the change first, so that what
+    the checks left is no part of the next one.
+    """
+    ref, attempt, number = at.case.issue.ref, at.case.status.number, len(known.earlier)
+    if known.change and known.change.head_sha:
+        at.tree.show_commit(known.change.head_sha)
+    failed = failing(known.earlier[-1].checks)
+    most = at.policy.max_fix_rounds
+    started = FixRoundStarted(
+        number=number, most=most, failed=tuple(check.name for check in failed)
+    )
+    at.tools.ledger.append(ref, started)
+    text = render_fix_prompt(brief.prompt, (number, most), failed, at.policy.context)
+    prompt = at.tools.redactor.text(text)
+    kept = at.tools.artifacts.write(ref, attempt, f"prompt-fix-{number}.md", prompt.encode())
+    delivered = AttemptContextDelivered(
+        delivered_hash=hashlib.sha256(prompt.encode()).hexdigest(),
+        manifest_hash=brief.manifest_hash,
+        prompt_artifact=kept,
+    )
+    at.tools.ledger.append(ref, delivered)
+    log = at.tools.artifacts.path(ref, attempt, f"agent-fix-{number}.log")
+    return replace(brief, fix_round=number, prompt=prompt, log=log)
 
 
 def _retry_context(case: Case, policy: Policy, tools: Tools) -> str:

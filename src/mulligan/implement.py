@@ -9,9 +9,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import assert_never
 
-from mulligan.brief import write_brief
-from mulligan.config.policy import Policy
-from mulligan.domain.attempt import NO_TEXT, Change, Evidence, fault_of, worth_verifying
+from mulligan.brief import write_brief, write_fix_brief
+from mulligan.domain.attempt import (
+    NO_TEXT,
+    Evidence,
+    Task,
+    fault_of,
+    next_round,
+    worth_fixing,
+    worth_verifying,
+)
 from mulligan.domain.case import Case, Result, Skipped
 from mulligan.domain.decision import (
     Decision,
@@ -35,7 +42,6 @@ from mulligan.domain.events import (
     AttemptCompleted,
     AttemptStarted,
     Authorised,
-    CheckFinished,
     Decided,
     IssueSeen,
     WorktreeReset,
@@ -56,12 +62,12 @@ from mulligan.effects import (
     wait,
 )
 from mulligan.errors import ShutdownError, WithdrawnError, WorldError
-from mulligan.ports import Worktree
 from mulligan.retry.policy import Ended, RetryPolicy, decide
 from mulligan.retry.record import commit_text, interrupted, meta_of
 from mulligan.retry.sight import is_blank
 from mulligan.survey import gather, look
-from mulligan.tools import Tools
+from mulligan.tools import Tools, Trial
+from mulligan.verify import verify
 
 
 def implement(ref: IssueRef, tools: Tools, act: AuthorisingAct | None = None) -> Result:
@@ -156,7 +162,7 @@ def make_attempt(case: Case, tools: Tools) -> WorkerResultMeta:
 
 
 def _steps(case: Case, tools: Tools) -> Iterator[Evidence]:
-    """Worktree, prompt, agent, commit, guards, checks: tell what is known after each."""
+    """Worktree and set-up, then one round or more: tell what is known after each step."""
     ref, number = case.issue.ref, case.status.number
     if is_blank(case.issue):
         yield Evidence(fault=NO_TEXT)
@@ -171,47 +177,44 @@ def _steps(case: Case, tools: Tools) -> Iterator[Evidence]:
         yield known
         policy = tools.policies.at(ref.repository, tree.start_sha)
         tools.verifier.set_up(policy.setup, tree, tools.artifacts.path(ref, number, "setup.log"))
-        yield (known := _run_agent(known, case, policy, tree, tools))
-        change = tree.capture(commit_text(case, tools.redactor), policy.commit)
-        diff = tools.artifacts.write(ref, number, "changes.diff", change.diff)
-        yield (known := replace(known, change=change, diff_artifact=diff))
-        if worth_verifying(known):
-            yield from _verify(known, change, case, policy, tree, tools)
+        yield from _rounds(known, Trial(case, policy, tree, tools))
 
 
-def _run_agent(
-    known: Evidence, case: Case, policy: Policy, tree: Worktree, tools: Tools
-) -> Evidence:
-    task = write_brief(case, policy, tree, tools)
-    if why := stopped(case.issue.ref, tools):
+def _rounds(known: Evidence, at: Trial) -> Iterator[Evidence]:
+    """Prompt, agent, commit, verification; again, with what failed, while fix rounds are left."""
+    task = brief = write_brief(at.case, at.policy, at.tree, at.tools)
+    while True:
+        yield (known := _run_agent(known, task, at))
+        yield (known := _capture(known, at))
+        if known.change and worth_verifying(known):
+            for step in verify(known, known.change, at):
+                yield (known := step)
+        if not worth_fixing(known) or len(known.earlier) == at.policy.max_fix_rounds:
+            return
+        known = next_round(known)
+        task = write_fix_brief(brief, known, at)
+
+
+def _run_agent(known: Evidence, task: Task, at: Trial) -> Evidence:
+    ref, tools = at.case.issue.ref, at.tools
+    if why := stopped(ref, tools):
         raise WithdrawnError(why)
-    tools.ledger.append(case.issue.ref, AgentStarted(agent=tools.agent.name))
+    tools.ledger.append(ref, AgentStarted(agent=tools.agent.name))
     run = tools.agent.run(task)
     finished = AgentFinished(
         exit_code=run.exit_code,
         stopped_by=run.stopped_by,
         duration_ms=round(run.duration.total_seconds() * 1000),
     )
-    tools.ledger.append(case.issue.ref, finished)
+    tools.ledger.append(ref, finished)
     return replace(known, manifest_hash=task.manifest_hash, run=run)
 
 
-def _verify(
-    known: Evidence, change: Change, case: Case, policy: Policy, tree: Worktree, tools: Tools
-) -> Iterator[Evidence]:
-    """Guards first; then every check, so that the next attempt hears of all that failed."""
-    known = replace(known, violations=tools.verifier.violations(change, policy.scope))
-    yield known
-    if known.violations or change.head_sha is None:
-        return
-    tree.show_commit(change.head_sha)
-    for position, check in enumerate(policy.checks, start=1):
-        ref, number = case.issue.ref, case.status.number
-        log = tools.artifacts.path(ref, number, f"check-{position}.log")
-        result = tools.verifier.check(check, tree, log)
-        result = result.model_copy(update={"log_artifact": tools.artifacts.name(log)})
-        tools.ledger.append(ref, CheckFinished(check=result))
-        yield (known := replace(known, checks=(*known.checks, result)))
+def _capture(known: Evidence, at: Trial) -> Evidence:
+    change = at.tree.capture(commit_text(at.case, at.tools.redactor), at.policy.commit)
+    ref, number = at.case.issue.ref, at.case.status.number
+    diff = at.tools.artifacts.write(ref, number, "changes.diff", change.diff)
+    return replace(known, change=change, diff_artifact=diff)
 
 
 def conclude(ref: IssueRef, tools: Tools) -> Decision:

@@ -10,23 +10,16 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
-from mulligan.config.policy import (
-    Check,
-    CommitSettings,
-    Escalation,
-    Labels,
-    Policy,
-    PullRequestSettings,
-    Scope,
-)
+from mulligan.config.policy import CommitSettings, Escalation, Labels, Policy, PullRequestSettings
 from mulligan.domain.attempt import AgentRun, Change, CommitText, Task
 from mulligan.domain.case import Case, PullRequest
-from mulligan.domain.events import Event, Recorded
+from mulligan.domain.events import BaselineRecorded, Event, Recorded
 from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection, Stage
 from mulligan.domain.lease import Lease
 from mulligan.domain.repository import RepositoryFacts
-from mulligan.domain.result import CheckResult, WorkerResultMeta
+from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
+from mulligan.verifier import Workplace
 
 
 class Tracker(Protocol):
@@ -87,16 +80,9 @@ class Tracker(Protocol):
         ...
 
 
-class Worktree(Protocol):
-    """A private checkout for one attempt, equal to `start_sha` when it was opened (SPEC A2).
+class Worktree(Workplace, Protocol):
+    """A private checkout for one attempt, equal to `start_sha` when it was opened (SPEC A2)."""
 
-    `private` is a directory beside it for the run's own files (home, report, previous diff).
-    """
-
-    @property
-    def path(self) -> Path: ...
-    @property
-    def private(self) -> Path: ...
     @property
     def base_sha(self) -> str: ...
     @property
@@ -109,7 +95,7 @@ class Worktree(Protocol):
         ...
 
     def show_commit(self, head_sha: str) -> None:
-        """Reset the tree to Mulligan's commit, so that checks see that and nothing else (A10)."""
+        """Reset the tree to a commit, so that a check sees that and nothing else (SPEC A10)."""
         ...
 
 
@@ -160,22 +146,6 @@ class CodingAgent(Protocol):
         ...
 
 
-class Verifier(Protocol):
-    """See verification/checks.py."""
-
-    def violations(self, change: Change, scope: Scope) -> tuple[str, ...]:
-        """List every rule of the scope that the change breaks (SPEC A9)."""
-        ...
-
-    def set_up(self, lines: Sequence[str], worktree: Worktree, log: Path) -> None:
-        """Run the set-up lines; UnavailableError with the digest where one fails (SPEC A3)."""
-        ...
-
-    def check(self, check: Check, worktree: Worktree, log: Path) -> CheckResult:
-        """Run one check on the committed tree (SPEC A10); `log` takes its whole output."""
-        ...
-
-
 class Ledger(Protocol):
     """What happened to each issue, append-only. See state/ledger.py and state/memory.py."""
 
@@ -201,6 +171,10 @@ class Ledger(Protocol):
 
     def events(self, ref: IssueRef | None = None, after: int = 0) -> Sequence[Recorded]:
         """Give the events of one issue, or of all, with `seq` above `after`, in order."""
+        ...
+
+    def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
+        """Give what was recorded last under a key, for whichever issue of the repository."""
         ...
 
 

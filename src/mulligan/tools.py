@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 
 from mulligan.config.operator import Limits
+from mulligan.config.policy import Policy
+from mulligan.domain.case import Case
 from mulligan.ports import (
     Artifacts,
     Clock,
@@ -11,10 +13,11 @@ from mulligan.ports import (
     Ledger,
     Policies,
     Tracker,
-    Verifier,
+    Worktree,
     Worktrees,
 )
 from mulligan.text.redact import Redactor
+from mulligan.verifier import Verifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +36,13 @@ class Tools:
     worker: str
     limits: Limits
     redactor: Redactor = field(default_factory=Redactor)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One attempt under way: the issue, the rules it is judged by, its worktree, and the tools."""
+
+    case: Case
+    policy: Policy
+    tree: Worktree
+    tools: Tools

@@ -9,8 +9,8 @@ from mulligan.config.policy import Check, Scope
 from mulligan.domain.attempt import Change
 from mulligan.domain.result import CheckKind, FileChange
 from mulligan.errors import MisconfiguredError, UnavailableError
-from mulligan.ports import Verifier
 from mulligan.verification.checks import CommandVerifier
+from mulligan.verifier import Verifier
 from world.scripted_verifier import ScriptedVerifier
 from world.trees import PlainTree, plain_tree
 

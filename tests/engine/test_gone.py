@@ -12,7 +12,7 @@ from world.behaviours import Given, crash
 from world.scripted_agent import ScriptedAgent
 from world.simulated import NAME
 from world.trackers import BOT
-from world.workers import Shop, mend, shop
+from world.workers import Shop, mend, red_once_changed, shop
 
 Lose = Callable[[Shop, IssueRef], object]
 
@@ -75,10 +75,10 @@ def test_while_the_agent_is_at_it(here: Shop, lose: Lose) -> None:
 def test_while_the_last_attempt_is_checked(here: Shop, lose: Lose) -> None:
     ref, agent = here.desk.ready(), ScriptedAgent(mend)
 
-    def verdict(tree: Path) -> str:
+    def verdict(tree: Path) -> str | None:
         if len(agent.tasks) == 3:
             lose(here, ref)
-        return "It is red."
+        return red_once_changed(tree)
 
     here.check(verdict)
     assert once([NAME], here.tools(agent)).problems == ()

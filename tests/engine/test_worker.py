@@ -25,7 +25,7 @@ from world.behaviours import Given, crash
 from world.processes import living_in, wait_until
 from world.scripted_agent import ScriptedAgent
 from world.simulated import NAME
-from world.workers import PATH, Shop, mend, shop
+from world.workers import PATH, Shop, mend, red_once_changed, shop
 
 MAINTAINER = "wes"
 
@@ -134,10 +134,10 @@ def test_nobody_is_asked_about_what_was_withdrawn_during_the_last_attempt(
 ) -> None:
     ref, agent = here.desk.ready(), ScriptedAgent(mend)
 
-    def verdict(tree: Path) -> str:
+    def verdict(tree: Path) -> str | None:
         if len(agent.tasks) == 3:
             withdraw(here, ref)
-        return "It is red."
+        return red_once_changed(tree)
 
     here.check(verdict)
     visit = Worker(here.tools(agent)).visit(ref)

@@ -25,22 +25,26 @@ from mulligan.domain.events import (
     AttemptContextTruncated,
     AttemptStarted,
     Authorised,
+    BaselineRecorded,
     CheckFinished,
     Decided,
     EffectDone,
     Escalated,
     Event,
+    FixRoundStarted,
     IssueSeen,
     Published,
     PublishStarted,
     Resolved,
     RetryContextAssembled,
     RetryScheduled,
+    ReviewFinished,
     StoodDown,
     Waiting,
     WorktreeReset,
 )
 from mulligan.domain.outcome import Outcome
+from mulligan.domain.result import CheckResult, VerifierOutcome
 from mulligan.domain.status import IssueStatus
 from mulligan.surfaces.cli.story import Story, tell
 from world.attempts import MESSAGE, REF, TEST_ID, attempt, check, failing_test
@@ -73,6 +77,16 @@ CUT = AttemptContextTruncated(
     budget=1, original=2, truncated=1, sections=("previous_changes", "check [x]"), reasons=()
 )
 PULL = Published(pull_request="https://x.example/pull/[7]", number=7, head_sha="c0ffee")
+
+
+def marked(mark: str, *, passed: bool = False) -> CheckResult:
+    return check("a", passed=passed).model_copy(update={mark: True})
+
+
+def baseline(result: CheckResult | None) -> BaselineRecorded:
+    return BaselineRecorded(key="k", start_sha="c0ffee", name="a", check=result)
+
+
 TOLD: list[tuple[IssueStatus, Event, str]] = [
     (FIRST, STARTED, "attempt 2 of 3"),
     (FIRST, OLD_STARTED, "attempt 1"),
@@ -86,6 +100,23 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
     (FIRST, CheckFinished(check=check("types", passed=True)), "  ✓ types (0.0 s)"),
     (FIRST, CheckFinished(check=check("[types]")), "  ✗ [types] (0.0 s)"),
     (FIRST, CheckFinished(check=check("a", required=False)), "  ✗ (not required) a (0.0 s)"),
+    (
+        FIRST,
+        CheckFinished(check=marked("preexisting")),
+        "  ✗ (as before the change) a (0.0 s)",
+    ),
+    (FIRST, CheckFinished(check=marked("flaky", passed=True)), "  ✓ a (0.0 s), flaky"),
+    (FIRST, baseline(check("a")), "  without the change a fails as well"),
+    (FIRST, baseline(check("a", passed=True)), "  without the change a passes"),
+    (FIRST, baseline(None), "  without the change a cannot be run"),
+    (FIRST, FixRoundStarted(number=1, most=2, failed=("a",)), "  fix round 1 of 2"),
+    (FIRST, ReviewFinished(verdict=VerifierOutcome.PASS), "  the reviewer says PASS"),
+    (
+        FIRST,
+        ReviewFinished(verdict=VerifierOutcome.HARD_FAIL, feedback="Not\nasked"),
+        "  the reviewer says HARD_FAIL: Not asked",
+    ),
+    (FIRST, ReviewFinished(verdict=VerifierOutcome.PASS, unreadable="No answer."), "  No answer."),
     (
         FIRST,
         CheckFinished(check=failing_test()),

@@ -4,12 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mulligan.config.policy import Check, Scope
-from mulligan.domain.attempt import Change
+from mulligan.config.policy import Check, Reviewer, Scope
+from mulligan.domain.attempt import Change, Review
 from mulligan.domain.result import CheckResult, Finding
 from mulligan.errors import MisconfiguredError, UnavailableError
-from mulligan.ports import Worktree
+from mulligan.verification import comparison
 from mulligan.verification.guards import violations
+from mulligan.verification.review import read_answer
+from mulligan.verifier import Workplace
 
 Verdict = Callable[[Path], str | None]
 """Looks at the tree; gives what a failing check prints, or None where it passes."""
@@ -24,7 +26,7 @@ class ScriptedVerifier:
     def violations(self, change: Change, scope: Scope) -> tuple[str, ...]:
         return violations(change, scope)
 
-    def set_up(self, lines: Sequence[str], worktree: Worktree, log: Path) -> None:
+    def set_up(self, lines: Sequence[str], worktree: Workplace, log: Path) -> None:
         said = list[str]()
         for line in lines:
             failed = self.lines[line](worktree.path)
@@ -34,7 +36,7 @@ class ScriptedVerifier:
                 message = f"The set-up line {line!r} failed: {failed.splitlines()[0]}"
                 raise UnavailableError(message)
 
-    def check(self, check: Check, worktree: Worktree, log: Path) -> CheckResult:
+    def check(self, check: Check, worktree: Workplace, log: Path) -> CheckResult:
         if check.run not in self.lines:
             message = (
                 f"The program {check.run.split()[0]!r} of the check {check.name!r} is not on this "
@@ -55,3 +57,14 @@ class ScriptedVerifier:
             findings=(Finding(summary=first, message=first),) if failed else (),
             fingerprint=first,
         )
+
+    def steady(self, first: CheckResult, again: CheckResult) -> CheckResult:
+        return comparison.steady(first, again)
+
+    def added(self, failed: CheckResult, before: CheckResult | None) -> CheckResult:
+        return comparison.added(failed, before)
+
+    def review(self, reviewer: Reviewer, question: bytes, worktree: Workplace, log: Path) -> Review:
+        said = self.lines[reviewer.run](worktree.path) or ""
+        log.write_text(said)
+        return read_answer(said.encode())

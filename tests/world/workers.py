@@ -117,6 +117,11 @@ def mend(given: Given) -> None:
     given.write("src/tool.py", "X = 2\n")
 
 
+def red_once_changed(tree: Path) -> str | None:
+    """Find fault with whatever was made of the tool."""
+    return None if (tree / "src/tool.py").read_text() == "X = 1\n" else "It is red."
+
+
 @contextmanager
 def shop(directory: Path) -> Generator[Shop]:
     """Set up a GitHub, a ledger and leases on one clock that stands still."""

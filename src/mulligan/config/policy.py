@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from pathlib import PurePosixPath
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, field_validator
@@ -67,6 +68,41 @@ class Check(Settings):
     """Whether it may use the network (kept to by the sandbox)."""
     report: str | None = None
     """A structured report that the command writes, relative to the worktree."""
+    patterns: tuple[str, ...] = ()
+    """Regular expressions that find failures in the output; see Verification."""
+
+    @field_validator("report")
+    @classmethod
+    def _inside(cls, report: str | None) -> str | None:
+        parts = PurePosixPath(report or "report").parts
+        if report is not None and (not parts or parts[0] == "/" or ".." in parts):
+            message = f"{report!r} does not lie in the worktree; write it relative to that"
+            raise ValueError(message)
+        return report
+
+    @field_validator("patterns")
+    @classmethod
+    def _compile(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
+        for pattern in patterns:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                message = f"{pattern!r} is no regular expression ({error}); mend it"
+                raise ValueError(message) from error
+        return patterns
+
+
+class Reviewer(Settings):
+    """A command that reads the task and the change, and gives a verdict (SPEC 10)."""
+
+    run: str = Field(min_length=1)
+    """The shell line; JSON goes in on standard input, and JSON comes out. See Verification."""
+    timeout: Duration = timedelta(minutes=10)
+    """How long it may run."""
+    network: bool = True
+    """Whether it may use the network (kept to by the sandbox)."""
+    vetoes: int = Field(default=1, ge=0, le=10)
+    """How many attempts of an epoch its HARD_FAIL may fail; beyond that it is advice."""
 
 
 class Scope(Settings):
@@ -91,6 +127,8 @@ class ContextLimits(Settings):
     """Lines of each failing check's digest."""
     max_digest_chars: int = Field(default=2000, ge=200)
     """Characters of each failing check's digest."""
+    max_code_lines: int = Field(default=60, ge=0)
+    """Lines of the code around the places that each failing check names."""
     max_verifier_feedback_chars: int = Field(default=2000, ge=0)
     """Characters of the reviewer's words."""
     max_context_tokens: int = Field(default=4000, ge=500)
@@ -149,6 +187,14 @@ class Policy(Settings):
     """Shell lines that install dependencies, run before the agent."""
     checks: tuple[Check, ...] = ()
     """What decides whether an attempt holds, in order."""
+    baseline: bool = True
+    """Whether what fails without the change as well fails no attempt; `off` lets it."""
+    flaky_reruns: int = Field(default=1, ge=0, le=5)
+    """How often a failing check of kind `test` runs again on the same tree."""
+    max_fix_rounds: int = Field(default=0, ge=0, le=5)
+    """How often the agent may run again on its own change within one attempt, given what failed."""
+    reviewer: Reviewer | None = None
+    """A command that has the last word on a change whose checks pass; none by default."""
     scope: Scope = Scope()
     """Which changes are allowed at all."""
     context: ContextLimits = ContextLimits()

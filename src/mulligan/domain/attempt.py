@@ -1,13 +1,13 @@
 """What is known of one attempt while it runs, and how its outcome is read from that. Pure."""
 
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 
 from mulligan.domain.outcome import Outcome, ZeroKind
-from mulligan.domain.result import AgentFacts, CheckResult, FileChange
+from mulligan.domain.result import AgentFacts, CheckResult, FileChange, VerifierOutcome
 from mulligan.errors import (
     DeniedError,
     MisconfiguredError,
@@ -119,9 +119,27 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """All that is known of an attempt so far; it only grows."""
+class Review:
+    """What the reviewer answered; `unreadable` is why it could not be read, and so counts as PASS.
 
+    `vetoes` tells whether its HARD_FAIL is one of those that an epoch has room for (SPEC 10).
+    """
+
+    verdict: VerifierOutcome
+    feedback: str = ""
+    unreadable: str = ""
+    vetoes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that is known of an attempt so far; it only grows.
+
+    `earlier` holds what was known at the end of each round before this one, when the agent runs
+    again on its own change (SPEC A12).
+    """
+
+    earlier: tuple["Evidence", ...] = ()
     fault: Fault | None = None
     base_sha: str = ""
     start_sha: str = ""
@@ -131,6 +149,17 @@ class Evidence:
     diff_artifact: str | None = None
     violations: tuple[str, ...] = ()
     checks: tuple[CheckResult, ...] = ()
+    review: Review | None = None
+
+    @property
+    def rounds(self) -> tuple["Evidence", ...]:
+        """Give what was known at the end of every round, this one the last."""
+        return (*self.earlier, self)
+
+
+def next_round(known: Evidence) -> Evidence:
+    """Keep what a round came to, and start the next one with its change still there."""
+    return replace(known, earlier=known.rounds, run=None, checks=(), review=None)
 
 
 def classify(known: Evidence) -> Outcome:
@@ -159,8 +188,10 @@ def _of_the_agent(run: AgentRun, change: Change) -> Outcome | None:
 def _of_the_change(known: Evidence) -> Outcome:
     if known.violations:
         return Outcome.SCOPE_VIOLATION
-    if any(check.required and not check.passed for check in known.checks):
+    if any(check.fails for check in known.checks):
         return Outcome.CHECKS_FAILED
+    if known.review and known.review.vetoes:
+        return Outcome.REJECTED
     return Outcome.SUCCEEDED
 
 
@@ -193,6 +224,11 @@ def signal_of(exit_code: int | None) -> signal.Signals | None:
 def worth_verifying(known: Evidence) -> bool:
     """Tell whether guards and checks can still change the outcome."""
     return classify(known) is Outcome.SUCCEEDED
+
+
+def worth_fixing(known: Evidence) -> bool:
+    """Tell whether another round of the agent could help: checks failed, and nothing else did."""
+    return classify(known) is Outcome.CHECKS_FAILED
 
 
 def fault_of(error: WorldError | ShutdownError | WithdrawnError) -> Fault:

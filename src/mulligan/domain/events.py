@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from mulligan.domain.decision import Decision
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.record import Record
-from mulligan.domain.result import CheckResult, WorkerResultMeta
+from mulligan.domain.result import CheckResult, VerifierOutcome, WorkerResultMeta
 
 EVENT_SCHEMA_VERSION = 1
 
@@ -115,6 +115,38 @@ class CheckFinished(Record):
     check: CheckResult
 
 
+class BaselineRecorded(Record):
+    """What a check says of an untouched start tree; None where it could not run (SPEC A4).
+
+    `key` is a hash of the start tree and all that defines the check, whichever issue asked.
+    """
+
+    kind: Literal["baseline_recorded"] = "baseline_recorded"
+    key: str
+    start_sha: str
+    name: str
+    check: CheckResult | None
+
+
+class FixRoundStarted(Record):
+    """The agent runs again in the same worktree, given the checks that failed (SPEC A12)."""
+
+    kind: Literal["fix_round_started"] = "fix_round_started"
+    number: int
+    most: int
+    failed: tuple[str, ...]
+
+
+class ReviewFinished(Record):
+    """The reviewer command answered; `unreadable` says why an answer counts as PASS (SPEC 10)."""
+
+    kind: Literal["review_finished"] = "review_finished"
+    verdict: VerifierOutcome
+    feedback: str = ""
+    unreadable: str = ""
+    vetoes: bool = False
+
+
 class AttemptCompleted(Record):
     """The attempt has an outcome."""
 
@@ -205,6 +237,9 @@ Event = Annotated[
     | AgentStarted
     | AgentFinished
     | CheckFinished
+    | BaselineRecorded
+    | FixRoundStarted
+    | ReviewFinished
     | AttemptCompleted
     | Decided
     | EffectDone

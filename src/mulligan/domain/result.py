@@ -47,8 +47,22 @@ class FileChange(Record):
     deletions: int | None = None
 
 
+class SourceExcerpt(Record):
+    """The lines around a place that a check complained about, its own line marked (SPEC C16)."""
+
+    file: str
+    line: int
+    text: str
+
+
 class CheckResult(Record):
-    """The verdict of one check, with the digest of its output."""
+    """The verdict of one check, with the digest of its output.
+
+    `findings` are those that count: what failed before the change as well is in `known`, and what
+    failed and passed on the same tree in `unsteady`. A check whose every failure was there before
+    is `preexisting`; one that failed and then passed is `flaky`, and `passed`. `count` is how many
+    failures there are as far as known, named or not.
+    """
 
     name: str
     kind: CheckKind
@@ -62,8 +76,17 @@ class CheckResult(Record):
     duration_ms: int = 0
     digest: str = ""
     findings: tuple[Finding, ...] = ()
+    count: int = 0
+    known: tuple[Finding, ...] = ()
+    unsteady: tuple[Finding, ...] = ()
+    source: tuple[SourceExcerpt, ...] = ()
     fingerprint: str = ""
     log_artifact: str = ""
+
+    @property
+    def fails(self) -> bool:
+        """Tell whether the check fails an attempt."""
+        return self.required and not self.passed and not self.preexisting
 
 
 class AgentFacts(Record):
@@ -83,7 +106,7 @@ class AgentFacts(Record):
 
 
 class FixRound(Record):
-    """A further agent run inside the same attempt (SPEC A12)."""
+    """A further agent run inside the same attempt, and the checks after it (SPEC A12)."""
 
     number: int
     checks: tuple[CheckResult, ...] = ()

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from mulligan.domain.events import Event, Recorded
+from mulligan.domain.events import BaselineRecorded, Event, Recorded
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.lease import Lease
 from mulligan.domain.result import WorkerResultMeta
@@ -39,3 +39,6 @@ class WatchedLedger:
 
     def events(self, ref: IssueRef | None = None, after: int = 0) -> Sequence[Recorded]:
         return self.inner.events(ref, after)
+
+    def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
+        return self.inner.baseline(repository, key)

@@ -15,15 +15,16 @@ from mulligan.github.parts import (
     code,
     marker,
     moment,
+    quoted,
+    remarks,
     spent,
     table,
 )
-from mulligan.retry.words import span
-from mulligan.text.escape import defuse, one_line, subject_line, table_cell, visible
+from mulligan.retry.words import counted, span
+from mulligan.text.escape import defuse, one_line, subject_line, table_cell
 
 TITLE_CHARS = 200
 REASON_CHARS = 600
-SUMMARY_CHARS = 4000
 NOTHING_VERIFIED = (
     "**Nothing was verified.** No checks are configured for this repository; add some under "
     "`checks` in `.github/mulligan.yml`."
@@ -42,6 +43,7 @@ def status_comment(case: Case) -> str:
         f"**{_headline(case)}**",
         _because(case),
         attempts_table(case),
+        remarks(case.last) if case.epoch_history else "",
         _next(case),
     )
 
@@ -132,8 +134,9 @@ def pull_request_body(case: Case) -> str:
         _what_changed(last),
         "### Checks",
         _checks(case, last),
+        *_advice(last),
         "### How it came about",
-        f"{_how_far(case)}; {spent(case)}.",
+        f"{_how_far(case)}{_fixed(last)}; {spent(case)}.",
         attempts_table(case) if len(case.epoch_history) > 1 else "",
         "### To ask for changes",
         f"Say what should be different in a comment on #{number}, and put the label "
@@ -146,21 +149,31 @@ def pull_request_body(case: Case) -> str:
 def _what_changed(meta: WorkerResultMeta | None) -> str:
     if meta is None:
         return ""
-    said = visible(meta.agent_summary).strip()
-    if len(said) > SUMMARY_CHARS:
-        said = said[:SUMMARY_CHARS].rstrip() + "…"
-    quoted = "\n".join(f"> {line}" for line in defuse(said).split("\n"))
+    said = quoted(meta.agent_summary)
     return body(
         f"{meta.diff_summary}.",
-        f"In the agent's words:\n\n{quoted}" if said else "The agent did not say what it did.",
+        f"In the agent's words:\n\n{said}" if said else "The agent did not say what it did.",
     )
+
+
+def _advice(meta: WorkerResultMeta | None) -> tuple[str, ...]:
+    """Show a reviewer's doubts, in its words; they are advice."""
+    if meta is None or not meta.verifier_feedback:
+        return ()
+    return ("### What the reviewer command says", quoted(meta.verifier_feedback))
+
+
+def _fixed(meta: WorkerResultMeta | None) -> str:
+    rounds = len(meta.fix_rounds) if meta else 0
+    return f", after {counted(rounds, 'fix round')}" if rounds else ""
 
 
 def _checks(case: Case, meta: WorkerResultMeta | None) -> str:
     checks = meta.checks if meta else ()
     if not case.verifies or not checks:
         return NOTHING_VERIFIED
-    return table(("Check", "Result", "Command", "Took"), (_check_row(check) for check in checks))
+    rows = table(("Check", "Result", "Command", "Took"), (_check_row(check) for check in checks))
+    return body(rows, remarks(meta))
 
 
 def _check_row(check: CheckResult) -> tuple[str, ...]:

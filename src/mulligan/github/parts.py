@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from mulligan.domain.case import Case
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import FREE, Outcome
-from mulligan.domain.result import AgentFacts, FileChange, WorkerResultMeta
+from mulligan.domain.result import AgentFacts, FileChange, Finding, WorkerResultMeta
 from mulligan.retry.words import TITLES, counted, span
-from mulligan.text.escape import one_line, table_cell
+from mulligan.text.escape import defuse, one_line, table_cell, visible
 
 MARKER = "<!-- mulligan:"
 """How each text of Mulligan's own can be told, together with its author."""
@@ -19,7 +19,12 @@ MAX_BODY = 60_000
 CHANGES = {"A": "added", "D": "deleted", "R": "renamed", "C": "copied"}
 """What git's letters for a changed file mean, apart from a plain change."""
 
+BEFORE = "fails on the base branch as well, which this change did not cause"
+FLAKY = "is flaky, failed once and passed once on the same tree"
+
 MAX_ROWS = 20
+NAMED_FINDINGS = 10
+QUOTED_CHARS = 4000
 CUT = "[… cut: GitHub takes no longer text]"
 
 
@@ -108,6 +113,31 @@ def _cost(history: Iterable[WorkerResultMeta]) -> str:
 def _runs(meta: WorkerResultMeta) -> Iterable[AgentFacts]:
     found = (meta.agent, *(fix.usage for fix in meta.fix_rounds))
     return (run for run in found if run)
+
+
+def remarks(meta: WorkerResultMeta | None) -> str:
+    """Say of each check what failed before the change as well, and what is flaky (A4, A11)."""
+    lines = [
+        f"- {code(check.name)} {of}: {_named(findings)}"
+        for check in (meta.checks if meta else ())
+        for of, findings in ((BEFORE, check.known), (FLAKY, check.unsteady))
+        if findings
+    ]
+    return "\n".join(lines)
+
+
+def _named(findings: Sequence[Finding]) -> str:
+    names = [code(found.test_id or found.summary, 150) for found in findings[:NAMED_FINDINGS]]
+    more = len(findings) - NAMED_FINDINGS
+    return ", ".join([*names, f"(+ {more} more)"] if more > 0 else names)
+
+
+def quoted(text: str) -> str:
+    """Write foreign text as a quotation that names and closes nothing; empty where it is."""
+    said = visible(text).strip()
+    if len(said) > QUOTED_CHARS:
+        said = said[:QUOTED_CHARS].rstrip() + "…"
+    return "\n".join(f"> {line}" for line in defuse(said).split("\n")) if said else ""
 
 
 def moment(at: datetime) -> str:

@@ -126,11 +126,13 @@ def _over_limits(parts: Parts, whole: Room, limits: ContextLimits) -> Iterator[C
     output = f"max_check_output_lines ({limits.max_check_output_lines})"
     digest = f"max_digest_chars ({limits.max_digest_chars}) or {output}"
     feedback = f"max_verifier_feedback_chars ({limits.max_verifier_feedback_chars})"
+    code = f"max_code_lines ({limits.max_code_lines})"
     names = [f"check {check.name!r}" for check in failing(parts.told.checks)]
     limited = [
         (Part.DIFF.value, parts.diff, f"max_diff_lines ({limits.max_diff_lines})"),
         (Part.ADVISORY.value, parts.advisory, feedback),
         *((name, window, digest) for name, window in zip(names, parts.windows, strict=True)),
+        *((f"code of {name}", at, code) for name, at in zip(names, parts.code, strict=True)),
         ("scope violations", parts.violations, output),
     ]
     earlier = len(parts.earlier) - whole[Part.EARLIER]

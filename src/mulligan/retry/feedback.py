@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from mulligan.domain.outcome import FREE, Outcome, ZeroKind
-from mulligan.domain.result import CheckResult, Finding, WorkerResultMeta
+from mulligan.domain.result import CheckResult, Finding, FixRound, WorkerResultMeta
 from mulligan.retry.words import counted, failing, last_activity, span, verdict, zero_advice
 from mulligan.text.escape import one_line, visible
 from mulligan.text.excerpt import Excerpt
@@ -39,6 +39,7 @@ ADVICE = {
 UNKNOWN_KIND = {Outcome.ZERO_COMMIT: ZeroKind.NOTHING, Outcome.ZERO_DIFF: ZeroKind.UNDONE}
 """The kind of a record that does not name one."""
 
+CODE = "The code around these places, as it was when the check ran:"
 NOT_ALLOWED = "These changes are not allowed; make the change without them:"
 
 FINDING_CHARS = 200
@@ -51,6 +52,7 @@ def what_went_wrong(
     took = f"after {span(told.duration_ms)}, with {counted(told.commits, 'commit')}"
     changed = counted(len(told.files_modified), "changed file")
     lines = [f"{name} ended {told.outcome} {took} and {changed}."]
+    lines += [_fix_round(fix) for fix in told.fix_rounds]
     if told.outcome in FREE:
         lines.append("That was not your doing: work as if it had not happened.")
     lines += _error(told, words)
@@ -59,6 +61,11 @@ def what_went_wrong(
         f"Later, {counted(n, 'attempt')} ended {o}: not your doing." for o, n in counts.items()
     ]
     return "\n".join(lines)
+
+
+def _fix_round(fix: FixRound) -> str:
+    failed = " ".join(verdict(check) for check in failing(fix.checks))
+    return f"After fix round {fix.number}: {failed or 'no check failed.'}"
 
 
 def _error(told: WorkerResultMeta, words: int) -> list[str]:
@@ -74,12 +81,18 @@ def _error(told: WorkerResultMeta, words: int) -> list[str]:
 
 
 def actionable(
-    told: WorkerResultMeta, windows: Sequence[Excerpt], names: int, violations: Excerpt
+    told: WorkerResultMeta,
+    shown: Sequence[tuple[Excerpt, Excerpt]],
+    names: int,
+    violations: Excerpt,
 ) -> str:
-    """Tell what failed: as many checks as there are windows in full, then `names` by name only."""
+    """Tell what failed: output and code of the first checks, then `names` by name only."""
     failed = failing(told.checks)
-    blocks = [_check(check, window) for check, window in zip(failed, windows, strict=False)]
-    by_name = tuple(f"- {verdict(check)}" for check in failed[len(windows) :])
+    blocks = [
+        check_block(check, window, code)
+        for check, (window, code) in zip(failed, shown, strict=False)
+    ]
+    by_name = tuple(f"- {verdict(check)}" for check in failed[len(shown) :])
     blocks.append(str(Excerpt(by_name).head(names)))
     if violations.lines:
         blocks.append(f"{NOT_ALLOWED}\n{fence('the guards', str(violations))}")
@@ -94,12 +107,15 @@ def _advice(told: WorkerResultMeta) -> str:
     return zero_advice(kind)
 
 
-def _check(check: CheckResult, window: Excerpt) -> str:
+def check_block(check: CheckResult, window: Excerpt, code: Excerpt) -> str:
+    """Tell of one failing check: its name and exit code, what it said, and the code there (C4)."""
     shown = str(window)
     first = "" if holds_first_finding(shown, check) else first_finding(check)
     body = "\n".join(part for part in (first, shown) if part)
     source = f"check '{check.name}'"
-    return f"### {verdict(check)}\n{fence(source, body) if body else 'It printed nothing.'}"
+    said = fence(source, body) if body else "It printed nothing."
+    around = f"\n{CODE}\n{fence('the code of that change', str(code))}" if code.lines else ""
+    return f"### {verdict(check)}\n{said}{around}"
 
 
 def first_finding(check: CheckResult) -> str:
@@ -142,6 +158,9 @@ def other_checks(told: WorkerResultMeta) -> list[str]:
     """Say in one line each which checks passed, and which failed without failing the attempt."""
     groups = {
         "Passed": [check.name for check in told.checks if check.passed],
+        "Fails without your change as well, and does not count": [
+            check.name for check in told.checks if check.preexisting
+        ],
         "Failed, but not required": [
             check.name for check in told.checks if not check.passed and not check.required
         ],

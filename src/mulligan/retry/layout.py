@@ -31,6 +31,7 @@ class Part(StrEnum):
     ADVISORY = "advisory"
     DRIFT = "warning"
     PATTERNS = "observed_patterns"
+    CODE = "code_around"
     WINDOWS = "check_output"
     FINDINGS = "first_findings"
     NAMES = "failing_checks"

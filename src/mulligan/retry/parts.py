@@ -7,7 +7,7 @@ from typing import Self
 from mulligan.config.policy import ContextLimits
 from mulligan.domain.case import Case
 from mulligan.domain.outcome import FREE
-from mulligan.domain.result import WorkerResultMeta
+from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.retry.diff import readable
 from mulligan.retry.feedback import actionable, first_finding, other_checks, what_went_wrong
 from mulligan.retry.layout import AttemptSummary, CheckSummary, Part, RetryContext
@@ -18,6 +18,7 @@ from mulligan.text.excerpt import Excerpt
 
 VIOLATION_CHARS = 120
 CUMULATIVE_FILES = 50
+FILE_CHARS = 200
 
 Room = Mapping[Part, int]
 """How much of each part goes in: lines, attempts, checks or, for WORDS, characters."""
@@ -27,7 +28,8 @@ Room = Mapping[Part, int]
 class Parts:
     """All that may be told, after the limits of single parts (SPEC C7).
 
-    `told` is the attempt told in full; `windows` are what its failing checks printed.
+    `told` is the attempt told in full; `windows` are what its failing checks printed, and `code`
+    is what stands around the places that they name.
     """
 
     case: Case
@@ -35,6 +37,7 @@ class Parts:
     earlier: tuple[WorkerResultMeta, ...]
     later: tuple[WorkerResultMeta, ...]
     windows: tuple[Excerpt, ...]
+    code: tuple[Excerpt, ...]
     violations: Excerpt
     others: tuple[str, ...]
     advisory: Excerpt
@@ -54,7 +57,8 @@ class Parts:
             told=told,
             earlier=tuple(meta for meta in before if meta.outcome not in FREE),
             later=tuple(meta for meta in case.history if meta.number > told.number),
-            windows=_windows(told, limits),
+            windows=tuple(window_of(check, limits) for check in failing(told.checks)),
+            code=tuple(code_of(check, limits) for check in failing(told.checks)),
             violations=Excerpt(tuple(violations)).head(shown),
             others=tuple(other_checks(told)),
             advisory=Excerpt.of(said or "").within(limits.max_verifier_feedback_chars),
@@ -66,7 +70,7 @@ class Parts:
     @property
     def excerpts(self) -> tuple[Excerpt, ...]:
         """Give every part that was cut to lines."""
-        return (*self.windows, self.violations, self.advisory, self.diff)
+        return (*self.windows, *self.code, self.violations, self.advisory, self.diff)
 
     def room(self, limits: ContextLimits) -> dict[Part, int]:
         """Say how much there is to tell, were there no limit to the whole."""
@@ -79,6 +83,7 @@ class Parts:
             Part.ADVISORY: len(self.advisory.lines),
             Part.DRIFT: 1 if self.drift else 0,
             Part.PATTERNS: len(self.patterns),
+            Part.CODE: max((len(code.lines) for code in self.code), default=0),
             Part.WINDOWS: max(lines),
             Part.FINDINGS: failed,
             Part.NAMES: failed,
@@ -86,12 +91,20 @@ class Parts:
         }
 
 
-def _windows(told: WorkerResultMeta, limits: ContextLimits) -> tuple[Excerpt, ...]:
-    failed = failing(told.checks)
+def window_of(check: CheckResult, limits: ContextLimits) -> Excerpt:
+    """Take as much of a check's digest as may be told."""
     if not limits.include_check_output:
-        return tuple(Excerpt() for _ in failed)
-    digests = (Excerpt.of(check.digest).within(limits.max_digest_chars) for check in failed)
-    return tuple(digest.head(limits.max_check_output_lines) for digest in digests)
+        return Excerpt()
+    digest = Excerpt.of(check.digest).within(limits.max_digest_chars)
+    return digest.head(limits.max_check_output_lines)
+
+
+def code_of(check: CheckResult, limits: ContextLimits) -> Excerpt:
+    """Take as much of the code around a check's places as may be told (SPEC C16)."""
+    if not limits.include_check_output:
+        return Excerpt()
+    told = (f"{one_line(at.file, FILE_CHARS)}:{at.line}\n{at.text}" for at in check.source)
+    return Excerpt.of("\n\n".join(told)).head(limits.max_code_lines)
 
 
 def build(parts: Parts, room: Room) -> RetryContext:
@@ -120,10 +133,11 @@ def build(parts: Parts, room: Room) -> RetryContext:
 
 
 def _feedback(parts: Parts, room: Room) -> str:
-    lines = room[Part.WINDOWS]
+    lines, code = room[Part.WINDOWS], room[Part.CODE]
+    both = zip(parts.windows, parts.code, strict=True)
     told = actionable(
         parts.told,
-        [window.head(lines) for window in parts.windows[: room[Part.FINDINGS]]],
+        [(said.head(lines), at.head(code)) for said, at in both][: room[Part.FINDINGS]],
         room[Part.NAMES],
         parts.violations.head(max(1, lines)),
     )

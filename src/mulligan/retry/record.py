@@ -5,7 +5,7 @@ from datetime import datetime
 from mulligan.domain.attempt import CommitText, Evidence, classify, zero_kind
 from mulligan.domain.case import Case
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.result import FileChange, WorkerResultMeta
+from mulligan.domain.result import FileChange, FixRound, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.retry.words import DIED, GONE, counted, error_line, failure_reason
 from mulligan.text.escape import subject_line
@@ -18,7 +18,7 @@ def meta_of(case: Case, known: Evidence, worker: str, now: datetime) -> WorkerRe
     """Write the record of an attempt that ended at `now`."""
     outcome, status = classify(known), case.status
     started = status.started_at or now
-    change, run = known.change, known.run
+    change, run, first = known.change, known.run, known.rounds[0].run
     return WorkerResultMeta(
         issue=str(case.issue.ref),
         epoch=status.epoch,
@@ -32,19 +32,42 @@ def meta_of(case: Case, known: Evidence, worker: str, now: datetime) -> WorkerRe
         start_sha=known.start_sha,
         head_sha=change.head_sha if change else None,
         branch=case.issue.ref.branch,
-        commits=change.commits if change else 0,
+        commits=_commits(known),
         files_modified=change.files if change else (),
         diff_summary=summarise(change.files) if change else "",
         diff_artifact=known.diff_artifact,
         checks=known.checks,
+        fix_rounds=_fix_rounds(known),
         guard_violations=known.violations,
-        agent=run.facts if run else None,
+        agent=first.facts if first else None,
         agent_summary=run.summary if run else "",
+        verifier_outcome=known.review.verdict if known.review else None,
+        verifier_feedback=(known.review.feedback or None) if known.review else None,
         started_at=started,
         finished_at=now,
         duration_ms=round((now - started).total_seconds() * 1000),
         manifest_hash=known.manifest_hash,
         worker=worker,
+    )
+
+
+def _commits(known: Evidence) -> int:
+    """Count the commits of every round; one that was cut off still has the change before it."""
+    changes = dict.fromkeys(each.change for each in known.rounds if each.change)
+    return sum(change.commits for change in changes)
+
+
+def _fix_rounds(known: Evidence) -> tuple[FixRound, ...]:
+    """Write down the rounds after the first one; their time is the agent's and the checks'."""
+    return tuple(
+        FixRound(
+            number=number,
+            checks=each.checks,
+            duration_ms=sum(check.duration_ms for check in each.checks)
+            + (round(each.run.duration.total_seconds() * 1000) if each.run else 0),
+            usage=each.run.facts if each.run else None,
+        )
+        for number, each in enumerate(known.rounds[1:], start=1)
     )
 
 

@@ -120,7 +120,7 @@ def last_activity(said: str | None) -> str:
 
 def failing(checks: Iterable[CheckResult]) -> tuple[CheckResult, ...]:
     """Pick the checks that fail an attempt."""
-    return tuple(check for check in checks if check.required and not check.passed)
+    return tuple(check for check in checks if check.fails)
 
 
 def verdict(check: CheckResult) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 
-from mulligan.domain.events import AttemptCompleted, Event, Recorded
+from mulligan.domain.events import AttemptCompleted, BaselineRecorded, Event, Recorded
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.lease import Lease, lost
 from mulligan.domain.result import WorkerResultMeta, as_they_stand
@@ -24,7 +24,7 @@ from mulligan.state.events import (
     values_of,
 )
 from mulligan.state.leases import still_held
-from mulligan.state.schema import EVENTS_TABLE, ISSUES_TABLE
+from mulligan.state.schema import BASELINES, EVENTS_TABLE, ISSUES_TABLE
 from mulligan.text.redact import Redactor
 
 EVENT = EVENTS_TABLE.c
@@ -88,6 +88,19 @@ class SqlLedger:
         """Give the events of one issue, or of all, with `seq` above `after`, in order."""
         newer = EVENT.seq > after
         return self._events(newer if ref is None else and_(newer, _events_of(ref)))
+
+    def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
+        """Give what was recorded last under a key, for whichever issue of the repository."""
+        wanted = (
+            select(EVENTS_TABLE)
+            .where(EVENT.repository == repository, BASELINES, EVENT.body.contains(key))
+            .order_by(EVENT.seq.desc())
+            .limit(1)
+        )
+        with self.database.read() as connection:
+            row = connection.execute(wanted).first()
+        event = recorded_of(Row._make(row)).event if row else None
+        return event if isinstance(event, BaselineRecorded) else None
 
     def rebuild(self) -> None:
         """Fold every status again from the events; what was stored of them is thrown away."""

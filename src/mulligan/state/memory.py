@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import Lock
 
-from mulligan.domain.events import AttemptCompleted, Event, Recorded
+from mulligan.domain.events import AttemptCompleted, BaselineRecorded, Event, Recorded
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.lease import Lease, lost
 from mulligan.domain.result import WorkerResultMeta, as_they_stand
@@ -107,6 +107,10 @@ class LeasedLedger:
         """Give the events of one issue, or of all, in order."""
         return self.inner.events(ref, after)
 
+    def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
+        """Give what was recorded last under a key."""
+        return self.inner.baseline(repository, key)
+
 
 class MemoryLedger:
     """The port Ledger on a list; may be used from any thread."""
@@ -161,6 +165,16 @@ class MemoryLedger:
         with self._lock:
             newer = self._events[max(0, after) :]
         return [recorded for recorded in newer if ref in (None, recorded.issue)]
+
+    def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
+        """Give what was recorded last under a key, for whichever issue of the repository."""
+        found = (
+            recorded.event
+            for recorded in reversed(self.events())
+            if recorded.issue.repository == repository
+            and isinstance(recorded.event, BaselineRecorded)
+        )
+        return next((event for event in found if event.key == key), None)
 
     def _status(self, ref: IssueRef) -> IssueStatus:
         return self._statuses.get(ref) or IssueStatus(ref)

@@ -1,14 +1,17 @@
 """The tables of the ledger, as the newest migration leaves them. Pure."""
 
-from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text
+from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text, text
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest revision in migrations/versions/; revisions count up."""
 
 VERSION_TABLE = "mulligan_version"
 """Where the revision of a database stands; a name that no other program uses."""
 
 METADATA = MetaData()
+
+BASELINES = text("kind = 'baseline_recorded'")
+"""Which events the index of the baselines holds."""
 
 # AUTOINCREMENT, so that a number is never given twice, whatever retention deletes.
 EVENTS_TABLE = Table(
@@ -24,6 +27,13 @@ EVENTS_TABLE = Table(
     Column("schema_version", Integer, nullable=False),
     Column("body", Text, nullable=False),
     Index("events_of_issue", "repository", "number", "seq"),
+    Index(
+        "baselines_of_repository",
+        "repository",
+        "seq",
+        sqlite_where=BASELINES,
+        postgresql_where=BASELINES,
+    ),
     sqlite_autoincrement=True,
 )
 """What happened, append-only: a trigger refuses to change a row."""

@@ -6,22 +6,31 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from mulligan.config.policy import Check, Scope
+from mulligan.config.policy import Check, Reviewer, Scope
 from mulligan.config.settings import format_duration
-from mulligan.domain.attempt import Change
+from mulligan.domain.attempt import Change, Review
 from mulligan.domain.result import CheckResult
 from mulligan.errors import MisconfiguredError, UnavailableError
-from mulligan.ports import Worktree
 from mulligan.process import Command, Finished, run
 from mulligan.text.redact import Redactor
+from mulligan.verification import inside
+from mulligan.verification.comparison import added, steady
 from mulligan.verification.digest import MAX_CHARS, Digest, digest
 from mulligan.verification.guards import violations
 from mulligan.verification.programs import LOOK_UP, LOOK_UP_TIMEOUT, program_of
+from mulligan.verification.review import read_answer, unreadable
+from mulligan.verification.source import code_around
+from mulligan.verifier import Workplace
 
 SET_UP_TIMEOUT = timedelta(minutes=30)
-KEPT_FINDINGS = 50
 NOT_FOUND = 127
 """What a shell exits with when it does not find a program (POSIX)."""
+MOST_FINDINGS = 1000
+"""That are compared with those of the start tree; beyond these, only their number is."""
+REPORT_BYTES = 32 * 1024**2
+"""The largest structured report that is read."""
+MAX_LOG_BYTES = 256 * 1024**2
+"""Of each command's output; about five seconds of digesting."""
 LATE = 124
 """What `timeout` exits with: stands for how a command was stopped, which says nothing of it."""
 
@@ -35,14 +44,14 @@ class CommandVerifier:
 
     environment: Mapping[str, str]
     set_up_timeout: timedelta = SET_UP_TIMEOUT
-    max_log_bytes: int = 1024**3
+    max_log_bytes: int = MAX_LOG_BYTES
     redactor: Redactor = field(default_factory=Redactor)
 
     def violations(self, change: Change, scope: Scope) -> tuple[str, ...]:
         """List every rule of the scope that the change breaks (SPEC A9)."""
         return violations(change, scope)
 
-    def set_up(self, lines: Sequence[str], worktree: Worktree, log: Path) -> None:
+    def set_up(self, lines: Sequence[str], worktree: Workplace, log: Path) -> None:
         """Run the set-up lines in order; UnavailableError where one fails (SPEC A3)."""
         log.write_bytes(b"")
         part = log.with_name(f"{log.name}.part")
@@ -64,16 +73,19 @@ class CommandVerifier:
         said = told.findings[0].summary if told.findings else lines[-1].strip()
         return f"exit code {ended.exit_code}, {said}"
 
-    def check(self, check: Check, worktree: Worktree, log: Path) -> CheckResult:
+    def check(self, check: Check, worktree: Workplace, log: Path) -> CheckResult:
         """Run one check on the committed tree (SPEC A10); `log` takes its whole output.
 
         MisconfiguredError where the program that it starts with is not there.
         """
+        if check.report:
+            # Whatever lies there is not what this run says.
+            inside.remove(worktree.path, check.report)
         ended = self._run(check.run, check.timeout, worktree, log)
         if ended.exit_code == NOT_FOUND and not ended.stopped_by:
             self._refuse_a_missing_program(check, worktree)
         late = f"Timed out after {format_duration(check.timeout)}.\n" if ended.stopped_by else ""
-        told = _digest(check.run, ended, log, MAX_CHARS - len(late))
+        told = _digest_of(check, ended, worktree, log, MAX_CHARS - len(late))
         return CheckResult(
             name=check.name,
             kind=check.kind,
@@ -84,12 +96,37 @@ class CommandVerifier:
             timed_out=ended.stopped_by is not None,
             duration_ms=round(ended.duration.total_seconds() * 1000),
             digest=late + told.text,
-            findings=told.findings[:KEPT_FINDINGS],
+            findings=told.findings[:MOST_FINDINGS],
+            count=told.count,
+            source=code_around(worktree.path, told.findings),
             fingerprint=told.fingerprint,
         )
 
+    def steady(self, first: CheckResult, again: CheckResult) -> CheckResult:
+        """Put two runs on one tree together: what failed once only is flaky (SPEC A11)."""
+        return steady(first, again)
+
+    def added(self, failed: CheckResult, before: CheckResult | None) -> CheckResult:
+        """Tell what a failing check found on the start tree already from what is new (SPEC A4)."""
+        return added(failed, before)
+
+    def review(self, reviewer: Reviewer, question: bytes, worktree: Workplace, log: Path) -> Review:
+        """Ask the reviewer command about a change; it always answers (SPEC 10)."""
+        ended = self._run(reviewer.run, reviewer.timeout, worktree, log, stdin=question)
+        if ended.stopped_by:
+            return unreadable(
+                f"The reviewer gave no answer within {format_duration(reviewer.timeout)}."
+            )
+        return read_answer(ended.tail)
+
     def _run(
-        self, line: str, timeout: timedelta, worktree: Worktree, log: Path, *arguments: str
+        self,
+        line: str,
+        timeout: timedelta,
+        worktree: Workplace,
+        log: Path,
+        *arguments: str,
+        stdin: bytes = b"",
     ) -> Finished:
         home = worktree.private / "home"
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -105,6 +142,7 @@ class CommandVerifier:
                     "CI": "true",
                 },
                 timeout=timeout,
+                stdin=stdin,
                 log=log,
                 max_log_bytes=self.max_log_bytes,
                 redactor=self.redactor,
@@ -113,7 +151,7 @@ class CommandVerifier:
         _keep_the_end(ended, log)
         return ended
 
-    def _refuse_a_missing_program(self, check: Check, worktree: Worktree) -> None:
+    def _refuse_a_missing_program(self, check: Check, worktree: Workplace) -> None:
         program = program_of(check.run)
         if not program or (worktree.path / program).exists():
             return
@@ -126,10 +164,28 @@ class CommandVerifier:
             raise MisconfiguredError(message)
 
 
-def _digest(line: str, ended: Finished, log: Path, max_chars: int = MAX_CHARS) -> Digest:
-    exit_code = LATE if ended.stopped_by else ended.exit_code
+def _digest(line: str, ended: Finished, log: Path) -> Digest:
     with log.open("rb") as output:
-        return digest(output, command=line, exit_code=exit_code, max_chars=max_chars)
+        return digest(output, command=line, exit_code=_exit_code(ended))
+
+
+def _digest_of(
+    check: Check, ended: Finished, worktree: Workplace, log: Path, max_chars: int
+) -> Digest:
+    report = inside.read(worktree.path, check.report, REPORT_BYTES) if check.report else None
+    with log.open("rb") as output:
+        return digest(
+            output,
+            command=check.run,
+            exit_code=_exit_code(ended),
+            max_chars=max_chars,
+            report=report,
+            patterns=check.patterns,
+        )
+
+
+def _exit_code(ended: Finished) -> int:
+    return LATE if ended.stopped_by else ended.exit_code
 
 
 def _keep_the_end(ended: Finished, log: Path) -> None:

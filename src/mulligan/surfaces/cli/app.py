@@ -240,6 +240,38 @@ def schema(
 
 @app.command()
 @in_one_sentence
+def check(
+    *,
+    policy: Annotated[
+        Path | None, typer.Option(help="The policy file; default: .github/mulligan.yml here.")
+    ] = None,
+    json: Json = False,
+) -> Exit:
+    """Run a repository's checks in this directory, as it stands; say what an agent would hear."""
+    from mulligan.surfaces.cli import verification
+
+    return verification.check(policy, json=json)
+
+
+@app.command()
+@in_one_sentence
+def digest(
+    *,
+    command: Annotated[str, typer.Option(help="What printed the log, such as 'pytest -q'.")] = "",
+    exit_code: Annotated[int | None, typer.Option(help="What it exited with.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="The structured report that it wrote, such as JUnit XML.")
+    ] = None,
+    json: Json = False,
+) -> Exit:
+    """Condense a log from standard input to what an agent would be told of it."""
+    from mulligan.surfaces.cli import verification
+
+    return verification.digest(command, exit_code, report, json=json)
+
+
+@app.command()
+@in_one_sentence
 def demo(
     *,
     directory: Annotated[

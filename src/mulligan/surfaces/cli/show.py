@@ -10,7 +10,7 @@ from rich.table import Table
 
 from mulligan.domain.events import Decided, Recorded
 from mulligan.domain.issue import IssueRef
-from mulligan.domain.result import WorkerResultMeta
+from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.errors import UsageError
 from mulligan.ports import Ledger
@@ -152,11 +152,22 @@ def _attempt(meta: WorkerResultMeta) -> RenderableType:
         lines.append(f"  {escape(meta.error)}")
     lines.append(f"  {meta.commits} commits, {escape(meta.diff_summary or 'nothing changed')}")
     for check in meta.checks:
-        mark = "✓" if check.passed else "✗"
-        lines.append(f"  {mark} {escape(check.name)}")
-        lines += [f"      {escape(found.summary)}" for found in check.findings[:5]]
+        lines += _check(check)
     lines += [f"  ! {escape(violation)}" for violation in meta.guard_violations]
     return Group(*lines)
+
+
+def _check(check: CheckResult) -> list[str]:
+    mark = "✓" if check.passed else "✗"
+    listed = {"": check.findings, "before the change: ": check.known, "flaky: ": check.unsteady}
+    return [
+        f"  {mark} {escape(check.name)}",
+        *(
+            f"      {of}{escape(found.summary)}"
+            for of, findings in listed.items()
+            for found in findings[:5]
+        ),
+    ]
 
 
 def _print_decisions(decisions: Sequence[dict[str, object]], console: Console) -> None:

@@ -19,13 +19,16 @@ from mulligan.domain.events import (
     AgentFinished,
     AttemptContextTruncated,
     AttemptStarted,
+    BaselineRecorded,
     CheckFinished,
     Decided,
     Escalated,
     Event,
+    FixRoundStarted,
     Published,
     RetryContextAssembled,
     RetryScheduled,
+    ReviewFinished,
     StoodDown,
     Waiting,
     WorktreeReset,
@@ -72,7 +75,7 @@ class Story:
 
 def tell(status: IssueStatus, event: Event) -> str | None:
     """Give the line for an event in Rich markup, or None where there is nothing to tell."""
-    return _work_line(status, event) or _result_line(status, event)
+    return _work_line(status, event) or _verdict_line(event) or _result_line(status, event)
 
 
 def _work_line(status: IssueStatus, event: Event) -> str | None:
@@ -89,8 +92,24 @@ def _work_line(status: IssueStatus, event: Event) -> str | None:
             return f"  cut to fit its budget: {_plain(', '.join(sections))}"
         case AgentFinished():
             return _agent_line(event)
+        case FixRoundStarted(number=number, most=most):
+            return f"  fix round {number} of {most}"
+        case _:
+            return None
+
+
+def _verdict_line(event: Event) -> str | None:
+    match event:
         case CheckFinished(check=check):
             return _check_line(check)
+        case BaselineRecorded(name=name, check=None):
+            return f"  without the change {_plain(name)} cannot be run"
+        case BaselineRecorded(name=name, check=CheckResult(passed=passed)):
+            return f"  without the change {_plain(name)} {'passes' if passed else 'fails as well'}"
+        case ReviewFinished(unreadable=why) if why:
+            return f"  [yellow]{_plain(why)}[/]"
+        case ReviewFinished(verdict=verdict, feedback=feedback):
+            return f"  the reviewer says {verdict.value}: {_plain(feedback)}".rstrip(": ")
         case _:
             return None
 
@@ -143,7 +162,10 @@ def _agent_line(event: AgentFinished) -> str:
 def _check_line(check: CheckResult) -> str:
     took = _seconds(check.duration_ms)
     if check.passed:
-        return f"  [green]✓[/] {_plain(check.name)} ({took})"
+        flaky = ", [yellow]flaky[/]" if check.flaky else ""
+        return f"  [green]✓[/] {_plain(check.name)} ({took}){flaky}"
+    if check.preexisting:
+        return f"  [yellow]✗ (as before the change)[/] {_plain(check.name)} ({took})"
     mark = "[red]✗[/]" if check.required else "[yellow]✗ (not required)[/]"
     first = f": {_plain(check.findings[0].summary)}" if check.findings else ""
     return f"  {mark} {_plain(check.name)} ({took}){first}"

@@ -1,0 +1,26 @@
+"""Write the prompt of a fix round: the task again, and the checks that fail on the change. Pure."""
+
+from collections.abc import Sequence
+
+from mulligan.config.policy import ContextLimits
+from mulligan.domain.result import CheckResult
+from mulligan.retry.feedback import check_block
+from mulligan.retry.parts import code_of, window_of
+
+BANNER = "Fix round {round} of {most}: read *Failing checks* before you start."
+OPENING = """\
+The worktree holds your change so far, as the commit `HEAD` of Mulligan's; keep what is good of \
+it. It was verified, and these checks fail on it. Mend them; what you leave is verified again."""
+
+
+def render_fix_prompt(
+    prompt: str, position: tuple[int, int], failed: Sequence[CheckResult], limits: ContextLimits
+) -> str:
+    """Write the whole prompt; `position` is (this round, most rounds), `prompt` the first one."""
+    number, most = position
+    blocks = [
+        check_block(check, window_of(check, limits), code_of(check, limits)) for check in failed
+    ]
+    banner = BANNER.format(round=number, most=most)
+    told = "\n\n".join(["# Failing checks", OPENING, *blocks])
+    return f"{banner}\n\n{prompt.rstrip()}\n\n{told}\n"

@@ -1,0 +1,52 @@
+"""The port of what judges a change: guards, set-up, checks and reviewer."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from mulligan.config.policy import Check, Reviewer, Scope
+from mulligan.domain.attempt import Change, Review
+from mulligan.domain.result import CheckResult
+
+
+class Workplace(Protocol):
+    """A directory that commands run in, and beside it `private`, for the run's own files."""
+
+    @property
+    def path(self) -> Path: ...
+    @property
+    def private(self) -> Path: ...
+
+
+class Verifier(Protocol):
+    """See verification/checks.py."""
+
+    def violations(self, change: Change, scope: Scope) -> tuple[str, ...]:
+        """List every rule of the scope that the change breaks (SPEC A9)."""
+        ...
+
+    def set_up(self, lines: Sequence[str], worktree: Workplace, log: Path) -> None:
+        """Run the set-up lines; UnavailableError with the digest where one fails (SPEC A3)."""
+        ...
+
+    def check(self, check: Check, worktree: Workplace, log: Path) -> CheckResult:
+        """Run one check on the committed tree (SPEC A10); `log` takes its output.
+
+        MisconfiguredError where the program that it starts with is not there.
+        """
+        ...
+
+    def steady(self, first: CheckResult, again: CheckResult) -> CheckResult:
+        """Put two runs on one tree together: what failed once only is flaky (SPEC A11)."""
+        ...
+
+    def added(self, failed: CheckResult, before: CheckResult | None) -> CheckResult:
+        """Tell what a failing check found on the start tree already from what is new (SPEC A4).
+
+        `before` is None where the check could not run there; what cannot be told apart is new.
+        """
+        ...
+
+    def review(self, reviewer: Reviewer, question: bytes, worktree: Workplace, log: Path) -> Review:
+        """Ask the reviewer command about a change; it always answers (SPEC 10)."""
+        ...
