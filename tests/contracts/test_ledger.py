@@ -13,6 +13,7 @@ from mulligan.domain.decision import Retry
 from mulligan.domain.events import (
     AttemptStarted,
     Authorised,
+    BaselineRecorded,
     Decided,
     EffectDone,
     Event,
@@ -175,3 +176,17 @@ def test_eight_threads_lose_nothing_of_one_another(ledger: Ledger) -> None:
     assert [each.seq for each in recorded] == list(range(1, 161))
     assert sorted(each.at for each in recorded) == [each.at for each in recorded]
     assert list(ledger.statuses()) == all_folded(iter(recorded))
+
+
+def test_a_baseline_is_found_by_its_key_for_every_issue_of_the_repository(ledger: Ledger) -> None:
+    first = BaselineRecorded(key="a" * 64, start_sha="c0ffee", name="tests", check=None)
+    later, other = (
+        first.model_copy(update={"start_sha": "decaf"}),
+        first.model_copy(update={"key": "b" * 64}),
+    )
+    for event in (first, later, other):
+        ledger.append(REF, event)
+    assert ledger.baseline(REF.repository, "a" * 64) == later
+    assert ledger.baseline(REF.repository, "b" * 64) == other
+    assert ledger.baseline(REF.repository, "c" * 64) is None
+    assert ledger.baseline("octo/elsewhere", "a" * 64) is None

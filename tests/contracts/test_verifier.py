@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.config.policy import Check, Scope
+from mulligan.config.policy import Check, Reviewer, Scope
 from mulligan.domain.attempt import Change
-from mulligan.domain.result import CheckKind, FileChange
+from mulligan.domain.result import CheckKind, FileChange, VerifierOutcome
 from mulligan.errors import MisconfiguredError, UnavailableError
 from mulligan.verification.checks import CommandVerifier
 from mulligan.verifier import Verifier
@@ -17,6 +17,7 @@ from world.trees import PlainTree, plain_tree
 REASON = "src/cart.py:3:5: error: the total is wrong"
 LOOK = f"test -e mended || {{ echo '{REASON}'; exit 1; }}"
 MAKE = "echo made > made"
+REVIEW = 'test -e mended || echo \'{"verdict": "HARD_FAIL", "feedback": "No."}\''
 BREAK = "echo 'error: no such package'; exit 1"
 
 
@@ -28,6 +29,9 @@ SCRIPTED = ScriptedVerifier(
     {
         LOOK: lambda tree: None if (tree / "mended").exists() else REASON,
         MAKE: make,
+        REVIEW: lambda tree: (
+            None if (tree / "mended").exists() else '{"verdict": "HARD_FAIL", "feedback": "No."}'
+        ),
         BREAK: lambda _tree: "error: no such package",
     }
 )
@@ -114,3 +118,26 @@ def test_the_scope_is_kept(verifier: Verifier) -> None:
     assert verifier.violations(change, Scope(allow=("src/",))) == (
         "ci.yml is outside the allowed scope (src/).",
     )
+
+
+def test_only_what_a_change_added_and_what_fails_again_counts(
+    verifier: Verifier, tree: PlainTree, log: Path
+) -> None:
+    check = Check(name="tests", run=LOOK)
+    failed = verifier.check(check, tree, log)
+    assert verifier.added(failed, failed).preexisting
+    assert verifier.added(failed, None).fails
+    assert verifier.steady(failed, failed).fails
+    (tree.path / "mended").touch()
+    passed = verifier.check(check, tree, log)
+    assert verifier.added(failed, passed).fails
+    assert verifier.steady(failed, passed).flaky
+
+
+def test_a_reviewer_always_answers(verifier: Verifier, tree: PlainTree, log: Path) -> None:
+    said = verifier.review(Reviewer(run=REVIEW), b"{}", tree, log)
+    assert (said.verdict, said.feedback) == (VerifierOutcome.HARD_FAIL, "No.")
+    (tree.path / "mended").touch()
+    said = verifier.review(Reviewer(run=REVIEW), b"{}", tree, log)
+    assert said.verdict is VerifierOutcome.PASS
+    assert said.unreadable

@@ -15,7 +15,7 @@ from mulligan.config.policy import Escalation
 from mulligan.domain.case import Case
 from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import Outcome, ZeroKind
-from mulligan.domain.result import AgentFacts, FileChange, FixRound, WorkerResultMeta
+from mulligan.domain.result import AgentFacts, FileChange, Finding, FixRound, WorkerResultMeta
 from mulligan.github.advice import ADVICE, KILLED, ONLY_IGNORED, QUESTION, Advice, advice_on
 from mulligan.github.escalation import escalation_comment, escalation_marker
 from mulligan.github.messages import (
@@ -98,14 +98,25 @@ def second_try() -> Case:
 
 
 def marked_checks() -> Case:
-    flaky = green_check("e2e").model_copy(update={"flaky": True})
+    found = (Finding(summary="cart.py:3:1: `os` is unused, see @zoe"),)
+    flaky = green_check("e2e").model_copy(update={"flaky": True, "unsteady": found})
     old = red_check("lint").model_copy(
-        update={"preexisting": True, "command": "ruff check . | cat"}
+        update={
+            "preexisting": True,
+            "command": "ruff check . | cat",
+            "findings": (),
+            "known": found * 12,
+        }
     )
     loose = red_check("types").model_copy(update={"required": False})
     slow = loose.model_copy(update={"name": "mutation", "timed_out": True})
     checks = (green_check(), flaky, old, loose, slow)
-    return published(attempt(1, Outcome.SUCCEEDED).model_copy(update={"checks": checks}))
+    more = {
+        "checks": checks,
+        "fix_rounds": (FixRound(number=1),),
+        "verifier_feedback": "Mind the tax, @zoe.\nCloses #1",
+    }
+    return published(attempt(1, Outcome.SUCCEEDED).model_copy(update=more))
 
 
 def unverified() -> Case:

@@ -457,6 +457,7 @@ limits = st.builds(
     max_diff_lines=st.integers(0, 60),
     max_check_output_lines=st.integers(1, 60),
     max_digest_chars=st.integers(200, 3000),
+    max_code_lines=st.integers(0, 60),
     max_verifier_feedback_chars=st.integers(0, 300),
     max_context_tokens=st.integers(500, 5000),
     include_prior_diffs=st.booleans(),

@@ -95,6 +95,7 @@ def _programs(name: str, policy: Policy, probes: Probes, *, known: bool) -> Iter
     """Look for what every line starts; `known` is whether the repository's files are."""
     lines = [(f"the set-up line {line!r}", line) for line in policy.setup]
     lines += [(f"the check {check.name!r}", check.run) for check in policy.checks]
+    lines += [("the reviewer", policy.reviewer.run)] if policy.reviewer else []
     missing = [
         (what, program)
         for what, line in lines

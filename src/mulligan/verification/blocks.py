@@ -66,7 +66,9 @@ def enclosing(content: bytes, file: str, line: int) -> tuple[Block, ...]:
     """Give the blocks that a line lies in, outermost first."""
     language = LANGUAGES.get(PurePosixPath(file).suffix.lower())
     lines = content.split(b"\n")
-    if language is None or not 1 <= line <= len(lines):
+    if not 1 <= line <= len(lines):
+        return ()
+    if language is None:
         return _by_indentation([row.decode(errors="replace") for row in lines], line)
     root = get_parser(language).parse(content).root_node
     row = lines[line - 1]
@@ -87,7 +89,7 @@ def _climb(node: Node) -> Iterator[Block]:
 
 def _by_indentation(lines: list[str], line: int) -> tuple[Block, ...]:
     """Take what a line is indented under, wherever that leads."""
-    blocks, depth = list[Block](), _depth(lines[line - 1]) if 1 <= line <= len(lines) else 0
+    blocks, depth = list[Block](), _depth(lines[line - 1])
     for above in range(line - 1, 0, -1):
         text = lines[above - 1]
         if text.strip() and _depth(text) < depth:

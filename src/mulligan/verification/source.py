@@ -32,8 +32,10 @@ def _around(root: Path, file: str, line: int) -> str:
     content = inside.read(root, file, FILE_BYTES)
     if not content or b"\0" in content:
         return ""
-    lines = content.decode(errors="replace").split("\n")
-    return excerpt(lines, line, enclosing(content, file, line)) if line <= len(lines) else ""
+    lines = content.decode(errors="replace").rstrip("\n").split("\n")
+    # A tool that misses something at the end names the line after the last.
+    at = min(line, len(lines))
+    return excerpt(lines, at, enclosing(content, file, at)) if line <= at + 1 else ""
 
 
 def excerpt(lines: Sequence[str], line: int, blocks: Sequence[Block]) -> str:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
-from rich.padding import Padding
 from rich.text import Text
 
 from mulligan.config.policy import Check
@@ -14,7 +13,7 @@ from mulligan.domain.result import CheckResult
 from mulligan.errors import ConfigError, MisconfiguredError, UsageError
 from mulligan.retry.words import counted, verdict
 from mulligan.surfaces.cli.exits import Exit
-from mulligan.surfaces.cli.layout import print_json
+from mulligan.surfaces.cli.layout import print_json, print_point
 from mulligan.surfaces.cli.setup import environment, make_console, start_logs
 from mulligan.wiring.here import MAX_CHARS, Digest, Here, open_here, read_policy
 from mulligan.wiring.here import digest as condense
@@ -89,7 +88,7 @@ def _print(result: CheckResult, console: Console) -> None:
     took = Text(f"  {result.duration_ms / 1000:.1f} s", "dim")
     console.print(Text.assemble(mark, verdict(result), asked, took))
     if not result.passed:
-        console.print(Padding(Text(result.digest), (0, 0, 1, 2)))
+        print_point(console, Text(" "), result.digest)
 
 
 def _sum_up(results: list[CheckResult]) -> str:
