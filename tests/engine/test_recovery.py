@@ -15,6 +15,7 @@ from mulligan.domain.events import (
     Decided,
     Escalated,
     Event,
+    FixRoundStarted,
     IssueSeen,
     StoodDown,
 )
@@ -31,7 +32,7 @@ from mulligan.tools import Tools
 from world.behaviours import Given, crash
 from world.ledgers import completed
 from world.simulated import NAME
-from world.workers import Shop, mend, shop
+from world.workers import Shop, mend, red_once_changed, shop
 
 
 @pytest.fixture
@@ -70,6 +71,30 @@ def test_an_attempt_that_was_cut_off_is_interrupted_and_may_be_made_again(here: 
     assert (status.phase, status.stage) == (Phase.IDLE, Stage.READY)
     assert here.labels(ref) == ["mulligan"]
     assert Worker(tools).visit(ref).attempts == 1
+
+
+class KilledError(BaseException):
+    """Stands for the end of the worker's process."""
+
+
+def test_an_attempt_that_was_cut_off_in_a_fix_round_is_interrupted_as_any(here: Shop) -> None:
+    here.check(red_once_changed)
+    here.policy["max_fix_rounds"] = 1
+
+    def work(given: Given) -> None:
+        if given.environment["MULLIGAN_FIX_ROUND"] == "1":
+            raise KilledError
+        mend(given)
+
+    tools = here.tools(work)
+    case = begun(here, tools)
+    ref = case.issue.ref
+    with pytest.raises(KilledError):
+        make_attempt(case, tools)
+    assert FixRoundStarted(number=1, most=1, failed=("check",)) in here.events(ref)
+    recover(tools, Worker(tools))
+    (meta,) = here.ledger.history(ref)
+    assert (meta.outcome, here.ledger.status(ref).stage) == (Outcome.INTERRUPTED, Stage.READY)
 
 
 def test_an_attempt_that_was_not_decided_is_decided_and_published(here: Shop) -> None:
