@@ -75,7 +75,7 @@ def _before(check: Check, name: str, at: Trial) -> CheckResult | None:
 
 def _run_before(check: Check, start_sha: str, name: str, at: Trial) -> CheckResult | None:
     try:
-        return _run(check, start_sha, name, at)
+        return _run(check, start_sha, name, at).model_copy(update={"source": ()})
     except MisconfiguredError:
         # What the check runs may be what the agent was asked to write.
         return None

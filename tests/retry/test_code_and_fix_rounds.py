@@ -19,7 +19,7 @@ from mulligan.domain.result import (
 from mulligan.retry.context import Assembled, assemble
 from mulligan.retry.fix import render_fix_prompt
 from mulligan.retry.record import meta_of
-from world.attempts import DIFF, NINE, attempt, case, check, failing_test, red
+from world.attempts import DIFF, NINE, TEST_ID, attempt, case, check, failing_test, red
 
 pytestmark = pytest.mark.pure
 
@@ -69,7 +69,9 @@ def test_code_is_cut_after_the_diff_and_before_what_the_check_said() -> None:
 
 def test_what_was_there_before_is_told_by_the_checks_name_only() -> None:
     before = check("lint").model_copy(update={"preexisting": True, "digest": "E501 cart.py"})
-    text = told(red(1, failing_test(), before)).text
+    text = told(red(1, before, failing_test()), red(2, failing_test(), before)).text
+    assert "Attempt 1: CHECKS_FAILED" in text
+    assert f"Changed a.py. {TEST_ID}" in text
     assert "Fails without your change as well, and does not count: lint." in text
     assert "E501" not in text
 

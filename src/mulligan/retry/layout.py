@@ -111,7 +111,7 @@ def _line(attempt: AttemptSummary) -> str:
         f"Attempt {attempt.attempt_number}: {attempt.outcome}.",
         attempt.error,
         *([f"Changed {files}."] if files else ["Changed nothing."]),
-        next(excerpts, ""),
+        next(filter(None, excerpts), ""),
     )
     return one_line(" ".join(told), LINE_CHARS)
 

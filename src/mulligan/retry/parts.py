@@ -167,7 +167,7 @@ def _summary(meta: WorkerResultMeta, case: Case, reviewed: str | None) -> Attemp
                 name=check.name,
                 passed=check.passed,
                 exit_code=check.exit_code,
-                output_excerpt="" if check.passed else first_finding(check),
+                output_excerpt="" if check.passed or check.preexisting else first_finding(check),
             )
             for check in meta.checks
         ),
