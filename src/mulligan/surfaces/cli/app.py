@@ -238,9 +238,9 @@ def schema(
     return module.schema(file)
 
 
-@app.command()
+@app.command("check")
 @in_one_sentence
-def check(
+def check_here(
     *,
     policy: Annotated[
         Path | None, typer.Option(help="The policy file; default: .github/mulligan.yml here.")
