@@ -73,7 +73,7 @@ def test_check_runs_every_check_and_shows_what_an_agent_would_be_told(tmp_path: 
     [
         (None, 2, "policy.yml cannot be read (No such file or directory); name the policy with"),
         ("checks: []", 2, "policy.yml configures no checks; add some under `checks`."),
-        ("checks: [{name: a}]", 2, "policy.yml: checks.0.run is missing."),
+        ("checks: [{name: a}]", 2, "policy.yml, line 1: checks.0.run is missing; write text"),
         ("checks: [{name: a, run: no-such-program}]", 2, "The program 'no-such-program' of the"),
         ("checks: [{name: a, run: 'true'}]", 0, ""),
     ],
@@ -91,15 +91,21 @@ def test_check_ends_as_its_policy_deserves(
 @pytest.mark.parametrize(
     ("check", "mistake"),
     [
-        ("report: /tmp/report.xml", "'/tmp/report.xml' does not lie in the worktree"),
-        ("report: ../report.xml", "'../report.xml' does not lie in the worktree"),
-        ("report: .", "'.' does not lie in the worktree"),
+        (
+            "report: /tmp/report.xml",
+            "report is '/tmp/report.xml'; write a path that lies in the worktree",
+        ),
+        (
+            "report: ../report.xml",
+            "report is '../report.xml'; write a path that lies in the worktree",
+        ),
+        ("report: .", "report is '.'; write a path that lies in the worktree"),
         ("patterns: ['(']", "'(' is no regular expression"),
     ],
 )
 def test_a_check_that_cannot_be_kept_is_refused(check: str, mistake: str) -> None:
     text = f"checks: [{{name: a, run: b, {check}}}]"
-    with pytest.raises(ConfigError, match=r"^policy: checks") as caught:
+    with pytest.raises(ConfigError, match=r"^policy, line 1: checks.0") as caught:
         load_policy(text.encode(), {}, "policy")
     assert mistake in str(caught.value)
 

@@ -76,7 +76,7 @@ class Check(Settings):
     def _inside(cls, report: str | None) -> str | None:
         parts = PurePosixPath(report or "report").parts
         if report is not None and (not parts or parts[0] == "/" or ".." in parts):
-            message = f"{report!r} does not lie in the worktree; write it relative to that"
+            message = "write a path that lies in the worktree, relative to it"
             raise ValueError(message)
         return report
 
