@@ -67,11 +67,9 @@ def poll(here: Shop, daemon: Daemon, times: int) -> int:
     return asked
 
 
-def taken() -> tuple[int, list[str]]:
-    """Count the open descriptors of this process, and name its threads."""
-    threads = [each.name for each in threading.enumerate()]
-    ours = [name for name in threads if not name.startswith("simulator")]
-    return len(list(Path("/proc/self/fd").iterdir())), sorted(ours)
+def taken() -> tuple[int, int]:
+    """Count the open descriptors and the threads of this process."""
+    return len(list(Path("/proc/self/fd").iterdir())), threading.active_count()
 
 
 def blocks() -> int:
@@ -89,7 +87,9 @@ def test_a_thousand_idle_polls_cost_nothing(tmp_path: Path) -> None:
         before, memory, started = taken(), blocks(), time.thread_time()
         asked = poll(here, daemon, POLLS)
         cpu = time.thread_time() - started
-        assert (window.used - used, taken()) == (0, before)
+        assert window.used == used
+        # What an earlier test left may go meanwhile.
+        assert all(now <= then for now, then in zip(taken(), before, strict=True))
         # One list each, and once in five minutes the repository's base branch.
         assert asked <= POLLS * 1.2
         # Nothing is left of each poll: that would be thousands.

@@ -159,10 +159,10 @@ def test_a_fetch_that_failed_is_repeated_at_the_next_poll(here: Shop) -> None:
         assert counted.fetches == fetches
 
 
-def test_a_base_branch_that_is_not_there_is_left_for_each_attempt_to_say(here: Shop) -> None:
-    ref = here.desk.ready()
-    tools, _ = counting(here, MisconfiguredError("There is no such branch."))
-    assert poll([NAME], tools, Worker(tools)) == ([ref], {})
+def test_a_base_branch_that_is_not_there_is_told_and_each_attempt_says_so_too(here: Shop) -> None:
+    ref, wrong = here.desk.ready(), "There is no such branch."
+    tools, _ = counting(here, MisconfiguredError(wrong))
+    assert poll([NAME], tools, Worker(tools)) == ([ref], {NAME: wrong})
 
 
 def test_a_shutdown_ends_a_poll_without_a_complaint(here: Shop) -> None:

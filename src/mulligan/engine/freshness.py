@@ -1,6 +1,5 @@
 """Fetch a repository before it is worked on, and once in a while besides, but not at every poll."""
 
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -17,14 +16,19 @@ class Freshness:
 
     fetched: dict[str, datetime] = field(default_factory=dict[str, datetime])
 
-    def renew(self, repository: str, tools: Tools, oldest: timedelta) -> None:
+    def renew(self, repository: str, tools: Tools, oldest: timedelta) -> str | None:
         """Fetch the base branch, with the policy on it, unless that was done just now.
 
-        A branch that is not there does not stop the poll: each issue is told so by its attempt.
+        Gives what is wrong with a branch that is not there. That does not stop the poll: each
+        issue is told so by its attempt.
         """
         now, last = tools.clock.now(), self.fetched.get(repository)
         if last is not None and last <= now < last + oldest:
-            return
-        with suppress(MisconfiguredError):
+            return None
+        wrong = None
+        try:
             tools.worktrees.refresh(repository)
+        except MisconfiguredError as error:
+            wrong = str(error)
         self.fetched[repository] = now
+        return wrong

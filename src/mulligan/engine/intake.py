@@ -38,7 +38,8 @@ def poll(
         if stopping():
             break
         try:
-            freshness.renew(repository, tools, LONGEST)
+            if wrong := freshness.renew(repository, tools, LONGEST):
+                failed[repository] = wrong
             due = _ask(repository, known[repository], tools, worker)
             if due:
                 freshness.renew(repository, tools, A_MOMENT)
