@@ -90,13 +90,18 @@ class Tracker(Protocol):
 class Worktree(Protocol):
     """A private checkout for one attempt, equal to `start_sha` when it was opened (SPEC A2).
 
-    `private` is a directory beside it for the run's own files (home, report, previous diff).
+    `private` is a directory beside it for the run's own files (home, report, previous diff). What
+    is `readable` and `writable` is what git needs besides `path`, for a command that is confined.
     """
 
     @property
     def path(self) -> Path: ...
     @property
     def private(self) -> Path: ...
+    @property
+    def readable(self) -> tuple[Path, ...]: ...
+    @property
+    def writable(self) -> tuple[Path, ...]: ...
     @property
     def base_sha(self) -> str: ...
     @property

@@ -12,7 +12,9 @@ from mulligan.domain.attempt import Change
 from mulligan.domain.result import CheckResult
 from mulligan.errors import MisconfiguredError, UnavailableError
 from mulligan.ports import Worktree
-from mulligan.process import Command, Finished, run
+from mulligan.process import Command, Finished
+from mulligan.sandbox.confinement import Network
+from mulligan.sandbox.sandbox import Reach, Sandbox, Unconfined
 from mulligan.text.redact import Redactor
 from mulligan.verification.digest import MAX_CHARS, Digest, digest
 from mulligan.verification.guards import violations
@@ -27,6 +29,16 @@ LATE = 124
 
 
 @dataclass(frozen=True, slots=True)
+class _Line:
+    """A line for the shell, with what it may have; `arguments` are the shell's own."""
+
+    text: str
+    timeout: timedelta
+    network: Network
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class CommandVerifier:
     """The port Verifier on shell lines; of `environment` they get PATH.
 
@@ -34,6 +46,7 @@ class CommandVerifier:
     """
 
     environment: Mapping[str, str]
+    sandbox: Sandbox = field(default_factory=Unconfined)
     set_up_timeout: timedelta = SET_UP_TIMEOUT
     max_log_bytes: int = 1024**3
     redactor: Redactor = field(default_factory=Redactor)
@@ -48,7 +61,7 @@ class CommandVerifier:
         part = log.with_name(f"{log.name}.part")
         for line in lines:
             try:
-                ended = self._run(line, self.set_up_timeout, worktree, part)
+                ended = self._run(_Line(line, self.set_up_timeout, Network.OPEN), worktree, part)
                 told = _digest(line, ended, part)
             finally:
                 _append(log, line, part)
@@ -69,7 +82,8 @@ class CommandVerifier:
 
         MisconfiguredError where the program that it starts with is not there.
         """
-        ended = self._run(check.run, check.timeout, worktree, log)
+        network = Network.OPEN if check.network else Network.NONE
+        ended = self._run(_Line(check.run, check.timeout, network), worktree, log)
         if ended.exit_code == NOT_FOUND and not ended.stopped_by:
             self._refuse_a_missing_program(check, worktree)
         late = f"Timed out after {format_duration(check.timeout)}.\n" if ended.stopped_by else ""
@@ -88,14 +102,12 @@ class CommandVerifier:
             fingerprint=told.fingerprint,
         )
 
-    def _run(
-        self, line: str, timeout: timedelta, worktree: Worktree, log: Path, *arguments: str
-    ) -> Finished:
+    def _run(self, line: _Line, worktree: Worktree, log: Path) -> Finished:
         home = worktree.private / "home"
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        ended = run(
+        ended = self.sandbox.run(
             Command(
-                argv=("/bin/sh", "-c", line, *arguments),
+                argv=("/bin/sh", "-c", line.text, *line.arguments),
                 directory=worktree.path,
                 environment={
                     "PATH": self.environment.get("PATH", ""),
@@ -104,11 +116,16 @@ class CommandVerifier:
                     "TERM": "dumb",
                     "CI": "true",
                 },
-                timeout=timeout,
+                timeout=line.timeout,
                 log=log,
                 max_log_bytes=self.max_log_bytes,
                 redactor=self.redactor,
-            )
+            ),
+            Reach(
+                read=worktree.readable,
+                write=(worktree.path, home, *worktree.writable),
+                network=line.network,
+            ),
         )
         _keep_the_end(ended, log)
         return ended
@@ -118,7 +135,8 @@ class CommandVerifier:
         if not program or (worktree.path / program).exists():
             return
         log = worktree.private / "program.log"
-        if self._run(LOOK_UP, LOOK_UP_TIMEOUT, worktree, log, "sh", program).exit_code:
+        look_up = _Line(LOOK_UP, LOOK_UP_TIMEOUT, Network.NONE, ("sh", program))
+        if self._run(look_up, worktree, log).exit_code:
             message = (
                 f"The program {program!r} of the check {check.name!r} is not on this machine; "
                 "install it or mend the check."
