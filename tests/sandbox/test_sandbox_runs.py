@@ -117,7 +117,9 @@ def test_a_program_that_is_not_in_there_is_named(tmp_path: Path) -> None:
 
 def test_a_place_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnavailableError, match=r"cannot be set up: Can't find source path .*gone"):
-        sandbox().run(command("true", tmp_path), Reach(write=(tmp_path, tmp_path.with_name("gone"))))
+        sandbox().run(
+            command("true", tmp_path), Reach(write=(tmp_path, tmp_path.with_name("gone")))
+        )
 
 
 def test_who_prints_what_a_sandbox_would_is_still_believed(tmp_path: Path) -> None:
