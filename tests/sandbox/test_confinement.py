@@ -47,11 +47,14 @@ def test_the_system_can_be_read_and_its_secrets_are_not_there() -> None:
 
 def test_a_path_in_a_place_that_can_be_written_may_stay_as_it_is() -> None:
     confined = Confinement(read=(TREE / ".git",), write=(TREE,))
-    assert places(confined)[:2] == [f"bind {TREE} {TREE}", f"ro-bind-try {TREE}/.git {TREE}/.git"]
+    assert places(confined)[:2] == [
+        f"bind-try {TREE} {TREE}",
+        f"ro-bind-try {TREE}/.git {TREE}/.git",
+    ]
 
 
 def test_who_may_write_may_read() -> None:
-    assert places(Confinement(read=(TREE,), write=(TREE,)))[0] == f"bind {TREE} {TREE}"
+    assert places(Confinement(read=(TREE,), write=(TREE,)))[0] == f"bind-try {TREE} {TREE}"
 
 
 def test_what_is_in_a_place_is_not_bound_again() -> None:
@@ -68,7 +71,7 @@ def test_mulligans_own_is_hidden_in_a_place_that_shows_it() -> None:
     assert places(confined)[:4] == [
         "ro-bind-try /var/lib /var/lib",
         "tmpfs /var/lib/mulligan",
-        f"bind {TREE} {TREE}",
+        f"bind-try {TREE} {TREE}",
         "remount-ro /var/lib/mulligan",
     ]
     assert "/elsewhere" not in written(confined)
@@ -77,7 +80,7 @@ def test_mulligans_own_is_hidden_in_a_place_that_shows_it() -> None:
 def test_a_file_is_hidden_behind_an_empty_one() -> None:
     token = Path("/srv/keys/token")
     confined = Confinement(write=(Path("/srv"),), hide_files=(token, Path("/elsewhere")))
-    assert places(confined) == ["bind /srv /srv", "ro-bind /dev/null /srv/keys/token"]
+    assert places(confined) == ["bind-try /srv /srv", "ro-bind /dev/null /srv/keys/token"]
 
 
 def test_what_lies_in_memory_has_a_size() -> None:

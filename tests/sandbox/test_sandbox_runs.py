@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -115,11 +116,33 @@ def test_a_program_that_is_not_in_there_is_named(tmp_path: Path) -> None:
         sandbox().run(missing, Reach(write=(tmp_path,)))
 
 
-def test_a_place_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UnavailableError, match=r"cannot be set up: Can't find source path .*gone"):
-        sandbox().run(
-            command("true", tmp_path), Reach(write=(tmp_path, tmp_path.with_name("gone")))
-        )
+def test_what_is_not_there_is_left_out(tmp_path: Path) -> None:
+    gone = tmp_path.with_name("gone")
+    ended = sandbox().run(command("ls ..", tmp_path), Reach(read=(gone,), write=(tmp_path, gone)))
+    assert ended.text == f"{tmp_path.name}\n"
+
+
+def test_a_sandbox_that_cannot_be_set_up_says_why(tmp_path: Path) -> None:
+    walls = sandbox()
+    broken = replace(walls, filter=b"no filter")
+    with pytest.raises(UnavailableError, match=r"for /bin/sh cannot be set up: Invalid seccomp"):
+        broken.run(command("true", tmp_path), Reach(write=(tmp_path,)))
+
+
+def test_what_is_mulligans_is_hidden_once_it_is_there(tmp_path: Path) -> None:
+    state, token = tmp_path / "state", tmp_path / "token"
+    walls = replace(sandbox(), hidden=(state, token))
+    state.mkdir()
+    for file in (state / "mulligan.db", token):
+        file.write_text("secret")
+    line = "ls state; cat token; rm token; : > state/new; true"
+    said = walls.run(command(line, tmp_path), Reach(write=(tmp_path,))).text
+    assert "secret" not in said
+    assert said.count("Read-only file system") == 1
+    assert (token.read_text(), [each.name for each in state.iterdir()]) == (
+        "secret",
+        ["mulligan.db"],
+    )
 
 
 def test_who_prints_what_a_sandbox_would_is_still_believed(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def _sandbox(mode: SandboxMode, probes: Probes) -> Iterator[Diagnosis]:
         yield note(SANDBOX, "System calls are not filtered on this processor.", fix)
     for path in walls.missing:
         fix = "Make it, or take it out of the configuration."
-        yield fault(SANDBOX, f"sandbox names {path}, which is not there.", fix)
+        yield warning(SANDBOX, f"sandbox names {path}, which is not there.", fix)
 
 
 def _account(operator: Operator, probes: Probes) -> Diagnosis:

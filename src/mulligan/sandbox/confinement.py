@@ -27,7 +27,7 @@ OWN_NAMESPACES = (
 Way = tuple[str, ...]
 """How bubblewrap puts a path into place: its option, and what stands before the path."""
 READ: Way = ("--ro-bind-try",)
-WRITE: Way = ("--bind",)
+WRITE: Way = ("--bind-try",)
 EMPTY_DIRECTORY: Way = ("--size", "4096", "--tmpfs")
 EMPTY_FILE: Way = ("--ro-bind", "/dev/null")
 
@@ -44,7 +44,7 @@ class Confinement:
     """What there is for a command besides the system, at the same paths as outside.
 
     Where two of them name one path, what hides goes before `write`, and `write` before `read`; a
-    deeper path goes before one that holds it. What is not there cannot be read, and is left out.
+    deeper path goes before one that holds it. What is not there is left out.
     `tmp_bytes` is the size of its /tmp, and of its shared memory.
     """
 

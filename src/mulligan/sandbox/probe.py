@@ -58,17 +58,10 @@ def try_out(
 
 def _build(program: str, settings: SandboxSettings, hide: tuple[Path, ...]) -> Bubblewrap:
     limits = settings.limits
-    hidden = dict.fromkeys([*hide, *(each.resolve() for each in hide)])
-    there = [path for path in hidden if os.access(path, os.F_OK)]
-    common = Confinement(
-        read=settings.read,
-        write=settings.write,
-        hide=tuple(path for path in there if path.is_dir()),
-        hide_files=tuple(path for path in there if path.is_file()),
-        tmp_bytes=limits.tmp_mib * MIB,
-    )
+    common = Confinement(read=settings.read, write=settings.write, tmp_bytes=limits.tmp_mib * MIB)
+    hidden = tuple(dict.fromkeys([*hide, *(each.resolve() for each in hide)]))
     bounds = Bounds(limits.processes, limits.memory_mib * MIB, limits.file_mib * MIB)
-    return Bubblewrap(program, common, bounds, filter_for(platform.machine()))
+    return Bubblewrap(program, common, bounds, filter_for(platform.machine()), hidden)
 
 
 def _trouble_with(sandbox: Bubblewrap, directory: Path) -> Trouble | None:

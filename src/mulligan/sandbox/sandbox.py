@@ -49,18 +49,23 @@ class Unconfined:
 class Bubblewrap:
     """Runs commands in namespaces of their own, at `program`'s hands.
 
-    `common` is what every command has, and what none may see; `filter` is loaded into each.
+    `common` is what every command has; `filter` is loaded into each, and `hidden`, directories and
+    files that may be made later, is seen by none.
     """
 
     program: str
     common: Confinement
     bounds: Bounds
     filter: bytes | None
+    hidden: tuple[Path, ...] = ()
 
     def run(self, command: Command, reach: Reach) -> Finished:
         """Run a command confined; MisconfiguredError where its program is not in the sandbox."""
+        there = [path for path in self.hidden if os.access(path, os.F_OK)]
         confined = replace(
             self.common,
+            hide=tuple(path for path in there if path.is_dir()),
+            hide_files=tuple(path for path in there if not path.is_dir()),
             read=(*brought(command.argv, command.environment), *self.common.read, *reach.read),
             write=(*self.common.write, *reach.write),
             network=reach.network,

@@ -57,6 +57,8 @@ FULL_DISK = Trouble("There is no room for the directory of a confined command.",
 NETWORK = "loopback:"
 """Where bubblewrap cannot make a network of its own, its last word names this."""
 
+REFUSED = ("not permitted", "ermission denied")
+
 
 def explain(said: str, around: Surroundings) -> Trouble:
     """Find the reason for what bubblewrap said, in what is known of the machine."""
@@ -67,14 +69,15 @@ def explain(said: str, around: Surroundings) -> Trouble:
         return NONE_ALLOWED
     if around.apparmor_restricts and ("uid map" in last or NETWORK in last):
         return APPARMOR
-    if around.container:
-        return CONTAINER
-    if around.unit:
-        return UNIT
-    if around.apparmor_restricts:
-        return APPARMOR
-    if around.users_may_not:
-        return USERS_MAY_NOT
+    if any(word in last for word in REFUSED):
+        for holds, reason in (
+            (around.container, CONTAINER),
+            (around.unit, UNIT),
+            (around.apparmor_restricts, APPARMOR),
+            (around.users_may_not, USERS_MAY_NOT),
+        ):
+            if holds:
+                return reason
     return Trouble(
         f"bubblewrap does not work here: {last or 'it says nothing'}.",
         "Make that possible, or set sandbox to off.",
