@@ -66,7 +66,7 @@ def test_what_is_in_a_place_is_not_bound_again() -> None:
 def test_mulligans_own_is_hidden_in_a_place_that_shows_it() -> None:
     state = Path("/var/lib/mulligan")
     confined = Confinement(
-        read=(Path("/var/lib"), state), write=(TREE,), hide=(state, Path("/elsewhere"))
+        read=(Path("/var/lib"), state), write=(TREE,), hide=(state, WORK, Path("/elsewhere"))
     )
     assert places(confined)[:4] == [
         "ro-bind-try /var/lib /var/lib",

@@ -91,15 +91,14 @@ def _places(confined: Confinement) -> Iterator[str]:
     ways: dict[Path, Way] = dict.fromkeys(map(Path, SYSTEM), READ)
     ways |= dict.fromkeys(confined.read, READ) | dict.fromkeys(confined.write, WRITE)
     shown = set(ways)
-    hidden = [path for path in confined.hide if _is_in(path, shown)]
-    ways |= dict.fromkeys(hidden, EMPTY_DIRECTORY)
-    files = [path for path in confined.hide_files if _is_in(path, shown)]
-    ways |= dict.fromkeys(files, EMPTY_FILE)
-    for path in sorted(ways, key=lambda path: path.parts):
-        if ways[path] != _way_around(path, ways):
-            yield from _bind(path, ways[path])
-    for path in hidden:
-        yield from ("--remount-ro", str(path))
+    for hidden, way in ((confined.hide, EMPTY_DIRECTORY), (confined.hide_files, EMPTY_FILE)):
+        ways |= {path: way for path in hidden if _is_in(path, shown)}
+    placed = [path for path, way in ways.items() if way != _way_around(path, ways)]
+    for path in sorted(placed, key=lambda path: path.parts):
+        yield from _bind(path, ways[path])
+    for path in placed:
+        if ways[path] == EMPTY_DIRECTORY:
+            yield from ("--remount-ro", str(path))
 
 
 def _bind(path: Path, way: Way) -> Way:
