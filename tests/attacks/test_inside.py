@@ -84,7 +84,7 @@ def run_agent(tree: Worktree, walls: Bubblewrap, *argv: str) -> str:
         writable=tree.writable,
     )
     settings = AgentSettings(command=argv)
-    CommandAgent(settings, OUTER, walls, Network.NONE).run(task)
+    CommandAgent(settings, OUTER, sandbox=walls, network=Network.NONE).run(task)
     return task.log.read_text()
 
 
