@@ -86,8 +86,7 @@ class Tracker(Protocol):
 class Worktree(Protocol):
     """A private checkout for one attempt, equal to `start_sha` when it was opened (SPEC A2).
 
-    `private` is a directory beside it for the run's own files (home, report, previous diff). What
-    is `readable` and `writable` is what git needs besides `path`, for a command that is confined.
+    `private`, beside it, has the run's own files; git needs what is `readable` and `writable`.
     """
 
     @property
