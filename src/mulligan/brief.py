@@ -62,6 +62,8 @@ def write_brief(case: Case, policy: Policy, tree: Worktree, tools: Tools) -> Tas
         log=tools.artifacts.path(ref, number, "agent.log"),
         manifest_hash=manifest.digest(),
         previous_diff=_previous_diff(case, tree, tools),
+        readable=tree.readable,
+        writable=tree.writable,
     )
 
 

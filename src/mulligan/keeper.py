@@ -1,11 +1,14 @@
 """Its own process: start a command, and see to it that nothing the command started outlives it.
 
-Run as `python -I -S keeper.py WIRE_FD PROGRAM ARG…`, with the standard library only. It is a
+Run as `python -I -S keeper.py WIRE_FD BOUNDS PROGRAM ARG…`, with the standard library only. It is a
 child subreaper, so that whatever a command detaches (`setsid`, double fork) comes back to it. On
 the wire, a socket, the parent writes `T` to ask everything to end and `K` to kill it; when the
 parent dies, even by SIGKILL, the wire closes and everything is killed. One line back says how the
 command ended: `exit N`, `signal N`, `error ERRNO` where it could not be started, or `left PID…`
 where something cannot be killed.
+
+BOUNDS are `-`, or the most processes, bytes of memory and bytes in a file that a sandbox may have:
+PROGRAM is one then. It would die of TERM and take all in it along, so it is not sent any.
 """
 
 import _ctypes
@@ -26,6 +29,10 @@ else:
 PARENT_DEATH_SIGNAL = 1
 CHILD_SUBREAPER = 36
 FAREWELL_SECONDS = 0.5
+LOOK_SECONDS = 0.25
+"""How often the bounds of a sandbox are looked after."""
+FIRST_TO_GO = "500"
+"""Of 1000; the kernel picks whoever has most (oom_score_adj in proc(5))."""
 KILL_SECONDS = 5.0
 """How long killing is repeated; a process that waits for a broken disk cannot be killed."""
 NOT_FOR_US = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
@@ -36,9 +43,10 @@ CHANGED = (*NOT_FOR_US, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ)
 class Family:
     """The command and whatever it has started."""
 
-    def __init__(self, main: int, ended: int) -> None:
+    def __init__(self, main: int, ended: int, bounds: list[int]) -> None:
         self.main = main
         self.ended = ended
+        self.bounds = bounds
         self.status: int | None = None
 
     def reap(self) -> bool:
@@ -57,9 +65,22 @@ class Family:
             return False
 
     def ask(self) -> None:
-        """Send everything TERM, once."""
+        """Send everything TERM, once; a sandbox ends with what is in it."""
         for pid in descendants():
-            send(pid, signal.SIGTERM)
+            if not (self.bounds and pid == self.main):
+                send(pid, signal.SIGTERM)
+
+    def excess(self) -> str:
+        """Say which bound is passed; nothing where none is."""
+        if not self.bounds:
+            return ""
+        processes, memory, _ = self.bounds
+        below = descendants()
+        if len(below) > processes:
+            return f"it had more than {processes} processes"
+        if sum(map(memory_of, below)) > memory:
+            return f"it used more than {memory // 1024**2} MiB of memory"
+        return ""
 
     def kill(self) -> None:
         """Kill everything, again and again: what forks meanwhile is caught by its group."""
@@ -104,6 +125,16 @@ def descendants() -> dict[int, int]:
     return found
 
 
+def memory_of(pid: int) -> int:
+    """Give the bytes of memory that a process shares with no file; 0 for one that is gone."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as pages:
+            resident, shared = pages.read().split()[1:3]
+    except OSError:
+        return 0
+    return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
+
+
 def send(target: int, number: int) -> None:
     """Send a signal to a process, or to the group -`target`, that may be gone by now."""
     try:
@@ -121,9 +152,26 @@ def prctl(option: int, value: int) -> None:
         raise OSError(message)
 
 
-def become(argv: list[str], keeper: int) -> int:
+def keep_small(file_size: int) -> None:
+    """Limit the size of files, leave no core, and be the first to go where memory is short."""
+    import resource  # noqa: PLC0415 - most commands go without it
+
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    size = file_size if most == resource.RLIM_INFINITY else min(file_size, most)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        with open("/proc/self/oom_score_adj", "w") as score:
+            score.write(FIRST_TO_GO)
+    except OSError:
+        return
+
+
+def become(argv: list[str], bounds: list[int], keeper: int) -> int:
     """Turn this new process into the command, in its own session; an errno where that fails."""
     os.setsid()
+    if bounds:
+        keep_small(bounds[2])
     prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != keeper:
         return errno.ESRCH
@@ -151,7 +199,7 @@ def places(program: str, path: bytes | None) -> list[str]:
     return [f"{directory}/{program}" for directory in directories.split(":") if directory]
 
 
-def start(argv: list[str], wire: int, ended: int) -> Family | None:
+def start(argv: list[str], bounds: list[int], wire: int, ended: int) -> Family | None:
     """Fork the command; None where the system cannot, which is told then."""
     keeper = os.getpid()
     try:
@@ -160,9 +208,9 @@ def start(argv: list[str], wire: int, ended: int) -> Family | None:
         os.write(wire, f"error {error.errno}\n".encode())
         return None
     if main:
-        return Family(main, ended)
+        return Family(main, ended, bounds)
     try:
-        os.write(wire, f"error {become(argv, keeper)}\n".encode())
+        os.write(wire, f"error {become(argv, bounds, keeper)}\n".encode())
     finally:
         os._exit(127)
 
@@ -175,7 +223,8 @@ def watch(family: Family, wire: int) -> None:
             asked, until = True, time.monotonic() + FAREWELL_SECONDS
             family.ask()
         left = until - time.monotonic()
-        if family.listen(min(max(left, 0), 3600), wire):
+        longest = LOOK_SECONDS if family.bounds else 3600
+        if family.listen(min(max(left, 0), longest), wire):
             if os.read(wire, 1) != b"T":
                 family.kill()
                 return
@@ -183,6 +232,10 @@ def watch(family: Family, wire: int) -> None:
                 asked = True
                 family.ask()
         elif left <= 0:
+            family.kill()
+            return
+        elif why := family.excess():
+            os.write(2, f"\nMulligan ended this command: {why}.\n".encode())
             family.kill()
             return
 
@@ -210,7 +263,8 @@ def main() -> None:
     signal.signal(signal.SIGCHLD, wake)
     signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
     prctl(CHILD_SUBREAPER, 1)
-    family = start(sys.argv[2:], wire, ended)
+    bounds = [int(bound) for bound in sys.argv[2].split(":") if bound != "-"]
+    family = start(sys.argv[3:], bounds, wire, ended)
     if family is None:
         return
     close_all_but({2, wire, ended, wakeup})

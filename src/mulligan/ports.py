@@ -1,7 +1,6 @@
 """What the route needs from the world, as small protocols. Adapters satisfy them; wiring.py picks.
 
-Every port has two implementations and one contract test in tests/contracts/. Faults of the world
-are the WorldErrors of errors.py, raised by the adapters and by nothing else.
+Each has two implementations and a contract test in tests/contracts/; adapters raise WorldErrors.
 """
 
 from collections.abc import Iterable, Sequence
@@ -39,10 +38,7 @@ class Tracker(Protocol):
         ...
 
     def read(self, ref: IssueRef) -> Issue:
-        """Read one issue afresh, with the comments of trusted people.
-
-        GoneError where it was deleted or transferred, or never was, or its repository was renamed.
-        """
+        """Read one issue afresh, with trusted comments; GoneError where it is gone, or renamed."""
         ...
 
     def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import IO
 
 from mulligan.domain.attempt import TimeLimit
+from mulligan.domain.bounds import Bounds
 from mulligan.errors import MisconfiguredError, MulliganError, UnavailableError
 from mulligan.stop import reason_to_stop
 from mulligan.text.redact import Redaction, Redactor
 
-KEEPER = Path(__file__).with_name("keeper.py")
+KEEPER = (sys.executable, "-I", "-S", str(Path(__file__).with_name("keeper.py")))
 TAIL_BYTES = 64 * 1024
 PIPE_BYTES = 1024 * 1024
 """The most that a pipe may hold (/proc/sys/fs/pipe-max-size)."""
@@ -38,6 +39,7 @@ class Command:
     The tail of the output is kept whatever its size. `stall` is the longest silence allowed, and
     `grace` the time between asking to end and killing. `pass_fds` are descriptors it inherits.
     With a `redactor`, nobody sees its output but redacted, and sizes are those of what is seen.
+    With `bounds`, the program is a sandbox (domain/bounds.py).
     """
 
     argv: Sequence[str]
@@ -51,6 +53,7 @@ class Command:
     grace: timedelta = timedelta(seconds=5)
     pass_fds: tuple[int, ...] = ()
     redactor: Redactor | None = None
+    bounds: Bounds | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +75,8 @@ class Finished:
 def run(command: Command) -> Finished:
     """Run a command until it and everything it started has ended.
 
-    Raises MisconfiguredError when the program cannot be started, UnavailableError when the
-    machine does not let it run or end for now, ShutdownError when Mulligan was told to stop, and
-    the reason that the Stop of this thread was given.
+    Raises MisconfiguredError where the program cannot be started, UnavailableError where it cannot
+    for now, or not be ended, ShutdownError at a shutdown, and the reason of this thread's Stop.
     """
     if reason := reason_to_stop():
         raise reason
@@ -139,7 +141,7 @@ def _spawn(command: Command, wire: socket.socket) -> subprocess.Popen[bytes]:
         stdin.write(command.stdin)
         stdin.seek(0)
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", str(KEEPER), str(wire.fileno()), *command.argv],
+            [*KEEPER, str(wire.fileno()), str(command.bounds or "-"), *command.argv],
             cwd=command.directory,
             env=dict(command.environment),
             stdin=stdin,
@@ -235,8 +237,7 @@ class _Run:
         elif not self.killed and now - self.asked > self.command.grace.total_seconds():
             self.killed, self.asked = True, now
             self.keeper.say(b"K")
-            # A command may have stopped its keeper.
-            self.keeper.process.send_signal(signal.SIGCONT)
+            self.keeper.process.send_signal(signal.SIGCONT)  # The command may have stopped it.
         elif self.killed and now - self.asked > KEEPER_SECONDS:
             self.keeper.process.kill()
 

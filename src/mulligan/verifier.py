@@ -10,12 +10,19 @@ from mulligan.domain.result import CheckResult
 
 
 class Workplace(Protocol):
-    """A directory that commands run in, and beside it `private`, for the run's own files."""
+    """A directory that commands run in, and beside it `private`, for the run's own files.
+
+    For git in it to work, the commands need what is `readable` and `writable` as well.
+    """
 
     @property
     def path(self) -> Path: ...
     @property
     def private(self) -> Path: ...
+    @property
+    def readable(self) -> tuple[Path, ...]: ...
+    @property
+    def writable(self) -> tuple[Path, ...]: ...
 
 
 class Verifier(Protocol):

@@ -12,7 +12,7 @@ from world.place import NAME, Place, place
 from world.repositories import commit_to, tip
 
 FILES = {"notes.txt": "one\n"}
-WAIT = "pathlib.Path(sys.argv[0]).with_name('started').touch()\nimport time\ntime.sleep(60)\n"
+WAIT = "(pathlib.Path.home() / 'started').touch()\nimport time\ntime.sleep(60)\n"
 WRITE = "pathlib.Path('notes.txt').write_text('two')\n"
 
 
@@ -33,7 +33,7 @@ def test_a_killed_pass_is_taken_up_by_the_next(here: Place) -> None:
     here.agent(WAIT)
     ref = here.issue()
     killed = here.start("once")
-    until((here.directory / "started").exists)
+    until(here.agent_started)
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
     here.agent(WRITE)
@@ -48,7 +48,7 @@ def test_an_interrupt_ends_the_agent_and_costs_nothing(here: Place) -> None:
     here.agent(WAIT)
     ref = here.issue()
     stopped = here.start("once")
-    until((here.directory / "started").exists)
+    until(here.agent_started)
     stopped.send_signal(signal.SIGINT)
     _, said = stopped.communicate(timeout=20)
     assert stopped.returncode == 130
@@ -61,7 +61,7 @@ def test_a_second_pass_at_the_same_time_is_refused_by_name(here: Place) -> None:
     here.agent(WAIT)
     here.issue()
     first = here.start("once")
-    until((here.directory / "started").exists)
+    until(here.agent_started)
     second = here.run("once")
     assert second.returncode == 2
     assert "mulligan once" in second.stderr

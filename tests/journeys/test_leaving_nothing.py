@@ -59,7 +59,7 @@ def here(tmp_path: Path) -> Generator[Place]:
             Outcome.AGENT_CRASHED,
             ZeroKind.CUT_OFF,
             "your program was killed before it had changed a file",
-            "The agent was killed by SIGKILL and left no change.",
+            "killed by SIGKILL",
         ),
     ],
 )

@@ -13,7 +13,7 @@ from mulligan.domain.outcome import Outcome
 from world.place import MAINTAINER, NAME, Place, place
 
 WRITE = "pathlib.Path('notes.txt').write_text('two')\n"
-WAIT = "pathlib.Path(sys.argv[0]).with_name('started').touch()\nimport time\ntime.sleep(60)\n"
+WAIT = "(pathlib.Path.home() / 'started').touch()\nimport time\ntime.sleep(60)\n"
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_taking_the_label_off_ends_the_agent_and_costs_nothing(here: Place) -> N
     here.agent(WAIT)
     with running(here):
         ref = here.issue()
-        until((here.directory / "started").exists)
+        until(here.agent_started)
         here.world.unlabel(ref, "mulligan", MAINTAINER)
         until(lambda: here.world.labels_of(ref) == [])
     (meta,) = here.attempts(ref)
@@ -82,7 +82,7 @@ def test_running_attempts_have_their_grace_and_are_then_interrupted(here: Place)
     here.configure(limits={"shutdown_grace": "500ms"})
     with running(here) as daemon:
         ref = here.issue()
-        until((here.directory / "started").exists)
+        until(here.agent_started)
         daemon.send_signal(signal.SIGTERM)
         daemon.communicate(timeout=20)
     assert daemon.returncode == 0

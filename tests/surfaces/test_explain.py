@@ -17,7 +17,7 @@ from mulligan.wiring.records import at_work
 from world.place import MAINTAINER, NAME, Place, place
 
 FILES = {"notes.txt": "one\n"}
-WAIT = "pathlib.Path(sys.argv[0]).with_name('started').touch()\nimport time\ntime.sleep(60)\n"
+WAIT = "(pathlib.Path.home() / 'started').touch()\nimport time\ntime.sleep(60)\n"
 WRITE = "pathlib.Path('notes.txt').write_text('two')\n"
 GONE = "It will not be worked on: "
 
@@ -117,7 +117,7 @@ def test_beside_a_worker_it_names_the_worker_and_takes_nothing(here: Place) -> N
     ref, other = here.issue(), here.issue()
     worker = here.start("once")
     patience = time.monotonic() + 20
-    while not (here.directory / "started").exists():
+    while not here.agent_started():
         assert time.monotonic() < patience
         time.sleep(0.02)
     found = ask(here, ref)

@@ -4,8 +4,7 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from world.checkouts import (
     files_as_committed,
     worktrees_of,
 )
+from world.other_user import run_as_another_user
 from world.repositories import commit_to, git, tip
 
 SETTINGS = CommitSettings()
@@ -453,52 +453,7 @@ def test_hooks_in_mulligans_own_git_directory_are_not_started(
     assert marker.exists(), "the trap itself does not work"
 
 
-def python_of(user: Sequence[str]) -> str | None:
-    """Find a Python that another user can start, and start again."""
-    again = (
-        "import pydantic, subprocess, sys; subprocess.run([sys.executable, '-c', ''], check=True)"
-    )
-    environment = {"PYTHONPATH": ":".join(sys.path)}
-    for python in (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}"):
-        command = [*user, python, "-c", again]
-        tried = subprocess.run(command, cwd="/", env=environment, capture_output=True, check=False)
-        if not tried.returncode:
-            return python
-    return None
-
-
 @pytest.mark.skipif(os.getuid() != 0, reason="is not root, so all of these ran as a user already")
-def test_all_of_that_holds_for_a_user_who_is_not_root(tmp_path: Path) -> None:
-    setpriv = shutil.which("setpriv")
-    if not setpriv:
-        pytest.skip("setpriv is not there to become another user")
-    user = (setpriv, "--reuid=65534", "--regid=65534", "--clear-groups")
-    python = python_of(user)
-    if python is None:
-        pytest.skip("no other user can start a Python here")
-    home = Path("/tmp") / f"mulligan-{os.getpid()}"  # noqa: S108 - tmp_path is closed to others
-    home.mkdir()
-    try:
-        os.chown(home, 65534, 65534)
-        done = subprocess.run(
-            [
-                *user,
-                *(python, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider"),
-                *(f"--basetemp={home}/tests", "-k", "closed or read_only or unreadable", __file__),
-            ],
-            cwd=Path(__file__).parents[2],
-            env={
-                "PATH": os.environ["PATH"],
-                "HOME": str(home),
-                "PYTHONPATH": ":".join(sys.path),
-                "PYTHONDONTWRITEBYTECODE": "1",
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=25,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert "6 passed" in done.stdout
-    finally:
-        subprocess.run(["rm", "-rf", str(home)], check=False)
+def test_all_of_that_holds_for_a_user_who_is_not_root() -> None:
+    said = run_as_another_user(__file__, "closed or read_only or unreadable")
+    assert "6 passed" in said

@@ -23,6 +23,8 @@ class FreshClone:
     private: Path
     base_sha: str
     recreated: bool = False
+    readable: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
 
     @property
     def start_sha(self) -> str:

@@ -137,6 +137,8 @@ def living(directory: Path) -> Generator[Life]:
             text=True,
         ) as maker,
     ):
+        # The agent says where it is, at a desk that no sandbox would show it.
+        here.configure(sandbox="off")
         # All lives of a test run are lived within one hour of GitHub's.
         here.world.meter.limit = 10**9
         # A new database costs more than an attempt.

@@ -59,6 +59,10 @@ class Place:
         """Read the configuration as Mulligan does."""
         return load_operator(self.config, self.environment)
 
+    def agent_started(self) -> bool:
+        """Tell whether an agent has left the file `started` in its home, the one place it may."""
+        return any(self.worktree.parent.glob("*.run/agent-*/home/started"))
+
     def issue(self, title: str = "Mend it", body: str = "Please mend it.") -> IssueRef:
         """Open an issue and have the maintainer put the label on."""
         ref = self.world.open_issue(NAME, title, body, "zoe")

@@ -17,6 +17,8 @@ class PlainTree:
     base_sha: str = "a" * 40
     start_sha: str = "a" * 40
     recreated: bool = False
+    readable: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
 
     def capture(self, text: CommitText, settings: CommitSettings) -> NoReturn:
         raise NotImplementedError

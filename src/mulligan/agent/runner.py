@@ -13,7 +13,9 @@ from mulligan.agent.reading import facts_of, read_output, read_report
 from mulligan.config.operator import AgentSettings
 from mulligan.domain.attempt import AgentReport, AgentRun, Task, TimeLimit
 from mulligan.errors import MisconfiguredError, UnavailableError
-from mulligan.process import Command, run
+from mulligan.process import Command
+from mulligan.sandbox.confinement import Network
+from mulligan.sandbox.sandbox import Reach, Sandbox, Unconfined
 from mulligan.text.redact import Redactor
 
 REPORT_BYTES = 64 * 1024
@@ -29,10 +31,14 @@ class CommandAgent:
         settings: AgentSettings,
         environment: Mapping[str, str],
         redactor: Redactor | None = None,
+        sandbox: Sandbox | None = None,
+        network: Network = Network.OPEN,
     ) -> None:
         self._settings = settings
         self._environment = environment
         self._redactor = redactor or Redactor()
+        self._sandbox = sandbox or Unconfined()
+        self._network = network
 
     @property
     def name(self) -> str:
@@ -61,7 +67,12 @@ class CommandAgent:
             log=task.log,
             redactor=self._redactor,
         )
-        finished = run(command)
+        reach = Reach(
+            read=(*task.readable, *([task.previous_diff] if task.previous_diff else ())),
+            write=(task.directory, home.parent, *task.writable),
+            network=self._network,
+        )
+        finished = self._sandbox.run(command, reach)
         said = read_output(finished.tail)
         return AgentRun(
             exit_code=finished.exit_code,

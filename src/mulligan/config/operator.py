@@ -102,6 +102,19 @@ class SandboxMode(StrEnum):
     OFF = "off"
 
 
+class SandboxLimits(Settings):
+    """The most that one confined command may have, with all that it starts."""
+
+    processes: int = Field(default=4096, ge=16)
+    """Processes at a time."""
+    memory_mib: int = Field(default=8192, ge=64)
+    """Memory in all, in MiB."""
+    file_mib: int = Field(default=4096, ge=1)
+    """A single file, in MiB."""
+    tmp_mib: int = Field(default=1024, ge=1)
+    """What lies in its /tmp, in MiB."""
+
+
 class SandboxSettings(Settings):
     """How agents and checks are contained; may be written as the mode alone."""
 
@@ -111,8 +124,18 @@ class SandboxSettings(Settings):
     """Further paths that may be read."""
     write: tuple[LocalPath, ...] = ()
     """Further paths that may be written."""
-    network: Literal["model", "open", "none"] = "model"
-    """What an agent may reach."""
+    network: Literal["open", "none", "model"] = "open"
+    """What an agent may reach: everything (open) or nothing (none)."""
+    limits: SandboxLimits = SandboxLimits()
+    """What one confined command may have."""
+
+    @field_validator("network")
+    @classmethod
+    def _is_there(cls, network: str) -> str:
+        if network == "model":
+            message = "this version cannot let an agent reach its model alone; write open or none"
+            raise ValueError(message)
+        return network
 
 
 ModeOrMore = SandboxMode | Literal[False] | SandboxSettings

@@ -105,7 +105,10 @@ NO_TEXT = Fault(Outcome.BLOCKED, "The issue has neither a title nor a text; writ
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a coding agent is started with; times are limits, paths are the agent's own to use."""
+    """What a coding agent is started with; times are limits, paths are the agent's own to use.
+
+    Besides `directory`, it needs what is `readable` and `writable` for git to work there.
+    """
 
     issue: str
     attempt: int
@@ -116,6 +119,8 @@ class Task:
     log: Path
     manifest_hash: str
     previous_diff: Path | None = None
+    readable: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

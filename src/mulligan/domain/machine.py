@@ -20,3 +20,17 @@ class Presence:
     program: str | None
     missing_files: tuple[str, ...] = ()
     missing_variables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Walls:
+    """Whether commands can be confined, why not and the cure; and whether calls are filtered.
+
+    `missing` are the paths of sandbox.read and sandbox.write that are not there.
+    """
+
+    stand: bool
+    why_not: str = ""
+    cure: str = ""
+    filtered: bool = True
+    missing: tuple[str, ...] = ()

@@ -25,6 +25,7 @@ OLDEST_GIT = (2, 32)
 GIB = 1024**3
 LITTLE, TOO_LITTLE = 2 * GIB, GIB // 4
 """Bytes that should be free, and that have to be."""
+UNCONFINED = "agents and checks may do whatever this user may."
 
 
 def examine(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
@@ -34,7 +35,7 @@ def examine(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
     yield _room(STATE, "state.url", probes.state_room)
     yield _room(WORKSPACE, "workspace.root", probes.workspace_room)
     yield from _agent(operator, probes.agent())
-    yield _sandbox(operator)
+    yield from _sandbox(operator.sandbox.mode, probes)
     account = _account(operator, probes)
     yield account
     for repository in operator.repositories:
@@ -112,15 +113,24 @@ def _agent(operator: Operator, found: Presence) -> Iterator[Diagnosis]:
         yield fault(AGENT, f"agent.env names {name}, which is not set.", fix)
 
 
-def _sandbox(operator: Operator) -> Diagnosis:
-    if operator.sandbox.mode is SandboxMode.REQUIRED:
-        said = "sandbox: required cannot be kept, for this version has none."
-        return fault(SANDBOX, said, "Set sandbox to auto or off.")
-    return warning(
-        SANDBOX,
-        "There is no sandbox in this version: agents and checks may do whatever this user may.",
-        "Run Mulligan as a user of its own, or in a container.",
-    )
+def _sandbox(mode: SandboxMode, probes: Probes) -> Iterator[Diagnosis]:
+    if mode is SandboxMode.OFF:
+        said = f"The sandbox is off: {UNCONFINED}"
+        yield warning(SANDBOX, said, "Set sandbox to auto or required.")
+        return
+    walls = probes.walls()
+    if walls.stand:
+        yield fine(SANDBOX, "Agents, set-up lines and checks are confined by bubblewrap.")
+    elif mode is SandboxMode.REQUIRED:
+        yield fault(SANDBOX, f"sandbox: required cannot be kept. {walls.why_not}", walls.cure)
+    else:
+        yield warning(SANDBOX, f"{walls.why_not} So {UNCONFINED}", walls.cure)
+    if walls.stand and not walls.filtered:
+        fix = "Nothing is to be done; the other walls stand."
+        yield note(SANDBOX, "System calls are not filtered on this processor.", fix)
+    for path in walls.missing:
+        fix = "Make it, or take it out of the configuration."
+        yield warning(SANDBOX, f"sandbox names {path}, which is not there.", fix)
 
 
 def _account(operator: Operator, probes: Probes) -> Diagnosis:

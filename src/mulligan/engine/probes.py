@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mulligan.config.policy import Policy
-from mulligan.domain.machine import Presence, Room
+from mulligan.domain.machine import Presence, Room, Walls
 from mulligan.domain.repository import RepositoryFacts
 
 
@@ -31,5 +31,6 @@ class Probes:
     state_room: Callable[[], Room]
     workspace_room: Callable[[], Room]
     agent: Callable[[], Presence]
+    walls: Callable[[], Walls]
     program_of: Callable[[str], str]
     finds: Callable[[str], bool]

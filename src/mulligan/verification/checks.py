@@ -11,7 +11,9 @@ from mulligan.config.settings import format_duration
 from mulligan.domain.attempt import Change, Review
 from mulligan.domain.result import CheckResult
 from mulligan.errors import MisconfiguredError, UnavailableError
-from mulligan.process import Command, Finished, run
+from mulligan.process import Command, Finished
+from mulligan.sandbox.confinement import Network
+from mulligan.sandbox.sandbox import Reach, Sandbox, Unconfined
 from mulligan.text.redact import Redactor
 from mulligan.verification import inside
 from mulligan.verification.comparison import added, steady
@@ -36,6 +38,17 @@ LATE = 124
 
 
 @dataclass(frozen=True, slots=True)
+class _Line:
+    """A line for the shell, with what it may have; `arguments` are the shell's own."""
+
+    text: str
+    timeout: timedelta
+    network: Network
+    arguments: tuple[str, ...] = ()
+    stdin: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
 class CommandVerifier:
     """The port Verifier on shell lines; of `environment` they get PATH.
 
@@ -43,6 +56,7 @@ class CommandVerifier:
     """
 
     environment: Mapping[str, str]
+    sandbox: Sandbox = field(default_factory=Unconfined)
     set_up_timeout: timedelta = SET_UP_TIMEOUT
     max_log_bytes: int = MAX_LOG_BYTES
     redactor: Redactor = field(default_factory=Redactor)
@@ -57,7 +71,7 @@ class CommandVerifier:
         part = log.with_name(f"{log.name}.part")
         for line in lines:
             try:
-                ended = self._run(line, self.set_up_timeout, worktree, part)
+                ended = self._run(_Line(line, self.set_up_timeout, Network.OPEN), worktree, part)
                 told = _digest(line, ended, part)
             finally:
                 _append(log, line, part)
@@ -81,7 +95,7 @@ class CommandVerifier:
         if check.report:
             # Whatever lies there is not what this run says.
             inside.remove(worktree.path, check.report)
-        ended = self._run(check.run, check.timeout, worktree, log)
+        ended = self._run(_Line(check.run, check.timeout, _network(check)), worktree, log)
         if ended.exit_code == NOT_FOUND and not ended.stopped_by:
             self._refuse_a_missing_program(check, worktree)
         late = f"Timed out after {format_duration(check.timeout)}.\n" if ended.stopped_by else ""
@@ -112,27 +126,20 @@ class CommandVerifier:
 
     def review(self, reviewer: Reviewer, question: bytes, worktree: Workplace, log: Path) -> Review:
         """Ask the reviewer command about a change; it always answers (SPEC 10)."""
-        ended = self._run(reviewer.run, reviewer.timeout, worktree, log, stdin=question)
+        line = _Line(reviewer.run, reviewer.timeout, _network(reviewer), stdin=question)
+        ended = self._run(line, worktree, log)
         if ended.stopped_by:
             return unreadable(
                 f"The reviewer gave no answer within {format_duration(reviewer.timeout)}."
             )
         return read_answer(ended.tail)
 
-    def _run(
-        self,
-        line: str,
-        timeout: timedelta,
-        worktree: Workplace,
-        log: Path,
-        *arguments: str,
-        stdin: bytes = b"",
-    ) -> Finished:
+    def _run(self, line: _Line, worktree: Workplace, log: Path) -> Finished:
         home = worktree.private / "home"
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        ended = run(
+        ended = self.sandbox.run(
             Command(
-                argv=("/bin/sh", "-c", line, *arguments),
+                argv=("/bin/sh", "-c", line.text, *line.arguments),
                 directory=worktree.path,
                 environment={
                     "PATH": self.environment.get("PATH", ""),
@@ -141,12 +148,17 @@ class CommandVerifier:
                     "TERM": "dumb",
                     "CI": "true",
                 },
-                timeout=timeout,
-                stdin=stdin,
+                timeout=line.timeout,
+                stdin=line.stdin,
                 log=log,
                 max_log_bytes=self.max_log_bytes,
                 redactor=self.redactor,
-            )
+            ),
+            Reach(
+                read=worktree.readable,
+                write=(worktree.path, home, *worktree.writable),
+                network=line.network,
+            ),
         )
         _keep_the_end(ended, log)
         return ended
@@ -156,12 +168,17 @@ class CommandVerifier:
         if not program or (worktree.path / program).exists():
             return
         log = worktree.private / "program.log"
-        if self._run(LOOK_UP, LOOK_UP_TIMEOUT, worktree, log, "sh", program).exit_code:
+        look_up = _Line(LOOK_UP, LOOK_UP_TIMEOUT, Network.NONE, ("sh", program))
+        if self._run(look_up, worktree, log).exit_code:
             message = (
                 f"The program {program!r} of the check {check.name!r} is not on this machine; "
                 "install it or mend the check."
             )
             raise MisconfiguredError(message)
+
+
+def _network(asked: Check | Reviewer) -> Network:
+    return Network.OPEN if asked.network else Network.NONE
 
 
 def _digest(line: str, ended: Finished, log: Path) -> Digest:

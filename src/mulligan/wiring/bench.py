@@ -7,17 +7,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from mulligan.agent.runner import CommandAgent
-from mulligan.config.operator import Operator, SandboxMode
+from mulligan.config.operator import Operator
 from mulligan.domain.events import Event
 from mulligan.domain.status import IssueStatus
 from mulligan.engine.watch import Listener, WatchedLedger
-from mulligan.errors import ConfigError
 from mulligan.github.client import Client, Patience
 from mulligan.github.credentials import TokenCredentials
 from mulligan.github.dry_run import DryRunTracker
 from mulligan.github.pause import Pauses
 from mulligan.github.tracker import GitHubTracker
 from mulligan.ports import Artifacts, Leases, Ledger, Policies, Tracker, Worktrees
+from mulligan.sandbox.confinement import Network
+from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.state.artifacts import ScratchArtifacts
 from mulligan.state.database import open_database
 from mulligan.state.events import redacted
@@ -28,6 +29,7 @@ from mulligan.text.redact import Redactor
 from mulligan.tools import Tools
 from mulligan.verification.checks import CommandVerifier
 from mulligan.wiring.clock import SystemClock
+from mulligan.wiring.confinement import confine
 from mulligan.wiring.records import open_artifacts
 from mulligan.wiring.redaction import redactor_of
 from mulligan.worktree.policies import BasePolicies
@@ -63,7 +65,7 @@ class Books:
 @contextmanager
 def build(operator: Operator, environment: Environment, listener: Listener) -> Generator[Bench]:
     """Build for real work; `listener` hears every event."""
-    _refuse_what_is_missing(operator)
+    sandbox = confine(operator, environment)
     redactor, clock = redactor_of(operator, environment), SystemClock()
     with (
         open_tracker(operator, redactor) as tracker,
@@ -75,7 +77,7 @@ def build(operator: Operator, environment: Environment, listener: Listener) -> G
         artifacts = open_artifacts(operator, redactor)
         books = Books(ledger, SqlLeases(database, clock), artifacts, redactor)
         worktrees, policies = open_git(operator, tracker, environment)
-        yield _bench(operator, environment, tracker, (worktrees, policies), books)
+        yield _bench(operator, environment, sandbox, tracker, (worktrees, policies), books)
 
 
 @contextmanager
@@ -90,7 +92,7 @@ def build_to_look(operator: Operator, environment: Environment) -> Generator[Ben
         artifacts = open_artifacts(operator, redactor)
         books = Books(ledger, SqlLeases(database, clock), artifacts, redactor)
         git = open_git(operator, tracker, environment)
-        yield _bench(operator, environment, tracker, git, books)
+        yield _bench(operator, environment, Unconfined(), tracker, git, books)
 
 
 @contextmanager
@@ -98,7 +100,7 @@ def build_dry(
     operator: Operator, environment: Environment, listener: Listener, say: Callable[[str], None]
 ) -> Generator[Bench]:
     """Build a rehearsal: GitHub is only read, nothing is pushed, no attempt is recorded."""
-    _refuse_what_is_missing(operator)
+    sandbox = confine(operator, environment)
     redactor, clock = redactor_of(operator, environment), SystemClock()
 
     def say_redacted(what: str) -> None:
@@ -113,7 +115,7 @@ def build_dry(
             MemoryLedger(clock, leases, redactor), _redacting(listener, redactor)
         )
         books = Books(ledger, leases, artifacts, redactor)
-        yield _bench(operator, environment, tracker, (rehearsed, policies), books)
+        yield _bench(operator, environment, sandbox, tracker, (rehearsed, policies), books)
 
 
 def _redacting(listener: Listener, redactor: Redactor) -> Listener:
@@ -128,16 +130,18 @@ def _redacting(listener: Listener, redactor: Redactor) -> Listener:
 def _bench(
     operator: Operator,
     environment: Environment,
+    sandbox: Sandbox,
     tracker: Tracker,
     git: tuple[Worktrees, Policies],
     books: Books,
 ) -> Bench:
+    network = Network(operator.sandbox.network)
     tools = Tools(
         tracker=tracker,
         worktrees=git[0],
         policies=git[1],
-        agent=CommandAgent(operator.agent, environment, books.redactor),
-        verifier=CommandVerifier(environment, redactor=books.redactor),
+        agent=CommandAgent(operator.agent, environment, books.redactor, sandbox, network),
+        verifier=CommandVerifier(environment, sandbox, redactor=books.redactor),
         ledger=books.ledger,
         leases=books.leases,
         artifacts=books.artifacts,
@@ -182,9 +186,3 @@ def open_git(
     )
     policies = BasePolicies(worktrees, {name: each.policy for name, each in settings.items()})
     return worktrees, policies
-
-
-def _refuse_what_is_missing(operator: Operator) -> None:
-    if operator.sandbox.mode is SandboxMode.REQUIRED:
-        message = "sandbox: required cannot be kept, for there is none yet; set it to auto or off."
-        raise ConfigError(message)

@@ -13,6 +13,7 @@ from mulligan.state.room import room_for
 from mulligan.verification.programs import is_there, program_of
 from mulligan.wiring.bench import HASTE, Environment, open_git, open_tracker
 from mulligan.wiring.clock import SystemClock
+from mulligan.wiring.confinement import look_at_walls
 from mulligan.wiring.records import at_work
 from mulligan.wiring.redaction import redactor_of
 
@@ -41,6 +42,7 @@ def build_probes(operator: Operator, environment: Environment) -> Generator[Prob
             state_room=lambda: room_for(state_directory(operator.state.url)),
             workspace_room=lambda: room_for(operator.workspace.root),
             agent=lambda: look_for(operator.agent, environment),
+            walls=lambda: look_at_walls(operator, environment),
             program_of=program_of,
             finds=lambda program: is_there(program, environment),
         )

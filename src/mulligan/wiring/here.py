@@ -25,6 +25,8 @@ class Here:
     path: Path
     private: Path
     verifier: CommandVerifier
+    readable: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
 
     def run(self, check: Check) -> CheckResult:
         """Run one check, once; MisconfiguredError where its program is missing."""

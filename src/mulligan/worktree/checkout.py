@@ -38,6 +38,16 @@ class Checkout:
         """Give the directory beside it for the run's own files."""
         return self.site.place.private
 
+    @property
+    def readable(self) -> tuple[Path, ...]:
+        """Give the link to the decoy, which is to stay what it is, and the mirror's objects."""
+        return (self.path / ".git", self.site.mirror.place.mirror / "objects")
+
+    @property
+    def writable(self) -> tuple[Path, ...]:
+        """Give the decoy."""
+        return (self.site.place.decoy,)
+
     @disk_faults()
     def capture(self, text: CommitText, settings: CommitSettings) -> Change:
         """Read what the agent left and commit it (SPEC A7, A8)."""

@@ -1,0 +1,138 @@
+"""Which system calls a confined command is refused, as a filter that bubblewrap loads. Pure."""
+
+import errno
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+LOAD, JUMP_EQUAL, JUMP_AT_LEAST, JUMP_ANY, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+"""Operations of the kernel's packet filter (linux/bpf_common.h), on words of 32 bits."""
+NUMBER, ARCHITECTURE, FIRST_ARGUMENT, SECOND_ARGUMENT = 0, 4, 16, 24
+"""Where a call's properties lie (struct seccomp_data), low halves of arguments on little endian."""
+ALLOW = 0x7FFF0000
+REFUSE = 0x00050000
+X32 = 0x40000000
+"""The bit that marks calls of the x32 interface, whose numbers are others."""
+
+NAMESPACES = 0x7E020000
+"""CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET."""
+TYPES_FOR_A_TERMINAL = (0x5412, 0x541C)
+"""TIOCSTI and TIOCLINUX."""
+FAMILIES = (1, 2, 10, 16)
+"""AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK; others, like AF_VSOCK, know no namespaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A processor's architecture as the kernel audits it, and its numbers of system calls."""
+
+    audit: int
+    clone: int
+    ioctl: int
+    socket: int
+    refused: tuple[int, ...]
+    x32: bool = False
+
+
+BY_NEWER_NUMBERS = (
+    *(425, 426, 427),  # io_uring
+    *(428, 429, 430, 431, 432, 433, 442),  # the newer ways to mount
+    443,  # quotactl_fd
+)
+"""System calls since 5.1 have the same number everywhere."""
+CLONE3 = 435
+"""Its flags lie in memory where no filter sees them; programs go on with clone."""
+
+MACHINES: Final = {
+    "x86_64": Machine(
+        audit=0xC000003E,
+        clone=56,
+        ioctl=16,
+        socket=41,
+        refused=(
+            *(165, 166, 155, 161, 272, 308),  # mount, umount2, pivot_root, chroot, unshare, setns
+            *(248, 249, 250),  # add_key, request_key, keyctl
+            *(321, 298, 323),  # bpf, perf_event_open, userfaultfd
+            *(246, 320, 175, 313, 176),  # kexec_load, kexec_file_load, and modules
+            *(167, 168, 169, 163, 179),  # swapon, swapoff, reboot, acct, quotactl
+            *(172, 173, 103, 153, 304),  # iopl, ioperm, syslog, vhangup, open_by_handle_at
+            *(164, 227, 159, 305),  # settimeofday, clock_settime, adjtimex, clock_adjtime
+            *BY_NEWER_NUMBERS,
+        ),
+        x32=True,
+    ),
+    "aarch64": Machine(
+        audit=0xC00000B7,
+        clone=220,
+        ioctl=29,
+        socket=198,
+        refused=(
+            *(40, 39, 41, 51, 97, 268),
+            *(217, 218, 219),
+            *(280, 241, 282),
+            *(104, 294, 105, 273, 106),
+            *(224, 225, 142, 89, 60),
+            *(116, 58, 265),
+            *(170, 112, 171, 266),
+            *BY_NEWER_NUMBERS,
+        ),
+    ),
+}
+
+
+def filter_for(machine: str) -> bytes | None:
+    """Assemble the filter of a machine, as `uname -m` calls it; None for one not known here."""
+    known = MACHINES.get(machine)
+    return None if known is None else _assemble(known)
+
+
+def _assemble(machine: Machine) -> bytes:
+    program = [
+        _load(ARCHITECTURE),
+        # Calls of another architecture have other numbers.
+        _step(JUMP_EQUAL, machine.audit, if_not=0, if_so=1),
+        _refuse(errno.ENOSYS),
+        _load(NUMBER),
+    ]
+    if machine.x32:
+        program += [_step(JUMP_AT_LEAST, X32, if_so=0, if_not=1), _refuse(errno.ENOSYS)]
+    program += [_step(JUMP_EQUAL, CLONE3, if_so=0, if_not=1), _refuse(errno.ENOSYS)]
+    for number in machine.refused:
+        program += [_step(JUMP_EQUAL, number, if_so=0, if_not=1), _refuse(errno.EPERM)]
+    program += _with_argument(machine.clone, FIRST_ARGUMENT, JUMP_ANY, (NAMESPACES,))
+    program += _with_argument(machine.ioctl, SECOND_ARGUMENT, JUMP_EQUAL, TYPES_FOR_A_TERMINAL)
+    program += _only(machine.socket, FAMILIES)
+    return b"".join([*program, _return(ALLOW)])
+
+
+def _with_argument(number: int, place: int, test: int, values: Sequence[int]) -> list[bytes]:
+    """Refuse a call whose argument passes the test with any of the values."""
+    tests = [part for value in values for part in (_step(test, value, 0, 1), _refuse(errno.EPERM))]
+    body = [_load(place), *tests, _load(NUMBER)]
+    return [_step(JUMP_EQUAL, number, if_so=0, if_not=len(body)), *body]
+
+
+def _only(number: int, values: Sequence[int]) -> list[bytes]:
+    """Refuse a call whose first argument is none of the values."""
+    left = range(len(values), 0, -1)
+    tests = [_step(JUMP_EQUAL, value, to, 0) for value, to in zip(values, left, strict=True)]
+    body = [_load(FIRST_ARGUMENT), *tests, _refuse(errno.EAFNOSUPPORT)]
+    return [_step(JUMP_EQUAL, number, if_so=0, if_not=len(body)), *body]
+
+
+def _load(place: int) -> bytes:
+    return _step(LOAD, place, 0, 0)
+
+
+def _refuse(number: int) -> bytes:
+    return _return(REFUSE | number)
+
+
+def _return(verdict: int) -> bytes:
+    return _step(RETURN, verdict, 0, 0)
+
+
+def _step(operation: int, value: int, if_so: int, if_not: int) -> bytes:
+    """Write one instruction (struct sock_filter); the jumps count the instructions left out."""
+    return struct.pack("<HBBI", operation, if_so, if_not, value)

@@ -1,0 +1,47 @@
+"""Choose how agents, set-up lines and checks are run: confined, or said plainly that not."""
+
+import os
+from collections.abc import Mapping
+
+import structlog
+
+from mulligan.config.operator import Operator, SandboxMode
+from mulligan.domain.machine import Walls
+from mulligan.errors import ConfigError
+from mulligan.sandbox.probe import Tried, try_out
+from mulligan.sandbox.sandbox import Sandbox, Unconfined
+from mulligan.state.database import state_directory
+
+log = structlog.get_logger()
+
+
+def confine(operator: Operator, environment: Mapping[str, str]) -> Sandbox:
+    """Give the sandbox that works here; ConfigError where one is required and none does."""
+    if operator.sandbox.mode is SandboxMode.OFF:
+        return Unconfined()
+    tried = try_sandbox(operator, environment)
+    if tried.sandbox:
+        return tried.sandbox
+    if operator.sandbox.mode is SandboxMode.REQUIRED:
+        message = f"sandbox: required cannot be kept. {tried.trouble}"
+        raise ConfigError(message)
+    log.warning("not_confined", reason=str(tried.trouble))
+    return Unconfined()
+
+
+def look_at_walls(operator: Operator, environment: Mapping[str, str]) -> Walls:
+    """Say whether commands can be confined here, for the doctor."""
+    named = (*operator.sandbox.read, *operator.sandbox.write)
+    missing = tuple(str(path) for path in named if not os.access(path, os.F_OK))
+    tried = try_sandbox(operator, environment)
+    if tried.trouble:
+        return Walls(stand=False, why_not=tried.trouble.said, cure=tried.trouble.cure)
+    return Walls(stand=True, filtered=tried.filters, missing=missing)
+
+
+def try_sandbox(operator: Operator, environment: Mapping[str, str]) -> Tried:
+    """Try whether commands can be confined here, and hide from them what is Mulligan's."""
+    own = [operator.workspace.root, state_directory(operator.state.url)]
+    if token := operator.github.token_file:
+        own.append(token)
+    return try_out(operator.sandbox, environment, tuple(each.absolute() for each in own))

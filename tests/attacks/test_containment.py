@@ -1,0 +1,131 @@
+"""Every attack on Mulligan's machine works from a plain process, and none from the sandbox."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from attacks.tricks import SECRET, TRICKS, Target
+from mulligan.config.operator import SandboxLimits
+from mulligan.process import Command, Finished
+from mulligan.sandbox.sandbox import Bubblewrap, Reach
+from world.confined import sandbox
+from world.other_user import run_as_another_user
+from world.processes import wait_until
+
+TESTS = Path(__file__).parents[1]
+TRICK_FILE = str(Path(__file__).with_name("tricks.py"))
+SMALL = SandboxLimits(processes=40, memory_mib=200, file_mib=8)
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Generator[Target]:
+    """Lay everything out as Mulligan has it, and start its stand-in."""
+    for directory in ("state", "home", "tools", "work/issue-1", "work/issue-2"):
+        (tmp_path / directory).mkdir(parents=True)
+    (tmp_path / "work/mirror.git/objects").mkdir(parents=True)
+    (tmp_path / "work/issue-1.git").mkdir()
+    (tmp_path / "work/issue-1/.git").write_text(f"gitdir: {tmp_path}/work/issue-1.git\n")
+    for file in ("state/token", "state/mulligan.db", "home/.netrc", "work/issue-2/secret.txt"):
+        (tmp_path / file).write_bytes(SECRET)
+    with _stand_in(tmp_path) as (pid, port, name), (tmp_path / "state/token").open("rb") as key:
+        yield Target(pid, port, name, str(tmp_path), key.fileno())
+
+
+@contextmanager
+def _stand_in(place: Path) -> Generator[tuple[int, int, str]]:
+    secret = SECRET.decode()
+    with subprocess.Popen(
+        [sys.executable, str(TESTS / "world" / "stand_in.py"), str(place), secret],
+        env={**os.environ, "GITHUB_TOKEN": secret},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout
+        port, name = process.stdout.readline().split()
+        try:
+            yield process.pid, int(port), name
+        finally:
+            process.kill()
+
+
+def try_plainly(trick: str, target: Target) -> int:
+    """Run a trick as a naive program would: with everything that the parent has."""
+    os.set_inheritable(target.descriptor, True)  # noqa: FBT003 - it has no name
+    return subprocess.run(
+        [sys.executable, TRICK_FILE, trick, json.dumps(asdict(target))],
+        cwd=target.root / "work" / "issue-1",
+        env={**os.environ, "GITHUB_TOKEN": SECRET.decode()},
+        stderr=subprocess.DEVNULL,
+        close_fds=False,
+        check=False,
+        timeout=20,
+    ).returncode
+
+
+def try_confined(trick: str, target: Target, walls: Bubblewrap) -> Finished:
+    """Run a trick as an agent without a network is run, with an environment of its own."""
+    work = target.root / "work"
+    os.set_inheritable(target.descriptor, True)  # noqa: FBT003 - it has no name
+    command = Command(
+        argv=(sys.executable, TRICK_FILE, trick, json.dumps(asdict(target))),
+        directory=work / "issue-1",
+        environment={"PATH": os.environ["PATH"]},
+        timeout=timedelta(seconds=20),
+    )
+    reach = Reach(
+        read=(work / "issue-1/.git", work / "mirror.git/objects", target.root / "tools"),
+        write=(work / "issue-1", work / "issue-1.git"),
+    )
+    return walls.run(command, reach)
+
+
+def walls_of(target: Target) -> Bubblewrap:
+    return sandbox((target.root / "state", target.root / "work"), SMALL)
+
+
+@pytest.mark.parametrize("trick", TRICKS)
+def test_what_works_from_a_plain_process_is_stopped_inside(trick: str, target: Target) -> None:
+    walls = walls_of(target)
+    ended = try_confined(trick, target, walls)
+    assert ended.exit_code != 0, ended.text
+    assert target.alive()
+    assert (target.root / "state" / "mulligan.db").read_bytes() == SECRET
+    assert SECRET not in ended.tail
+    assert try_plainly(trick, target) == 0, "the attack itself does not work"
+
+
+def test_what_is_left_running_ends_with_the_command(target: Target) -> None:
+    survived = target.root / "work" / "issue-1" / "survived"
+    try_confined("leave_a_process_behind", target, walls_of(target))
+    try_plainly("leave_a_process_behind", target)
+    wait_until(survived.exists)
+    survived.unlink()
+    try_confined("leave_a_process_behind", target, walls_of(target))
+    assert not survived.exists()
+
+
+@pytest.mark.parametrize(
+    ("trick", "said"),
+    [
+        ("fill_the_memory", "it used more than 200 MiB of memory"),
+        ("start_many_processes", "it had more than 40 processes"),
+    ],
+)
+def test_who_wants_too_much_is_told_so(trick: str, said: str, target: Target) -> None:
+    ended = try_confined(trick, target, walls_of(target))
+    assert ended.text.endswith(f"Mulligan ended this command: {said}.\n")
+    assert ended.exit_code in {-9, 137}
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="is not root, so all of these ran as a user already")
+def test_the_walls_stand_for_a_user_who_is_not_root() -> None:
+    chosen = "of_others or _mulligan or namespace or terminal or many_processes or left_running"
+    assert "11 passed" in run_as_another_user(__file__, chosen)

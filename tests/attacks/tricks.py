@@ -1,0 +1,268 @@
+"""What untrusted code would try, by the standard library alone: exits with 0 where it worked.
+
+Run as a program: the name of a trick, then what it is about (`Target`), as JSON.
+"""
+
+import ctypes
+import errno
+import fcntl
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+SECRET = b"ghs_only_for_mulligan"
+"""Never written out in a command line of the tests, only in that of Mulligan's stand-in."""
+MEMORY, PROCESSES, FILE = 400 * 1024**2, 80, 16 * 1024**2
+PTRACE_ATTACH, NEW_USER, TIOCSTI = 16, 0x10000000, 0x5412
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True)
+class Target:
+    """Mulligan's stand-in, and what is its own; `descriptor` is a file that it has open."""
+
+    pid: int
+    port: int
+    abstract: str
+    place: str
+    descriptor: int
+
+    @property
+    def root(self) -> Path:
+        return Path(self.place)
+
+    def alive(self) -> bool:
+        return (
+            Path(f"/proc/{self.pid}/stat").exists()
+            and ") T " not in Path(f"/proc/{self.pid}/stat").read_text()
+        )
+
+
+def every(name: str) -> bytes:
+    """Read a file of all processes that can be seen but this one."""
+    found = b""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                found += (entry / name).read_bytes()
+            except OSError:
+                continue
+    return found
+
+
+def read_its_own_environment(_: Target) -> bool:
+    return SECRET in Path("/proc/self/environ").read_bytes()
+
+
+def read_the_environment_of_others(_: Target) -> bool:
+    return SECRET in every("environ")
+
+
+def read_the_arguments_of_others(_: Target) -> bool:
+    return SECRET in every("cmdline")
+
+
+def read_the_memory_of_others(target: Target) -> bool:
+    spans = Path(f"/proc/{target.pid}/maps").read_text().splitlines()
+    with Path(f"/proc/{target.pid}/mem").open("rb", buffering=0) as memory:
+        for span in (line for line in spans if "[stack]" in line):
+            start, end = (int(part, 16) for part in span.split()[0].split("-"))
+            memory.seek(start)
+            return SECRET in memory.read(end - start)
+    return False
+
+
+def trace_mulligan(target: Target) -> bool:
+    return LIBC.ptrace(PTRACE_ATTACH, target.pid, 0, 0) == 0
+
+
+def kill_mulligan(target: Target) -> bool:
+    os.kill(target.pid, signal.SIGKILL)
+    return True
+
+
+def freeze_mulligan(target: Target) -> bool:
+    os.kill(target.pid, signal.SIGSTOP)
+    return True
+
+
+def read_an_open_file(target: Target) -> bool:
+    return SECRET in os.pread(target.descriptor, 100, 0)
+
+
+def read_the_key_file(target: Target) -> bool:
+    return SECRET in (target.root / "state" / "token").read_bytes()
+
+
+def write_the_ledger(target: Target) -> bool:
+    (target.root / "state" / "mulligan.db").write_text("mine")
+    return True
+
+
+def read_the_users_home(target: Target) -> bool:
+    return SECRET in (target.root / "home" / ".netrc").read_bytes()
+
+
+def link_the_key_here(target: Target) -> bool:
+    os.link(target.root / "state" / "token", "hard")
+    return SECRET in Path("hard").read_bytes()
+
+
+def read_through_a_symbolic_link(target: Target) -> bool:
+    Path("soft").unlink(missing_ok=True)
+    Path("soft").symlink_to(target.root / "state" / "token")
+    return SECRET in Path("soft").read_bytes()
+
+
+def replace_the_git_link(_: Target) -> bool:
+    Path(".git").rename("git-was-here")
+    Path(".git").write_text("gitdir: /tmp/mine\n")
+    return True
+
+
+def look_into_another_issue(target: Target) -> bool:
+    return bool((target.root / "work" / "issue-2" / "secret.txt").read_text())
+
+
+def change_another_issue(target: Target) -> bool:
+    (target.root / "work" / "issue-2" / "secret.txt").write_text("mine")
+    return True
+
+
+def change_the_mirror(target: Target) -> bool:
+    (target.root / "work" / "mirror.git" / "objects" / "pack").write_text("mine")
+    return True
+
+
+def change_a_program(target: Target) -> bool:
+    (target.root / "tools" / "helper").write_text("mine")
+    return True
+
+
+def talk(family: int, kind: int, address: object) -> bool:
+    """Say something, and hear it back."""
+    with socket.socket(family, kind) as line:
+        line.settimeout(2)
+        line.connect(address)  # pyright: ignore[reportArgumentType] - one of three forms
+        line.send(b"hello")
+        return line.recv(10) == b"hello"
+
+
+def reach_a_port(target: Target) -> bool:
+    return talk(socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", target.port))
+
+
+def send_a_datagram(target: Target) -> bool:
+    return talk(socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", target.port))
+
+
+def reach_an_abstract_socket(target: Target) -> bool:
+    return talk(socket.AF_UNIX, socket.SOCK_STREAM, "\0" + target.abstract)
+
+
+def reach_a_socket_file(target: Target) -> bool:
+    return talk(socket.AF_UNIX, socket.SOCK_STREAM, f"{target.place}/state/docker.sock")
+
+
+def make_a_user_namespace(_: Target) -> bool:
+    return LIBC.unshare(NEW_USER) == 0
+
+
+def type_into_the_terminal(_: Target) -> bool:
+    """Type as the person at the terminal, in a child whose terminal it is."""
+    child, _terminal = os.forkpty()
+    if child == 0:
+        try:
+            fcntl.ioctl(0, TIOCSTI, b"x")
+        except OSError as error:
+            # EIO: the call was let through, and the kernel has it switched off.
+            os._exit(0 if error.errno == errno.EIO else 3)
+        os._exit(0)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def use_the_kernels_keys(_: Target) -> bool:
+    return (
+        LIBC.syscall({"x86_64": 248}.get(os.uname().machine, 217), b"user", b"k", b"v", 1, -3) > 0
+    )
+
+
+def fill_the_memory(_: Target) -> bool:
+    taken = bytearray(MEMORY)
+    for place in range(0, MEMORY, 4096):
+        taken[place] = 1
+    time.sleep(0.7)
+    return True
+
+
+def start_many_processes(_: Target) -> bool:
+    many = [subprocess.Popen(["sleep", "5"]) for _ in range(PROCESSES)]
+    time.sleep(0.7)
+    for each in many:
+        each.kill()
+        each.wait()
+    return True
+
+
+def write_a_huge_file(_: Target) -> bool:
+    with Path("huge").open("wb") as file:
+        file.write(bytes(FILE))
+    return True
+
+
+def leave_a_process_behind(target: Target) -> bool:
+    line = f"sleep 0.5; touch survived; exec sleep 3.{target.pid}"
+    subprocess.Popen(
+        ["setsid", "sh", "-c", line],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    return False
+
+
+TRICKS: dict[str, Callable[[Target], bool]] = {
+    trick.__name__: trick
+    for trick in (
+        read_its_own_environment,
+        read_the_environment_of_others,
+        read_the_arguments_of_others,
+        read_the_memory_of_others,
+        trace_mulligan,
+        kill_mulligan,
+        freeze_mulligan,
+        read_an_open_file,
+        read_the_key_file,
+        write_the_ledger,
+        read_the_users_home,
+        link_the_key_here,
+        read_through_a_symbolic_link,
+        replace_the_git_link,
+        look_into_another_issue,
+        change_another_issue,
+        change_the_mirror,
+        change_a_program,
+        reach_a_port,
+        send_a_datagram,
+        reach_an_abstract_socket,
+        reach_a_socket_file,
+        make_a_user_namespace,
+        type_into_the_terminal,
+        use_the_kernels_keys,
+        fill_the_memory,
+        start_many_processes,
+        write_a_huge_file,
+    )
+}
+
+if __name__ == "__main__":
+    name, about = sys.argv[1:]
+    chosen = TRICKS.get(name, leave_a_process_behind)
+    sys.exit(0 if chosen(Target(**json.loads(about))) else 3)

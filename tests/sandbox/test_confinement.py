@@ -1,0 +1,88 @@
+"""What a command may see and write is a matter of bubblewrap's arguments, and their order."""
+
+from pathlib import Path
+
+import pytest
+
+from mulligan.sandbox.confinement import Confinement, Network, Wires, arguments
+
+pytestmark = pytest.mark.pure
+WORK = Path("/var/lib/mulligan/work")
+TREE = WORK / "o" / "r" / "issue-1"
+
+
+def written(confined: Confinement, wires: Wires | None = None) -> str:
+    return " ".join(arguments(confined, TREE, ("/bin/sh", "-c", "true"), wires or Wires()))
+
+
+def places(confined: Confinement) -> list[str]:
+    """List what is put into place below /var and /srv, in order."""
+    words = written(confined).split("--symlink ../tmp")[1].split(" --remount-ro / ")[0].split(" --")
+    return [word for word in words if "/var/lib" in word or "/srv" in word]
+
+
+def test_the_command_comes_last_and_starts_in_its_directory() -> None:
+    said = written(Confinement())
+    assert said.endswith(f"--remount-ro / --chdir {TREE} -- /bin/sh -c true")
+
+
+@pytest.mark.parametrize(("network", "cut"), [(Network.NONE, True), (Network.OPEN, False)])
+def test_the_network_is_cut_unless_it_is_open(network: Network, cut: bool) -> None:  # noqa: FBT001
+    assert ("--unshare-net" in written(Confinement(network=network))) is cut
+
+
+def test_descriptors_are_named_where_there_are_any() -> None:
+    assert "--seccomp" not in written(Confinement())
+    wires = Wires(filter=7, status=8)
+    assert "--seccomp 7 --json-status-fd 8" in written(Confinement(), wires)
+    assert (wires.all, Wires().all) == ((7, 8), ())
+
+
+def test_the_system_can_be_read_and_its_secrets_are_not_there() -> None:
+    said = written(Confinement())
+    assert "--ro-bind-try /usr /usr" in said
+    for path in ("/etc/shadow", "/root", "/home", "/etc/gitconfig", "/run/"):
+        assert path not in said
+
+
+def test_a_path_in_a_place_that_can_be_written_may_stay_as_it_is() -> None:
+    confined = Confinement(read=(TREE / ".git",), write=(TREE,))
+    assert places(confined)[:2] == [
+        f"bind-try {TREE} {TREE}",
+        f"ro-bind-try {TREE}/.git {TREE}/.git",
+    ]
+
+
+def test_who_may_write_may_read() -> None:
+    assert places(Confinement(read=(TREE,), write=(TREE,)))[0] == f"bind-try {TREE} {TREE}"
+
+
+def test_what_is_in_a_place_is_not_bound_again() -> None:
+    confined = Confinement(read=(Path("/srv/a"), Path("/srv"), Path("/usr/share")))
+    assert places(confined) == ["ro-bind-try /srv /srv"]
+    assert "/usr/share" not in written(confined)
+
+
+def test_mulligans_own_is_hidden_in_a_place_that_shows_it() -> None:
+    state = Path("/var/lib/mulligan")
+    confined = Confinement(
+        read=(Path("/var/lib"), state), write=(TREE,), hide=(state, WORK, Path("/elsewhere"))
+    )
+    assert places(confined)[:4] == [
+        "ro-bind-try /var/lib /var/lib",
+        "tmpfs /var/lib/mulligan",
+        f"bind-try {TREE} {TREE}",
+        "remount-ro /var/lib/mulligan",
+    ]
+    assert "/elsewhere" not in written(confined)
+
+
+def test_a_file_is_hidden_behind_an_empty_one() -> None:
+    token = Path("/srv/keys/token")
+    confined = Confinement(write=(Path("/srv"),), hide_files=(token, Path("/elsewhere")))
+    assert places(confined) == ["bind-try /srv /srv", "ro-bind /dev/null /srv/keys/token"]
+
+
+def test_what_lies_in_memory_has_a_size() -> None:
+    said = written(Confinement(tmp_bytes=4096))
+    assert said.count("--size 4096 --tmpfs /") == 2

@@ -1,0 +1,91 @@
+"""Whether commands can be confined is tried, on machines as they are found."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mulligan.config.operator import SandboxLimits, SandboxSettings
+from mulligan.sandbox.probe import try_out
+from mulligan.sandbox.trouble import FULL_DISK, NONE_ALLOWED, NOT_INSTALLED, TOO_OLD
+from world.confined import sandbox
+
+TRY = """
+import os
+from mulligan.config.operator import SandboxSettings
+from mulligan.sandbox.probe import try_out
+print(try_out(SandboxSettings(), os.environ).trouble)
+"""
+
+
+def test_a_sandbox_that_works_is_given() -> None:
+    sandbox()
+    tried = try_out(SandboxSettings(limits=SandboxLimits(processes=99)), os.environ)
+    assert tried.sandbox
+    assert tried.trouble is None
+    assert tried.filters is (os.uname().machine in {"x86_64", "aarch64"})
+    assert tried.sandbox.bounds.processes == 99
+
+
+def test_without_bubblewrap_there_is_none(tmp_path: Path) -> None:
+    tried = try_out(SandboxSettings(), {"PATH": str(tmp_path)})
+    assert (tried.sandbox, tried.trouble, tried.filters) == (None, NOT_INSTALLED, False)
+
+
+def pretending(here: Path, script: str) -> dict[str, str]:
+    """Put a bubblewrap on the PATH that says what others say elsewhere."""
+    program = here / "bwrap"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    return {"PATH": str(here)}
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("echo 'bwrap: Unknown option --disable-userns' >&2; exit 1", TOO_OLD.said),
+        ("echo 'bwrap: Odd things happen' >&2; exit 1", "does not work here: Odd things happen."),
+        ("exit 0", "does not work here: it says nothing."),
+    ],
+)
+def test_one_that_does_not_work_is_none(script: str, words: str, tmp_path: Path) -> None:
+    tried = try_out(SandboxSettings(), pretending(tmp_path, script))
+    assert tried.sandbox is None
+    assert words in str(tried.trouble)
+
+
+def test_inside_another_sandbox_it_says_that_no_namespaces_may_be_made(tmp_path: Path) -> None:
+    sandbox()
+    bwrap = shutil.which("bwrap")
+    assert bwrap
+    walls = ("--unshare-user", "--disable-userns", "--bind", "/", "/", "--dev", "/dev")
+    done = subprocess.run(
+        [bwrap, *walls, "--proc", "/proc", "--unshare-pid", sys.executable, "-c", TRY],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == str(NONE_ALLOWED), done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("unshare"), reason="unshare is not there")
+def test_a_limit_of_none_is_told(tmp_path: Path) -> None:
+    sandbox()
+    line = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
+    done = subprocess.run(
+        ["unshare", "-Ur", "sh", "-c", line, "sh", sys.executable, "-c", TRY],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == str(NONE_ALLOWED), done.stderr
+
+
+def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    sandbox()
+    monkeypatch.setattr("tempfile.tempdir", "/proc/nowhere")
+    assert try_out(SandboxSettings(), os.environ).trouble == FULL_DISK

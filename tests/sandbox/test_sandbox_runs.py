@@ -1,0 +1,174 @@
+"""Commands really run in a sandbox: what they find there, and how their end is told."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from mulligan.domain.attempt import TimeLimit
+from mulligan.errors import MisconfiguredError, UnavailableError
+from mulligan.process import Command, Finished
+from mulligan.sandbox.confinement import Network
+from mulligan.sandbox.sandbox import Reach
+from world.confined import sandbox
+from world.processes import living_in, wait_until
+
+MULLIGAN = """
+import os, sys
+from datetime import timedelta
+from pathlib import Path
+from mulligan.config.operator import SandboxSettings
+from mulligan.process import Command
+from mulligan.sandbox.probe import try_out
+from mulligan.sandbox.sandbox import Reach
+here = Path(sys.argv[1])
+line = "echo > up; setsid sleep 30 & sleep 30"
+run = Command(("/bin/sh", "-c", line), here, {"PATH": os.defpath}, timedelta(minutes=1))
+try_out(SandboxSettings(), os.environ).sandbox.run(run, Reach(write=(here,)))
+"""
+
+
+def command(line: str, here: Path, stall: float | None = None) -> Command:
+    return Command(
+        argv=("/bin/sh", "-c", line),
+        directory=here,
+        environment={"PATH": os.environ["PATH"], "HOME": str(here)},
+        timeout=timedelta(seconds=20),
+        stall=None if stall is None else timedelta(seconds=stall),
+    )
+
+
+def run_in(
+    line: str, here: Path, network: Network = Network.NONE, stall: float | None = None
+) -> Finished:
+    return sandbox().run(command(line, here, stall), Reach(write=(here,), network=network))
+
+
+def test_it_may_write_where_it_works_and_nowhere_else(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    line = "for d in . /tmp /dev/shm / /usr /dev /run /etc; do (: > $d/new) 2>&- && echo $d; done"
+    assert run_in(line, tmp_path / "here").text == ".\n/tmp\n/dev/shm\n"
+    assert (tmp_path / "here" / "new").exists()
+    assert [each.name for each in tmp_path.iterdir()] == ["here"]
+
+
+def test_it_has_a_tmp_of_its_own_that_is_empty(tmp_path: Path) -> None:
+    run_in("echo > /tmp/left; echo > /var/tmp/too", tmp_path)
+    hidden = tmp_path.parts[2]
+    assert run_in("ls /tmp", tmp_path).text == f"{hidden}\n"
+
+
+def test_it_sees_its_own_processes_only(tmp_path: Path) -> None:
+    assert run_in("ls /proc | grep -c '^[0-9]*$'", tmp_path).text.strip() in {"3", "4"}
+
+
+def test_it_has_no_descriptor_but_the_usual_three(tmp_path: Path) -> None:
+    assert run_in("ls /proc/$$/fd", tmp_path).text.split() == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(("network", "count"), [(Network.NONE, 1), (Network.OPEN, None)])
+def test_its_network_is_empty_unless_it_is_open(
+    network: Network, count: int | None, tmp_path: Path
+) -> None:
+    found = run_in("cat /proc/net/dev", tmp_path, network).text.count(":")
+    expected = Path("/proc/net/dev").read_text().count(":")
+    assert found == (count or expected)
+
+
+@pytest.mark.parametrize(("line", "code"), [("exit 7", 7), ("kill -9 $$", 137), ("exit 1", 1)])
+def test_it_ends_as_a_shell_would_say(line: str, code: int, tmp_path: Path) -> None:
+    assert run_in(line, tmp_path).exit_code == code
+
+
+def test_it_hears_that_it_is_to_end(tmp_path: Path) -> None:
+    line = "trap 'echo bye; exit 5' TERM; echo hi; sleep 9 & wait"
+    ended = run_in(line, tmp_path, stall=0.5)
+    assert (ended.stopped_by, ended.exit_code, ended.text) == (
+        TimeLimit.STALL_TIMEOUT,
+        5,
+        "hi\nbye\n",
+    )
+
+
+def test_who_does_not_listen_is_killed(tmp_path: Path) -> None:
+    line = "trap '' TERM; setsid sh -c 'trap \"\" TERM; sleep 30' & sleep 30"
+    ended = sandbox().run(
+        Command(
+            argv=("/bin/sh", "-c", line),
+            directory=tmp_path,
+            environment={"PATH": os.defpath},
+            timeout=timedelta(seconds=0.5),
+            grace=timedelta(seconds=0.5),
+        ),
+        Reach(write=(tmp_path,)),
+    )
+    assert ended.exit_code in {-9, 137}
+    assert living_in(tmp_path) == []
+
+
+def test_a_program_that_is_not_in_there_is_named(tmp_path: Path) -> None:
+    missing = Command(("no-such-agent",), tmp_path, {"PATH": os.defpath}, timedelta(seconds=9))
+    with pytest.raises(MisconfiguredError, match="The program 'no-such-agent' cannot be started"):
+        sandbox().run(missing, Reach(write=(tmp_path,)))
+
+
+def test_what_is_not_there_is_left_out(tmp_path: Path) -> None:
+    gone = tmp_path.with_name("gone")
+    ended = sandbox().run(command("ls ..", tmp_path), Reach(read=(gone,), write=(tmp_path, gone)))
+    assert ended.text == f"{tmp_path.name}\n"
+
+
+def test_a_sandbox_that_cannot_be_set_up_says_why(tmp_path: Path) -> None:
+    walls = sandbox()
+    broken = replace(walls, filter=b"no filter")
+    with pytest.raises(UnavailableError, match=r"for /bin/sh cannot be set up: Invalid seccomp"):
+        broken.run(command("true", tmp_path), Reach(write=(tmp_path,)))
+
+
+def test_what_is_mulligans_is_hidden_once_it_is_there(tmp_path: Path) -> None:
+    state, token = tmp_path / "state", tmp_path / "token"
+    walls = replace(sandbox(), hidden=(state, token))
+    state.mkdir()
+    for file in (state / "mulligan.db", token):
+        file.write_text("secret")
+    line = "ls state; cat token; rm token; : > state/new; true"
+    said = walls.run(command(line, tmp_path), Reach(write=(tmp_path,))).text
+    assert "secret" not in said
+    assert said.count("Read-only file system") == 1
+    assert (token.read_text(), [each.name for each in state.iterdir()]) == (
+        "secret",
+        ["mulligan.db"],
+    )
+
+
+def test_who_prints_what_a_sandbox_would_is_still_believed(tmp_path: Path) -> None:
+    assert run_in("echo 'bwrap: execvp x: gone'; exit 1", tmp_path).exit_code == 1
+
+
+def test_programs_and_their_arguments_are_there_without_being_named(tmp_path: Path) -> None:
+    work, tools = tmp_path / "work", tmp_path / "tools"
+    for each in (work, tools):
+        each.mkdir()
+    (tools / "say.py").write_text("import sys; print(sys.prefix)")
+    run = Command(
+        argv=(sys.executable, str(tools / "say.py")),
+        directory=work,
+        environment={"PATH": os.environ["PATH"]},
+        timeout=timedelta(seconds=20),
+    )
+    assert sandbox().run(run, Reach(write=(work,))).text.strip() == sys.prefix
+
+
+def test_a_command_dies_with_mulligan(tmp_path: Path) -> None:
+    sandbox()
+    place = tmp_path / "place"
+    place.mkdir()
+    mulligan = subprocess.Popen([sys.executable, "-c", MULLIGAN, str(place)])
+    wait_until((place / "up").exists, 20)
+    mulligan.kill()
+    mulligan.wait()
+    wait_until(lambda: living_in(place) == [])
