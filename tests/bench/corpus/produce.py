@@ -31,6 +31,7 @@ FIRST, SECOND = "/repo", "/home/runner/work/app"
 HOLD_OUT = 3
 MOST_WANTED = 40
 AT_ONCE = 3
+JAVASCRIPT = re.compile(r"\b(?:eslint|tsc|jest)\b")
 SCRIPTS = (".js", ".ts", ".mjs", ".css", "package.json")
 PLACE = re.compile(r"([\w./@-]+\.\w+):(\d+)$")
 PROBLEMS = (
@@ -93,7 +94,9 @@ class Box:
             command += ["--ro-bind", system, system]
         command += ["--bind", str(self.tools), "/srv", "--tmpfs", SCRATCH, "--dir", "/home/dev"]
         command += ["--bind", str(self.project), self.where, "--chdir", self.where]
-        if any(name.endswith(SCRIPTS) for name in self.recipe.get("files", {"a.js": ""})):
+        files = self.recipe.get("files", {})
+        scripts = any(name.endswith(SCRIPTS) for name in files)
+        if scripts or JAVASCRIPT.search(self.recipe["run"]):
             modules = f"{self.where}/node_modules"
             command += ["--bind", str(self.tools / "js/node_modules"), modules]
         for name, value in env.items():
