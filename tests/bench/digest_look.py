@@ -1,8 +1,8 @@
-"""Look into what a digest leaves out: python tests/bench/digest_look.py [case ...]."""
+"""Look into what digests leave out: PYTHONPATH=tests python tests/bench/digest_look.py [CASE]."""
 
 import sys
 
-from digest_corpus import cases, missing, recall
+from world.digest_corpus import cases, missing, recall
 
 
 def main(names: list[str]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mulligan.verification.digest import Digest, digest
 
-CASES = Path(__file__).parent / "corpus" / "cases"
+CASES = Path(__file__).parents[1] / "bench" / "corpus" / "cases"
 ROOM = 2000
 IN_FULL = 5
 """Findings that a digest tells in full (SPEC D5): of more, any five have to be named."""
