@@ -62,7 +62,7 @@ FOREIGN = re.compile(
     r"/rustc/|\.cargo/registry|^/usr/|/go/(?:src|pkg)/|/gems/|/vendor/|\.pyenv/"
 )
 FOREIGN_CALL = re.compile(
-    r"\bnode:internal|\(node:|\bat (?:\w+//)?"
+    r"\bnode:internal|\(node:|(?:\bat |^\s+)(?:[\w.]+/)*"
     r"(?:java|javax|jdk|sun|scala|kotlin|groovy|clojure|junit|System|Microsoft|Xunit|NUnit"
     r"|org\.(?:junit|opentest4j|gradle|apache|hamcrest|assertj|testng|mockito|scalatest))\."
 )

@@ -13,6 +13,7 @@ NAMES = tuple(
     re.compile(pattern)
     for pattern in (
         r"^\s*--- FAIL: (?P<test>\S+)",
+        r"^\s+JUnit (?:Jupiter|Vintage):(?P<test>\S.*)$",
         r"^\s*not ok\b(?: \d+)?(?: -)? (?P<test>(?!.*#\s*(?:TODO|SKIP)).+?)(?:\s+#.*)?$",
         r"^---- (?P<test>\S.*) stdout ----$",
         r"^thread '(?P<test>(?!main'|<)[^']+)'.* panicked at (?:'(?P<message>.*)', )?" + _PLACE,
