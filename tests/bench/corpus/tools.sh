@@ -6,6 +6,9 @@ tools=$(mkdir -p "$1" && cd "$1" && pwd)
 apt-get install -y --no-install-recommends bubblewrap python3-venv git golang-go ruby ruby-rspec \
   ruby-minitest rake phpunit php-cli php-xml php-mbstring shellcheck gcc g++ clang lld llvm \
   libclang-rt-14-dev cmake make ninja-build libgtest-dev valgrind bats perl lua5.3 \
+  elixir ghc ocaml-nox ocaml-dune r-base-core r-cran-testthat cppcheck rubocop clang-tidy \
+  gfortran lua-busted lua-check libxml2-utils gnat fp-compiler guile-3.0 tcl octave \
+  php-codesniffer libperl-critic-perl \
   openjdk-17-jdk-headless junit4 junit5 gradle maven maven-debian-helper libsurefire-java \
   libmaven-resources-plugin-java libmaven-compiler-plugin-java checkstyle nodejs npm
 inside() { bwrap --dev-bind / / --bind "$tools" /srv "$@"; }
