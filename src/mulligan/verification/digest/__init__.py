@@ -18,6 +18,7 @@ from mulligan.verification.digest.reports import joined, read_document, read_rep
 from mulligan.verification.digest.reports.documents import documents
 from mulligan.verification.digest.reports.kept import Kept
 from mulligan.verification.digest.sift import sift
+from mulligan.verification.digest.signals import PASSING
 from mulligan.verification.digest.stream import Output, chunks
 from mulligan.verification.digest.totals import total_lines
 
@@ -128,7 +129,8 @@ def _of_log(log: Log, reading: Reading, exit_code: int | None, max_chars: int) -
         return Digest(text, (), 0, "", passed=True)
     findings = tuple(found.finding for found in reading.found)
     note = _ended_by(exit_code)
-    telling = [*log.lines[-20:], str(exit_code)]
+    last = [line for line in log.lines if line.strip() and not PASSING.search(line)]
+    telling = [*last[-20:], str(exit_code)]
     return Digest(
         text=clip(render(reading, log, max_chars, note), max_chars),
         findings=findings,

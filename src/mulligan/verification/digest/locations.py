@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 PATH = (
-    r"(?:[A-Za-z]:[\\/])?"
+    r"(?!\d{4}/\d\d/\d\d )(?:[A-Za-z]:[\\/])?"
     r"(?:[\w@~+$%=#.\\/-]|\[[\w.]+\](?=[\\/.])|\([\w.]+\)(?=/))*"
     r"(?:(?<=[\w)\]])\.(?!(?:com|org|net|local)\b)[A-Za-z]\w{0,11}"
     r"|\b[Mm]akefile|\bDockerfile|\bJenkinsfile|\bRakefile|\bGemfile|/\w[\w-]*)"
