@@ -164,7 +164,30 @@ def test_the_place_comes_from_the_output_where_the_report_has_none() -> None:
     output = "not ok 3 - adds\n  ---\n  at: test/sum.js:4:9\n"
     found = digest(output, exit_code=1, report=report)
     assert (found.findings[0].file, found.findings[0].line) == ("test/sum.js", 4)
+    assert found.findings[0].message == "5 != 6"
     assert len(found.findings) == 1
+    assert "5 != 6" in found.text
+
+
+def test_a_crash_beside_the_report_is_told_too() -> None:
+    output = "KeyError: 'ada'\nSegmentation fault (core dumped)\n"
+    found = digest(output, exit_code=139, report=JUNIT)
+    assert [finding.message for finding in found.findings[3:]] == [
+        "Segmentation fault (core dumped)"
+    ]
+
+
+def test_a_place_is_looked_for_a_few_levels_deep() -> None:
+    row = '"message": "no", "severity": "error", "file": "a.c"'
+    deep = '{"range": {"start": {"pos": {"loc": {"caret": {"line": 3}}}}}, ROW}'.replace("ROW", row)
+    assert read_report(f"[{deep}]".encode()).found[0].heading == "a.c: no"
+
+
+def test_numbers_may_be_written_as_text_and_broken_lines_are_left_out() -> None:
+    row = '{"message": "no", "severity": "error", "file": "a.c", "line": "12", "column": "x"}'
+    report = f"{row}\n{{broken}}\n{row.replace('a.c', 'b.c')}\n"
+    assert [f.heading for f in read_report(report.encode()).found] == ["a.c:12: no", "b.c:12: no"]
+    assert read_report(b'[{"message": "no file", "line": 3}]').found == ()
 
 
 def test_a_complaint_of_report_and_output_is_told_once() -> None:

@@ -1,8 +1,7 @@
 """Join what a report says with what the output says of the same failures. Pure."""
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 from mulligan.domain.result import Finding
 from mulligan.verification.digest.family import Found
@@ -14,7 +13,7 @@ NOISE = {"py", "test", "tests", "js", "ts"}
 def merged(report: Sequence[Found], output: Sequence[Found]) -> tuple[Found, ...]:
     """List the report's findings, each as the output shows it where that tells more; then the rest.
 
-    Of the rest only what has a place or a test is kept: the report knows its own failures.
+    What the output alone says is kept unless it is of a place, or in words, that the report names.
     """
     waiting = list(output)
     told = list[Found]()
@@ -27,27 +26,37 @@ def merged(report: Sequence[Found], output: Sequence[Found]) -> tuple[Found, ...
 
 
 def _better(report: Found, output: Found) -> Found:
-    """Take the output's telling where it has message and place; the place is kept in any case."""
-    if output.finding.file and output.finding.message.strip() and output.finding.message != "FAIL":
-        return output
-    place = report.finding.file or output.finding.file
-    if place == report.finding.file:
-        return replace(report, at=output.at)
-    known = {"file": output.finding.file, "line": output.finding.line}
-    heading = f"{report.heading} ({output.finding.file}:{output.finding.line})"
-    told = report.finding.model_copy(update=known)
-    return replace(report, at=output.at, finding=told, heading=heading)
+    """Take the output's telling, with the report's message where the output says another."""
+    one, other = report.finding, output.finding
+    message = other.message if _says(output, one.message) else one.message
+    told = other.model_copy(
+        update={
+            "message": message,
+            "summary": other.summary if message == other.message else one.summary,
+            "hint": one.hint or other.hint,
+            "file": other.file or one.file,
+            "line": other.line if other.file else one.line,
+        }
+    )
+    detail = output.detail if message == other.message else (*report.detail, *output.detail)
+    heading = output.heading if other.file else report.heading
+    return Found(told, output.at, heading, detail)
 
 
-def _adds(found: Found, told: Iterable[Found]) -> bool:
+def _says(output: Found, message: str) -> bool:
+    """Tell whether the output says this message, with or without the name of its exception."""
+    first = message.partition("\n")[0]
+    bare = first.partition(": ")[2] or first
+    return any(bare in said for said in (output.finding.message, *output.detail))
+
+
+def _adds(found: Found, told: Sequence[Found]) -> bool:
     """Tell whether a finding of the output alone speaks of something that the report leaves out."""
     one = found.finding
     if one.test_id is None and one.file is None:
-        return False
-    return not any(
-        other.finding.file == one.file and other.finding.line == one.line and one.file
-        for other in told
-    )
+        return not any(_says(other, one.message) for other in told)
+    places = {(other.finding.file, other.finding.line) for other in told}
+    return one.file is None or (one.file, one.line) not in places
 
 
 def _is_same(one: Finding, other: Finding) -> bool:

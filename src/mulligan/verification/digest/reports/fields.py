@@ -53,19 +53,17 @@ def rows_in(value: Json) -> list[Row]:
 
 def place_in(row: Row, file: str = "") -> Place | None:
     """Find the place that a row names, itself or further down; `file` is used where it has none."""
-    found: str = file
-    for part in _parts(row, DEEPEST):
-        found = text_of(part, FILE) or found
+    parts = list(_parts(row, DEEPEST))
+    named = next((name for part in parts if (name := text_of(part, FILE))), file)
+    if not named:
+        return None
+    for part in parts:
         line = number_of(part, LINE)
-        if line is None:
-            continue
-        base = 1 if ZERO_BASED in part else 0
-        column = number_of(part, (*COLUMN, ZERO_BASED))
-        named = next((name for p in _parts(row, DEEPEST) if (name := text_of(p, FILE))), file)
-        if not named:
-            return None
-        return Place(named, line + base or None, column + base if column is not None else None)
-    return Place(found) if found else None
+        if line is not None:
+            base = 1 if ZERO_BASED in part else 0
+            column = number_of(part, (*COLUMN, ZERO_BASED))
+            return Place(named, line + base or None, column + base if column is not None else None)
+    return Place(named)
 
 
 def _parts(row: Row, depth: int) -> Iterator[Row]:
