@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: install demo test check bench docs format update clean
+.PHONY: install demo test check bench bench-digest docs format update clean
 
 install: $(STAMP)
 
@@ -29,6 +29,10 @@ check: install
 
 bench: install
 	$(BIN)/pytest -q -s -n 0 -p no:randomly tests/bench
+
+# What digests name of real outputs, beside four simpler ways to shorten one.
+bench-digest: install
+	$(BIN)/pytest -q -s -n 0 -p no:randomly tests/bench/test_digest_bench.py
 
 # The pages of docs/ that are made from the code.
 docs: install

@@ -11,9 +11,14 @@ from mulligan.verification.digest.findings import clip
 from mulligan.verification.digest.fingerprint import fingerprint
 from mulligan.verification.digest.generic import GENERIC
 from mulligan.verification.digest.log import Log
+from mulligan.verification.digest.merge import merged
 from mulligan.verification.digest.patterns import found_by
 from mulligan.verification.digest.render import render, render_passed
+from mulligan.verification.digest.reports import joined, read_document, read_report
+from mulligan.verification.digest.reports.documents import documents
+from mulligan.verification.digest.reports.kept import Kept
 from mulligan.verification.digest.sift import sift
+from mulligan.verification.digest.signals import PASSING
 from mulligan.verification.digest.stream import Output, chunks
 from mulligan.verification.digest.totals import total_lines
 
@@ -43,7 +48,7 @@ def digest(
     command: str = "",
     exit_code: int | None = None,
     max_chars: int = MAX_CHARS,
-    report: bytes | None = None,  # noqa: ARG001 - structured reports are not read yet
+    report: bytes | None = None,
     patterns: Sequence[str] = (),
 ) -> Digest:
     """Condense an output to at most `max_chars` characters. Never raises.
@@ -54,16 +59,34 @@ def digest(
     max_chars = max(0, max_chars)
     log = Log()
     try:
-        log = sift(chunks(output))
-        return _of_log(log, _understand(log, command, patterns), exit_code, max_chars)
+        kept = Kept()
+        log = sift(kept.passing(chunks(output)))
+        reading = _understand(log, kept, command, patterns)
+        if report:
+            reading = _with_report(read_report(report), reading)
+        return _of_log(log, reading, exit_code, max_chars)
     except Exception:  # noqa: BLE001 - a digest that fails must not fail the attempt
         return _at_least(log, exit_code, max_chars)
 
 
-def _understand(log: Log, command: str, patterns: Sequence[str]) -> Reading:
+def _with_report(report: Reading, output: Reading) -> Reading:
+    """Let the report tell what failed; the output tells more of each, and what is beside it."""
+    if not report.found:
+        return output
+    sure = () if output.doubtful else output.found
+    found = merged(report.found, sure)
+    return Reading(found, max(report.count, len(found)), output.totals)
+
+
+def _understand(log: Log, kept: Kept, command: str, patterns: Sequence[str]) -> Reading:
     """Ask the repository's patterns and the families; then, of what they left, all that is sure."""
-    readings = [family.read(log) for family in FAMILIES if family.recognises(log, command)]
-    known = [*found_by(patterns, log), *(found for reading in readings for found in reading.found)]
+    own = tuple(found_by(patterns, log))
+    inside, log = _read_inside(log, kept)
+    readings = [
+        inside,
+        *(family.read(log) for family in FAMILIES if family.recognises(log, command)),
+    ]
+    known = [*own, *(found for reading in readings for found in reading.found)]
     if not known:
         return _with_totals(GENERIC.read(log), readings)
     claimed = frozenset[int]().union(*(reading.claimed for reading in readings))
@@ -74,6 +97,17 @@ def _understand(log: Log, command: str, patterns: Sequence[str]) -> Reading:
         count=sum(reading.count for reading in readings) + len(beside),
         totals=tuple(total for reading in readings for total in reading.totals),
     )
+
+
+def _read_inside(log: Log, kept: Kept) -> tuple[Reading, Log]:
+    """Read the reports that an output consists of or holds; give it without their lines."""
+    readings = [(document, read_document(document)) for document in documents(kept.text)]
+    telling = [(document, reading) for document, reading in readings if reading.found]
+    lines = {n for document, _ in telling for n in range(document.first, document.last + 1)}
+    inside = joined([reading for _, reading in telling])
+    return inside, log.without(
+        {at for at, n in enumerate(log.numbers) if n in lines}
+    ) if lines else log
 
 
 def _with_totals(reading: Reading, others: Sequence[Reading]) -> Reading:
@@ -95,7 +129,8 @@ def _of_log(log: Log, reading: Reading, exit_code: int | None, max_chars: int) -
         return Digest(text, (), 0, "", passed=True)
     findings = tuple(found.finding for found in reading.found)
     note = _ended_by(exit_code)
-    telling = [*log.lines[-20:], str(exit_code)]
+    last = [line for line in log.lines if line.strip() and not PASSING.search(line)]
+    telling = [*last[-20:], str(exit_code)]
     return Digest(
         text=clip(render(reading, log, max_chars, note), max_chars),
         findings=findings,

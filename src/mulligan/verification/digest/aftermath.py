@@ -31,8 +31,8 @@ OPENINGS = (
     r"(?:\d+|one|some) (?:errors?|warnings?|tests?) (?:generated|failed|emitted|found)",
     r"some errors have detailed",
     r"for more information about this error",
-    r"\[ERROR\] (?:Failed to execute goal|COMPILATION ERROR|Failures:|Errors:|To see the full)",
-    r"\[ERROR\] (?:Re-run Maven|For more information|After correcting|\[Help|$)",
+    r"(?:\[ERROR\] ?)+(?:Failed to execute goal|COMPILATION ERROR|Failures:|Errors:|To see the)",
+    r"(?:\[ERROR\] ?)+(?:Re-run Maven|For more information|After correcting|Please refer|\[Help|$)",
 )
 ANYWHERE = (
     r"due to (?:\d+ )?previous errors?",

@@ -12,7 +12,9 @@ RULE = re.compile(r"^\W*[=_─━*-]{12,}")
 MEANS = re.compile(r"\w|[~^]")
 ROUTINE = re.compile(r"\[?(?:INFO|DEBUG|TRACE)\b\]?(?! {2})", re.IGNORECASE)
 STEP_FAILED = re.compile(r"(?<!\.)\.{3,}Failed$")
-FRAME = re.compile(r'^\s*(?:File "|at |from |#\d+ |\d+: |❯ |\w[\w.]*\(|\S+:\d+: in )')
+STACK = re.compile(r"goroutine \d+ \[|(?:stack )?(?:back)?trace\b|call stack", re.IGNORECASE)
+"""What stands over a stack trace that a gap parts from its error."""
+FRAME = re.compile(r'^\s*(?:File "|at |from |#\d+ |\d+: |❯ |(?:[\w.]+/)?\w[\w.$]*\(|\S+:\d+: in )')
 
 
 def block_end(lines: Sequence[str], start: int, limit: int) -> int:
@@ -30,7 +32,7 @@ def block_end(lines: Sequence[str], start: int, limit: int) -> int:
 def _is_cut_off(lines: Sequence[str]) -> bool:
     """Tell whether a gap and then something as little indented follows on a line."""
     match lines:
-        case [head, gap, after] if not gap.strip() and after.strip():
+        case [head, gap, after] if not gap.strip() and after.strip() and not STACK.match(after):
             return depth_of(after) <= depth_of(head)
         case _:
             return False
@@ -46,7 +48,7 @@ def paragraph_end(lines: Sequence[str], weights: Sequence[Weight], start: int, l
         return limit
     for at in range(start + 1, limit):
         starts_anew = not lines[at - 1].strip() and lines[at][:1].strip()
-        if starts_anew and not weights[at]:
+        if starts_anew and not weights[at] and not STACK.match(lines[at]):
             return at
     return limit
 

@@ -19,7 +19,7 @@ SAME_DIGITS = bytes.maketrans(b"0123456789", b"1" * 10)
 LOUD = (b"error", b"fail", b"fatal", b"panic", b"exception", b"denied", b"not found", b"abort")
 """Words for which a line is kept although something was printed over it, or it is very long."""
 
-STAMP = rb"\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?[ \t]"
+STAMP = rb"\[?(?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?[ \t]"
 PREFIXES = (
     re.compile(rb"(?m)^#\d+ \d+\.\d+ "),
     re.compile(rb"(?m)^[A-Za-z][\w.-]*[ \t]*\| (?:" + STAMP + rb")?"),

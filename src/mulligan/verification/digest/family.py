@@ -11,12 +11,12 @@ from mulligan.verification.digest.log import Log
 class Found:
     """A finding, and how to show it.
 
-    `at` is the index of the line that tells it best; `heading` names it in full, on one line;
-    `detail` is what belongs beneath, the most telling first.
+    `at` is the index of the line that tells it best, None for a finding out of a report; `heading`
+    names it in full, on one line; `detail` is what belongs beneath, the most telling first.
     """
 
     finding: Finding
-    at: int
+    at: int | None
     heading: str
     detail: tuple[str, ...] = ()
 

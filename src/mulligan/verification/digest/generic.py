@@ -23,7 +23,7 @@ COMMON = 3
 """Said more often than this, an error without a place is the program's own log rather."""
 COMMON_LIKELY = 9
 """Comes after all ranks."""
-LONGEST_NAME = 300
+METHOD_OF = re.compile(r"^(?P<name>\w+)\((?P<owner>[\w.$]*[A-Z][\w$]*)\)$")
 TEMPLATE_CHARS = 60
 FRAMES = 6
 DETAIL = 30
@@ -73,11 +73,18 @@ def _worth(head: Head) -> tuple[bool, bool]:
 
 def _without_short_names(tests: dict[str, Head]) -> Iterator[Head]:
     """Drop `adds` where there is `sum › adds`: runners list tests by both."""
-    ends = {name[at:] for name in tests for at in _starts_of_words(name)}
+    wholes = {_class_first(name) for name in tests}
+    ends = {name[at:] for name in wholes for at in _starts_of_words(name)}
     for name, head in tests.items():
         is_short = not head.message or "." in name
         if not (is_short and name in ends):
             yield head
+
+
+def _class_first(name: str) -> str:
+    """Write `adds(app.CartTest)` as `app.CartTest.adds`."""
+    found = METHOD_OF.match(name)
+    return f"{found['owner']}.{found['name']}" if found else name
 
 
 def _starts_of_words(name: str) -> Iterator[int]:

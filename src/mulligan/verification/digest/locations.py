@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 PATH = (
-    r"(?:[A-Za-z]:[\\/])?"
+    r"(?!\d{4}/\d\d/\d\d )(?:[A-Za-z]:[\\/])?"
     r"(?:[\w@~+$%=#.\\/-]|\[[\w.]+\](?=[\\/.])|\([\w.]+\)(?=/))*"
     r"(?:(?<=[\w)\]])\.(?!(?:com|org|net|local)\b)[A-Za-z]\w{0,11}"
     r"|\b[Mm]akefile|\bDockerfile|\bJenkinsfile|\bRakefile|\bGemfile|/\w[\w-]*)"
@@ -62,7 +62,7 @@ FOREIGN = re.compile(
     r"/rustc/|\.cargo/registry|^/usr/|/go/(?:src|pkg)/|/gems/|/vendor/|\.pyenv/"
 )
 FOREIGN_CALL = re.compile(
-    r"\bnode:internal|\(node:|\bat (?:\w+//)?"
+    r"\bnode:internal|\(node:|(?:\bat |^\s+)(?:[\w.]+/)*"
     r"(?:java|javax|jdk|sun|scala|kotlin|groovy|clojure|junit|System|Microsoft|Xunit|NUnit"
     r"|org\.(?:junit|opentest4j|gradle|apache|hamcrest|assertj|testng|mockito|scalatest))\."
 )

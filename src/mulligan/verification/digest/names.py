@@ -13,11 +13,12 @@ NAMES = tuple(
     re.compile(pattern)
     for pattern in (
         r"^\s*--- FAIL: (?P<test>\S+)",
+        r"^\s+JUnit (?:Jupiter|Vintage):(?P<test>\S.*)$",
         r"^\s*not ok\b(?: \d+)?(?: -)? (?P<test>(?!.*#\s*(?:TODO|SKIP)).+?)(?:\s+#.*)?$",
         r"^---- (?P<test>\S.*) stdout ----$",
         r"^thread '(?P<test>(?!main'|<)[^']+)'.* panicked at (?:'(?P<message>.*)', )?" + _PLACE,
         rf"^[>\s]*\[\s*(?:FAILED|FAIL)\s*\]\s+(?P<test>(?!\d+ tests?)\S.*?)(?:, where .*)?{_TIME}$",
-        r"^\s*\d+/\d+ Test +#\d+: (?P<test>\S+) [.\s]*\*\*\*",
+        r"^\s*\d+/\d+ Test +#\d+: (?P<test>\S+) [.\s]*\*\*\*(?:Failed|(?P<message>\w[\w: ]*?)  )",
         rf"{_CROSS}(?P<test>(?!\d+ \w+|.*:$|\[[A-Z]|Failed )[^\s|][^|]*?){_TIME}$",
         r"^\s*● (?P<test>(?!Console$)\S.*)$",
         r"^\s*FAIL(?:ED)?\s+(?P<test>\S+\.\w+ > .+?)(?: \[ .*)?$",

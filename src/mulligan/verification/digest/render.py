@@ -101,8 +101,8 @@ def _add_window(page: _Page, reading: Reading, log: Log) -> None:
 def _shown(findings: Iterable[Found], log: Log, page: _Page) -> Iterable[str]:
     """Yield the lines of the output that the page has already."""
     for found in findings:
-        line = log.lines[found.at]
-        if found.heading.startswith(" ".join(line.split())[:HEADING_KNOWN]):
+        line = log.lines[found.at] if found.at is not None else ""
+        if line and found.heading.startswith(" ".join(line.split())[:HEADING_KNOWN]):
             yield line.strip()
     for line in page.lines:
         yield line.strip()

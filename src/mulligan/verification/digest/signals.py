@@ -31,7 +31,22 @@ STEMS = (
     *("unres", "cannot", "not ", "no such", "unable", "invalid", "missing", "denied", "refused"),
     *("abort", "killed", "fault", "timed", "timeout", "warn", "memory", "saniti", "diff"),
     *("no module", "unbound", "syntax", "locate ", "reformat", "mismatch", "unknown", "uncaught"),
-    *("***", "+++ ", "stdout --", "[e]", "✗", "✖", "✘", "✕", "×", "❌", "⨯", "●"),
+    *(
+        "junit jupiter:",
+        "junit vintage:",
+        "***",
+        "+++ ",
+        "stdout --",
+        "[e]",
+        "✗",
+        "✖",
+        "✘",
+        "✕",
+        "×",
+        "❌",
+        "⨯",
+        "●",
+    ),
 )
 """Parts of words, in lower case: a line without one, and without a shape, weighs nothing."""
 PLACE_SHAPES = (r"\.[A-Za-z]{1,9}[:(\[]{1,2}\d", r"line \d")
@@ -61,7 +76,7 @@ _END = r"(?![\w/\\-]|\.\w)"
 
 TEST = re.compile(
     r"^\s*(?:--- FAIL|not ok\b(?!.*#\s*(?:TODO|SKIP))|\[\s*(?:FAILED|FAIL)\s*\])"
-    r"|^\s*(?:\d+\) )?[✗✖✘✕×❌⨯●]\s+\S"
+    r"|^\s*(?:\d+\) )?[✗✖✘✕×❌⨯●]\s+\S|^\s+JUnit (?:Jupiter|Vintage):"
     r"|\*\*\*\s?(?:Failed|Exception|Timeout|Not Run)|<<< (?:FAILURE|ERROR)!"
     r"|\[E\]$|^---- .+ stdout ----$|(?<!\.)\.{3,}Failed$"
     r"|^(?:SUB)?FAILED\S*\s|^ERROR:? +\S+(?:::|\.py|\()"

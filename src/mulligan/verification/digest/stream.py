@@ -19,7 +19,7 @@ def chunks(output: Output) -> Iterator[bytes]:
     An error while reading ends the output there: what was read is still worth telling.
     """
     prefix = None
-    for position, chunk in enumerate(_by_line(_as_utf8(_raw(output)))):
+    for position, chunk in enumerate(_by_line(as_utf8(_raw(output)))):
         cleaned = clean(chunk)
         if position == 0:
             prefix = collector_prefix(cleaned.split(b"\n", 1000)[:1000])
@@ -50,7 +50,7 @@ def _read(stream: BinaryIO) -> Iterator[bytes]:
         yield piece.encode(errors="replace") if isinstance(piece, str) else piece
 
 
-def _as_utf8(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def as_utf8(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Turn UTF-16 into UTF-8; any other encoding stays as it is."""
     first = next(pieces, b"")
     name = _encoding(first)

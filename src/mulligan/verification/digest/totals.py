@@ -1,6 +1,7 @@
 """The lines in which a tool counts what it found. Pure."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 NOUN = (
@@ -30,6 +31,9 @@ TAG = re.compile(r"^\[\w+\] ")
 MOST = 3
 LONGEST = 160
 REACH = 2000
+ALIKE = 20
+"""More lines that differ in their numbers only are a program's own log."""
+NUMBER = re.compile(r"\d+")
 
 
 def is_total(line: str) -> bool:
@@ -47,7 +51,9 @@ def ends_results(line: str) -> bool:
 
 def total_lines(lines: Sequence[str]) -> tuple[str, ...]:
     """Pick the last lines that count failures, or else anything, in the order they stand in."""
-    counting = dict.fromkeys(_bare(line) for line in reversed(lines[-REACH:]) if is_total(line))
+    told = [_bare(line) for line in reversed(lines[-REACH:]) if is_total(line)]
+    alike = Counter(NUMBER.sub("1", line) for line in dict.fromkeys(told))
+    counting = dict.fromkeys(line for line in told if alike[NUMBER.sub("1", line)] <= ALIKE)
     bad = [line for line in counting if count_bad(line)]
     return tuple(reversed(bad[:MOST] or list(counting)[:1]))
 

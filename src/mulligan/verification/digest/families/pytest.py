@@ -58,7 +58,9 @@ def read(log: Log) -> Reading:
     if not failed and totals and not RAN.search(totals[-1]["told"]):
         message = f"No tests ran: {told[0]}"
         failed = [Found(finding(message), lines.index(totals[-1].string), message)]
-    claimed = _claimed(lines).union(*(range(found.at, found.at + 2) for found in failed))
+    claimed = _claimed(lines).union(
+        *(range(at, at + 2) for found in failed if (at := found.at) is not None)
+    )
     return Reading(tuple(failed), count, told, claimed)
 
 

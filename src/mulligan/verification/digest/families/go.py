@@ -1,0 +1,91 @@
+"""go test -v: parallel tests print between each other's lines; headers say whose turn it is. Pure.
+
+Without -v, and for build and vet, the generic path reads Go's output.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+
+from mulligan.verification.digest.blocks import worth_showing
+from mulligan.verification.digest.family import Family, Found, Reading
+from mulligan.verification.digest.findings import finding
+from mulligan.verification.digest.locations import Place, best_place, number
+from mulligan.verification.digest.log import Log
+
+TURN = re.compile(r"^=== (?P<what>RUN|PAUSE|CONT|NAME) +(?P<test>\S*)$")
+FAILED = re.compile(r"^(?P<indent>\s*)--- FAIL: (?P<test>\S+)")
+VERDICT = re.compile(r"^\s*--- (?:FAIL|PASS|SKIP): ")
+SAID = re.compile(r"^\s+(?P<file>[\w./-]+\.go):(?P<line>\d+): (?P<message>.*)$")
+END = re.compile(r"^(?:FAIL|ok  |PASS$|\?   |exit status|coverage: )")
+PANIC = re.compile(r"^(?:panic: |fatal error: )")
+DETAIL = 30
+
+
+def recognises(log: Log, _command: str) -> bool:
+    """Tell whether go test -v wrote some of it, and a test failed."""
+    turns = any(TURN.match(line) for line in log.lines)
+    return turns and any(FAILED.match(line) for line in log.lines)
+
+
+def read(log: Log) -> Reading:
+    """Find the failed tests that have no failed part, each with what was printed in its turn."""
+    said, claimed = _turns(log.lines)
+    failed = {
+        test: at
+        for at, line in enumerate(log.lines)
+        if (found := FAILED.match(line)) and (test := found["test"])
+    }
+    leaves = [test for test in failed if not any(other.startswith(f"{test}/") for other in failed)]
+    found = tuple(found_of(test, said[test], at=failed[test]) for test in leaves)
+    return Reading(found, len(found), (), frozenset({*claimed, *failed.values()}))
+
+
+GO = Family("go", recognises, read)
+
+
+def _turns(lines: Sequence[str]) -> tuple[dict[str, list[str]], set[int]]:
+    """Give to each test the lines of its turns; and the indices of all that was read."""
+    said, claimed = defaultdict[str, list[str]](list), set[int]()
+    test = ""
+    for at, line in enumerate(lines):
+        turn, verdict = TURN.match(line), VERDICT.match(line)
+        if turn or verdict:
+            claimed.add(at)
+            test = _whose(line)
+        elif END.match(line):
+            test = ""
+        elif test and line.strip():
+            said[test].append(line)
+            claimed.add(at)
+    return said, claimed
+
+
+def _whose(line: str) -> str:
+    """Name the test that the lines beneath belong to, if they belong to one."""
+    turn = TURN.match(line)
+    if turn:
+        return "" if turn["what"] == "PAUSE" else turn["test"]
+    failed = FAILED.match(line)
+    return failed["test"] if failed else ""
+
+
+def found_of(
+    name: str, lines: Sequence[str], *, is_test: bool = True, at: int | None = None
+) -> Found:
+    """Make a finding of what a test, or else a package, printed."""
+    panic = next((line for line in lines if PANIC.match(line)), None)
+    told = [found for line in lines if (found := SAID.match(line))]
+    place: Place | None = best_place(lines)
+    message = (panic or "").removesuffix(" [recovered]")
+    if told and not panic:
+        place = Place(told[-1]["file"], number(told[-1]["line"]))
+        message = told[-1]["message"]
+    message = message or next((line.strip() for line in lines if line.strip()), "")
+    where = f" ({place})" if place else ""
+    first = [line for line in lines if message and message in line]
+    rest = [line for line in lines if line not in first]
+    detail = worth_showing([*first, *rest])[:DETAIL]
+    return Found(
+        finding(message, place, test_id=name if is_test else None), at, f"{name}{where}", detail
+    )

@@ -1,0 +1,138 @@
+"""Digests of real outputs (SPEC D6, DESIGN 7): what they name, how sure they recognise, how fast.
+
+Speed is per second of processor time. The five gigabytes come first, since the peak of memory
+never falls. The corpus is described in corpus/README.md.
+"""
+
+import gc
+import resource
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from io import BytesIO, RawIOBase
+from itertools import chain
+
+import pytest
+
+from mulligan.verification.digest import digest
+from world.digest_corpus import BASELINES, Case, cases, recall
+
+RECALL = 0.97
+ALIKE = 0.98
+FAST = 50
+"""MB/s on large outputs."""
+ROOM_MB = 100
+MEGABYTE = 1024 * 1024
+LARGE = 200 * MEGABYTE
+HUGE = 5 * 1024 * MEGABYTE
+
+Means = dict[str, float]
+
+
+def report(*cells: object) -> None:
+    print("digest |", " | ".join(map(str, cells)))  # noqa: T201 - what a benchmark is for
+
+
+def means(chosen: Sequence[Case]) -> Means:
+    """Give the mean recall of the digest and of each baseline."""
+    ways: dict[str, Callable[[Case], str]] = {"digest": lambda case: case.digest().text}
+    for name, baseline in BASELINES.items():
+        ways[name] = lambda case, baseline=baseline: baseline(case.output)
+    return {
+        name: statistics.fmean(recall(case, way(case)) for case in chosen)
+        for name, way in ways.items()
+    }
+
+
+def row(name: str, chosen: Sequence[Case]) -> Means:
+    found = means(chosen)
+    report(f"{name:<40}", f"{len(chosen):>3}", *(f"{share:.2f}" for share in found.values()))
+    return found
+
+
+class Endless(RawIOBase):
+    """A file of any size that repeats one chunk; the failure stands in the middle."""
+
+    def __init__(self, chunk: bytes, size: int) -> None:
+        self.chunk, self.size, self.told = chunk, size, 0
+
+    def read(self, size: int = -1, /) -> bytes:
+        before, self.told = self.told, self.told + len(self.chunk)
+        if before >= self.size:
+            return b""
+        middle = before <= self.size // 2 < self.told
+        return self.chunk + (b"src/a.c:3:5: error: expected ';'\n" if middle else b"")
+
+
+def passing(lines: int) -> Iterator[str]:
+    for number in range(lines):
+        yield f"tests/test_part{number % 97}.py::test_number_{number} PASSED [{number % 100:>3}%]\n"
+
+
+def compiling(lines: int) -> Iterator[str]:
+    for number in range(lines):
+        yield f"[{number}/{lines}] cc -O2 -Wall -Werror -c src/part_{number}.c -o {number}.o\n"
+
+
+@pytest.mark.timeout(600)
+def test_five_gigabytes_are_streamed() -> None:
+    chunk = "".join(passing(12_000)).encode()[: MEGABYTE - 1] + b"\n"
+    gc.collect()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    begun = time.process_time()
+    found = digest(Endless(chunk, HUGE), exit_code=1)  # pyright: ignore[reportArgumentType] - a raw file reads as one
+    taken = time.process_time() - begun
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    report("5 GB", f"{HUGE / MEGABYTE / taken:.0f} MB/s", f"{grown:.0f} MB more memory")
+    assert "src/a.c:3:5" in found.text
+    assert grown < ROOM_MB
+
+
+@pytest.mark.timeout(600)
+def test_digests_name_what_failed() -> None:
+    corpus = cases()
+    report(f"{'recall':<40}", "  n", "digest", *BASELINES)
+    by_tool = defaultdict[str, list[Case]](list)
+    for case in corpus:
+        by_tool[case.tool].append(case)
+    for tool, of_tool in sorted(by_tool.items()):
+        row(tool, of_tool)
+    row("all", corpus)
+    long = [case for case in corpus if case.is_long]
+    for name, held_out in (("seen", False), ("held out", True)):
+        row(f"{name}, all", [case for case in corpus if case.held_out is held_out])
+        row(f"{name}, > 2,000", [case for case in long if case.held_out is held_out])
+    overall = row("all, longer than 2,000 characters", long)
+    assert overall["digest"] >= RECALL
+    assert overall["digest"] > max(share for name, share in overall.items() if name != "digest")
+
+
+@pytest.mark.timeout(600)
+def test_a_failure_is_recognised_and_no_other_taken_for_it() -> None:
+    corpus = cases()
+    prints = {case.name: case.digest().fingerprint for case in corpus}
+    again = {
+        case.name: digest(case.again, command=case.command, exit_code=case.exit_code).fingerprint
+        for case in corpus
+    }
+    stable = statistics.fmean(prints[name] == again[name] for name in prints)
+    others = list(chain(prints.values()))
+    distinct = statistics.fmean(others.count(found) == 1 for found in others)
+    report("fingerprint the same in a second run", f"{stable:.3f}")
+    report("fingerprint of no other failure", f"{distinct:.3f}")
+    assert stable >= ALIKE
+    assert distinct >= ALIKE
+
+
+@pytest.mark.timeout(600)
+def test_large_outputs_are_read_fast() -> None:
+    for name, lines in (("passing tests", passing), ("a build", compiling)):
+        data = "".join(lines(LARGE // 80)).encode()
+        begun = time.process_time()
+        found = digest(BytesIO(data), exit_code=1)
+        taken = time.process_time() - begun
+        speed = len(data) / MEGABYTE / taken
+        report(f"{len(data) // MEGABYTE} MB of {name}", f"{speed:.0f} MB/s")
+        assert found.text
+        assert speed >= FAST / 1.5

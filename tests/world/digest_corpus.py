@@ -1,0 +1,110 @@
+"""The corpus of real outputs, and how much of what has to be named a text names."""
+
+import gzip
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mulligan.verification.digest import Digest, digest
+
+CASES = Path(__file__).parents[1] / "bench" / "corpus" / "cases"
+ROOM = 2000
+IN_FULL = 5
+"""Findings that a digest tells in full (SPEC D5): of more, any five have to be named."""
+ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+SPEAKS = re.compile("error|fail", re.IGNORECASE)
+
+Wanted = Sequence[Sequence[Sequence[str]]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a tool said, twice, and what has to be named of it."""
+
+    name: str
+    tool: str
+    command: str
+    exit_code: int
+    held_out: bool
+    need: int
+    wanted: Wanted
+    output: bytes
+    again: bytes
+    report: bytes | None
+
+    @property
+    def is_long(self) -> bool:
+        return len(self.output.decode(errors="replace")) > ROOM
+
+    def digest(self) -> Digest:
+        return digest(self.output, command=self.command, exit_code=self.exit_code)
+
+
+def cases() -> list[Case]:
+    return [_read(file) for file in sorted(CASES.glob("*.json"))]
+
+
+def _read(file: Path) -> Case:
+    told = json.loads(file.read_text())
+    name = file.stem
+    report = CASES / f"{name}.report.gz"
+    return Case(
+        name=name,
+        tool=told["tool"],
+        command=told["command"],
+        exit_code=told["exit_code"],
+        held_out=told["held_out"],
+        need=told["need"],
+        wanted=told["wanted"],
+        output=_unpacked(f"{name}.out.gz"),
+        again=_unpacked(f"{name}.again.gz"),
+        report=_unpacked(report.name) if report.exists() else None,
+    )
+
+
+def _unpacked(name: str) -> bytes:
+    return gzip.decompress((CASES / name).read_bytes())
+
+
+def recall(case: Case, text: str) -> float:
+    """Give the share of the facts that are named, of the findings that are named best."""
+    plain = " ".join(text.split())
+    shares = sorted((_share(facts, plain) for facts in case.wanted), reverse=True)
+    needed = min(IN_FULL, case.need, len(shares))
+    return sum(shares[:needed]) / needed
+
+
+def _share(facts: Sequence[Sequence[str]], plain: str) -> float:
+    return sum(_is_named(fact, plain) for fact in facts) / len(facts)
+
+
+def _is_named(spellings: Sequence[str], plain: str) -> bool:
+    return any(" ".join(words.split()) in plain for words in spellings)
+
+
+def missing(case: Case, text: str) -> list[list[str]]:
+    """List what is not named, for somebody who looks into a case."""
+    plain = " ".join(text.split())
+    return [
+        [fact[0] for fact in facts if not _is_named(fact, plain)] for facts in case.wanted[:IN_FULL]
+    ]
+
+
+def _plain(output: bytes) -> str:
+    return ESCAPES.sub("", output.decode(errors="replace"))
+
+
+def _lines_that_speak(output: bytes) -> str:
+    return "\n".join(filter(SPEAKS.search, _plain(output).splitlines()))[:ROOM]
+
+
+BASELINES: Mapping[str, Callable[[bytes], str]] = {
+    "first 2,000": lambda output: _plain(output)[:ROOM],
+    "last 2,000": lambda output: _plain(output)[-ROOM:],
+    "1,000 + 1,000": lambda output: (
+        _plain(output)[: ROOM // 2] + "\n" + _plain(output)[-ROOM // 2 :]
+    ),
+    "error|fail": _lines_that_speak,
+}
