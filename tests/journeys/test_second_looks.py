@@ -41,6 +41,7 @@ def rounds(here: Place) -> str:
 
 def test_a_fix_round_mends_the_change_within_one_attempt(tmp_path: Path) -> None:
     with place(tmp_path, FILES, [TESTS], max_fix_rounds=2) as here:
+        here.configure(sandbox="off")
         agent_of(here, right=1)
         ref = here.issue()
         done = here.run("once")
@@ -61,6 +62,7 @@ def test_a_fix_round_mends_the_change_within_one_attempt(tmp_path: Path) -> None
 
 def test_when_no_fix_round_helps_the_next_attempt_is_told_of_them(tmp_path: Path) -> None:
     with place(tmp_path, FILES, [TESTS], max_fix_rounds=1, max_issue_attempts=2) as here:
+        here.configure(sandbox="off")
         agent_of(here, right=9)
         ref = here.issue()
         assert here.run("once").returncode == 3
@@ -92,6 +94,7 @@ WORK = "pathlib.Path('notes.txt').write_text('1')"
 @pytest.fixture
 def strict(tmp_path: Path) -> Generator[Place]:
     with place(tmp_path, FILES, [CHECK], reviewer=reviewed(tmp_path, "HARD_FAIL")) as here:
+        here.configure(sandbox="off")
         here.agent(WORK)
         yield here
 
@@ -111,6 +114,7 @@ def test_a_reviewer_may_reject_one_attempt_of_an_epoch(strict: Place) -> None:
 
 def test_an_answer_that_cannot_be_read_lets_the_change_pass(tmp_path: Path) -> None:
     with place(tmp_path, FILES, [CHECK], reviewer={"run": "echo no idea; exit 3"}) as here:
+        here.configure(sandbox="off")
         here.agent(WORK)
         ref = here.issue()
         done = here.run("once")

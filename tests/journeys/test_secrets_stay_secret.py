@@ -81,7 +81,7 @@ def test_a_secret_is_in_no_log_artifact_comment_database_argument_or_configurati
         here.environment |= {"MODEL_KEY": MODEL_KEY, "SAYINGS": str(sayings)}
         agent = here.settings["agent"]
         assert isinstance(agent, dict)
-        here.configure(agent={**agent, "env": ["MODEL_KEY", "SAYINGS"]})
+        here.configure(agent={**agent, "env": ["MODEL_KEY", "SAYINGS"]}, sandbox="off")
         here.agent(AGENT)
         first = here.issue(f"Mend it {IN_THE_TITLE}")
         second = here.issue("Decide", "Which of them?")

@@ -40,6 +40,8 @@ shop.write_text(shop.read_text().replace('n * 3', 'n * 4'))
 def here(tmp_path: Path) -> Generator[Place]:
     tests = {"name": "tests", "run": RUN.format(log=tmp_path / "runs"), "kind": "test"}
     with place(tmp_path, FILES, [tests]) as made:
+        # The check counts its runs where no sandbox lets it write.
+        made.configure(sandbox="off")
         yield made
 
 
@@ -89,6 +91,7 @@ def test_a_change_that_breaks_a_third_test_is_told_of_that_one_only(here: Place)
 def test_baseline_off_lets_every_failure_count(tmp_path: Path) -> None:
     tests = {"name": "tests", "run": "python3 -B -m unittest -v", "kind": "other"}
     with place(tmp_path, FILES, [tests], baseline=False, max_issue_attempts=1) as here:
+        here.configure(sandbox="off")
         here.agent(ADD)
         ref = here.issue()
         assert here.run("once").returncode == 3
@@ -100,6 +103,7 @@ def test_baseline_off_lets_every_failure_count(tmp_path: Path) -> None:
 def test_a_green_path_runs_every_check_once(tmp_path: Path) -> None:
     run = RUN.format(log=tmp_path / "runs") + " test_total"
     with place(tmp_path, FILES, [{"name": "tests", "run": run, "kind": "test"}]) as here:
+        here.configure(sandbox="off")
         here.agent(ADD)
         here.issue()
         assert here.run("once").returncode == 0
@@ -116,6 +120,7 @@ def test_a_test_that_fails_one_time_in_two_costs_no_attempt(tmp_path: Path) -> N
     )
     tests = {"name": "tests", "run": "python3 -B -m unittest test_flaky", "kind": "test"}
     with place(tmp_path, {"test_flaky.py": flaky}, [tests]) as here:
+        here.configure(sandbox="off")
         here.agent(ADD)
         ref = here.issue()
         assert here.run("once").returncode == 0
@@ -133,6 +138,7 @@ def test_a_check_does_not_see_what_the_one_before_it_dropped(tmp_path: Path) -> 
         {"name": "look", "run": "test ! -e dropped && test ! -e a && python3 -B shop.py"},
     ]
     with place(tmp_path, FILES, checks) as here:
+        here.configure(sandbox="off")
         here.agent(ADD)
         ref = here.issue()
         assert here.run("once").returncode == 0

@@ -27,7 +27,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from mulligan.domain.events import Event, Recorded
+from mulligan.domain.events import BaselineRecorded, Event, Recorded
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.lease import Lease
 from mulligan.domain.result import WorkerResultMeta
@@ -213,6 +213,9 @@ class CountedLedger:
 
     def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
         return self.inner.history(ref)
+
+    def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
+        return self.inner.baseline(repository, key)
 
     def events(self, ref: IssueRef | None = None, after: int = 0) -> Sequence[Recorded]:
         return self.inner.events(ref, after)

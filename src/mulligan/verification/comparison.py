@@ -62,6 +62,8 @@ def added(failed: CheckResult, before: CheckResult | None) -> CheckResult:
     known, new = _split(failed.findings, before.findings, _as_it_fails)
     if not known:
         return failed
+    if not all(map(_is_named, known)):
+        return _with_note(failed, NOT_TOLD_APART)
     if not new and failed.exit_code != before.exit_code and len(known) == len(before.findings):
         return _with_note(failed, NOT_TOLD_APART)
     note = f"({len(known)} more failed without this change as well, and do not count.)"
@@ -75,6 +77,14 @@ def _comparable(failed: CheckResult, before: CheckResult) -> bool:
     return not any(
         run.timed_out or _crashed(run.exit_code) or not run.findings for run in runs
     ) and _unnamed(failed) <= _unnamed(before)
+
+
+def _is_named(found: Finding) -> bool:
+    """Tell whether a failure has an identity: a test, or a place in a file (SPEC D4).
+
+    What a bare line says twice may be the very thing that the agent was asked to mend.
+    """
+    return bool(found.test_id) or bool(found.file and not found.file.startswith("<"))
 
 
 def _crashed(exit_code: int | None) -> bool:
