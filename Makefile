@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: install demo test check bench bench-digest docs format update clean
+.PHONY: install demo test check bench bench-digest bench-retry docs format update clean
 
 install: $(STAMP)
 
@@ -33,6 +33,10 @@ bench: install
 # What digests name of real outputs, beside four simpler ways to shorten one.
 bench-digest: install
 	$(BIN)/pytest -q -s -n 0 -p no:randomly tests/bench/test_digest_bench.py
+
+# How often the next attempt mends what failed, by what it is told.
+bench-retry: install
+	$(BIN)/pytest -q -s -n 0 -p no:randomly tests/bench/test_retry_bench.py
 
 # The pages of docs/ that are made from the code.
 docs: install
