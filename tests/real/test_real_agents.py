@@ -57,6 +57,11 @@ def mends(kind: str) -> Model:
     return answer
 
 
+def place_of(kind: str) -> Path:
+    """Give where the agent's program was installed."""
+    return install(next(each for each in PACKAGES if each.kind == kind), PLACE).resolve()
+
+
 def configuration(kind: str, place: Path, url: str, address: str) -> Path:
     token, file = place / "token", place / "mulligan.yml"
     token.write_text("t")
@@ -69,7 +74,7 @@ def configuration(kind: str, place: Path, url: str, address: str) -> Path:
         "github": {"api_url": url, "token_file": str(token)},
         "repositories": [{"name": REPOSITORY, "clone_url": str(place / f"{REPOSITORY}.git")}],
         "agent": agent | {"timeout": "100s"},
-        "sandbox": os.environ.get("SANDBOX", "auto"),
+        "sandbox": {"read": [str(place_of(kind).parent)]},
         "state": {"url": f"sqlite:///{place}/mulligan.db"},
         "workspace": {"root": str(place / "work")},
     }
@@ -83,8 +88,7 @@ def worked(kind: str, place: Path, address: str) -> tuple[Stage, Sequence[Worker
     seeded = seed(world, place, "t", None)
     ref: IssueRef = seeded.issues[1]
     world.label(ref, READY, MAINTAINER)
-    package = next(each for each in PACKAGES if each.kind == kind)
-    path = f"{install(package, PLACE)}:{os.environ['PATH']}"
+    path = f"{place_of(kind)}:{os.environ['PATH']}"
     with running(world) as url:
         around = environment(kind, address, path)
         operator = load_operator(configuration(kind, place, url, address), around)
