@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: install demo test check bench bench-digest bench-retry docs format update clean
+.PHONY: install demo test check check-agents bench bench-digest bench-retry docs format update clean
 
 install: $(STAMP)
 
@@ -26,6 +26,12 @@ check: install
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q -p no:randomly -p no:cacheprovider tests/test_shape.py
+
+# The real coding agents, installed below .agents/, against a scripted model, with loopback only.
+# One that cannot be installed fails it, unless it is left out by name: make check-agents WITHOUT=gemini
+check-agents: install
+	PYTHONPATH=tests $(BIN)/python -m world.install_agents .agents $(WITHOUT)
+	WITHOUT="$(WITHOUT)" unshare --map-root-user --net sh -c 'ip link set lo up && exec $(BIN)/pytest -q -s -n 2 -p no:randomly -p no:cacheprovider tests/real'
 
 bench: install
 	$(BIN)/pytest -q -s -n 0 -p no:randomly tests/bench

@@ -348,6 +348,19 @@ def test_who_keeps_talking_does_not_stall(tmp_path: Path) -> None:
     assert run(shell(line, tmp_path, stall=0.5)).stopped_by is None
 
 
+def test_who_listens_may_end_it(tmp_path: Path) -> None:
+    heard = bytearray()
+
+    def listen(chunk: bytes) -> TimeLimit | None:
+        heard.extend(chunk)
+        return TimeLimit.BUDGET if b"2" in heard else None
+
+    line = "echo 1; sleep 0.2; echo 2; sleep 20; echo 3"
+    finished = run(replace(shell(line, tmp_path), listen=listen))
+    assert (finished.stopped_by, finished.exit_code) == (TimeLimit.BUDGET, -15)
+    assert bytes(heard) == finished.tail == b"1\n2\n"
+
+
 def test_a_command_that_closes_its_output_is_still_stopped(tmp_path: Path) -> None:
     finished = run(shell("exec >&- 2>&-; sleep 20", tmp_path, timeout=0.4))
     assert finished.stopped_by is TimeLimit.TIMEOUT

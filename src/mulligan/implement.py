@@ -14,6 +14,7 @@ from mulligan.domain.attempt import (
     NO_TEXT,
     Evidence,
     Task,
+    TimeLimit,
     fault_of,
     next_round,
     worth_fixing,
@@ -62,6 +63,7 @@ from mulligan.effects import (
     wait,
 )
 from mulligan.errors import ShutdownError, WithdrawnError, WorldError
+from mulligan.retry.budget import allowance_of, used_up
 from mulligan.retry.policy import Ended, RetryPolicy, decide
 from mulligan.retry.record import commit_text, interrupted, meta_of
 from mulligan.retry.sight import is_blank
@@ -196,18 +198,22 @@ def _rounds(known: Evidence, at: Trial) -> Iterator[Evidence]:
 
 
 def _run_agent(known: Evidence, task: Task, at: Trial) -> Evidence:
-    ref, tools = at.case.issue.ref, at.tools
+    ref, tools, history = at.case.issue.ref, at.tools, at.case.history
+    if fault := used_up(history, known, tools.budget):
+        return replace(known, fault=fault)
     if why := stopped(ref, tools):
         raise WithdrawnError(why)
     tools.ledger.append(ref, AgentStarted(agent=tools.agent.name))
-    run = tools.agent.run(task)
+    run = tools.agent.run(replace(task, allowance=allowance_of(history, known, tools.budget)))
     finished = AgentFinished(
         exit_code=run.exit_code,
         stopped_by=run.stopped_by,
         duration_ms=round(run.duration.total_seconds() * 1000),
     )
     tools.ledger.append(ref, finished)
-    return replace(known, manifest_hash=task.manifest_hash, run=run)
+    known = replace(known, manifest_hash=task.manifest_hash, run=run)
+    is_over = run.stopped_by is TimeLimit.BUDGET
+    return replace(known, fault=used_up(history, known, tools.budget)) if is_over else known
 
 
 def _capture(known: Evidence, at: Trial) -> Evidence:

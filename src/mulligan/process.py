@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -39,7 +39,7 @@ class Command:
     The tail of the output is kept whatever its size. `stall` is the longest silence allowed, and
     `grace` the time between asking to end and killing. `pass_fds` are descriptors it inherits.
     With a `redactor`, nobody sees its output but redacted, and sizes are those of what is seen.
-    With `bounds`, the program is a sandbox (domain/bounds.py).
+    With `bounds`, it is a sandbox (domain/bounds.py). `listen` hears it, and may name a limit.
     """
 
     argv: Sequence[str]
@@ -54,6 +54,7 @@ class Command:
     pass_fds: tuple[int, ...] = ()
     redactor: Redactor | None = None
     bounds: Bounds | None = None
+    listen: Callable[[bytes], TimeLimit | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +82,7 @@ def run(command: Command) -> Finished:
     if reason := reason_to_stop():
         raise reason
     with _open(command.log) as log, contextlib.closing(_start(command)) as keeper:
-        redaction = command.redactor.stream() if command.redactor else None
-        under_way = _Run(command, keeper, log, redaction)
+        under_way = _Run(command, keeper, log, command.redactor and command.redactor.stream())
         said = under_way.follow()
     return under_way.ended(said)
 
@@ -223,6 +223,8 @@ class _Run:
         self.size += len(chunk)
         self.tail += chunk
         del self.tail[:-TAIL_BYTES]
+        if self.command.listen:
+            self.stopped_by = self.stopped_by or self.command.listen(chunk)
 
     def _drain(self) -> None:
         """Take what is still in the pipe, and no more: somebody who escaped may go on for ever."""
@@ -244,10 +246,10 @@ class _Run:
     def _look_at_limits(self, now: float) -> None:
         stall = self.command.stall
         if now - self.started > self.command.timeout.total_seconds():
-            self.stopped_by = TimeLimit.TIMEOUT
-        elif stall and now - self.heard > stall.total_seconds():
+            self.stopped_by = self.stopped_by or TimeLimit.TIMEOUT
+        elif not self.stopped_by and stall and now - self.heard > stall.total_seconds():
             self.stopped_by = TimeLimit.STALL_TIMEOUT
-        else:
+        elif not self.stopped_by:
             self.told_to_stop = reason_to_stop()
         if self.stopped_by or self.told_to_stop:
             self.asked = now
@@ -267,16 +269,15 @@ class _Run:
                 raise _not_started(self.command.argv[0], int(rest))
             case _:
                 code = self._after_the_keeper(word, rest)
-        duration = timedelta(seconds=time.monotonic() - self.started)
-        return Finished(code, duration, bytes(self.tail), self.size, self.stopped_by)
+        lasted = timedelta(seconds=time.monotonic() - self.started)
+        return Finished(code, lasted, bytes(self.tail), self.size, self.stopped_by)
 
     def _after_the_keeper(self, word: str, rest: str) -> int:
         """Give the signal that killed the keeper, and with it the command; else it failed."""
         program, code = self.command.argv[0], self.keeper.process.returncode
         if word:
-            message = (
-                f"{program} left processes that cannot be killed ({rest}); restart the machine."
-            )
+            left = f"{program} left processes that cannot be killed ({rest})"
+            message = f"{left}; restart the machine."
             raise UnavailableError(message)
         if code >= 0:
             last = self.tail.decode(errors="replace").strip().rpartition("\n")[2]
@@ -291,9 +292,8 @@ def _not_started(program: str, number: int) -> MisconfiguredError | UnavailableE
         return UnavailableError(f"{program} cannot be started for now: {why}.")
     if number == errno.ENOENT:
         why = "it is not there, or what its first line names is not"
-    return MisconfiguredError(
-        f"The program {program!r} cannot be started: {why}; install it or mend its path."
-    )
+    failed = f"The program {program!r} cannot be started: {why}"
+    return MisconfiguredError(f"{failed}; install it or mend its path.")
 
 
 def _not_written(log: str, error: OSError) -> UnavailableError:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from mulligan.config.budget import Budget
 from mulligan.config.operator import Limits
 from mulligan.config.policy import Policy
 from mulligan.domain.case import Case
@@ -35,6 +36,7 @@ class Tools:
     clock: Clock
     worker: str
     limits: Limits
+    budget: Budget = field(default_factory=Budget)
     redactor: Redactor = field(default_factory=Redactor)
 
 

@@ -138,7 +138,7 @@ def test_the_facts_are_those_of_the_record() -> None:
         "cost_usd": 2,
     }
     facts = facts_of(read_output(json.dumps(record).encode()), "command", 1, None)
-    assert facts.model_dump(exclude_none=True) == {
+    assert facts.model_dump(exclude_defaults=True) == {
         "kind": "command",
         "version": "2",
         "model": "m 1",

@@ -136,6 +136,13 @@ def test_it_is_stopped_when_mulligan_is(task: Task) -> None:
     assert living_in(task.directory) == []
 
 
+def test_nothing_it_started_is_alive_when_it_was_stopped(task: Task) -> None:
+    daemon = "setsid -f sh -c 'setsid sleep 30 & sleep 30'"
+    run = agent(f"sleep 30 & {daemon}; sleep 30", stall=0.4).run(task)
+    assert run.stopped_by is TimeLimit.STALL_TIMEOUT
+    assert living_in(task.directory) == []
+
+
 # Its report
 
 

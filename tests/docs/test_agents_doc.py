@@ -9,12 +9,16 @@ from pathlib import Path
 import pytest
 import yaml
 
+from mulligan.agent.adapters import BUILT_IN
 from mulligan.agent.reading import Usage, read_output, read_report
 from mulligan.agent.runner import CommandAgent
+from mulligan.config.adapters import Adapter, Fact
+from mulligan.config.budget import Budget
 from mulligan.config.operator import AgentSettings
 from mulligan.domain.attempt import AgentReport, ReportedStatus, Task
 
 PAGE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
+TABLE = PAGE.partition("## What")[0]
 
 
 def blocks(language: str) -> list[str]:
@@ -22,7 +26,7 @@ def blocks(language: str) -> list[str]:
 
 
 def section(title: str) -> str:
-    found = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    found = re.search(rf"^### {title}\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL)
     assert found
     return found[1]
 
@@ -108,10 +112,25 @@ def test_every_key_of_the_last_line_is_listed() -> None:
 
 
 def test_the_shown_configuration_is_one() -> None:
-    (shown,) = blocks("yaml")
-    assert AgentSettings.model_validate(yaml.safe_load(shown)["agent"]).env == ("MODEL_API_KEY",)
-    rows = re.findall(r"^\| .*? \| `(\[.*\])` \| `(\[.*\])` \|$", PAGE, re.MULTILINE)
-    assert len(rows) == 3
-    for command, env in rows:
-        known = {"command": yaml.safe_load(command), "env": yaml.safe_load(env)}
-        assert AgentSettings.model_validate(known).command[0] in {"claude", "codex", "opencode"}
+    first, budget, described, own = (yaml.safe_load(block) for block in blocks("yaml"))
+    assert Budget.model_validate(budget["budget"]).issue.usd == 6
+    assert AgentSettings.model_validate(first["agent"]).kind == "claude"
+    assert Adapter.model_validate(described["adapters"]["tinker"]).needs_result
+    assert AgentSettings.model_validate(own["agent"]).env == ("MODEL_API_KEY",)
+
+
+def test_every_agent_is_listed_with_the_variables_of_its_key() -> None:
+    rows = {
+        row[0]: set(re.findall(r"`([A-Z_]+)`", row[1]))
+        for row in re.findall(
+            r"^\| `(\w+)` \| .* \| (.*) \|$", PAGE.partition("## What")[0], re.MULTILINE
+        )
+    }
+    assert rows.keys() == {"kind", *BUILT_IN, "command"}
+    for kind, adapter in BUILT_IN.items():
+        assert rows[kind] <= {*adapter.environment}
+
+
+def test_every_fact_is_listed() -> None:
+    listed = PAGE.partition("Facts are ")[2].partition("[configuration.md]")[0]
+    assert set(re.findall(r"`(\w+)`", listed)) == {*Fact}

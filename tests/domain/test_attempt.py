@@ -53,6 +53,11 @@ def run(
     return AgentRun(exit_code, timedelta(seconds=1), facts, stopped_by, report=report)
 
 
+TIMED_OUT = run(-15, TimeLimit.TIMEOUT)
+BUSY = Fault(Outcome.INFRASTRUCTURE, "The model's service failed.")
+DENIED = Fault(Outcome.DENIED, "The model's service refused.")
+
+
 def check(*, passed: bool, required: bool = True) -> CheckResult:
     return CheckResult(
         name="tests", kind=CheckKind.TEST, command="make test", passed=passed, required=required
@@ -81,6 +86,17 @@ def check(*, passed: bool, required: bool = True) -> CheckResult:
         (Evidence(run=run(-11), change=COMMITTED_NOTHING), Outcome.AGENT_CRASHED),
         (Evidence(run=run(None), change=UNCHANGED), Outcome.AGENT_CRASHED),
         (Evidence(run=run(1), change=CHANGED), Outcome.SUCCEEDED),
+        (Evidence(run=replace(run(), is_cut_off=True), change=UNCHANGED), Outcome.AGENT_CRASHED),
+        (Evidence(run=replace(run(), is_cut_off=True), change=CHANGED), Outcome.SUCCEEDED),
+        (Evidence(run=replace(run(1), fault=DENIED), change=UNCHANGED), Outcome.DENIED),
+        (Evidence(run=replace(run(1), fault=BUSY), change=CHANGED), Outcome.INFRASTRUCTURE),
+        (
+            Evidence(run=replace(TIMED_OUT, fault=BUSY, refusal="no"), change=UNCHANGED),
+            Outcome.INFRASTRUCTURE,
+        ),
+        (Evidence(run=replace(run(), refusal="no"), change=UNCHANGED), Outcome.MISCONFIGURED),
+        (Evidence(run=replace(TIMED_OUT, refusal="no"), change=UNCHANGED), Outcome.MISCONFIGURED),
+        (Evidence(run=replace(run(), refusal="no"), change=CHANGED), Outcome.SUCCEEDED),
         (Evidence(run=run(), change=UNCHANGED), Outcome.ZERO_COMMIT),
         (Evidence(run=run(), change=COMMITTED_NOTHING), Outcome.ZERO_DIFF),
         (
@@ -124,7 +140,6 @@ def asking(agent: AgentRun) -> AgentRun:
 
 IGNORED = Change("base", None, 0, ignored_files=("build/a.o",))
 IGNORED_COMMIT = replace(IGNORED, commits=1)
-TIMED_OUT = run(-15, TimeLimit.TIMEOUT)
 
 
 @pytest.mark.parametrize(
@@ -147,6 +162,11 @@ TIMED_OUT = run(-15, TimeLimit.TIMEOUT)
         (asking(run(-9)), IGNORED, ZeroKind.CUT_OFF),
         (TIMED_OUT, UNCHANGED, ZeroKind.CUT_OFF),
         (replace(TIMED_OUT, report=BLOCKED), UNCHANGED, ZeroKind.CUT_OFF),
+        (replace(run(), is_cut_off=True), UNCHANGED, ZeroKind.CUT_OFF),
+        (replace(run(), refusal="no"), UNCHANGED, ZeroKind.REFUSED),
+        (replace(asking(run(-9)), refusal="no"), IGNORED, ZeroKind.REFUSED),
+        (replace(run(), refusal="no"), CHANGED, None),
+        (replace(run(), fault=BUSY), UNCHANGED, None),
         (run(report=BLOCKED), UNCHANGED, None),
         (run(-9, report=NOTHING), UNCHANGED, None),
         (asking(run()), CHANGED, None),

@@ -43,6 +43,7 @@ pytestmark = pytest.mark.pure
 CHANGED = Change("base", "head", 1)
 NOTHING_LEFT = "The agent ended without a commit and without a change."
 KILLED = "The agent was killed by SIGKILL and left no change."
+CUT_OFF = "The agent was cut off: it ended without its last record, and left no change."
 KILLED_IN_ITS_SHELL = "The agent ended with exit code 137 (killed by SIGKILL) and left no change."
 FIVE_CHECKS = " ".join(f"Check 'check {n}' failed with exit code 1." for n in range(1, 6))
 
@@ -60,6 +61,10 @@ def ended(
         stopped_by=stopped_by,
         limit=None if limit is None else timedelta(seconds=limit),
     )
+
+
+def with_stop_reason(run: AgentRun, reason: str) -> AgentRun:
+    return replace(run, facts=run.facts.model_copy(update={"stop_reason": reason}))
 
 
 def reported(status: ReportedStatus, reason: str, evidence: str = "") -> AgentRun:
@@ -174,6 +179,36 @@ TABLE = [
         Outcome.AGENT_CRASHED,
         KILLED,
         f"{KILLED} Last observed activity: reading src/a.py",
+    ),
+    (
+        left(replace(ended(), is_cut_off=True)),
+        Outcome.AGENT_CRASHED,
+        CUT_OFF,
+        f"{CUT_OFF} Last observed activity: none",
+    ),
+    (
+        left(ended(1, TimeLimit.OWN_LIMIT)),
+        Outcome.AGENT_TIMED_OUT,
+        "The agent stopped at a limit of its own.",
+        "The agent stopped at a limit of its own. Last observed activity: none",
+    ),
+    (
+        left(with_stop_reason(ended(1, TimeLimit.OWN_LIMIT), "error_max_turns")),
+        Outcome.AGENT_TIMED_OUT,
+        "The agent stopped at a limit of its own (error_max_turns).",
+        "The agent stopped at a limit of its own (error_max_turns). Last observed activity: none",
+    ),
+    (
+        left(replace(ended(), refusal="The agent was refused Bash; allow it.")),
+        Outcome.MISCONFIGURED,
+        "The agent was refused Bash; allow it.",
+        "",
+    ),
+    (
+        left(replace(ended(1), fault=Fault(Outcome.DENIED, "The service refused."))),
+        Outcome.DENIED,
+        "The service refused.",
+        "",
     ),
     (
         left(ended(-99)),

@@ -190,6 +190,11 @@ def _shown(lines: Iterable[bytes]) -> Iterable[str]:
     return (text for text in texts if text.strip())
 
 
+def shortened(said: str) -> str:
+    """Cut an agent's closing words to what a pull request shows."""
+    return _shortened(said, SUMMARY_CHARS)
+
+
 def _name(text: str | None) -> str | None:
     return one_line(text or "", LINE_CHARS) or None
 

@@ -3,28 +3,44 @@
 import os
 import stat
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
 import structlog
 
-from mulligan.agent.reading import facts_of, read_output, read_report
+from mulligan.agent.invocation import NONE, Own, adapter_of, invoke, tells_its_words
+from mulligan.agent.reading import (
+    closing_question,
+    facts_of,
+    read_output,
+    read_report,
+    shortened,
+)
+from mulligan.agent.stream import Heard, Reader
+from mulligan.agent.verdict import facts_heard, is_cut_off, refusal, service_fault, spent_heard
+from mulligan.config.adapters import Fact, Meaning
 from mulligan.config.operator import AgentSettings
 from mulligan.domain.attempt import AgentReport, AgentRun, Task, TimeLimit
+from mulligan.domain.spending import Allowance
 from mulligan.errors import MisconfiguredError, UnavailableError
-from mulligan.process import Command
+from mulligan.process import Command, Finished
 from mulligan.sandbox.confinement import Network
 from mulligan.sandbox.sandbox import Reach, Sandbox, Unconfined
 from mulligan.text.redact import Redactor
 
 REPORT_BYTES = 64 * 1024
+RECORD_BYTES = 64 * 1024 * 1024
 
 log = structlog.get_logger()
 
 
 class CommandAgent:
-    """Any program that reads its prompt on standard input; docs/agents.md is its contract."""
+    """Any program that works on files; docs/agents.md is its contract.
+
+    `own` is what the operator knows of agents and prices.
+    """
 
     def __init__(
         self,
@@ -33,12 +49,15 @@ class CommandAgent:
         redactor: Redactor | None = None,
         sandbox: Sandbox | None = None,
         network: Network = Network.OPEN,
+        own: Own = NONE,
     ) -> None:
         self._settings = settings
         self._environment = environment
         self._redactor = redactor or Redactor()
         self._sandbox = sandbox or Unconfined()
         self._network = network
+        self._adapter = adapter_of(settings, own.adapters)
+        self._prices = own.prices
 
     @property
     def name(self) -> str:
@@ -51,21 +70,26 @@ class CommandAgent:
         """
         named = self._named()
         home, report = _make_own(task.private)
-        environment = {
-            "PATH": self._environment.get("PATH", os.defpath),
-            "HOME": str(home),
-            **named,
-            **_told(task, report),
-        }
+        contained = not isinstance(self._sandbox, Unconfined)
+        start = invoke(self._settings, self._adapter, task.prompt, home, contained=contained)
+        _put(start.files, home)
+        reader = Reader(self._adapter.reads)
         command = Command(
-            argv=self._settings.command,
+            argv=start.argv,
             directory=task.directory,
-            environment=environment,
+            environment={
+                "PATH": self._environment.get("PATH", os.defpath),
+                "HOME": str(home),
+                **start.environment,
+                **named,
+                **_told(task, report),
+            },
             timeout=self._settings.timeout,
             stall=self._settings.stall_timeout,
-            stdin=task.prompt.encode(),
+            stdin=start.stdin,
             log=task.log,
             redactor=self._redactor,
+            listen=self._listening(reader, task.allowance),
         )
         reach = Reach(
             read=(*task.readable, *([task.previous_diff] if task.previous_diff else ())),
@@ -73,20 +97,50 @@ class CommandAgent:
             network=self._network,
         )
         finished = self._sandbox.run(command, reach)
-        said = read_output(finished.tail)
+        _read_record(start.record, reader)
+        return self._run_of(finished, reader.close(), _report(report, task))
+
+    def _listening(
+        self, reader: Reader, allowance: Allowance
+    ) -> Callable[[bytes], TimeLimit | None]:
+        """Read the output as it comes; stop the agent when it has used more than it may."""
+
+        def listen(chunk: bytes) -> TimeLimit | None:
+            reader.feed(chunk)
+            spent = spent_heard(reader.heard, self._settings.model, self._prices)
+            return None if allowance.covers(spent) else TimeLimit.BUDGET
+
+        return listen
+
+    def _run_of(self, finished: Finished, heard: Heard, report: AgentReport | None) -> AgentRun:
+        """Put together what is known of a run: its process, its output, its report."""
+        adapter, said = self._adapter, read_output(finished.tail)
+        stopped_by = finished.stopped_by
+        if stopped_by is None and heard.ended is Meaning.LIMIT:
+            stopped_by = TimeLimit.OWN_LIMIT
+        code, closing = finished.exit_code, heard.texts.get(Fact.SAID)
+        if closing is None and tells_its_words(adapter):
+            closing = ""
         return AgentRun(
-            exit_code=finished.exit_code,
+            exit_code=code,
             duration=finished.duration,
-            facts=facts_of(said, self.name, finished.exit_code, finished.stopped_by),
-            stopped_by=finished.stopped_by,
-            limit=self._limit(finished.stopped_by),
-            report=_report(report, task),
-            summary=said.summary,
-            question=said.question,
+            facts=(
+                facts_heard(heard, self._settings, self._prices, code, stopped_by)
+                if adapter.reads
+                else facts_of(said, self.name, code, stopped_by)
+            ),
+            stopped_by=stopped_by,
+            limit=self._limit(stopped_by),
+            report=report,
+            summary=said.summary if closing is None else shortened(closing),
+            question=said.question if closing is None else closing_question(closing),
+            fault=service_fault(heard),
+            refusal=refusal(heard, adapter),
+            is_cut_off=is_cut_off(heard, adapter),
         )
 
     def _named(self) -> dict[str, str]:
-        """Take the variables that agent.env names."""
+        """Take the variables that agent.env names, and those of the adapter that are set."""
         wanted = self._settings.env
         missing = [name for name in wanted if name not in self._environment]
         if missing:
@@ -96,14 +150,15 @@ class CommandAgent:
                 " set it there or take it out."
             )
             raise MisconfiguredError(message)
-        return {name: self._environment[name] for name in wanted}
+        usual = [name for name in self._adapter.environment if name in self._environment]
+        return {name: self._environment[name] for name in (*usual, *wanted)}
 
     def _limit(self, stopped_by: TimeLimit | None) -> timedelta | None:
         limits = {
             TimeLimit.TIMEOUT: self._settings.timeout,
             TimeLimit.STALL_TIMEOUT: self._settings.stall_timeout,
         }
-        return limits[stopped_by] if stopped_by else None
+        return limits.get(stopped_by) if stopped_by else None
 
 
 def _told(task: Task, report: Path) -> dict[str, str]:
@@ -132,10 +187,29 @@ def _make_own(private: Path) -> tuple[Path, Path]:
     return home, own / "report.json"
 
 
+def _put(files: Mapping[str, str], home: Path) -> None:
+    """Write the files that an agent's home is to have."""
+    for name, content in files.items():
+        place = home / name
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(content, encoding="utf-8")
+        except OSError as error:
+            message = f"The agent's file {name} cannot be written: {error.strerror}; make room."
+            raise UnavailableError(message) from error
+
+
+def _read_record(path: Path | None, reader: Reader) -> None:
+    """Read the file in which some agents keep the record of a run; it may be missing or a trap."""
+    with suppress(OSError, ValueError):
+        if path:
+            reader.read_record(_content(path, RECORD_BYTES))
+
+
 def _report(path: Path, task: Task) -> AgentReport | None:
     """Read the agent's report, if it wrote one that can be read."""
     try:
-        return read_report(_content(path))
+        return read_report(_content(path, REPORT_BYTES))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
@@ -144,7 +218,7 @@ def _report(path: Path, task: Task) -> AgentReport | None:
         return None
 
 
-def _content(path: Path) -> bytes:
+def _content(path: Path, most: int) -> bytes:
     """Read a file that an agent may have made anything of: a link, a pipe, a device, a flood."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     descriptor = os.open(path, flags)
@@ -152,10 +226,10 @@ def _content(path: Path) -> bytes:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             message = "it is not a file"
             raise ValueError(message)
-        content = os.read(descriptor, REPORT_BYTES + 1)
+        content = os.read(descriptor, most + 1)
     finally:
         os.close(descriptor)
-    if len(content) > REPORT_BYTES:
-        message = f"it is larger than {REPORT_BYTES} bytes"
+    if len(content) > most:
+        message = f"it is larger than {most} bytes"
         raise ValueError(message)
     return content

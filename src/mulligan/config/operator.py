@@ -5,8 +5,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, JsonValue, SecretStr, field_validator
+from pydantic import BeforeValidator, Field, JsonValue, SecretStr, ValidationInfo, field_validator
 
+from mulligan.config.adapters import Adapter
+from mulligan.config.budget import Budget, Price
 from mulligan.config.policy import Policy
 from mulligan.config.settings import Duration, Settings
 from mulligan.domain.issue import REPOSITORY, Permission
@@ -82,16 +84,30 @@ class PollSettings(Settings):
 class AgentSettings(Settings):
     """The coding agent."""
 
-    kind: Literal["command"] = "command"
-    """Which adapter runs it."""
-    command: tuple[str, ...] = Field(min_length=1)
-    """The program and its arguments; the prompt comes on standard input."""
+    kind: str = "command"
+    """claude, codex, gemini, opencode, aider, mini, command, or a name of `adapters`."""
+    command: tuple[str, ...] = Field(default=(), validate_default=True)
+    """For `command`: the program and its arguments; for others: what is run as their program."""
+    model: str = ""
+    """The model, as the agent names it; default: its own."""
+    arguments: tuple[str, ...] = ()
+    """Further arguments, after those of the adapter."""
+    max_turns: int | None = Field(default=None, ge=1)
+    """The agent's own limit of turns, where it has one."""
     timeout: Duration = timedelta(hours=1)
     """How long one run may take."""
     stall_timeout: Duration = timedelta(minutes=15)
     """How long it may print nothing."""
     env: tuple[str, ...] = ()
     """Names of environment variables it may have."""
+
+    @field_validator("command")
+    @classmethod
+    def _something_to_run(cls, command: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if info.data.get("kind") == "command" and not command:
+            message = "write the program and its arguments here, or another agent.kind"
+            raise ValueError(message)
+        return command
 
 
 class SandboxMode(StrEnum):
@@ -201,6 +217,12 @@ class Operator(Settings):
     """The repositories that are served."""
     agent: AgentSettings
     """The coding agent."""
+    adapters: dict[str, Adapter] = Field(default_factory=dict[str, Adapter])
+    """Agents that are not built in, by name; docs/agents.md says how one is described."""
+    budget: Budget = Budget()
+    """What agents may spend."""
+    prices: dict[str, Price] = Field(default_factory=dict[str, Price])
+    """What models cost, by name, for agents that report tokens only; before the built-in list."""
     poll: PollSettings = PollSettings()
     """How often GitHub is asked."""
     limits: Limits = Limits()

@@ -68,12 +68,19 @@ def _table(model: type[BaseModel], prefix: str) -> Iterator[str]:
 def _rows(model: type[BaseModel], prefix: str) -> Iterator[str]:
     for name, field in model.model_fields.items():
         inner = model_in(field)
-        many = "[]" if inner and "tuple" in str(field.annotation) else ""
-        key = f"{prefix}{name}{many}"
+        key = f"{prefix}{name}{_many(field) if inner else ''}"
         default = "" if inner else _default(field, model, name)
         yield f"| `{key}` | {default} | {meanings(model)[name]} |"
         if inner:
             yield from _rows(inner, f"{key}.")
+
+
+def _many(field: FieldInfo) -> str:
+    """Write how one of several settings is reached: by its place, or by its name."""
+    written = str(field.annotation)
+    if written.startswith("dict"):
+        return ".NAME"
+    return "[]" if "tuple" in written else ""
 
 
 def _default(field: FieldInfo, model: type[BaseModel], name: str) -> str:
@@ -82,6 +89,6 @@ def _default(field: FieldInfo, model: type[BaseModel], name: str) -> str:
     if field.default_factory is not None:
         return DERIVED.get(name, "none")
     written = model.model_construct().model_dump(mode="json", include={name})[name]
-    if written is None or written == []:
+    if written in (None, [], ""):
         return "none"
     return f"`{str(written).lower() if isinstance(written, bool) else written}`"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mulligan.domain.outcome import Outcome, ZeroKind
 from mulligan.domain.result import AgentFacts, CheckResult, FileChange, VerifierOutcome
+from mulligan.domain.spending import NO_LIMIT, Allowance
 from mulligan.errors import (
     DeniedError,
     MisconfiguredError,
@@ -28,6 +29,9 @@ class TimeLimit(StrEnum):
 
     TIMEOUT = "timeout"
     STALL_TIMEOUT = "stall_timeout"
+    OWN_LIMIT = "own_limit"
+    """Of the agent itself: turns, or cost."""
+    BUDGET = "budget"
 
 
 class ReportedStatus(StrEnum):
@@ -47,8 +51,24 @@ class AgentReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that was not the agent's doing ended the attempt."""
+
+    outcome: Outcome
+    reason: str
+    log: str = ""
+    budget: str | None = None
+    """Whose budget is used up, where that is what it was."""
+
+
+@dataclass(frozen=True, slots=True)
 class AgentRun:
-    """How the agent's process ended, and what it said; `question` is what it ended with, if any."""
+    """How the agent's process ended, and what it said; `question` is what it ended with, if any.
+
+    `fault` is what ended it that was not its own doing: the model's service. `refusal` says which
+    tools were refused, and how that is mended. `is_cut_off` tells that the record is missing with
+    which this agent ends every run.
+    """
 
     exit_code: int | None
     duration: timedelta
@@ -58,6 +78,9 @@ class AgentRun:
     report: AgentReport | None = None
     summary: str = ""
     question: str = ""
+    fault: Fault | None = None
+    refusal: str = ""
+    is_cut_off: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +103,6 @@ class Change:
     def tree_changed(self) -> bool:
         """Tell whether there is anything to verify."""
         return self.head_sha is not None
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """Something that was not the agent's doing ended the attempt."""
-
-    outcome: Outcome
-    reason: str
-    log: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +135,7 @@ class Task:
     previous_diff: Path | None = None
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
+    allowance: Allowance = NO_LIMIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +176,19 @@ class Evidence:
         """Give what was known at the end of every round, this one the last."""
         return (*self.earlier, self)
 
+    @property
+    def blame(self) -> Fault | None:
+        """Give what ended the attempt that was not the agent's doing; None for nothing.
+
+        Refused tools count only where nothing was changed: agents try what they need not.
+        """
+        run, change = self.run, self.change
+        if self.fault or run is None or change is None:
+            return self.fault
+        if run.fault is None and run.refusal and not change.tree_changed:
+            return Fault(Outcome.MISCONFIGURED, run.refusal)
+        return run.fault
+
 
 def next_round(known: Evidence) -> Evidence:
     """Keep what a round came to, and start the next one with its change still there."""
@@ -169,8 +197,8 @@ def next_round(known: Evidence) -> Evidence:
 
 def classify(known: Evidence) -> Outcome:
     """Name the outcome: the first of SPEC 6 that matches. Never looks at error text."""
-    if known.fault:
-        return known.fault.outcome
+    if known.blame:
+        return known.blame.outcome
     if known.run is None or known.change is None:
         return Outcome.INTERRUPTED
     return _of_the_agent(known.run, known.change) or _of_the_change(known)
@@ -185,7 +213,7 @@ def _of_the_agent(run: AgentRun, change: Change) -> Outcome | None:
         return None
     if run.report:
         return Outcome.NOTHING_TO_DO
-    if run.exit_code != 0:
+    if run.exit_code != 0 or run.is_cut_off:
         return Outcome.AGENT_CRASHED
     return Outcome.ZERO_DIFF if change.commits else Outcome.ZERO_COMMIT
 
@@ -203,13 +231,15 @@ def _of_the_change(known: Evidence) -> Outcome:
 def zero_kind(known: Evidence) -> ZeroKind | None:
     """Name how the agent came to leave no change; None where it left one, or said why not."""
     run, change = known.run, known.change
-    if known.fault or run is None or change is None or change.tree_changed:
+    if known.fault or run is None or run.fault or change is None or change.tree_changed:
         return None
+    if run.refusal:
+        return ZeroKind.REFUSED
     if run.stopped_by:
         return ZeroKind.CUT_OFF
     if run.report:
         return None
-    if signal_of(run.exit_code):
+    if run.is_cut_off or signal_of(run.exit_code):
         return ZeroKind.CUT_OFF
     if run.question and run.exit_code == 0:
         return ZeroKind.ASKED

@@ -41,11 +41,9 @@ NO_OUTPUT = frozenset({Outcome.ZERO_COMMIT, Outcome.ZERO_DIFF})
 
 
 class ZeroKind(StrEnum):
-    """How an agent came to leave no change, in the order in which it is looked for (SPEC 6).
+    """How an agent came to leave no change, in the order in which it is looked for (SPEC 6)."""
 
-    A tool that was refused is not among them: a program that is only run cannot tell.
-    """
-
+    REFUSED = "refused"
     CUT_OFF = "cut_off"
     ASKED = "asked"
     ONLY_IGNORED = "only_ignored"

@@ -90,7 +90,11 @@ class CheckResult(Record):
 
 
 class AgentFacts(Record):
-    """What is known of the agent's run; a number that the agent did not report is None."""
+    """What is known of the agent's run; a number that the agent did not report is None.
+
+    `cached_tokens` are among the `input_tokens`. `api_status` is the HTTP status with which the
+    model's service refused last; `refused` names the tools that were refused.
+    """
 
     kind: str
     version: str | None = None
@@ -100,9 +104,12 @@ class AgentFacts(Record):
     turns: int | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
+    cached_tokens: int | None = None
     cost_usd: float | None = None
     stop_reason: str | None = None
     last_activity: str | None = None
+    api_status: int | None = None
+    refused: tuple[str, ...] = ()
 
 
 class FixRound(Record):
@@ -147,6 +154,7 @@ class WorkerResultMeta(Record):
     guard_violations: tuple[str, ...] = ()
     agent: AgentFacts | None = None
     agent_summary: str = ""
+    budget: str | None = None
     verifier_outcome: VerifierOutcome | None = None
     verifier_feedback: str | None = None
     started_at: datetime

@@ -20,6 +20,9 @@ from mulligan.domain.outcome import FREE, NO_OUTPUT, Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.retry.words import counted, explain
 
+ISSUE = "issue"
+"""The budget that no later window fills again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ended:
@@ -27,11 +30,12 @@ class Ended:
 
     outcome: Outcome
     reason: str = ""
+    budget: str | None = None
 
     @classmethod
     def of(cls, meta: WorkerResultMeta) -> Self:
         """Take it from an attempt's record."""
-        return cls(meta.outcome, meta.failure_reason)
+        return cls(meta.outcome, meta.failure_reason, meta.budget)
 
     @property
     def told(self) -> str:
@@ -83,9 +87,15 @@ def decide(ended: Ended, history: Sequence[Ended], policy: RetryPolicy) -> Decis
             return OpenPullRequest()
         case Outcome.CANCELLED:
             return StandDown(reason=ended.told)
-        case Outcome.OVER_BUDGET:
+        case Outcome.OVER_BUDGET if ended.budget != ISSUE:
             return WaitForBudget(reason=ended.told)
-        case Outcome.BLOCKED | Outcome.NOTHING_TO_DO | Outcome.DENIED | Outcome.MISCONFIGURED:
+        case (
+            Outcome.BLOCKED
+            | Outcome.NOTHING_TO_DO
+            | Outcome.DENIED
+            | Outcome.MISCONFIGURED
+            | Outcome.OVER_BUDGET
+        ):
             return Escalate(reason=ended.told)
         case Outcome.INFRASTRUCTURE:
             return _after_infrastructure(ended, history, policy)

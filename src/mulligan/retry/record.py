@@ -40,6 +40,7 @@ def meta_of(case: Case, known: Evidence, worker: str, now: datetime) -> WorkerRe
         fix_rounds=_fix_rounds(known),
         guard_violations=known.violations,
         agent=first.facts if first else None,
+        budget=known.blame.budget if known.blame else None,
         agent_summary=run.summary if run else "",
         verifier_outcome=known.review.verdict if known.review else None,
         verifier_feedback=(known.review.feedback or None) if known.review else None,

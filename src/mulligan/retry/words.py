@@ -17,7 +17,7 @@ from mulligan.domain.attempt import (
     zero_kind,
 )
 from mulligan.domain.outcome import Outcome, ZeroKind
-from mulligan.domain.result import CheckResult
+from mulligan.domain.result import AgentFacts, CheckResult
 from mulligan.text.escape import one_line, visible
 
 TITLES: Mapping[Outcome, str] = {
@@ -42,6 +42,7 @@ TITLES: Mapping[Outcome, str] = {
 
 EXPECTED = "Expected: changed files in the worktree when you end."
 FOUND: Mapping[ZeroKind, str] = {
+    ZeroKind.REFUSED: "a tool that was refused, and every file as it was",
     ZeroKind.CUT_OFF: "your program was killed before it had changed a file",
     ZeroKind.ASKED: "a question at your end, and every file as it was",
     ZeroKind.ONLY_IGNORED: "only files that git ignores; they are never part of a change",
@@ -53,6 +54,7 @@ FOUND: Mapping[ZeroKind, str] = {
 """What an agent that left no change is told was there instead."""
 
 INSTEAD: Mapping[ZeroKind, str] = {
+    ZeroKind.REFUSED: "Work with the tools that are allowed.",
     ZeroKind.CUT_OFF: (
         "It may have taken too much memory. Change the files first, and run what is heavy in "
         "parts, or leave it to the checks."
@@ -147,8 +149,8 @@ def span(milliseconds: int) -> str:
 
 
 def _headline(outcome: Outcome, known: Evidence) -> str:
-    if known.fault:
-        return visible(known.fault.reason)
+    if known.blame:
+        return visible(known.blame.reason)
     return f"{_by_outcome(outcome, known)}{_instead_of_a_change(known)}"
 
 
@@ -205,17 +207,30 @@ def _told_by(run: AgentRun) -> str:
         return _timed_out(run)
     if run.report:
         return _reported(run.report)
+    if run.is_cut_off and run.exit_code == 0:
+        return "The agent was cut off: it ended without its last record, and left no change."
     named = signal_of(run.exit_code) if (run.exit_code or 0) > 0 else None
     killed = f" (killed by {named.name})" if named else ""
     return f"The agent {_failed(run.exit_code, verb='ended')}{killed} and left no change."
 
 
 def _timed_out(run: AgentRun) -> str:
+    if run.stopped_by is TimeLimit.BUDGET:
+        return f"The agent was stopped when it had used more than its budget: {used(run.facts)}."
+    if run.stopped_by is TimeLimit.OWN_LIMIT:
+        reason = one_line(run.facts.stop_reason or "", FILE_CHARS)
+        return f"The agent stopped at a limit of its own{f' ({reason})' if reason else ''}."
     seconds = (run.limit or run.duration).total_seconds()
     after = f"{seconds:g} second" if seconds == 1 else f"{seconds:g} seconds"
     if run.stopped_by is TimeLimit.STALL_TIMEOUT:
         return f"Attempt was stopped after {after} without output."
     return f"Attempt timed out after {after}."
+
+
+def used(facts: AgentFacts) -> str:
+    """Say what a run has used: `$0.31 and 52131 tokens`."""
+    tokens = counted((facts.input_tokens or 0) + (facts.output_tokens or 0), "token")
+    return tokens if facts.cost_usd is None else f"${facts.cost_usd:.2f} and {tokens}"
 
 
 def _reported(report: AgentReport) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from mulligan.agent.invocation import Own
 from mulligan.agent.runner import CommandAgent
 from mulligan.config.operator import Operator
 from mulligan.domain.events import Event
@@ -140,7 +141,14 @@ def _bench(
         tracker=tracker,
         worktrees=git[0],
         policies=git[1],
-        agent=CommandAgent(operator.agent, environment, books.redactor, sandbox, network),
+        agent=CommandAgent(
+            operator.agent,
+            environment,
+            books.redactor,
+            sandbox,
+            network,
+            Own(operator.adapters, operator.prices),
+        ),
         verifier=CommandVerifier(environment, sandbox, redactor=books.redactor),
         ledger=books.ledger,
         leases=books.leases,
@@ -148,6 +156,7 @@ def _bench(
         clock=SystemClock(),
         worker=f"{socket.gethostname()}:{os.getpid()}",
         limits=operator.limits,
+        budget=operator.budget,
         redactor=books.redactor,
     )
     return Bench(tuple(each.name for each in operator.repositories), tools)

@@ -41,7 +41,7 @@ def build_probes(operator: Operator, environment: Environment) -> Generator[Prob
             ledger=lambda: _open_ledger(operator),
             state_room=lambda: room_for(state_directory(operator.state.url)),
             workspace_room=lambda: room_for(operator.workspace.root),
-            agent=lambda: look_for(operator.agent, environment),
+            agent=lambda: look_for(operator.agent, environment, operator.adapters),
             walls=lambda: look_at_walls(operator, environment),
             program_of=program_of,
             finds=lambda program: is_there(program, environment),

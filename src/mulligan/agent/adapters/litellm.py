@@ -1,0 +1,29 @@
+"""How litellm, which Aider and mini-swe-agent call models with, names its errors. Pure."""
+
+from mulligan.config.adapters import Fact, Meaning, Rule
+
+ERRORS = {
+    "AuthenticationError": "401",
+    "PermissionDeniedError": "403",
+    "NotFoundError": "404",
+    "BadRequestError": "400",
+    "RateLimitError": "429",
+    "InternalServerError": "500",
+    "ServiceUnavailableError": "503",
+    "APIConnectionError": "502",
+    "APIError": "500",
+    "Timeout": "504",
+}
+"""Its exceptions, by the status that each stands for."""
+
+KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY")
+
+WAITING = tuple(
+    Rule(
+        line=rf"(?P<api_message>litellm\.{name}\b.*)",
+        means=Meaning.WAITING,
+        take={Fact.MESSAGE: ("api_message",)},
+        put={Fact.STATUS: status},
+    )
+    for name, status in ERRORS.items()
+)

@@ -1,0 +1,67 @@
+"""What agents have used, and what they may use. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import reduce
+
+from mulligan.domain.result import AgentFacts, WorkerResultMeta
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What was used: US dollars, and input and output tokens together."""
+
+    usd: float = 0.0
+    tokens: int = 0
+
+    def plus(self, other: "Spent") -> "Spent":
+        """Add two up; a millionth of a dollar is the least that counts."""
+        return Spent(round(self.usd + other.usd, 6), self.tokens + other.tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What may be used; None is no limit."""
+
+    usd: float | None = None
+    tokens: int | None = None
+
+    def covers(self, spent: Spent) -> bool:
+        """Tell whether so much may be used; the last cent may be."""
+        is_within = self.usd is None or spent.usd <= self.usd
+        return is_within and (self.tokens is None or spent.tokens <= self.tokens)
+
+    def after(self, spent: Spent) -> "Allowance":
+        """Give what is left of it."""
+        return Allowance(
+            usd=None if self.usd is None else max(self.usd - spent.usd, 0.0),
+            tokens=None if self.tokens is None else max(self.tokens - spent.tokens, 0),
+        )
+
+    @property
+    def is_used_up(self) -> bool:
+        """Tell whether nothing is left."""
+        return 0 in (self.usd, self.tokens)
+
+
+NO_LIMIT = Allowance()
+
+
+def tightest(one: Allowance, other: Allowance) -> Allowance:
+    """Give the lesser of two allowances, of dollars and of tokens."""
+    dollars = [limit for limit in (one.usd, other.usd) if limit is not None]
+    tokens = [limit for limit in (one.tokens, other.tokens) if limit is not None]
+    return Allowance(min(dollars, default=None), min(tokens, default=None))
+
+
+def spent_in(run: AgentFacts) -> Spent:
+    """Give what a run has used, as far as its agent told."""
+    return Spent(run.cost_usd or 0.0, (run.input_tokens or 0) + (run.output_tokens or 0))
+
+
+def spent_by(attempts: Iterable[WorkerResultMeta]) -> Spent:
+    """Add up what attempts have used, fix rounds among it."""
+    runs = [
+        run for meta in attempts for run in (meta.agent, *(each.usage for each in meta.fix_rounds))
+    ]
+    return reduce(Spent.plus, (spent_in(run) for run in runs if run), Spent())

@@ -1,0 +1,140 @@
+"""The scripted model speaks the protocols as the agents expect, and fails as it is told."""
+
+import http.client
+import json
+from collections.abc import Generator
+from contextlib import closing, contextmanager
+from urllib.parse import urlsplit
+
+import pytest
+
+from world.model import playing
+from world.model_script import (
+    BAD_KEY,
+    BROKEN,
+    CUT,
+    FORBIDDEN,
+    HANG,
+    NO_CREDIT,
+    OBJECT,
+    OVERLOADED,
+    RATE_LIMITED,
+    Fault,
+    Json,
+    Model,
+    Turn,
+    conversation,
+)
+
+GEMINI = "/v1beta/models/gemini-2.5-pro"
+SCHEMA: Json = {"properties": {"command": {"type": "string"}}, "required": ["command", "why"]}
+ASKED: dict[str, Json] = {
+    "/v1/messages": {"tools": [{"name": "Bash", "input_schema": SCHEMA}]},
+    "/v1/responses": {"tools": [{"type": "function", "name": "shell", "parameters": SCHEMA}]},
+    "/v1/chat/completions": {
+        "tools": [{"type": "function", "function": {"name": "bash", "parameters": SCHEMA}}]
+    },
+    GEMINI: {
+        "tools": [
+            {
+                "functionDeclarations": [
+                    {"name": "run_shell_command", "parametersJsonSchema": SCHEMA}
+                ]
+            }
+        ]
+    },
+}
+ANSWERED: dict[str, Json] = {
+    "/v1/messages": {"messages": [{"role": "user", "content": [{"type": "tool_result"}]}]},
+    "/v1/responses": {"input": [{"type": "function_call_output"}]},
+    "/v1/chat/completions": {"messages": [{"role": "tool"}]},
+    GEMINI: {"contents": [{"parts": [{"functionResponse": {}}]}]},
+}
+"""What a request carries after the first command has run."""
+
+protocols = pytest.mark.parametrize("path", ASKED)
+faults = pytest.mark.parametrize(
+    "fault", [NO_CREDIT, BAD_KEY, FORBIDDEN, RATE_LIMITED, BROKEN, OVERLOADED]
+)
+
+
+@contextmanager
+def ask(
+    address: str, path: str, body: Json, timeout: float = 5
+) -> Generator[http.client.HTTPResponse]:
+    streaming = body.get("stream") is True
+    if path == GEMINI:
+        path += ":streamGenerateContent?alt=sse" if streaming else ":generateContent"
+    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=timeout)
+    with closing(connection):
+        connection.request("POST", path, json.dumps({"model": "m", **body}))
+        with connection.getresponse() as response:
+            yield response
+
+
+def answer(model: Model, path: str, body: Json) -> str:
+    with playing(model) as scripted, ask(scripted.address, path, body) as response:
+        assert response.status == 200
+        return response.read().decode()
+
+
+@protocols
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_command_is_asked_for_in_the_agents_own_words(path: str, *, stream: bool) -> None:
+    model = conversation(Turn("I shall.", "echo hi"), Turn("Did it."))
+    first = answer(model, path, {**ASKED[path], "stream": stream})
+    assert "I shall." in first
+    assert "echo hi" in first
+    assert "why" in first
+    assert first.startswith(("data: ", "event: ")) is stream
+
+
+@protocols
+@pytest.mark.parametrize("stream", [True, False])
+def test_the_next_step_follows_the_result_of_the_command(path: str, *, stream: bool) -> None:
+    model = conversation(Turn("I shall.", "echo hi"), Turn("Did it."))
+    second = answer(model, path, {**ASKED[path], **ANSWERED[path], "stream": stream})
+    assert "Did it." in second
+    assert "echo hi" not in second
+    assert "1000" in second
+
+
+def test_beyond_the_script_the_model_says_that_it_is_done() -> None:
+    assert "Done." in answer(conversation(), "/v1/messages", {})
+
+
+def test_what_is_asked_beside_the_work_takes_nothing_from_the_script() -> None:
+    model = conversation(Turn("I shall.", "echo hi"))
+    assert "A title" in answer(model, "/v1/chat/completions", {})
+
+
+@protocols
+@faults
+def test_a_fault_has_its_status_and_its_words(path: str, fault: Fault) -> None:
+    model = conversation(fault)
+    with playing(model) as scripted, ask(scripted.address, path, ASKED[path]) as response:
+        told = OBJECT.validate_json(response.read())
+        assert response.status == fault.status
+        assert fault.message in str(told["error"])
+        wait = None if fault.retry_after is None else str(fault.retry_after)
+        assert response.getheader("retry-after") == wait
+        assert [where.removesuffix(":generateContent") for where, _ in scripted.requests] == [path]
+
+
+@protocols
+def test_an_answer_breaks_off_half_way(path: str) -> None:
+    with (
+        playing(conversation(CUT)) as scripted,
+        ask(scripted.address, path, {"stream": True}) as response,
+        pytest.raises(http.client.IncompleteRead),
+    ):
+        response.read()
+
+
+def test_no_answer_comes_from_a_model_that_hangs() -> None:
+    with (
+        playing(conversation(HANG)) as scripted,
+        pytest.raises(TimeoutError),
+        ask(scripted.address, "/v1/messages", {}, timeout=0.3),
+    ):
+        pass

@@ -1,0 +1,17 @@
+"""Install the real agents, all but those named: `python -m world.install_agents PLACE [KIND…]`."""
+
+import sys
+from pathlib import Path
+
+from world.real_agents import PACKAGES, install
+
+
+def main() -> None:
+    place, *without = sys.argv[1:]
+    for package in PACKAGES:
+        if package.kind not in without:
+            sys.stdout.write(f"{package.wanted}: {install(package, Path(place).absolute())}\n")
+
+
+if __name__ == "__main__":
+    main()
