@@ -25,7 +25,8 @@ from mulligan.domain.status import IssueStatus, Phase
 from mulligan.engine.recovery import let_go_all, recover
 from mulligan.engine.watch import WatchedLedger
 from mulligan.engine.worker import A_BUG, Worker
-from mulligan.implement import begin, make_attempt, receive
+from mulligan.implement import make_attempt
+from mulligan.reception import begin, receive
 from mulligan.simulator.faults import Fault
 from mulligan.survey import gather
 from mulligan.tools import Tools

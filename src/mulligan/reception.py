@@ -1,0 +1,73 @@
+"""Take an issue in: who asks for work on which text, and what a person has to mend first."""
+
+from dataclasses import replace
+
+from mulligan.domain.case import Case
+from mulligan.domain.eligibility import (
+    POLICY,
+    UNCHANGED,
+    Facts,
+    changed_text,
+    first_broken,
+    opens_epoch,
+)
+from mulligan.domain.events import AttemptStarted, Authorised, IssueSeen
+from mulligan.domain.issue import AuthorisingAct, Issue
+from mulligan.domain.status import Phase
+from mulligan.effects import ask_for_label, hold
+from mulligan.survey import look
+from mulligan.tools import Tools
+
+
+def receive(facts: Facts, tools: Tools) -> str | None:
+    """Record what is new about an issue and who asks for it; a new request opens an epoch.
+
+    Gives the reason where it may not be worked on. What a person has to mend first, a text that
+    was changed or a policy, is said on the issue (SPEC T2, 17).
+    """
+    ref, broken = facts.issue.ref, first_broken(facts)
+    _record_text(facts, tools, fine=broken is None)
+    if facts.act and broken is None and opens_epoch(facts):
+        tools.ledger.append(ref, _opening(facts.act))
+    if broken is None or broken.refusal is None:
+        return None
+    if broken.rule == POLICY:
+        hold(ref, broken.refusal, tools)
+    changed = changed_text(facts) if broken.rule == UNCHANGED else None
+    if facts.act and changed:
+        ask_for_label(ref, facts.act.act, changed, tools)
+    return broken.refusal
+
+
+def _opening(act: AuthorisingAct) -> Authorised:
+    return Authorised(act=act.act, actor=act.actor, act_at=act.at, actor_id=act.actor_id)
+
+
+def _record_text(facts: Facts, tools: Tools, *, fine: bool) -> None:
+    """Keep the text that was asked for: at first sight under an act, and as work starts (T2)."""
+    act, issue, status = facts.act, facts.issue, facts.status
+    if act is None or not act.trusted or status.phase is not Phase.IDLE:
+        return
+    another = (status.text_sha256, status.title) != (issue.text_sha256, issue.title)
+    if status.text_act != act.act or (fine and another):
+        seen = IssueSeen(
+            title=issue.title,
+            author=issue.author,
+            url=issue.url,
+            text_sha256=issue.text_sha256,
+            act=act.act,
+        )
+        tools.ledger.append(issue.ref, seen)
+
+
+def begin(issue: Issue, tools: Tools) -> Case:
+    """Record that an attempt starts, before anything else happens (SPEC A1)."""
+    case = look(issue, tools)
+    started = AttemptStarted(
+        attempt=case.status.attempt + 1,
+        number=case.status.number + 1,
+        worker=tools.worker,
+        position=case.counted + 1,
+        most=case.max_attempts,
+    )
+    return replace(case, status=tools.ledger.append(issue.ref, started))
