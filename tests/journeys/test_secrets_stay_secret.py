@@ -39,9 +39,10 @@ def watched_arguments() -> Generator[set[bytes]]:
 
     def watch() -> None:
         while not over.wait(0.005):
-            for entry in Path("/proc").glob("[0-9]*/cmdline"):
-                with suppress(OSError):
-                    seen.add(entry.read_bytes())
+            for entry in Path("/proc").iterdir():
+                if entry.name.isdigit():
+                    with suppress(OSError):
+                        seen.add((entry / "cmdline").read_bytes())
 
     thread = threading.Thread(target=watch)
     thread.start()

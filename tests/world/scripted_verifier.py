@@ -54,7 +54,7 @@ class ScriptedVerifier:
             passed=failed is None,
             exit_code=int(failed is not None),
             digest=failed or "Passed.",
-            findings=(Finding(summary=first, message=first),) if failed else (),
+            findings=(Finding(summary=first, message=first, test_id=first),) if failed else (),
             fingerprint=first,
         )
 
