@@ -1,7 +1,6 @@
 """Write what the agent is told, keep it, and record what was told (SPEC A5, C1)."""
 
-import hashlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mulligan.config.policy import Policy
@@ -17,7 +16,8 @@ from mulligan.domain.result import WorkerResultMeta
 from mulligan.errors import UnavailableError
 from mulligan.ports import Worktree
 from mulligan.retry.fix import render_fix_prompt
-from mulligan.retry.manifest import Manifest, hash_of, inputs_of
+from mulligan.retry.lineage import CONTEXT, INPUTS, MANIFEST, PROMPT
+from mulligan.retry.manifest import Manifest, canonical, inputs_of, sha256
 from mulligan.retry.prompt import Request, render_prompt
 from mulligan.retry.sight import see
 from mulligan.retry.words import failing
@@ -32,31 +32,23 @@ def write_brief(case: Case, policy: Policy, tree: Worktree, tools: Tools) -> Tas
     context = _retry_context(case, policy, tools) if case.history else None
     seen = see(case.issue)
     request = Request(seen.issue, policy, (case.counted + 1, case.max_attempts), context)
-    prompt = tools.redactor.text(render_prompt(request))
-    manifest = Manifest(
-        inputs_hash=hash_of(inputs_of(case, policy, tree.start_sha)),
-        context_hash=hash_of(context) if context else None,
-        delivered_hash=hashlib.sha256(prompt.encode()).hexdigest(),
-        prior_manifest_hashes=tuple(
-            meta.manifest_hash for meta in case.history if meta.manifest_hash
-        ),
-        agent=tools.agent.name,
-        hidden=seen.counts,
-    )
-    tools.artifacts.write(ref, number, "manifest.json", manifest.canonical())
+    prompt = tools.redactor.text(render_prompt(request)).encode()
+    told = _Told(context, prompt, seen.counts)
+    manifest = _manifest(case, policy, tree.start_sha, told, tools)
+    tools.artifacts.write(ref, number, MANIFEST, manifest.canonical())
     delivered = AttemptContextDelivered(
         delivered_hash=manifest.delivered_hash,
         context_hash=manifest.context_hash,
         manifest_hash=manifest.digest(),
         prior_manifest_hashes=manifest.prior_manifest_hashes,
-        prompt_artifact=tools.artifacts.write(ref, number, "prompt.md", prompt.encode()),
+        prompt_artifact=tools.artifacts.write(ref, number, PROMPT, prompt),
     )
     tools.ledger.append(ref, delivered)
     return Task(
         issue=str(ref),
         attempt=case.status.attempt,
         fix_round=0,
-        prompt=prompt,
+        prompt=prompt.decode(),
         directory=tree.path,
         private=tree.private,
         log=tools.artifacts.path(ref, number, "agent.log"),
@@ -64,6 +56,31 @@ def write_brief(case: Case, policy: Policy, tree: Worktree, tools: Tools) -> Tas
         previous_diff=_previous_diff(case, tree, tools),
         readable=tree.readable,
         writable=tree.writable,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What an attempt is told, and what of the issue's text it is not, by kind."""
+
+    context: str | None
+    prompt: bytes
+    hidden: dict[str, int]
+
+
+def _manifest(case: Case, policy: Policy, start_sha: str, told: _Told, tools: Tools) -> Manifest:
+    """Keep what the prompt was made from, and hash all of it."""
+    inputs = tools.redactor.content(canonical(inputs_of(case, policy, start_sha)))
+    tools.artifacts.write(case.issue.ref, case.status.number, INPUTS, inputs)
+    return Manifest(
+        inputs_hash=sha256(inputs),
+        context_hash=sha256(told.context.encode()) if told.context else None,
+        delivered_hash=sha256(told.prompt),
+        prior_manifest_hashes=tuple(
+            meta.manifest_hash for meta in case.history if meta.manifest_hash
+        ),
+        agent=tools.agent.name,
+        hidden=told.hidden,
     )
 
 
@@ -86,7 +103,7 @@ def write_fix_brief(brief: Task, known: Evidence, at: Trial) -> Task:
     prompt = at.tools.redactor.text(text)
     kept = at.tools.artifacts.write(ref, attempt, f"prompt-fix-{number}.md", prompt.encode())
     delivered = AttemptContextDelivered(
-        delivered_hash=hashlib.sha256(prompt.encode()).hexdigest(),
+        delivered_hash=sha256(prompt.encode()),
         manifest_hash=brief.manifest_hash,
         prompt_artifact=kept,
     )
@@ -118,7 +135,9 @@ def _retry_context(case: Case, policy: Policy, tools: Tools) -> str:
             reasons=tuple(cut.reason for cut in told.cuts),
         )
         tools.ledger.append(ref, cut)
-    return tools.redactor.text(told.text)
+    text = tools.redactor.text(told.text)
+    tools.artifacts.write(ref, number, CONTEXT, text.encode())
+    return text
 
 
 def _diff(meta: WorkerResultMeta, tools: Tools) -> bytes:

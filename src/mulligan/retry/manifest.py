@@ -41,9 +41,14 @@ def canonical(value: str | Record | Mapping[str, JsonValue]) -> bytes:
     return text.encode(errors="surrogatepass")
 
 
+def sha256(content: bytes) -> str:
+    """Give the SHA-256 of bytes, in hex."""
+    return hashlib.sha256(content).hexdigest()
+
+
 def hash_of(value: str | Record | Mapping[str, JsonValue]) -> str:
     """Give the SHA-256 of a value's canonical JSON, in hex."""
-    return hashlib.sha256(canonical(value)).hexdigest()
+    return sha256(canonical(value))
 
 
 def inputs_of(case: Case, policy: Policy, start_sha: str) -> dict[str, JsonValue]:

@@ -148,14 +148,11 @@ def inspect(
         int | None, typer.Option(min=1, help="Which attempt, counted over all epochs.")
     ] = None,
     prompt: Annotated[bool, typer.Option("--prompt", help="The prompt as delivered.")] = False,
-    context: Annotated[
-        bool, typer.Option("--context", help="The retry context as it was put together.")
-    ] = False,
+    context: Annotated[bool, typer.Option("--context", help="The retry context.")] = False,
     diff: Annotated[bool, typer.Option("--diff", help="The whole diff of the attempt.")] = False,
     log: Annotated[bool, typer.Option("--log", help="What the agent printed.")] = False,
-    manifest: Annotated[
-        bool, typer.Option("--manifest", help="The hashes of what the attempt was given.")
-    ] = False,
+    manifest: Annotated[bool, typer.Option("--manifest", help="Hashes of what was given.")] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="Prove all hashes anew.")] = False,
 ) -> Exit:
     """Show what happened to an issue: its attempts, and what each was told and did."""
     from mulligan.surfaces.cli import show
@@ -171,6 +168,8 @@ def inspect(
     if len(chosen) > 1:
         message = "Ask for one of --prompt, --context, --diff, --log and --manifest at a time."
         raise UsageError(message)
+    if verify:
+        return show.verify(config, issue, json=json)
     if chosen:
         return show.part(config, issue, attempt, chosen[0])
     return show.inspect(config, issue, attempt, json=json)

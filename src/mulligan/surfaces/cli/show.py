@@ -14,6 +14,7 @@ from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.errors import UsageError
 from mulligan.ports import Ledger
+from mulligan.retry.lineage import prove_lineage
 from mulligan.surfaces.cli.exits import Exit
 from mulligan.surfaces.cli.layout import print_json
 from mulligan.surfaces.cli.setup import make_console, read_configuration
@@ -78,6 +79,28 @@ def part(config: Path | None, issue: str, attempt: int | None, name: str) -> Exi
         content = visible(content.decode(errors="replace")).encode()
     sys.stdout.buffer.write(content)
     return Exit.DONE
+
+
+def verify(config: Path | None, issue: str, *, json: bool) -> Exit:
+    """Recompute every hash of what an issue's attempts were told; say where a chain is broken."""
+    operator, ref = read_configuration(config), IssueRef.parse(issue)
+    with open_ledger(operator) as ledger:
+        _known(ref, ledger)
+        history = ledger.history(ref)
+    artifacts = open_artifacts(operator)
+
+    def stored(number: int, name: str) -> bytes | None:
+        path = artifacts.path(ref, number, name)
+        return artifacts.read(artifacts.name(path)) if path.exists() else None
+
+    proofs = prove_lineage(history, stored)
+    if json:
+        print_json([{"number": proof.number, "broken": [*proof.broken]} for proof in proofs])
+    else:
+        for proof in proofs:
+            said = " ".join(proof.broken) or "inputs, context, prompt and lineage are as recorded."
+            make_console().print(escape(f"attempt {proof.number}: {said}"))
+    return Exit.FAILED if any(proof.broken for proof in proofs) else Exit.DONE
 
 
 def _known(ref: IssueRef, ledger: Ledger) -> IssueStatus:
