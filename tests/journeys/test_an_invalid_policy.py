@@ -50,14 +50,15 @@ def test_one_comment_says_what_is_wrong_and_mending_it_is_enough(here: Place) ->
     ref = labelled(here, NAME, "robot")
     labelled(here, OTHER, "mulligan")
     done = here.run("once")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert f"{NAME}: Its policy is invalid" in done.stdout
     assert len(here.world.pulls_of(OTHER)) == 1
     (comment,) = here.comments(ref)
     for part in ("cannot work on this yet", "line 2", "line 3", "chekcs", "checks"):
         assert part in comment
     assert here.world.labels_of(ref) == ["robot"]
     assert len(writes(here)) == 1
-    assert here.run("once").returncode == 0
+    assert here.run("once").returncode == 1
     assert len(writes(here)) == 1
     assert here.attempts(ref) == []
     assert "line 2: max_issue_attempts is 'many'" in here.run("explain", str(ref)).stdout
@@ -72,10 +73,10 @@ def test_one_comment_says_what_is_wrong_and_mending_it_is_enough(here: Place) ->
 def test_an_issue_that_is_withdrawn_meanwhile_is_left(here: Place) -> None:
     commit_to(here.bare, {FILE: "- not\n- a mapping\n"})
     ref = labelled(here, NAME, "mulligan")
-    assert here.run("once").returncode == 0
+    assert here.run("once").returncode == 1
     assert "the file is a list" in here.comments(ref)[0]
     here.world.unlabel(ref, "mulligan", MAINTAINER)
-    assert here.run("once").returncode == 0
+    assert here.run("once").returncode == 1
     (comment,) = here.comments(ref)
     assert "has left this issue" in comment
     here.world.label(ref, "mulligan", MAINTAINER)

@@ -29,3 +29,6 @@ def test_the_recorded_hash_is_of_what_the_agent_read(tmp_path: Path) -> None:
         proved = here.run("inspect", str(ref), "--verify")
         assert proved.returncode == 1
         assert "attempt 2: prompt.md was changed" in proved.stdout
+        nothing = here.run("inspect", str(ref), "--attempt", "9")
+        assert (nothing.returncode, nothing.stdout) == (2, "")
+        assert f"{ref} has no attempt 9" in nothing.stderr

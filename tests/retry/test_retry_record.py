@@ -43,7 +43,7 @@ def test_everything_that_is_known_is_in_the_record() -> None:
     assert meta.error == meta.failure_reason == "Check 'pytest' failed with exit code 1."
     assert (meta.base_sha, meta.start_sha, meta.head_sha) == ("base", "start", "head")
     assert (meta.branch, meta.commits, meta.files_modified) == ("mulligan/issue-12", 2, FILES)
-    assert meta.diff_summary == "2 files changed, 3 insertions(+), 1 deletions(-)"
+    assert meta.diff_summary == "2 files changed, 3 insertions(+), 1 deletion(-)"
     assert (meta.diff_artifact, meta.manifest_hash, meta.worker) == ("diff", "m", "worker-1")
     assert (meta.agent, meta.agent_summary) == (RUN.facts, "Did it.")
     assert (meta.started_at, meta.finished_at, meta.duration_ms) == (NINE, LATER, 120_000)
@@ -80,7 +80,7 @@ def test_a_dead_workers_attempt_is_recorded_as_interrupted(started: object) -> N
     ("files", "told"),
     [
         ((), "no files changed"),
-        (FILES[:1], "1 file changed, 3 insertions(+), 1 deletions(-)"),
+        (FILES[:1], "1 file changed, 3 insertions(+), 1 deletion(-)"),
         (FILES[1:], "1 file changed, 0 insertions(+), 0 deletions(-)"),
     ],
 )

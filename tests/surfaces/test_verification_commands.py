@@ -116,3 +116,11 @@ def test_baseline_may_be_written_off() -> None:
     text = b"checks: [{name: a, run: b, report: out/junit.xml, patterns: ['(?P<file>x)']}]"
     (check,) = load_policy(text, {}, "policy").checks
     assert check.report == "out/junit.xml"
+
+
+def test_a_check_whose_program_is_missing_does_not_stop_the_others(tmp_path: Path) -> None:
+    checks = "[{name: a, run: 'false'}, {name: b, run: no-such-program}, {name: c, run: 'true'}]"
+    (tmp_path / "policy.yml").write_text(f"checks: {checks}\n")
+    done = mulligan("check", "--policy", "policy.yml", where=tmp_path)
+    assert (done.returncode, "Check 'c' passed." in done.stdout) == (2, True)
+    assert "The program 'no-such-program' of the check 'b'" in done.stderr

@@ -69,7 +69,7 @@ def attempt(
         files_modified=(FileChange(path="src/add.py", status="M", insertions=3, deletions=1),)
         if changed
         else (),
-        diff_summary="1 file changed, 3 insertions(+), 1 deletions(-)" if changed else "",
+        diff_summary="1 file changed, 3 insertions(+), 1 deletion(-)" if changed else "",
         checks=(red_check(),) if red else (green_check(),) if changed else (),
         agent=AgentFacts(kind="command", cost_usd=cost),
         agent_summary="`add` no longer takes the absolute value of its arguments.",

@@ -37,6 +37,7 @@ def once(repositories: Sequence[str], tools: Tools, extent: Extent | None = None
     worker, visits = Worker(tools, extent.attempts), list[Visit]()
     recovered = recover(tools, worker)
     found, failed = poll(repositories, tools, worker)
+    failed = {**_invalid(repositories, tools), **failed}
     due = [ref for ref in found if ref not in recovered.failed][: extent.issues]
 
     def work(ref: IssueRef) -> None:
@@ -57,3 +58,9 @@ def once(repositories: Sequence[str], tools: Tools, extent: Extent | None = None
     ]
     escalated = recovered.escalated or any(done.escalated for done in visits)
     return Pass(tuple(sorted(visits, key=lambda done: done.issue)), tuple(problems), escalated)
+
+
+def _invalid(repositories: Sequence[str], tools: Tools) -> dict[str, str]:
+    """Say which policies keep all issues of their repository waiting (SPEC 17)."""
+    faults = {name: tools.policies.fault(name) for name in repositories}
+    return {name: f"Its policy is invalid: {wrong}" for name, wrong in faults.items() if wrong}

@@ -102,7 +102,8 @@ def summarise(files: tuple[FileChange, ...]) -> str:
         return "no files changed"
     plus = sum(file.insertions or 0 for file in files)
     minus = sum(file.deletions or 0 for file in files)
-    return f"{counted(len(files), 'file')} changed, {plus} insertions(+), {minus} deletions(-)"
+    lines = f"{counted(plus, 'insertion')}(+), {counted(minus, 'deletion')}(-)"
+    return f"{counted(len(files), 'file')} changed, {lines}"
 
 
 def commit_text(case: Case, redactor: Redactor) -> CommitText:

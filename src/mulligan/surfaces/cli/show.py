@@ -15,6 +15,7 @@ from mulligan.domain.status import IssueStatus
 from mulligan.errors import UsageError
 from mulligan.ports import Ledger
 from mulligan.retry.lineage import prove_lineage
+from mulligan.retry.words import counted
 from mulligan.surfaces.cli.exits import Exit
 from mulligan.surfaces.cli.layout import print_json
 from mulligan.surfaces.cli.setup import make_console, read_configuration
@@ -41,6 +42,9 @@ def inspect(config: Path | None, issue: str, attempt: int | None, *, json: bool)
         found = _known(ref, ledger)
         history = [each for each in ledger.history(ref) if attempt in {None, each.number}]
         events = ledger.events(ref)
+    if attempt and not history and attempt != found.number:
+        message = f"{ref} has no attempt {attempt}; `mulligan inspect {ref}` lists those it has."
+        raise UsageError(message)
     decisions = [row for row in _decisions(events) if attempt in {None, row["number"]}]
     if json:
         print_json(
@@ -173,7 +177,8 @@ def _attempt(meta: WorkerResultMeta) -> RenderableType:
     lines = [f"\n[bold]attempt {meta.number}[/]  {meta.outcome}  {took}"]
     if meta.error:
         lines.append(f"  {escape(meta.error)}")
-    lines.append(f"  {meta.commits} commits, {escape(meta.diff_summary or 'nothing changed')}")
+    changed = escape(meta.diff_summary or "nothing changed")
+    lines.append(f"  {counted(meta.commits, 'commit')}, {changed}")
     for check in meta.checks:
         lines += _check(check)
     lines += [f"  ! {escape(violation)}" for violation in meta.guard_violations]

@@ -61,21 +61,25 @@ def check(policy: Path | None, *, json: bool) -> Exit:
     start_logs()
     here, console = Path.cwd(), None if json else make_console()
     checks = read_policy(policy, here).checks
+    results, missing = list[CheckResult](), list[str]()
     with open_here(here, environment()) as place:
-        results = [_run(each, place, console) for each in checks]
+        for each in checks:
+            try:
+                results.append(_run(each, place, console))
+            except MisconfiguredError as error:
+                missing.append(str(error))
     if console:
         console.print(_sum_up(results))
     else:
         print_json([result.model_dump(mode="json") for result in results])
+    if missing:
+        raise ConfigError("\n".join(missing))
     return Exit.FAILED if any(result.fails for result in results) else Exit.DONE
 
 
 def _run(wanted: Check, place: Here, console: Console | None) -> CheckResult:
-    try:
-        with console.status(escape(f"{wanted.name} …")) if console else nullcontext():
-            result = place.run(wanted)
-    except MisconfiguredError as error:
-        raise ConfigError(str(error)) from error
+    with console.status(escape(f"{wanted.name} …")) if console else nullcontext():
+        result = place.run(wanted)
     if console:
         _print(result, console)
     return result
