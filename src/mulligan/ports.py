@@ -17,6 +17,7 @@ from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection, St
 from mulligan.domain.lease import Lease
 from mulligan.domain.repository import RepositoryFacts
 from mulligan.domain.result import WorkerResultMeta
+from mulligan.domain.retention import AttemptFiles
 from mulligan.domain.status import IssueStatus
 from mulligan.verifier import Workplace
 
@@ -130,6 +131,14 @@ class Worktrees(Protocol):
         """
         ...
 
+    def has(self, ref: IssueRef) -> bool:
+        """Tell whether anything of an issue's worktree lies on this machine."""
+        ...
+
+    def discard(self, ref: IssueRef) -> None:
+        """Remove an issue's worktree, but no commit; UnavailableError while it is in use."""
+        ...
+
 
 class CodingAgent(Protocol):
     """See agent/runner.py."""
@@ -219,6 +228,14 @@ class Artifacts(Protocol):
 
     def read(self, artifact: str) -> bytes:
         """Read an artifact by its name; UnavailableError where retention took it."""
+        ...
+
+    def attempts(self) -> Sequence[AttemptFiles]:
+        """List the attempts that have files here, in no order."""
+        ...
+
+    def remove(self, ref: IssueRef, number: int) -> None:
+        """Remove the files of an attempt, if there are any."""
         ...
 
 

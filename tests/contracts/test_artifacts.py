@@ -1,15 +1,19 @@
 """Any place for artifacts keeps whole files under names that lead nowhere else (port Artifacts)."""
 
+import os
 from collections.abc import Generator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from mulligan.domain.issue import IssueRef
+from mulligan.domain.retention import AttemptFiles
 from mulligan.errors import UnavailableError
 from mulligan.ports import Artifacts
 from mulligan.state.artifacts import FileArtifacts, ScratchArtifacts
 
+NOW = datetime(2025, 3, 4, 12, 0, tzinfo=UTC)
 REF = IssueRef("octo/hello.world", 12)
 
 
@@ -87,3 +91,38 @@ def test_a_directory_is_not_an_artifact(artifacts: Artifacts) -> None:
     artifacts.write(REF, 1, "prompt.md", b"")
     with pytest.raises(UnavailableError, match="cannot be used"):
         artifacts.read("octo/hello.world")
+
+
+def test_attempts_are_listed_with_their_size_and_the_time_of_their_newest_file(
+    artifacts: Artifacts,
+) -> None:
+    assert list(artifacts.attempts()) == []
+    artifacts.write(REF, 1, "prompt.md", b"12345")
+    log = artifacts.path(REF, 1, "agent.log")
+    log.write_bytes(b"123")
+    os.utime(log, (NOW.timestamp() + 60, NOW.timestamp() + 60))
+    os.utime(log.with_name("prompt.md"), (NOW.timestamp(), NOW.timestamp()))
+    artifacts.path(REF, 12, "agent.log")
+    first, second = sorted(artifacts.attempts(), key=lambda files: files.number)
+    assert first == AttemptFiles(REF, 1, 8, NOW + timedelta(minutes=1))
+    assert (second.issue, second.number, second.size) == (REF, 12, 0)
+
+
+def test_what_is_nobodys_attempt_is_not_listed(artifacts: Artifacts) -> None:
+    place = artifacts.path(REF, 1, "agent.log").parent
+    place.with_name("2").symlink_to(place)
+    place.with_name("3").write_bytes(b"a file")
+    place.with_name("notes").mkdir()
+    assert [files.number for files in artifacts.attempts()] == [1]
+
+
+def test_what_is_removed_is_gone_and_the_rest_stays(artifacts: Artifacts) -> None:
+    gone, kept = (artifacts.write(REF, number, "prompt.md", b"x") for number in (1, 2))
+    for _ in range(2):
+        artifacts.remove(REF, 1)
+    with pytest.raises(UnavailableError, match="retention took it"):
+        artifacts.read(gone)
+    assert artifacts.read(kept) == b"x"
+    artifacts.remove(REF, 2)
+    assert list(artifacts.attempts()) == []
+    assert artifacts.read(artifacts.write(REF, 3, "prompt.md", b"new")) == b"new"

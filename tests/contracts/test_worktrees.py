@@ -282,3 +282,19 @@ def test_work_that_was_pushed_is_not_gone(
     assert place.exists()
     worktrees.push(REF, head, None)
     assert tip(remote, REF.branch) == head
+
+
+def test_a_worktree_that_was_discarded_is_made_anew_and_its_commit_stays(
+    worktrees: Worktrees, remote: Path
+) -> None:
+    assert not worktrees.has(REF)
+    worktrees.discard(REF)
+    head = worked(worktrees)
+    for _ in range(2):
+        worktrees.discard(REF)
+        assert not worktrees.has(REF)
+    worktrees.push(REF, head, None)
+    assert tip(remote, REF.branch) == head
+    with worktrees.open(REF) as tree:
+        assert contents(tree.path) == files_as_committed()
+        assert tree.recreated is False

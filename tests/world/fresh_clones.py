@@ -125,6 +125,13 @@ class FreshClones:
             message = "The push was declined; change the rule."
             raise DeniedError(message)
 
+    def has(self, ref: IssueRef) -> bool:
+        """Say that no clone outlives its attempt."""
+        return False
+
+    def discard(self, ref: IssueRef) -> None:
+        """Leave it at that: nothing is there to be removed."""
+
     @property
     def _kept(self) -> Path:
         return self.root / "kept.git"

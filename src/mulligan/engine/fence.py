@@ -122,7 +122,7 @@ class FencedTracker:
 
 @dataclass(frozen=True, slots=True)
 class FencedWorktrees:
-    """The port Worktrees over another one: `check` comes before every push."""
+    """The port Worktrees over another one: `check` comes before every push and removal."""
 
     inner: Worktrees
     check: Check
@@ -148,3 +148,10 @@ class FencedWorktrees:
     def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
         self.check()
         self.inner.push(ref, head_sha, expected)
+
+    def has(self, ref: IssueRef) -> bool:
+        return self.inner.has(ref)
+
+    def discard(self, ref: IssueRef) -> None:
+        self.check()
+        self.inner.discard(ref)

@@ -1,17 +1,24 @@
 """The files of an attempt, as `<root>/<owner>/<name>/<issue>/<attempt>/<file>`."""
 
 import os
-from collections.abc import Generator
-from contextlib import contextmanager
+import re
+import shutil
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from tempfile import NamedTemporaryFile, TemporaryDirectory
 from types import TracebackType
 from typing import Self
 
 from mulligan.domain.issue import IssueRef
+from mulligan.domain.retention import AttemptFiles
 from mulligan.errors import UnavailableError
 from mulligan.text.redact import Redactor
+
+NUMBERED = re.compile(r"(?P<repository>[^/]+/[^/]+)/(?P<issue>[1-9]\d*)/(?P<number>\d+)", re.ASCII)
+"""The directory of an attempt, below the root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,33 @@ class FileArtifacts:
                 message = f"The artifact {artifact} is not there any more; retention took it."
                 raise UnavailableError(message) from None
 
+    def attempts(self) -> tuple[AttemptFiles, ...]:
+        """List the attempts that have files here, in no order; what is not Mulligan's is left out.
+
+        A file that is gone by the time it is looked at does not count.
+        """
+        with _translated(self.root):
+            return tuple(self._attempts())
+
+    def remove(self, ref: IssueRef, number: int) -> None:
+        """Remove the files of an attempt, and the issue's directory with the last of them."""
+        place = self._place(f"{ref.repository}/{ref.number}/{number}")
+        with _translated(place), suppress(FileNotFoundError):
+            shutil.rmtree(place)
+        with suppress(OSError):
+            place.parent.rmdir()
+
+    def _attempts(self) -> Iterator[AttemptFiles]:
+        for place in self.root.glob("*/*/*/*"):
+            named = NUMBERED.fullmatch(self.name(place))
+            if named is None or place.is_symlink() or not place.is_dir():
+                continue
+            ref = IssueRef(named["repository"], int(named["issue"]))
+            seen = [found for path in (place, *place.rglob("*")) if (found := _look(path))]
+            size = sum(found.st_size for found in seen[1:])
+            at = max((found.st_mtime for found in seen[1:] or seen), default=0)
+            yield AttemptFiles(ref, int(named["number"]), size, datetime.fromtimestamp(at, UTC))
+
     def _place(self, artifact: str) -> Path:
         """Find the place of a name; one that leads out of the root, by a link too, is refused."""
         place = self.root / PurePosixPath(artifact)
@@ -88,6 +122,14 @@ class ScratchArtifacts:
         """Read an artifact by its name."""
         return self._files.read(artifact)
 
+    def attempts(self) -> tuple[AttemptFiles, ...]:
+        """List the attempts that have files here, in no order."""
+        return self._files.attempts()
+
+    def remove(self, ref: IssueRef, number: int) -> None:
+        """Remove the files of an attempt."""
+        self._files.remove(ref, number)
+
     def close(self) -> None:
         """Remove every file."""
         self._directory.cleanup()
@@ -106,6 +148,14 @@ class ScratchArtifacts:
     @property
     def _files(self) -> FileArtifacts:
         return FileArtifacts(Path(self._directory.name), self.redactor)
+
+
+def _look(path: Path) -> os.stat_result | None:
+    """Look at a path itself; None where it is gone."""
+    try:
+        return path.lstat()
+    except FileNotFoundError:
+        return None
 
 
 def _replace(place: Path, content: bytes) -> None:

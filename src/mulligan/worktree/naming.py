@@ -76,6 +76,11 @@ class IssuePlace:
         """Give Mulligan's own git directory of the worktree."""
         return self.repository.mirror / "worktrees" / self.name
 
+    @property
+    def everything(self) -> tuple[Path, ...]:
+        """Give what a worktree consists of."""
+        return (self.tree, self.admin, self.decoy, self.private)
+
 
 def place_of(root: Path, repository: str) -> Place:
     """Give the paths of a repository, `owner/name`."""

@@ -44,3 +44,11 @@ class RehearsedWorktrees:
         """Say what would be pushed."""
         del expected
         self.say(f"Would push {head_sha[:10]} to {ref.branch} of {ref.repository}.")
+
+    def has(self, ref: IssueRef) -> bool:
+        """Tell whether anything of an issue's worktree lies on this machine."""
+        return self.inner.has(ref)
+
+    def discard(self, ref: IssueRef) -> None:
+        """Remove an issue's worktree."""
+        self.inner.discard(ref)

@@ -1,5 +1,6 @@
 """The worktrees of all repositories: mirror, clean checkout, push."""
 
+import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -115,6 +116,23 @@ class GitWorktrees:
         if not mirror.place.mirror.exists():
             raise gone(head_sha)
         publish(mirror, remote, ref, head_sha, expected)
+
+    @disk_faults()
+    def has(self, ref: IssueRef) -> bool:
+        """Tell whether anything of an issue's worktree is left here, in the trash too."""
+        place = issue_place(self.root.absolute(), ref)
+        set_aside = place.repository.trash.glob(f"{place.name}-*")
+        return any(map(os.path.lexists, place.everything)) or any(set_aside)
+
+    @disk_faults()
+    def discard(self, ref: IssueRef) -> None:
+        """Remove an issue's worktree; its commits stay in the mirror, and the lock's file too."""
+        place = issue_place(self.root.absolute(), ref)
+        broom = self._mirror(ref.repository).broom
+        with locked(place.lock, LOCK_PATIENCE, str(ref)):
+            for path in place.everything:
+                broom.set_aside(path, place.name)
+            broom.empty(place.name)
 
     @disk_faults()
     def _clean(self, ref: IssueRef) -> Checkout:

@@ -1,0 +1,54 @@
+"""What is kept on this machine, and for how long (SPEC 14). Pure."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.status import IssueStatus, Phase
+
+RESTING = frozenset({Stage.REVIEW, Stage.HITL, Stage.RESOLVED})
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFiles:
+    """The artifacts of one attempt: their bytes in all, and when the newest was written."""
+
+    issue: IssueRef
+    number: int
+    size: int
+    at: datetime
+
+
+def is_at_rest(status: IssueStatus) -> bool:
+    """Tell whether nothing is left to be done for an issue until a person asks again."""
+    return status.phase is Phase.IDLE and status.stage in RESTING
+
+
+def needs_files(status: IssueStatus) -> bool:
+    """Tell whether the next attempt is to read what the last ones left, or a publication is."""
+    return status.is_kept or not is_at_rest(status)
+
+
+def outdated(
+    found: Collection[AttemptFiles],
+    spared: Iterable[IssueRef],
+    oldest: datetime,
+    most_bytes: int,
+) -> tuple[AttemptFiles, ...]:
+    """Choose the files that go, oldest first: those before `oldest`, and those beyond the bytes.
+
+    Files of `spared` issues stay, and count.
+    """
+    staying, going = frozenset(spared), list[AttemptFiles]()
+    held = sum(each.size for each in found)
+    for each in sorted(found, key=lambda files: (files.at, files.issue, files.number)):
+        if each.issue not in staying and (each.at < oldest or held > most_bytes):
+            going.append(each)
+            held -= each.size
+    return tuple(going)
+
+
+def has_rested(status: IssueStatus, last_event: datetime, now: datetime, time: timedelta) -> bool:
+    """Tell whether nothing has happened to a resting issue for longer than `time`."""
+    return is_at_rest(status) and now - last_event > time
