@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from mulligan.config.budget import Budget
-from mulligan.config.operator import Limits
+from mulligan.config.operator import Limits, Retention
 from mulligan.config.policy import Policy
 from mulligan.domain.case import Case
 from mulligan.ports import (
@@ -37,6 +37,7 @@ class Tools:
     worker: str
     limits: Limits
     budget: Budget = field(default_factory=Budget)
+    retention: Retention = field(default_factory=Retention)
     redactor: Redactor = field(default_factory=Redactor)
 
 

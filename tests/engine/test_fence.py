@@ -294,6 +294,7 @@ def test_nothing_is_written_anywhere_without_the_lease(here: Shop) -> None:
             lambda: tracker.ask_for_help(case, settings.escalation),
             lambda: tracker.open_pull_request(case, "main", settings.pull_request),
             lambda: fenced.worktrees.push(ref, "0" * 40, None),
+            lambda: fenced.worktrees.discard(ref),
             lambda: fenced.ledger.append(ref, IssueSeen(title="Mend it")),
         ]
         for write in writes:

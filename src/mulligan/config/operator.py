@@ -199,6 +199,17 @@ class Limits(Settings):
     """How long running attempts may go on after `mulligan run` was told to stop."""
 
 
+class Retention(Settings):
+    """What is kept of issues that are in review, with a person or resolved."""
+
+    artifacts: Duration = timedelta(days=30)
+    """How long prompts, diffs and logs of an attempt are kept."""
+    artifacts_mib: int = Field(default=5120, ge=1)
+    """How much all artifacts may take, in MiB; beyond it the oldest attempts go."""
+    worktrees: Duration = timedelta(days=7)
+    """How long after the last event the worktree of an issue is kept."""
+
+
 class Trust(Settings):
     """Who may start work (SPEC T1)."""
 
@@ -235,6 +246,8 @@ class Operator(Settings):
     """Where the ledger is."""
     workspace: WorkspaceSettings = Field(default_factory=WorkspaceSettings)
     """Where mirrors, worktrees and artifacts are."""
+    retention: Retention = Retention()
+    """What is kept of issues that are in review, with a person or resolved."""
     trust: Trust = Trust()
     """Who may start work."""
 

@@ -1,4 +1,4 @@
-"""The daemon: poll, wake, recover and watch at intervals, until Mulligan is told to stop."""
+"""The daemon: poll, wake, recover, watch and clean up at intervals, until it is told to stop."""
 
 import threading
 from collections.abc import Callable, Generator
@@ -10,6 +10,7 @@ import structlog
 
 from mulligan.config.operator import Limits
 from mulligan.domain.issue import IssueRef
+from mulligan.engine.cleanup import clean_up
 from mulligan.engine.dispatch import PoolDispatcher
 from mulligan.engine.freshness import Freshness
 from mulligan.engine.intake import poll
@@ -17,8 +18,11 @@ from mulligan.engine.pace import stretched
 from mulligan.engine.recovery import recover
 from mulligan.engine.schedule import ticking
 from mulligan.engine.worker import Worker
+from mulligan.errors import MulliganError
 from mulligan.ports import Clock
 from mulligan.tools import Tools
+
+CLEANUP = timedelta(hours=1)
 
 log = structlog.get_logger()
 
@@ -70,6 +74,19 @@ class Daemon:
         for crew in crews:
             crew.worker.watch()
 
+    def clean_up(self) -> None:
+        """Remove what retention does not keep, and log what resists until the next time."""
+        crew = self._newest()
+        if crew is None:
+            return
+        try:
+            failed = clean_up(crew.tools, crew.worker)
+        except MulliganError as error:
+            log.warning("not_cleaned_up", reason=str(error))
+            return
+        for ref, reason in failed.items():
+            log.warning("not_cleaned_up", issue=str(ref), reason=reason)
+
     def visit(self, ref: IssueRef) -> None:
         """Work one issue until it rests, and log what failed around the agent."""
         crew = self._crews[-1]
@@ -78,9 +95,9 @@ class Daemon:
             log.warning("visit_failed", issue=str(ref), reason=done.problem)
 
     def _newest(self) -> Crew | None:
-        changed = self._reload()
+        # Whoever comes first reads the configuration; the others wait for it.
         with self._lock:
-            if changed:
+            if changed := self._reload():
                 self._crews.append(changed)
             return self._crews[-1] if self._crews else None
 
@@ -96,6 +113,7 @@ def serving(daemon: Daemon, interval: timedelta, limits: Limits, clock: Clock) -
         ticks = {
             "poll": (look, lambda: stretched(interval, daemon.repositories)),
             "watch": (daemon.watch, lambda: interval),
+            "clean_up": (daemon.clean_up, lambda: CLEANUP),
         }
         with ticking(ticks, clock.now()):
             yield

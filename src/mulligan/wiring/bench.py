@@ -157,6 +157,7 @@ def _bench(
         worker=f"{socket.gethostname()}:{os.getpid()}",
         limits=operator.limits,
         budget=operator.budget,
+        retention=operator.retention,
         redactor=books.redactor,
     )
     return Bench(tuple(each.name for each in operator.repositories), tools)
