@@ -58,8 +58,8 @@ format: install
 update: install
 	$(BIN)/python -m venv .venv/update
 	.venv/update/bin/pip install --quiet uv
-	.venv/update/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml -o requirements/runtime.txt
-	.venv/update/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --extra dev pyproject.toml -o requirements/dev.txt
+	.venv/update/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate pyproject.toml -o requirements/runtime.txt
+	.venv/update/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra dev pyproject.toml -o requirements/dev.txt
 
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .coverage

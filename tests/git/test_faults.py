@@ -38,7 +38,7 @@ SAID: list[tuple[type[WorldError], str]] = [
     (MisconfiguredError, "git: 'remote-https' is not a git command. See 'git --help'."),
     (DamagedError, "error: object file objects/ab/cd is empty"),
     (DamagedError, "fatal: loose object abcd (stored in x) is corrupt"),
-    (DamagedError, "fatal: not a git repository: '/work/mirror.git'"),
+    (DamagedError, "fatal: not a git repository: '/srv/mirror.git'"),
     (DamagedError, "error: inflate: data stream error (unknown compression method)"),
     (DamagedError, "fatal: bad object refs/remotes/origin/main"),
     (DamagedError, "error: cannot lock ref 'refs/heads/a': 'refs/heads/a/b' exists"),

@@ -12,10 +12,10 @@ pytestmark = pytest.mark.pure
 
 
 def test_everything_of_a_repository_lies_in_its_own_directory() -> None:
-    place = issue_place(Path("/work"), IssueRef("octo/calc", 12))
-    assert place.repository == place_of(Path("/work"), "octo/calc")
+    place = issue_place(Path("/srv"), IssueRef("octo/calc", 12))
+    assert place.repository == place_of(Path("/srv"), "octo/calc")
     names = {
-        str(path.relative_to("/work/octo/calc"))
+        str(path.relative_to("/srv/octo/calc"))
         for path in (
             *(place.tree, place.decoy, place.private, place.lock, place.admin),
             *(place.repository.mirror, place.repository.mirror_lock, place.repository.trash),

@@ -173,8 +173,8 @@ def _git(worktree: Path) -> None:
 def _alike(text: str, own: Path) -> str:
     for pattern, instead in ALIKE.items():
         text = re.sub(pattern, instead, text)
-    text = re.sub(r"-[\w-]*-recording-[\w-]*?-worktree", "-work-worktree", text)
-    text = re.sub(r"/[\w./]*/lib/python3\.\d+/", "", text.replace(str(own), "/work"))
+    text = re.sub(r"-[\w-]*-recording-[\w-]*?-worktree", "-srv-worktree", text)
+    text = re.sub(r"/[\w./]*/lib/python3\.\d+/", "", text.replace(str(own), "/srv"))
     return re.sub(r"(?:file://)?(?:/[\w.@+-]+)+/(?=node_modules|site-packages)", "", text)
 
 

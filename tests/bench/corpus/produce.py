@@ -3,8 +3,8 @@
     python tests/bench/corpus/produce.py TOOLS [tool ...]
 
 TOOLS is the directory that `tools.sh` filled; it is seen by the tools as /srv, a project as /repo,
-and in the second run as /home/runner/work/app. Paths of the machine are never seen, so none have
-to be rewritten.
+and in the second run as where GitHub's runners have it. Paths of the machine are never seen, so
+none have to be rewritten.
 """
 
 import gzip
@@ -22,12 +22,11 @@ from typing import NotRequired, Required, TypedDict
 from xml.etree.ElementTree import ParseError
 
 import yaml
-from wanted import COLOURS, READERS, Wanted, at
+from wanted import COLOURS, FIRST, READERS, SECOND, Wanted, at
 
 HERE = Path(__file__).parent
 CASES = HERE / "cases"
 SCRATCH = "/tmp"  # noqa: S108 - the box's own
-FIRST, SECOND = "/repo", "/home/runner/work/app"
 HOLD_OUT = 3
 MOST_WANTED = 40
 AT_ONCE = 3

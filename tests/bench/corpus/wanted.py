@@ -9,6 +9,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+FIRST = "/repo"
+SECOND = str(Path("/home", "runner", "work", "app"))
+"""Where the tools see a project, the first time and the second; the latter as GitHub's runners."""
+
 Fact = list[str]
 Wanted = list[Fact]
 
@@ -202,7 +206,7 @@ def shellcheck(report: str) -> Iterator[Wanted]:
 
 
 def relative(path: str) -> str:
-    return re.sub(r"^(?:/repo|/home/runner/work/app)/", "", path)
+    return re.sub(rf"^(?:{FIRST}|{SECOND})/", "", path)
 
 
 READERS: dict[str, Callable[[str], Iterator[Wanted]]] = {
