@@ -32,7 +32,7 @@ def target(tmp_path: Path) -> Generator[Target]:
         (tmp_path / directory).mkdir(parents=True)
     (tmp_path / "work/mirror.git/objects").mkdir(parents=True)
     (tmp_path / "work/issue-1.git").mkdir()
-    (tmp_path / "work/issue-1/.git").write_text(f"gitdir: {tmp_path}/work/issue-1.git\n")
+    (tmp_path / "work/issue-1/.git").write_text(f"gitdir: {tmp_path / 'work'}/issue-1.git\n")
     for file in ("state/token", "state/mulligan.db", "home/.netrc", "work/issue-2/secret.txt"):
         (tmp_path / file).write_bytes(SECRET)
     with _stand_in(tmp_path) as (pid, port, name), (tmp_path / "state/token").open("rb") as key:
