@@ -40,7 +40,13 @@ def receive(facts: Facts, tools: Tools) -> str | None:
 
 
 def _opening(act: AuthorisingAct) -> Authorised:
-    return Authorised(act=act.act, actor=act.actor, act_at=act.at, actor_id=act.actor_id)
+    return Authorised(
+        act=act.act,
+        actor=act.actor,
+        act_at=act.at,
+        actor_id=act.actor_id,
+        guidance=act.guidance,
+    )
 
 
 def _record_text(facts: Facts, tools: Tools, *, fine: bool) -> None:

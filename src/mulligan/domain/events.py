@@ -29,13 +29,14 @@ class IssueSeen(Record):
 
 
 class Authorised(Record):
-    """A trusted person asked for work; opens an epoch (SPEC T1)."""
+    """A trusted person asked for work; opens an epoch, in which `guidance` holds (T1, C14)."""
 
     kind: Literal["authorised"] = "authorised"
     act: str
     actor: str
     act_at: datetime
     actor_id: int | None = None
+    guidance: str = ""
 
 
 class AttemptStarted(Record):

@@ -132,7 +132,8 @@ class AuthorisingAct:
 
     `act` is `labeled:<event id>` or `operator:<time>`; `trusted` is the ruling on the actor's
     permission at the time it was read; `reason` explains a refusal. `actor_id` is GitHub's number
-    of the account, which stays when it is renamed.
+    of the account, which stays when it is renamed. `guidance` is what that person says is to be
+    done, which holds for the whole epoch (SPEC C14).
     """
 
     act: str
@@ -142,6 +143,7 @@ class AuthorisingAct:
     reason: str = ""
     actor_id: int | None = None
     edits: Edits = Edits()
+    guidance: str = ""
 
     @property
     def by_label(self) -> bool:

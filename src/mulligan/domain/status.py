@@ -43,6 +43,7 @@ class IssueStatus:
 
     `act` names the authorising act of the epoch; `due` is when the next attempt may start;
     `text_sha256` is the text as it was seen last under the act `text_act` (SPEC T2);
+    `guidance` is what the person who opened the epoch says is to be done (SPEC C14);
     `effects` maps `<effect>:<key>` to the id or SHA that GitHub or git gave it. `is_kept` tells
     that the last attempt's commit is verified, and waits for a person to mend why it could not be
     published.
@@ -69,6 +70,7 @@ class IssueStatus:
     actor_id: int | None = None
     text_sha256: str = ""
     text_act: str = ""
+    guidance: str = ""
 
     def effect(self, name: str, key: str) -> str | None:
         """Give the remote id of an effect that was done, if it was."""
@@ -115,6 +117,7 @@ def _new_epoch(status: IssueStatus, event: Authorised) -> IssueStatus:
         actor=event.actor,
         actor_id=event.actor_id,
         act_at=event.act_at,
+        guidance=event.guidance,
         outcome=None,
         decision=None,
         reason="",
