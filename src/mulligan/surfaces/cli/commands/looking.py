@@ -1,0 +1,70 @@
+"""The commands that show what happened, and what stands in the way."""
+
+from typing import Annotated
+
+import typer
+
+from mulligan.errors import UsageError
+from mulligan.surfaces.cli.application import Config, Issue, Json, in_one_sentence
+from mulligan.surfaces.cli.exits import Exit
+
+
+@in_one_sentence
+def status(*, config: Config = None, json: Json = False) -> Exit:
+    """List every issue that Mulligan knows, and where it stands."""
+    from mulligan.surfaces.cli import show
+
+    return show.status(config, json=json)
+
+
+@in_one_sentence
+def inspect(
+    issue: Issue,
+    *,
+    config: Config = None,
+    json: Json = False,
+    attempt: Annotated[
+        int | None, typer.Option(min=1, help="Which attempt, counted over all epochs.")
+    ] = None,
+    prompt: Annotated[bool, typer.Option("--prompt", help="The prompt as delivered.")] = False,
+    context: Annotated[bool, typer.Option("--context", help="The retry context.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="The whole diff of the attempt.")] = False,
+    log: Annotated[bool, typer.Option("--log", help="What the agent printed.")] = False,
+    manifest: Annotated[bool, typer.Option("--manifest", help="Hashes of what was given.")] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="Prove all hashes anew.")] = False,
+) -> Exit:
+    """Show what happened to an issue: its attempts, and what each was told and did."""
+    from mulligan.surfaces.cli import show
+
+    parts = {
+        "prompt.md": prompt,
+        "context.json": context,
+        "changes.diff": diff,
+        "agent.log": log,
+        "manifest.json": manifest,
+    }
+    chosen = [name for name, wanted in parts.items() if wanted]
+    if len(chosen) > 1:
+        message = "Ask for one of --prompt, --context, --diff, --log and --manifest at a time."
+        raise UsageError(message)
+    if verify:
+        return show.verify(config, issue, json=json)
+    if chosen:
+        return show.part(config, issue, attempt, chosen[0])
+    return show.inspect(config, issue, attempt, json=json)
+
+
+@in_one_sentence
+def explain(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
+    """Say why an issue is, or is not, being worked on, rule by rule; changes nothing."""
+    from mulligan.surfaces.cli import explain as module
+
+    return module.explain(config, issue, json=json)
+
+
+@in_one_sentence
+def doctor(*, config: Config = None, json: Json = False) -> Exit:
+    """Look whether everything that the work needs is there; each finding has its fix."""
+    from mulligan.surfaces.cli import doctor as module
+
+    return module.doctor(config, json=json)
