@@ -144,6 +144,9 @@ def test_one_line_by_example(text: str, limit: int, expected: str) -> None:
         ("Regression, fixes #3 of @alice", "Regression, fixes `#3` of `@alice`"),
         ("two\nlines", "two lines"),
         ("x" * 60, "x" * 49 + "…"),
+        ("Typo [skip ci]", "Typo (skip ci)"),
+        ("[CI skip] [no ci] [actions  skip]", "(CI skip) (no ci) (actions skip)"),
+        ("[skip-travis] [wip] [skip] a[0]", "(skip-travis) [wip] [skip] a[0]"),
     ],
 )
 def test_subject_line_by_example(text: str, expected: str) -> None:

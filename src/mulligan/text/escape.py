@@ -15,6 +15,9 @@ WORD = re.compile(r"\S+")
 ACTIVE = re.compile(r"@|#\d|(?<![a-z0-9])(?:gh-\d|www\.)|://", re.IGNORECASE)
 """What GitHub turns into a mention, a reference or a link: closing keywords need one of these."""
 
+SKIPS_CI = re.compile(r"\[((?:skip|no)[ _-]?[\w-]+|[\w-]+[ _-]skip)\]", re.IGNORECASE)
+"""What keeps CI services from testing a commit; a title has no say in that."""
+
 MARKUP = re.compile(r"[\\`*_\[\]<&~$]")
 BLOCK_START = re.compile(r"^(?:(?=[#+\-=>:|])|(\d{1,9})(?=[.)]))")
 NO_BREAK_SPACE = "\u00a0"
@@ -49,9 +52,10 @@ def table_cell(text: str, limit: int) -> str:
 def subject_line(text: str, limit: int) -> str:
     """Write foreign text as the subject of a commit or pull request, which is not Markdown.
 
-    Words that GitHub would act on when it is merged stand in backticks; `limit` counts them.
+    Words that GitHub would act on when it is merged stand in backticks, which `limit` counts;
+    `[skip ci]` and its like lose their square brackets.
     """
-    folded = " ".join(visible(text).split())
+    folded = SKIPS_CI.sub(r"(\1)", " ".join(visible(text).split()))
     return one_line(WORD.sub(lambda word: _quoted(word[0]) or word[0], folded), limit)
 
 
