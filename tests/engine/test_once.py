@@ -67,6 +67,6 @@ def test_an_escalation_that_was_pending_counts_for_the_pass(here: Shop) -> None:
     ref = here.desk.ready()
     here.ledger.append(ref, completed(ref, 1))
     here.ledger.append(ref, Decided(decision=Escalate(reason="It did not work out.")))
-    done = once([], here.tools(mend))
+    done = once([NAME], here.tools(mend))
     assert (done.visits, done.escalated) == ((), True)
     assert here.labels(ref) == ["mulligan:hitl"]

@@ -56,6 +56,15 @@ def died_in_an_attempt(here: Shop, tools: Tools) -> IssueRef:
     return begun(here, tools).issue.ref
 
 
+def test_a_repository_that_is_not_served_any_more_is_left_alone(here: Shop) -> None:
+    tools = here.tools(mend)
+    ref = died_in_an_attempt(here, tools)
+    assert recover(tools, Worker(tools), ["other/repository"]).failed == {}
+    assert here.ledger.status(ref).phase is Phase.ATTEMPTING
+    recover(tools, Worker(tools), [ref.repository])
+    assert here.ledger.status(ref).phase is Phase.IDLE
+
+
 def died_after_an_attempt(here: Shop, tools: Tools) -> IssueRef:
     case = begun(here, tools)
     here.ledger.append(case.issue.ref, AttemptCompleted(meta=make_attempt(case, tools)))

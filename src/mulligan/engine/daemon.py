@@ -54,7 +54,7 @@ class Daemon:
         crew = self._newest()
         if crew is None:
             return
-        for ref, reason in recover(crew.tools, crew.worker).failed.items():
+        for ref, reason in recover(crew.tools, crew.worker, crew.repositories).failed.items():
             log.warning("not_recovered", issue=str(ref), reason=reason)
         found, failed = poll(crew.repositories, crew.tools, crew.worker, crew.freshness)
         for repository, reason in failed.items():

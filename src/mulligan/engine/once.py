@@ -35,7 +35,7 @@ def once(repositories: Sequence[str], tools: Tools, extent: Extent | None = None
     """Make one pass over the repositories."""
     extent = extent or Extent()
     worker, visits = Worker(tools, extent.attempts), list[Visit]()
-    recovered = recover(tools, worker)
+    recovered = recover(tools, worker, repositories)
     found, failed = poll(repositories, tools, worker)
     failed = {**_invalid(repositories, tools), **failed}
     due = [ref for ref in found if ref not in recovered.failed][: extent.issues]

@@ -1,6 +1,6 @@
 """Put right what a worker that died left half done, and let go of what was withdrawn."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -26,11 +26,16 @@ class Recovered:
     escalated: bool = False
 
 
-def recover(tools: Tools, worker: Worker) -> Recovered:
-    """Go on with every issue that nobody is on, wherever a killed process left it (DESIGN 1)."""
+def recover(tools: Tools, worker: Worker, among: Collection[str] | None = None) -> Recovered:
+    """Go on with every issue that nobody is on, wherever a killed process left it (DESIGN 1).
+
+    `among` names the repositories that are served; default: whatever the ledger knows.
+    """
     failed, escalated = dict[IssueRef, str](), False
     for status in tools.ledger.statuses():
         if status.phase is Phase.IDLE and (status.is_shown or not status.epoch):
+            continue
+        if among is not None and status.issue.repository not in among:
             continue
         if stopping():
             break

@@ -48,7 +48,7 @@ def work(issue: str, config: Path | None, *, dry_run: bool) -> Exit:
     stop_on_signals()
     with lock_state(operator, "work"), _bench(operator, console, dry_run=dry_run) as bench:
         worker = Worker(bench.tools, most=1)
-        failed = recover(bench.tools, worker).failed
+        failed = recover(bench.tools, worker, bench.repositories).failed
         bench.tools.worktrees.refresh(ref.repository)
         visit = worker.visit(ref, _operators_act(bench))
         problems = [f"{ref}: {why}" for ref, why in failed.items()]
