@@ -19,6 +19,7 @@ from mulligan.domain.result import WorkerResultMeta
 from mulligan.simulator.server import running
 from mulligan.simulator.world import World
 from world.repositories import git, make_remote
+from world.warm import run_warm
 
 NAME = "acme/tools"
 TOKEN = "token-of-the-bot"
@@ -70,11 +71,11 @@ class Place:
         return ref
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start a command of Mulligan, as a person does."""
         return subprocess.Popen(
             [sys.executable, "-m", "mulligan", *arguments, "--config", str(self.config)],
             cwd=self.directory,
-            env={"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(self.directory)}
-            | self.environment,
+            env=self._environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -82,9 +83,13 @@ class Place:
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command of Mulligan to its end."""
-        started = self.start(*arguments)
-        out, err = started.communicate(timeout=60)
-        return subprocess.CompletedProcess(arguments, started.returncode, out, err)
+        arguments = (*arguments, "--config", str(self.config))
+        return run_warm(arguments, self.directory, self._environment)
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        path = f"{BIN}:{os.environ['PATH']}"
+        return {"PATH": path, "HOME": str(self.directory)} | self.environment
 
     def ask(self, *arguments: str) -> JsonValue:
         """Run a command that prints JSON."""

@@ -1,0 +1,78 @@
+"""Its own process: run `mulligan` as often as asked, each time in a fork of its own.
+
+All modules are imported before the first fork, so that a command costs what it does, not what it
+loads. On the socket whose descriptor is the first argument, each message is the arguments, the
+directory and the environment as JSON, with the descriptors for standard output and error; the
+answer is the exit code, negative for a signal.
+"""
+
+import importlib
+import os
+import pkgutil
+import socket
+import sys
+import traceback
+
+from pydantic import BaseModel
+
+import mulligan
+from mulligan.surfaces.cli.app import app
+
+LONGEST = 1 << 20
+
+
+def load_everything() -> None:
+    for module in pkgutil.walk_packages(mulligan.__path__, "mulligan."):
+        if not module.name.endswith("__main__") and ".migrations." not in module.name:
+            importlib.import_module(module.name)
+    # What git/repository.py imports when it is first needed.
+    importlib.import_module("git.cmd")
+
+
+class Message(BaseModel):
+    """What is asked for."""
+
+    arguments: tuple[str, ...]
+    directory: str
+    environment: dict[str, str]
+
+
+def become(asked: Message, out: int, err: int) -> None:
+    """Be `mulligan` with these arguments, in this directory and environment; never returns."""
+    os.dup2(out, 1)
+    os.dup2(err, 2)
+    os.closerange(3, max(out, err) + 1)
+    os.chdir(asked.directory)
+    os.environ.clear()
+    os.environ.update(asked.environment)
+    sys.argv = ["mulligan", *asked.arguments]
+    code: object = 1
+    try:
+        app()
+    except SystemExit as ended:
+        code = ended.code
+    except Exception:  # noqa: BLE001 - a command that fails so must not go on as the starter
+        traceback.print_exc()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code if isinstance(code, int) else 1)
+
+
+def main() -> None:
+    load_everything()
+    with socket.socket(fileno=int(sys.argv[1])) as asked:
+        while True:
+            body, descriptors, _, _ = socket.recv_fds(asked, LONGEST, 2)
+            if not body:
+                return
+            child = os.fork()
+            if child == 0:
+                become(Message.model_validate_json(body), *descriptors)
+            for descriptor in descriptors:
+                os.close(descriptor)
+            _, status = os.waitpid(child, 0)
+            asked.send(str(os.waitstatus_to_exitcode(status)).encode())
+
+
+if __name__ == "__main__":
+    main()
