@@ -268,7 +268,7 @@ class Dispatcher(Protocol):
 
 
 class Credentials(Protocol):
-    """Tokens, by what they are for. See github/credentials.py."""
+    """Tokens, by what they are for. See github/credentials.py and github/app.py."""
 
     def git_token(self, repository: str) -> str | None:
         """Give the token that fetches from and pushes to a repository; None for none."""

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 from mulligan.errors import MulliganError, ShutdownError, UnavailableError, WithdrawnError
 from mulligan.github.client import Client, Patience
 from mulligan.github.pause import LONGEST, LONGEST_UNTOLD, Pause, Pauses
+from mulligan.github.sessions import Transport
 from mulligan.stop import CLOSING, SHUTDOWN, STOP, Stop
 from world.naps import Naps
 from world.wire import Reply, Wire, wire
@@ -31,10 +32,10 @@ def limit(**headers: str) -> Reply:
 
 def test_one_clients_limit_is_the_others_too(server: Wire) -> None:
     server.replies[:] = [limit(retry_after="3600"), FINE]
-    pauses, naps = Pauses(), Naps()
+    shared, naps = Transport(Pauses()), Naps()
     patience = Patience(sleep=naps, now=naps.now)
-    one, two = (Client(server.url, lambda: "t", patience, pauses) for _ in range(2))
-    other = Client(server.url, lambda: "another", patience, pauses)
+    one, two = (Client(server.url, lambda _: "t", patience, shared) for _ in range(2))
+    other = Client(server.url, lambda _: "another", patience, shared)
     with pytest.raises(UnavailableError, match="opens again in 3600 s"):
         one.read(NUMBER, "/thing")
     for verb in ("GET", "POST", "DELETE"):
@@ -64,7 +65,7 @@ def test_a_write_waits_for_what_a_read_met(
 ) -> None:
     server.replies[:] = [limit(**headers), FINE]
     naps = Naps()
-    client = Client(server.url, lambda: "t", Patience(1, sleep=naps, now=naps.now))
+    client = Client(server.url, lambda _: "t", Patience(1, sleep=naps, now=naps.now))
     with pytest.raises(UnavailableError, match=f"opens again in {wait} s"):
         client.read(NUMBER, "/thing")
     client.write(NUMBER, "POST", "/thing", {})
@@ -75,7 +76,7 @@ def test_a_write_waits_for_what_a_read_met(
 def test_a_write_that_met_a_limit_is_not_repeated(server: Wire) -> None:
     server.replies[:] = [limit(retry_after="1"), FINE]
     naps = Naps()
-    client = Client(server.url, lambda: "t", Patience(sleep=naps, now=naps.now))
+    client = Client(server.url, lambda _: "t", Patience(sleep=naps, now=naps.now))
     with pytest.raises(UnavailableError, match="rate limit"):
         client.write(NUMBER, "POST", "/thing", {})
     assert server.asked == ["POST /thing"]
@@ -124,7 +125,7 @@ def in_the_background(client: Client, stop: Stop, verb: str = "GET") -> Callable
 @pytest.mark.usefixtures("undone")
 def test_a_wait_ends_at_a_shutdown(end: Callable[[], None], reply: Reply, server: Wire) -> None:
     server.replies[:] = [reply]
-    client = Client(server.url, lambda: "t", Patience(first_wait=30))
+    client = Client(server.url, lambda _: "t", Patience(first_wait=30))
     result = in_the_background(client, Stop())
     while not server.seen:
         time.sleep(0.01)
@@ -135,7 +136,7 @@ def test_a_wait_ends_at_a_shutdown(end: Callable[[], None], reply: Reply, server
 
 def test_a_wait_ends_when_the_request_is_withdrawn(server: Wire) -> None:
     server.replies[:] = [limit(retry_after="30")]
-    client, stop = Client(server.url, lambda: "t", Patience()), Stop()
+    client, stop = Client(server.url, lambda _: "t", Patience()), Stop()
     result = in_the_background(client, stop)
     while not server.seen:
         time.sleep(0.01)

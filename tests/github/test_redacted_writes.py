@@ -20,7 +20,7 @@ SECRET = "word-of-the-operator"
 
 def tracker_of(office: Desk) -> tuple[GitHubTracker, Client]:
     patience = Patience(attempts=1, timeout=5)
-    client = Client(office.hub.url, lambda: TOKEN, patience, redactor=Redactor((SECRET,)))
+    client = Client(office.hub.url, lambda _: TOKEN, patience, redactor=Redactor((SECRET,)))
     return GitHubTracker(client, Trust(), office.clock), client
 
 

@@ -88,7 +88,7 @@ def test_a_label_put_on_by_somebody_who_is_gone_is_not_trusted() -> None:
     labeled = {"id": 5, "event": "labeled", "created_at": "2025-03-04T12:00:00.123Z"}
     events = [{**labeled, "actor": None, "label": {"name": "mulligan", "color": "fff"}}]
     with wire([Reply(content=events)]) as told:
-        client = Client(told.url, lambda: "t")
+        client = Client(told.url, lambda _: "t")
         tracker = GitHubTracker(client, Trust(), StillClock())
         act = tracker.authorising_act(IssueRef("octo/calc", 1), "mulligan")
         client.close()
@@ -117,7 +117,7 @@ def test_a_list_with_other_things_is_sifted() -> None:
         listed(1, {"name": "mulligan"}),
     ]
     with wire([Reply(content=found)]) as told:
-        client = Client(told.url, lambda: "t")
+        client = Client(told.url, lambda _: "t")
         refs = GitHubTracker(client, Trust(), StillClock()).labelled("octo/calc", "mulligan")
         client.close()
     assert refs == [IssueRef("octo/calc", 1)]
@@ -138,7 +138,7 @@ def test_an_object_that_is_not_the_one_asked_for_is_an_error(
     content: dict[str, object], words: str
 ) -> None:
     with wire([Reply(content={**ELSEWHERE, **content})]) as told:
-        client = Client(told.url, lambda: "t")
+        client = Client(told.url, lambda _: "t")
         with pytest.raises(UnavailableError, match=words):
             GitHubTracker(client, Trust(), StillClock()).read(IssueRef("octo/calc", 1))
         client.close()
@@ -149,7 +149,7 @@ def test_a_pull_request_of_another_repository_is_an_error() -> None:
     url = "http://h/repos/octo/other/pulls/3"
     pull = {"number": 3, "title": "x", "html_url": "x", "url": url, "head": head}
     with wire([Reply(content=[pull])]) as told:
-        client = Client(told.url, lambda: "t")
+        client = Client(told.url, lambda _: "t")
         tracker = GitHubTracker(client, Trust(), StillClock())
         with pytest.raises(UnavailableError, match="another repository"):
             tracker.open_pull_request(published(attempt(1)), "main", PullRequestSettings())
@@ -174,7 +174,7 @@ def test_a_branch_of_a_fork_is_not_the_issues_branch() -> None:
         )
     ]
     with wire([Reply(content=pulls)]) as told:
-        client = Client(told.url, lambda: "t")
+        client = Client(told.url, lambda _: "t")
         tracker = GitHubTracker(client, Trust(), StillClock())
         opened = tracker.open_pull_request(published(attempt(1)), "main", PullRequestSettings())
         client.close()
@@ -204,7 +204,7 @@ def test_a_renamed_repository_is_not_followed(office: Desk) -> None:
 def test_a_redirect_of_another_kind_is_no_rename() -> None:
     found = Reply(301, {}, {"Location": "https://elsewhere.example/repos/octo/calc"})
     with wire([found]) as told:
-        client = Client(told.url, lambda: "t", Patience(1))
+        client = Client(told.url, lambda _: "t", Patience(1))
         tracker = GitHubTracker(client, Trust(), StillClock())
         with pytest.raises(UnavailableError, match="sends GET /repos/octo/calc elsewhere"):
             tracker.repository("octo/calc")
@@ -216,7 +216,7 @@ def test_a_redirect_of_another_kind_is_no_rename() -> None:
 def test_a_repository_that_answers_under_another_name_is_an_error() -> None:
     facts = {"full_name": "octo/new", "default_branch": "main", "clone_url": "x"}
     with wire([Reply(content=facts)]) as told:
-        client = Client(told.url, lambda: "t")
+        client = Client(told.url, lambda _: "t")
         with pytest.raises(UnavailableError, match="called octo/new now"):
             GitHubTracker(client, Trust(), StillClock()).repository("octo/calc")
         client.close()

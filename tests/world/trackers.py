@@ -71,7 +71,7 @@ def desk(directory: Path, *trusted: str, token: str = TOKEN) -> Generator[Desk]:
         found.world.set_role(NAME, BOT, "write")
         naps = Naps()
         patience = Patience(attempts=3, timeout=5, sleep=naps, now=naps.now)
-        client, clock = Client(found.url, lambda: token, patience), StillClock()
+        client, clock = Client(found.url, lambda _: token, patience), StillClock()
         yield Desk(found, client, GitHubTracker(client, Trust(users=trusted), clock), clock)
         client.close()
 

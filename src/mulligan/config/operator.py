@@ -5,12 +5,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, JsonValue, SecretStr, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field, JsonValue, ValidationInfo, field_validator
 
 from mulligan.config.adapters import Adapter
 from mulligan.config.budget import Budget, Price
+from mulligan.config.github import GitHubSettings
 from mulligan.config.policy import Policy
-from mulligan.config.settings import Duration, Settings
+from mulligan.config.settings import Duration, LocalPath, Settings
 from mulligan.domain.issue import REPOSITORY, Permission
 
 STATE_HOME = "~/.local/state/mulligan"
@@ -22,29 +23,6 @@ def _state_url() -> str:
 
 def _workspace_root() -> Path:
     return Path(STATE_HOME).expanduser() / "work"
-
-
-def _expand(value: object) -> object:
-    try:
-        return Path(value).expanduser() if isinstance(value, str | Path) else value
-    except RuntimeError as error:
-        message = "this machine knows no home directory of that name; write the whole path"
-        raise ValueError(message) from error
-
-
-LocalPath = Annotated[Path, BeforeValidator(_expand)]
-"""A path of this machine; `~` is the home directory."""
-
-
-class GitHubSettings(Settings):
-    """Where GitHub is, and who Mulligan is there."""
-
-    api_url: str = "https://api.github.com"
-    """The REST API's address; GitHub Enterprise: https://HOST/api/v3."""
-    token: SecretStr | None = None
-    """A token, given as $NAME (an environment variable); never written here."""
-    token_file: LocalPath | None = None
-    """A file that holds the token, instead."""
 
 
 class RepositorySettings(Settings):

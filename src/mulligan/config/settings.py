@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import (
@@ -53,6 +54,18 @@ Duration = Annotated[
     PlainSerializer(format_duration, return_type=str),
 ]
 """A time span, written `30s`, `10m`, `1h`."""
+
+
+def _expand(value: object) -> object:
+    try:
+        return Path(value).expanduser() if isinstance(value, str | Path) else value
+    except RuntimeError as error:
+        message = "this machine knows no home directory of that name; write the whole path"
+        raise ValueError(message) from error
+
+
+LocalPath = Annotated[Path, BeforeValidator(_expand)]
+"""A path of this machine; `~` is the home directory."""
 
 
 WHOLE_NUMBERS: tuple[object, ...] = (int, int | None)

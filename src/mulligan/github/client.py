@@ -5,14 +5,12 @@ first whether it happened (SPEC E7). Nothing but a WorldError of errors.py leave
 """
 
 import re
-import threading
 import time
-import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TypeVar
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from pydantic import JsonValue, TypeAdapter
 from requests import RequestException, Timeout
@@ -22,7 +20,7 @@ from tenacity.wait import wait_exponential, wait_random
 from urllib3.exceptions import HTTPError
 from urllib3.exceptions import TimeoutError as SocketTimeout
 
-from github import Auth, Github, GithubException
+from github import GithubException
 from mulligan.errors import ConfigError, UnavailableError
 from mulligan.github.answers import (
     Answer,
@@ -33,10 +31,11 @@ from mulligan.github.answers import (
     moved,
     parsed,
 )
-from mulligan.github.connection import Connection, OddAnswerError, RedirectError, connect
-from mulligan.github.pause import Pause, Pauses
+from mulligan.github.connection import OddAnswerError, RedirectError
+from mulligan.github.pause import Pause
 from mulligan.github.queries import answered
 from mulligan.github.remembered import Remembered
+from mulligan.github.sessions import Sessions, Transport
 from mulligan.stop import rest
 from mulligan.text.redact import Redactor
 
@@ -44,6 +43,10 @@ T = TypeVar("T")
 BODY: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
 PAGE_SIZE = 100
 MAX_PAGES = 100
+OF_A_REPOSITORY = re.compile(r"/repos/([^/?]+/[^/?]+)")
+Tokens = Callable[[str | None], str | None]
+"""Gives the token for a repository, or for what belongs to none; None to ask without one."""
+
 NEXT_PAGE = re.compile(r'<([^>]*)>\s*;[^,]*\brel="next"')
 LIBRARY_FAULTS = (
     RequestException,
@@ -70,28 +73,38 @@ class Patience:
     now: Callable[[], float] = time.monotonic
 
 
-class _OfThread(threading.local):
-    """What each thread has of its own: PyGithub's objects are not made to be shared."""
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A request; what concerns a `repository` is asked in its name."""
 
-    token: str | None = None
-    github: Github | None = None
-    connection: Connection | None = None
-    pause: Pause | None = None
+    verb: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict[str, str])
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    body: object = None
+    repository: str | None = None
+
+    @property
+    def whose(self) -> str | None:
+        """Give the repository that it concerns, by its path if nothing else; None for none."""
+        named = OF_A_REPOSITORY.match(self.path)
+        return self.repository or (named[1] if named else None)
 
 
 class Client:
-    """GitHub at one address, as one token sees it; safe to use from several threads.
+    """GitHub at one address; safe to use from several threads.
 
-    `token` is asked before every call, so that a new one is used as soon as it is there. Clients
-    with the same `pauses` leave GitHub alone together.
+    `token` is asked before every call for the token of a repository, None for what belongs to
+    none, so that a new one is used as soon as it is there. Clients with one `transport` leave
+    GitHub alone together.
     """
 
     def __init__(
         self,
         api_url: str,
-        token: Callable[[], str | None],
+        token: Tokens,
         patience: Patience | None = None,
-        pauses: Pauses | None = None,
+        transport: Transport | None = None,
         redactor: Redactor | None = None,
     ) -> None:
         parts = urlsplit(api_url)
@@ -103,16 +116,13 @@ class Client:
         self._graphql = f"{self._api_url.removesuffix('/v3')}/graphql"
         self._token = token
         self._patience = patience or Patience()
-        self._pauses = pauses or Pauses()
         self._redactor = redactor or Redactor()
-        self._mine = _OfThread()
-        self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
+        self._sessions = Sessions(self._api_url, self._patience.timeout, transport or Transport())
         self._known = Remembered(self._patience.remembered)
 
     def close(self) -> None:
         """Close every thread's connection; the next call opens its own again."""
-        for connection in list(self._connections):
-            connection.close()
+        self._sessions.close()
 
     def read(self, shape: TypeAdapter[T], path: str, params: Mapping[str, str] | None = None) -> T:
         """Get one object; NotFoundError for a 404. Free of charge while it is unchanged."""
@@ -126,26 +136,23 @@ class Client:
     ) -> list[T]:
         """Get every page of a list; free of charge while it is unchanged."""
         found: list[T] = []
-        place, query = path, {"per_page": str(PAGE_SIZE), **(params or {})}
+        query = {"per_page": str(PAGE_SIZE), **(params or {})}
         for _ in range(MAX_PAGES):
-            answer, page = self._patiently(
-                lambda place=place, query=query: self._fresh(shape, place, query)
-            )
+            answer, page = self._patiently(lambda query=query: self._fresh(shape, path, query))
             found += page
             following = self._next(answer)
             if following is None:
                 return found
-            place, query = following, dict[str, str]()
+            query = following
         message = f"GitHub's list at {path} does not end; try again later."
         raise UnavailableError(message)
 
     def query(self, shape: TypeAdapter[T], text: str, variables: Mapping[str, object]) -> T:
         """Ask GraphQL, which changes nothing; NotFoundError where the server has none."""
         body = {"query": text, "variables": dict(variables)}
-        request = "POST /graphql"
-        return self._patiently(
-            lambda: answered(shape, self._ask("POST", self._graphql, body=body), request)
-        )
+        whose = f"{variables['owner']}/{variables['name']}" if "owner" in variables else None
+        ask = Ask("POST", self._graphql, body=body, repository=whose)
+        return self._patiently(lambda: answered(shape, self._ask(ask), "POST /graphql"))
 
     def write(self, shape: TypeAdapter[T], verb: str, path: str, body: object) -> T:
         """Change something, once; after an UnavailableError it may have happened all the same.
@@ -153,7 +160,7 @@ class Client:
         What is sent is redacted; `as_sent` gives a text as it will stand on GitHub.
         """
         sent = self._redactor.tree(BODY.validate_python(body))
-        return parsed(shape, self._ask(verb, path, body=sent), f"{verb} {path}")
+        return parsed(shape, self._ask(Ask(verb, path, body=sent)), f"{verb} {path}")
 
     def as_sent(self, text: str) -> str:
         """Give a text as `write` sends it, to be compared with what is there."""
@@ -161,7 +168,7 @@ class Client:
 
     def remove(self, shape: TypeAdapter[T], path: str) -> T:
         """Delete something, once, and give what is left; NotFoundError where it was not there."""
-        return parsed(shape, self._ask("DELETE", path), f"DELETE {path}")
+        return parsed(shape, self._ask(Ask("DELETE", path)), f"DELETE {path}")
 
     def _patiently(self, call: Callable[[], T]) -> T:
         patience = self._patience
@@ -193,7 +200,7 @@ class Client:
         key = f"{path}?{urlencode(query)}"
         known = self._known.find(key)
         headers = {"If-None-Match": known.headers["etag"]} if known else {}
-        answer = self._ask("GET", path, query, headers=headers)
+        answer = self._ask(Ask("GET", path, query, headers))
         if known and answer.status == HTTPStatus.NOT_MODIFIED:
             return known, parsed(shape, known, f"GET {path}")
         found = parsed(shape, answer, f"GET {path}")
@@ -201,8 +208,11 @@ class Client:
             self._known.keep(key, answer)
         return answer, found
 
-    def _next(self, answer: Answer) -> str | None:
-        """Give the path of the next page; a token is never carried to another host."""
+    def _next(self, answer: Answer) -> dict[str, str] | None:
+        """Give what to ask the same path for the next page; None where this was the last.
+
+        GitHub's links name the repository by its number, by which no token would be found.
+        """
         found = NEXT_PAGE.search(answer.headers.get("link", ""))
         if found is None:
             return None
@@ -214,24 +224,16 @@ class Client:
                 "followed; check github.api_url."
             )
             raise UnavailableError(message)
-        return f"{there.path.removeprefix(here.path)}?{there.query}"
+        return dict(parse_qsl(there.query))
 
-    def _ask(
-        self,
-        verb: str,
-        path: str,
-        params: Mapping[str, str] | None = None,
-        *,
-        body: object = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> Answer:
-        github, connection, pause = self._of_this_thread()
-        sent = {"Accept": "application/vnd.github+json", **(headers or {})}
-        request = f"{verb} {urlsplit(path).path}"
-        self._mind(pause, request)
+    def _ask(self, ask: Ask) -> Answer:
+        session = self._sessions.of(self._token(ask.whose))
+        sent = {"Accept": "application/vnd.github+json", **ask.headers}
+        request = f"{ask.verb} {urlsplit(ask.path).path}"
+        self._mind(session.pause, request)
         try:
-            status, received, text = github.requester.requestJson(
-                verb, path, dict(params or {}), sent, body, connection
+            status, received, text = session.github.requester.requestJson(
+                ask.verb, ask.path, dict(ask.query), sent, ask.body, session.connection
             )
         except RedirectError as error:
             raise moved(request, str(error)) from error
@@ -244,9 +246,9 @@ class Client:
         answer = Answer(status, {str(name): str(value) for name, value in received.items()}, text)
         now = self._patience.now()
         if is_limit(answer):
-            pause.begin(now, asked_to_wait(answer))
+            session.pause.begin(now, asked_to_wait(answer))
         else:
-            pause.over(now)
+            session.pause.over(now)
         return answer
 
     def _mind(self, pause: Pause, request: str) -> None:
@@ -257,26 +259,6 @@ class Client:
             if waited > patience.longest_wait:
                 raise limited(request, left)
             patience.sleep(left)
-
-    def _of_this_thread(self) -> tuple[Github, Connection, Pause]:
-        mine, token = self._mine, self._token()
-        if not (mine.github and mine.connection and mine.pause) or mine.token != token:
-            timeout = self._patience.timeout
-            mine.token, mine.pause = token, self._pauses.of(self._api_url, token)
-            mine.connection = connect(self._api_url, timeout)
-            self._connections.add(mine.connection)
-            mine.github = Github(
-                auth=Auth.Token(token) if token else None,
-                base_url=self._api_url,
-                timeout=timeout,
-                user_agent="mulligan",
-                retry=None,
-                seconds_between_requests=None,
-                seconds_between_writes=None,
-                lazy=True,
-                api_version="2022-11-28",
-            )
-        return mine.github, mine.connection, mine.pause
 
 
 def _reason(error: Exception) -> str:

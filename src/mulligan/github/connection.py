@@ -6,6 +6,7 @@ byte that drips in; both are closed here.
 
 import time
 from http import HTTPStatus
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from github.Requester import (
@@ -58,11 +59,15 @@ class _Https(HTTPSRequestsConnectionClass):
         return _exchange(self)
 
 
-def connect(api_url: str, timeout: int) -> Connection:
-    """Make the connection of one thread; `timeout` is in seconds, for a wait and for the body."""
+def connect(api_url: str, timeout: int, ca_file: Path | None = None) -> Connection:
+    """Make the connection of one thread; `timeout` is in seconds, for a wait and for the body.
+
+    `ca_file` holds the certificates that are trusted; default: those of the requests library.
+    """
     parts = urlsplit(api_url)
     kind = _Https if parts.scheme == "https" else _Http
-    return kind(parts.hostname or "", parts.port, timeout=timeout)
+    verify = str(ca_file) if ca_file else True
+    return kind(parts.hostname or "", parts.port, timeout=timeout, verify=verify)
 
 
 def _exchange(connection: Connection) -> RequestsResponse:

@@ -2,7 +2,7 @@
 
 import re
 
-from mulligan.config.operator import GitHubSettings
+from mulligan.config.github import GitHubSettings
 from mulligan.errors import MisconfiguredError
 
 
@@ -14,16 +14,23 @@ class TokenCredentials:
 
     def git_token(self, repository: str) -> str | None:
         """Give the token for git; one token serves every repository."""
-        del repository
-        return self.api_token()
+        return self.api_token(repository)
 
-    def api_token(self) -> str | None:
+    def api_token(self, repository: str | None) -> str | None:
         """Give the token for the API, None for none; MisconfiguredError where it is no token."""
+        del repository
         token = self._read().strip()
         if not re.fullmatch(r"[!-~]*", token):
             message = "The token has characters that no token has; mend github.token."
             raise MisconfiguredError(message)
         return token or None
+
+    def close(self) -> None:
+        """Close nothing: no connection is held."""
+
+    def login(self) -> str | None:
+        """Leave it to GitHub to say whose token it is."""
+        return None
 
     def _read(self) -> str:
         settings = self._settings

@@ -1,6 +1,6 @@
 """The tracker on GitHub: issues in; labels, comments and pull requests out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from urllib.parse import quote
 
 import structlog
@@ -45,10 +45,16 @@ log = structlog.get_logger()
 class GitHubTracker:
     """The port Tracker over GitHub's REST API."""
 
-    def __init__(self, client: Client, trust: Trust, clock: Clock) -> None:
+    def __init__(
+        self,
+        client: Client,
+        trust: Trust,
+        clock: Clock,
+        login: Callable[[], str | None] | None = None,
+    ) -> None:
         self._client = client
         self._trust = TrustReader(client, trust, clock)
-        self._identity = Identity(client)
+        self._identity = Identity(client, login)
         self._authority = Authority(client, self._trust, self, self._there)
         self._comments = Comments(client, self.own_login)
         self._pulls = Pulls(client)

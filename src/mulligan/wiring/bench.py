@@ -12,12 +12,14 @@ from mulligan.config.operator import Operator
 from mulligan.domain.events import Event
 from mulligan.domain.status import IssueStatus
 from mulligan.engine.watch import Listener, WatchedLedger
+from mulligan.github.app import AppCredentials
 from mulligan.github.client import Client, Patience
 from mulligan.github.credentials import TokenCredentials
 from mulligan.github.dry_run import DryRunTracker
 from mulligan.github.pause import Pauses
+from mulligan.github.sessions import Transport
 from mulligan.github.tracker import GitHubTracker
-from mulligan.ports import Artifacts, Leases, Ledger, Policies, Tracker, Worktrees
+from mulligan.ports import Artifacts, Credentials, Leases, Ledger, Policies, Tracker, Worktrees
 from mulligan.sandbox.confinement import Network
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.state.artifacts import ScratchArtifacts
@@ -69,7 +71,7 @@ def build(operator: Operator, environment: Environment, listener: Listener) -> G
     sandbox = confine(operator, environment)
     redactor, clock = redactor_of(operator, environment), SystemClock()
     with (
-        open_tracker(operator, redactor) as tracker,
+        open_github(operator, redactor) as github,
         open_database(operator.state.url) as database,
     ):
         ledger = WatchedLedger(
@@ -77,8 +79,8 @@ def build(operator: Operator, environment: Environment, listener: Listener) -> G
         )
         artifacts = open_artifacts(operator, redactor)
         books = Books(ledger, SqlLeases(database, clock), artifacts, redactor)
-        worktrees, policies = open_git(operator, tracker, environment)
-        yield _bench(operator, environment, sandbox, tracker, (worktrees, policies), books)
+        git = open_git(operator, github, environment)
+        yield _bench(operator, environment, sandbox, github.tracker, git, books)
 
 
 @contextmanager
@@ -86,14 +88,14 @@ def build_to_look(operator: Operator, environment: Environment) -> Generator[Ben
     """Build for a command that only looks; it needs no lock, and may run beside a worker."""
     redactor, clock = redactor_of(operator, environment), SystemClock()
     with (
-        open_tracker(operator, redactor, HASTE) as tracker,
+        open_github(operator, redactor, HASTE) as github,
         open_database(operator.state.url) as database,
     ):
         ledger = SqlLedger(database, clock, redactor=redactor)
         artifacts = open_artifacts(operator, redactor)
         books = Books(ledger, SqlLeases(database, clock), artifacts, redactor)
-        git = open_git(operator, tracker, environment)
-        yield _bench(operator, environment, Unconfined(), tracker, git, books)
+        git = open_git(operator, github, environment)
+        yield _bench(operator, environment, Unconfined(), github.tracker, git, books)
 
 
 @contextmanager
@@ -107,9 +109,9 @@ def build_dry(
     def say_redacted(what: str) -> None:
         say(redactor.text(what))
 
-    with open_tracker(operator, redactor) as real, ScratchArtifacts(redactor) as artifacts:
-        tracker = DryRunTracker(real, say_redacted)
-        worktrees, policies = open_git(operator, tracker, environment)
+    with open_github(operator, redactor) as github, ScratchArtifacts(redactor) as artifacts:
+        tracker = DryRunTracker(github.tracker, say_redacted)
+        worktrees, policies = open_git(operator, github, environment)
         rehearsed = RehearsedWorktrees(worktrees, say_redacted)
         leases = MemoryLeases(clock)
         ledger = WatchedLedger(
@@ -163,24 +165,42 @@ def _bench(
     return Bench(tuple(each.name for each in operator.repositories), tools)
 
 
+@dataclass(frozen=True, slots=True)
+class GitHub:
+    """GitHub, and what Mulligan shows there."""
+
+    tracker: GitHubTracker
+    credentials: Credentials
+
+
 @contextmanager
-def open_tracker(
+def open_github(
     operator: Operator, redactor: Redactor, patience: Patience | None = None
-) -> Generator[GitHubTracker]:
+) -> Generator[GitHub]:
     """Give GitHub; `patience` says how long it is waited for."""
-    credentials = TokenCredentials(operator.github)
-    client = Client(operator.github.api_url, credentials.api_token, patience, PAUSES, redactor)
+    settings, clock = operator.github, SystemClock()
+    transport = Transport(PAUSES, settings.ca_file)
+    credentials = (
+        AppCredentials(settings.api_url, settings.app, clock, patience, transport)
+        if settings.app
+        else TokenCredentials(settings)
+    )
+    client = Client(settings.api_url, credentials.api_token, patience, transport, redactor)
     try:
-        yield GitHubTracker(client, operator.trust, SystemClock())
+        tracker = GitHubTracker(client, operator.trust, clock, credentials.login)
+        yield GitHub(tracker, credentials)
     finally:
         client.close()
+        credentials.close()
 
 
 def open_git(
-    operator: Operator, tracker: Tracker, environment: Environment
+    operator: Operator, github: GitHub, environment: Environment
 ) -> tuple[GitWorktrees, BasePolicies]:
     """Give the worktrees, and the policies that are read from them."""
     settings = {each.name: each for each in operator.repositories}
+    if operator.github.ca_file:
+        environment = {**environment, "GIT_SSL_CAINFO": str(operator.github.ca_file)}
 
     def sets_up(repository: str, sha: str) -> bool:
         return bool(policies.at(repository, sha).setup)
@@ -188,8 +208,8 @@ def open_git(
     worktrees = GitWorktrees(
         root=operator.workspace.root,
         repositories=settings,
-        credentials=TokenCredentials(operator.github),
-        facts=tracker.repository,
+        credentials=github.credentials,
+        facts=github.tracker.repository,
         environment=environment,
         keep_ignored=operator.workspace.keep_ignored,
         sets_up=sets_up,

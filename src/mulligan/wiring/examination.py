@@ -11,7 +11,7 @@ from mulligan.state.database import open_database, state_directory
 from mulligan.state.ledger import SqlLedger
 from mulligan.state.room import room_for
 from mulligan.verification.programs import is_there, program_of
-from mulligan.wiring.bench import HASTE, Environment, open_git, open_tracker
+from mulligan.wiring.bench import HASTE, Environment, open_git, open_github
 from mulligan.wiring.clock import SystemClock
 from mulligan.wiring.confinement import look_at_walls
 from mulligan.wiring.records import at_work
@@ -21,8 +21,9 @@ from mulligan.wiring.redaction import redactor_of
 @contextmanager
 def build_probes(operator: Operator, environment: Environment) -> Generator[Probes]:
     """Build the probes; none needs the lock, so they may be used beside a worker."""
-    with open_tracker(operator, redactor_of(operator, environment), HASTE) as tracker:
-        worktrees, policies = open_git(operator, tracker, environment)
+    with open_github(operator, redactor_of(operator, environment), HASTE) as github:
+        tracker = github.tracker
+        worktrees, policies = open_git(operator, github, environment)
 
         def fetch(repository: str) -> str:
             worktrees.refresh(repository)
