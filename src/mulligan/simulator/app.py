@@ -29,6 +29,7 @@ JSON = "application/json; charset=utf-8"
 THREADS = 16
 METHODS = ["GET", "POST", "PATCH", "PUT", "DELETE"]
 FREE, QUERIES = "/rate_limit", "/graphql"
+OF_AN_APP = ("/app", "/installation", "/access_tokens")
 BY_ID = re.compile(r"/repositories/(\d+)(/.*)?")
 USUAL = {
     "cache-control": "private, max-age=60, s-maxage=60",
@@ -158,7 +159,8 @@ def _spoiled(answer: Answer, fault: Fault, status: int) -> Answer:
 
 def _carry_out(world: World, handler: Handler, incoming: Incoming) -> Answer:
     try:
-        user = _user(world, incoming.headers.get("authorization", ""))
+        token = _token(incoming.headers.get("authorization", ""))
+        user = _user(world, token, incoming.path)
     except Refused as refused:
         return _finished(world, incoming, None, Reply.of(refused))
     if not _window(world, incoming, user).remaining and incoming.path != FREE:
@@ -172,6 +174,7 @@ def _carry_out(world: World, handler: Handler, incoming: Incoming) -> Answer:
         incoming.body,
         incoming.base,
         user,
+        token,
     )
     try:
         reply = handler(call)
@@ -180,15 +183,22 @@ def _carry_out(world: World, handler: Handler, incoming: Incoming) -> Answer:
     return _finished(world, incoming, user, reply)
 
 
-def _user(world: World, header: str) -> User | None:
-    """Read `Bearer`, `token` or basic authentication; 401 where the token is not known."""
+def _token(header: str) -> str:
+    """Read `Bearer`, `token` or basic authentication."""
     kind, _, token = header.partition(" ")
-    if not header:
-        return None
     if kind.lower() == "basic":
         with suppress(ValueError):
             token = base64.b64decode(token).decode(errors="replace").rpartition(":")[2]
-    found = world.tokens.get(token.strip())
+    return token.strip()
+
+
+def _user(world: World, token: str, path: str) -> User | None:
+    """Tell whose token it is; 401 where it is not known, or no longer good."""
+    if not token or (token.count(".") == 2 and path.endswith(OF_AN_APP)):  # noqa: PLR2004
+        return None  # an app's own token is looked at where it is for
+    if grant := world.apps.grants.get(token):
+        grant.check(path, world.stamps.clock())
+    found = world.tokens.get(token)
     if found is None:
         raise Refused(401, "Bad credentials")
     return found
@@ -196,7 +206,7 @@ def _user(world: World, header: str) -> User | None:
 
 def _user_if_known(world: World, incoming: Incoming) -> User | None:
     with suppress(Refused):
-        return _user(world, incoming.headers.get("authorization", ""))
+        return _user(world, _token(incoming.headers.get("authorization", "")), incoming.path)
     return None
 
 

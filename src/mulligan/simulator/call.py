@@ -28,6 +28,7 @@ class Call:
     body: bytes
     base: str
     user: User | None
+    token: str = ""
 
     @property
     def fields(self) -> Fields:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from mulligan.domain.issue import IssueRef, Permission
 from mulligan.simulator import issues, pulls
+from mulligan.simulator.apps import Apps
 from mulligan.simulator.faults import Faults
 from mulligan.simulator.limits import Meter
 from mulligan.simulator.records import Comment, Doer, Event, Issue, Pull, Repository, Stamps, User
@@ -50,6 +51,7 @@ class World:
         self.tokens: dict[str, User] = {}
         self.repositories: dict[str, Repository] = {}
         self.former_names: dict[str, Repository] = {}
+        self.apps = Apps()
 
     # Accounts and repositories.
 

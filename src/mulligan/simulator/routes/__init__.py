@@ -3,6 +3,7 @@
 from mulligan.simulator.call import Handler
 from mulligan.simulator.routes import (
     accounts,
+    apps,
     comments,
     commits,
     events,
@@ -14,6 +15,7 @@ from mulligan.simulator.routes import (
 
 ROUTES: tuple[tuple[str, str, Handler], ...] = (
     *accounts.ROUTES,
+    *apps.ROUTES,
     *comments.ROUTES,
     *events.ROUTES,
     *labels.ROUTES,
