@@ -38,6 +38,8 @@ def examine(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
     yield from _sandbox(operator.sandbox.mode, probes)
     account = _account(operator, probes)
     yield account
+    if account.level is Level.OK:
+        yield from (note(GITHUB, said, fix) for said, fix in probes.notes())
     for repository in operator.repositories:
         try:
             yield from look_at_repository(repository.name, probes, asks=account.level is Level.OK)
@@ -134,10 +136,12 @@ def _sandbox(mode: SandboxMode, probes: Probes) -> Iterator[Diagnosis]:
 
 
 def _account(operator: Operator, probes: Probes) -> Diagnosis:
-    if operator.github.token is None and operator.github.token_file is None:
+    settings = operator.github
+    if settings.token is None and settings.token_file is None and settings.app is None:
         fix = "Put one into the environment and write github: {token: $NAME}."
         return fault(GITHUB, "There is no token for GitHub.", fix)
     try:
-        return fine(GITHUB, f"GitHub takes the token, as that of {probes.account()}.")
+        what = "key of the app" if settings.app else "token"
+        return fine(GITHUB, f"GitHub takes the {what}, as that of {probes.account()}.")
     except MulliganError as error:
         return failed(GITHUB, error, TRY_AGAIN)

@@ -12,6 +12,7 @@ from mulligan.domain.repository import RepositoryFacts
 class Probes:
     """Small looks at the world, each at one thing; none changes anything that counts.
 
+    `notes` tells what the kind of the credential brings with it, and what can be done about it.
     `facts`, `labels`, `fetch` (which names the base branch), `policy`, `file` and `names` take a
     repository, the last two a path in it as well. `at_work` names the Mulligan that runs now;
     `ledger` opens it for writing and counts its issues; `program_of` names what a shell line
@@ -19,6 +20,7 @@ class Probes:
     """
 
     account: Callable[[], str]
+    notes: Callable[[], Sequence[tuple[str, str]]]
     facts: Callable[[str], RepositoryFacts]
     labels: Callable[[str], frozenset[str]]
     fetch: Callable[[str], str]

@@ -14,6 +14,7 @@ from mulligan.github.answers import NotFoundError
 from mulligan.github.client import Client, Patience
 from mulligan.github.sessions import Transport
 from mulligan.github.shapes import Shape
+from mulligan.github.tokens import Note
 from mulligan.ports import Clock
 
 LASTS = timedelta(minutes=9)
@@ -96,6 +97,10 @@ class AppCredentials:
     def login(self) -> str:
         """Give the login that the app's comments bear."""
         return f"{self._client.read(APP, '/app').slug}[bot]"
+
+    def notes(self) -> tuple[Note, ...]:
+        """Say nothing: an app's tokens are renewed, and kept to what they are for."""
+        return ()
 
     def _make(self, repository: str) -> _Token:
         """Have a token made that is good for one repository and nothing else."""

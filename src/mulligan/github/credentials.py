@@ -4,6 +4,7 @@ import re
 
 from mulligan.config.github import GitHubSettings
 from mulligan.errors import MisconfiguredError
+from mulligan.github.tokens import Note, notes_on
 
 
 class TokenCredentials:
@@ -31,6 +32,10 @@ class TokenCredentials:
     def login(self) -> str | None:
         """Leave it to GitHub to say whose token it is."""
         return None
+
+    def notes(self) -> tuple[Note, ...]:
+        """Say what is good to know about a token of this kind."""
+        return notes_on(self.api_token(None))
 
     def _read(self) -> str:
         settings = self._settings

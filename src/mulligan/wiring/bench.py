@@ -19,7 +19,7 @@ from mulligan.github.dry_run import DryRunTracker
 from mulligan.github.pause import Pauses
 from mulligan.github.sessions import Transport
 from mulligan.github.tracker import GitHubTracker
-from mulligan.ports import Artifacts, Credentials, Leases, Ledger, Policies, Tracker, Worktrees
+from mulligan.ports import Artifacts, Leases, Ledger, Policies, Tracker, Worktrees
 from mulligan.sandbox.confinement import Network
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.state.artifacts import ScratchArtifacts
@@ -170,7 +170,7 @@ class GitHub:
     """GitHub, and what Mulligan shows there."""
 
     tracker: GitHubTracker
-    credentials: Credentials
+    credentials: TokenCredentials | AppCredentials
 
 
 @contextmanager

@@ -31,6 +31,7 @@ def build_probes(operator: Operator, environment: Environment) -> Generator[Prob
 
         yield Probes(
             account=tracker.own_login,
+            notes=github.credentials.notes,
             facts=tracker.repository,
             labels=tracker.label_names,
             fetch=fetch,
