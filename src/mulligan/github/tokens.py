@@ -19,13 +19,13 @@ FINE_GRAINED = (
 )
 OF_AN_INSTALLATION = (
     (
-        "The token is that of a workflow run (GITHUB_TOKEN) or of an App's installation: it ends with "
-        "the job, or after an hour."
+        "The token is that of a workflow run (GITHUB_TOKEN) or of an App's installation: it ends "
+        "with the job, or after an hour."
     ),
     (
-        "Let a long-lived worker act as an App itself (github.app). Pull requests that GITHUB_TOKEN "
-        "opens start no workflows, and GitHub stops schedules after 60 days without activity in the "
-        "repository."
+        "Let a long-lived worker act as an App itself (github.app). Pull requests that "
+        "GITHUB_TOKEN opens start no workflows, and GitHub stops schedules after 60 days without "
+        "activity in the repository."
     ),
 )
 OF_A_SESSION = (
