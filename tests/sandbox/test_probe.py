@@ -85,7 +85,36 @@ def test_a_limit_of_none_is_told(tmp_path: Path) -> None:
     assert done.stdout.strip() == str(NONE_ALLOWED), done.stderr
 
 
-def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def tried_after(line: str, place: Path) -> str:
+    """Try in mounts of its own, that a line of the shell has changed; `$0` is a directory."""
     sandbox()
-    monkeypatch.setattr("tempfile.tempdir", "/proc/nowhere")
-    assert try_out(SandboxSettings(), os.environ).trouble == FULL_DISK
+    # Python would find itself another place where this one is full.
+    program = f"import tempfile; tempfile.tempdir = {str(place)!r}\n{TRY}"
+    argv = (sys.executable, "-c", program)
+    done = subprocess.run(
+        ["unshare", "-Urm", "sh", "-ec", f'{line}; exec "$@"', str(place), *argv],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.skipif(not shutil.which("unshare"), reason="unshare is not there")
+@pytest.mark.parametrize(
+    "line",
+    [
+        'mount -t tmpfs -o nr_inodes=1 none "$0"',
+        'mount -t tmpfs -o size=4k none "$0"; head -c 8k /dev/zero > "$0/full" || true',
+    ],
+    ids=["no inodes", "no bytes"],
+)
+def test_a_full_disk_is_told(line: str, tmp_path: Path) -> None:
+    assert tried_after(line, tmp_path) == str(FULL_DISK)
+
+
+@pytest.mark.skipif(not shutil.which("unshare"), reason="unshare is not there")
+def test_control_groups_that_cannot_be_written_do_not_matter(tmp_path: Path) -> None:
+    line = "mount --rbind /sys/fs/cgroup /sys/fs/cgroup; mount -o remount,bind,ro /sys/fs/cgroup"
+    assert tried_after(line, tmp_path) == "None"

@@ -5,6 +5,7 @@ import pytest
 from mulligan.sandbox.trouble import (
     APPARMOR,
     CONTAINER,
+    FULL_DISK,
     NONE_ALLOWED,
     NOT_INSTALLED,
     TOO_OLD,
@@ -32,6 +33,7 @@ LIMIT = (
     [
         ("bwrap: Unknown option --disable-userns", Surroundings(), TOO_OLD),
         (LIMIT, Surroundings(), NONE_ALLOWED),
+        ("cat: write error: No space left on device\n", Surroundings(), FULL_DISK),
         (DENIED, Surroundings(none_allowed=True), NONE_ALLOWED),
         (UID_MAP, Surroundings(apparmor_restricts=True), APPARMOR),
         (LOOPBACK, Surroundings(apparmor_restricts=True, unit=True), APPARMOR),
@@ -59,7 +61,7 @@ def test_what_nobody_foresaw_is_told_as_it_was_said(said: str, words: str) -> No
 
 @pytest.mark.parametrize(
     "trouble",
-    [NOT_INSTALLED, TOO_OLD, APPARMOR, USERS_MAY_NOT, NONE_ALLOWED, CONTAINER, UNIT],
+    [NOT_INSTALLED, TOO_OLD, APPARMOR, USERS_MAY_NOT, NONE_ALLOWED, CONTAINER, UNIT, FULL_DISK],
 )
 def test_it_reads_as_two_sentences(trouble: Trouble) -> None:
     assert trouble.said.endswith(".")

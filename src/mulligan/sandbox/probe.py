@@ -67,7 +67,8 @@ def _build(program: str, settings: SandboxSettings, hide: tuple[Path, ...]) -> B
 def _trouble_with(sandbox: Bubblewrap, directory: Path) -> Trouble | None:
     """Confine a command as checks are, and see whether it could print and write."""
     command = Command(
-        argv=("/bin/sh", "-c", f"echo {SEEN} > seen && cat seen"),
+        # Not the shell's own echo, which says nothing of a full disk.
+        argv=("/bin/sh", "-c", f"echo {SEEN} | cat > seen && cat seen"),
         directory=directory,
         environment={"PATH": os.defpath},
         timeout=PATIENCE,

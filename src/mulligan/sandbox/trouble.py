@@ -57,6 +57,7 @@ FULL_DISK = Trouble("There is no room for the directory of a confined command.",
 NETWORK = "loopback:"
 """Where bubblewrap cannot make a network of its own, its last word names this."""
 
+NO_SPACE = "No space left on device"
 REFUSED = ("not permitted", "ermission denied")
 
 
@@ -65,6 +66,8 @@ def explain(said: str, around: Surroundings) -> Trouble:
     last = said.strip().rpartition("\n")[2].rpartition("set up: ")[2].strip(".")
     if "Unknown option" in last:
         return TOO_OLD
+    if NO_SPACE in said:
+        return FULL_DISK
     if "exceeded" in last or around.none_allowed:
         return NONE_ALLOWED
     if around.apparmor_restricts and ("uid map" in last or NETWORK in last):
