@@ -7,12 +7,19 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
+import httpx
+
 from mulligan.process import Command, Finished, run
+from mulligan.sandbox.confinement import Network
 from mulligan.sandbox.sandbox import Reach
 from world.confined import sandbox
+from world.egress import way_out
+from world.model import playing
+from world.model_script import Turn, conversation
 
 ROUNDS = 30
 MOST = 0.05
+ASKED = {"model": "m", "stream": False}
 
 
 def median(act: Callable[[], Finished]) -> float:
@@ -29,7 +36,33 @@ def test_what_a_confined_command_costs(tmp_path: Path) -> None:
     walls, reach = sandbox(), Reach(write=(tmp_path,))
     environment = {"PATH": os.environ["PATH"]}
     command = Command(("/bin/true",), tmp_path, environment, timedelta(seconds=20))
+
+    def led_out() -> Finished:
+        with way_out(tmp_path) as way:
+            door = Reach(write=(tmp_path,), network=Network.MODEL, door=way.door)
+            return walls.run(command, door)
+
     plain, confined = median(lambda: run(command)), median(lambda: walls.run(command, reach))
-    added = confined - plain
-    print(f"plain {plain * 1000:.1f} ms, confined {confined * 1000:.1f} ms")  # noqa: T201
+    led = median(led_out)
+    print(  # noqa: T201
+        f"plain {plain * 1000:.1f} ms, confined {confined * 1000:.1f} ms,"
+        f" with a way out {led * 1000:.1f} ms"
+    )
+    assert confined - plain <= MOST
+    assert led - plain <= MOST
+
+
+def test_what_the_way_out_adds_to_a_request(tmp_path: Path) -> None:
+    with playing(conversation(Turn("Hi."))) as model, way_out(tmp_path, model.address) as way:
+        with way.client() as inside, httpx.Client(base_url=model.address) as straight:
+
+            def once(client: httpx.Client, path: str) -> float:
+                started = time.perf_counter()
+                assert client.post(path, json=ASKED).status_code == 200
+                return time.perf_counter() - started
+
+            through = [once(inside, "/model/v1/messages") for _ in range(ROUNDS * 3)]
+            directly = [once(straight, "/v1/messages") for _ in range(ROUNDS * 3)]
+    added = statistics.median(through) - statistics.median(directly)
+    print(f"a request through the way out takes {added * 1000:.1f} ms longer")  # noqa: T201
     assert added <= MOST

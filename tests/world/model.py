@@ -45,15 +45,17 @@ class BrokenOffError(Exception):
 
 @dataclass
 class ScriptedModel:
-    """What answers, and what it was asked: the path and the body of each request."""
+    """What answers, and what it was asked: path and body of each request, and its headers."""
 
     model: Model
     address: str = ""
     requests: list[tuple[str, Json]] = field(default_factory=list[tuple[str, Json]])
+    headers: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
 
     async def answer(self, wire: Wire, request: Request) -> Response:
         body, path = OBJECT.validate_json(await request.body()), request.url.path
         self.requests.append((path, body))
+        self.headers.append(dict(request.headers))
         asked = wire.read(body, path)
         step = self.model(asked)
         if isinstance(step, Turn):

@@ -32,10 +32,14 @@ EMPTY_DIRECTORY: Way = ("--size", "4096", "--tmpfs")
 EMPTY_FILE: Way = ("--ro-bind", "/dev/null")
 
 
+DOOR = "/run/mulligan-door"
+
+
 class Network(StrEnum):
-    """What a command may reach."""
+    """What a command may reach: nothing, its model and the hosts that are named, or everything."""
 
     NONE = "none"
+    MODEL = "model"
     OPEN = "open"
 
 
@@ -45,6 +49,7 @@ class Confinement:
 
     Where two of them name one path, what hides goes before `write`, and `write` before `read`; a
     deeper path goes before one that holds it. What is not there is left out.
+    `door` is a socket that is there as `DOOR`, the one way out where there is no network.
     `tmp_bytes` is the size of its /tmp, and of its shared memory.
     """
 
@@ -53,20 +58,26 @@ class Confinement:
     hide: tuple[Path, ...] = ()
     hide_files: tuple[Path, ...] = ()
     network: Network = Network.NONE
+    door: Path | None = None
     tmp_bytes: int = 1024**3
 
 
 @dataclass(frozen=True, slots=True)
 class Wires:
-    """Open descriptors: what bubblewrap reads its filter from, and writes what it did to."""
+    """Open descriptors: what bubblewrap reads its filter from, and writes what it did to.
+
+    The relay writes to `trouble` why it could not start what it leads out.
+    """
 
     filter: int | None = None
     status: int | None = None
+    trouble: int | None = None
 
     @property
     def all(self) -> tuple[int, ...]:
         """Give those that bubblewrap has to inherit."""
-        return tuple(each for each in (self.filter, self.status) if each is not None)
+        wires = (self.filter, self.status, self.trouble)
+        return tuple(each for each in wires if each is not None)
 
 
 def arguments(
@@ -76,11 +87,12 @@ def arguments(
     size = ("--size", str(confined.tmp_bytes), "--tmpfs")
     return (
         *OWN_NAMESPACES,
-        *(("--unshare-net",) if confined.network is Network.NONE else ()),
+        *(() if confined.network is Network.OPEN else ("--unshare-net",)),
         *(() if wires.filter is None else ("--seccomp", str(wires.filter))),
         *(() if wires.status is None else ("--json-status-fd", str(wires.status))),
         *("--proc", "/proc", "--dev", "/dev", *size, "/dev/shm", "--remount-ro", "/dev"),  # noqa: S108 - the command's own
         *(*size, "/tmp", "--symlink", "../tmp", "/var/tmp", "--dir", "/run"),  # noqa: S108 - the command's own
+        *(("--ro-bind", str(confined.door), DOOR) if confined.door else ()),
         *_places(confined),
         *("--remount-ro", "/", "--chdir", str(directory), "--", *argv),
     )

@@ -1,16 +1,18 @@
 """Run a command with what it needs and nothing else."""
 
 import os
-from collections.abc import Generator
-from contextlib import contextmanager
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
 from mulligan.domain.bounds import Bounds
 from mulligan.errors import MisconfiguredError, UnavailableError
 from mulligan.process import Command, Finished, run
-from mulligan.sandbox.confinement import Confinement, Network, Wires, arguments
+from mulligan.sandbox.confinement import DOOR, Confinement, Network, Wires, arguments
 from mulligan.sandbox.programs import brought
 
 NAME = "bwrap"
@@ -18,15 +20,21 @@ STATUS_BYTES = 4096
 STARTED = b'"exit-code"'
 """What bubblewrap writes once the command itself was started and has ended."""
 NOT_THERE = "execvp "
+PORT = 3128
+"""Of the sandbox's own loopback, so that it is always free."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What one command needs besides the system, its program and the PATH."""
+    """What one command needs besides the system, its program and the PATH.
+
+    With a `door`, the socket of a proxy, it finds that at `PORT` of its loopback.
+    """
 
     read: tuple[Path, ...] = ()
     write: tuple[Path, ...] = ()
     network: Network = Network.NONE
+    door: Path | None = None
 
 
 class Sandbox(Protocol):
@@ -61,17 +69,10 @@ class Bubblewrap:
 
     def run(self, command: Command, reach: Reach) -> Finished:
         """Run a command confined; MisconfiguredError where its program is not in the sandbox."""
-        there = [path for path in self.hidden if os.access(path, os.F_OK)]
-        confined = replace(
-            self.common,
-            hide=tuple(path for path in there if path.is_dir()),
-            hide_files=tuple(path for path in there if not path.is_dir()),
-            read=(*brought(command.argv, command.environment), *self.common.read, *reach.read),
-            write=(*self.common.write, *reach.write),
-            network=reach.network,
-        )
-        with _wires(self.filter) as wires:
-            inside = arguments(confined, command.directory, command.argv, wires)
+        confined = self._confinement(command, reach)
+        with _wires(self.filter, with_relay=bool(reach.door)) as wires:
+            argv = _led_out(command.argv, wires) if reach.door else command.argv
+            inside = arguments(confined, command.directory, argv, wires)
             ended = run(
                 replace(
                     command,
@@ -80,35 +81,68 @@ class Bubblewrap:
                     bounds=self.bounds,
                 )
             )
-            assert wires.status is not None  # noqa: S101 - it is made below
-            status = os.pread(wires.status, STATUS_BYTES, 0)
+            status, trouble = _read(wires.status), _read(wires.trouble)
+        if trouble:
+            raise _not_inside(command.argv[0], os.strerror(int(trouble)))
         if ended.exit_code == 1 and STARTED not in status:
             raise _not_started(command.argv[0], ended.text)
         return ended
 
+    def _confinement(self, command: Command, reach: Reach) -> Confinement:
+        there = [path for path in self.hidden if os.access(path, os.F_OK)]
+        started = (command.argv, _relay()) if reach.door else (command.argv,)
+        needed = chain.from_iterable(brought(argv, command.environment) for argv in started)
+        return replace(
+            self.common,
+            hide=tuple(path for path in there if path.is_dir()),
+            hide_files=tuple(path for path in there if not path.is_dir()),
+            read=(*needed, *self.common.read, *reach.read),
+            write=(*self.common.write, *reach.write),
+            network=reach.network,
+            door=reach.door,
+        )
+
+
+def _led_out(argv: Sequence[str], wires: Wires) -> tuple[str, ...]:
+    return (*_relay(), str(wires.trouble), DOOR, str(PORT), *argv)
+
+
+def _relay() -> tuple[str, ...]:
+    """Give what starts the relay: Python itself, and none of the packages beside it."""
+    script = Path(__file__).with_name("relay.py")
+    return (str(Path(sys.executable).resolve()), "-I", "-S", str(script))
+
+
+def _read(wire: int | None) -> bytes:
+    return b"" if wire is None else os.pread(wire, STATUS_BYTES, 0)
+
 
 @contextmanager
-def _wires(program: bytes | None) -> Generator[Wires]:
+def _wires(program: bytes | None, *, with_relay: bool) -> Generator[Wires]:
     """Open what bubblewrap reads from and writes to, in memory."""
-    status = os.memfd_create("status")
-    loaded = None if program is None else os.memfd_create("filter")
-    try:
+    with ExitStack() as opened:
+
+        def memory(name: str) -> int:
+            wire = os.memfd_create(name)
+            opened.callback(os.close, wire)
+            return wire
+
+        loaded = None if program is None else memory("filter")
         if program and loaded is not None:
             os.write(loaded, program)
             os.lseek(loaded, 0, os.SEEK_SET)
-        yield Wires(loaded, status)
-    finally:
-        for each in (status, loaded):
-            if each is not None:
-                os.close(each)
+        yield Wires(loaded, memory("status"), memory("trouble") if with_relay else None)
 
 
 def _not_started(program: str, said: str) -> MisconfiguredError | UnavailableError:
     last = said.strip().rpartition("\n")[2].removeprefix(f"{NAME}: ")
     if last.startswith(NOT_THERE):
-        why = last.rpartition(": ")[2]
-        return MisconfiguredError(
-            f"The program {program!r} cannot be started in the sandbox: {why}; install it, mend its"
-            " path, or name where it lies in sandbox.read."
-        )
+        return _not_inside(program, last.rpartition(": ")[2])
     return UnavailableError(f"The sandbox for {program} cannot be set up: {last}.")
+
+
+def _not_inside(program: str, why: str) -> MisconfiguredError:
+    return MisconfiguredError(
+        f"The program {program!r} cannot be started in the sandbox: {why}; install it, mend its"
+        " path, or name where it lies in sandbox.read."
+    )

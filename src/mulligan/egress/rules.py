@@ -1,0 +1,191 @@
+"""What may be reached through the proxy, and what is changed of a request on its way. Pure."""
+
+import ipaddress
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, quote_plus, urlsplit
+
+from mulligan.text.escape import one_line
+
+HTTPS = 443
+NAME_CHARS = 100
+ITSELF = frozenset({"127.0.0.1", "localhost", "::1"})
+
+HOP_BY_HOP = frozenset(
+    {
+        *(b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer"),
+        *(b"transfer-encoding", b"upgrade", b"expect", b"host"),
+    }
+)
+"""Headers for one connection only (RFC 9110, 7.6.1), and those that are written anew."""
+CREDENTIALS = frozenset(
+    {
+        *(b"authorization", b"proxy-authorization", b"cookie"),
+        *(b"x-api-key", b"api-key", b"x-goog-api-key"),
+    }
+)
+"""Headers that say who asks: from inside, that is never anybody else than from outside."""
+CREDENTIAL_PARAMETERS = frozenset({"key", "access_token"})
+
+Headers = Sequence[tuple[bytes, bytes]]
+Address = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A service by the name that its paths begin with inside; `origin` is `scheme://host:port`.
+
+    `header` is sent to it with `value`; none where it has no name.
+    """
+
+    name: str
+    origin: str
+    header: str = ""
+    value: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """All that may be reached, and the port that the proxy itself is asked at."""
+
+    port: int
+    routes: tuple[Route, ...] = ()
+    hosts: tuple[Address, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToService:
+    """A request to a service, and the rest of its path."""
+
+    route: Route
+    target: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ToHost:
+    """A tunnel to a host that is allowed by name."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToItself:
+    """A tunnel to the proxy's own port, by an agent that leaves nothing out of proxying."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Nothing that is allowed; `host` is what was asked for, nothing where it was not a host."""
+
+    said: str
+    host: str = ""
+
+
+Way = ToService | ToHost | ToItself | Refused
+
+
+def way_of(method: bytes, target: bytes, allowed: Allowed) -> Way:
+    """Decide where a request goes, by its method and target (RFC 9112, 3.2)."""
+    asked = target.decode("ascii", errors="replace")
+    if method == b"CONNECT":
+        return _tunnel(asked, allowed)
+    if asked.startswith("/"):
+        return _service(asked, allowed)
+    address = address_of(asked.partition("://")[2].partition("/")[0], 80)
+    if _is_itself(address, allowed):
+        return _service("/" + asked.partition("://")[2].partition("/")[2], allowed)
+    if address is None:
+        return Refused("This is no address.")
+    return refuse(address[0], "is asked for without TLS, which nothing is but the model")
+
+
+def refuse(host: str, why: str = "is not allowed") -> Refused:
+    """Refuse a host, in words for the agent."""
+    named = one_line(host, NAME_CHARS)
+    return Refused(f"The host {named} {why}; Mulligan lets nothing else out.", named)
+
+
+def address_of(text: str, port: int = HTTPS) -> Address | None:
+    """Read `host`, `host:port` or `[v6]:port`; None for anything else."""
+    try:
+        parts = urlsplit(f"//{text}")
+        host, found = parts.hostname, parts.port
+    except ValueError:
+        return None
+    if not host or parts.netloc != text or "@" in text:
+        return None
+    return host.lower(), found or port
+
+
+def is_public(address: str) -> bool:
+    """Tell whether an address is of the internet: not of this machine, its network or its cloud."""
+    found = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped:
+        found = found.ipv4_mapped
+    return found.is_global and not found.is_multicast
+
+
+def is_literal(host: str) -> bool:
+    """Tell an address from a name, however the number is written."""
+    last = host.rpartition(".")[2]
+    return ":" in host or last.isdigit() or last.startswith("0x")
+
+
+def headers_for(route: Route, given: Headers) -> list[tuple[bytes, bytes]]:
+    """Give the headers that a service gets: with the key from here, with none from inside."""
+    host = route.origin.partition("://")[2].encode()
+    key = [(route.header.encode(), route.value.encode())] if route.header else []
+    return [(b"Host", host), *_passed_on(given, HOP_BY_HOP | CREDENTIALS), *key]
+
+
+def headers_back(given: Headers) -> list[tuple[bytes, bytes]]:
+    """Give the headers of an answer that are not for one connection only."""
+    return [*_passed_on(given, HOP_BY_HOP)]
+
+
+def _passed_on(given: Headers, dropped: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    listed = (value for name, value in given if name.lower() == b"connection")
+    named = {each.strip().lower() for value in listed for each in value.split(b",")}
+    gone = {*dropped, *named}
+    return ((name, value) for name, value in given if name.lower() not in gone)
+
+
+def _tunnel(asked: str, allowed: Allowed) -> Way:
+    address = address_of(asked)
+    if address is None:
+        return Refused("This is no address.")
+    if _is_itself(address, allowed):
+        return ToItself()
+    return ToHost(*address) if address in allowed.hosts else refuse(_named(address))
+
+
+def _named(address: Address) -> str:
+    host, port = address
+    return host if port == HTTPS else f"{host}:{port}"
+
+
+def _is_itself(address: Address | None, allowed: Allowed) -> bool:
+    return address is not None and address[0] in ITSELF and address[1] == allowed.port
+
+
+def _service(path: str, allowed: Allowed) -> Way:
+    name, _, rest = path.removeprefix("/").partition("/")
+    for route in allowed.routes:
+        if route.name == name:
+            return ToService(route, _without_keys(f"/{rest}").encode("ascii", errors="replace"))
+    return Refused("There is nothing at this address.")
+
+
+def _without_keys(target: str) -> str:
+    """Take the parameters out that would ask in somebody else's name."""
+    path, mark, query = target.partition("?")
+    kept = [
+        (name, value)
+        for name, value in parse_qsl(query, keep_blank_values=True)
+        if name.lower() not in CREDENTIAL_PARAMETERS
+    ]
+    if len(kept) == len(parse_qsl(query, keep_blank_values=True)):
+        return target
+    joined = "&".join(f"{quote_plus(name)}={quote_plus(value)}" for name, value in kept)
+    return f"{path}{mark}{joined}"

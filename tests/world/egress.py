@@ -1,0 +1,98 @@
+"""A way out as an agent has it, and services on loopback that it may lead to."""
+
+import socket
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from mulligan.egress.door import open_door
+from mulligan.egress.journal import Journal
+from mulligan.egress.rules import Address, Allowed, Route
+
+PORT = 3128
+KEY = "sk-the-real-one"
+
+
+@dataclass(frozen=True)
+class Way:
+    """A socket that leads out, and what is kept of what went through."""
+
+    door: Path
+    journal: Journal
+    log: Path
+
+    @contextmanager
+    def client(self) -> Generator[httpx.Client]:
+        transport = httpx.HTTPTransport(uds=str(self.door), verify=False)
+        with httpx.Client(transport=transport, base_url=f"http://127.0.0.1:{PORT}") as made:
+            yield made
+
+    def connect(self, target: str) -> tuple[int, socket.socket]:
+        """Ask for a tunnel; give the status of the answer, and the connection."""
+        line = socket.socket(socket.AF_UNIX)
+        line.settimeout(10)
+        line.connect(str(self.door))
+        line.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode())
+        answer = b""
+        while b"\r\n\r\n" not in answer:
+            answer += line.recv(1)
+        return int(answer.split()[1]), line
+
+
+@contextmanager
+def way_out(place: Path, origin: str = "", hosts: tuple[Address, ...] = ()) -> Generator[Way]:
+    """Open a way out to one service, and to hosts."""
+    routes = (Route("model", origin, "x-api-key", KEY),) if origin else ()
+    log = place / "egress.log"
+    with log.open("w") as file:
+        journal = Journal(file)
+        with open_door(Allowed(PORT, routes, hosts), journal) as door:
+            yield Way(door, journal, log)
+
+
+@contextmanager
+def answering(talk: Callable[[socket.socket], None]) -> Generator[Address]:
+    """Listen on loopback, and let `talk` have every connection, each in a thread."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def lines() -> Iterator[socket.socket]:
+        while True:
+            try:
+                yield listener.accept()[0]
+            except OSError:
+                return
+
+    def serve() -> None:
+        for line in lines():
+            threading.Thread(target=_talk, args=(talk, line), daemon=True).start()
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield "127.0.0.1", listener.getsockname()[1]
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join()
+
+
+def _talk(talk: Callable[[socket.socket], None], line: socket.socket) -> None:
+    with line:
+        talk(line)
+
+
+def head_of(line: socket.socket) -> bytes:
+    """Read the head of a request, and not a byte more."""
+    head = b""
+    while not head.endswith(b"\r\n\r\n") and (more := line.recv(1)):
+        head += more
+    return head
+
+
+def echo(line: socket.socket) -> None:
+    while said := line.recv(65536):
+        line.sendall(said)
