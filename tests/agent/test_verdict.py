@@ -105,6 +105,7 @@ def test_the_facts_are_those_that_were_heard() -> None:
         "last_activity": "ls -l",
         "api_status": 529,
         "refused": ("Bash",),
+        "refused_hosts": (),
     }
 
 

@@ -62,14 +62,12 @@ def place_of(kind: str) -> Path:
     return install(next(each for each in PACKAGES if each.kind == kind), PLACE).resolve()
 
 
-def configuration(kind: str, place: Path, url: str, address: str) -> Path:
+def configuration(kind: str, place: Path, url: str) -> Path:
     token, file = place / "token", place / "mulligan.yml"
     token.write_text("t")
     # Until Mulligan's sandbox is around it; its own starts on few machines.
     more = ("-c", 'sandbox_mode="danger-full-access"') if kind == "codex" else ()
-    agent = settings(kind, address, *more).model_dump(
-        mode="json", include={"kind", "model", "arguments"}
-    )
+    agent = settings(kind, *more).model_dump(mode="json", include={"kind", "model", "arguments"})
     written = {
         "github": {"api_url": url, "token_file": str(token)},
         "repositories": [{"name": REPOSITORY, "clone_url": str(place / f"{REPOSITORY}.git")}],
@@ -91,7 +89,7 @@ def worked(kind: str, place: Path, address: str) -> tuple[Stage, Sequence[Worker
     path = f"{place_of(kind)}:{os.environ['PATH']}"
     with running(world) as url:
         around = environment(kind, address, path)
-        operator = load_operator(configuration(kind, place, url, address), around)
+        operator = load_operator(configuration(kind, place, url), around)
         with build(operator, around, lambda status, event: None) as bench:
             once((REPOSITORY,), bench.tools, Extent())
             ledger = bench.tools.ledger

@@ -41,11 +41,42 @@ from world.attempts import check
 pytestmark = pytest.mark.pure
 
 CHANGED = Change("base", "head", 1)
+NO_CHANGE = Change("base", None, 0)
 NOTHING_LEFT = "The agent ended without a commit and without a change."
 KILLED = "The agent was killed by SIGKILL and left no change."
 CUT_OFF = "The agent was cut off: it ended without its last record, and left no change."
 KILLED_IN_ITS_SHELL = "The agent ended with exit code 137 (killed by SIGKILL) and left no change."
 FIVE_CHECKS = " ".join(f"Check 'check {n}' failed with exit code 1." for n in range(1, 6))
+
+
+REFUSED_HOSTS = ("a.example", "b.example:22", "c.example", "d.example")
+TRIED = "The agent tried to reach a.example, which is not allowed; add it to sandbox.hosts if"
+
+
+def led(hosts: tuple[str, ...], fault: Fault | None = None) -> AgentRun:
+    """Give a run that ended in failure and was not let through to some hosts."""
+    run = ended(1)
+    facts = run.facts.model_copy(update={"refused_hosts": hosts})
+    return replace(run, facts=facts, fault=fault)
+
+
+def test_who_came_to_nothing_is_told_what_was_out_of_reach() -> None:
+    known = Evidence(run=led(REFUSED_HOSTS[:1]), change=NO_CHANGE)
+    assert f"left no change. {TRIED}" in failure_reason(Outcome.AGENT_CRASHED, known)
+    failed = Fault(Outcome.INFRASTRUCTURE, "The model's service failed: it gave no answer.")
+    known = Evidence(run=led(REFUSED_HOSTS[:1], failed), change=NO_CHANGE)
+    assert failure_reason(Outcome.INFRASTRUCTURE, known).startswith(f"{failed.reason} {TRIED}")
+
+
+def test_of_many_hosts_the_first_are_named() -> None:
+    known = Evidence(run=led(REFUSED_HOSTS), change=NO_CHANGE)
+    told = "a.example, b.example:22, c.example and more, which is not allowed"
+    assert told in failure_reason(Outcome.AGENT_CRASHED, known)
+
+
+def test_who_made_a_change_was_not_held_up() -> None:
+    known = Evidence(run=led(REFUSED_HOSTS), change=CHANGED, checks=(check(passed=False),))
+    assert "a.example" not in failure_reason(Outcome.CHECKS_FAILED, known)
 
 
 def ended(

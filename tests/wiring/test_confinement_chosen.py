@@ -9,14 +9,16 @@ from structlog.testing import capture_logs
 from mulligan.config.load import load_operator
 from mulligan.config.operator import Operator
 from mulligan.errors import ConfigError
+from mulligan.sandbox.confinement import Network
 from mulligan.sandbox.sandbox import Bubblewrap, Unconfined
-from mulligan.wiring.confinement import confine
+from mulligan.wiring.confinement import confine, network_for
 from world.confined import sandbox
 
 WITHOUT = {"PATH": "/nowhere"}
+COMMAND = "agent: {command: [sh]}"
 CONFIGURATION = """
 repositories: [{{name: o/r}}]
-agent: {{command: [sh]}}
+{agent}
 github: {{token_file: {place}/token}}
 state: {{url: "sqlite:///{place}/state/mulligan.db"}}
 workspace: {{root: "{place}/work"}}
@@ -24,9 +26,10 @@ sandbox: {sandbox}
 """
 
 
-def operator(place: Path, sandbox: str) -> Operator:
+def operator(place: Path, sandbox: str, agent: str = "") -> Operator:
     config = place / "mulligan.yml"
-    config.write_text(CONFIGURATION.format(place=place, sandbox=sandbox))
+    written = CONFIGURATION.format(place=place, sandbox=sandbox, agent=agent or COMMAND)
+    config.write_text(written)
     return load_operator(config, {})
 
 
@@ -57,6 +60,32 @@ def test_off_is_off_and_no_warning(tmp_path: Path) -> None:
     assert logs == []
 
 
-def test_the_model_alone_cannot_be_reached_yet(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot let an agent reach its model alone; write open"):
-        operator(tmp_path, "{network: model}")
+CLAUDE = "agent: {kind: claude}"
+
+
+@pytest.mark.parametrize(
+    ("written", "agent", "network"),
+    [
+        ("required", "", Network.OPEN),
+        ("required", CLAUDE, Network.MODEL),
+        ("{network: open}", CLAUDE, Network.OPEN),
+        ("{hosts: [model.example]}", "", Network.MODEL),
+    ],
+)
+def test_an_agent_reaches_its_model_alone_where_it_is_known(
+    written: str, agent: str, network: Network, tmp_path: Path
+) -> None:
+    made = operator(tmp_path, written, agent)
+    assert network_for(made, sandbox()) is network
+    assert network_for(made, Unconfined()) is Network.OPEN
+
+
+def test_a_model_that_nobody_knows_cannot_be_all_there_is(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="nothing says where sh finds its model"):
+        network_for(operator(tmp_path, "{network: model}"), Unconfined())
+
+
+@pytest.mark.parametrize("host", ["https://pypi.org", "a b", "*.pypi.org", "", "pypi.org:x"])
+def test_a_host_is_a_name_and_nothing_more(host: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is not a host; write NAME or NAME:PORT"):
+        operator(tmp_path, f"{{hosts: ['{host}']}}")

@@ -78,26 +78,24 @@ def _say_and_run(argv: Sequence[str], directory: Path) -> None:
     assert finished.exit_code == 0, f"{' '.join(argv)}: {finished.text}"
 
 
-def settings(kind: str, address: str, *more: str, limit: int | None = None) -> AgentSettings:
+def settings(kind: str, *more: str, limit: int | None = None) -> AgentSettings:
     """Configure an agent for a scripted model, as an operator would."""
     models = {"claude": "claude-sonnet-4-5", "gemini": "gemini-2.5-pro", "codex": "gpt-5"}
     litellm = f"{'x' if kind == 'opencode' else 'openai'}/{MODEL}"
     return AgentSettings(
         kind=kind,
         model=models.get(kind, litellm),
-        arguments=(*_arguments(kind, address), *more),
+        arguments=(*_arguments(kind), *more),
         max_turns=limit,
         timeout=timedelta(minutes=3),
     )
 
 
-def _arguments(kind: str, address: str) -> tuple[str, ...]:
+def _arguments(kind: str) -> tuple[str, ...]:
     if kind != "codex":
         return ()
-    provider = f'{{name="x",base_url="{address}/v1",env_key="CODEX_API_KEY",wire_api="responses"}}'
-    few = [f"model_providers.x.{name}_max_retries=2" for name in ("request", "stream")]
-    given = [f"model_providers.x={provider}", 'model_provider="x"', *few]
-    return tuple(word for each in given for word in ("-c", each))
+    few = [f"model_providers.mulligan.{name}_max_retries=2" for name in ("request", "stream")]
+    return tuple(word for each in few for word in ("-c", each))
 
 
 def environment(kind: str, address: str, path: str) -> dict[str, str]:
@@ -108,7 +106,7 @@ def environment(kind: str, address: str, path: str) -> dict[str, str]:
             "ANTHROPIC_API_KEY": "k",
             "CLAUDE_CODE_MAX_RETRIES": "2",
         },
-        "codex": {"CODEX_API_KEY": "k"},
+        "codex": {"CODEX_API_KEY": "k", "OPENAI_BASE_URL": f"{address}/v1"},
         "gemini": {"GOOGLE_GEMINI_BASE_URL": address, "GEMINI_API_KEY": "k"},
         "opencode": {"OPENCODE_CONFIG_CONTENT": json.dumps(opencode(address))},
     }

@@ -112,7 +112,7 @@ def record(kind: str, name: str, path: str) -> dict[str, object]:
     if kind == "gemini":
         _of_the_project(situation, worktree)
     with playing(conversation(*situation.steps(kind))) as model:
-        given = settings(kind, model.address, *_alone(kind, situation), limit=situation.limit)
+        given = settings(kind, *_alone(kind, situation), limit=situation.limit)
         given = given.model_copy(update={"stall_timeout": timedelta(seconds=situation.stall)})
         around = environment(kind, model.address, path)
         if situation.refuses:

@@ -18,10 +18,11 @@ PROMPT_FILE = "prompt.md"
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """What the operator knows of agents that are not built in, and of prices."""
+    """What the operator knows of agents that are not built in, of prices, and of hosts."""
 
     adapters: Mapping[str, Adapter]
     prices: Mapping[str, Price]
+    hosts: tuple[str, ...] = ()
 
 
 NONE = Own({}, {})

@@ -5,12 +5,21 @@ import stat
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import structlog
 
-from mulligan.agent.invocation import NONE, Own, adapter_of, invoke, tells_its_words
+from mulligan.agent.invocation import (
+    NONE,
+    Invocation,
+    Own,
+    adapter_of,
+    invoke,
+    tells_its_words,
+)
+from mulligan.agent.outside import Outside, WayOut
 from mulligan.agent.reading import (
     closing_question,
     facts_of,
@@ -55,7 +64,7 @@ class CommandAgent:
         self._environment = environment
         self._redactor = redactor or Redactor()
         self._sandbox = sandbox or Unconfined()
-        self._network = network
+        self._outside = Outside(network, own.hosts, environment, self._redactor.text)
         self._adapter = adapter_of(settings, own.adapters)
         self._prices = own.prices
 
@@ -68,37 +77,39 @@ class CommandAgent:
 
         Raises MisconfiguredError when its program or a variable it is to have is missing.
         """
-        named = self._named()
         home, report = _make_own(task.private)
-        contained = not isinstance(self._sandbox, Unconfined)
-        start = invoke(self._settings, self._adapter, task.prompt, home, contained=contained)
-        _put(start.files, home)
-        reader = Reader(self._adapter.reads)
-        command = Command(
-            argv=start.argv,
-            directory=task.directory,
-            environment={
-                "PATH": self._environment.get("PATH", os.defpath),
-                "HOME": str(home),
-                **start.environment,
-                **named,
-                **_told(task, report),
-            },
-            timeout=self._settings.timeout,
-            stall=self._settings.stall_timeout,
-            stdin=start.stdin,
-            log=task.log,
-            redactor=self._redactor,
-            listen=self._listening(reader, task.allowance),
-        )
-        reach = Reach(
-            read=(*task.readable, *([task.previous_diff] if task.previous_diff else ())),
-            write=(task.directory, home.parent, *task.writable),
-            network=self._network,
-        )
-        finished = self._sandbox.run(command, reach)
+        log = task.log.with_name(task.log.name.replace("agent", "egress"))
+        with self._outside.lead(self._adapter, self._named(), log) as way:
+            start = self._invoke(way, task, home)
+            reader = Reader(self._adapter.reads)
+            command = Command(
+                argv=start.argv,
+                directory=task.directory,
+                environment={
+                    "PATH": self._environment.get("PATH", os.defpath),
+                    "HOME": str(home),
+                    **start.environment,
+                    **way.variables,
+                    **_told(task, report),
+                },
+                timeout=self._settings.timeout,
+                stall=self._settings.stall_timeout,
+                stdin=start.stdin,
+                log=task.log,
+                redactor=self._redactor,
+                listen=self._listening(reader, task.allowance),
+            )
+            finished = self._sandbox.run(command, _reach(task, home, way))
         _read_record(start.record, reader)
-        return self._run_of(finished, reader.close(), _report(report, task))
+        run = self._run_of(finished, reader.close(), _report(report, task))
+        refused = tuple(host for host in way.refused if host not in self._adapter.idle_hosts)
+        return replace(run, facts=run.facts.model_copy(update={"refused_hosts": refused}))
+
+    def _invoke(self, way: WayOut, task: Task, home: Path) -> Invocation:
+        contained = not isinstance(self._sandbox, Unconfined)
+        start = invoke(self._settings, way.adapter, task.prompt, home, contained=contained)
+        _put(start.files, home)
+        return start
 
     def _listening(
         self, reader: Reader, allowance: Allowance
@@ -159,6 +170,15 @@ class CommandAgent:
             TimeLimit.STALL_TIMEOUT: self._settings.stall_timeout,
         }
         return limits.get(stopped_by) if stopped_by else None
+
+
+def _reach(task: Task, home: Path, way: WayOut) -> Reach:
+    return Reach(
+        read=(*task.readable, *([task.previous_diff] if task.previous_diff else ())),
+        write=(task.directory, home.parent, *task.writable),
+        network=way.network,
+        door=way.door,
+    )
 
 
 def _told(task: Task, report: Path) -> dict[str, str]:

@@ -115,5 +115,6 @@ def facts_heard(
         last_activity=one_line(heard.texts.get(Fact.ACTIVITY, ""), WORDS_CHARS) or None,
         api_status=heard.status,
         refused=tuple(heard.refused),
+        refused_hosts=(),
         **texts,
     )

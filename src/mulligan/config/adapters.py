@@ -8,6 +8,8 @@ from pydantic import BeforeValidator, Field, JsonValue, field_validator
 
 from mulligan.config.settings import Settings
 
+HEADER = re.compile(r"[A-Za-z0-9-]+: ?[^\r\n{}]*\{key\}")
+
 
 class Fact(StrEnum):
     """What a line of an agent's output may tell."""
@@ -93,6 +95,28 @@ def _compiled(pattern: str) -> str:
     return pattern
 
 
+class Service(Settings):
+    """A model's service that an agent calls: where it is, and which key it is sent."""
+
+    url: str
+    """Its base URL, as the agent has it."""
+    url_variable: str = ""
+    """The variable with which the agent is pointed at another base URL."""
+    url_arguments: tuple[str, ...] = ()
+    """Arguments that point it there, with {url} filled in."""
+    keys: dict[str, str] = Field(default_factory=dict)
+    """Variables that hold a key, by name, and the header that it is sent in, as `NAME: {key}`."""
+
+    @field_validator("keys")
+    @classmethod
+    def _headers(cls, keys: dict[str, str]) -> dict[str, str]:
+        for header in keys.values():
+            if not HEADER.fullmatch(header):
+                message = f"{header!r} is not a header with its key; write NAME: {{key}}"
+                raise ValueError(message)
+        return keys
+
+
 class Adapter(Settings):
     """How a command-line coding agent is called, and how what it prints is read."""
 
@@ -114,6 +138,10 @@ class Adapter(Settings):
     """Names of variables that it is given where they are set."""
     variables: dict[str, str] = Field(default_factory=dict)
     """Variables that it always has."""
+    services: dict[str, Service] = Field(default_factory=dict)
+    """The models' services that it can call, by a name of yours."""
+    idle_hosts: tuple[str, ...] = ()
+    """Hosts that it asks for by itself and does without; that they are refused is only logged."""
     files: dict[str, str] = Field(default_factory=dict)
     """Files that its home has, by path."""
     record: str = ""

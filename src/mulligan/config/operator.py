@@ -1,5 +1,6 @@
 """`mulligan.yml`: what the operator of a machine decides."""
 
+import re
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -14,6 +15,8 @@ from mulligan.config.policy import Policy
 from mulligan.config.settings import Duration, LocalPath, Settings
 from mulligan.domain.issue import REPOSITORY, Permission
 
+HOST = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
+"""A name or an address, and a port."""
 STATE_HOME = "~/.local/state/mulligan"
 
 
@@ -118,18 +121,22 @@ class SandboxSettings(Settings):
     """Further paths that may be read."""
     write: tuple[LocalPath, ...] = ()
     """Further paths that may be written."""
-    network: Literal["open", "none", "model"] = "open"
-    """What an agent may reach: everything (open) or nothing (none)."""
+    network: Literal["model", "open", "none"] | None = None
+    """What an agent may reach: its model alone, everything, or nothing; default: model, or open
+    for agents of which Mulligan does not know where their model is."""
+    hosts: tuple[str, ...] = ()
+    """Hosts that it may reach besides its model, each as NAME or NAME:PORT (else 443)."""
     limits: SandboxLimits = SandboxLimits()
     """What one confined command may have."""
 
-    @field_validator("network")
+    @field_validator("hosts")
     @classmethod
-    def _is_there(cls, network: str) -> str:
-        if network == "model":
-            message = "this version cannot let an agent reach its model alone; write open or none"
-            raise ValueError(message)
-        return network
+    def _hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        for host in hosts:
+            if not HOST.fullmatch(host):
+                message = f"{host!r} is not a host; write NAME or NAME:PORT, without https://"
+                raise ValueError(message)
+        return hosts
 
 
 ModeOrMore = SandboxMode | Literal[False] | SandboxSettings

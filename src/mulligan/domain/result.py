@@ -93,7 +93,8 @@ class AgentFacts(Record):
     """What is known of the agent's run; a number that the agent did not report is None.
 
     `cached_tokens` are among the `input_tokens`. `api_status` is the HTTP status with which the
-    model's service refused last; `refused` names the tools that were refused.
+    model's service refused last; `refused` names the tools that were refused, `refused_hosts`
+    what the sandbox did not let it reach.
     """
 
     kind: str
@@ -110,6 +111,7 @@ class AgentFacts(Record):
     last_activity: str | None = None
     api_status: int | None = None
     refused: tuple[str, ...] = ()
+    refused_hosts: tuple[str, ...] = ()
 
 
 class FixRound(Record):

@@ -149,9 +149,21 @@ def span(milliseconds: int) -> str:
 
 
 def _headline(outcome: Outcome, known: Evidence) -> str:
-    if known.blame:
-        return visible(known.blame.reason)
-    return f"{_by_outcome(outcome, known)}{_instead_of_a_change(known)}"
+    if known.fault:
+        return visible(known.fault.reason)
+    said = visible(known.blame.reason) if known.blame else _by_outcome(outcome, known)
+    return f"{said}{'' if known.blame else _instead_of_a_change(known)}{_unreached(known)}"
+
+
+def _unreached(known: Evidence) -> str:
+    """Name the hosts that the agent was not let to, where it came to nothing."""
+    hosts = known.run.facts.refused_hosts if known.run else ()
+    if not hosts or (known.change and known.change.tree_changed):
+        return ""
+    named = ", ".join(one_line(host, FILE_CHARS) for host in hosts[:NAMED_FILES])
+    more = " and more" if len(hosts) > NAMED_FILES else ""
+    add = "add it to sandbox.hosts if it needs that"
+    return f" The agent tried to reach {named}{more}, which is not allowed; {add}."
 
 
 def _instead_of_a_change(known: Evidence) -> str:

@@ -20,7 +20,6 @@ from mulligan.github.pause import Pauses
 from mulligan.github.sessions import Transport
 from mulligan.github.tracker import GitHubTracker
 from mulligan.ports import Artifacts, Leases, Ledger, Policies, Tracker, Worktrees
-from mulligan.sandbox.confinement import Network
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.state.artifacts import ScratchArtifacts
 from mulligan.state.database import open_database
@@ -32,7 +31,7 @@ from mulligan.text.redact import Redactor
 from mulligan.tools import Tools
 from mulligan.verification.checks import CommandVerifier
 from mulligan.wiring.clock import SystemClock
-from mulligan.wiring.confinement import confine
+from mulligan.wiring.confinement import confine, network_for
 from mulligan.wiring.records import open_artifacts
 from mulligan.wiring.redaction import redactor_of
 from mulligan.worktree.policies import BasePolicies
@@ -138,7 +137,6 @@ def _bench(
     git: tuple[Worktrees, Policies],
     books: Books,
 ) -> Bench:
-    network = Network(operator.sandbox.network)
     tools = Tools(
         tracker=tracker,
         worktrees=git[0],
@@ -148,8 +146,8 @@ def _bench(
             environment,
             books.redactor,
             sandbox,
-            network,
-            Own(operator.adapters, operator.prices),
+            network_for(operator, sandbox),
+            Own(operator.adapters, operator.prices, operator.sandbox.hosts),
         ),
         verifier=CommandVerifier(environment, sandbox, redactor=books.redactor),
         ledger=books.ledger,

@@ -5,9 +5,12 @@ from collections.abc import Mapping
 
 import structlog
 
+from mulligan.agent.invocation import adapter_of
+from mulligan.agent.services import choose_network
 from mulligan.config.operator import Operator, SandboxMode
 from mulligan.domain.machine import Walls
 from mulligan.errors import ConfigError
+from mulligan.sandbox.confinement import Network
 from mulligan.sandbox.probe import Tried, try_out
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.state.database import state_directory
@@ -27,6 +30,13 @@ def confine(operator: Operator, environment: Mapping[str, str]) -> Sandbox:
         raise ConfigError(message)
     log.warning("not_confined", reason=str(tried.trouble))
     return Unconfined()
+
+
+def network_for(operator: Operator, sandbox: Sandbox) -> Network:
+    """Say what the agent may reach; without walls, that is whatever this machine does."""
+    adapter = adapter_of(operator.agent, operator.adapters)
+    wanted = choose_network(operator.sandbox.network, adapter, operator.sandbox.hosts)
+    return Network.OPEN if isinstance(sandbox, Unconfined) else wanted
 
 
 def look_at_walls(operator: Operator, environment: Mapping[str, str]) -> Walls:

@@ -1,6 +1,6 @@
 """Aider, as measured with 0.86.2: text only, and exit code 0 whatever happened. Pure."""
 
-from mulligan.agent.adapters.litellm import KEYS, WAITING
+from mulligan.agent.adapters.litellm import KEYS, SERVICES, WAITING
 from mulligan.config.adapters import Adapter, Fact, Meaning, Rule
 
 AIDER = Adapter(
@@ -12,7 +12,10 @@ AIDER = Adapter(
     ),
     model_arguments=("--model", "{model}"),
     prompt="file",
-    environment=(*KEYS, "OPENAI_API_BASE", "ANTHROPIC_API_BASE"),
+    environment=(*KEYS, "OPENAI_API_BASE", "ANTHROPIC_API_BASE", "OPENROUTER_API_BASE"),
+    services=SERVICES,
+    # A list of prices, of which it has another one.
+    idle_hosts=("raw.githubusercontent.com",),
     variables={"COLUMNS": "1000", "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
     reads=(
         Rule(line=r"^Aider v(?P<version>\S+)", take={Fact.VERSION: ("version",)}),

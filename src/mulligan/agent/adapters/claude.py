@@ -1,6 +1,6 @@
 """Claude Code, as measured with 2.1.197. Pure."""
 
-from mulligan.config.adapters import Adapter, Fact, Meaning, Rule
+from mulligan.config.adapters import Adapter, Fact, Meaning, Rule, Service
 
 TOOLS = "Bash Edit Write Read Glob Grep NotebookEdit TodoWrite Task"
 INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
@@ -22,6 +22,17 @@ CLAUDE = Adapter(
         "CLAUDE_CODE_OAUTH_TOKEN",
         "CLAUDE_CODE_MAX_RETRIES",
     ),
+    services={
+        "anthropic": Service(
+            url="https://api.anthropic.com",
+            url_variable="ANTHROPIC_BASE_URL",
+            keys={
+                "ANTHROPIC_API_KEY": "x-api-key: {key}",
+                "ANTHROPIC_AUTH_TOKEN": "Authorization: Bearer {key}",
+                "CLAUDE_CODE_OAUTH_TOKEN": "Authorization: Bearer {key}",
+            },
+        )
+    },
     variables={"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"},
     reads=(
         Rule(

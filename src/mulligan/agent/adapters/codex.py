@@ -1,6 +1,11 @@
 """Codex CLI, as measured with 0.169.0. Pure."""
 
-from mulligan.config.adapters import Adapter, Fact, Meaning, Rule
+from mulligan.config.adapters import Adapter, Fact, Meaning, Rule, Service
+
+PROVIDER = (
+    'model_providers.mulligan={name="OpenAI",base_url="{url}",env_key="CODEX_API_KEY",'
+    'wire_api="responses"}'
+)
 
 CODEX = Adapter(
     program="codex",
@@ -16,6 +21,19 @@ CODEX = Adapter(
         *("-c", "sandbox_workspace_write.network_access=true"),
     ),
     environment=("CODEX_API_KEY", "OPENAI_API_KEY"),
+    services={
+        "openai": Service(
+            url="https://api.openai.com/v1",
+            url_variable="OPENAI_BASE_URL",
+            # It reads no variable for that; a provider of one's own also does without WebSockets.
+            url_arguments=("-c", PROVIDER, "-c", 'model_provider="mulligan"'),
+            keys={
+                "CODEX_API_KEY": "Authorization: Bearer {key}",
+                "OPENAI_API_KEY": "Authorization: Bearer {key}",
+            },
+        )
+    },
+    idle_hosts=("chatgpt.com", "ab.chatgpt.com", "api.github.com", "github.com"),
     # Nothing in its JSON tells that a command was refused; this line of its log does.
     variables={"RUST_LOG": "error,codex_sandboxing=warn"},
     reads=(

@@ -2,7 +2,7 @@
 
 import json
 
-from mulligan.config.adapters import Adapter, Fact, Meaning, Rule
+from mulligan.config.adapters import Adapter, Fact, Meaning, Rule, Service
 
 SETTINGS = {
     "security": {"auth": {"selectedType": "gemini-api-key"}},
@@ -15,6 +15,16 @@ GEMINI = Adapter(
     arguments=("--output-format", "stream-json", "--approval-mode", "yolo"),
     model_arguments=("-m", "{model}"),
     environment=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL"),
+    services={
+        "google": Service(
+            url="https://generativelanguage.googleapis.com",
+            url_variable="GOOGLE_GEMINI_BASE_URL",
+            keys={
+                "GEMINI_API_KEY": "x-goog-api-key: {key}",
+                "GOOGLE_API_KEY": "x-goog-api-key: {key}",
+            },
+        )
+    },
     variables={"GEMINI_CLI_TRUST_WORKSPACE": "true"},
     files={".gemini/settings.json": json.dumps(SETTINGS)},
     reads=(

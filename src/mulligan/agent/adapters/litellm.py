@@ -1,6 +1,6 @@
 """How litellm, which Aider and mini-swe-agent call models with, names its errors. Pure."""
 
-from mulligan.config.adapters import Fact, Meaning, Rule
+from mulligan.config.adapters import Fact, Meaning, Rule, Service
 
 ERRORS = {
     "AuthenticationError": "401",
@@ -16,7 +16,26 @@ ERRORS = {
 }
 """Its exceptions, by the status that each stands for."""
 
+BEARER = "Authorization: Bearer {key}"
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY")
+
+SERVICES = {
+    "anthropic": Service(
+        url="https://api.anthropic.com",
+        url_variable="ANTHROPIC_API_BASE",
+        keys={"ANTHROPIC_API_KEY": "x-api-key: {key}"},
+    ),
+    "openai": Service(
+        url="https://api.openai.com/v1",
+        url_variable="OPENAI_API_BASE",
+        keys={"OPENAI_API_KEY": BEARER},
+    ),
+    "openrouter": Service(
+        url="https://openrouter.ai/api/v1",
+        url_variable="OPENROUTER_API_BASE",
+        keys={"OPENROUTER_API_KEY": BEARER},
+    ),
+}
 
 WAITING = tuple(
     Rule(

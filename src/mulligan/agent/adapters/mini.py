@@ -1,6 +1,6 @@
 """mini-swe-agent, as measured with 2.4.6: text, and a trajectory file after each step. Pure."""
 
-from mulligan.agent.adapters.litellm import ERRORS, KEYS, WAITING
+from mulligan.agent.adapters.litellm import ERRORS, KEYS, SERVICES, WAITING
 from mulligan.config.adapters import Adapter, Fact, Meaning, Rule
 
 USAGE = "messages.*.extra.response.usage"
@@ -11,7 +11,8 @@ MINI = Adapter(
     model_arguments=("-m", "{model}"),
     turns_arguments=("-c", "agent.step_limit={turns}"),
     prompt="argument",
-    environment=(*KEYS, "OPENAI_API_BASE", "ANTHROPIC_API_BASE"),
+    environment=(*KEYS, "OPENAI_API_BASE", "ANTHROPIC_API_BASE", "OPENROUTER_API_BASE"),
+    services=SERVICES,
     variables={
         "MSWEA_CONFIGURED": "true",
         "MSWEA_SILENT_STARTUP": "1",

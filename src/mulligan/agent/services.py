@@ -1,0 +1,148 @@
+"""Lead an agent to its model through the proxy: what it has inside, what is added outside. Pure.
+
+Inside, each service is a path of the proxy's address, and each key a placeholder.
+"""
+
+from collections.abc import Iterator, Mapping
+from urllib.parse import SplitResult, urlsplit
+
+from mulligan.config.adapters import Adapter, Service
+from mulligan.config.secrets import is_secret
+from mulligan.egress.rules import Address, Allowed, Route, address_of
+from mulligan.errors import ConfigError, MisconfiguredError
+from mulligan.sandbox.confinement import Network
+
+PLACEHOLDER = "mulligan-adds-the-key"
+"""What an agent has for a key; it is no secret, and nothing lets anybody in with it."""
+
+
+def choose_network(wanted: str | None, adapter: Adapter, hosts: tuple[str, ...]) -> Network:
+    """Say what a confined agent may reach; ConfigError where it is unknown where its model is."""
+    known = bool(adapter.services or hosts)
+    if wanted is None:
+        return Network.MODEL if known else Network.OPEN
+    if wanted == Network.MODEL and not known:
+        message = (
+            f"sandbox.network: model cannot be kept, since nothing says where {adapter.program}"
+            " finds its model; name its hosts in sandbox.hosts, or describe it under"
+            " adapters.NAME.services."
+        )
+        raise ConfigError(message)
+    return Network(wanted)
+
+
+def allowed_for(
+    adapter: Adapter, environment: Mapping[str, str], hosts: tuple[str, ...], port: int
+) -> Allowed:
+    """Say what an agent may reach; `environment` is Mulligan's own, where the keys are."""
+    used = _used(adapter, environment)
+    routes = (_route(name, each, environment) for name, each in used.items())
+    return Allowed(port, tuple(routes), tuple(_addresses(hosts)))
+
+
+def keys_of(adapter: Adapter) -> frozenset[str]:
+    """Name the variables that hold a key of a service."""
+    return frozenset(key for each in adapter.services.values() for key in each.keys)
+
+
+def secrets_given(adapter: Adapter, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """List the secrets that an agent has, or has sent along, without being told to have them."""
+    keys = keys_of(adapter)
+    names = dict.fromkeys((*adapter.environment, *sorted(keys)))
+    found = ((name, environment[name]) for name in names if environment.get(name))
+    return tuple(value for name, value in found if name in keys or is_secret(name, value))
+
+
+def variables_inside(
+    adapter: Adapter, given: Mapping[str, str], environment: Mapping[str, str], port: int
+) -> dict[str, str]:
+    """Give the variables as they are inside: addresses of the proxy, and no key."""
+    keys = keys_of(adapter)
+    kept = {name: PLACEHOLDER if name in keys else value for name, value in given.items()}
+    pointed = {
+        each.url_variable: _inside(name, each, environment, port)
+        for name, each in _used(adapter, environment).items()
+        if each.url_variable
+    }
+    return {**_proxied(port), **kept, **pointed}
+
+
+def pointed_inside(adapter: Adapter, environment: Mapping[str, str], port: int) -> Adapter:
+    """Point an agent at the proxy by its arguments, where it takes its addresses from those."""
+    used = _used(adapter, environment).items()
+    urls = {name: _inside(name, each, environment, port) for name, each in used}
+    return _with_arguments(adapter, urls)
+
+
+def pointed_outside(adapter: Adapter, environment: Mapping[str, str]) -> Adapter:
+    """Point an agent where the operator's variables do, where it takes that from arguments."""
+    urls = {
+        name: environment[each.url_variable]
+        for name, each in adapter.services.items()
+        if each.url_variable in environment
+    }
+    return _with_arguments(adapter, urls)
+
+
+def _used(adapter: Adapter, environment: Mapping[str, str]) -> Mapping[str, Service]:
+    """Pick the services that the operator has set something for; all where that is none."""
+    used = {
+        name: each
+        for name, each in adapter.services.items()
+        if any(environment.get(variable) for variable in (*each.keys, each.url_variable))
+    }
+    return used or adapter.services
+
+
+def _with_arguments(adapter: Adapter, urls: Mapping[str, str]) -> Adapter:
+    added = [
+        argument.replace("{url}", urls[name])
+        for name, each in adapter.services.items()
+        if name in urls
+        for argument in each.url_arguments
+    ]
+    return adapter.model_copy(update={"arguments": (*adapter.arguments, *added)})
+
+
+def _route(name: str, service: Service, environment: Mapping[str, str]) -> Route:
+    parts = _base(service, environment)
+    origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+    for variable, header in service.keys.items():
+        if key := environment.get(variable, ""):
+            field, _, value = header.partition(":")
+            return Route(name, origin, field, value.strip().replace("{key}", key.strip()))
+    return Route(name, origin)
+
+
+def _inside(name: str, service: Service, environment: Mapping[str, str], port: int) -> str:
+    return f"http://127.0.0.1:{port}/{name}{_base(service, environment).path.rstrip('/')}"
+
+
+def _base(service: Service, environment: Mapping[str, str]) -> SplitResult:
+    """Give the base URL of a service: the operator's variable goes before what is usual."""
+    url = environment.get(service.url_variable) or service.url
+    try:
+        parts = urlsplit(url)
+        fine = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        fine, parts = False, urlsplit("")
+    if fine:
+        return parts
+    where = service.url_variable if service.url_variable in environment else "url"
+    message = f"{where} is no address of a model; write https://HOST, or take it out."
+    raise MisconfiguredError(message)
+
+
+def _addresses(hosts: tuple[str, ...]) -> Iterator[Address]:
+    return (found for each in hosts if (found := address_of(each)))
+
+
+def _proxied(port: int) -> dict[str, str]:
+    """Give the variables by which programs find a proxy; what is on loopback goes without."""
+    proxy, direct = f"http://127.0.0.1:{port}", "127.0.0.1,localhost,::1"
+    names = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
+    return {
+        **dict.fromkeys([*names, *map(str.lower, names)], proxy),
+        "NO_PROXY": direct,
+        "no_proxy": direct,
+    }
