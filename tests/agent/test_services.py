@@ -43,6 +43,13 @@ def test_each_key_has_its_header(variable: str, header: str, value: str) -> None
     assert route.value == value
 
 
+@pytest.mark.parametrize("key", ["sk\nX-Other: 1", "schlüssel"])
+def test_a_key_that_no_header_can_hold_is_told_and_not_shown(key: str) -> None:
+    with pytest.raises(MisconfiguredError, match=r"ANTHROPIC_API_KEY is no key: a header") as told:
+        routes(CLAUDE, ANTHROPIC_API_KEY=key)
+    assert key not in str(told.value)
+
+
 def test_without_a_key_nothing_is_added() -> None:
     assert routes(CLAUDE) == (Route("anthropic", ANTHROPIC),)
 

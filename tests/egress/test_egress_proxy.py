@@ -112,6 +112,14 @@ def test_a_model_that_is_not_there_is_a_bad_gateway(tmp_path: Path) -> None:
     assert way.journal.hosts == ()
 
 
+def test_a_key_is_not_told_inside_where_it_is_wrong(tmp_path: Path) -> None:
+    with answering(echo) as there, way_out(tmp_path, origin(there), key="sk-broken\nx") as way:
+        with way.client() as client:
+            answer = client.post("/model/v1/messages", json=ASKED)
+    assert answer.status_code == 502
+    assert "sk-broken" not in answer.text + way.log.read_text()
+
+
 def test_the_connection_goes_on_after_a_refusal(tmp_path: Path) -> None:
     with playing(conversation(Turn("Hi."))) as model, way_out(tmp_path, model.address) as way:
         with way.client() as client:

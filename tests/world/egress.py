@@ -44,9 +44,11 @@ class Way:
 
 
 @contextmanager
-def way_out(place: Path, origin: str = "", hosts: tuple[Address, ...] = ()) -> Generator[Way]:
+def way_out(
+    place: Path, origin: str = "", hosts: tuple[Address, ...] = (), key: str = KEY
+) -> Generator[Way]:
     """Open a way out to one service, and to hosts."""
-    routes = (Route("model", origin, "x-api-key", KEY),) if origin else ()
+    routes = (Route("model", origin, "x-api-key", key),) if origin else ()
     log = place / "egress.log"
     with log.open("w") as file:
         journal = Journal(file)

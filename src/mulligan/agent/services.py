@@ -108,9 +108,12 @@ def _route(name: str, service: Service, environment: Mapping[str, str]) -> Route
     parts = _base(service, environment)
     origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
     for variable, header in service.keys.items():
-        if key := environment.get(variable, ""):
+        if key := environment.get(variable, "").strip():
+            if not (key.isascii() and key.isprintable()):
+                message = f"{variable} is no key: a header cannot hold it; set it again."
+                raise MisconfiguredError(message)
             field, _, value = header.partition(":")
-            return Route(name, origin, field, value.strip().replace("{key}", key.strip()))
+            return Route(name, origin, field, value.strip().replace("{key}", key))
     return Route(name, origin)
 
 

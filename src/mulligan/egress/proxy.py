@@ -98,7 +98,7 @@ class Proxy:
         try:
             answer = await self._outside().send(_outgoing(line, request, way), stream=True)
         except (OSError, httpx.HTTPError, httpx.InvalidURL) as error:
-            why = str(error) or type(error).__name__
+            why = _reason(error)
             self._journal.failed(f"{what}: {why}")
             await line.answer(502, f"Mulligan cannot reach {way.route.origin}: {why}.")
             return
@@ -152,6 +152,12 @@ class Proxy:
                 limits=httpx.Limits(max_connections=MOST_CONNECTIONS),
             )
         return self._client
+
+
+def _reason(error: Exception) -> str:
+    """Say why a model was not reached; what is wrong with a header would quote the key in it."""
+    quotes = isinstance(error, httpx.LocalProtocolError)
+    return type(error).__name__ if quotes else str(error) or type(error).__name__
 
 
 def _outgoing(line: Line, request: h11.Request, way: ToService) -> httpx.Request:
