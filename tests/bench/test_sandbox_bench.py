@@ -22,14 +22,14 @@ MOST = 0.05
 ASKED = {"model": "m", "stream": False}
 
 
-def median(act: Callable[[], Finished]) -> float:
-    """Time an action in seconds."""
+def times_of(act: Callable[[], Finished]) -> list[float]:
+    """Time an action in seconds, shortest first."""
     times = list[float]()
     for _ in range(ROUNDS):
         started = time.perf_counter()
         assert act().exit_code == 0
         times.append(time.perf_counter() - started)
-    return statistics.median(times)
+    return sorted(times)
 
 
 def test_what_a_confined_command_costs(tmp_path: Path) -> None:
@@ -42,14 +42,16 @@ def test_what_a_confined_command_costs(tmp_path: Path) -> None:
             door = Reach(write=(tmp_path,), network=Network.MODEL, door=way.door)
             return walls.run(command, door)
 
-    plain, confined = median(lambda: run(command)), median(lambda: walls.run(command, reach))
-    led = median(led_out)
-    print(  # noqa: T201
-        f"plain {plain * 1000:.1f} ms, confined {confined * 1000:.1f} ms,"
-        f" with a way out {led * 1000:.1f} ms"
-    )
-    assert confined - plain <= MOST
-    assert led - plain <= MOST
+    taken = {
+        "plain": times_of(lambda: run(command)),
+        "confined": times_of(lambda: walls.run(command, reach)),
+        "with a way out": times_of(led_out),
+    }
+    said = (f"{name} {statistics.median(times) * 1000:.1f} ms" for name, times in taken.items())
+    print(", ".join(said))  # noqa: T201
+    # Of the shortest, since whatever else the machine does lengthens three processes more than one.
+    assert taken["confined"][0] - taken["plain"][0] <= MOST
+    assert taken["with a way out"][0] - taken["plain"][0] <= MOST
 
 
 def test_what_the_way_out_adds_to_a_request(tmp_path: Path) -> None:
