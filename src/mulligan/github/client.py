@@ -239,9 +239,8 @@ class Client:
             raise moved(request, str(error)) from error
         except LIBRARY_FAULTS as error:
             host = urlsplit(self._api_url).netloc
-            message = (
-                f"GitHub at {host} did not answer {request}: {_reason(error)}; try again later."
-            )
+            advice = "start it, or mend github.api_url" if _is_refused(error) else "try again later"
+            message = f"GitHub at {host} did not answer {request}: {_reason(error)}; {advice}."
             raise TransientError(message) from error
         answer = Answer(status, {str(name): str(value) for name, value in received.items()}, text)
         now = self._patience.now()
@@ -270,7 +269,16 @@ def _reason(error: Exception) -> str:
             return "its certificate is not trusted on this machine"
         case OddAnswerError():
             return str(error)
+        case OSError() | HTTPError() if _is_refused(error):
+            return "nothing listens there"
         case OSError() | HTTPError():
             return "the connection could not be made, or broke off"
         case _:
             return f"its answer could not be read ({type(error).__name__})"
+
+
+def _is_refused(error: BaseException | None) -> bool:
+    """Tell whether the machine answered that no program listens on that port."""
+    while error and not isinstance(error, ConnectionRefusedError):
+        error = error.__cause__ or error.__context__
+    return error is not None

@@ -30,6 +30,7 @@ from mulligan.simulator.world import World
 from mulligan.stop import stopping
 from mulligan.surfaces.cli.exits import Exit
 from mulligan.surfaces.cli.mishaps import Mishaps
+from mulligan.surfaces.cli.program import program
 from mulligan.surfaces.cli.setup import environment, make_console, start_logs, stop_on_signals
 from mulligan.surfaces.cli.story import Story
 from mulligan.tools import Tools
@@ -105,7 +106,7 @@ def simulate(port: int, directory: Path | None) -> Exit:
     def announce(url: str) -> None:
         config = _write_configuration(place, url, seeded)
         console.print(f"A GitHub of your own at {url}, with the repository {seeded.repository}.")
-        console.print(f"In another terminal: mulligan once --config {config}")
+        console.print(f"In another terminal: {escape(program())} once --config {config}")
         console.print("Ctrl-C ends it.")
 
     serve(world, port=port, announce=announce, stop=stop)
@@ -182,10 +183,11 @@ def _show_comment(console: Console, world: World, seeded: Seeded) -> None:
 
 
 def _name_commands(console: Console, seeded: Seeded, config: Path) -> None:
-    second = f"mulligan inspect {seeded.issues[1]}"
+    mulligan = program()
+    second = f"{mulligan} inspect {seeded.issues[1]}"
     console.print("\nLook at everything:")
     for line in (
-        f"mulligan status --config {config}",
+        f"{mulligan} status --config {config}",
         f"{second} --config {config}",
         f"{second} --attempt 2 --prompt --config {config}",
         f"git -C {seeded.bare} log --oneline --all --graph",

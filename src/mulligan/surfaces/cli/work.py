@@ -8,7 +8,7 @@ from rich.markup import escape
 
 from mulligan.config.operator import Operator
 from mulligan.domain.issue import AuthorisingAct, IssueRef
-from mulligan.engine.once import Extent, Pass
+from mulligan.engine.once import Extent, Pass, told
 from mulligan.engine.once import once as make_pass
 from mulligan.engine.recovery import recover
 from mulligan.engine.watch import Listener
@@ -51,8 +51,8 @@ def work(issue: str, config: Path | None, *, dry_run: bool) -> Exit:
         failed = recover(bench.tools, worker, bench.repositories).failed
         bench.tools.worktrees.refresh(ref.repository)
         visit = worker.visit(ref, _operators_act(bench))
-        problems = [f"{ref}: {why}" for ref, why in failed.items()]
-        problems += [f"{ref}: {visit.problem}"] if visit.problem else []
+        problems = [told(ref, why) for ref, why in failed.items()]
+        problems += [told(ref, visit.problem)] if visit.problem else []
         done = Pass((visit,), tuple(problems), visit.escalated)
         _summarise(done, console)
     return Exit.FAILED if visit.skipped else _code(done)
