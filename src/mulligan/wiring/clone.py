@@ -11,7 +11,7 @@ from mulligan.errors import UsageError
 from mulligan.github.labels import looks
 from mulligan.starter.files import KINDS
 from mulligan.starter.tree import READ, Tree, fits
-from mulligan.wiring.bench import HASTE, open_tracker
+from mulligan.wiring.bench import HASTE, open_github
 from mulligan.wiring.redaction import redactor_of
 
 DEEPEST = 3
@@ -53,8 +53,8 @@ def missing_labels(
     operator: Operator, environment: Mapping[str, str], repository: str, labels: Labels
 ) -> tuple[str, ...]:
     """List which of Mulligan's labels a repository does not have."""
-    with open_tracker(operator, redactor_of(operator, environment), HASTE) as tracker:
-        there = {name.casefold() for name in tracker.label_names(repository)}
+    with open_github(operator, redactor_of(operator, environment), HASTE) as github:
+        there = {name.casefold() for name in github.tracker.label_names(repository)}
     return tuple(look.name for look in looks(labels) if look.name.casefold() not in there)
 
 
@@ -62,11 +62,11 @@ def create_labels(
     operator: Operator, environment: Mapping[str, str], repository: str, labels: Labels
 ) -> None:
     """Create Mulligan's labels where a repository does not have them, with colour and meaning."""
-    with open_tracker(operator, redactor_of(operator, environment), HASTE) as tracker:
-        there = {name.casefold() for name in tracker.label_names(repository)}
+    with open_github(operator, redactor_of(operator, environment), HASTE) as github:
+        there = {name.casefold() for name in github.tracker.label_names(repository)}
         for look in looks(labels):
             if look.name.casefold() not in there:
-                tracker.create_label(repository, look)
+                github.tracker.create_label(repository, look)
 
 
 def _paths(directory: Path, depth: int) -> Iterator[Path]:

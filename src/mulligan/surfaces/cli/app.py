@@ -3,7 +3,8 @@
 from mulligan.surfaces.cli.application import app, config_app
 from mulligan.surfaces.cli.commands import configuring, looking, starting, trying, working
 
-app.command()(starting.init)
+for command in (starting.init, starting.rehearse):
+    app.command()(command)
 for command in (working.once, working.run, working.work):
     app.command()(command)
 for command in (looking.status, looking.inspect, looking.explain, looking.doctor):

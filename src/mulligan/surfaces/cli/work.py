@@ -36,8 +36,8 @@ def once(config: Path | None, attempts: int | None, limit: int | None) -> Exit:
     extent = Extent(attempts, limit, operator.poll.interval)
     with lock_state(operator, "once"), build(operator, environment(), teller(console)) as bench:
         done = make_pass(bench.repositories, bench.tools, extent)
-        _summarise(done, console)
-    return _code(done)
+        summarise(done, console)
+    return code_of(done)
 
 
 def work(issue: str, config: Path | None, *, dry_run: bool) -> Exit:
@@ -54,8 +54,8 @@ def work(issue: str, config: Path | None, *, dry_run: bool) -> Exit:
         problems = [told(ref, why) for ref, why in failed.items()]
         problems += [told(ref, visit.problem)] if visit.problem else []
         done = Pass((visit,), tuple(problems), visit.escalated)
-        _summarise(done, console)
-    return Exit.FAILED if visit.skipped else _code(done)
+        summarise(done, console)
+    return Exit.FAILED if visit.skipped else code_of(done)
 
 
 def teller(console: Console) -> Listener:
@@ -78,7 +78,8 @@ def _operators_act(bench: Bench) -> AuthorisingAct:
     return AuthorisingAct(f"operator:{now.isoformat()}", "", now, trusted=True)
 
 
-def _summarise(done: Pass, console: Console) -> None:
+def summarise(done: Pass, console: Console) -> None:
+    """Say what was skipped, and what failed."""
     for each in done.visits:
         if each.skipped:
             console.print(f"[cyan]{escape(str(each.issue))}[/]  skipped: {escape(each.skipped)}")
@@ -88,7 +89,8 @@ def _summarise(done: Pass, console: Console) -> None:
         console.print(f"[red]failed[/]  {escape(problem)}")
 
 
-def _code(done: Pass) -> Exit:
+def code_of(done: Pass) -> Exit:
+    """Give the exit code of a pass."""
     if stopping():
         return Exit.INTERRUPTED
     if done.problems:

@@ -28,3 +28,25 @@ def init(
     from mulligan.surfaces.cli import init as module
 
     return module.init(module.Asked(directory, yes, repository, config))
+
+
+@in_one_sentence
+def rehearse(
+    file: Annotated[
+        Path, typer.Argument(metavar="ISSUE.md", help="The issue; its first heading is the title.")
+    ],
+    directory: Annotated[Path, DIRECTORY] = Path(),
+    *,
+    agent: Annotated[
+        str | None,
+        typer.Option(help="claude, codex, gemini, opencode, aider, mini, or a command line."),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="The operator's file, for the agent and its limits.")
+    ] = None,
+    attempts: Annotated[int | None, typer.Option(min=1, help="The most attempts.")] = None,
+) -> Exit:
+    """Let an agent work on an issue from a file, in a local repository; no GitHub at all."""
+    from mulligan.surfaces.cli import rehearse as module
+
+    return module.rehearse(module.Asked(file, directory, agent, config, attempts))
