@@ -37,7 +37,8 @@ def clone(tmp_path: Path) -> Path:
 
 def rehearse(clone: Path, agent: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     script = clone.parent / "agent.py"
-    script.write_text("import pathlib, sys\n" + dedent(agent))
+    if agent:
+        script.write_text("import pathlib, sys\n" + dedent(agent))
     named = ["--agent", f"{sys.executable} {script}"] if agent else []
     (clone.parent / "tmp").mkdir(exist_ok=True)
     return subprocess.run(

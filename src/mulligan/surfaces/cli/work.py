@@ -54,6 +54,8 @@ def work(issue: str, config: Path | None, *, dry_run: bool) -> Exit:
         problems = [told(ref, why) for ref, why in failed.items()]
         problems += [told(ref, visit.problem)] if visit.problem else []
         done = Pass((visit,), tuple(problems), visit.escalated)
+        if dry_run:
+            console.print("A dry run: nothing was written to GitHub, the remote or the ledger.")
         summarise(done, console)
     return Exit.FAILED if visit.skipped else code_of(done)
 
@@ -68,7 +70,10 @@ def _bench(operator: Operator, console: Console, *, dry_run: bool) -> AbstractCo
         return build(operator, environment(), teller(console))
 
     def say(what: str) -> None:
-        console.print(escape(what))
+        headline, *text = what.splitlines()
+        console.print(f"    [cyan]{escape(headline)}[/]", emoji=False)
+        for line in text[1:]:
+            console.print(f"    [dim]│[/] {escape(line)}".rstrip(), emoji=False)
 
     return build_dry(operator, environment(), teller(console), say)
 
