@@ -102,7 +102,7 @@ def simulate(port: int, directory: Path | None) -> Exit:
 
     def announce(url: str) -> None:
         config = _write_configuration(place, url, seeded)
-        console.print(f"A GitHub of your own at {url}, with the repository {seeded.repository}.")
+        console.print(f"A GitHub of your own, in a browser at {url}/{seeded.repository}")
         console.print(f"In another terminal: {escape(program())} once --config {config}")
         console.print("Ctrl-C ends it.")
 
