@@ -218,6 +218,10 @@ class Artifacts(Protocol):
         """Give the place of a file that somebody else will write; its directory exists."""
         ...
 
+    def find(self, ref: IssueRef, number: int, name: str) -> str | None:
+        """Give the artifact name of a file; None where it is not there. Makes nothing."""
+        ...
+
     def write(self, ref: IssueRef, number: int, name: str, content: bytes) -> str:
         """Keep a file whole or not at all; give its artifact name."""
         ...

@@ -20,6 +20,7 @@ def gather(ref: IssueRef, tools: Tools, act: AuthorisingAct | None = None) -> Fa
     """
     issue = tools.tracker.read(ref)
     ready = tools.policies.current(ref.repository).labels.ready
+    withdrawn = bool(act) and _was_labelled(ref, tools) and withdrawal(ref, tools) is not None
     act = act or tools.tracker.authorising_act(ref, ready)
     archived = tools.tracker.repository(ref.repository).archived
     return Facts(
@@ -30,7 +31,12 @@ def gather(ref: IssueRef, tools: Tools, act: AuthorisingAct | None = None) -> Fa
         now=tools.clock.now(),
         archived=archived,
         policy_fault=tools.policies.fault(ref.repository) or "",
+        withdrawn=withdrawn,
     )
+
+
+def _was_labelled(ref: IssueRef, tools: Tools) -> bool:
+    return tools.ledger.status(ref).act.startswith("labeled:")
 
 
 def look(issue: Issue, tools: Tools) -> Case:

@@ -39,7 +39,7 @@ POLICY: list[tuple[bytes, list[str]]] = [
         b"checks:\n  - name: a\n    run: a\n    kind: tests\n    requird: no\n",
         [
             "line 4: checks.0.kind is 'tests'; write test, lint, type, build, format or other.",
-            "line 5: checks.0.requird is not a key that Mulligan knows; the nearest is required.",
+            "line 5: checks.0.requird is not a key that Mulligan knows; did you mean required?",
         ],
     ),
     (

@@ -1,4 +1,4 @@
-"""Every command that the documentation shows exists, and the quickstart runs as it stands."""
+"""Every command that the documentation shows exists, and the front page runs as it stands."""
 
 import os
 import re
@@ -64,24 +64,31 @@ def test_links_and_make_targets_lead_somewhere(page: Path) -> None:
 
 
 @pytest.mark.timeout(120)
-def test_the_quickstart_runs_as_it_stands(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "quickstart.md").read_text()
-    commands = re.findall(r"^\$ \.venv/bin/(mulligan .*)$", page, re.MULTILINE)
-    simulate = next(command for command in commands if "simulate" in command)
+def test_the_front_page_leads_to_a_pull_request_in_at_most_six_commands(tmp_path: Path) -> None:
+    page = (ROOT / "README.md").read_text()
+    section = page.partition("## The first five minutes")[2].partition("\n## ")[0]
+    install, simulate, *others = re.findall(r"^\$ (.*)$", section, re.MULTILINE)
+    assert (install, len(others) <= 4) == ("make install", True)
+    shown = dict[str, str]()
     with subprocess.Popen(words(f"{simulate} --port 0"), cwd=tmp_path) as simulator:
         patience = time.monotonic() + 15
         while not (tmp_path / "practice" / "mulligan.yml").exists():
             assert time.monotonic() < patience
             time.sleep(0.05)
-        for command in commands:
-            if command != simulate:
-                done = subprocess.run(words(command), cwd=tmp_path, check=False)
-                assert done.returncode == (3 if "once" in command else 0), command
+        for command in others:
+            done = subprocess.run(
+                words(command), cwd=tmp_path, check=False, stdout=subprocess.PIPE, text=True
+            )
+            assert done.returncode == (3 if " once " in command else 0), command
+            shown[command] = done.stdout
         simulator.terminate()
     assert simulator.returncode == 0
-    assert len(commands) >= 6
+    once, status, prompt = shown.values()
+    assert "→ pull request http" in once
+    assert "/pull/" in status
+    assert "test_divide_by_zero" in prompt
 
 
 def words(command: str) -> list[str]:
     program, *rest = shlex.split(command)
-    return [str(BIN / program), *rest]
+    return [str(BIN / Path(program).name), *rest]

@@ -247,6 +247,13 @@ def test_only_a_newer_trusted_act_opens_an_epoch_and_none_while_it_is_worked_on(
     assert opens_epoch(facts(status=status, act=act)) is opens
 
 
+def test_an_operators_command_goes_over_a_label_that_was_taken_off() -> None:
+    assert opens_epoch(replace(facts(act=OPERATOR), withdrawn=True))
+    assert not opens_epoch(replace(facts(act=AGAIN, status=SEEN), withdrawn=True, act=FIRST))
+    under_way = replace(KNOWN, stage=Stage.RUNNING)
+    assert not opens_epoch(replace(facts(act=OPERATOR, status=under_way), withdrawn=True))
+
+
 def test_an_account_that_is_gone_has_no_name() -> None:
     assert str(Edit("", NOW, "text")) == (
         "An account that is gone changed the text at 2025-03-01 12:00:00 UTC, after the label was "

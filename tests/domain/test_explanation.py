@@ -185,8 +185,15 @@ def test_a_server_that_keeps_no_record_of_edits_is_mentioned() -> None:
     assert explain(facts(HITL, act=None), ALONE).notes == ()
 
 
+def test_a_base_branch_that_cannot_be_fetched_is_told_before_the_next_pass_is_promised() -> None:
+    around = replace(ALONE, unreachable="octo/hello has no branch 'dev'; push one.")
+    assert explain(facts(), around).summary == (
+        "It cannot be worked on now: octo/hello has no branch 'dev'; push one."
+    )
+
+
 def test_an_issue_that_is_gone_keeps_what_the_ledger_knows() -> None:
-    found = explain_unread(replace(HITL, title="Mend it"), "The issue is gone.")
+    found = explain_unread(replace(HITL, title="Mend it"), "The issue is gone.", exists=False)
     assert (found.issue, found.title, found.stage) == (REF, "Mend it", Stage.HITL)
     assert found.summary == "It will not be worked on: The issue is gone."
     assert not found.eligible

@@ -149,7 +149,7 @@ def test_a_server_that_is_away_is_an_error_without_the_libraries_words(naps: Nap
     with wire([FINE]) as gone:
         pass
     client = Client(gone.url, lambda _: None, Patience(attempts=2, sleep=naps, now=naps.now))
-    with pytest.raises(UnavailableError, match="could not be made, or broke off; try again later"):
+    with pytest.raises(UnavailableError, match="nothing listens there; start it, or mend"):
         client.read(NUMBER, "/thing")
     client.close()
 

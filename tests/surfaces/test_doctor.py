@@ -361,4 +361,4 @@ def test_a_configuration_that_is_wrong_is_a_finding(here: Place) -> None:
     assert '"level": "fault"' in done.stdout
     here.config.unlink()
     done = here.run("doctor")
-    assert "Write one, or name it with --config FILE." in done.stdout
+    assert "Run `mulligan init`, or name it with --config FILE." in done.stdout

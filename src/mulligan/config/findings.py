@@ -14,8 +14,11 @@ from mulligan.config.schema import File, keys, schema_of, wanted
 def findings(error: ValidationError, document: Document, file: File) -> Iterator[Mistake]:
     """Give a mistake for each thing that is wrong, with the values as they were written."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
+    meant = {place for each in found if (place := _meant(each, file))}
     for each in found:
         place = each["loc"]
+        if each["type"] == "missing" and place in meant:
+            continue
         if each["type"] == "too_short" and any(_within(other["loc"], place) for other in found):
             # What was refused does not count, so a list of one bad value is said to be too short.
             continue
@@ -42,8 +45,17 @@ def _within(place: Place, outer: Place) -> bool:
     return len(place) > len(outer) and place[: len(outer)] == outer
 
 
+def _meant(each: ErrorDetails, file: File) -> Place | None:
+    """Give the place of the key that an unknown one seems to be meant for."""
+    if each["type"] != "extra_forbidden":
+        return None
+    *outer, name = each["loc"]
+    near = get_close_matches(str(name), keys(schema_of(file), tuple(outer)), n=1)
+    return (*outer, near[0]) if near else None
+
+
 def _unknown(name: str, known: list[str]) -> str:
     said = "is not a key that Mulligan knows"
     if near := get_close_matches(name, known, n=1):
-        return f"{said}; the nearest is {near[0]}"
+        return f"{said}; did you mean {near[0]}?"
     return f"{said}; take it out, or write one of {', '.join(known)}"

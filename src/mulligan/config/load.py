@@ -23,9 +23,23 @@ WRITTEN_OUT = (
 )
 
 
-def load_operator(path: Path, environment: Mapping[str, str]) -> Operator:
-    """Read `mulligan.yml`; values written `$NAME` or `${NAME}` come from `environment`."""
+EMPTY = (
+    "the file is empty; let `mulligan init` write one, or see docs/configuration.md for every key"
+)
+
+
+def load_operator(
+    path: Path, environment: Mapping[str, str], *, needs_token: bool = True
+) -> Operator:
+    """Read `mulligan.yml`; values written `$NAME` or `${NAME}` come from `environment`.
+
+    Who does not need the token gets an empty one where its variable is not set.
+    """
     document = _document(_text_of(path), str(path))
+    if not document.content:
+        raise MistakesError(str(path), [Mistake(None, "", EMPTY)])
+    if not needs_token:
+        environment = {**_empty_token(document), **environment}
     wrong = [*_secrets(document), *_unset(document, environment)]
     try:
         operator = Operator.model_validate(_expanded(document.content, environment))
@@ -73,7 +87,10 @@ def _text_of(path: Path) -> str:
     try:
         return _decoded(path.read_bytes(), str(path))
     except FileNotFoundError:
-        message = f"There is no configuration at {path}; write one, or name it with --config FILE."
+        message = (
+            f"There is no configuration at {path}; run `mulligan init`, or name it with "
+            "--config FILE."
+        )
         raise ConfigError(message) from None
     except IsADirectoryError:
         message = f"{path} is a directory; name a file with --config FILE."
@@ -112,6 +129,11 @@ def _secrets(document: Document) -> Iterator[Mistake]:
         if str(place[-1]).endswith("url") and PASSWORD.match(value):
             said = "has a password in it; put the whole into a variable and write $NAME"
             yield Mistake(document.line(place), dotted(place), said)
+
+
+def _empty_token(document: Document) -> dict[str, str]:
+    name = _variable(dict(_texts(document.content)).get(TOKEN, ""))
+    return {name: ""} if name else {}
 
 
 def _unset(document: Document, environment: Mapping[str, str]) -> Iterator[Mistake]:

@@ -26,7 +26,8 @@ class Mistake:
     @property
     def sentence(self) -> str:
         """Say it without the line."""
-        return f"{self.key} {self.said}.".lstrip()
+        end = "" if self.said.endswith("?") else "."
+        return f"{self.key} {self.said}{end}".lstrip()
 
 
 class MistakesError(ConfigError):

@@ -23,7 +23,10 @@ UNCHANGED = "text"
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the rules look at; `act` is None when GitHub showed no authorising act."""
+    """What the rules look at; `act` is None when GitHub showed no authorising act.
+
+    `withdrawn` is whether the label that an operator's command goes over was taken off.
+    """
 
     issue: Issue
     status: IssueStatus
@@ -32,6 +35,7 @@ class Facts:
     now: datetime
     archived: bool = False
     policy_fault: str = ""
+    withdrawn: bool = False
 
     @property
     def by_operator(self) -> bool:
@@ -185,7 +189,9 @@ def opens_epoch(facts: Facts) -> bool:
     waits = facts.status.stage is Stage.READY and facts.status.phase is Phase.IDLE
     # One label that came after another was taken off and put on again: a request of its own.
     again = waits and facts.act.by_label and facts.status.act.startswith("labeled:")
-    return _newer(facts.act, facts.status) and (again or facts.status.stage in SETTLED)
+    instead = waits and facts.by_operator and facts.withdrawn
+    wanted = again or instead or facts.status.stage in SETTLED
+    return wanted and _newer(facts.act, facts.status)
 
 
 def _newer(act: AuthorisingAct, status: IssueStatus) -> bool:

@@ -28,7 +28,8 @@ class Surroundings:
     """What bears on an issue besides what the rules look at.
 
     `counted` of `most` attempts of the epoch are used up; `holder` is the worker that is on the
-    issue; `asked_at` is where a person was asked; `at_work` is the Mulligan that runs now.
+    issue; `asked_at` is where a person was asked; `at_work` is the Mulligan that runs now;
+    `unreachable` says why the base branch cannot be fetched.
     """
 
     counted: int
@@ -36,11 +37,15 @@ class Surroundings:
     holder: str | None = None
     asked_at: str = ""
     at_work: str | None = None
+    unreachable: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why an issue is, or is not, worked on; `act` is who asked for the work, if anybody did."""
+    """Why an issue is, or is not, worked on; `act` is who asked for the work, if anybody did.
+
+    `exists` is whether GitHub has the issue.
+    """
 
     issue: IssueRef
     title: str
@@ -50,6 +55,7 @@ class Explanation:
     act: AuthorisingAct | None = None
     notes: tuple[str, ...] = ()
     rules: tuple[Finding, ...] = ()
+    exists: bool = True
 
 
 def explain(facts: Facts, around: Surroundings) -> Explanation:
@@ -66,10 +72,12 @@ def explain(facts: Facts, around: Surroundings) -> Explanation:
     )
 
 
-def explain_unread(status: IssueStatus, reason: str) -> Explanation:
-    """Explain an issue that is not there to be read any more, or never was."""
+def explain_unread(status: IssueStatus, reason: str, *, exists: bool) -> Explanation:
+    """Explain an issue that cannot be read now, is not there any more, or never was."""
     summary = f"It will not be worked on: {reason}"
-    return Explanation(status.issue, status.title, status.stage, eligible=False, summary=summary)
+    return Explanation(
+        status.issue, status.title, status.stage, eligible=False, summary=summary, exists=exists
+    )
 
 
 def _summary(facts: Facts, around: Surroundings) -> str:
@@ -78,6 +86,8 @@ def _summary(facts: Facts, around: Surroundings) -> str:
         return _under_way(around.holder, facts.status)
     if not broken and facts.status.is_kept:
         return "The verified commit of its last attempt will be published at the next pass."
+    if not broken and around.unreachable:
+        return f"It cannot be worked on now: {around.unreachable}"
     if not broken:
         counted = 0 if opens_epoch(facts) else around.counted
         return f"It will be worked on at the next pass: attempt {counted + 1} of {around.most}."

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import PurePosixPath
-from shlex import quote
 
 from mulligan.config.mistakes import one_by_one
 from mulligan.config.policy import Policy
@@ -128,7 +127,7 @@ def _labels(name: str, policy: Policy, probes: Probes) -> Iterator[Diagnosis]:
     ready, wanted = policy.labels.ready, policy.labels
     others = (wanted.running, wanted.review, wanted.hitl)
     if ready.casefold() not in there:
-        fix = f"Create it under Issues, Labels on GitHub, or with `gh label create {quote(ready)}`."
+        fix = "Let `mulligan init` create it, or do that under Issues, Labels on GitHub."
         yield note(name, f"The label {ready!r} does not exist, so nobody can put it on yet.", fix)
     missing = ", ".join(repr(label) for label in others if label.casefold() not in there)
     if missing:

@@ -1,11 +1,12 @@
 """Find out why an issue is, or is not, being worked on; nothing is changed, and nothing taken."""
 
+from mulligan.domain.eligibility import Facts, refusal
 from mulligan.domain.events import Escalated
 from mulligan.domain.explanation import Explanation, Surroundings, explain_unread
 from mulligan.domain.explanation import explain as word
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.status import IssueStatus
-from mulligan.errors import DeniedError, WorldError
+from mulligan.errors import DeniedError, GoneError, WorldError
 from mulligan.survey import gather, look
 from mulligan.tools import Tools
 
@@ -17,9 +18,9 @@ def explain(ref: IssueRef, tools: Tools, at_work: str | None) -> Explanation:
     """
     try:
         facts = gather(ref, tools)
-    except WorldError:
-        status = tools.ledger.status(ref)
-        return explain_unread(status, _why_unread(status, tools))
+    except WorldError as error:
+        status, exists = tools.ledger.status(ref), not isinstance(error, GoneError)
+        return explain_unread(status, _why_unread(status, tools), exists=exists)
     case = look(facts.issue, tools)
     around = Surroundings(
         counted=case.counted,
@@ -27,8 +28,20 @@ def explain(ref: IssueRef, tools: Tools, at_work: str | None) -> Explanation:
         holder=tools.leases.holder(ref),
         asked_at=_asked_at(ref, tools),
         at_work=at_work,
+        unreachable=_unreachable(facts, tools),
     )
     return word(facts, around)
+
+
+def _unreachable(facts: Facts, tools: Tools) -> str:
+    """Say why the base branch of an issue that may be worked on cannot be fetched."""
+    if refusal(facts) is not None or facts.status.is_kept:
+        return ""
+    try:
+        tools.worktrees.refresh(facts.issue.ref.repository)
+    except WorldError as error:
+        return str(error)
+    return ""
 
 
 def _why_unread(status: IssueStatus, tools: Tools) -> str:

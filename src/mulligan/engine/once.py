@@ -53,11 +53,16 @@ def once(repositories: Sequence[str], tools: Tools, extent: Extent | None = None
         dispatcher.drain()
     problems = [
         *(f"{repository}: {problem}" for repository, problem in failed.items()),
-        *(f"{ref}: {problem}" for ref, problem in recovered.failed.items()),
-        *(f"{done.issue}: {done.problem}" for done in visits if done.problem),
+        *(told(ref, problem) for ref, problem in recovered.failed.items()),
+        *(told(done.issue, done.problem) for done in visits if done.problem),
     ]
     escalated = recovered.escalated or any(done.escalated for done in visits)
     return Pass(tuple(sorted(visits, key=lambda done: done.issue)), tuple(problems), escalated)
+
+
+def told(ref: IssueRef, problem: str) -> str:
+    """Say of which issue a problem is, unless it says so itself."""
+    return problem if problem.startswith(f"{ref} ") else f"{ref}: {problem}"
 
 
 def _invalid(repositories: Sequence[str], tools: Tools) -> dict[str, str]:

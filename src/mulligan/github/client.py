@@ -13,12 +13,10 @@ from typing import TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from pydantic import JsonValue, TypeAdapter
-from requests import RequestException, Timeout
-from requests.exceptions import SSLError
+from requests import RequestException
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 from tenacity.wait import wait_exponential, wait_random
 from urllib3.exceptions import HTTPError
-from urllib3.exceptions import TimeoutError as SocketTimeout
 
 from github import GithubException
 from mulligan.errors import ConfigError, UnavailableError
@@ -34,6 +32,7 @@ from mulligan.github.answers import (
 from mulligan.github.connection import OddAnswerError, RedirectError
 from mulligan.github.pause import Pause
 from mulligan.github.queries import answered
+from mulligan.github.reasons import is_refused, reason_of
 from mulligan.github.remembered import Remembered
 from mulligan.github.sessions import Sessions, Transport
 from mulligan.stop import rest
@@ -239,9 +238,8 @@ class Client:
             raise moved(request, str(error)) from error
         except LIBRARY_FAULTS as error:
             host = urlsplit(self._api_url).netloc
-            message = (
-                f"GitHub at {host} did not answer {request}: {_reason(error)}; try again later."
-            )
+            advice = "start it, or mend github.api_url" if is_refused(error) else "try again later"
+            message = f"GitHub at {host} did not answer {request}: {reason_of(error)}; {advice}."
             raise TransientError(message) from error
         answer = Answer(status, {str(name): str(value) for name, value in received.items()}, text)
         now = self._patience.now()
@@ -259,18 +257,3 @@ class Client:
             if waited > patience.longest_wait:
                 raise limited(request, left)
             patience.sleep(left)
-
-
-def _reason(error: Exception) -> str:
-    """Say in plain words why there was no answer; the libraries' own are for their makers."""
-    match error:
-        case Timeout() | SocketTimeout():
-            return "it took too long"
-        case SSLError():
-            return "its certificate is not trusted on this machine"
-        case OddAnswerError():
-            return str(error)
-        case OSError() | HTTPError():
-            return "the connection could not be made, or broke off"
-        case _:
-            return f"its answer could not be read ({type(error).__name__})"

@@ -18,7 +18,7 @@ from mulligan.github.client import Client
 from mulligan.github.comments import Comments
 from mulligan.github.escalation import escalation_comment, escalation_marker
 from mulligan.github.identity import Identity
-from mulligan.github.labels import LabelChange, label_change, urgency
+from mulligan.github.labels import LabelChange, Look, label_change, urgency
 from mulligan.github.messages import label_comment, label_marker, status_comment, status_marker
 from mulligan.github.pulls import Pulls
 from mulligan.github.shapes import (
@@ -90,6 +90,11 @@ class GitHubTracker:
         """List the labels that a repository has."""
         found = self._client.read_all(LABELS, f"/repos/{repository}/labels")
         return frozenset(label.name for label in found)
+
+    def create_label(self, repository: str, look: Look) -> None:
+        """Create a label that a repository does not have."""
+        body = {"name": look.name, "color": look.color, "description": look.description}
+        self._client.write(ANYTHING, "POST", f"/repos/{repository}/labels", body)
 
     def labelled(
         self, repository: str, label: str, priority: Sequence[str] = ()

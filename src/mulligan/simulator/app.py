@@ -235,6 +235,6 @@ def _finished(world: World, incoming: Incoming, user: User | None, reply: Reply)
     window = _window(world, incoming, user)
     window.used += counted
     if raw:
-        headers["content-type"] = JSON
+        headers.setdefault("content-type", JSON)
     headers["x-github-request-id"] = f"51A0:{len(world.requests):08X}"
     return Answer(status, raw, {**headers, **window.headers}, counted)

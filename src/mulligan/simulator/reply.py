@@ -18,17 +18,18 @@ NOT_MODIFIED = 304
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer before it is sent; a `body` of None is an empty one."""
+    """An answer before it is sent; a `body` of None is an empty one, a `page` is for a browser."""
 
     status: int
     body: Json = None
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    page: str = ""
 
     @property
     def raw(self) -> bytes:
         """Give the body as it is sent."""
         if self.body is None:
-            return b""
+            return self.page.encode()
         return json.dumps(self.body, separators=(",", ":"), ensure_ascii=False).encode()
 
     @classmethod

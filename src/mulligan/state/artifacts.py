@@ -38,6 +38,11 @@ class FileArtifacts:
             place.parent.mkdir(parents=True, exist_ok=True)
         return place
 
+    def find(self, ref: IssueRef, number: int, name: str) -> str | None:
+        """Give the artifact name of a file; None where it is not there. Makes nothing."""
+        place = self._place(f"{ref.repository}/{ref.number}/{number}/{name}")
+        return self.name(place) if place.exists() else None
+
     def write(self, ref: IssueRef, number: int, name: str, content: bytes) -> str:
         """Keep a file whole or not at all, whatever is killed; give its artifact name."""
         place = self.path(ref, number, name)
@@ -109,6 +114,10 @@ class ScratchArtifacts:
     def path(self, ref: IssueRef, number: int, name: str) -> Path:
         """Give the place of a file that somebody else will write; its directory exists."""
         return self._files.path(ref, number, name)
+
+    def find(self, ref: IssueRef, number: int, name: str) -> str | None:
+        """Give the artifact name of a file; None where it is not there."""
+        return self._files.find(ref, number, name)
 
     def write(self, ref: IssueRef, number: int, name: str, content: bytes) -> str:
         """Keep a file until the end; give its artifact name."""

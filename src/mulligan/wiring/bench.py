@@ -4,7 +4,8 @@ import os
 import socket
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from mulligan.agent.invocation import Own
 from mulligan.agent.runner import CommandAgent
@@ -19,7 +20,7 @@ from mulligan.github.dry_run import DryRunTracker
 from mulligan.github.pause import Pauses
 from mulligan.github.sessions import Transport
 from mulligan.github.tracker import GitHubTracker
-from mulligan.ports import Artifacts, Leases, Ledger, Policies, Tracker, Worktrees
+from mulligan.ports import Artifacts, Credentials, Leases, Ledger, Policies, Tracker, Worktrees
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.state.artifacts import ScratchArtifacts
 from mulligan.state.database import open_database
@@ -53,6 +54,19 @@ class Bench:
     repositories: tuple[str, ...]
     tools: Tools
 
+    def with_worktrees(self, worktrees: Worktrees) -> "Bench":
+        """Give the same bench with other worktrees."""
+        return replace(self, tools=replace(self.tools, worktrees=worktrees))
+
+
+class Source(Protocol):
+    """Where issues come from, and what opens their repositories."""
+
+    @property
+    def tracker(self) -> Tracker: ...
+    @property
+    def credentials(self) -> Credentials: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Books:
@@ -67,12 +81,21 @@ class Books:
 @contextmanager
 def build(operator: Operator, environment: Environment, listener: Listener) -> Generator[Bench]:
     """Build for real work; `listener` hears every event."""
+    with (
+        open_github(operator, redactor_of(operator, environment)) as github,
+        build_on(github, operator, environment, listener) as bench,
+    ):
+        yield bench
+
+
+@contextmanager
+def build_on(
+    github: Source, operator: Operator, environment: Environment, listener: Listener
+) -> Generator[Bench]:
+    """Build for real work on the issues of any tracker."""
     sandbox = confine(operator, environment)
     redactor, clock = redactor_of(operator, environment), SystemClock()
-    with (
-        open_github(operator, redactor) as github,
-        open_database(operator.state.url) as database,
-    ):
+    with open_database(operator.state.url) as database:
         ledger = WatchedLedger(
             SqlLedger(database, clock, redactor=redactor), _redacting(listener, redactor)
         )
@@ -193,7 +216,7 @@ def open_github(
 
 
 def open_git(
-    operator: Operator, github: GitHub, environment: Environment
+    operator: Operator, github: Source, environment: Environment
 ) -> tuple[GitWorktrees, BasePolicies]:
     """Give the worktrees, and the policies that are read from them."""
     settings = {each.name: each for each in operator.repositories}

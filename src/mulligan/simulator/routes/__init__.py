@@ -10,6 +10,7 @@ from mulligan.simulator.routes import (
     graphql,
     issues,
     labels,
+    pages,
     pulls,
 )
 
@@ -23,5 +24,6 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     *pulls.ROUTES,
     *commits.ROUTES,
     *graphql.ROUTES,
+    *pages.ROUTES,
 )
 """Method, path and handler; of two that match, the first is taken."""

@@ -1,8 +1,10 @@
 """The program with all its commands, in the order in which `--help` lists them."""
 
 from mulligan.surfaces.cli.application import app, config_app
-from mulligan.surfaces.cli.commands import configuring, looking, trying, working
+from mulligan.surfaces.cli.commands import configuring, looking, starting, trying, working
 
+for command in (starting.init, starting.rehearse):
+    app.command()(command)
 for command in (working.once, working.run, working.work):
     app.command()(command)
 for command in (looking.status, looking.inspect, looking.explain, looking.doctor):

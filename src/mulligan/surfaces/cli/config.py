@@ -44,7 +44,7 @@ def show(config: Path | None, policy: Path | None, repository: str | None, *, js
         operator = _operator(config, policy, repository)
         values = _written(_policy(policy, operator, repository))
     else:
-        operator = read_configuration(config)
+        operator = read_configuration(config, needs_token=False)
         values = _masked(_written(operator), variables(configuration_path(config)))
     if json:
         print_json(values)
@@ -76,7 +76,9 @@ def _operator(config: Path | None, policy: Path | None, repository: str | None) 
     if repository and not policy:
         message = "--repository says whose policy it is; name that file with --policy FILE."
         raise UsageError(message)
-    return read_configuration(config) if config or repository or not policy else None
+    if policy and not (config or repository):
+        return None
+    return read_configuration(config, needs_token=False)
 
 
 def _policy(path: Path, operator: Operator | None, repository: str | None) -> Policy:

@@ -11,9 +11,7 @@ from pathlib import Path
 from types import FrameType
 
 from rich.console import Console
-from rich.markdown import Markdown
 from rich.markup import escape
-from rich.panel import Panel
 
 from mulligan.config.load import load_operator
 from mulligan.domain.events import AgentStarted, Event
@@ -28,8 +26,10 @@ from mulligan.simulator.seed import MAINTAINER, SCRIPTED_AGENT, Seeded, seed
 from mulligan.simulator.server import running, serve
 from mulligan.simulator.world import World
 from mulligan.stop import stopping
+from mulligan.surfaces.cli.comment import show_comment
 from mulligan.surfaces.cli.exits import Exit
 from mulligan.surfaces.cli.mishaps import Mishaps
+from mulligan.surfaces.cli.program import program
 from mulligan.surfaces.cli.setup import environment, make_console, start_logs, stop_on_signals
 from mulligan.surfaces.cli.story import Story
 from mulligan.tools import Tools
@@ -39,8 +39,6 @@ TOKEN = "a-token-of-the-simulated-github"  # noqa: S105 - of a GitHub that is no
 PASSES = 6
 """Enough for everything to rest, also on a machine that is slow."""
 WATCH = timedelta(seconds=0.3)
-WIDTH = 100
-TOLD_SECTIONS = ("Failure summary", "Attempt history", "Your options")
 REST = {
     Stage.REVIEW: ("in review", "green"),
     Stage.HITL: ("with a person", "magenta"),
@@ -104,8 +102,8 @@ def simulate(port: int, directory: Path | None) -> Exit:
 
     def announce(url: str) -> None:
         config = _write_configuration(place, url, seeded)
-        console.print(f"A GitHub of your own at {url}, with the repository {seeded.repository}.")
-        console.print(f"In another terminal: mulligan once --config {config}")
+        console.print(f"A GitHub of your own, in a browser at {url}/{seeded.repository}")
+        console.print(f"In another terminal: {escape(program())} once --config {config}")
         console.print("Ctrl-C ends it.")
 
     serve(world, port=port, announce=announce, stop=stop)
@@ -177,15 +175,15 @@ def _show_comment(console: Console, world: World, seeded: Seeded) -> None:
     asked = seeded.issues[2]
     body = world.comments_of(asked)[-1].body
     console.print(f"\nWhat the people of [cyan]{asked}[/] now read on GitHub, in short:")
-    width = min(WIDTH, console.width)
-    console.print(Panel(Markdown(_in_short(body)), width=width), soft_wrap=False)
+    show_comment(console, body)
 
 
 def _name_commands(console: Console, seeded: Seeded, config: Path) -> None:
-    second = f"mulligan inspect {seeded.issues[1]}"
+    mulligan = program()
+    second = f"{mulligan} inspect {seeded.issues[1]}"
     console.print("\nLook at everything:")
     for line in (
-        f"mulligan status --config {config}",
+        f"{mulligan} status --config {config}",
         f"{second} --config {config}",
         f"{second} --attempt 2 --prompt --config {config}",
         f"git -C {seeded.bare} log --oneline --all --graph",
@@ -201,11 +199,3 @@ def _ended(history: Sequence[WorkerResultMeta]) -> str:
         title = TITLES[outcome] if times == 1 else f"{times} × {TITLES[outcome]}"
         told.append(f"{title}, at no cost" if outcome in FREE else title)
     return " → ".join(told)
-
-
-def _in_short(comment: str) -> str:
-    """Leave out the sections that repeat the story, and the marker that GitHub does not show."""
-    opening, *sections = comment.split("\n### ")
-    visible = [line for line in opening.splitlines() if not line.startswith("<!--")]
-    told = [f"### {section}" for section in sections if section.startswith(TOLD_SECTIONS)]
-    return "\n\n".join(["\n".join(visible), *told])

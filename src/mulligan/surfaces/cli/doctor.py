@@ -14,6 +14,7 @@ from mulligan.engine.doctor import examine
 from mulligan.errors import ConfigError
 from mulligan.surfaces.cli.exits import Exit
 from mulligan.surfaces.cli.layout import print_json, print_point
+from mulligan.surfaces.cli.program import as_started
 from mulligan.surfaces.cli.setup import (
     configuration_path,
     environment,
@@ -67,9 +68,9 @@ def _print(found: Diagnosis, console: Console, *, heading: bool) -> None:
     if heading:
         console.print(f"[bold]{escape(found.area)}[/]")
     mark, style = MARKS[found.level]
-    print_point(console, Text(f"  {mark}", style), found.said)
+    print_point(console, Text(f"  {mark}", style), as_started(found.said))
     if found.fix:
-        print_point(console, Text("    →", style), found.fix)
+        print_point(console, Text("    →", style), as_started(found.fix))
 
 
 def _sum_up(found: list[Diagnosis]) -> str:

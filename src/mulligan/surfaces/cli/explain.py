@@ -9,8 +9,10 @@ from rich.text import Text
 from mulligan.domain.explanation import Explanation, told_by
 from mulligan.domain.issue import IssueRef
 from mulligan.engine.explain import explain as find_out
+from mulligan.errors import GoneError
 from mulligan.surfaces.cli.exits import Exit
 from mulligan.surfaces.cli.layout import print_json, print_point
+from mulligan.surfaces.cli.program import as_started
 from mulligan.surfaces.cli.setup import (
     environment,
     make_console,
@@ -32,9 +34,12 @@ def explain(config: Path | None, issue: str, *, json: bool) -> Exit:
         found = find_out(ref, bench.tools, at_work(operator))
     if json:
         print_json(_row(found))
+    elif not (found.exists or found.title):
+        message = f"GitHub has no issue {ref}, or not any more; check its number."
+        raise GoneError(message)
     else:
         _print(found, make_console())
-    return Exit.DONE
+    return Exit.DONE if found.exists else Exit.FAILED
 
 
 def _print(found: Explanation, console: Console) -> None:
@@ -44,7 +49,7 @@ def _print(found: Explanation, console: Console) -> None:
     if found.rules:
         console.print(escape(told_by(found.act)))
     for note in found.notes:
-        console.print(escape(note))
+        console.print(escape(as_started(note)))
     if found.rules:
         console.print()
     for rule in found.rules:

@@ -88,4 +88,4 @@ def _note(status: IssueStatus, event: Event) -> None:
             more = {"reason": reason}
         case _:
             more = dict[str, str]()
-    log.info("event", action=event.kind, issue=str(status.issue), attempt=status.number, **more)
+    log.info("recorded", action=event.kind, issue=str(status.issue), attempt=status.number, **more)

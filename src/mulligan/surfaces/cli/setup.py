@@ -25,9 +25,12 @@ DEFAULT = Path("mulligan.yml")
 WIDE = 1000
 
 
-def read_configuration(named: Path | None) -> Operator:
-    """Read the configuration that was named, or stands where it is looked for."""
-    operator = load_operator(configuration_path(named), os.environ)
+def read_configuration(named: Path | None, *, needs_token: bool = True) -> Operator:
+    """Read the configuration that was named, or stands where it is looked for.
+
+    Who does not talk to GitHub does not need the variable that holds the token.
+    """
+    operator = load_operator(configuration_path(named), os.environ, needs_token=needs_token)
     SHIELD.redactor = redactor_of(operator, os.environ)
     return operator
 

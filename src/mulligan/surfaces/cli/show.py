@@ -25,7 +25,7 @@ from mulligan.wiring.records import open_artifacts, open_ledger
 
 def status(config: Path | None, *, json: bool) -> Exit:
     """List the issues of the ledger."""
-    with open_ledger(read_configuration(config)) as ledger:
+    with open_ledger(read_configuration(config, needs_token=False)) as ledger:
         statuses = ledger.statuses()
     if json:
         print_json([_status_row(each) for each in statuses])
@@ -38,7 +38,7 @@ def status(config: Path | None, *, json: bool) -> Exit:
 def inspect(config: Path | None, issue: str, attempt: int | None, *, json: bool) -> Exit:
     """Show one issue's attempts and decisions."""
     ref = IssueRef.parse(issue)
-    with open_ledger(read_configuration(config)) as ledger:
+    with open_ledger(read_configuration(config, needs_token=False)) as ledger:
         found = _known(ref, ledger)
         history = [each for each in ledger.history(ref) if attempt in {None, each.number}]
         events = ledger.events(ref)
@@ -69,16 +69,16 @@ def part(config: Path | None, issue: str, attempt: int | None, name: str) -> Exi
 
     Programs get it byte for byte; to a terminal goes nothing that would steer it.
     """
-    operator, ref = read_configuration(config), IssueRef.parse(issue)
+    operator, ref = read_configuration(config, needs_token=False), IssueRef.parse(issue)
     with open_ledger(operator) as ledger:
         found = _known(ref, ledger)
     number = attempt or found.number
     artifacts = open_artifacts(operator)
-    path = artifacts.path(ref, number, name)
-    if not path.exists():
+    stored = artifacts.find(ref, number, name)
+    if stored is None:
         message = f"Attempt {number} of {ref} has no {name}; `mulligan inspect {ref}` lists them."
         raise UsageError(message)
-    content = artifacts.read(artifacts.name(path))
+    content = artifacts.read(stored)
     if sys.stdout.isatty():
         content = visible(content.decode(errors="replace")).encode()
     sys.stdout.buffer.write(content)
@@ -87,15 +87,15 @@ def part(config: Path | None, issue: str, attempt: int | None, name: str) -> Exi
 
 def verify(config: Path | None, issue: str, *, json: bool) -> Exit:
     """Recompute every hash of what an issue's attempts were told; say where a chain is broken."""
-    operator, ref = read_configuration(config), IssueRef.parse(issue)
+    operator, ref = read_configuration(config, needs_token=False), IssueRef.parse(issue)
     with open_ledger(operator) as ledger:
         _known(ref, ledger)
         history = ledger.history(ref)
     artifacts = open_artifacts(operator)
 
     def stored(number: int, name: str) -> bytes | None:
-        path = artifacts.path(ref, number, name)
-        return artifacts.read(artifacts.name(path)) if path.exists() else None
+        found = artifacts.find(ref, number, name)
+        return artifacts.read(found) if found else None
 
     proofs = prove_lineage(history, stored)
     if json:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
 from rich.segment import Segment
 
+from mulligan.surfaces.cli.program import as_started
 from mulligan.text.escape import visible
 from mulligan.text.redact import Redactor
 
@@ -28,7 +29,7 @@ SHIELD = Shield()
 
 def say_error(message: str) -> None:
     """Write one sentence to standard error."""
-    sys.stderr.write(f"mulligan: {SHIELD.clean(message)}\n")
+    sys.stderr.write(f"mulligan: {SHIELD.clean(as_started(message))}\n")
 
 
 def clean_record(

@@ -8,7 +8,7 @@ from rich.markup import escape
 
 from mulligan.config.operator import Operator
 from mulligan.domain.issue import AuthorisingAct, IssueRef
-from mulligan.engine.once import Extent, Pass
+from mulligan.engine.once import Extent, Pass, told
 from mulligan.engine.once import once as make_pass
 from mulligan.engine.recovery import recover
 from mulligan.engine.watch import Listener
@@ -36,8 +36,8 @@ def once(config: Path | None, attempts: int | None, limit: int | None) -> Exit:
     extent = Extent(attempts, limit, operator.poll.interval)
     with lock_state(operator, "once"), build(operator, environment(), teller(console)) as bench:
         done = make_pass(bench.repositories, bench.tools, extent)
-        _summarise(done, console)
-    return _code(done)
+        summarise(done, console)
+    return code_of(done)
 
 
 def work(issue: str, config: Path | None, *, dry_run: bool) -> Exit:
@@ -51,11 +51,13 @@ def work(issue: str, config: Path | None, *, dry_run: bool) -> Exit:
         failed = recover(bench.tools, worker, bench.repositories).failed
         bench.tools.worktrees.refresh(ref.repository)
         visit = worker.visit(ref, _operators_act(bench))
-        problems = [f"{ref}: {why}" for ref, why in failed.items()]
-        problems += [f"{ref}: {visit.problem}"] if visit.problem else []
+        problems = [told(ref, why) for ref, why in failed.items()]
+        problems += [told(ref, visit.problem)] if visit.problem else []
         done = Pass((visit,), tuple(problems), visit.escalated)
-        _summarise(done, console)
-    return Exit.FAILED if visit.skipped else _code(done)
+        if dry_run:
+            console.print("A dry run: nothing was written to GitHub, the remote or the ledger.")
+        summarise(done, console)
+    return Exit.FAILED if visit.skipped else code_of(done)
 
 
 def teller(console: Console) -> Listener:
@@ -68,7 +70,10 @@ def _bench(operator: Operator, console: Console, *, dry_run: bool) -> AbstractCo
         return build(operator, environment(), teller(console))
 
     def say(what: str) -> None:
-        console.print(escape(what))
+        headline, *text = what.splitlines()
+        console.print(f"    [cyan]{escape(headline)}[/]", emoji=False)
+        for line in text[1:]:
+            console.print(f"    [dim]│[/] {escape(line)}".rstrip(), emoji=False)
 
     return build_dry(operator, environment(), teller(console), say)
 
@@ -78,7 +83,8 @@ def _operators_act(bench: Bench) -> AuthorisingAct:
     return AuthorisingAct(f"operator:{now.isoformat()}", "", now, trusted=True)
 
 
-def _summarise(done: Pass, console: Console) -> None:
+def summarise(done: Pass, console: Console) -> None:
+    """Say what was skipped, and what failed."""
     for each in done.visits:
         if each.skipped:
             console.print(f"[cyan]{escape(str(each.issue))}[/]  skipped: {escape(each.skipped)}")
@@ -88,7 +94,8 @@ def _summarise(done: Pass, console: Console) -> None:
         console.print(f"[red]failed[/]  {escape(problem)}")
 
 
-def _code(done: Pass) -> Exit:
+def code_of(done: Pass) -> Exit:
+    """Give the exit code of a pass."""
     if stopping():
         return Exit.INTERRUPTED
     if done.problems:

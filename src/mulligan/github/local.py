@@ -1,0 +1,86 @@
+"""A tracker of one issue that was read from a file: no GitHub at all, for rehearsals."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from mulligan.config.policy import Escalation, Labels, PullRequestSettings
+from mulligan.domain.case import Case, PullRequest
+from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection, Stage
+from mulligan.domain.repository import RepositoryFacts
+from mulligan.domain.status import IssueStatus
+from mulligan.errors import GoneError
+from mulligan.github.escalation import escalation_comment
+from mulligan.github.labels import label_change
+
+NOT_OPENED = "(not opened, since this is a rehearsal)"
+
+
+@dataclass
+class LocalTracker:
+    """The port Tracker; `ask` hears the comment that would ask a person for help."""
+
+    issue: Issue
+    facts: RepositoryFacts
+    ask: Callable[[str], None]
+
+    def repository(self, name: str) -> RepositoryFacts:
+        """Give what was known from the start."""
+        if name != self.facts.name:
+            message = f"A rehearsal is of {self.facts.name} only, not of {name}."
+            raise GoneError(message)
+        return self.facts
+
+    def labelled(
+        self, repository: str, label: str, priority: Sequence[str] = ()
+    ) -> Sequence[IssueRef]:
+        """List the issue where it carries a label."""
+        del priority
+        ref = self.issue.ref
+        carries = label.casefold() in {name.casefold() for name in self.issue.labels}
+        return [ref] if carries and ref.repository == repository else []
+
+    def read(self, ref: IssueRef) -> Issue:
+        """Give the issue."""
+        if ref != self.issue.ref:
+            message = f"A rehearsal is of {self.issue.ref} only, not of {ref}."
+            raise GoneError(message)
+        return self.issue
+
+    def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
+        """Give none: whoever rehearses asks by the command."""
+        del ref, ready_label
+
+    def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
+        """Give none: a rehearsal is withdrawn by a signal."""
+        del ref, status, labels
+
+    def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
+        """Give none: the file was read once."""
+        del ref, status
+
+    def show_stage(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
+        """Keep the labels that the issue would have."""
+        change = label_change(self.read(ref).labels, stage, labels)
+        left = self.issue.labels - frozenset(change.remove)
+        self.issue = replace(self.issue, labels=left | frozenset(change.add))
+
+    def update_status(self, case: Case) -> str:
+        """Write nothing; the terminal tells the story."""
+        return f"rehearsal:{case.issue.ref}"
+
+    def ask_for_label(self, case: Case, act: str, reason: str) -> str:
+        """Write nothing; it is never needed, since nobody changes the text."""
+        del act, reason
+        return f"rehearsal:{case.issue.ref}"
+
+    def ask_for_help(self, case: Case, escalation: Escalation) -> str:
+        """Hand over the escalation comment."""
+        self.ask(escalation_comment(case, escalation))
+        return "the comment for a person is below"
+
+    def open_pull_request(
+        self, case: Case, base_branch: str, settings: PullRequestSettings
+    ) -> PullRequest:
+        """Open nothing; the commit stays where it is."""
+        del case, base_branch, settings
+        return PullRequest(0, NOT_OPENED)

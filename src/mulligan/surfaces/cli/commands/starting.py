@@ -1,0 +1,52 @@
+"""The commands for a start: on a repository of one's own."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mulligan.surfaces.cli.application import in_one_sentence
+from mulligan.surfaces.cli.exits import Exit
+
+DIRECTORY = typer.Argument(help="A clone of the repository.", show_default="here")
+
+
+@in_one_sentence
+def init(
+    directory: Annotated[Path, DIRECTORY] = Path(),
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Write without asking.")] = False,
+    repository: Annotated[
+        str | None,
+        typer.Option(metavar="OWNER/NAME", help="Its name on GitHub; default: as origin says."),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="The operator's file: read if there, else proposed.")
+    ] = None,
+) -> Exit:
+    """Propose both configuration files for a clone, with real checks; and create the labels."""
+    from mulligan.surfaces.cli import init as module
+
+    return module.init(module.Asked(directory, yes, repository, config))
+
+
+@in_one_sentence
+def rehearse(
+    file: Annotated[
+        Path, typer.Argument(metavar="ISSUE.md", help="The issue; its first heading is the title.")
+    ],
+    directory: Annotated[Path, DIRECTORY] = Path(),
+    *,
+    agent: Annotated[
+        str | None,
+        typer.Option(help="claude, codex, gemini, opencode, aider, mini, or a command line."),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="The operator's file, for the agent and its limits.")
+    ] = None,
+    attempts: Annotated[int | None, typer.Option(min=1, help="The most attempts.")] = None,
+) -> Exit:
+    """Let an agent work on an issue from a file, in a local repository; no GitHub at all."""
+    from mulligan.surfaces.cli import rehearse as module
+
+    return module.rehearse(module.Asked(file, directory, agent, config, attempts))

@@ -1,0 +1,29 @@
+"""The tracker of a rehearsal knows one issue, and writes nowhere."""
+
+import pytest
+
+from mulligan.config.policy import Labels
+from mulligan.domain.issue import Issue, IssueRef, Stage
+from mulligan.domain.repository import RepositoryFacts
+from mulligan.errors import GoneError
+from mulligan.github.local import LocalTracker
+from mulligan.ports import Tracker
+
+REF = IssueRef("local/tools", 1)
+
+
+def test_labels_are_kept_and_anything_else_is_gone() -> None:
+    local = LocalTracker(
+        Issue(REF, "Mend it", ""), RepositoryFacts("local/tools", "", "main"), print
+    )
+    tracker: Tracker = local
+    tracker.show_stage(REF, Stage.RUNNING, Labels())
+    assert tracker.read(REF).labels == {"mulligan:running"}
+    assert tracker.labelled("local/tools", "Mulligan:Running") == [REF]
+    tracker.show_stage(REF, Stage.HITL, Labels())
+    assert tracker.read(REF).labels == {"mulligan:hitl"}
+    assert tracker.labelled("local/tools", "mulligan") == []
+    with pytest.raises(GoneError, match="of local/tools only"):
+        tracker.repository("acme/tools")
+    with pytest.raises(GoneError, match="of local/tools#1 only"):
+        tracker.read(IssueRef("local/tools", 2))

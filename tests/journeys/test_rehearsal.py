@@ -1,0 +1,128 @@
+"""An issue from a file is worked on in a local repository; no GitHub, and no trace in the clone."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from world.place import BIN
+from world.repositories import git
+
+POLICY = "checks: [{name: two, run: grep -qx two notes.txt, kind: test}]\n"
+ISSUE = "Intro.\n\n# Say two\n\nPlease make notes.txt say two.\n"
+MENDS = """
+    told = sys.stdin.read()
+    assert "Say two" in told
+    pathlib.Path("notes.txt").write_text("two\\n" if "earlier" in told.lower() else "half\\n")
+"""
+WHO = ("-c", "user.name=ada", "-c", "user.email=ada@localhost")
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    made = tmp_path / "my tools"
+    made.mkdir()
+    git(made, "init", "--quiet", "--initial-branch", "trunk")
+    (made / "notes.txt").write_text("one\n")
+    git(made, "add", ".")
+    git(made, *WHO, "commit", "--quiet", "--message", "One")
+    (made / ".github").mkdir()
+    (made / ".github" / "mulligan.yml").write_text(POLICY)
+    (tmp_path / "ISSUE.md").write_text(ISSUE)
+    return made
+
+
+def rehearse(clone: Path, agent: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    script = clone.parent / "agent.py"
+    if agent:
+        script.write_text("import pathlib, sys\n" + dedent(agent))
+    named = ["--agent", f"{sys.executable} {script}"] if agent else []
+    (clone.parent / "tmp").mkdir(exist_ok=True)
+    return subprocess.run(
+        [BIN / "mulligan", "rehearse", "ISSUE.md", str(clone), *named, *arguments],
+        cwd=clone.parent,
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(clone.parent),
+            "TMPDIR": str(clone.parent / "tmp"),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def state_of(clone: Path) -> tuple[str, ...]:
+    questions = (("status", "--porcelain"), ("for-each-ref",), ("log", "--oneline", "--all"))
+    return tuple(git(clone, *question) for question in questions)
+
+
+def test_the_second_try_succeeds_and_the_clone_is_untouched(clone: Path) -> None:
+    before = state_of(clone)
+    done = rehearse(clone, MENDS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "attempt 2 of 3" in done.stdout
+    assert "(not opened, since this is a rehearsal)" in done.stdout
+    assert state_of(clone) == before
+    lines = done.stdout.splitlines()
+    diff = next(line for line in lines if line.startswith("The last change: "))
+    assert "+two" in Path(diff.partition(": ")[2]).read_text()
+    for line in (line.strip() for line in lines):
+        if line.startswith(("git -C", str(BIN))):
+            subprocess.run(["sh", "-c", line], check=True, capture_output=True)
+    assert git(clone, "show", "mulligan/issue-1:notes.txt") == "two"
+
+
+def test_an_agent_that_never_does_it_ends_with_a_person(clone: Path) -> None:
+    done = rehearse(clone, "pass\n", "--attempts", "3")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "A person would now read on the issue:" in done.stdout
+    assert "Your options" in done.stdout
+
+
+def test_the_agent_may_come_from_the_operators_file(clone: Path) -> None:
+    (clone.parent / "mulligan.yml").write_text(
+        "github: {token: $GITHUB_TOKEN}\nrepositories: [{name: acme/other}]\n"
+        f"agent: {{kind: command, command: [{sys.executable}, {clone.parent}/agent.py]}}\n"
+    )
+    (clone.parent / "agent.py").write_text(
+        "import pathlib\npathlib.Path('notes.txt').write_text('two')\n"
+    )
+    done = rehearse(clone, "", "--attempts", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "✓ two" in done.stdout
+    assert "attempt 2" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("break_it", "arguments", "said"),
+    [
+        ("", [], "No agent is named; add --agent KIND"),
+        ("heading", ["--agent", "x"], "has no heading; begin it with one"),
+        ("file", ["--agent", "x"], "cannot be read as text; name a Markdown file"),
+        ("branch", ["--agent", "x"], "has no branch checked out; check out the one"),
+        ("clone", ["--agent", "x"], "is not the top of a git repository"),
+        ("", ["--agent", "'"], "is no command line"),
+    ],
+)
+def test_what_cannot_be_rehearsed_is_one_sentence(
+    clone: Path, break_it: str, arguments: list[str], said: str
+) -> None:
+    match break_it:
+        case "heading":
+            (clone.parent / "ISSUE.md").write_text("```\n# not a heading\n```\n")
+        case "file":
+            (clone.parent / "ISSUE.md").unlink()
+        case "branch":
+            git(clone, "checkout", "--quiet", "--detach")
+        case "clone":
+            (clone / ".git").rename(clone / "git")
+        case _:
+            pass
+    done = rehearse(clone, "", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert list((clone.parent / "tmp").iterdir()) == []

@@ -1,0 +1,38 @@
+"""The addresses for people lead to pages that a browser shows, in which nothing is run."""
+
+import requests
+
+from world.simulated import NAME, Hub, push
+
+
+def page(url: str) -> str:
+    answer = requests.get(url, timeout=10)
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    return answer.text
+
+
+def test_an_issue_is_shown_with_its_comments(github: Hub) -> None:
+    ref = github.world.open_issue(NAME, "Mend <b>it</b>", "**Please**\n\n<script>x</script>", "zoe")
+    github.world.label(ref, "mulligan", "ada")
+    github.post("issues/1/comments", {"body": "<!-- marker -->\n\nOn it."})
+    shown = page(github.get("issues/1").json()["html_url"])
+    assert "<h1>Mend &lt;b&gt;it&lt;/b&gt;</h1>" in shown
+    assert "<strong>Please</strong>" in shown
+    assert "<script>" not in shown
+    assert "marker" not in shown
+    assert "<p>On it.</p>" in shown
+    assert '<span class="label">mulligan</span>' in shown
+
+
+def test_a_pull_request_and_its_repository_are_shown(github: Hub) -> None:
+    push(github.bare, "work", {"new.txt": "new"})
+    made = github.post("pulls", {"title": "Work", "head": "work", "base": "main"}).json()
+    assert "work into main" in page(made["html_url"])
+    listed = page(made["html_url"].rpartition("/pull/")[0])
+    assert f'<a href="/{NAME}/pull/{made["number"]}">' in listed
+
+
+def test_what_is_not_there_is_still_an_error_of_the_api(github: Hub) -> None:
+    html = github.get("").json()["html_url"]
+    answer = requests.get(f"{html}/issues/99", timeout=10)
+    assert (answer.status_code, answer.json()["message"]) == (404, "Not Found")

@@ -1,0 +1,157 @@
+"""`mulligan init` looks at a clone, shows what it would write, and leaves alone what is there."""
+
+import os
+import pty
+import shutil
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from mulligan.config.load import load_policy
+from world.place import BIN, NAME, Place, place
+from world.repositories import git
+
+SAMPLES = Path(__file__).parents[1] / "fixtures" / "repositories"
+PROGRAMS = {
+    "c-make": "cc --version",
+    "cpp-cmake": "cmake --version",
+    "go": "go version",
+    "node-npm": "npm --version",
+    "php-phpunit": "phpunit --version",
+    "python-unittest": "python3 --version",
+    "ruby-rake": "rake --version",
+    "rust": "cargo --version",
+}
+"""Samples whose checks need nothing but one program, and how that one shows that it works."""
+
+
+def mulligan(
+    directory: Path, *arguments: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "mulligan", *arguments],
+        cwd=directory,
+        env={"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(directory.parent), **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def clone(directory: Path, sample: str, url: str = "") -> Path:
+    made = directory / "clone"
+    shutil.copytree(SAMPLES / sample, made)
+    git(made, "init", "--quiet", "--initial-branch", "main")
+    if url:
+        git(made, "remote", "add", "origin", url)
+    return made
+
+
+@pytest.mark.parametrize("sample", PROGRAMS)
+def test_proposed_checks_run(tmp_path: Path, sample: str) -> None:
+    probe = ["sh", "-c", PROGRAMS[sample]]
+    if subprocess.run(
+        probe, env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)}, check=False
+    ).returncode:
+        pytest.skip(f"{PROGRAMS[sample]!r} does not work on this machine")
+    here = clone(tmp_path, sample)
+    assert mulligan(here, "init", "--yes").returncode == 0
+    done = mulligan(here, "check")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert load_policy((here / ".github" / "mulligan.yml").read_bytes(), {}, "written").checks
+
+
+def test_both_files_are_written_and_the_second_run_has_nothing_to_do(tmp_path: Path) -> None:
+    here = clone(tmp_path, "node-npm", "git@github.com:octocat/hello.git")
+    first = mulligan(here, "init", "--yes")
+    assert (first.returncode, first.stderr) == (0, "")
+    assert "+    run: npm test  # from scripts.test of package.json" in first.stdout
+    assert "  - name: octocat/hello\n" in (tmp_path / "mulligan.yml").read_text()
+    assert f"doctor --config {tmp_path}/mulligan.yml" in first.stdout
+    second = mulligan(here, "init", "--yes", "--config", "../mulligan.yml")
+    assert second.returncode == 0
+    assert second.stdout.splitlines()[-1] == "Nothing to do."
+
+
+def test_what_is_there_is_left_as_it_is(tmp_path: Path) -> None:
+    here = clone(tmp_path, "node-npm", "git@github.com:octocat/hello.git")
+    written = "checks: [{name: mine, run: 'true'}]\n"
+    (here / ".github").mkdir()
+    (here / ".github" / "mulligan.yml").write_text(written)
+    done = mulligan(here, "init", "--yes")
+    assert ".github/mulligan.yml is there, with 1 check." in done.stdout
+    assert (here / ".github" / "mulligan.yml").read_text() == written
+
+
+def test_nothing_is_written_where_nobody_can_be_asked(tmp_path: Path) -> None:
+    here = clone(tmp_path, "node-npm")
+    done = mulligan(here, "init")
+    assert done.returncode == 2
+    assert "+++ .github/mulligan.yml" in done.stdout
+    assert done.stderr == (
+        "mulligan: Nothing was written, since nobody can be asked here; add --yes to write it.\n"
+    )
+    assert not (here / ".github").exists()
+
+
+@pytest.mark.parametrize(("answer", "code", "written"), [(b"y\n", 0, True), (b"\n", 1, False)])
+def test_it_asks_on_a_terminal(tmp_path: Path, answer: bytes, code: int, *, written: bool) -> None:
+    here = clone(tmp_path, "node-npm")
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "mulligan", "init"],
+        cwd=here,
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TERM": "dumb"},
+        stdin=theirs,
+        stdout=subprocess.DEVNULL,
+    ) as asked:
+        os.write(ours, answer)
+        assert asked.wait(20) == code
+    os.close(ours)
+    os.close(theirs)
+    assert (here / ".github" / "mulligan.yml").exists() is written
+
+
+def test_a_directory_that_is_no_clone_is_one_sentence(tmp_path: Path) -> None:
+    done = mulligan(tmp_path, "init", "--yes")
+    assert done.returncode == 2
+    assert "is not the top of a git repository; name the directory of a clone" in done.stderr
+    named = mulligan(clone(tmp_path, "go"), "init", "--repository", "nobody")
+    assert (named.returncode, "write OWNER/NAME" in named.stderr) == (2, True)
+
+
+@pytest.fixture
+def github(tmp_path: Path) -> Generator[Place]:
+    with place(tmp_path, {"notes.txt": "one\n"}) as made:
+        yield made
+
+
+def test_labels_are_created_with_colour_and_meaning(github: Place) -> None:
+    here = clone(github.directory, "go")
+    arguments = ["init", str(here), "--repository", NAME]
+    token = github.environment["GITHUB_TOKEN"]
+    without = mulligan(github.directory, *arguments, "--yes")
+    assert "The labels of acme/tools were not looked at: the token's variable" in without.stdout
+    done = mulligan(github.directory, *arguments, "--yes", GITHUB_TOKEN=token)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Created 4 labels." in done.stdout
+    made = {label.name: label for label in github.world.repositories[NAME].labels}
+    assert made["mulligan:hitl"].color == "d93f0b"
+    assert all(made[name].description for name in ("mulligan", "mulligan:running"))
+    again = mulligan(github.directory, *arguments, GITHUB_TOKEN=token)
+    assert again.stdout.splitlines()[-1] == "Nothing to do."
+
+
+def test_a_github_that_is_away_does_not_keep_the_files_from_being_written(github: Place) -> None:
+    here = clone(github.directory, "go")
+    github.configure(github={"api_url": "http://127.0.0.1:1", "token": "$GITHUB_TOKEN"})
+    done = mulligan(
+        github.directory, "init", str(here), "--repository", NAME, "--yes", GITHUB_TOKEN="t"
+    )
+    assert done.returncode == 0
+    assert "The labels could not be looked at: GitHub at 127.0.0.1:1 did not answer" in done.stdout
+    assert (here / ".github" / "mulligan.yml").exists()

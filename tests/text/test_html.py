@@ -1,0 +1,27 @@
+"""Markdown becomes HTML in which nothing that somebody wrote is run."""
+
+import pytest
+
+from mulligan.text.html import as_html
+
+pytestmark = pytest.mark.pure
+
+
+@pytest.mark.parametrize(
+    ("markdown", "html"),
+    [
+        ("**bold** `a < b`", "<p><strong>bold</strong> <code>a &lt; b</code></p>\n"),
+        ("a <script>alert(1)</script>", "<p>a &lt;script&gt;alert(1)&lt;/script&gt;</p>\n"),
+        ("<script>\nx\n</script>", "&lt;script&gt;\nx\n&lt;/script&gt;"),
+        ("<details><summary>More</summary>", "<details><summary>More</summary>"),
+        ("<details onclick=x>", "&lt;details onclick=x&gt;"),
+        ("seen <!-- not\nseen -->", "<p>seen</p>\n"),
+        ("[x](javascript:alert(1))", "<p>[x](javascript:alert(1))</p>\n"),
+    ],
+)
+def test_markdown_is_shown_and_disarmed(markdown: str, html: str) -> None:
+    assert as_html(markdown) == html
+
+
+def test_tables_are_shown() -> None:
+    assert "<td>1</td>" in as_html("| a |\n|---|\n| 1 |\n")
