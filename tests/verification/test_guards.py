@@ -110,6 +110,7 @@ def test_a_sentence_of_an_earlier_version_is_read() -> None:
         ("claude.MD", "instructions"),
         ("AGENTS\u200d.md", "instructions"),
         ("\uff21GENTS.md", "instructions"),
+        ("AGENTS.md .", "instructions"),
         (".cursorrules", "instructions"),
         (".cursor/rules/x.mdc", "instructions"),
         ("sub/.claude/settings.json", "instructions"),
@@ -194,6 +195,12 @@ def test_each_kind_of_secret_is_told_once_for_a_file() -> None:
 def test_a_secret_in_a_very_long_line_is_found() -> None:
     for before in (9_980, 9_500, 123_456):
         assert len(told(adding("x " * (before // 2) + SECRETS["GitHub token"]), Scope())) == 1
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("text", ["://", "aws", "eyJ.", "xoxb-", "a", "-----BEGIN "])
+def test_a_line_made_to_take_time_takes_none(text: str) -> None:
+    assert told(adding(text * (200_000 // len(text))), Scope()) == ()
 
 
 @pytest.mark.parametrize(

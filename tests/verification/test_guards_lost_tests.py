@@ -55,6 +55,7 @@ def test_a_deleted_file_is_told_with_its_tests() -> None:
         (PY, CLASS, "    def test_one(self):\n        assert 1\n", "test_one"),
         ("a.test.ts", JS, "  it('adds', () => {\n    x();\n  });\n", "adds"),
         ("src/__tests__/a.js", JS, "  it(`subs`, () => {});\n", "subs"),
+        ("ATest.java", JAVA, "    @Test\n    void subs", "subs"),
         ("a_test.go", GO, "func TestSub(t *testing.T) {\n}\n", "TestSub"),
         ("src/lib.rs", RUST, "    #[test]\n", "adds"),
         ("src/test/java/ATest.java", JAVA, "    @Test\n    void subs() {\n    }\n", "subs"),
@@ -157,6 +158,7 @@ SKIPS = [
     (PY, TWO, "def test_two", "@pytest.mark.skip(reason='x')\ndef test_two", "test_two"),
     (PY, TWO, "def test_two", "@pytest.mark.skipif(True, reason='x')\ndef test_two", "test_two"),
     (PY, TWO, "def test_two", "@skip\n@other\ndef test_two", "test_two"),
+    (PY, TWO, "def test_two", "@ pytest . mark . skip\ndef test_two", "test_two"),
     (PY, TWO, "def test_two", "@unittest.expectedFailure\ndef test_two", "test_two"),
     (PY, TWO, "def test_two", "@pytest.mark.xfail\ndef test_two", "test_two"),
     (PY, TWO, "    assert 2", "    pytest.skip('x')", "test_two"),
@@ -287,9 +289,22 @@ def test_other_settings_are_no_matter(line: str) -> None:
     assert told({"pyproject.toml": "x\n"}, {"pyproject.toml": f"x\n{line}\n"}) == []
 
 
-def test_a_line_without_end_takes_no_time() -> None:
-    text = "@Test " + "a " * 200_000 + "\n"
-    assert told({}, {"ATest.java": text, PY: "@skip" * 100_000 + "\n"}) == []
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@Test " + "a " * 200_000 + "\n",
+        "@skip" * 100_000 + "\n",
+        "@Test\n" * 4_000,
+        "@Test\n" + "@\n" * 4_000,
+        "#[test]\n" * 4_000,
+        "it(" * 4_000 + "\n" * 4_000,
+    ],
+    ids=range(6),
+)
+@pytest.mark.timeout(10)
+def test_a_change_made_to_take_time_takes_none(text: str) -> None:
+    for path in (PY, "a.test.js", "a_test.go", "a.rs", "ATest.java", "a_spec.rb", "ATest.php"):
+        assert told({}, {path: text}) == []
 
 
 def test_a_diff_that_is_none_is_no_matter() -> None:

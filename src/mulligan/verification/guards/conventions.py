@@ -70,8 +70,8 @@ PYTHON = Language(
     marks=(
         *_marks(
             Place.BELOW,
-            r"^\s*@(?:[\w.]+\.)?(?:skip|xfail|expectedFailure)\b|marks=\S*\.(?:skip|xfail)\b",
-            r"^\s*@(?:[\w.]+\.)?skip(?:[iI]f|[uU]nless)\w*",
+            r"^\s*@ *(?:\w+ *\. *)*(?:skip|xfail|expectedFailure)\b|marks=\S*\.(?:skip|xfail)\b",
+            r"^\s*@ *(?:\w+ *\. *)*skip(?:[iI]f|[uU]nless)\w*",
         ),
         *_marks(
             Place.FILE,
@@ -125,7 +125,7 @@ RUST = Language(
     named=_re(r"^tests?\.rs$", r"_tests?\.rs$", r"\.rs$"),
     cases=(
         _re(
-            r"#\[(?:\w+::)*(?:test|rstest|test_case)\b.*\](?:\s*(?:#\[|//).*)*"
+            r"#\[(?:\w+::)*(?:test|rstest|test_case)\b.*\](?:\s*(?:#\[|//).*){0,8}"
             r"\s*(?:pub )?(?:async )?fn (?P<name>\w+)"
         ),
     ),
@@ -139,8 +139,8 @@ JAVA = Language(
     named=_re(r"(?:Tests?|TestCase|IT|Spec)\.(?:java|kt|groovy|scala)$", r"^Test\w+\.(?:java|kt)$"),
     cases=(
         _re(
-            r"@(?:Test|ParameterizedTest|RepeatedTest|TestFactory|TestTemplate)\b[^\n]*"
-            r"(?:\n[ \t]*(?:@|//)[^\n]*)*\n?[^\n(]*?\b(?P<name>\w+|`[^`\n]+`) *\("
+            r"^[ \t]*@(?:Test|ParameterizedTest|RepeatedTest|TestFactory|TestTemplate)\b[^\n]*"
+            r"(?:\n[ \t]*(?:@|//)[^\n]*){0,8}\n?[^\n(]*?\b(?P<name>\w+|`[^`\n]+`) *\("
         ),
         _re(r"""^\s*(?:void|def) ["'](?P<name>[^"'\n]+)["'] *\("""),
     ),

@@ -84,4 +84,5 @@ def _protected(path: str, scope: Scope) -> Iterator[GuardViolation]:
 def _as_disks_see_it(path: str) -> str:
     """Write a path so that names which some file system takes for one are the same."""
     seen = "".join(sign for sign in path if unicodedata.category(sign) != "Cf")
-    return unicodedata.normalize("NFKC", seen).casefold()
+    parts = unicodedata.normalize("NFKC", seen).casefold().split("/")
+    return "/".join(part.rstrip(" .") for part in parts)
