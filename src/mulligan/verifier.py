@@ -6,6 +6,7 @@ from typing import Protocol
 
 from mulligan.config.policy import Check, Reviewer, Scope
 from mulligan.domain.attempt import Change, Review
+from mulligan.domain.guard import GuardViolation
 from mulligan.domain.result import CheckResult
 
 
@@ -28,7 +29,7 @@ class Workplace(Protocol):
 class Verifier(Protocol):
     """See verification/checks.py."""
 
-    def violations(self, change: Change, scope: Scope) -> tuple[str, ...]:
+    def violations(self, change: Change, scope: Scope) -> tuple[GuardViolation, ...]:
         """List every rule of the scope that the change breaks (SPEC A9)."""
         ...
 

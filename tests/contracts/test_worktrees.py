@@ -102,9 +102,22 @@ def test_work_is_read_from_git(
     assert bool(change.files) == bool(change.diff) == changed
 
 
+def changed(path: str, status: str, plus: int, minus: int, **more: str | int) -> FileChange:
+    told = {"path": path, "status": status, "insertions": plus, "deletions": minus}
+    return FileChange.model_validate({"mode": "100644", **told, **more})
+
+
+def test_a_moved_file_is_told_by_both_names(worktrees: Worktrees) -> None:
+    with worktrees.open(REF) as tree:
+        act(tree, "mv src/calc.py moved.py")
+        (moved,) = tree.capture(TEXT, SETTINGS).files
+    assert (moved.status, moved.path, moved.old_path) == ("R", "moved.py", "src/calc.py")
+    assert (moved.insertions, moved.deletions) == (0, 0)
+
+
 def test_the_commit_is_mulligans_own(worktrees: Worktrees, remote: Path) -> None:
     with worktrees.open(REF) as tree:
-        act(tree, CHANGE, "rm src/calc.py", "echo new > new")
+        act(tree, CHANGE, "rm src/calc.py", "echo new > new; ln -s new link")
         change = tree.capture(TEXT, SETTINGS)
         assert change.head_sha
     worktrees.push(REF, change.head_sha, None)
@@ -117,9 +130,10 @@ def test_the_commit_is_mulligans_own(worktrees: Worktrees, remote: Path) -> None
         "Signed-off-by: Mull Igan <mulligan@example.org>"
     )
     assert change.files == (
-        FileChange(path="README.md", status="M", insertions=1, deletions=1),
-        FileChange(path="new", status="A", insertions=1, deletions=0),
-        FileChange(path="src/calc.py", status="D", insertions=0, deletions=2),
+        changed("README.md", "M", 1, 1, size=8),
+        changed("link", "A", 1, 0, mode="120000", size=3, link="new"),
+        changed("new", "A", 1, 0, size=4),
+        changed("src/calc.py", "D", 0, 2),
     )
     assert b"-Adds.\n+changed\n" in change.diff
 

@@ -25,6 +25,7 @@ from mulligan.domain.attempt import (
     worth_verifying,
     zero_kind,
 )
+from mulligan.domain.guard import GuardViolation
 from mulligan.domain.outcome import FREE, NO_OUTPUT, Outcome, ZeroKind
 from mulligan.domain.result import AgentFacts, CheckKind, CheckResult
 from mulligan.errors import (
@@ -34,6 +35,7 @@ from mulligan.errors import (
     UnavailableError,
     WithdrawnError,
 )
+from world.attempts import broken_rules
 
 pytestmark = pytest.mark.pure
 
@@ -101,7 +103,10 @@ def check(*, passed: bool, required: bool = True) -> CheckResult:
         (Evidence(run=run(), change=COMMITTED_NOTHING), Outcome.ZERO_DIFF),
         (
             Evidence(
-                run=run(), change=CHANGED, violations=("too big",), checks=(check(passed=False),)
+                run=run(),
+                change=CHANGED,
+                violations=broken_rules("too big"),
+                checks=(check(passed=False),),
             ),
             Outcome.SCOPE_VIOLATION,
         ),
@@ -128,7 +133,7 @@ def test_a_fault_from_outside_comes_before_all_that_the_agent_did(outcome: Outco
         fault=Fault(outcome, "why"),
         run=run(1, TimeLimit.TIMEOUT, BLOCKED),
         change=CHANGED,
-        violations=("too big",),
+        violations=broken_rules("too big"),
         checks=(check(passed=False),),
     )
     assert classify(known) is outcome
@@ -248,7 +253,7 @@ MATCHES: dict[Outcome, Callable[[AgentRun, Change, Evidence], bool]] = {
 @given(
     agent=runs(),
     change=st.sampled_from([CHANGED, UNCHANGED, COMMITTED_NOTHING]),
-    violations=st.sampled_from([(), ("too big",)]),
+    violations=st.sampled_from([(), broken_rules("too big")]),
     checks=st.lists(st.builds(check, passed=st.booleans(), required=st.booleans()), max_size=3).map(
         tuple
     ),
@@ -256,7 +261,7 @@ MATCHES: dict[Outcome, Callable[[AgentRun, Change, Evidence], bool]] = {
 def test_the_order_is_that_of_the_specification(
     agent: AgentRun,
     change: Change,
-    violations: tuple[str, ...],
+    violations: tuple[GuardViolation, ...],
     checks: tuple[CheckResult, ...],
 ) -> None:
     known = Evidence(run=agent, change=change, violations=violations, checks=checks)

@@ -25,6 +25,7 @@ from mulligan.github.messages import (
     status_marker,
 )
 from mulligan.github.parts import CUT, MAX_BODY, body
+from world.attempts import broken_rules
 from world.stories import (
     ISSUE,
     NOON,
@@ -77,7 +78,7 @@ def out_of_scope() -> Case:
     rule = ".github/workflows/ci.yml is denied by scope.deny (.github/**)"
     tries = [
         attempt(number, Outcome.SCOPE_VIOLATION, f"Scope violation detected: {rule}.").model_copy(
-            update={"guard_violations": (rule,)}
+            update={"guard_violations": broken_rules(rule)}
         )
         for number in (1, 2, 3)
     ]
@@ -325,7 +326,7 @@ def poisoned() -> WorkerResultMeta:
             "failure_reason": ATTACK,
             "agent_summary": f"# Done\n\n{ATTACK}\n\n```\n{ATTACK}",
             "checks": (check,),
-            "guard_violations": (ATTACK,),
+            "guard_violations": broken_rules(ATTACK),
             "files_modified": (FileChange(path=ATTACK, status=ATTACK, insertions=1, deletions=0),),
         }
     )

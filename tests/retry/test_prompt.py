@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mulligan.config.policy import Check, ContextLimits, Policy, Scope
+from mulligan.config.policy import Check, ContextLimits, Policy, Protected, Scope
 from mulligan.domain.issue import Comment, Issue
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import CheckKind
@@ -154,7 +154,7 @@ def test_an_issue_without_criteria_and_checks_has_no_such_section() -> None:
     assert "\n# Success criteria\n\n" not in prompt
     assert "No checks are configured" in prompt
     assert "Change only" not in prompt
-    assert "Never change" not in prompt
+    assert "Never change files" not in prompt
 
 
 @pytest.mark.pure
@@ -207,3 +207,10 @@ def test_no_path_of_this_machine_and_no_value_of_a_variable_is_told() -> None:
     assert "MULLIGAN_REPORT" in prompt
     assert "MULLIGAN_PREVIOUS_DIFF" in prompt
     assert "MULLIGAN_PREVIOUS_DIFF" not in first()
+
+
+@pytest.mark.pure
+def test_what_is_not_protected_is_not_forbidden() -> None:
+    owners = Policy(scope=Scope(protect=(Protected.OWNERS,)))
+    assert "- Never change these either: `CODEOWNERS`.\n" in first(policy=owners)
+    assert "Never change" not in first(policy=Policy(scope=Scope(protect=())))

@@ -23,7 +23,17 @@ from mulligan.retry.context import Assembled, Cut, assemble, prove, told_in_full
 from mulligan.retry.feedback import first_finding, holds_first_finding
 from mulligan.retry.layout import RetryContext, render
 from mulligan.retry.words import failing, verdict
-from world.attempts import DIFF, MESSAGE, TEST_ID, attempt, case, check, failing_test, red
+from world.attempts import (
+    DIFF,
+    MESSAGE,
+    TEST_ID,
+    attempt,
+    broken_rules,
+    case,
+    check,
+    failing_test,
+    red,
+)
 
 pytestmark = pytest.mark.pure
 
@@ -228,7 +238,7 @@ def test_an_agent_that_left_nothing_may_say_why(outcome: Outcome) -> None:
 def test_a_scope_violation_names_every_path() -> None:
     violations = (".github/x.yml is not in the scope.", "logo.svg is too large.")
     meta = attempt(1, Outcome.SCOPE_VIOLATION, "Scope violation detected: two.")
-    text = told(meta.model_copy(update={"guard_violations": violations})).text
+    text = told(meta.model_copy(update={"guard_violations": broken_rules(*violations)})).text
     assert all(violation in section(text, "Actionable feedback") for violation in violations)
 
 
@@ -262,7 +272,9 @@ def test_a_reviewers_words_are_advice_and_come_after_the_facts() -> None:
         (red(1), ("check:pytest", "diff")),
         (attempt(1, Outcome.ZERO_COMMIT, "x"), ("outcome", "diff")),
         (
-            attempt(1, Outcome.SCOPE_VIOLATION).model_copy(update={"guard_violations": ("a",)}),
+            attempt(1, Outcome.SCOPE_VIOLATION).model_copy(
+                update={"guard_violations": broken_rules("a")}
+            ),
             ("scope", "diff"),
         ),
     ],
@@ -306,7 +318,9 @@ def test_the_reviewers_words_are_cut() -> None:
 
 def test_violations_are_cut() -> None:
     violations = tuple(f"{number}.yml is not in the scope." for number in range(60))
-    meta = attempt(1, Outcome.SCOPE_VIOLATION).model_copy(update={"guard_violations": violations})
+    meta = attempt(1, Outcome.SCOPE_VIOLATION).model_copy(
+        update={"guard_violations": broken_rules(*violations)}
+    )
     found = told(meta)
     assert "49.yml" in found.text
     assert "50.yml" not in found.text
@@ -437,7 +451,7 @@ def attempts(draw: st.DrawFn, number: int) -> WorkerResultMeta:
     return meta.model_copy(
         update={
             "commits": draw(st.integers(0, 10**6)),
-            "guard_violations": tuple(violations),
+            "guard_violations": broken_rules(*violations),
             "files_modified": tuple(draw(st.lists(changes, max_size=5))),
             "verifier_feedback": draw(st.none() | words),
             "agent": meta.agent and meta.agent.model_copy(update={"last_activity": activity}),
@@ -508,7 +522,7 @@ def test_the_worst_of_everything_fits_into_the_smallest_budget(outcome: Outcome)
     failed = failing_test(wide[:100], digest="\n".join([wide] * 99))
     worst = reviewed(attempt(1, outcome, wide[:200], *([failed] * 50)), wide).model_copy(
         update={
-            "guard_violations": (wide,) * 300,
+            "guard_violations": broken_rules(wide) * 300,
             "files_modified": changed,
             "commits": 10**9,
             "duration_ms": 10**12,
@@ -520,7 +534,7 @@ def test_the_worst_of_everything_fits_into_the_smallest_budget(outcome: Outcome)
     found = assemble(case(*earlier, *free), ContextLimits(max_context_tokens=500), DIFF * 50)
     assert len(found.text.encode()) <= 2000
     assert f"ended {outcome} " in found.text or outcome in FREE
-    assert outcome is not Outcome.SCOPE_VIOLATION or f"\n{wide[:119]}…" in found.text
+    assert outcome is not Outcome.SCOPE_VIOLATION or f"\n{wide[:139]}…" in found.text
 
 
 # What must not happen is a bug, and is told as one

@@ -14,7 +14,7 @@ from mulligan.domain.result import AgentFacts, FileChange
 from mulligan.domain.status import IssueStatus
 from mulligan.retry.record import commit_text, interrupted, meta_of, summarise
 from mulligan.text.redact import Redactor
-from world.attempts import NINE, REF, case, check
+from world.attempts import NINE, REF, broken_rules, case, check
 
 pytestmark = pytest.mark.pure
 
@@ -52,11 +52,15 @@ def test_everything_that_is_known_is_in_the_record() -> None:
 
 def test_an_attempt_that_a_fault_ended_keeps_what_was_known_by_then() -> None:
     fault = Fault(Outcome.INFRASTRUCTURE, "No space left on the disk; make room.")
-    known = Evidence(fault=fault, start_sha="start", run=RUN, violations=("a.yml",))
+    known = Evidence(fault=fault, start_sha="start", run=RUN, violations=broken_rules("a.yml"))
     meta = meta_of(case(), known, "w", LATER)
     assert meta.outcome is Outcome.INFRASTRUCTURE
     assert meta.error == "No space left on the disk; make room."
-    assert (meta.start_sha, meta.agent, meta.guard_violations) == ("start", RUN.facts, ("a.yml",))
+    assert (meta.start_sha, meta.agent, meta.guard_violations) == (
+        "start",
+        RUN.facts,
+        broken_rules("a.yml"),
+    )
     assert (meta.head_sha, meta.commits, meta.diff_summary) == (None, 0, "")
 
 

@@ -36,7 +36,7 @@ from mulligan.retry.words import (
     verdict,
     zero_advice,
 )
-from world.attempts import check
+from world.attempts import broken_rules, check
 
 pytestmark = pytest.mark.pure
 
@@ -146,7 +146,11 @@ TABLE = [
         "",
     ),
     (
-        Evidence(run=ended(), change=CHANGED, violations=("a.yml is out of scope.", "b is a link")),
+        Evidence(
+            run=ended(),
+            change=CHANGED,
+            violations=broken_rules("a.yml is out of scope.", "b is a link"),
+        ),
         Outcome.SCOPE_VIOLATION,
         "Scope violation detected: a.yml is out of scope; b is a link.",
         "",
@@ -351,7 +355,7 @@ def test_every_outcome_has_a_title_of_its_own() -> None:
             | st.builds(AgentReport, st.sampled_from(ReportedStatus), st.text(), st.text()),
         ),
         change=st.none(),
-        violations=st.lists(st.text(), max_size=3).map(tuple),
+        violations=st.lists(st.text(), max_size=3).map(lambda told: broken_rules(*told)),
     )
 )
 def test_an_error_is_always_one_line_of_at_most_200_characters(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mulligan.config.policy import CommitSettings
-from mulligan.domain.attempt import CommitText
+from mulligan.domain.attempt import Change, CommitText
 from mulligan.domain.result import FileChange
 from mulligan.errors import MisconfiguredError, UnavailableError
 from mulligan.worktree.capture import diff_of
@@ -37,6 +37,12 @@ def remote(tmp_path: Path) -> Path:
 @pytest.fixture
 def worktrees(tmp_path: Path, remote: Path) -> GitWorktrees:
     return worktrees_of(tmp_path / "work", remote)
+
+
+def counted(change: Change) -> tuple[FileChange, ...]:
+    """Give the changed files without what else is told of them."""
+    nothing = {"mode": None, "size": None, "link": None}
+    return tuple(file.model_copy(update=nothing) for file in change.files)
 
 
 def added(path: str, *, binary: bool = False, lines: int = 1) -> FileChange:
@@ -119,7 +125,7 @@ def test_a_commit_of_an_ignored_file_is_work_and_litter_is_not(worktrees: GitWor
             "git add -f .claude; git commit -qm forced; rm gone.log",
         )
         change = tree.capture(TEXT, SETTINGS)
-        assert change.files == (added("build/a/on_purpose"),)
+        assert counted(change) == (added("build/a/on_purpose"),)
         assert change.head_sha
         tree.show_commit(change.head_sha)
         assert "build/by_chance" not in contents(tree.path)
@@ -187,7 +193,7 @@ def test_odd_names_and_kinds_are_all_told(worktrees: GitWorktrees) -> None:
             "truncate -s 20M large",
         )
         change = tree.capture(TEXT, SETTINGS)
-    assert change.files == (
+    assert counted(change) == (
         added("-rf"),
         FileChange(path="README.md", status="M", insertions=0, deletions=0),
         added("bad\ufffd"),
@@ -195,11 +201,24 @@ def test_odd_names_and_kinds_are_all_told(worktrees: GitWorktrees) -> None:
         added("large", binary=True),
         added("link"),
         added("new\nline"),
-        FileChange(path="src/calc.py", status="D", insertions=0, deletions=2),
-        added("src/moved.py", lines=2),
+        FileChange(
+            path="src/moved.py", status="R", insertions=0, deletions=0, old_path="src/calc.py"
+        ),
     )
+    told = {file.path: (file.mode, file.size, file.link) for file in change.files}
+    assert told["link"] == ("120000", 11, "/etc/passwd")
+    assert told["README.md"] == ("100755", 6, None)
+    assert told["large"] == ("100644", 20 * 1024**2, None)
     assert b"rename from src/calc.py" in change.diff
     assert b"Binary files /dev/null and b/large differ" in change.diff
+
+
+def test_of_many_links_some_are_told_without_where_they_lead(worktrees: GitWorktrees) -> None:
+    with worktrees.open(REF) as tree:
+        act(tree, "for n in {1..203}; do ln -s to-$n link-$n; done")
+        files = tree.capture(TEXT, SETTINGS).files
+    assert sum(file.link is None for file in files) == 3
+    assert next(file for file in files if file.path == "link-1").link == "to-1"
 
 
 def test_a_diff_without_end_is_cut(worktrees: GitWorktrees) -> None:

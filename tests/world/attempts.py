@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from mulligan.domain.case import Case
+from mulligan.domain.guard import GuardViolation
 from mulligan.domain.issue import Comment, Issue, IssueRef
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import (
@@ -140,3 +141,8 @@ def case(*history: WorkerResultMeta, counted: int | None = None) -> Case:
     )
     spent = len(history) if counted is None else counted
     return Case(ISSUE, status, tuple(history), max_attempts=3, counted=spent)
+
+
+def broken_rules(*sentences: str) -> tuple[GuardViolation, ...]:
+    """Make violations that say just this."""
+    return tuple(GuardViolation(message=sentence) for sentence in sentences)

@@ -40,16 +40,29 @@ class FreshClone:
             return Change(self.start_sha, None, commits)
         head = self._commit(tree, text, settings)
         listed, counted = (
-            git(self.path, "diff", shape, "--no-renames", self.start_sha, head).splitlines()
-            for shape in ("--name-status", "--numstat")
+            git(self.path, "diff", shape, "-M", self.start_sha, head).splitlines()
+            for shape in ("--raw", "--numstat")
         )
-        files = tuple(_change(*lines) for lines in zip(listed, counted, strict=True))
+        files = tuple(self._change(head, *lines) for lines in zip(listed, counted, strict=True))
         diff = git(self.path, "diff", "-M", self.start_sha, head)
         return Change(self.start_sha, head, commits, files, f"{diff}\n".encode())
 
     def show_commit(self, head_sha: str) -> None:
         git(self.path, "checkout", "-q", "--force", "-B", "shown", head_sha)
         git(self.path, "clean", "-q", "-ffdx")
+
+    def _change(self, head: str, listed: str, counted: str) -> FileChange:
+        about, *names = listed.split("\t")
+        before, after, _, _, status = about[1:].split()
+        plus, minus = (None if count == "-" else int(count) for count in counted.split("\t")[:2])
+        change = FileChange(path=names[-1], status=status[0], insertions=plus, deletions=minus)
+        if status == "D":
+            return change.model_copy(update={"mode": before})
+        size = int(git(self.path, "cat-file", "-s", f"{head}:{names[-1]}"))
+        told = {"mode": after, "size": size, "old_path": names[0] if names[1:] else None}
+        if after == "120000":
+            told["link"] = git(self.path, "cat-file", "blob", f"{head}:{names[-1]}")
+        return change.model_copy(update=told)
 
     def _commit(self, tree: str, text: CommitText, settings: CommitSettings) -> str:
         trailers = [text.body]
@@ -150,9 +163,3 @@ class FreshClones:
         refspec = f"+{self.branch}:{self.branch}"
         git(self._kept, "fetch", "-q", "--update-head-ok", str(self.remote), refspec)
         return sha
-
-
-def _change(listed: str, counted: str) -> FileChange:
-    status, path = listed.split("\t")
-    plus, minus = (None if count == "-" else int(count) for count in counted.split("\t")[:2])
-    return FileChange(path=path, status=status, insertions=plus, deletions=minus)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mulligan.config.policy import Check, Reviewer, Scope
 from mulligan.domain.attempt import Change, Review
+from mulligan.domain.guard import GuardViolation
 from mulligan.domain.result import CheckResult, Finding
 from mulligan.errors import MisconfiguredError, UnavailableError
 from mulligan.verification import comparison
@@ -23,7 +24,7 @@ class ScriptedVerifier:
 
     lines: Mapping[str, Verdict] = field(default_factory=dict[str, Verdict])
 
-    def violations(self, change: Change, scope: Scope) -> tuple[str, ...]:
+    def violations(self, change: Change, scope: Scope) -> tuple[GuardViolation, ...]:
         return violations(change, scope)
 
     def set_up(self, lines: Sequence[str], worktree: Workplace, log: Path) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Annotated
 
@@ -105,6 +106,16 @@ class Reviewer(Settings):
     """How many attempts of an epoch its HARD_FAIL may fail; beyond that it is advice."""
 
 
+class Protected(StrEnum):
+    """Files that steer more than the program; see Guards for what each kind holds."""
+
+    WORKFLOWS = "workflows"
+    INSTRUCTIONS = "instructions"
+    POLICY = "policy"
+    OWNERS = "owners"
+    GIT = "git"
+
+
 class Scope(Settings):
     """Which changes are allowed at all (SPEC A9); patterns are written as in .gitignore."""
 
@@ -112,8 +123,18 @@ class Scope(Settings):
     """Paths that may change; empty means all."""
     deny: tuple[str, ...] = ()
     """Paths that must not change, whatever `allow` says."""
+    protect: tuple[Protected, ...] = tuple(Protected)
+    """Kinds of files that must not change, whatever `allow` says; leave out what may."""
     max_changed_files: int = Field(default=300, ge=1)
     """The most files one attempt may change."""
+    max_file_bytes: int = Field(default=5 * 1024 * 1024, ge=1)
+    """The largest that a file may be which an attempt adds or changes."""
+    allow_deleted_tests: bool = False
+    """Whether a change may leave fewer tests than there were."""
+    allow_skipped_tests: bool = False
+    """Whether tests that ran before may be skipped."""
+    allow_secrets: tuple[str, ...] = ()
+    """Paths that may hold what looks like a key or token, such as made-up ones in fixtures."""
 
 
 class ContextLimits(Settings):

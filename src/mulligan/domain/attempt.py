@@ -6,6 +6,7 @@ from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 
+from mulligan.domain.guard import GuardViolation
 from mulligan.domain.outcome import Outcome, ZeroKind
 from mulligan.domain.result import AgentFacts, CheckResult, FileChange, VerifierOutcome
 from mulligan.domain.spending import NO_LIMIT, Allowance
@@ -167,7 +168,7 @@ class Evidence:
     run: AgentRun | None = None
     change: Change | None = None
     diff_artifact: str | None = None
-    violations: tuple[str, ...] = ()
+    violations: tuple[GuardViolation, ...] = ()
     checks: tuple[CheckResult, ...] = ()
     review: Review | None = None
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 
+from mulligan.domain.guard import GuardViolation
 from mulligan.domain.outcome import Outcome, ZeroKind
 from mulligan.domain.record import Record
 
@@ -39,12 +40,20 @@ class Finding(Record):
 
 
 class FileChange(Record):
-    """A file that differs from the start tree; counts are None for a binary file."""
+    """A file that differs from the start tree; counts are None for a binary file.
+
+    `status` is git's letter, and `old_path` is where a moved file (R) was. `mode` is git's, of a
+    deleted file the one that it had. `size` is in bytes. `link` is where a symbolic link leads.
+    """
 
     path: str
     status: str
     insertions: int | None = None
     deletions: int | None = None
+    old_path: str | None = None
+    mode: str | None = None
+    size: int | None = None
+    link: str | None = None
 
 
 class SourceExcerpt(Record):
@@ -153,7 +162,7 @@ class WorkerResultMeta(Record):
     diff_artifact: str | None = None
     checks: tuple[CheckResult, ...] = ()
     fix_rounds: tuple[FixRound, ...] = ()
-    guard_violations: tuple[str, ...] = ()
+    guard_violations: tuple[GuardViolation, ...] = ()
     agent: AgentFacts | None = None
     agent_summary: str = ""
     budget: str | None = None

@@ -73,7 +73,7 @@ def _last_failure(case: Case, last: WorkerResultMeta | None) -> str:
         shown = [_digest(check) for check in red[:SHOWN_CHECKS]]
         return body(*shown, f"(+ {counted(more, 'failing check')})" if more > 0 else "")
     if last.guard_violations:
-        return code_block(_shortened("\n".join(last.guard_violations)))
+        return code_block(_shortened("\n".join(broken.message for broken in last.guard_violations)))
     return code_block(_shortened(explain(last.outcome, last.failure_reason or last.error)))
 
 

@@ -16,7 +16,7 @@ from mulligan.retry.words import ERROR_CHARS, failing
 from mulligan.text.escape import one_line
 from mulligan.text.excerpt import Excerpt
 
-VIOLATION_CHARS = 120
+VIOLATION_CHARS = 140
 CUMULATIVE_FILES = 50
 FILE_CHARS = 200
 
@@ -50,7 +50,7 @@ class Parts:
         """Take the parts from the records; `diff` is of the attempt told in full."""
         before = [meta for meta in case.history if meta.number < told.number]
         shown = limits.max_check_output_lines
-        violations = [one_line(violation, VIOLATION_CHARS) for violation in told.guard_violations]
+        broken = [one_line(rule.message, VIOLATION_CHARS) for rule in told.guard_violations]
         said = told.verifier_feedback if limits.include_verifier_feedback else None
         return cls(
             case=case,
@@ -59,7 +59,7 @@ class Parts:
             later=tuple(meta for meta in case.history if meta.number > told.number),
             windows=tuple(window_of(check, limits) for check in failing(told.checks)),
             code=tuple(code_of(check, limits) for check in failing(told.checks)),
-            violations=Excerpt(tuple(violations)).head(shown),
+            violations=Excerpt(tuple(broken)).head(shown),
             others=tuple(other_checks(told)),
             advisory=Excerpt.of(said or "").within(limits.max_verifier_feedback_chars),
             patterns=observe(case.history),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from mulligan.config.policy import Check, Policy, Scope
+from mulligan.config.policy import Check, Policy, Protected, Scope
 from mulligan.config.settings import format_duration
 from mulligan.domain.issue import Issue
 from mulligan.text.escape import one_line
@@ -37,6 +37,15 @@ the file that the environment variable `MULLIGAN_REPORT` names.
 RETRY = """\
 - Earlier attempts failed. Address what *Retry context* names; do not repeat what did not work. \
 The file that `MULLIGAN_PREVIOUS_DIFF` names holds the discarded diff."""
+
+
+PROTECTED = {
+    Protected.WORKFLOWS: "CI workflows",
+    Protected.INSTRUCTIONS: "instruction files of coding agents (`AGENTS.md` and the like)",
+    Protected.POLICY: "`.github/mulligan.yml`",
+    Protected.OWNERS: "`CODEOWNERS`",
+    Protected.GIT: "`.gitattributes`, `.gitmodules`",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +167,9 @@ def _scope(scope: Scope) -> Iterator[str]:
         yield f"- Change only files that match: {_patterns(scope.allow)}."
     if scope.deny:
         yield f"- Never change files that match: {_patterns(scope.deny)}."
+    if scope.protect:
+        named = ", ".join(PROTECTED[kind] for kind in dict.fromkeys(scope.protect))
+        yield f"- Never change these either: {named}."
 
 
 def _patterns(patterns: tuple[str, ...]) -> str:

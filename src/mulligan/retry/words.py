@@ -184,7 +184,7 @@ def _by_outcome(outcome: Outcome, known: Evidence) -> str:
         case Outcome.CHECKS_FAILED:
             return _checks_failed(failing(known.checks))
         case Outcome.SCOPE_VIOLATION:
-            told = "; ".join(violation.strip().rstrip(".") for violation in known.violations)
+            told = "; ".join(broken.message.rstrip(".") for broken in known.violations)
             return f"Scope violation detected: {one_line(told, WORDS_CHARS)}."
         case Outcome.ZERO_COMMIT:
             return "The agent ended without a commit and without a change."

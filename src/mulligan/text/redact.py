@@ -78,6 +78,10 @@ class Redactor:
                 merged.append((start, end))
         return merged
 
+    def knows_of(self, content: bytes) -> bool:
+        """Tell whether a known secret stands in bytes, however it is written."""
+        return next(self._known(content), None) is not None
+
     def _known(self, content: bytes) -> Iterator[Span]:
         for form in self._forms:
             start = content.find(form)

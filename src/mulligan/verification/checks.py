@@ -9,6 +9,7 @@ from pathlib import Path
 from mulligan.config.policy import Check, Reviewer, Scope
 from mulligan.config.settings import format_duration
 from mulligan.domain.attempt import Change, Review
+from mulligan.domain.guard import GuardViolation
 from mulligan.domain.result import CheckResult
 from mulligan.errors import MisconfiguredError, UnavailableError
 from mulligan.process import Command, Finished
@@ -61,9 +62,9 @@ class CommandVerifier:
     max_log_bytes: int = MAX_LOG_BYTES
     redactor: Redactor = field(default_factory=Redactor)
 
-    def violations(self, change: Change, scope: Scope) -> tuple[str, ...]:
+    def violations(self, change: Change, scope: Scope) -> tuple[GuardViolation, ...]:
         """List every rule of the scope that the change breaks (SPEC A9)."""
-        return violations(change, scope)
+        return violations(change, scope, self.redactor)
 
     def set_up(self, lines: Sequence[str], worktree: Workplace, log: Path) -> None:
         """Run the set-up lines in order; UnavailableError where one fails (SPEC A3)."""

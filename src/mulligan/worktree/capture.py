@@ -8,10 +8,11 @@ from pathlib import Path
 
 from mulligan.config.policy import CommitSettings
 from mulligan.domain.attempt import Change, CommitText
+from mulligan.domain.result import FileChange
 from mulligan.git.faults import FULL_DISK, fault_of
 from mulligan.git.repository import Repository
 from mulligan.worktree import decoy
-from mulligan.worktree.changes import changes_of
+from mulligan.worktree.changes import SYMLINK, changes_of, entries_of, measured
 from mulligan.worktree.decoy import Left
 from mulligan.worktree.message import message_of, plain
 from mulligan.worktree.naming import is_litter
@@ -20,6 +21,8 @@ from mulligan.worktree.reset import PATIENCE, Site, drop_bad_index
 DIFF_BYTES = 64 * 1024 * 1024
 """The most of a diff that is kept; what is cut off is still in the commit."""
 DIFF_PATIENCE = timedelta(minutes=5)
+MOST_LINKS = 200
+"""Symbolic links of a change that are read; the guards refuse the others."""
 MOST_IGNORED = 20
 """Names of ignored files that are told; they are no work, so a few of them are enough."""
 
@@ -34,13 +37,24 @@ def capture(site: Site, start_sha: str, text: CommitText, settings: CommitSettin
     if tree == start_tree:
         return Change(start_sha, None, commits, ignored_files=_ignored(site))
     head_sha = _commit(site, tree, start_sha, message_of(text, settings), settings)
+    files = _changed_files(site, start_sha, head_sha)
+    return Change(start_sha, head_sha, commits, files, diff_of(site, start_sha, head_sha))
+
+
+def _changed_files(site: Site, start_sha: str, head_sha: str) -> tuple[FileChange, ...]:
     listed = site.git.read(
-        *("diff-tree", "-r", "-z", "--raw", "--numstat", "--no-renames"),
+        *("diff-tree", "-r", "-z", "--raw", "--numstat", "-M"),
         *("--ignore-submodules=none", start_sha, head_sha),
     )
-    return Change(
-        start_sha, head_sha, commits, changes_of(listed), diff_of(site, start_sha, head_sha)
-    )
+    changes = changes_of(listed)
+    entries = entries_of(site.git.read("ls-tree", "-r", "-l", "-z", "--full-tree", head_sha))
+    changed = (entries[change.path] for change in changes if change.path in entries)
+    blobs = dict.fromkeys(entry.blob for entry in changed if entry.mode == SYMLINK)
+    links = {
+        blob: site.git.read("cat-file", "blob", blob).decode(errors="replace")
+        for blob in islice(blobs, MOST_LINKS)
+    }
+    return measured(changes, entries, links)
 
 
 def _what_was_committed(site: Site, start_sha: str) -> Left:

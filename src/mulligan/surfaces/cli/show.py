@@ -181,7 +181,7 @@ def _attempt(meta: WorkerResultMeta) -> RenderableType:
     lines.append(f"  {counted(meta.commits, 'commit')}, {changed}")
     for check in meta.checks:
         lines += _check(check)
-    lines += [f"  ! {escape(violation)}" for violation in meta.guard_violations]
+    lines += [f"  ! {escape(broken.message)}" for broken in meta.guard_violations]
     if meta.agent and meta.agent.refused_hosts:
         hosts = ", ".join(meta.agent.refused_hosts)
         lines.append(f"  ! not let through to {escape(hosts)} (sandbox.hosts)")

@@ -1,0 +1,118 @@
+"""A diff as git writes it, cut into files and hunks. Pure."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+PART = re.compile(rb"^diff --git ", re.MULTILINE)
+"""What opens the part of a file: content never stands at the beginning of a diff's line."""
+MODE = re.compile(
+    rb"^(?:new file mode|deleted file mode|new mode|index [0-9a-f]+\.\.[0-9a-f]+) (\d{6})$",
+    re.MULTILINE,
+)
+NAME = re.compile(
+    rb'^(?:\+\+\+|---) (?:[ab]/(?P<plain>[^\n]*?)|"[ab]/(?P<quoted>(?:[^"\\\n]|\\.)*)")\t?$',
+    re.MULTILINE,
+)
+RENAMED = re.compile(
+    rb'^rename from (?:(?P<plain>[^"\n][^\n]*)|"(?P<quoted>(?:[^"\\\n]|\\.)*)")$', re.MULTILINE
+)
+HUNK = re.compile(r"^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@ ?(.*)$")
+ADDED = re.compile(rb"^\+([^\n]*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of one side of a hunk; `is_changed` tells that the other side has it not."""
+
+    number: int
+    text: str
+    is_changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Both sides of one place; `heading` is the line that git takes for what encloses it."""
+
+    heading: str
+    old: tuple[Line, ...]
+    new: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Patch:
+    """What a diff says of one file: the lines before its content, and its content."""
+
+    head: bytes
+    content: bytes
+
+    @cached_property
+    def modes(self) -> frozenset[bytes]:
+        """Give the modes that the file has or had."""
+        return frozenset(MODE.findall(self.head))
+
+    @cached_property
+    def path(self) -> str:
+        """Give the name of the file, the new one before the old; empty where none is told."""
+        names = [_text(found) for found in NAME.finditer(self.head)]
+        return names[-1] if names else ""
+
+    @cached_property
+    def old_path(self) -> str | None:
+        """Give where a moved file was."""
+        found = RENAMED.search(self.head)
+        return _text(found) if found else None
+
+    @property
+    def is_new(self) -> bool:
+        """Tell whether the file was not there before."""
+        return b"\nnew file mode " in self.head
+
+    @property
+    def added(self) -> list[str]:
+        """Give the lines that were added."""
+        return [line.decode(errors="replace") for line in ADDED.findall(self.content)]
+
+    def hunks(self, longest: int) -> Iterator[Hunk]:
+        """Cut the content into hunks; of each line, the first `longest` characters."""
+        lines = self.content.decode(errors="replace").split("\n")
+        starts = [at for at, line in enumerate(lines) if line.startswith("@@ ")]
+        for start, end in zip(starts, [*starts[1:], len(lines)], strict=False):
+            yield _hunk(
+                lines[start][:longest], [line[: longest + 1] for line in lines[start + 1 : end]]
+            )
+
+
+def patches_of(diff: bytes) -> Iterator[Patch]:
+    """Cut a diff into its files."""
+    starts = [found.start() for found in PART.finditer(diff)]
+    for start, end in zip(starts, [*starts[1:], len(diff)], strict=False):
+        content = diff.find(b"\n@@ ", start, end)
+        at = content if content >= 0 else end
+        yield Patch(diff[start : at + 1], diff[at + 1 : end])
+
+
+def _hunk(opening: str, lines: list[str]) -> Hunk:
+    found = HUNK.match(opening)
+    old_at, new_at, heading = found.groups() if found else ("1", "1", "")
+    return Hunk(
+        heading,
+        tuple(_side(lines, int(old_at), "-")),
+        tuple(_side(lines, int(new_at), "+")),
+    )
+
+
+def _side(lines: list[str], number: int, sign: str) -> Iterator[Line]:
+    for line in lines:
+        if line[:1] in {" ", sign}:
+            yield Line(number, line[1:], line[:1] == sign)
+            number += 1
+
+
+def _text(found: re.Match[bytes]) -> str:
+    """Read a path; git quotes one with unusual bytes as C does."""
+    path = found["plain"]
+    if path is None:
+        path = found["quoted"].decode("latin-1").encode().decode("unicode_escape").encode("latin-1")
+    return path.decode(errors="replace")
