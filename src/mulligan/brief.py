@@ -31,7 +31,8 @@ def write_brief(case: Case, policy: Policy, tree: Worktree, tools: Tools) -> Tas
     ref, number = case.issue.ref, case.status.number
     context = _retry_context(case, policy, tools) if case.history else None
     seen = see(case.issue)
-    request = Request(seen.issue, policy, (case.counted + 1, case.max_attempts), context)
+    position = (case.counted + 1, case.max_attempts)
+    request = Request(seen.issue, policy, position, context, case.status.guidance)
     prompt = tools.redactor.text(render_prompt(request)).encode()
     told = _Told(context, prompt, seen.counts)
     manifest = _manifest(case, policy, tree.start_sha, told, tools)

@@ -52,7 +52,7 @@ def hashed(found: Case, policy: Policy | None = None, start_sha: str = "c0ffee")
 
 def test_the_inputs_are_the_issue_the_policy_the_attempts_and_the_start() -> None:
     inputs = inputs_of(case(red(1)), Policy(), "c0ffee")
-    assert sorted(inputs) == ["issue", "policy", "prior_attempts", "start_sha"]
+    assert sorted(inputs) == ["guidance", "issue", "policy", "prior_attempts", "start_sha"]
     assert json.loads(canonical(inputs))["issue"]["comments"][1] == {
         "author": "bob",
         "body": "ISO dates only, I think.",

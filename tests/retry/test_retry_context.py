@@ -31,7 +31,7 @@ LIMITS = ContextLimits()
 DEATH = attempt(2, Outcome.INTERRUPTED, "Mulligan died during the attempt.")
 FAULT = attempt(2, Outcome.INFRASTRUCTURE, "GitHub is away.")
 HEADINGS = (
-    "## Guidance",
+    "## Human guidance",
     "## What went wrong",
     "## Prior attempts",
     "## Actionable feedback",
@@ -77,14 +77,6 @@ def test_the_sections_stand_in_their_order() -> None:
     found = [heading for heading in HEADINGS if heading in text]
     assert found == list(HEADINGS[1:])
     assert sorted(found, key=text.index) == found
-
-
-def test_guidance_comes_first_and_is_authoritative() -> None:
-    context = told(red(1)).context.model_copy(update={"guidance": "Use the `dates` package."})
-    text = render(context)
-    assert text.startswith("## Guidance\n\nA person decided this")
-    assert "Use the `dates` package." in text
-    assert "authoritative" in text
 
 
 def test_the_context_is_a_record_that_reads_back() -> None:

@@ -13,8 +13,12 @@ from mulligan.retry.feedback import holds_first_finding
 from mulligan.retry.layout import Part, RetryContext, render
 from mulligan.retry.parts import Parts, Room, build
 from mulligan.retry.words import counted, failing, verdict
+from mulligan.text.guidance import guidance_block
 
 BYTES_PER_TOKEN = 4
+LEAST_BYTES = 500 * BYTES_PER_TOKEN
+"""What guidance leaves to the rest: as much as the smallest budget has (SPEC C14)."""
+
 UNITS = {
     Part.EARLIER: "attempt",
     Part.FINDINGS: "check",
@@ -55,12 +59,16 @@ def assemble(case: Case, limits: ContextLimits, diff: bytes) -> Assembled:
     Raises InvariantError where the text would not say what it must.
     """
     parts = Parts.of(case, told_in_full(case.history), limits, diff)
-    budget = limits.max_context_tokens * BYTES_PER_TOKEN
+    guidance = guidance_block(case.status.guidance)
+    budget = max(limits.max_context_tokens * BYTES_PER_TOKEN, len(guidance.encode()) + LEAST_BYTES)
     whole = parts.room(limits)
     room = _fit(parts, whole, budget)
     context = build(parts, room)
     text = render(context)
     prove(text, parts.told, room[Part.FINDINGS], budget)
+    if guidance not in text:
+        message = "The retry context does not hold the guidance whole."
+        raise InvariantError(message)
     return Assembled(
         context=context,
         text=text,
@@ -153,8 +161,9 @@ def _over_budget(whole: Room, room: Room, budget: int) -> Iterator[Cut]:
 
 
 def _sources(parts: Parts) -> tuple[str, ...]:
-    """Name where the feedback comes from, mechanical sources first."""
+    """Name where the feedback comes from: guidance, then mechanical sources, then advice."""
     present = {
+        "guidance": bool(parts.case.status.guidance),
         **{f"check:{check.name}": True for check in failing(parts.told.checks)},
         "scope": bool(parts.told.guard_violations),
         "outcome": not failing(parts.told.checks) and not parts.told.guard_violations,

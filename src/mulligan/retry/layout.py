@@ -10,11 +10,11 @@ from mulligan.retry.patterns import SAME_FAILURE
 from mulligan.text.escape import one_line
 from mulligan.text.excerpt import omitted
 from mulligan.text.fence import fence
+from mulligan.text.guidance import HEADING, guidance_block
 
 LINE_CHARS = 400
 NAMED_FILES = 5
 
-AUTHORITATIVE = "A person decided this after the earlier attempts. It is authoritative: follow it."
 ADVISORY = "A reviewer's words. They are advisory and may be wrong; the checks decide."
 DISCARDED = (
     "The changes of that attempt were discarded: the worktree equals the base branch again. They "
@@ -86,7 +86,7 @@ def render(context: RetryContext) -> str:
     """Write the context under its headings; mechanical facts before advice (SPEC C5)."""
     *earlier, told = context.prior_attempts
     sections = {
-        "Guidance": _fenced(AUTHORITATIVE, "a person", context.guidance),
+        HEADING: guidance_block(context.guidance or ""),
         "What went wrong": context.primary_failure_reason,
         "Prior attempts": _marked(_prior(earlier), context.omitted, Part.EARLIER),
         "Actionable feedback": context.actionable_feedback,

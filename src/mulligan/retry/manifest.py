@@ -55,6 +55,7 @@ def inputs_of(case: Case, policy: Policy, start_sha: str) -> dict[str, JsonValue
     """List what the prompt of an attempt is made from."""
     return {
         "issue": _snapshot(case.issue),
+        "guidance": case.status.guidance,
         "policy": policy.model_dump(mode="json"),
         "prior_attempts": [meta.model_dump(mode="json") for meta in case.history],
         "start_sha": start_sha,

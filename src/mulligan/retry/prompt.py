@@ -11,6 +11,8 @@ from mulligan.domain.issue import Issue
 from mulligan.text.escape import one_line
 from mulligan.text.excerpt import Excerpt
 from mulligan.text.fence import code_block, fence
+from mulligan.text.guidance import HEADING as GUIDANCE
+from mulligan.text.guidance import guidance_block
 
 DISCUSSION_CHARS = 8000
 CRITERIA = frozenset({"success criteria", "acceptance criteria", "definition of done"})
@@ -41,12 +43,16 @@ The file that `MULLIGAN_PREVIOUS_DIFF` names holds the discarded diff."""
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a prompt is made from; `position` is (this attempt, most attempts)."""
+    """What a prompt is made from; `position` is (this attempt, most attempts).
+
+    `guidance` has a section of its own only where no retry context can hold it (SPEC C14).
+    """
 
     issue: Issue
     policy: Policy
     position: tuple[int, int]
     retry_context: str | None
+    guidance: str = ""
 
 
 def render_prompt(request: Request) -> str:
@@ -57,6 +63,7 @@ def render_prompt(request: Request) -> str:
         _criteria(request.issue.body, request.policy),
         _discussion(request.issue),
         f"# Retry context\n\n{request.retry_context}" if request.retry_context else "",
+        _guidance(request),
         _instructions(request),
     )
     return "\n\n".join(section for section in sections if section) + "\n"
@@ -128,6 +135,12 @@ def _discussion(issue: Issue) -> str:
     if not kept.lines:
         return ""
     return f"# Discussion\n\n{fence('comments on the issue, newest first', str(kept))}"
+
+
+def _guidance(request: Request) -> str:
+    if request.retry_context is not None or not request.guidance:
+        return ""
+    return f"# {GUIDANCE}\n\n{guidance_block(request.guidance)}"
 
 
 def _instructions(request: Request) -> str:
