@@ -5,8 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mulligan.config.policy import ContextLimits, Policy
-from mulligan.retry.context import Assembled, assemble
-from mulligan.retry.fix import render_fix_prompt
+from mulligan.retry.context import assemble
+from mulligan.retry.fix import failing_checks, render_fix_prompt
+from mulligan.retry.layout import Assembled
 from mulligan.retry.manifest import inputs_of
 from mulligan.retry.prompt import Request, render_prompt
 from mulligan.text.guidance import MAX_CHARS, guidance_block
@@ -52,7 +53,8 @@ def test_a_retry_is_told_once() -> None:
 
 
 def test_a_fix_round_is_told_too() -> None:
-    prompt = render_fix_prompt(first(WORDS), (1, 2), [failing_test()], ContextLimits())
+    told = failing_checks([failing_test()], ContextLimits())
+    prompt = render_fix_prompt(first(WORDS), (1, 2), told)
     assert guidance_block(WORDS) in prompt
 
 

@@ -20,14 +20,19 @@ MANIFEST = Manifest(
     delivered_hash="2" * 64,
     prior_manifest_hashes=("3" * 64,),
     agent="command",
+    agent_version="2.1.0",
+    sandbox="bubblewrap",
+    cut={"previous_changes (lines)": 3},
 )
 
 
 def test_the_manifest_is_canonical_json() -> None:
     written = MANIFEST.canonical()
     assert written == (
-        b'{"agent":"command","context_hash":null,"delivered_hash":"%b","hidden":{},"inputs_hash":"%b",'
-        b'"prior_manifest_hashes":["%b"]}' % (b"2" * 64, b"1" * 64, b"3" * 64)
+        b'{"agent":"command","agent_version":"2.1.0","context_hash":null,'
+        b'"cut":{"previous_changes (lines)":3},"delivered_hash":"%b","fix_round":0,"hidden":{},'
+        b'"inputs_hash":"%b","prior_manifest_hashes":["%b"],"sandbox":"bubblewrap"}'
+        % (b"2" * 64, b"1" * 64, b"3" * 64)
     )
     assert MANIFEST.digest() == hashlib.sha256(written).hexdigest()
     assert Manifest.model_validate_json(written) == MANIFEST

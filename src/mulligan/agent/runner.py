@@ -6,11 +6,19 @@ import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 
 import structlog
 
-from mulligan.agent.invocation import NONE, Own, adapter_of, invoke, tells_its_words
+from mulligan.agent.invocation import (
+    NONE,
+    Own,
+    adapter_of,
+    invoke,
+    program_of,
+    tells_its_words,
+)
 from mulligan.agent.reading import (
     closing_question,
     facts_of,
@@ -20,9 +28,11 @@ from mulligan.agent.reading import (
 )
 from mulligan.agent.stream import Heard, Reader
 from mulligan.agent.verdict import facts_heard, is_cut_off, refusal, service_fault, spent_heard
+from mulligan.agent.version import ask_version
 from mulligan.config.adapters import Fact, Meaning
 from mulligan.config.operator import AgentSettings
 from mulligan.domain.attempt import AgentReport, AgentRun, Task, TimeLimit
+from mulligan.domain.machine import AgentIdentity
 from mulligan.domain.spending import Allowance
 from mulligan.errors import MisconfiguredError, UnavailableError
 from mulligan.process import Command, Finished
@@ -63,6 +73,18 @@ class CommandAgent:
     def name(self) -> str:
         return self._settings.kind
 
+    @property
+    def identity(self) -> AgentIdentity:
+        """Say which agent it is; a program that is not asked for its version has none."""
+        return AgentIdentity(self.name, self._version, self._sandbox.name)
+
+    @cached_property
+    def _version(self) -> str | None:
+        adapter, wanted = self._adapter, self._adapter.version_arguments
+        argv = (*program_of(self._settings, adapter), *wanted)
+        environment = {"PATH": self._path, **adapter.variables}
+        return ask_version(argv, environment, self._sandbox) if wanted else None
+
     def run(self, task: Task) -> AgentRun:
         """Let the agent work until it ends or is stopped; nothing it started is left.
 
@@ -78,7 +100,7 @@ class CommandAgent:
             argv=start.argv,
             directory=task.directory,
             environment={
-                "PATH": self._environment.get("PATH", os.defpath),
+                "PATH": self._path,
                 "HOME": str(home),
                 **start.environment,
                 **named,
@@ -99,6 +121,10 @@ class CommandAgent:
         finished = self._sandbox.run(command, reach)
         _read_record(start.record, reader)
         return self._run_of(finished, reader.close(), _report(report, task))
+
+    @property
+    def _path(self) -> str:
+        return self._environment.get("PATH", os.defpath)
 
     def _listening(
         self, reader: Reader, allowance: Allowance

@@ -119,6 +119,7 @@ class FixRound(Record):
     checks: tuple[CheckResult, ...] = ()
     duration_ms: int = 0
     usage: AgentFacts | None = None
+    manifest_hash: str | None = None
 
 
 class VerifierOutcome(StrEnum):

@@ -2,7 +2,6 @@
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from mulligan.config.policy import ContextLimits
 from mulligan.domain.case import Case
@@ -10,9 +9,9 @@ from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.errors import InvariantError
 from mulligan.retry.feedback import holds_first_finding
-from mulligan.retry.layout import Part, RetryContext, render
+from mulligan.retry.layout import Assembled, Cut, Part, render
 from mulligan.retry.parts import Parts, Room, build
-from mulligan.retry.words import counted, failing, verdict
+from mulligan.retry.words import failing, verdict
 from mulligan.text.guidance import guidance_block
 
 BYTES_PER_TOKEN = 4
@@ -25,26 +24,6 @@ UNITS = {
     Part.NAMES: "check",
     Part.WORDS: "character",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """Something that was left out, and why."""
-
-    section: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Assembled:
-    """The retry context and its text; `budget` and `original`, the size uncut, are bytes."""
-
-    context: RetryContext
-    text: str
-    cuts: tuple[Cut, ...]
-    sources: tuple[str, ...]
-    budget: int
-    original: int
 
 
 def told_in_full(history: Sequence[WorkerResultMeta]) -> WorkerResultMeta:
@@ -146,18 +125,18 @@ def _over_limits(parts: Parts, whole: Room, limits: ContextLimits) -> Iterator[C
     earlier = len(parts.earlier) - whole[Part.EARLIER]
     if earlier:
         limit = f"max_prior_attempts ({limits.max_prior_attempts})"
-        yield Cut(Part.EARLIER, f"{counted(earlier, 'attempt')} over {limit}")
+        yield Cut(Part.EARLIER, earlier, "attempt", limit)
     for section, excerpt, limit in limited:
         if excerpt.left_out_bytes:
-            yield Cut(section, f"{counted(excerpt.left_out_bytes, 'byte')} over {limit}")
+            yield Cut(section, excerpt.left_out_bytes, "byte", limit)
 
 
 def _over_budget(whole: Room, room: Room, budget: int) -> Iterator[Cut]:
     """Tell what was left out to keep to the budget (SPEC C8)."""
     for part, amount in whole.items():
         if room[part] < amount:
-            less = counted(amount - room[part], UNITS.get(part, "line"))
-            yield Cut(part, f"{less} over the budget of {budget} bytes")
+            unit, limit = UNITS.get(part, "line"), f"the budget of {budget} bytes"
+            yield Cut(part, amount - room[part], unit, limit)
 
 
 def _sources(parts: Parts) -> tuple[str, ...]:

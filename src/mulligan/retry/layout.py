@@ -1,12 +1,14 @@
 """The retry context as a record, and how it reads to the agent (SPEC C4, C6). Pure."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.record import Record
 from mulligan.domain.result import VerifierOutcome
 from mulligan.retry.patterns import SAME_FAILURE
+from mulligan.retry.words import counted
 from mulligan.text.escape import one_line
 from mulligan.text.excerpt import omitted
 from mulligan.text.fence import fence
@@ -80,6 +82,33 @@ class RetryContext(Record):
     drift: str | None
     guidance: str | None
     omitted: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """So many units of something were left out, since they were over a limit."""
+
+    section: str
+    count: int
+    unit: str
+    limit: str
+
+    @property
+    def reason(self) -> str:
+        """Say how much was left out, and why."""
+        return f"{counted(self.count, self.unit)} over {self.limit}"
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """The retry context and its text; `budget` and `original`, the size uncut, are bytes."""
+
+    context: RetryContext
+    text: str
+    cuts: tuple[Cut, ...]
+    sources: tuple[str, ...]
+    budget: int
+    original: int
 
 
 def render(context: RetryContext) -> str:

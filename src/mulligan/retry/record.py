@@ -47,7 +47,7 @@ def meta_of(case: Case, known: Evidence, worker: str, now: datetime) -> WorkerRe
         started_at=started,
         finished_at=now,
         duration_ms=round((now - started).total_seconds() * 1000),
-        manifest_hash=known.manifest_hash,
+        manifest_hash=known.rounds[0].manifest_hash,
         worker=worker,
     )
 
@@ -67,6 +67,7 @@ def _fix_rounds(known: Evidence) -> tuple[FixRound, ...]:
             duration_ms=sum(check.duration_ms for check in each.checks)
             + (round(each.run.duration.total_seconds() * 1000) if each.run else 0),
             usage=each.run.facts if each.run else None,
+            manifest_hash=each.manifest_hash,
         )
         for number, each in enumerate(known.rounds[1:], start=1)
     )

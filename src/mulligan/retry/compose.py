@@ -1,0 +1,60 @@
+"""Put together what an attempt is told, without telling it yet (SPEC 8). Pure."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mulligan.config.policy import Policy
+from mulligan.domain.case import Case
+from mulligan.domain.result import WorkerResultMeta
+from mulligan.retry.layout import Assembled
+from mulligan.retry.prompt import Request, render_prompt
+from mulligan.retry.sight import see
+from mulligan.text.redact import Redactor
+
+DiffOf = Callable[[WorkerResultMeta], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What an attempt is told, as delivered; `request` is what the prompt was made from.
+
+    `assembled` is the retry context before anything was redacted, and `hidden` counts what of the
+    issue's text is not told, by kind.
+    """
+
+    request: Request
+    prompt: str
+    context: str | None
+    assembled: Assembled | None
+    hidden: dict[str, int]
+
+    @property
+    def cut(self) -> dict[str, int]:
+        """Count what was left out of the retry context, by section and unit."""
+        counts = dict[str, int]()
+        for cut in self.assembled.cuts if self.assembled else ():
+            name = f"{cut.section} ({cut.unit}s)"
+            counts[name] = counts.get(name, 0) + cut.count
+        return counts
+
+
+def compose(case: Case, policy: Policy, diff_of: DiffOf, redactor: Redactor) -> Told:
+    """Write the prompt of the attempt that is next, or has begun; secrets are redacted."""
+    assembled = _assembled(case, policy, diff_of) if case.history else None
+    context = redactor.text(assembled.text) if assembled else None
+    seen, position = see(case.issue), (case.counted + 1, case.max_attempts)
+    request = Request(seen.issue, policy, position, context, case.status.guidance)
+    return Told(
+        request=request,
+        prompt=redactor.text(render_prompt(request)),
+        context=context,
+        assembled=assembled,
+        hidden=seen.counts,
+    )
+
+
+def _assembled(case: Case, policy: Policy, diff_of: DiffOf) -> Assembled:
+    # Imported here so that a first attempt does not depend on it in any way (SPEC C2).
+    from mulligan.retry.context import assemble, told_in_full  # noqa: PLC0415
+
+    return assemble(case, policy.context, diff_of(told_in_full(case.history)))
