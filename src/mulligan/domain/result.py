@@ -131,7 +131,10 @@ class VerifierOutcome(StrEnum):
 
 
 class WorkerResultMeta(Record):
-    """What one attempt came to. `attempt` counts within the epoch, `number` over all epochs."""
+    """What one attempt came to. `attempt` counts within the epoch, `number` over all epochs.
+
+    By its `sketch` a change is compared with others (retry/sketch.py).
+    """
 
     schema_version: int = SCHEMA_VERSION
     issue: str
@@ -150,6 +153,7 @@ class WorkerResultMeta(Record):
     files_modified: tuple[FileChange, ...] = ()
     diff_summary: str = ""
     diff_artifact: str | None = None
+    sketch: tuple[str, ...] = ()
     checks: tuple[CheckResult, ...] = ()
     fix_rounds: tuple[FixRound, ...] = ()
     guard_violations: tuple[str, ...] = ()

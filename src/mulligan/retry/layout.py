@@ -7,7 +7,7 @@ from enum import StrEnum
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.record import Record
 from mulligan.domain.result import VerifierOutcome
-from mulligan.retry.patterns import SAME_FAILURE
+from mulligan.retry.patterns import is_advice
 from mulligan.retry.words import counted
 from mulligan.text.escape import one_line
 from mulligan.text.excerpt import omitted
@@ -147,8 +147,8 @@ def _line(attempt: AttemptSummary) -> str:
 
 def _observed(patterns: Sequence[str]) -> str:
     """Keep Mulligan's own advice outside of the fence: names in the others are foreign."""
-    advice = [line for line in patterns if line == SAME_FAILURE]
-    names = "\n".join(f"- {line}" for line in patterns if line != SAME_FAILURE)
+    advice = [line for line in patterns if is_advice(line)]
+    names = "\n".join(f"- {line}" for line in patterns if not is_advice(line))
     return "\n".join([*advice, *([fence("the record of the attempts", names)] if names else [])])
 
 

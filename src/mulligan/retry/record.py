@@ -7,6 +7,7 @@ from mulligan.domain.case import Case
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import FileChange, FixRound, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
+from mulligan.retry.sketch import sketch_of
 from mulligan.retry.words import DIED, GONE, counted, error_line, failure_reason
 from mulligan.text.escape import subject_line
 from mulligan.text.redact import Redactor
@@ -36,6 +37,7 @@ def meta_of(case: Case, known: Evidence, worker: str, now: datetime) -> WorkerRe
         files_modified=change.files if change else (),
         diff_summary=summarise(change.files) if change else "",
         diff_artifact=known.diff_artifact,
+        sketch=sketch_of(change.diff) if change else (),
         checks=known.checks,
         fix_rounds=_fix_rounds(known),
         guard_violations=known.violations,
