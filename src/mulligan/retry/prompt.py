@@ -56,17 +56,32 @@ class Request:
 
 
 def render_prompt(request: Request) -> str:
-    """Write the whole prompt; a first attempt's knows nothing of retries (SPEC C2)."""
-    sections = (
-        _banner(request),
-        _task(request.issue),
-        _criteria(request.issue.body, request.policy),
-        _discussion(request.issue),
-        f"# Retry context\n\n{request.retry_context}" if request.retry_context else "",
-        _guidance(request),
-        _instructions(request),
-    )
-    return "\n\n".join(section for section in sections if section) + "\n"
+    """Write the whole prompt; a first attempt's knows nothing of retries (SPEC C2).
+
+    Raises MisconfiguredError where the repository's template does not work out.
+    """
+    sections = sections_of(request)
+    if request.policy.prompt:
+        # Jinja2 is loaded only where there is a template.
+        from mulligan.retry.template import render_template  # noqa: PLC0415
+
+        return render_template(request, sections)
+    return "\n\n".join(section for section in sections.values() if section) + "\n"
+
+
+def sections_of(request: Request) -> dict[str, str]:
+    """Write the parts of a prompt by name, in their order; one with nothing to say is empty."""
+    return {
+        "banner": _banner(request),
+        "task": _task(request.issue),
+        "criteria": _criteria(request.issue.body, request.policy),
+        "discussion": _discussion(request.issue),
+        "retry_context": (
+            f"# Retry context\n\n{request.retry_context}" if request.retry_context else ""
+        ),
+        "guidance": _guidance(request),
+        "instructions": _instructions(request),
+    }
 
 
 def _banner(request: Request) -> str:
