@@ -7,7 +7,6 @@ from mulligan.domain.case import Case
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.retry.compose import Told, compose
-from mulligan.retry.prompt import render_prompt
 from mulligan.text.redact import REDACTED, Redactor
 from world.attempts import DIFF, attempt, case, red
 
@@ -29,7 +28,9 @@ def composed(found: Case, limits: ContextLimits | None = None) -> Told:
 def test_a_first_attempt_is_told_of_no_other() -> None:
     told = composed(case())
     assert (told.context, told.assembled, told.cut) == (None, None, {})
-    assert told.prompt == render_prompt(told.request)
+    assert told.prompt == "\n\n".join(told.sections.values()) + "\n"
+    assert list(told.sections) == ["task", "criteria", "discussion", "instructions"]
+    assert told.position == (1, 3)
 
 
 def test_a_retry_is_told_of_the_attempt_that_ended_by_the_agents_doing() -> None:

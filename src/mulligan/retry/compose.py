@@ -7,7 +7,7 @@ from mulligan.config.policy import Policy
 from mulligan.domain.case import Case
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.retry.layout import Assembled
-from mulligan.retry.prompt import Request, render_prompt
+from mulligan.retry.prompt import Request, render_prompt, sections_of
 from mulligan.retry.sight import see
 from mulligan.text.redact import Redactor
 
@@ -16,13 +16,14 @@ DiffOf = Callable[[WorkerResultMeta], bytes]
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What an attempt is told, as delivered; `request` is what the prompt was made from.
+    """What an attempt is told, as delivered; `sections` are the parts that the prompt has.
 
-    `assembled` is the retry context before anything was redacted, and `hidden` counts what of the
-    issue's text is not told, by kind.
+    `position` is (this attempt, most attempts), `assembled` the retry context before anything was
+    redacted, and `hidden` counts what of the issue's text is not told, by kind.
     """
 
-    request: Request
+    position: tuple[int, int]
+    sections: dict[str, str]
     prompt: str
     context: str | None
     assembled: Assembled | None
@@ -44,8 +45,10 @@ def compose(case: Case, policy: Policy, diff_of: DiffOf, redactor: Redactor) -> 
     context = redactor.text(assembled.text) if assembled else None
     seen, position = see(case.issue), (case.counted + 1, case.max_attempts)
     request = Request(seen.issue, policy, position, context, case.status.guidance)
+    sections = {name: redactor.text(text) for name, text in sections_of(request).items()}
     return Told(
-        request=request,
+        position=position,
+        sections={name: text for name, text in sections.items() if text},
         prompt=redactor.text(render_prompt(request)),
         context=context,
         assembled=assembled,

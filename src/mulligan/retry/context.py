@@ -9,12 +9,11 @@ from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.errors import InvariantError
 from mulligan.retry.feedback import holds_first_finding
-from mulligan.retry.layout import Assembled, Cut, Part, render
+from mulligan.retry.layout import BYTES_PER_TOKEN, Assembled, Cut, Part, render
 from mulligan.retry.parts import Parts, Room, build
 from mulligan.retry.words import failing, verdict
 from mulligan.text.guidance import guidance_block
 
-BYTES_PER_TOKEN = 4
 LEAST_BYTES = 500 * BYTES_PER_TOKEN
 """What guidance leaves to the rest: as much as the smallest budget has (SPEC C14)."""
 

@@ -14,6 +14,7 @@ from mulligan.text.excerpt import omitted
 from mulligan.text.fence import fence
 from mulligan.text.guidance import HEADING, guidance_block
 
+BYTES_PER_TOKEN = 4
 LINE_CHARS = 400
 NAMED_FILES = 5
 
@@ -22,6 +23,11 @@ DISCARDED = (
     "The changes of that attempt were discarded: the worktree equals the base branch again. They "
     "are here for reference."
 )
+
+
+def tokens(size: int) -> int:
+    """Count the tokens of so many bytes, rounded up (SPEC C7)."""
+    return -(-size // BYTES_PER_TOKEN)
 
 
 class Part(StrEnum):

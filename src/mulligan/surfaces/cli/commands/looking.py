@@ -59,6 +59,14 @@ def inspect(
 
 
 @in_one_sentence
+def prompt(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
+    """Print what an agent would be told now, and on standard error its sizes; changes nothing."""
+    from mulligan.surfaces.cli import prompt as module
+
+    return module.prompt(config, issue, json=json)
+
+
+@in_one_sentence
 def explain(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
     """Say why an issue is, or is not, being worked on, rule by rule; changes nothing."""
     from mulligan.surfaces.cli import explain as module
