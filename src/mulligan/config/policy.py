@@ -207,7 +207,7 @@ class Policy(Settings):
     scope: Scope = Scope()
     """Which changes are allowed at all."""
     prompt: Annotated[str, AfterValidator(_prompt)] = ""
-    """A Jinja2 template of the whole prompt, see The prompt; by default the built-in one."""
+    """A Jinja2 template of the whole prompt; by default the built-in one. See The prompt."""
     context: ContextLimits = ContextLimits()
     """How much the next attempt is told."""
     pull_request: PullRequestSettings = PullRequestSettings()
