@@ -1,12 +1,16 @@
 """Write what the agent is told, keep it, and record what was told (SPEC A5, C1)."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from pydantic import JsonValue
 
 from mulligan.config.policy import Policy
 from mulligan.domain.attempt import Evidence, Task
 from mulligan.domain.case import Case
 from mulligan.domain.events import (
+    AttemptContextAssembled,
     AttemptContextDelivered,
     AttemptContextTruncated,
     FixRoundStarted,
@@ -15,73 +19,61 @@ from mulligan.domain.events import (
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.errors import UnavailableError
 from mulligan.ports import Worktree
-from mulligan.retry.fix import render_fix_prompt
-from mulligan.retry.lineage import CONTEXT, INPUTS, MANIFEST, PROMPT
-from mulligan.retry.manifest import Manifest, canonical, inputs_of, sha256
-from mulligan.retry.prompt import Request, render_prompt
-from mulligan.retry.sight import see
+from mulligan.retry.compose import Told, compose
+from mulligan.retry.fix import failing_checks, render_fix_prompt
+from mulligan.retry.layout import Assembled
+from mulligan.retry.lineage import CONTEXT, INPUTS, MANIFEST, PROMPT, of_round
+from mulligan.retry.manifest import Manifest, canonical, inputs_of, inputs_of_round, sha256
 from mulligan.retry.words import failing
 from mulligan.tools import Tools, Trial
 
 PREVIOUS_DIFF = "previous.diff"
 
 
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What one run of the agent is given, and the manifests of the runs that it is told of."""
+
+    prompt: str
+    context: str | None
+    inputs: Mapping[str, JsonValue]
+    earlier: tuple[str, ...]
+    hidden: dict[str, int] = field(default_factory=dict[str, int])
+    cut: dict[str, int] = field(default_factory=dict[str, int])
+    fix_round: int = 0
+
+
 def write_brief(case: Case, policy: Policy, tree: Worktree, tools: Tools) -> Task:
     """Assemble the prompt of this attempt; give the agent's task."""
-    ref, number = case.issue.ref, case.status.number
-    context = _retry_context(case, policy, tools) if case.history else None
-    seen = see(case.issue)
-    request = Request(seen.issue, policy, (case.counted + 1, case.max_attempts), context)
-    prompt = tools.redactor.text(render_prompt(request)).encode()
-    told = _Told(context, prompt, seen.counts)
-    manifest = _manifest(case, policy, tree.start_sha, told, tools)
-    tools.artifacts.write(ref, number, MANIFEST, manifest.canonical())
-    delivered = AttemptContextDelivered(
-        delivered_hash=manifest.delivered_hash,
-        context_hash=manifest.context_hash,
-        manifest_hash=manifest.digest(),
-        prior_manifest_hashes=manifest.prior_manifest_hashes,
-        prompt_artifact=tools.artifacts.write(ref, number, PROMPT, prompt),
+    ref, told = case.issue.ref, tell(case, policy, tools)
+    if told.assembled:
+        _record_context(case, told.assembled, tools)
+    given = _Given(
+        prompt=told.prompt,
+        context=told.context,
+        inputs=inputs_of(case, policy, tree.start_sha),
+        earlier=tuple(meta.manifest_hash for meta in case.history if meta.manifest_hash),
+        hidden=told.hidden,
+        cut=told.cut,
     )
-    tools.ledger.append(ref, delivered)
     return Task(
         issue=str(ref),
         attempt=case.status.attempt,
         fix_round=0,
-        prompt=prompt.decode(),
+        prompt=told.prompt,
         directory=tree.path,
         private=tree.private,
-        log=tools.artifacts.path(ref, number, "agent.log"),
-        manifest_hash=manifest.digest(),
+        log=tools.artifacts.path(ref, case.status.number, "agent.log"),
+        manifest_hash=_record(case, given, tools),
         previous_diff=_previous_diff(case, tree, tools),
         readable=tree.readable,
         writable=tree.writable,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """What an attempt is told, and what of the issue's text it is not, by kind."""
-
-    context: str | None
-    prompt: bytes
-    hidden: dict[str, int]
-
-
-def _manifest(case: Case, policy: Policy, start_sha: str, told: _Told, tools: Tools) -> Manifest:
-    """Keep what the prompt was made from, and hash all of it."""
-    inputs = tools.redactor.content(canonical(inputs_of(case, policy, start_sha)))
-    tools.artifacts.write(case.issue.ref, case.status.number, INPUTS, inputs)
-    return Manifest(
-        inputs_hash=sha256(inputs),
-        context_hash=sha256(told.context.encode()) if told.context else None,
-        delivered_hash=sha256(told.prompt),
-        prior_manifest_hashes=tuple(
-            meta.manifest_hash for meta in case.history if meta.manifest_hash
-        ),
-        agent=tools.agent.name,
-        hidden=told.hidden,
-    )
+def tell(case: Case, policy: Policy, tools: Tools) -> Told:
+    """Write the prompt of the attempt that is next, or has begun; nothing is recorded."""
+    return compose(case, policy, lambda meta: _diff(meta, tools), tools.redactor)
 
 
 def write_fix_brief(brief: Task, known: Evidence, at: Trial) -> Task:
@@ -90,39 +82,85 @@ def write_fix_brief(brief: Task, known: Evidence, at: Trial) -> Task:
     `known` is of the round that begins; the worktree is reset to the change first, so that what
     the checks left is no part of the next one.
     """
-    ref, attempt, number = at.case.issue.ref, at.case.status.number, len(known.earlier)
+    ref, number = at.case.issue.ref, len(known.earlier)
     if known.change and known.change.head_sha:
         at.tree.show_commit(known.change.head_sha)
-    failed = failing(known.earlier[-1].checks)
-    most = at.policy.max_fix_rounds
-    started = FixRoundStarted(
-        number=number, most=most, failed=tuple(check.name for check in failed)
+    failed, most = failing(known.earlier[-1].checks), at.policy.max_fix_rounds
+    names = tuple(check.name for check in failed)
+    at.tools.ledger.append(ref, FixRoundStarted(number=number, most=most, failed=names))
+    told = failing_checks(failed, at.policy.context)
+    text = render_fix_prompt(brief.prompt, (number, most), told)
+    given = _Given(
+        prompt=at.tools.redactor.text(text),
+        context=at.tools.redactor.text(told),
+        inputs=inputs_of_round(brief.manifest_hash, (number, most), failed),
+        earlier=tuple(each.manifest_hash for each in known.earlier if each.manifest_hash),
+        fix_round=number,
     )
-    at.tools.ledger.append(ref, started)
-    text = render_fix_prompt(brief.prompt, (number, most), failed, at.policy.context)
-    prompt = at.tools.redactor.text(text)
-    kept = at.tools.artifacts.write(ref, attempt, f"prompt-fix-{number}.md", prompt.encode())
-    delivered = AttemptContextDelivered(
-        delivered_hash=sha256(prompt.encode()),
-        manifest_hash=brief.manifest_hash,
-        prompt_artifact=kept,
+    return replace(
+        brief,
+        fix_round=number,
+        prompt=given.prompt,
+        manifest_hash=_record(at.case, given, at.tools),
+        log=at.tools.artifacts.path(ref, at.case.status.number, of_round("agent.log", number)),
     )
-    at.tools.ledger.append(ref, delivered)
-    log = at.tools.artifacts.path(ref, attempt, f"agent-fix-{number}.log")
-    return replace(brief, fix_round=number, prompt=prompt, log=log)
 
 
-def _retry_context(case: Case, policy: Policy, tools: Tools) -> str:
-    """Assemble the record of the earlier attempts, and record what went into it and what not."""
-    # Imported here so that a first attempt does not depend on it in any way (SPEC C2).
-    from mulligan.retry.context import assemble, told_in_full  # noqa: PLC0415
-
+def _record(case: Case, given: _Given, tools: Tools) -> str:
+    """Keep what a run is given and what that was made from; give the hash of all of it."""
+    inputs = tools.redactor.content(canonical(given.inputs))
+    agent = tools.agent.identity
+    manifest = Manifest(
+        inputs_hash=sha256(inputs),
+        context_hash=sha256(given.context.encode()) if given.context else None,
+        delivered_hash=sha256(given.prompt.encode()),
+        prior_manifest_hashes=given.earlier,
+        agent=agent.kind,
+        agent_version=agent.version,
+        sandbox=agent.sandbox,
+        hidden=given.hidden,
+        cut=given.cut,
+        fix_round=given.fix_round,
+    )
+    written = {INPUTS: inputs, MANIFEST: manifest.canonical(), PROMPT: given.prompt.encode()}
+    if given.context:
+        written[CONTEXT] = given.context.encode()
     ref, number = case.issue.ref, case.status.number
-    told = assemble(case, policy.context, _diff(told_in_full(case.history), tools))
+    kept = {
+        name: tools.artifacts.write(ref, number, of_round(name, given.fix_round), content)
+        for name, content in written.items()
+    }
+    _record_delivery(case, manifest, kept[PROMPT], tools)
+    return manifest.digest()
+
+
+def _record_delivery(case: Case, manifest: Manifest, prompt: str, tools: Tools) -> None:
+    assembled = AttemptContextAssembled(
+        manifest=manifest.model_dump(mode="json"),
+        manifest_hash=manifest.digest(),
+        inputs_hash=manifest.inputs_hash,
+        context_hash=manifest.context_hash,
+        fix_round=manifest.fix_round,
+    )
+    tools.ledger.append(case.issue.ref, assembled)
+    delivered = AttemptContextDelivered(
+        delivered_hash=manifest.delivered_hash,
+        context_hash=manifest.context_hash,
+        manifest_hash=manifest.digest(),
+        prior_manifest_hashes=manifest.prior_manifest_hashes,
+        prompt_artifact=prompt,
+        fix_round=manifest.fix_round,
+    )
+    tools.ledger.append(case.issue.ref, delivered)
+
+
+def _record_context(case: Case, told: Assembled, tools: Tools) -> None:
+    """Record what went into the retry context and what did not."""
+    ref, number, size = case.issue.ref, case.status.number, len(told.text.encode())
     tools.artifacts.write(ref, number, "context.json", told.context.model_dump_json().encode())
     assembled = RetryContextAssembled(
         prior_attempts_count=len(case.history),
-        context_size_bytes=len(told.text.encode()),
+        context_size_bytes=size,
         feedback_sources=told.sources,
     )
     tools.ledger.append(ref, assembled)
@@ -130,14 +168,11 @@ def _retry_context(case: Case, policy: Policy, tools: Tools) -> str:
         cut = AttemptContextTruncated(
             budget=told.budget,
             original=told.original,
-            truncated=len(told.text.encode()),
+            truncated=size,
             sections=tuple(cut.section for cut in told.cuts),
             reasons=tuple(cut.reason for cut in told.cuts),
         )
         tools.ledger.append(ref, cut)
-    text = tools.redactor.text(told.text)
-    tools.artifacts.write(ref, number, CONTEXT, text.encode())
-    return text
 
 
 def _diff(meta: WorkerResultMeta, tools: Tools) -> bytes:
@@ -152,7 +187,8 @@ def _previous_diff(case: Case, tree: Worktree, tools: Tools) -> Path | None:
     """Put the whole diff of the attempt told in full where the agent can read it (SPEC A2)."""
     if not case.history:
         return None
-    from mulligan.retry.context import told_in_full  # noqa: PLC0415 - see above
+    # Imported here so that a first attempt does not depend on it in any way (SPEC C2).
+    from mulligan.retry.context import told_in_full  # noqa: PLC0415
 
     place = tree.private / PREVIOUS_DIFF
     place.write_bytes(_diff(told_in_full(case.history), tools))

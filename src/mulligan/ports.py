@@ -15,6 +15,7 @@ from mulligan.domain.case import Case, PullRequest
 from mulligan.domain.events import BaselineRecorded, Event, Recorded
 from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection, Stage
 from mulligan.domain.lease import Lease
+from mulligan.domain.machine import AgentIdentity
 from mulligan.domain.repository import RepositoryFacts
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.retention import AttemptFiles
@@ -145,6 +146,11 @@ class CodingAgent(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def identity(self) -> AgentIdentity:
+        """Say which agent it is; its version is asked for once."""
+        ...
 
     def run(self, task: Task) -> AgentRun:
         """Let the agent work until it ends or is stopped; nothing it started is left."""

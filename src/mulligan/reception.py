@@ -28,7 +28,7 @@ def receive(facts: Facts, tools: Tools) -> str | None:
     ref, broken = facts.issue.ref, first_broken(facts)
     _record_text(facts, tools, fine=broken is None)
     if facts.act and broken is None and opens_epoch(facts):
-        tools.ledger.append(ref, _opening(facts.act))
+        tools.ledger.append(ref, opening(facts.act))
     if broken is None or broken.refusal is None:
         return None
     if broken.rule == POLICY:
@@ -39,7 +39,8 @@ def receive(facts: Facts, tools: Tools) -> str | None:
     return broken.refusal
 
 
-def _opening(act: AuthorisingAct) -> Authorised:
+def opening(act: AuthorisingAct) -> Authorised:
+    """Say that an act opens an epoch."""
     return Authorised(
         act=act.act,
         actor=act.actor,

@@ -157,5 +157,14 @@ def test_what_it_used_is_read_from_its_last_line(play: Play, task: Task) -> None
     assert run.summary == "Did it."
 
 
+@pytest.mark.parametrize("make", [scripted, command])
+def test_it_says_which_it_is(
+    make: Callable[[Behaviour, timedelta, timedelta], CodingAgent],
+) -> None:
+    agent = make(behaviours.crash, timedelta(seconds=1), timedelta(seconds=1))
+    assert agent.identity.kind == agent.name
+    assert agent.identity.sandbox == "off"
+
+
 def test_it_has_a_name(play: Play, task: Task) -> None:
     assert play(behaviours.crash, task).facts.kind in {"command", "scripted"}

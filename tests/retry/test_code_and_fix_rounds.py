@@ -16,8 +16,9 @@ from mulligan.domain.result import (
     VerifierOutcome,
     WorkerResultMeta,
 )
-from mulligan.retry.context import Assembled, assemble
-from mulligan.retry.fix import render_fix_prompt
+from mulligan.retry.context import assemble
+from mulligan.retry.fix import failing_checks, render_fix_prompt
+from mulligan.retry.layout import Assembled
 from mulligan.retry.record import meta_of
 from world.attempts import DIFF, NINE, TEST_ID, attempt, case, check, failing_test, red
 
@@ -87,7 +88,8 @@ def test_the_fix_rounds_of_an_attempt_are_told_with_their_checks() -> None:
 
 
 def test_a_fix_round_is_given_the_first_prompt_and_what_fails_now() -> None:
-    prompt = render_fix_prompt("# Task\n\nMend it.\n", (1, 2), [with_code(CODE)], LIMITS)
+    told = failing_checks([with_code(CODE)], LIMITS)
+    prompt = render_fix_prompt("# Task\n\nMend it.\n", (1, 2), told)
     assert prompt.startswith("Fix round 1 of 2: read *Failing checks* before you start.\n\n# Task")
     assert "# Failing checks\n\nThe worktree holds your change so far" in prompt
     assert "### Check 'pytest' failed with exit code 1." in prompt

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from mulligan.config.policy import Check, ContextLimits, Policy
 from mulligan.domain.result import CheckKind, CheckResult
-from mulligan.retry.context import BYTES_PER_TOKEN, assemble
+from mulligan.retry.context import assemble
+from mulligan.retry.layout import BYTES_PER_TOKEN
 from mulligan.retry.prompt import Request, render_prompt
 from mulligan.verification.digest import digest
 from world.attempts import case, failing_test, red

@@ -2,8 +2,16 @@
 
 import pytest
 
-from mulligan.domain.result import WorkerResultMeta
-from mulligan.retry.lineage import CONTEXT, INPUTS, MANIFEST, PROMPT, Proof, prove_lineage
+from mulligan.domain.result import FixRound, WorkerResultMeta
+from mulligan.retry.lineage import (
+    CONTEXT,
+    INPUTS,
+    MANIFEST,
+    PROMPT,
+    Proof,
+    of_round,
+    prove_lineage,
+)
 from mulligan.retry.manifest import Manifest, sha256
 from world.attempts import red
 
@@ -79,5 +87,40 @@ def test_a_manifest_that_was_made_anew_is_not_the_recorded_one(
     _, third = prove(history, files)
     assert third.broken == (
         "manifest.json is not the one that the ledger names.",
-        "It names other earlier attempts than the ledger.",
+        "manifest.json names other earlier attempts than the ledger.",
     )
+
+
+def mended(meta: WorkerResultMeta, rounds: int, files: Files) -> WorkerResultMeta:
+    """Store what so many fix rounds of an attempt were told; one more is of an earlier version."""
+    earlier, fixes = [meta.manifest_hash or ""], [FixRound(number=rounds + 1)]
+    for number in range(1, rounds + 1):
+        manifest = Manifest(
+            inputs_hash=sha256(b"checks"),
+            context_hash=sha256(b"failing"),
+            delivered_hash=sha256(b"mend it"),
+            prior_manifest_hashes=tuple(earlier),
+            agent="command",
+            fix_round=number,
+        )
+        contents = {INPUTS: b"checks", CONTEXT: b"failing", PROMPT: b"mend it"}
+        contents[MANIFEST] = manifest.canonical()
+        files |= {(meta.number, of_round(name, number)): said for name, said in contents.items()}
+        fixes.append(FixRound(number=number, manifest_hash=manifest.digest()))
+        earlier.append(manifest.digest())
+    return meta.model_copy(update={"fix_rounds": tuple(fixes)})
+
+
+def test_what_fix_rounds_were_told_holds_too(files: Files) -> None:
+    history = [mended(told(1, (), files), 2, files)]
+    assert prove(history, files) == (Proof(1),)
+    files[1, "prompt-fix-2.md"] = b"something else"
+    (proof,) = prove(history, files)
+    assert proof.broken == ("prompt-fix-2.md was changed: its hash is not the recorded one.",)
+
+
+def test_a_fix_round_that_was_taken_out_shows_in_the_next(files: Files) -> None:
+    meta = mended(told(1, (), files), 2, files)
+    kept = tuple(fix for fix in meta.fix_rounds if fix.number != 1)
+    (proof,) = prove([meta.model_copy(update={"fix_rounds": kept})], files)
+    assert proof.broken == ("manifest-fix-2.json names other earlier attempts than the ledger.",)

@@ -20,14 +20,19 @@ MANIFEST = Manifest(
     delivered_hash="2" * 64,
     prior_manifest_hashes=("3" * 64,),
     agent="command",
+    agent_version="2.1.0",
+    sandbox="bubblewrap",
+    cut={"previous_changes (lines)": 3},
 )
 
 
 def test_the_manifest_is_canonical_json() -> None:
     written = MANIFEST.canonical()
     assert written == (
-        b'{"agent":"command","context_hash":null,"delivered_hash":"%b","hidden":{},"inputs_hash":"%b",'
-        b'"prior_manifest_hashes":["%b"]}' % (b"2" * 64, b"1" * 64, b"3" * 64)
+        b'{"agent":"command","agent_version":"2.1.0","context_hash":null,'
+        b'"cut":{"previous_changes (lines)":3},"delivered_hash":"%b","fix_round":0,"hidden":{},'
+        b'"inputs_hash":"%b","prior_manifest_hashes":["%b"],"sandbox":"bubblewrap"}'
+        % (b"2" * 64, b"1" * 64, b"3" * 64)
     )
     assert MANIFEST.digest() == hashlib.sha256(written).hexdigest()
     assert Manifest.model_validate_json(written) == MANIFEST
@@ -52,7 +57,7 @@ def hashed(found: Case, policy: Policy | None = None, start_sha: str = "c0ffee")
 
 def test_the_inputs_are_the_issue_the_policy_the_attempts_and_the_start() -> None:
     inputs = inputs_of(case(red(1)), Policy(), "c0ffee")
-    assert sorted(inputs) == ["issue", "policy", "prior_attempts", "start_sha"]
+    assert sorted(inputs) == ["guidance", "issue", "policy", "prior_attempts", "start_sha"]
     assert json.loads(canonical(inputs))["issue"]["comments"][1] == {
         "author": "bob",
         "body": "ISO dates only, I think.",

@@ -19,9 +19,9 @@ from mulligan.domain.result import (
     WorkerResultMeta,
 )
 from mulligan.errors import InvariantError
-from mulligan.retry.context import Assembled, Cut, assemble, prove, told_in_full
+from mulligan.retry.context import assemble, prove, told_in_full
 from mulligan.retry.feedback import first_finding, holds_first_finding
-from mulligan.retry.layout import RetryContext, render
+from mulligan.retry.layout import Assembled, Cut, RetryContext, render
 from mulligan.retry.words import failing, verdict
 from world.attempts import (
     DIFF,
@@ -41,7 +41,7 @@ LIMITS = ContextLimits()
 DEATH = attempt(2, Outcome.INTERRUPTED, "Mulligan died during the attempt.")
 FAULT = attempt(2, Outcome.INFRASTRUCTURE, "GitHub is away.")
 HEADINGS = (
-    "## Guidance",
+    "## Human guidance",
     "## What went wrong",
     "## Prior attempts",
     "## Actionable feedback",
@@ -89,14 +89,6 @@ def test_the_sections_stand_in_their_order() -> None:
     assert sorted(found, key=text.index) == found
 
 
-def test_guidance_comes_first_and_is_authoritative() -> None:
-    context = told(red(1)).context.model_copy(update={"guidance": "Use the `dates` package."})
-    text = render(context)
-    assert text.startswith("## Guidance\n\nA person decided this")
-    assert "Use the `dates` package." in text
-    assert "authoritative" in text
-
-
 def test_the_context_is_a_record_that_reads_back() -> None:
     context = told(red(1, failing_test(), check("ruff", passed=True)), red(2), diff=DIFF).context
     assert RetryContext.model_validate_json(context.model_dump_json()) == context
@@ -121,7 +113,7 @@ def test_earlier_attempts_get_a_line_each_and_the_oldest_none() -> None:
     lines = section(found.text, "Prior attempts").split("\n")
     assert [line[:11] for line in lines[1:4]] == ["Attempt 3: ", "Attempt 4: ", "Attempt 5: "]
     assert lines[-1] == "[... 2 lines omitted]"
-    assert Cut("prior_attempts", "2 attempts over max_prior_attempts (3)") in found.cuts
+    assert Cut("prior_attempts", 2, "attempt", "max_prior_attempts (3)") in found.cuts
 
 
 def test_the_line_of_an_earlier_attempt_says_what_failed_and_what_changed() -> None:
@@ -293,7 +285,6 @@ def test_a_digest_is_cut_to_its_lines_and_characters() -> None:
     found = told(red(1, failing_test(test_id="test_a.py::test_a", digest=long)))
     assert "line 48\n[... 151 lines omitted]" in found.text
     assert "line 49" not in found.text
-    assert Cut("check 'pytest'", "1590 bytes over max_digest_chars (2000) or ") not in found.cuts
     assert [cut.section for cut in found.cuts] == ["check 'pytest'"]
     assert "max_check_output_lines (50)" in found.cuts[0].reason
     assert found.original > len(found.text.encode())

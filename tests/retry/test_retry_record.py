@@ -48,6 +48,7 @@ def test_everything_that_is_known_is_in_the_record() -> None:
     assert (meta.agent, meta.agent_summary) == (RUN.facts, "Did it.")
     assert (meta.started_at, meta.finished_at, meta.duration_ms) == (NINE, LATER, 120_000)
     assert meta.checks == known.checks
+    assert meta.sketch == ()
 
 
 def test_an_attempt_that_a_fault_ended_keeps_what_was_known_by_then() -> None:

@@ -55,7 +55,8 @@ def shrunk(value: JsonValue, known: JsonValue) -> JsonValue:
 
 def test_version_1_has_every_kind_of_event() -> None:
     kinds = {kind.model_fields["kind"].default for kind in KINDS}
-    assert {str(row["kind"]) for row in ROWS} == kinds
+    later = {"attempt_context_assembled"}
+    assert {str(row["kind"]) for row in ROWS} == kinds - later
 
 
 def test_events_of_version_1_are_read_as_they_were_written(ledger: SqlLedger) -> None:

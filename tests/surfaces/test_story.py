@@ -21,6 +21,7 @@ from mulligan.domain.events import (
     AgentFinished,
     AgentStarted,
     AttemptCompleted,
+    AttemptContextAssembled,
     AttemptContextDelivered,
     AttemptContextTruncated,
     AttemptStarted,
@@ -158,6 +159,7 @@ UNTOLD: list[tuple[IssueStatus, Event]] = [
     (FIRST, IssueSeen(title="Mend it")),
     (FIRST, Authorised(act="labeled:1", actor="ann", act_at=NOON)),
     (FIRST, RESET),
+    (FIRST, AttemptContextAssembled(manifest={}, manifest_hash="m", inputs_hash="i")),
     (
         FIRST,
         AttemptContextDelivered(delivered_hash="d", manifest_hash="m", prompt_artifact="prompt.md"),

@@ -128,7 +128,7 @@ def red(number: int, *checks: CheckResult, files: tuple[str, ...] = ("a.py",)) -
     return meta.model_copy(update={"commits": 1, "files_modified": changed, "head_sha": "c0ffee"})
 
 
-def case(*history: WorkerResultMeta, counted: int | None = None) -> Case:
+def case(*history: WorkerResultMeta, counted: int | None = None, guidance: str = "") -> Case:
     """Put an issue together that was tried so, and whose next attempt begins."""
     status = IssueStatus(
         issue=REF,
@@ -138,6 +138,7 @@ def case(*history: WorkerResultMeta, counted: int | None = None) -> Case:
         number=len(history) + 1,
         actor="ann",
         started_at=NINE,
+        guidance=guidance,
     )
     spent = len(history) if counted is None else counted
     return Case(ISSUE, status, tuple(history), max_attempts=3, counted=spent)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mulligan.agent.reading import facts_of, read_output, read_report
 from mulligan.domain.attempt import AgentReport, AgentRun, Task, TimeLimit
+from mulligan.domain.machine import AgentIdentity
 from world.behaviours import Behaviour, Given
 
 
@@ -46,6 +47,7 @@ class ScriptedAgent:
     """Plays one behaviour each run, the last again and again; `tasks` are those it was given."""
 
     name = "scripted"
+    identity = AgentIdentity(name, "1.0", "off")
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 
 import structlog
@@ -17,6 +18,7 @@ from mulligan.agent.invocation import (
     Own,
     adapter_of,
     invoke,
+    program_of,
     tells_its_words,
 )
 from mulligan.agent.outside import Outside, WayOut
@@ -29,9 +31,11 @@ from mulligan.agent.reading import (
 )
 from mulligan.agent.stream import Heard, Reader
 from mulligan.agent.verdict import facts_heard, is_cut_off, refusal, service_fault, spent_heard
+from mulligan.agent.version import ask_version
 from mulligan.config.adapters import Fact, Meaning
 from mulligan.config.operator import AgentSettings
 from mulligan.domain.attempt import AgentReport, AgentRun, Task, TimeLimit
+from mulligan.domain.machine import AgentIdentity
 from mulligan.domain.spending import Allowance
 from mulligan.errors import MisconfiguredError, UnavailableError
 from mulligan.process import Command, Finished
@@ -72,6 +76,18 @@ class CommandAgent:
     def name(self) -> str:
         return self._settings.kind
 
+    @property
+    def identity(self) -> AgentIdentity:
+        """Say which agent it is; a program that is not asked for its version has none."""
+        return AgentIdentity(self.name, self._version, self._sandbox.name)
+
+    @cached_property
+    def _version(self) -> str | None:
+        adapter, wanted = self._adapter, self._adapter.version_arguments
+        argv = (*program_of(self._settings, adapter), *wanted)
+        environment = {"PATH": self._path, **adapter.variables}
+        return ask_version(argv, environment, self._sandbox) if wanted else None
+
     def run(self, task: Task) -> AgentRun:
         """Let the agent work until it ends or is stopped; nothing it started is left.
 
@@ -86,7 +102,7 @@ class CommandAgent:
                 argv=start.argv,
                 directory=task.directory,
                 environment={
-                    "PATH": self._environment.get("PATH", os.defpath),
+                    "PATH": self._path,
                     "HOME": str(home),
                     **start.environment,
                     **way.variables,
@@ -110,6 +126,10 @@ class CommandAgent:
         start = invoke(self._settings, way.adapter, task.prompt, home, contained=contained)
         _put(start.files, home)
         return start
+
+    @property
+    def _path(self) -> str:
+        return self._environment.get("PATH", os.defpath)
 
     def _listening(
         self, reader: Reader, allowance: Allowance

@@ -132,6 +132,8 @@ class Adapter(Settings):
     """Added where Mulligan's sandbox is around it: its own must not fight that."""
     uncontained_arguments: tuple[str, ...] = ()
     """Added where no sandbox is around it."""
+    version_arguments: tuple[str, ...] = ()
+    """With which it only says its version, as the manifests of its attempts have it."""
     prompt: Literal["stdin", "argument", "file"] = "stdin"
     """How the prompt goes in: standard input, or wherever {prompt} or {prompt_file} stands."""
     environment: tuple[str, ...] = ()

@@ -27,6 +27,15 @@ def _label(name: str) -> str:
 LabelName = Annotated[str, AfterValidator(_label), Field(json_schema_extra={"pattern": LABEL})]
 
 
+def _prompt(template: str) -> str:
+    if not template:
+        return template
+    # Jinja2 is loaded only where there is a template.
+    from mulligan.config.template import check_prompt_template  # noqa: PLC0415
+
+    return check_prompt_template(template)
+
+
 class Labels(Settings):
     """The labels that show the stage of an issue (SPEC L1)."""
 
@@ -218,6 +227,8 @@ class Policy(Settings):
     """A command that has the last word on a change whose checks pass; none by default."""
     scope: Scope = Scope()
     """Which changes are allowed at all."""
+    prompt: Annotated[str, AfterValidator(_prompt)] = ""
+    """A Jinja2 template of the whole prompt; by default the built-in one. See The prompt."""
     context: ContextLimits = ContextLimits()
     """How much the next attempt is told."""
     pull_request: PullRequestSettings = PullRequestSettings()

@@ -193,7 +193,9 @@ class Evidence:
 
 def next_round(known: Evidence) -> Evidence:
     """Keep what a round came to, and start the next one with its change still there."""
-    return replace(known, earlier=known.rounds, run=None, checks=(), review=None)
+    return replace(
+        known, earlier=known.rounds, run=None, manifest_hash=None, checks=(), review=None
+    )
 
 
 def classify(known: Evidence) -> Outcome:

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import ConfigDict, Field, JsonValue, TypeAdapter
 
 from mulligan.domain.decision import Decision
 from mulligan.domain.issue import IssueRef
@@ -82,6 +82,17 @@ class AttemptContextTruncated(Record):
     reasons: tuple[str, ...]
 
 
+class AttemptContextAssembled(Record):
+    """All that a run of the agent is given, as a manifest; hashes are SHA-256 in hex."""
+
+    kind: Literal["attempt_context_assembled"] = "attempt_context_assembled"
+    manifest: dict[str, JsonValue]
+    manifest_hash: str
+    inputs_hash: str
+    context_hash: str | None = None
+    fix_round: int = 0
+
+
 class AttemptContextDelivered(Record):
     """The prompt went to the agent; hashes are SHA-256 in hex."""
 
@@ -91,6 +102,7 @@ class AttemptContextDelivered(Record):
     manifest_hash: str
     prior_manifest_hashes: tuple[str, ...] = ()
     prompt_artifact: str
+    fix_round: int = 0
 
 
 class AgentStarted(Record):
@@ -234,6 +246,7 @@ Event = Annotated[
     | WorktreeReset
     | RetryContextAssembled
     | AttemptContextTruncated
+    | AttemptContextAssembled
     | AttemptContextDelivered
     | AgentStarted
     | AgentFinished

@@ -23,6 +23,15 @@ class Presence:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentIdentity:
+    """Which agent is at work, in which version where it tells, and how it is confined."""
+
+    kind: str
+    version: str | None = None
+    sandbox: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Walls:
     """Whether commands can be confined, why not and the cure; and whether calls are filtered.
 

@@ -130,6 +130,7 @@ class FixRound(Record):
     checks: tuple[CheckResult, ...] = ()
     duration_ms: int = 0
     usage: AgentFacts | None = None
+    manifest_hash: str | None = None
 
 
 class VerifierOutcome(StrEnum):
@@ -141,7 +142,10 @@ class VerifierOutcome(StrEnum):
 
 
 class WorkerResultMeta(Record):
-    """What one attempt came to. `attempt` counts within the epoch, `number` over all epochs."""
+    """What one attempt came to. `attempt` counts within the epoch, `number` over all epochs.
+
+    By its `sketch` a change is compared with others (retry/sketch.py).
+    """
 
     schema_version: int = SCHEMA_VERSION
     issue: str
@@ -160,6 +164,7 @@ class WorkerResultMeta(Record):
     files_modified: tuple[FileChange, ...] = ()
     diff_summary: str = ""
     diff_artifact: str | None = None
+    sketch: tuple[str, ...] = ()
     checks: tuple[CheckResult, ...] = ()
     fix_rounds: tuple[FixRound, ...] = ()
     guard_violations: tuple[GuardViolation, ...] = ()

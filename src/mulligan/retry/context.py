@@ -2,7 +2,6 @@
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from mulligan.config.policy import ContextLimits
 from mulligan.domain.case import Case
@@ -10,37 +9,20 @@ from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.errors import InvariantError
 from mulligan.retry.feedback import holds_first_finding
-from mulligan.retry.layout import Part, RetryContext, render
+from mulligan.retry.layout import BYTES_PER_TOKEN, Assembled, Cut, Part, render
 from mulligan.retry.parts import Parts, Room, build
-from mulligan.retry.words import counted, failing, verdict
+from mulligan.retry.words import failing, verdict
+from mulligan.text.guidance import guidance_block
 
-BYTES_PER_TOKEN = 4
+LEAST_BYTES = 500 * BYTES_PER_TOKEN
+"""What guidance leaves to the rest: as much as the smallest budget has (SPEC C14)."""
+
 UNITS = {
     Part.EARLIER: "attempt",
     Part.FINDINGS: "check",
     Part.NAMES: "check",
     Part.WORDS: "character",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """Something that was left out, and why."""
-
-    section: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Assembled:
-    """The retry context and its text; `budget` and `original`, the size uncut, are bytes."""
-
-    context: RetryContext
-    text: str
-    cuts: tuple[Cut, ...]
-    sources: tuple[str, ...]
-    budget: int
-    original: int
 
 
 def told_in_full(history: Sequence[WorkerResultMeta]) -> WorkerResultMeta:
@@ -55,12 +37,16 @@ def assemble(case: Case, limits: ContextLimits, diff: bytes) -> Assembled:
     Raises InvariantError where the text would not say what it must.
     """
     parts = Parts.of(case, told_in_full(case.history), limits, diff)
-    budget = limits.max_context_tokens * BYTES_PER_TOKEN
+    guidance = guidance_block(case.status.guidance)
+    budget = max(limits.max_context_tokens * BYTES_PER_TOKEN, len(guidance.encode()) + LEAST_BYTES)
     whole = parts.room(limits)
     room = _fit(parts, whole, budget)
     context = build(parts, room)
     text = render(context)
     prove(text, parts.told, room[Part.FINDINGS], budget)
+    if guidance not in text:
+        message = "The retry context does not hold the guidance whole."
+        raise InvariantError(message)
     return Assembled(
         context=context,
         text=text,
@@ -138,23 +124,24 @@ def _over_limits(parts: Parts, whole: Room, limits: ContextLimits) -> Iterator[C
     earlier = len(parts.earlier) - whole[Part.EARLIER]
     if earlier:
         limit = f"max_prior_attempts ({limits.max_prior_attempts})"
-        yield Cut(Part.EARLIER, f"{counted(earlier, 'attempt')} over {limit}")
+        yield Cut(Part.EARLIER, earlier, "attempt", limit)
     for section, excerpt, limit in limited:
         if excerpt.left_out_bytes:
-            yield Cut(section, f"{counted(excerpt.left_out_bytes, 'byte')} over {limit}")
+            yield Cut(section, excerpt.left_out_bytes, "byte", limit)
 
 
 def _over_budget(whole: Room, room: Room, budget: int) -> Iterator[Cut]:
     """Tell what was left out to keep to the budget (SPEC C8)."""
     for part, amount in whole.items():
         if room[part] < amount:
-            less = counted(amount - room[part], UNITS.get(part, "line"))
-            yield Cut(part, f"{less} over the budget of {budget} bytes")
+            unit, limit = UNITS.get(part, "line"), f"the budget of {budget} bytes"
+            yield Cut(part, amount - room[part], unit, limit)
 
 
 def _sources(parts: Parts) -> tuple[str, ...]:
-    """Name where the feedback comes from, mechanical sources first."""
+    """Name where the feedback comes from: guidance, then mechanical sources, then advice."""
     present = {
+        "guidance": bool(parts.case.status.guidance),
         **{f"check:{check.name}": True for check in failing(parts.told.checks)},
         "scope": bool(parts.told.guard_violations),
         "outcome": not failing(parts.told.checks) and not parts.told.guard_violations,

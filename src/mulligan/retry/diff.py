@@ -38,6 +38,21 @@ def readable(diff: bytes, most: int) -> Excerpt:
     return Excerpt(tuple(kept), left_out, size)
 
 
+def changed_lines(diff: bytes) -> Iterator[tuple[str, str]]:
+    """Give each line that a diff adds or removes, its sign first, after the path of its file.
+
+    What is not worth showing is left out, and so are empty lines.
+    """
+    for section in _sections(diff):
+        if _collapsed(section):
+            continue
+        head = list(takewhile(lambda line: not line.startswith(b"@@"), section))
+        name = _name(section[0], head)
+        for line in section[len(head) :]:
+            if line[:1] in {b"+", b"-"} and line[1:].strip():
+                yield name, line.decode(errors="replace")
+
+
 def _told(diff: bytes) -> Iterator[str]:
     for section in _sections(diff):
         collapsed = _collapsed(section)

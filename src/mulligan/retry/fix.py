@@ -13,14 +13,16 @@ The worktree holds your change so far, as the commit `HEAD` of Mulligan's; keep 
 it. It was verified, and these checks fail on it. Mend them; what you leave is verified again."""
 
 
-def render_fix_prompt(
-    prompt: str, position: tuple[int, int], failed: Sequence[CheckResult], limits: ContextLimits
-) -> str:
-    """Write the whole prompt; `position` is (this round, most rounds), `prompt` the first one."""
-    number, most = position
+def failing_checks(failed: Sequence[CheckResult], limits: ContextLimits) -> str:
+    """Tell of the checks that fail on the change."""
     blocks = [
         check_block(check, window_of(check, limits), code_of(check, limits)) for check in failed
     ]
+    return "\n\n".join(["# Failing checks", OPENING, *blocks])
+
+
+def render_fix_prompt(prompt: str, position: tuple[int, int], told: str) -> str:
+    """Write the whole prompt; `position` is (this round, most rounds), `prompt` the first one."""
+    number, most = position
     banner = BANNER.format(round=number, most=most)
-    told = "\n\n".join(["# Failing checks", OPENING, *blocks])
     return f"{banner}\n\n{prompt.rstrip()}\n\n{told}\n"

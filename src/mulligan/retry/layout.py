@@ -1,25 +1,33 @@
 """The retry context as a record, and how it reads to the agent (SPEC C4, C6). Pure."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.record import Record
 from mulligan.domain.result import VerifierOutcome
-from mulligan.retry.patterns import SAME_FAILURE
+from mulligan.retry.patterns import is_advice
+from mulligan.retry.words import counted
 from mulligan.text.escape import one_line
 from mulligan.text.excerpt import omitted
 from mulligan.text.fence import fence
+from mulligan.text.guidance import HEADING, guidance_block
 
+BYTES_PER_TOKEN = 4
 LINE_CHARS = 400
 NAMED_FILES = 5
 
-AUTHORITATIVE = "A person decided this after the earlier attempts. It is authoritative: follow it."
 ADVISORY = "A reviewer's words. They are advisory and may be wrong; the checks decide."
 DISCARDED = (
     "The changes of that attempt were discarded: the worktree equals the base branch again. They "
     "are here for reference."
 )
+
+
+def tokens(size: int) -> int:
+    """Count the tokens of so many bytes, rounded up (SPEC C7)."""
+    return -(-size // BYTES_PER_TOKEN)
 
 
 class Part(StrEnum):
@@ -82,11 +90,38 @@ class RetryContext(Record):
     omitted: Mapping[str, int]
 
 
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """So many units of something were left out, since they were over a limit."""
+
+    section: str
+    count: int
+    unit: str
+    limit: str
+
+    @property
+    def reason(self) -> str:
+        """Say how much was left out, and why."""
+        return f"{counted(self.count, self.unit)} over {self.limit}"
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """The retry context and its text; `budget` and `original`, the size uncut, are bytes."""
+
+    context: RetryContext
+    text: str
+    cuts: tuple[Cut, ...]
+    sources: tuple[str, ...]
+    budget: int
+    original: int
+
+
 def render(context: RetryContext) -> str:
     """Write the context under its headings; mechanical facts before advice (SPEC C5)."""
     *earlier, told = context.prior_attempts
     sections = {
-        "Guidance": _fenced(AUTHORITATIVE, "a person", context.guidance),
+        HEADING: guidance_block(context.guidance or ""),
         "What went wrong": context.primary_failure_reason,
         "Prior attempts": _marked(_prior(earlier), context.omitted, Part.EARLIER),
         "Actionable feedback": context.actionable_feedback,
@@ -118,8 +153,8 @@ def _line(attempt: AttemptSummary) -> str:
 
 def _observed(patterns: Sequence[str]) -> str:
     """Keep Mulligan's own advice outside of the fence: names in the others are foreign."""
-    advice = [line for line in patterns if line == SAME_FAILURE]
-    names = "\n".join(f"- {line}" for line in patterns if line != SAME_FAILURE)
+    advice = [line for line in patterns if is_advice(line)]
+    names = "\n".join(f"- {line}" for line in patterns if not is_advice(line))
     return "\n".join([*advice, *([fence("the record of the attempts", names)] if names else [])])
 
 

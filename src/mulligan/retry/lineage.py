@@ -16,10 +16,16 @@ Stored = Callable[[int, str], bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What was found of one attempt; `broken` is empty where every hash holds."""
+    """What was found of one attempt, fix rounds and all; empty `broken`: every hash holds."""
 
     number: int
     broken: tuple[str, ...] = ()
+
+
+def of_round(name: str, fix_round: int) -> str:
+    """Name the file of a fix round after the attempt's: `prompt.md`, `prompt-fix-1.md`."""
+    stem, _, ending = name.rpartition(".")
+    return f"{stem}-fix-{fix_round}.{ending}" if fix_round else name
 
 
 def prove_lineage(history: Sequence[WorkerResultMeta], stored: Stored) -> tuple[Proof, ...]:
@@ -28,33 +34,57 @@ def prove_lineage(history: Sequence[WorkerResultMeta], stored: Stored) -> tuple[
     for meta in history:
         if not meta.manifest_hash:
             continue
-        broken = tuple(_broken(meta.number, meta.manifest_hash, tuple(earlier), stored))
-        proofs.append(Proof(meta.number, broken))
+        proofs.append(Proof(meta.number, tuple(_broken(meta, tuple(earlier), stored))))
         earlier.append(meta.manifest_hash)
     return tuple(proofs)
 
 
-def _broken(number: int, recorded: str, earlier: tuple[str, ...], stored: Stored) -> Iterator[str]:
-    written = stored(number, MANIFEST)
+def _broken(meta: WorkerResultMeta, earlier: tuple[str, ...], stored: Stored) -> Iterator[str]:
+    def file(name: str) -> bytes | None:
+        return stored(meta.number, name)
+
+    recorded = meta.manifest_hash or ""
+    yield from _broken_run(recorded, 0, earlier, file)
+    rounds = [recorded]
+    for fix in meta.fix_rounds:
+        # Earlier versions kept the prompt of a fix round, but no manifest of it.
+        if fix.manifest_hash:
+            yield from _broken_run(fix.manifest_hash, fix.number, tuple(rounds), file)
+            rounds.append(fix.manifest_hash)
+
+
+def _broken_run(
+    recorded: str, fix_round: int, earlier: tuple[str, ...], file: Callable[[str], bytes | None]
+) -> Iterator[str]:
+    """Say what is wrong with the record of one run of the agent."""
+    name = of_round(MANIFEST, fix_round)
+    written = file(name)
     if written is None:
-        yield f"{MANIFEST} is gone."
+        yield f"{name} is gone."
         return
     if sha256(written) != recorded:
-        yield f"{MANIFEST} is not the one that the ledger names."
+        yield f"{name} is not the one that the ledger names."
     try:
         manifest = Manifest.model_validate_json(written)
     except ValidationError:
-        yield f"{MANIFEST} cannot be read."
+        yield f"{name} cannot be read."
         return
     if manifest.prior_manifest_hashes != earlier:
-        yield "It names other earlier attempts than the ledger."
+        yield f"{name} names other earlier attempts than the ledger."
+    yield from _broken_files(manifest, fix_round, file)
+
+
+def _broken_files(
+    manifest: Manifest, fix_round: int, file: Callable[[str], bytes | None]
+) -> Iterator[str]:
     wanted = {
         INPUTS: manifest.inputs_hash,
         CONTEXT: manifest.context_hash,
         PROMPT: manifest.delivered_hash,
     }
-    for name, expected in wanted.items():
-        if expected and (why := _wrong(stored(number, name), expected)):
+    for kind, expected in wanted.items():
+        name = of_round(kind, fix_round)
+        if expected and (why := _wrong(file(name), expected)):
             yield f"{name} {why}"
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pydantic import Field, JsonValue
 
@@ -10,12 +10,16 @@ from mulligan.config.policy import Policy
 from mulligan.domain.case import Case
 from mulligan.domain.issue import Issue
 from mulligan.domain.record import Record
+from mulligan.domain.result import CheckResult
 
 
 class Manifest(Record):
     """What went into an attempt's prompt, as SHA-256 in hex; `delivered_hash` is of its bytes.
 
-    `hidden` counts what was taken out of the issue's texts since nobody sees it, by kind.
+    `sandbox` names the confinement in force. `hidden` counts what was taken out of the issue's
+    texts since nobody sees it, and `cut` what was left out of the retry context, both by kind.
+    `fix_round` is 0 for the attempt itself; a fix round names that manifest as the last of the
+    earlier ones.
     """
 
     inputs_hash: str
@@ -23,7 +27,11 @@ class Manifest(Record):
     delivered_hash: str
     prior_manifest_hashes: tuple[str, ...]
     agent: str
+    agent_version: str | None = None
+    sandbox: str = ""
     hidden: dict[str, int] = Field(default_factory=dict)
+    cut: dict[str, int] = Field(default_factory=dict)
+    fix_round: int = 0
 
     def canonical(self) -> bytes:
         """Write it as canonical JSON: the same bytes on any machine."""
@@ -55,9 +63,21 @@ def inputs_of(case: Case, policy: Policy, start_sha: str) -> dict[str, JsonValue
     """List what the prompt of an attempt is made from."""
     return {
         "issue": _snapshot(case.issue),
+        "guidance": case.status.guidance,
         "policy": policy.model_dump(mode="json"),
         "prior_attempts": [meta.model_dump(mode="json") for meta in case.history],
         "start_sha": start_sha,
+    }
+
+
+def inputs_of_round(
+    manifest_hash: str, position: tuple[int, int], failed: Sequence[CheckResult]
+) -> dict[str, JsonValue]:
+    """List what a fix round is made from: the attempt's manifest, and the checks that fail."""
+    return {
+        "manifest": manifest_hash,
+        "fix_round": [*position],
+        "checks": [check.model_dump(mode="json") for check in failed],
     }
 
 

@@ -127,7 +127,7 @@ def build(parts: Parts, room: Room) -> RetryContext:
         cumulative_changes=_cumulative(case),
         patterns=parts.patterns[: room[Part.PATTERNS]],
         drift=parts.drift if room[Part.DRIFT] else None,
-        guidance=None,
+        guidance=case.status.guidance or None,
         omitted=_omitted(parts, room),
     )
 

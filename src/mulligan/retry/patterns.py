@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 from mulligan.domain.outcome import FREE
 from mulligan.domain.result import WorkerResultMeta
+from mulligan.retry.sketch import NEARLY_THE_SAME, similarity
 from mulligan.retry.words import failing
 from mulligan.text.escape import one_line
 
 SAME_FAILURE = "The same failure twice: take a different approach."
+SAME_CHANGE = "Nearly the same change was made in {}: take a different approach."
 DRIFT = (
     "The last two attempts changed different files altogether. The task may be under-specified, "
     "or the approach wrong. If you cannot tell what is wanted, answer BLOCKED and say what "
@@ -19,9 +21,9 @@ NAME_CHARS = 150
 
 def observe(epoch: Sequence[WorkerResultMeta]) -> tuple[str, ...]:
     """Name the checks, tests and files that come back, most telling first."""
-    same = (SAME_FAILURE,) if _same_failure(epoch) else ()
     return (
-        *same,
+        *([SAME_FAILURE] if _same_failure(epoch) else []),
+        *_same_change(epoch),
         *_recurring(epoch, _failed_checks, "Check '{}' failed in {}."),
         *_recurring(epoch, _failed_tests, "Test '{}' failed in {}."),
         *_recurring(epoch, _files, "File '{}' was changed in {}."),
@@ -44,6 +46,22 @@ def _same_failure(epoch: Sequence[WorkerResultMeta]) -> bool:
     """Tell whether the last attempt failed as an earlier one did; one cut short says nothing."""
     ended = [_fingerprints(meta) for meta in epoch if meta.outcome not in FREE]
     return bool(ended) and any(ended[-1] & earlier for earlier in ended[:-1])
+
+
+def _same_change(epoch: Sequence[WorkerResultMeta]) -> list[str]:
+    """Name the attempts whose change was nearly that of the last one that made any."""
+    changed = [meta for meta in epoch if meta.sketch and meta.outcome not in FREE]
+    alike = [
+        label(meta, epoch)
+        for meta in changed
+        if similarity(meta.sketch, changed[-1].sketch) >= NEARLY_THE_SAME
+    ]
+    return [SAME_CHANGE.format(_attempts(alike))] if len(alike) > 1 else []
+
+
+def is_advice(line: str) -> bool:
+    """Tell whether a pattern is Mulligan's own advice, without a name that others gave."""
+    return line == SAME_FAILURE or line.startswith(SAME_CHANGE.partition("{")[0])
 
 
 def _recurring(

@@ -11,6 +11,8 @@ from mulligan.domain.issue import Issue
 from mulligan.text.escape import one_line
 from mulligan.text.excerpt import Excerpt
 from mulligan.text.fence import code_block, fence
+from mulligan.text.guidance import HEADING as GUIDANCE
+from mulligan.text.guidance import guidance_block
 
 DISCUSSION_CHARS = 8000
 CRITERIA = frozenset({"success criteria", "acceptance criteria", "definition of done"})
@@ -50,25 +52,45 @@ PROTECTED = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a prompt is made from; `position` is (this attempt, most attempts)."""
+    """What a prompt is made from; `position` is (this attempt, most attempts).
+
+    `guidance` has a section of its own only where no retry context can hold it (SPEC C14).
+    """
 
     issue: Issue
     policy: Policy
     position: tuple[int, int]
     retry_context: str | None
+    guidance: str = ""
 
 
 def render_prompt(request: Request) -> str:
-    """Write the whole prompt; a first attempt's knows nothing of retries (SPEC C2)."""
-    sections = (
-        _banner(request),
-        _task(request.issue),
-        _criteria(request.issue.body, request.policy),
-        _discussion(request.issue),
-        f"# Retry context\n\n{request.retry_context}" if request.retry_context else "",
-        _instructions(request),
-    )
-    return "\n\n".join(section for section in sections if section) + "\n"
+    """Write the whole prompt; a first attempt's knows nothing of retries (SPEC C2).
+
+    Raises MisconfiguredError where the repository's template does not work out.
+    """
+    sections = sections_of(request)
+    if request.policy.prompt:
+        # Jinja2 is loaded only where there is a template.
+        from mulligan.retry.template import render_template  # noqa: PLC0415
+
+        return render_template(request, sections)
+    return "\n\n".join(section for section in sections.values() if section) + "\n"
+
+
+def sections_of(request: Request) -> dict[str, str]:
+    """Write the parts of a prompt by name, in their order; one with nothing to say is empty."""
+    return {
+        "banner": _banner(request),
+        "task": _task(request.issue),
+        "criteria": _criteria(request.issue.body, request.policy),
+        "discussion": _discussion(request.issue),
+        "retry_context": (
+            f"# Retry context\n\n{request.retry_context}" if request.retry_context else ""
+        ),
+        "guidance": _guidance(request),
+        "instructions": _instructions(request),
+    }
 
 
 def _banner(request: Request) -> str:
@@ -137,6 +159,12 @@ def _discussion(issue: Issue) -> str:
     if not kept.lines:
         return ""
     return f"# Discussion\n\n{fence('comments on the issue, newest first', str(kept))}"
+
+
+def _guidance(request: Request) -> str:
+    if request.retry_context is not None or not request.guidance:
+        return ""
+    return f"# {GUIDANCE}\n\n{guidance_block(request.guidance)}"
 
 
 def _instructions(request: Request) -> str:

@@ -7,6 +7,7 @@ from mulligan.domain.case import Case
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import FileChange, FixRound, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
+from mulligan.retry.sketch import sketch_of
 from mulligan.retry.words import DIED, GONE, counted, error_line, failure_reason
 from mulligan.text.escape import subject_line
 from mulligan.text.redact import Redactor
@@ -36,6 +37,7 @@ def meta_of(case: Case, known: Evidence, worker: str, now: datetime) -> WorkerRe
         files_modified=change.files if change else (),
         diff_summary=summarise(change.files) if change else "",
         diff_artifact=known.diff_artifact,
+        sketch=sketch_of(change.diff) if change else (),
         checks=known.checks,
         fix_rounds=_fix_rounds(known),
         guard_violations=known.violations,
@@ -47,7 +49,7 @@ def meta_of(case: Case, known: Evidence, worker: str, now: datetime) -> WorkerRe
         started_at=started,
         finished_at=now,
         duration_ms=round((now - started).total_seconds() * 1000),
-        manifest_hash=known.manifest_hash,
+        manifest_hash=known.rounds[0].manifest_hash,
         worker=worker,
     )
 
@@ -67,6 +69,7 @@ def _fix_rounds(known: Evidence) -> tuple[FixRound, ...]:
             duration_ms=sum(check.duration_ms for check in each.checks)
             + (round(each.run.duration.total_seconds() * 1000) if each.run else 0),
             usage=each.run.facts if each.run else None,
+            manifest_hash=each.manifest_hash,
         )
         for number, each in enumerate(known.rounds[1:], start=1)
     )

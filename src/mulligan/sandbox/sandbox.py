@@ -40,6 +40,9 @@ class Reach:
 class Sandbox(Protocol):
     """A way to run what is not trusted: `Bubblewrap`, or not at all confined."""
 
+    @property
+    def name(self) -> str: ...
+
     def run(self, command: Command, reach: Reach) -> Finished:
         """Run a command as `process.run` does; what it starts cannot get further either."""
         ...
@@ -47,6 +50,8 @@ class Sandbox(Protocol):
 
 class Unconfined:
     """Runs commands with all the rights of Mulligan's own user."""
+
+    name = "off"
 
     def run(self, command: Command, reach: Reach) -> Finished:  # noqa: ARG002 - it has every reach
         """Run a command without any confinement."""
@@ -66,6 +71,10 @@ class Bubblewrap:
     bounds: Bounds
     filter: bytes | None
     hidden: tuple[Path, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return "bubblewrap" if self.filter else "bubblewrap, calls not filtered"
 
     def run(self, command: Command, reach: Reach) -> Finished:
         """Run a command confined; MisconfiguredError where its program is not in the sandbox."""

@@ -23,9 +23,14 @@ def fence(kind: str, text: str) -> str:
     The mark is a hash of the text that does not occur in it: equal texts give equal bytes, and
     no text can hold its own end.
     """
+    return enclose("untrusted", kind, text)
+
+
+def enclose(tag: str, kind: str, text: str) -> str:
+    """Mark text as what `tag` says, in the same way."""
     shown = visible(text).strip("\n")
     mark, source = mark_of(shown), one_line(kind, 60).replace('"', "'")
-    return f'<untrusted-{mark} from="{source}">\n{shown}\n</untrusted-{mark}>'
+    return f'<{tag}-{mark} from="{source}">\n{shown}\n</{tag}-{mark}>'
 
 
 def mark_of(text: str, length: int = MARK_LENGTH) -> str:

@@ -10,6 +10,7 @@ AIDER = Adapter(
         *("--no-check-update", "--analytics-disable", "--no-show-release-notes"),
         *("--no-gitignore", "--no-auto-commits", "--no-detect-urls", "--map-tokens", "1024"),
     ),
+    version_arguments=("--version",),
     model_arguments=("--model", "{model}"),
     prompt="file",
     environment=(*KEYS, "OPENAI_API_BASE", "ANTHROPIC_API_BASE", "OPENROUTER_API_BASE"),

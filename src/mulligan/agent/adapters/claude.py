@@ -13,6 +13,7 @@ CLAUDE = Adapter(
         *("--disallowedTools", "WebFetch WebSearch"),
         *("--setting-sources", "project", "--strict-mcp-config", "--no-session-persistence"),
     ),
+    version_arguments=("--version",),
     model_arguments=("--model", "{model}"),
     turns_arguments=("--max-turns", "{turns}"),
     environment=(

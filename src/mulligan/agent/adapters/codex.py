@@ -13,6 +13,7 @@ CODEX = Adapter(
         *("exec", "--json", "--ephemeral", "--ignore-user-config", "--skip-git-repo-check"),
         "-",
     ),
+    version_arguments=("--version",),
     model_arguments=("-m", "{model}"),
     # Its sandbox cannot start inside another one; it would refuse every command without a word.
     contained_arguments=("-c", 'sandbox_mode="danger-full-access"'),

@@ -13,6 +13,7 @@ SETTINGS = {
 GEMINI = Adapter(
     program="gemini",
     arguments=("--output-format", "stream-json", "--approval-mode", "yolo"),
+    version_arguments=("--version",),
     model_arguments=("-m", "{model}"),
     environment=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL"),
     services={

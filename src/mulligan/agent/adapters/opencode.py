@@ -6,6 +6,7 @@ OPENCODE = Adapter(
     program="opencode",
     # It tries again for ever and says so only in its log.
     arguments=("run", "--format", "json", "--auto", "--print-logs", "--log-level", "ERROR"),
+    version_arguments=("--version",),
     model_arguments=("--model", "{model}"),
     environment=(
         *("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"),

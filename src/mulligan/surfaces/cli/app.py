@@ -7,7 +7,7 @@ for command in (starting.init, starting.rehearse):
     app.command()(command)
 for command in (working.once, working.run, working.work):
     app.command()(command)
-for command in (looking.status, looking.inspect, looking.explain, looking.doctor):
+for command in (looking.status, looking.inspect, looking.prompt, looking.explain, looking.doctor):
     app.command()(command)
 app.command("check")(trying.check_here)
 for command in (trying.digest, trying.demo, trying.simulate):

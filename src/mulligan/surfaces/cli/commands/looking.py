@@ -26,6 +26,9 @@ def inspect(
     attempt: Annotated[
         int | None, typer.Option(min=1, help="Which attempt, counted over all epochs.")
     ] = None,
+    fix_round: Annotated[
+        int, typer.Option("--round", min=0, help="Of which fix round; 0 is the attempt itself.")
+    ] = 0,
     prompt: Annotated[bool, typer.Option("--prompt", help="The prompt as delivered.")] = False,
     context: Annotated[bool, typer.Option("--context", help="The retry context.")] = False,
     diff: Annotated[bool, typer.Option("--diff", help="The whole diff of the attempt.")] = False,
@@ -34,6 +37,7 @@ def inspect(
     verify: Annotated[bool, typer.Option("--verify", help="Prove all hashes anew.")] = False,
 ) -> Exit:
     """Show what happened to an issue: its attempts, and what each was told and did."""
+    from mulligan.retry.lineage import of_round
     from mulligan.surfaces.cli import show
 
     parts = {
@@ -50,8 +54,16 @@ def inspect(
     if verify:
         return show.verify(config, issue, json=json)
     if chosen:
-        return show.part(config, issue, attempt, chosen[0])
+        return show.part(config, issue, attempt, of_round(chosen[0], fix_round))
     return show.inspect(config, issue, attempt, json=json)
+
+
+@in_one_sentence
+def prompt(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
+    """Print what an agent would be told now, and on standard error its sizes; changes nothing."""
+    from mulligan.surfaces.cli import prompt as module
+
+    return module.prompt(config, issue, json=json)
 
 
 @in_one_sentence

@@ -1,0 +1,63 @@
+"""Put together what an attempt is told, without telling it yet (SPEC 8). Pure."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mulligan.config.policy import Policy
+from mulligan.domain.case import Case
+from mulligan.domain.result import WorkerResultMeta
+from mulligan.retry.layout import Assembled
+from mulligan.retry.prompt import Request, render_prompt, sections_of
+from mulligan.retry.sight import see
+from mulligan.text.redact import Redactor
+
+DiffOf = Callable[[WorkerResultMeta], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What an attempt is told, as delivered; `sections` are the parts that the prompt has.
+
+    `position` is (this attempt, most attempts), `assembled` the retry context before anything was
+    redacted, and `hidden` counts what of the issue's text is not told, by kind.
+    """
+
+    position: tuple[int, int]
+    sections: dict[str, str]
+    prompt: str
+    context: str | None
+    assembled: Assembled | None
+    hidden: dict[str, int]
+
+    @property
+    def cut(self) -> dict[str, int]:
+        """Count what was left out of the retry context, by section and unit."""
+        counts = dict[str, int]()
+        for cut in self.assembled.cuts if self.assembled else ():
+            name = f"{cut.section} ({cut.unit}s)"
+            counts[name] = counts.get(name, 0) + cut.count
+        return counts
+
+
+def compose(case: Case, policy: Policy, diff_of: DiffOf, redactor: Redactor) -> Told:
+    """Write the prompt of the attempt that is next, or has begun; secrets are redacted."""
+    assembled = _assembled(case, policy, diff_of) if case.history else None
+    context = redactor.text(assembled.text) if assembled else None
+    seen, position = see(case.issue), (case.counted + 1, case.max_attempts)
+    request = Request(seen.issue, policy, position, context, case.status.guidance)
+    sections = {name: redactor.text(text) for name, text in sections_of(request).items()}
+    return Told(
+        position=position,
+        sections={name: text for name, text in sections.items() if text},
+        prompt=redactor.text(render_prompt(request)),
+        context=context,
+        assembled=assembled,
+        hidden=seen.counts,
+    )
+
+
+def _assembled(case: Case, policy: Policy, diff_of: DiffOf) -> Assembled:
+    # Imported here so that a first attempt does not depend on it in any way (SPEC C2).
+    from mulligan.retry.context import assemble, told_in_full  # noqa: PLC0415
+
+    return assemble(case, policy.context, diff_of(told_in_full(case.history)))
