@@ -17,7 +17,7 @@ from mulligan.domain.case import Case
 from mulligan.domain.events import AgentFinished, AgentStarted, WorktreeReset
 from mulligan.effects import announce, stopped
 from mulligan.errors import WithdrawnError
-from mulligan.retry.budget import allowance_of, used_up
+from mulligan.purse import open_purse
 from mulligan.retry.record import commit_text
 from mulligan.retry.sight import is_blank
 from mulligan.tools import Tools, Trial
@@ -59,13 +59,15 @@ def _rounds(known: Evidence, at: Trial) -> Iterator[Evidence]:
 
 
 def _run_agent(known: Evidence, task: Task, at: Trial) -> Evidence:
-    ref, tools, history = at.case.issue.ref, at.tools, at.case.history
-    if fault := used_up(history, known, tools.budget):
+    ref, tools = at.case.issue.ref, at.tools
+    purse = open_purse(at.case, known, tools)
+    if fault := purse.exhausted(known):
         return replace(known, fault=fault)
     if why := stopped(ref, tools):
         raise WithdrawnError(why)
     tools.ledger.append(ref, AgentStarted(agent=tools.agent.name))
-    run = tools.agent.run(replace(task, allowance=allowance_of(history, known, tools.budget)))
+    run = tools.agent.run(replace(task, meter=purse.meter))
+    tools.accounts.record(purse.run, run.facts)
     finished = AgentFinished(
         exit_code=run.exit_code,
         stopped_by=run.stopped_by,
@@ -74,7 +76,7 @@ def _run_agent(known: Evidence, task: Task, at: Trial) -> Evidence:
     tools.ledger.append(ref, finished)
     known = replace(known, manifest_hash=task.manifest_hash, run=run)
     is_over = run.stopped_by is TimeLimit.BUDGET
-    return replace(known, fault=used_up(history, known, tools.budget)) if is_over else known
+    return replace(known, fault=purse.exhausted(known)) if is_over else known
 
 
 def _capture(known: Evidence, at: Trial) -> Evidence:

@@ -26,6 +26,7 @@ from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import Phase
 from mulligan.effects import escalate, publish, retry, secure, stand_down, wait
 from mulligan.errors import ShutdownError, WithdrawnError, WorldError
+from mulligan.purse import spent_today
 from mulligan.reception import begin, receive
 from mulligan.retry.policy import Ended, RetryPolicy, decide
 from mulligan.retry.record import interrupted, meta_of
@@ -43,6 +44,9 @@ def implement(ref: IssueRef, tools: Tools, act: AuthorisingAct | None = None) ->
         return Skipped(why)
     if tools.ledger.status(ref).is_kept and secure(ref, tools):
         return publish_kept(ref, tools)
+    if spent := spent_today(ref, tools):
+        wait(ref, WaitForBudget(reason=spent.reason), tools)
+        return Skipped(spent.reason)
     case = begin(facts.issue, tools)
     meta = make_attempt(case, tools)
     tools.ledger.append(ref, AttemptCompleted(meta=meta))
@@ -67,7 +71,8 @@ def make_attempt(case: Case, tools: Tools) -> WorkerResultMeta:
             known = step
     except (WorldError, ShutdownError, WithdrawnError) as error:
         known = replace(known, fault=fault_of(error))
-    return meta_of(case, known, tools.worker, tools.clock.now())
+    used = tools.accounts.of(case.issue.ref, case.status.number)
+    return meta_of(case, known, used, tools.worker, tools.clock.now())
 
 
 def conclude(ref: IssueRef, tools: Tools) -> Decision:
@@ -114,7 +119,8 @@ def resume(ref: IssueRef, tools: Tools) -> Decision | None:
         case Phase.IDLE:
             return None
         case Phase.ATTEMPTING:
-            meta = interrupted(status, tools.clock.now())
+            used = tools.accounts.of(ref, status.number)
+            meta = interrupted(status, used, tools.clock.now())
             tools.ledger.append(ref, AttemptCompleted(meta=meta))
             return conclude(ref, tools)
         case Phase.COMPLETED:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from mulligan.accounts import Accounts
 from mulligan.config.budget import Budget
 from mulligan.config.operator import Limits, Retention
 from mulligan.config.policy import Policy
@@ -32,6 +33,7 @@ class Tools:
     verifier: Verifier
     ledger: Ledger
     leases: Leases
+    accounts: Accounts
     artifacts: Artifacts
     clock: Clock
     worker: str

@@ -12,9 +12,9 @@ from mulligan.agent.invocation import Own
 from mulligan.agent.runner import CommandAgent
 from mulligan.config.load import load_operator
 from mulligan.config.operator import Operator
-from mulligan.domain.attempt import AgentRun, Change, Evidence, TimeLimit, classify
+from mulligan.domain.attempt import AgentRun, Change, Evidence, Meter, TimeLimit, classify
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.spending import NO_LIMIT, Allowance
+from mulligan.domain.spending import NO_LIMIT, Allowance, spent_in
 from world.replayed_agents import task_in
 
 PAGE = Path(__file__).parents[2] / "docs" / "agents.md"
@@ -57,7 +57,12 @@ def run(
 ) -> AgentRun:
     agent = CommandAgent(operator.agent, {"PATH": "/usr/bin:/bin"}, own=Own(operator.adapters, {}))
     task = task_in(tmp_path)
-    return agent.run(replace(task, prompt=prompt, allowance=allowance))
+    meter = held_to(allowance)
+    return agent.run(replace(task, prompt=prompt, meter=meter))
+
+
+def held_to(allowance: Allowance) -> Meter:
+    return lambda usage: allowance.covers(spent_in(usage))
 
 
 def outcome(run: AgentRun) -> Outcome:

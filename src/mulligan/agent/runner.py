@@ -19,11 +19,11 @@ from mulligan.agent.reading import (
     shortened,
 )
 from mulligan.agent.stream import Heard, Reader
-from mulligan.agent.verdict import facts_heard, is_cut_off, refusal, service_fault, spent_heard
+from mulligan.agent.verdict import facts_heard, is_cut_off, refusal, service_fault
 from mulligan.config.adapters import Fact, Meaning
 from mulligan.config.operator import AgentSettings
-from mulligan.domain.attempt import AgentReport, AgentRun, Task, TimeLimit
-from mulligan.domain.spending import Allowance
+from mulligan.domain.attempt import AgentReport, AgentRun, Meter, Task, TimeLimit
+from mulligan.domain.spending import NOTHING, spent_in
 from mulligan.errors import MisconfiguredError, UnavailableError
 from mulligan.process import Command, Finished
 from mulligan.sandbox.confinement import Network
@@ -89,7 +89,7 @@ class CommandAgent:
             stdin=start.stdin,
             log=task.log,
             redactor=self._redactor,
-            listen=self._listening(reader, task.allowance),
+            listen=self._listening(reader, task.meter),
         )
         reach = Reach(
             read=(*task.readable, *([task.previous_diff] if task.previous_diff else ())),
@@ -100,15 +100,18 @@ class CommandAgent:
         _read_record(start.record, reader)
         return self._run_of(finished, reader.close(), _report(report, task))
 
-    def _listening(
-        self, reader: Reader, allowance: Allowance
-    ) -> Callable[[bytes], TimeLimit | None]:
+    def _listening(self, reader: Reader, meter: Meter) -> Callable[[bytes], TimeLimit | None]:
         """Read the output as it comes; stop the agent when it has used more than it may."""
+        told = NOTHING
 
         def listen(chunk: bytes) -> TimeLimit | None:
+            nonlocal told
             reader.feed(chunk)
-            spent = spent_heard(reader.heard, self._settings.model, self._prices)
-            return None if allowance.covers(spent) else TimeLimit.BUDGET
+            usage = facts_heard(reader.heard, self._settings, self._prices)
+            if (spent := spent_in(usage)) == told:
+                return None
+            told = spent
+            return None if meter(usage) else TimeLimit.BUDGET
 
         return listen
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from mulligan.accounts import Accounts
 from mulligan.agent.invocation import Own
 from mulligan.agent.runner import CommandAgent
 from mulligan.config.operator import Operator
@@ -22,8 +23,9 @@ from mulligan.github.tracker import GitHubTracker
 from mulligan.ports import Artifacts, Leases, Ledger, Policies, Tracker, Worktrees
 from mulligan.sandbox.confinement import Network
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
+from mulligan.state.accounts import MemoryAccounts, SqlAccounts
 from mulligan.state.artifacts import ScratchArtifacts
-from mulligan.state.database import open_database
+from mulligan.state.database import Database, open_database
 from mulligan.state.events import redacted
 from mulligan.state.leases import SqlLeases
 from mulligan.state.ledger import SqlLedger
@@ -61,8 +63,14 @@ class Books:
 
     ledger: Ledger
     leases: Leases
+    accounts: Accounts
     artifacts: Artifacts
     redactor: Redactor
+
+
+def _books(ledger: Ledger, database: Database, artifacts: Artifacts, redactor: Redactor) -> Books:
+    leases, accounts = SqlLeases(database, SystemClock()), SqlAccounts(database, redactor)
+    return Books(ledger, leases, accounts, artifacts, redactor)
 
 
 @contextmanager
@@ -78,7 +86,7 @@ def build(operator: Operator, environment: Environment, listener: Listener) -> G
             SqlLedger(database, clock, redactor=redactor), _redacting(listener, redactor)
         )
         artifacts = open_artifacts(operator, redactor)
-        books = Books(ledger, SqlLeases(database, clock), artifacts, redactor)
+        books = _books(ledger, database, artifacts, redactor)
         git = open_git(operator, github, environment)
         yield _bench(operator, environment, sandbox, github.tracker, git, books)
 
@@ -93,7 +101,7 @@ def build_to_look(operator: Operator, environment: Environment) -> Generator[Ben
     ):
         ledger = SqlLedger(database, clock, redactor=redactor)
         artifacts = open_artifacts(operator, redactor)
-        books = Books(ledger, SqlLeases(database, clock), artifacts, redactor)
+        books = _books(ledger, database, artifacts, redactor)
         git = open_git(operator, github, environment)
         yield _bench(operator, environment, Unconfined(), github.tracker, git, books)
 
@@ -117,7 +125,7 @@ def build_dry(
         ledger = WatchedLedger(
             MemoryLedger(clock, leases, redactor), _redacting(listener, redactor)
         )
-        books = Books(ledger, leases, artifacts, redactor)
+        books = Books(ledger, leases, MemoryAccounts(), artifacts, redactor)
         yield _bench(operator, environment, sandbox, tracker, (rehearsed, policies), books)
 
 
@@ -154,6 +162,7 @@ def _bench(
         verifier=CommandVerifier(environment, sandbox, redactor=books.redactor),
         ledger=books.ledger,
         leases=books.leases,
+        accounts=books.accounts,
         artifacts=books.artifacts,
         clock=SystemClock(),
         worker=f"{socket.gethostname()}:{os.getpid()}",
