@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from mulligan.brief import write_brief, write_fix_brief
+from mulligan.casting import cast
 from mulligan.domain.attempt import (
     NO_TEXT,
     Evidence,
@@ -39,6 +40,7 @@ def steps(case: Case, tools: Tools) -> Iterator[Evidence]:
         tools.ledger.append(ref, reset)
         yield known
         policy = tools.policies.at(ref.repository, tree.start_sha)
+        tools = cast(case, policy, tools)
         tools.verifier.set_up(policy.setup, tree, tools.artifacts.path(ref, number, "setup.log"))
         yield from _rounds(known, Trial(case, policy, tree, tools))
 

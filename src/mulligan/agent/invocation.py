@@ -18,10 +18,14 @@ PROMPT_FILE = "prompt.md"
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """What the operator knows of agents that are not built in, and of prices."""
+    """What the operator knows of agents that are not built in, and of prices.
+
+    `name` is what this one is called, where it has a name.
+    """
 
     adapters: Mapping[str, Adapter]
     prices: Mapping[str, Price]
+    name: str = ""
 
 
 NONE = Own({}, {})

@@ -23,6 +23,7 @@ from mulligan.agent.verdict import facts_heard, is_cut_off, refusal, service_fau
 from mulligan.config.adapters import Fact, Meaning
 from mulligan.config.operator import AgentSettings
 from mulligan.domain.attempt import AgentReport, AgentRun, Meter, Task, TimeLimit
+from mulligan.domain.result import AgentFacts
 from mulligan.domain.spending import NOTHING, spent_in
 from mulligan.errors import MisconfiguredError, UnavailableError
 from mulligan.process import Command, Finished
@@ -58,10 +59,12 @@ class CommandAgent:
         self._network = network
         self._adapter = adapter_of(settings, own.adapters)
         self._prices = own.prices
+        self._name = own.name
 
     @property
     def name(self) -> str:
-        return self._settings.kind
+        """Give the operator's name for it, else what kind it is."""
+        return self._name or self._settings.kind
 
     def run(self, task: Task) -> AgentRun:
         """Let the agent work until it ends or is stopped; nothing it started is left.
@@ -107,7 +110,7 @@ class CommandAgent:
         def listen(chunk: bytes) -> TimeLimit | None:
             nonlocal told
             reader.feed(chunk)
-            usage = facts_heard(reader.heard, self._settings, self._prices)
+            usage = self._signed(facts_heard(reader.heard, self._settings, self._prices))
             if (spent := spent_in(usage)) == told:
                 return None
             told = spent
@@ -127,10 +130,10 @@ class CommandAgent:
         return AgentRun(
             exit_code=code,
             duration=finished.duration,
-            facts=(
+            facts=self._signed(
                 facts_heard(heard, self._settings, self._prices, code, stopped_by)
                 if adapter.reads
-                else facts_of(said, self.name, code, stopped_by)
+                else facts_of(said, self._settings.kind, code, stopped_by)
             ),
             stopped_by=stopped_by,
             limit=self._limit(stopped_by),
@@ -141,6 +144,9 @@ class CommandAgent:
             refusal=refusal(heard, adapter),
             is_cut_off=is_cut_off(heard, adapter),
         )
+
+    def _signed(self, facts: AgentFacts) -> AgentFacts:
+        return facts.model_copy(update={"name": self._name})
 
     def _named(self) -> dict[str, str]:
         """Take the variables that agent.env names, and those of the adapter that are set."""

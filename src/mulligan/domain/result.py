@@ -92,11 +92,13 @@ class CheckResult(Record):
 class AgentFacts(Record):
     """What is known of the agent's run; a number that the agent did not report is None.
 
+    `name` is the operator's for it, where it has one besides its `kind`.
     `cached_tokens` are among the `input_tokens`. `api_status` is the HTTP status with which the
     model's service refused last; `refused` names the tools that were refused.
     """
 
     kind: str
+    name: str = ""
     version: str | None = None
     model: str | None = None
     session_id: str | None = None

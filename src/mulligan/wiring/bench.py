@@ -20,7 +20,7 @@ from mulligan.github.dry_run import DryRunTracker
 from mulligan.github.pause import Pauses
 from mulligan.github.sessions import Transport
 from mulligan.github.tracker import GitHubTracker
-from mulligan.ports import Artifacts, Leases, Ledger, Policies, Tracker, Worktrees
+from mulligan.ports import Artifacts, CodingAgent, Leases, Ledger, Policies, Tracker, Worktrees
 from mulligan.sandbox.confinement import Network
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.state.accounts import MemoryAccounts, SqlAccounts
@@ -31,7 +31,7 @@ from mulligan.state.leases import SqlLeases
 from mulligan.state.ledger import SqlLedger
 from mulligan.state.memory import MemoryLeases, MemoryLedger
 from mulligan.text.redact import Redactor
-from mulligan.tools import Tools
+from mulligan.tools import Roster, Tools
 from mulligan.verification.checks import CommandVerifier
 from mulligan.wiring.clock import SystemClock
 from mulligan.wiring.confinement import confine
@@ -146,19 +146,12 @@ def _bench(
     git: tuple[Worktrees, Policies],
     books: Books,
 ) -> Bench:
-    network = Network(operator.sandbox.network)
+    agents = _agents(operator, environment, sandbox, books.redactor)
     tools = Tools(
         tracker=tracker,
         worktrees=git[0],
         policies=git[1],
-        agent=CommandAgent(
-            operator.agent,
-            environment,
-            books.redactor,
-            sandbox,
-            network,
-            Own(operator.adapters, operator.prices),
-        ),
+        agent=agents[""],
         verifier=CommandVerifier(environment, sandbox, redactor=books.redactor),
         ledger=books.ledger,
         leases=books.leases,
@@ -170,8 +163,33 @@ def _bench(
         budget=operator.budget,
         retention=operator.retention,
         redactor=books.redactor,
+        roster=_roster(operator, agents),
     )
     return Bench(tuple(each.name for each in operator.repositories), tools)
+
+
+def _agents(
+    operator: Operator, environment: Environment, sandbox: Sandbox, redactor: Redactor
+) -> Mapping[str, CodingAgent]:
+    """Build every agent, by name; the one without a name is ""."""
+    network = Network(operator.sandbox.network)
+    return {
+        name: CommandAgent(
+            settings,
+            environment,
+            redactor,
+            sandbox,
+            network,
+            Own(operator.adapters, operator.prices, name),
+        )
+        for name, settings in {"": operator.agent, **operator.agents}.items()
+    }
+
+
+def _roster(operator: Operator, agents: Mapping[str, CodingAgent]) -> Roster:
+    settings = {"": operator.agent, **operator.agents}
+    named = {name: agent for name, agent in agents.items() if name}
+    return Roster(named, {name: each.fallback for name, each in settings.items()})
 
 
 @dataclass(frozen=True, slots=True)
