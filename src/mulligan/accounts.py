@@ -1,7 +1,7 @@
 """The port Accounts: what agents have used of the money and the tokens that they may use."""
 
 from collections.abc import Mapping
-from datetime import date
+from datetime import date, datetime
 from typing import Protocol
 
 from mulligan.domain.issue import IssueRef
@@ -22,4 +22,8 @@ class Accounts(Protocol):
 
     def of(self, ref: IssueRef, number: int) -> Mapping[int, AgentFacts]:
         """Give what the runs of an attempt have used, by fix round; 0 is the first run."""
+        ...
+
+    def refused_at(self, agent: str) -> datetime | None:
+        """Say when the last run of an agent began, if the model's service refused its key then."""
         ...

@@ -67,6 +67,7 @@ def _run_agent(known: Evidence, task: Task, at: Trial) -> Evidence:
         return replace(known, fault=fault)
     if why := stopped(ref, tools):
         raise WithdrawnError(why)
+    probe = tools.accounts.refused_at(tools.agent.name) is not None
     tools.ledger.append(ref, AgentStarted(agent=tools.agent.name))
     run = tools.agent.run(replace(task, meter=purse.meter))
     tools.accounts.record(purse.run, run.facts)
@@ -76,7 +77,7 @@ def _run_agent(known: Evidence, task: Task, at: Trial) -> Evidence:
         duration_ms=round(run.duration.total_seconds() * 1000),
     )
     tools.ledger.append(ref, finished)
-    known = replace(known, manifest_hash=task.manifest_hash, run=run)
+    known = replace(known, manifest_hash=task.manifest_hash, run=run, probe=probe)
     is_over = run.stopped_by is TimeLimit.BUDGET
     return replace(known, fault=purse.exhausted(known)) if is_over else known
 

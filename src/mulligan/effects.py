@@ -2,7 +2,7 @@
 
 import hashlib
 from contextlib import suppress
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 
 import structlog
 
@@ -137,8 +137,12 @@ def wait(ref: IssueRef, decision: WaitForBudget, tools: Tools) -> None:
     """Leave the issue until the next day begins in UTC; or not, where today's budget is there."""
     now = tools.clock.now().astimezone(UTC)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
-    until = midnight if spent_today(ref, tools) else now
-    tools.ledger.append(ref, Waiting(until=until, reason=decision.reason))
+    rest_until(ref, midnight if spent_today(ref, tools) else now, decision.reason, tools)
+
+
+def rest_until(ref: IssueRef, until: datetime, reason: str, tools: Tools) -> None:
+    """Leave an issue for a while, and say why; nothing is spent."""
+    tools.ledger.append(ref, Waiting(until=until, reason=reason))
     show(ref, tools)
 
 

@@ -26,8 +26,7 @@ from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import Phase
 from mulligan.effects import escalate, publish, retry, secure, stand_down, wait
 from mulligan.errors import ShutdownError, WithdrawnError, WorldError
-from mulligan.purse import spent_today
-from mulligan.reception import begin, receive
+from mulligan.reception import begin, put_off, receive
 from mulligan.retry.policy import Ended, RetryPolicy, decide
 from mulligan.retry.record import interrupted, meta_of
 from mulligan.survey import gather
@@ -44,9 +43,8 @@ def implement(ref: IssueRef, tools: Tools, act: AuthorisingAct | None = None) ->
         return Skipped(why)
     if tools.ledger.status(ref).is_kept and secure(ref, tools):
         return publish_kept(ref, tools)
-    if spent := spent_today(ref, tools):
-        wait(ref, WaitForBudget(reason=spent.reason), tools)
-        return Skipped(spent.reason)
+    if why := put_off(facts, tools):
+        return Skipped(why)
     case = begin(facts.issue, tools)
     meta = make_attempt(case, tools)
     tools.ledger.append(ref, AttemptCompleted(meta=meta))

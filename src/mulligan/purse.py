@@ -40,7 +40,7 @@ class Purse:
 def open_purse(case: Case, known: Evidence, tools: Tools) -> Purse:
     """Begin the account of the run that comes next in an attempt."""
     ref, number = case.issue.ref, case.status.number
-    run = Run(ref, number, len(known.earlier), tools.clock.now())
+    run = Run(ref, number, len(known.earlier), tools.clock.now(), tools.agent.name)
     return Purse(run, case, spent_now(known), tools)
 
 

@@ -171,6 +171,9 @@ def fill_runs(database: Database, days: int) -> None:
             "microdollars": number,
             "tokens": number,
             "usage": AgentFacts(kind="x", cost_usd=number / 1e6).model_dump_json(),
+            "agent": "x",
+            "began": START.isoformat(),
+            "denied": False,
         }
         for number in range(200 * days)
     ]

@@ -72,6 +72,22 @@ def test_the_rounds_of_an_attempt_are_told_apart_and_in_order(accounts: Accounts
     assert [usage.cost_usd for usage in found.values()] == [0, 1, 2]
 
 
+def test_the_last_run_of_an_agent_says_whether_its_key_was_refused(accounts: Accounts) -> None:
+    refused = used(None).model_copy(update={"denied": True})
+    assert accounts.refused_at("claude") is None
+    for minutes, agent, usage in (
+        (0, "claude", refused),
+        (5, "claude", refused),
+        (9, "x", used(1)),
+    ):
+        when = NOON + timedelta(minutes=minutes)
+        accounts.record(Run(ONE, minutes, 0, when, agent), usage)
+    assert accounts.refused_at("claude") == NOON + timedelta(minutes=5)
+    assert accounts.refused_at("x") is None
+    accounts.record(Run(TWO, 1, 0, NOON + timedelta(minutes=10), "claude"), used(1))
+    assert accounts.refused_at("claude") is None
+
+
 def test_what_is_on_the_disk_is_there_again_and_holds_no_secret(tmp_path: Path) -> None:
     url = url_of(tmp_path / "mulligan.db")
     with open_database(url) as database:

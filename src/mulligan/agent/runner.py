@@ -23,6 +23,7 @@ from mulligan.agent.verdict import facts_heard, is_cut_off, refusal, service_fau
 from mulligan.config.adapters import Fact, Meaning
 from mulligan.config.operator import AgentSettings
 from mulligan.domain.attempt import AgentReport, AgentRun, Meter, Task, TimeLimit
+from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts
 from mulligan.domain.spending import NOTHING, spent_in
 from mulligan.errors import MisconfiguredError, UnavailableError
@@ -125,6 +126,7 @@ class CommandAgent:
         if stopped_by is None and heard.ended is Meaning.LIMIT:
             stopped_by = TimeLimit.OWN_LIMIT
         code, closing = finished.exit_code, heard.texts.get(Fact.SAID)
+        fault = service_fault(heard)
         if closing is None and tells_its_words(adapter):
             closing = ""
         return AgentRun(
@@ -133,20 +135,21 @@ class CommandAgent:
             facts=self._signed(
                 facts_heard(heard, self._settings, self._prices, code, stopped_by)
                 if adapter.reads
-                else facts_of(said, self._settings.kind, code, stopped_by)
+                else facts_of(said, self._settings.kind, code, stopped_by),
+                denied=fault is not None and fault.outcome is Outcome.DENIED,
             ),
             stopped_by=stopped_by,
             limit=self._limit(stopped_by),
             report=report,
             summary=said.summary if closing is None else shortened(closing),
             question=said.question if closing is None else closing_question(closing),
-            fault=service_fault(heard),
+            fault=fault,
             refusal=refusal(heard, adapter),
             is_cut_off=is_cut_off(heard, adapter),
         )
 
-    def _signed(self, facts: AgentFacts) -> AgentFacts:
-        return facts.model_copy(update={"name": self._name})
+    def _signed(self, facts: AgentFacts, *, denied: bool = False) -> AgentFacts:
+        return facts.model_copy(update={"name": self._name, "denied": denied})
 
     def _named(self) -> dict[str, str]:
         """Take the variables that agent.env names, and those of the adapter that are set."""

@@ -108,5 +108,7 @@ def facts_heard(
         last_activity=one_line(heard.texts.get(Fact.ACTIVITY, ""), WORDS_CHARS) or None,
         api_status=heard.status,
         refused=tuple(heard.refused),
-        **texts,
+        version=texts.get("version"),
+        model=texts.get("model"),
+        session_id=texts.get("session_id"),
     )

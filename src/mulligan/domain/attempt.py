@@ -165,7 +165,7 @@ class Evidence:
     """All that is known of an attempt so far; it only grows.
 
     `earlier` holds what was known at the end of each round before this one, when the agent runs
-    again on its own change (SPEC A12).
+    again on its own change (SPEC A12). `probe` tells that the agent's key had been refused before.
     """
 
     earlier: tuple["Evidence", ...] = ()
@@ -179,6 +179,7 @@ class Evidence:
     violations: tuple[str, ...] = ()
     checks: tuple[CheckResult, ...] = ()
     review: Review | None = None
+    probe: bool = False
 
     @property
     def rounds(self) -> tuple["Evidence", ...]:

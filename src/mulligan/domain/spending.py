@@ -52,7 +52,7 @@ NO_LIMIT = Allowance()
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of an agent: an attempt's `number` over all epochs, its fix round, its beginning.
+    """One run of an `agent`: an attempt's `number` over all epochs, its fix round, its beginning.
 
     All that a run uses counts for the day on which it began, in UTC.
     """
@@ -61,6 +61,7 @@ class Run:
     number: int
     fix_round: int
     began: datetime
+    agent: str = ""
 
     @property
     def day(self) -> date:

@@ -44,6 +44,7 @@ def meta_of(
         guard_violations=known.violations,
         agent=first.facts if first else used.get(0),
         budget=known.blame.budget if known.blame else None,
+        probe=known.probe,
         agent_summary=run.summary if run else "",
         verifier_outcome=known.review.verdict if known.review else None,
         verifier_feedback=(known.review.feedback or None) if known.review else None,

@@ -1,6 +1,17 @@
 """The tables of the ledger, as the newest migration leaves them. Pure."""
 
-from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text, text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    text,
+)
 
 HEAD = "0004"
 """The newest revision in migrations/versions/; revisions count up."""
@@ -72,6 +83,10 @@ RUNS_TABLE = Table(
     Column("microdollars", BigInteger, nullable=False),
     Column("tokens", BigInteger, nullable=False),
     Column("usage", Text, nullable=False),
+    Column("agent", String(100), nullable=False),
+    Column("began", String(32), nullable=False),
+    Column("denied", Boolean, nullable=False),
+    Index("runs_by_agent", "agent", "began", "denied"),
     Index("runs_by_day", "day", "repository", "microdollars", "tokens"),
 )
 """What each run of an agent has used, as it reported last; `attempt` is over all epochs."""

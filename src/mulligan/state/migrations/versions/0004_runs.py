@@ -8,7 +8,7 @@ down_revision = "0003"
 
 
 def upgrade() -> None:
-    """Make the table of the runs; its index alone answers what a day has cost."""
+    """Make the table of the runs; its indexes answer what a day cost, and who was refused."""
     op.create_table(
         "runs",
         sa.Column("repository", sa.String(140), primary_key=True),
@@ -19,5 +19,9 @@ def upgrade() -> None:
         sa.Column("microdollars", sa.BigInteger, nullable=False),
         sa.Column("tokens", sa.BigInteger, nullable=False),
         sa.Column("usage", sa.Text, nullable=False),
+        sa.Column("agent", sa.String(100), nullable=False),
+        sa.Column("began", sa.String(32), nullable=False),
+        sa.Column("denied", sa.Boolean, nullable=False),
     )
+    op.create_index("runs_by_agent", "runs", ["agent", "began", "denied"])
     op.create_index("runs_by_day", "runs", ["day", "repository", "microdollars", "tokens"])
