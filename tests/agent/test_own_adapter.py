@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from pydantic import ValidationError
 
 from mulligan.agent.invocation import Own
 from mulligan.agent.runner import CommandAgent
+from mulligan.config.adapters import Adapter
 from mulligan.config.load import load_operator
 from mulligan.config.operator import Operator
 from mulligan.domain.attempt import AgentRun, Change, Evidence, Meter, TimeLimit, classify
@@ -124,3 +126,14 @@ def test_a_budget_that_is_not_passed_stops_nothing(
     allowance: Allowance, operator: Operator, tmp_path: Path
 ) -> None:
     assert run(operator, "Do it.", tmp_path, allowance).stopped_by is None
+
+
+@pytest.mark.parametrize("name", ["*", "*.py", "..", ".", "/etc", "a/b", "!x", "#x", "a b", ""])
+def test_what_would_hide_more_than_an_agents_own_is_no_litter(name: str) -> None:
+    with pytest.raises(ValidationError):
+        Adapter(program="x", litter=(name,))
+
+
+def test_litter_is_a_name_or_a_directorys(operator: Operator) -> None:
+    assert operator.adapters["tinker"].litter == (".tinker/",)
+    assert Adapter(program="x", litter=(".x*", "x.log", "tmp/")).litter

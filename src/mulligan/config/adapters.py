@@ -8,6 +8,9 @@ from pydantic import BeforeValidator, Field, JsonValue, field_validator
 
 from mulligan.config.settings import Settings
 
+LITTERED = r"^\.?[\w-][^\s/\\]*/?$"
+"""A name, with `*` for anything but at its beginning, and a slash at its end for a directory."""
+
 
 class Fact(StrEnum):
     """What a line of an agent's output may tell."""
@@ -118,6 +121,8 @@ class Adapter(Settings):
     """Files that its home has, by path."""
     record: str = ""
     """The name of a JSON file that it writes at {record}, read after its output."""
+    litter: tuple[Annotated[str, Field(pattern=LITTERED)], ...] = ()
+    """Names of what it leaves behind that is no work: `.tinker*`, or `.tinker/`, a directory."""
     reads: tuple[Rule, ...] = ()
     """How its output is read."""
     needs_result: bool = False

@@ -37,6 +37,7 @@ from mulligan.wiring.clock import SystemClock
 from mulligan.wiring.confinement import confine
 from mulligan.wiring.records import open_artifacts
 from mulligan.wiring.redaction import redactor_of
+from mulligan.worktree.naming import LITTER
 from mulligan.worktree.policies import BasePolicies
 from mulligan.worktree.rehearsal import RehearsedWorktrees
 from mulligan.worktree.worktrees import GitWorktrees
@@ -240,6 +241,7 @@ def open_git(
         environment=environment,
         keep_ignored=operator.workspace.keep_ignored,
         sets_up=sets_up,
+        litter=(*LITTER, *(name for each in operator.adapters.values() for name in each.litter)),
     )
     policies = BasePolicies(worktrees, {name: each.policy for name, each in settings.items()})
     return worktrees, policies
