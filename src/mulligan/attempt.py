@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from mulligan.brief import write_brief, write_fix_brief
+from mulligan.casting import cast
 from mulligan.domain.attempt import (
     NO_TEXT,
     Evidence,
@@ -17,7 +18,7 @@ from mulligan.domain.case import Case
 from mulligan.domain.events import AgentFinished, AgentStarted, WorktreeReset
 from mulligan.effects import announce, stopped
 from mulligan.errors import WithdrawnError
-from mulligan.retry.budget import allowance_of, used_up
+from mulligan.purse import open_purse
 from mulligan.retry.record import commit_text
 from mulligan.retry.sight import is_blank
 from mulligan.tools import Tools, Trial
@@ -39,6 +40,7 @@ def steps(case: Case, tools: Tools) -> Iterator[Evidence]:
         tools.ledger.append(ref, reset)
         yield known
         policy = tools.policies.at(ref.repository, tree.start_sha)
+        tools = cast(case, policy, tools)
         tools.verifier.set_up(policy.setup, tree, tools.artifacts.path(ref, number, "setup.log"))
         yield from _rounds(known, Trial(case, policy, tree, tools))
 
@@ -59,22 +61,25 @@ def _rounds(known: Evidence, at: Trial) -> Iterator[Evidence]:
 
 
 def _run_agent(known: Evidence, task: Task, at: Trial) -> Evidence:
-    ref, tools, history = at.case.issue.ref, at.tools, at.case.history
-    if fault := used_up(history, known, tools.budget):
+    ref, tools = at.case.issue.ref, at.tools
+    purse = open_purse(at.case, known, tools)
+    if fault := purse.exhausted(known):
         return replace(known, fault=fault)
     if why := stopped(ref, tools):
         raise WithdrawnError(why)
+    probe = tools.accounts.refused_at(tools.agent.name) is not None
     tools.ledger.append(ref, AgentStarted(agent=tools.agent.name))
-    run = tools.agent.run(replace(task, allowance=allowance_of(history, known, tools.budget)))
+    run = tools.agent.run(replace(task, meter=purse.meter))
+    tools.accounts.record(purse.run, run.facts)
     finished = AgentFinished(
         exit_code=run.exit_code,
         stopped_by=run.stopped_by,
         duration_ms=round(run.duration.total_seconds() * 1000),
     )
     tools.ledger.append(ref, finished)
-    known = replace(known, manifest_hash=task.manifest_hash, run=run)
+    known = replace(known, manifest_hash=task.manifest_hash, run=run, probe=probe)
     is_over = run.stopped_by is TimeLimit.BUDGET
-    return replace(known, fault=used_up(history, known, tools.budget)) if is_over else known
+    return replace(known, fault=purse.exhausted(known)) if is_over else known
 
 
 def _capture(known: Evidence, at: Trial) -> Evidence:

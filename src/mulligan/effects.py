@@ -2,7 +2,7 @@
 
 import hashlib
 from contextlib import suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import structlog
 
@@ -22,6 +22,7 @@ from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.status import SHOWN_STAGE
 from mulligan.errors import DeniedError, GoneError, UnavailableError, WorldError
+from mulligan.purse import spent_today
 from mulligan.retry.record import lost
 from mulligan.survey import look, objection, withdrawal
 from mulligan.tools import Tools
@@ -133,10 +134,15 @@ def retry(ref: IssueRef, decision: Retry, tools: Tools) -> None:
 
 
 def wait(ref: IssueRef, decision: WaitForBudget, tools: Tools) -> None:
-    """Leave the issue until the next budget window, at midnight UTC."""
-    now = tools.clock.now()
+    """Leave the issue until the next day begins in UTC; or not, where today's budget is there."""
+    now = tools.clock.now().astimezone(UTC)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
-    tools.ledger.append(ref, Waiting(until=midnight, reason=decision.reason))
+    rest_until(ref, midnight if spent_today(ref, tools) else now, decision.reason, tools)
+
+
+def rest_until(ref: IssueRef, until: datetime, reason: str, tools: Tools) -> None:
+    """Leave an issue for a while, and say why; nothing is spent."""
+    tools.ledger.append(ref, Waiting(until=until, reason=reason))
     show(ref, tools)
 
 

@@ -26,7 +26,7 @@ from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import Phase
 from mulligan.effects import escalate, publish, retry, secure, stand_down, wait
 from mulligan.errors import ShutdownError, WithdrawnError, WorldError
-from mulligan.reception import begin, receive
+from mulligan.reception import begin, put_off, receive
 from mulligan.retry.policy import Ended, RetryPolicy, decide
 from mulligan.retry.record import interrupted, meta_of
 from mulligan.survey import gather
@@ -43,6 +43,8 @@ def implement(ref: IssueRef, tools: Tools, act: AuthorisingAct | None = None) ->
         return Skipped(why)
     if tools.ledger.status(ref).is_kept and secure(ref, tools):
         return publish_kept(ref, tools)
+    if why := put_off(facts, tools):
+        return Skipped(why)
     case = begin(facts.issue, tools)
     meta = make_attempt(case, tools)
     tools.ledger.append(ref, AttemptCompleted(meta=meta))
@@ -67,7 +69,8 @@ def make_attempt(case: Case, tools: Tools) -> WorkerResultMeta:
             known = step
     except (WorldError, ShutdownError, WithdrawnError) as error:
         known = replace(known, fault=fault_of(error))
-    return meta_of(case, known, tools.worker, tools.clock.now())
+    used = tools.accounts.of(case.issue.ref, case.status.number)
+    return meta_of(case, known, used, tools.worker, tools.clock.now())
 
 
 def conclude(ref: IssueRef, tools: Tools) -> Decision:
@@ -114,7 +117,8 @@ def resume(ref: IssueRef, tools: Tools) -> Decision | None:
         case Phase.IDLE:
             return None
         case Phase.ATTEMPTING:
-            meta = interrupted(status, tools.clock.now())
+            used = tools.accounts.of(ref, status.number)
+            meta = interrupted(status, used, tools.clock.now())
             tools.ledger.append(ref, AttemptCompleted(meta=meta))
             return conclude(ref, tools)
         case Phase.COMPLETED:

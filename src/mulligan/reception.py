@@ -2,7 +2,11 @@
 
 from dataclasses import replace
 
+import structlog
+
+from mulligan.casting import refused_until
 from mulligan.domain.case import Case
+from mulligan.domain.decision import WaitForBudget
 from mulligan.domain.eligibility import (
     POLICY,
     UNCHANGED,
@@ -14,9 +18,12 @@ from mulligan.domain.eligibility import (
 from mulligan.domain.events import AttemptStarted, Authorised, IssueSeen
 from mulligan.domain.issue import AuthorisingAct, Issue
 from mulligan.domain.status import Phase
-from mulligan.effects import ask_for_label, hold
+from mulligan.effects import ask_for_label, hold, rest_until, wait
+from mulligan.purse import spent_today
 from mulligan.survey import look
 from mulligan.tools import Tools
+
+log = structlog.get_logger()
 
 
 def receive(facts: Facts, tools: Tools) -> str | None:
@@ -37,6 +44,23 @@ def receive(facts: Facts, tools: Tools) -> str | None:
     if facts.act and changed:
         ask_for_label(ref, facts.act.act, changed, tools)
     return broken.refusal
+
+
+def put_off(facts: Facts, tools: Tools) -> str | None:
+    """Let an issue wait while nothing may be spent, or its agent's key is refused; say why.
+
+    An operator's command tries a key at once.
+    """
+    ref = facts.issue.ref
+    if spent := spent_today(ref, tools):
+        wait(ref, WaitForBudget(reason=spent.reason), tools)
+        return spent.reason
+    refused = None if facts.by_operator else refused_until(look(facts.issue, tools), tools)
+    if refused:
+        rest_until(ref, *refused, tools)
+        log.warning("agent_refused", issue=str(ref), reason=refused[1])
+        return refused[1]
+    return None
 
 
 def opening(act: AuthorisingAct) -> Authorised:

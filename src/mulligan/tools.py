@@ -1,7 +1,9 @@
 """Everything the route needs of the world: built by wiring, passed from top to bottom."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from mulligan.accounts import Accounts
 from mulligan.config.budget import Budget
 from mulligan.config.operator import Limits, Retention
 from mulligan.config.policy import Policy
@@ -22,6 +24,14 @@ from mulligan.verifier import Verifier
 
 
 @dataclass(frozen=True, slots=True)
+class Roster:
+    """The agents that have names, and which of them follow which; "" is the one without a name."""
+
+    named: Mapping[str, CodingAgent] = field(default_factory=dict[str, CodingAgent])
+    fallback: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+
+
+@dataclass(frozen=True, slots=True)
 class Tools:
     """Everything the route needs, built by wiring.py."""
 
@@ -32,6 +42,7 @@ class Tools:
     verifier: Verifier
     ledger: Ledger
     leases: Leases
+    accounts: Accounts
     artifacts: Artifacts
     clock: Clock
     worker: str
@@ -39,6 +50,7 @@ class Tools:
     budget: Budget = field(default_factory=Budget)
     retention: Retention = field(default_factory=Retention)
     redactor: Redactor = field(default_factory=Redactor)
+    roster: Roster = field(default_factory=Roster)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 import yaml
+from pydantic import ValidationError
 
 from mulligan.agent.invocation import Own
 from mulligan.agent.runner import CommandAgent
+from mulligan.config.adapters import Adapter
 from mulligan.config.load import load_operator
 from mulligan.config.operator import Operator
-from mulligan.domain.attempt import AgentRun, Change, Evidence, TimeLimit, classify
+from mulligan.domain.attempt import AgentRun, Change, Evidence, Meter, TimeLimit, classify
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.spending import NO_LIMIT, Allowance
+from mulligan.domain.spending import NO_LIMIT, Allowance, spent_in
 from world.replayed_agents import task_in
 
 PAGE = Path(__file__).parents[2] / "docs" / "agents.md"
@@ -57,7 +59,12 @@ def run(
 ) -> AgentRun:
     agent = CommandAgent(operator.agent, {"PATH": "/usr/bin:/bin"}, own=Own(operator.adapters, {}))
     task = task_in(tmp_path)
-    return agent.run(replace(task, prompt=prompt, allowance=allowance))
+    meter = held_to(allowance)
+    return agent.run(replace(task, prompt=prompt, meter=meter))
+
+
+def held_to(allowance: Allowance) -> Meter:
+    return lambda usage: allowance.covers(spent_in(usage))
 
 
 def outcome(run: AgentRun) -> Outcome:
@@ -119,3 +126,14 @@ def test_a_budget_that_is_not_passed_stops_nothing(
     allowance: Allowance, operator: Operator, tmp_path: Path
 ) -> None:
     assert run(operator, "Do it.", tmp_path, allowance).stopped_by is None
+
+
+@pytest.mark.parametrize("name", ["*", "*.py", "..", ".", "/etc", "a/b", "!x", "#x", "a b", ""])
+def test_what_would_hide_more_than_an_agents_own_is_no_litter(name: str) -> None:
+    with pytest.raises(ValidationError):
+        Adapter(program="x", litter=(name,))
+
+
+def test_litter_is_a_name_or_a_directorys(operator: Operator) -> None:
+    assert operator.adapters["tinker"].litter == (".tinker/",)
+    assert Adapter(program="x", litter=(".x*", "x.log", "tmp/")).litter

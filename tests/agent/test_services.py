@@ -77,8 +77,8 @@ def test_an_adapters_own_address_may_be_none_too() -> None:
 
 
 def test_hosts_are_read_with_their_ports() -> None:
-    allowed = allowed_for(UNKNOWN, {}, ("PyPI.org", "10.0.0.1:80"), PORT)
-    assert allowed == Allowed(PORT, (), (("pypi.org", 443), ("10.0.0.1", 80)))
+    allowed = allowed_for(UNKNOWN, {}, ("Packages.Example", "10.0.0.1:80"), PORT)
+    assert allowed == Allowed(PORT, (), (("packages.example", 443), ("10.0.0.1", 80)))
 
 
 def test_inside_are_placeholders_and_addresses_of_the_proxy() -> None:

@@ -176,10 +176,11 @@ def test_an_address_that_is_none_is_named(
 
 
 GIT = ("git", "ls-remote", "https://github.com/octocat/hello-world")
-PIP = (sys.executable, *["-m", "pip", "download", "--retries", "0", "--no-input", "six"])
+SIX = ("-i", "https://packages.example/simple", "six")
+PIP = (sys.executable, *("-m", "pip", "download", "--retries", "0", "--no-input"), *SIX)
 
 
-@pytest.mark.parametrize(("argv", "host"), [(GIT, "github.com"), (PIP, "pypi.org")])
+@pytest.mark.parametrize(("argv", "host"), [(GIT, "github.com"), (PIP, "packages.example")])
 def test_git_and_pip_do_not_get_out(
     argv: tuple[str, ...], host: str, tree: Worktree, model: ScriptedModel, tmp_path: Path
 ) -> None:

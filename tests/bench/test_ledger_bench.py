@@ -9,6 +9,7 @@ import sqlite3
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -27,12 +28,14 @@ from mulligan.domain.events import (
     RetryScheduled,
 )
 from mulligan.domain.issue import IssueRef
-from mulligan.domain.result import CheckKind, CheckResult, FileChange, Finding
+from mulligan.domain.result import AgentFacts, CheckKind, CheckResult, FileChange, Finding
+from mulligan.domain.spending import Run
 from mulligan.domain.status import IssueStatus, advance
+from mulligan.state.accounts import SqlAccounts
 from mulligan.state.database import Database, open_database
 from mulligan.state.events import happen, values_of
 from mulligan.state.ledger import SqlLedger
-from mulligan.state.schema import EVENTS_TABLE
+from mulligan.state.schema import EVENTS_TABLE, RUNS_TABLE
 from world.ledgers import START, TickingClock, completed, url_of
 
 ISSUES = 10_000
@@ -136,6 +139,46 @@ def test_status_and_history_stay_fast_with_a_hundred_thousand_attempts(place: Pa
     report("rebuild()", f"{rebuild:.0f} ms")
     assert status / plain < 1.5 * STATUS_RATIO
     assert history / one < 1.5 * HISTORY_RATIO
+
+
+def test_what_a_day_has_cost_is_read_from_its_own_rows(place: Path) -> None:
+    """Among 100,000 runs on 500 days, a day of 200 costs what it does where there is no other."""
+    with (
+        open_database(url_of(place / "large.db")) as large,
+        open_database(url_of(place / "small.db")) as small,
+    ):
+        many, few = SqlAccounts(large), SqlAccounts(small)
+        fill_runs(large, days=500)
+        fill_runs(small, days=1)
+        assert len(many.on(START.date())) == len(few.on(START.date())) == 20
+        among_many = milliseconds(lambda: many.on(START.date()), 101)
+        alone = milliseconds(lambda: few.on(START.date()), 101)
+        run = Run(IssueRef("octo/r1", 1), 1, 0, START)
+        noted = milliseconds(lambda: many.record(run, AgentFacts(kind="x", cost_usd=1)), 101)
+    report("a day of 100,000 runs", f"{among_many:.2f} ms", f"{among_many / alone:.2f} × it alone")
+    report("record()", f"{noted:.2f} ms")
+    assert among_many / alone < 1.5 * HISTORY_RATIO
+
+
+def fill_runs(database: Database, days: int) -> None:
+    rows = [
+        {
+            "repository": f"octo/r{number % 20}",
+            "number": number,
+            "attempt": 1,
+            "fix_round": 0,
+            "day": (START + timedelta(days=number // 200)).date().isoformat(),
+            "microdollars": number,
+            "tokens": number,
+            "usage": AgentFacts(kind="x", cost_usd=number / 1e6).model_dump_json(),
+            "agent": "x",
+            "began": START.isoformat(),
+            "denied": False,
+        }
+        for number in range(200 * days)
+    ]
+    with database.write() as connection:
+        connection.execute(insert(RUNS_TABLE), rows)
 
 
 def report(*cells: str) -> None:

@@ -14,7 +14,8 @@ from mulligan.agent.reading import Usage, read_output, read_report
 from mulligan.agent.runner import CommandAgent
 from mulligan.config.adapters import Adapter, Fact
 from mulligan.config.budget import Budget
-from mulligan.config.operator import AgentSettings
+from mulligan.config.operator import AgentSettings, Operator
+from mulligan.config.policy import Policy
 from mulligan.domain.attempt import AgentReport, ReportedStatus, Task
 
 PAGE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
@@ -112,7 +113,11 @@ def test_every_key_of_the_last_line_is_listed() -> None:
 
 
 def test_the_shown_configuration_is_one() -> None:
-    first, budget, described, own = (yaml.safe_load(block) for block in blocks("yaml"))
+    first, budget, several, policy, described, own = map(yaml.safe_load, blocks("yaml"))
+    operator = Operator.model_validate({"repositories": [{"name": "o/r"}], **several})
+    assert operator.agent.fallback == tuple(operator.agents)
+    chosen = Policy.model_validate(policy)
+    assert {chosen.agent, *chosen.labels.agents.values()} <= operator.agents.keys()
     assert Budget.model_validate(budget["budget"]).issue.usd == 6
     assert AgentSettings.model_validate(first["agent"]).kind == "claude"
     assert Adapter.model_validate(described["adapters"]["tinker"]).needs_result

@@ -21,7 +21,7 @@ from mulligan.egress.rules import (
 pytestmark = pytest.mark.pure
 MODEL = Route("model", "https://api.model.example", "x-api-key", "sk-real")
 FREE = Route("free", "http://127.0.0.1:11434")
-ALLOWED = Allowed(3128, (MODEL, FREE), (("pypi.org", 443), ("10.0.0.5", 8080)))
+ALLOWED = Allowed(3128, (MODEL, FREE), (("packages.example", 443), ("10.0.0.5", 8080)))
 
 
 def refused(host: str) -> Refused:
@@ -47,18 +47,18 @@ PLAIN = "is asked for without TLS, which nothing is but the model"
         ("GET http://127.0.0.1/model/x", Refused(f"The host 127.0.0.1 {PLAIN}", "127.0.0.1")),
         ("GET http://deb.example/x", Refused(f"The host deb.example {PLAIN}", "deb.example")),
         ("GET *", NO_ADDRESS),
-        ("CONNECT pypi.org:443", ToHost("pypi.org", 443)),
-        ("CONNECT PyPI.org:443", ToHost("pypi.org", 443)),
-        ("CONNECT pypi.org:22", refused("pypi.org:22")),
-        ("CONNECT files.pypi.org:443", refused("files.pypi.org")),
+        ("CONNECT packages.example:443", ToHost("packages.example", 443)),
+        ("CONNECT Packages.Example:443", ToHost("packages.example", 443)),
+        ("CONNECT packages.example:22", refused("packages.example:22")),
+        ("CONNECT files.packages.example:443", refused("files.packages.example")),
         ("CONNECT 10.0.0.5:8080", ToHost("10.0.0.5", 8080)),
         ("CONNECT 169.254.169.254:80", refused("169.254.169.254:80")),
         ("CONNECT [::1]:443", refused("::1")),
         ("CONNECT 127.0.0.1:3128", ToItself()),
         ("CONNECT localhost:3128", ToItself()),
         ("CONNECT nonsense:x", NO_ADDRESS),
-        ("CONNECT u@pypi.org:443", NO_ADDRESS),
-        ("CONNECT pypi.org:443/x", NO_ADDRESS),
+        ("CONNECT u@packages.example:443", NO_ADDRESS),
+        ("CONNECT packages.example:443/x", NO_ADDRESS),
         ("CONNECT :443", NO_ADDRESS),
     ],
 )

@@ -86,9 +86,9 @@ def test_a_secret_is_in_no_log_artifact_comment_database_argument_or_configurati
         here.agent(AGENT)
         first = here.issue(f"Mend it {IN_THE_TITLE}")
         second = here.issue("Decide", "Which of them?")
-        with watched_arguments() as arguments:
-            done = here.run("once")
-        assert done.returncode == 3, done.stderr
+        with watched_arguments() as arguments, here.start("once") as started:
+            out, err = started.communicate(timeout=60)
+        assert started.returncode == 3, err
         shown = [here.run("inspect", str(first), "--attempt", "2", "--prompt").stdout]
         shown += [here.run("inspect", str(ref)).stdout for ref in (first, second)]
         kept = dict(kept_below(here))
@@ -96,7 +96,7 @@ def test_a_secret_is_in_no_log_artifact_comment_database_argument_or_configurati
             *kept.items(),
             *said_on_github(here),
             *(("argument", each) for each in arguments),
-            *(("terminal", each.encode()) for each in (done.stdout, done.stderr, *shown)),
+            *(("terminal", each.encode()) for each in (out, err, *shown)),
         ]
     assert [(s, name) for name, text in sinks for s in SECRETS if s.encode() in text] == []
     logs = [name for name in kept if name.endswith((".log", ".md")) and b"[redacted]" in kept[name]]

@@ -10,8 +10,8 @@ from mulligan.domain.attempt import AgentRun, Change, Evidence, TimeLimit, class
 from mulligan.domain.decision import Escalate, WaitForBudget
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts, FixRound, WorkerResultMeta
-from mulligan.domain.spending import Allowance, Spent, spent_by, tightest
-from mulligan.retry.budget import allowance_of, used_up
+from mulligan.domain.spending import NOTHING, Spent, spent_by
+from mulligan.retry.budget import Used, may_go_on, spent_now, used_so_far, used_up
 from mulligan.retry.policy import Ended, RetryPolicy, decide
 from mulligan.retry.words import error_line
 from world.attempts import attempt
@@ -44,48 +44,85 @@ def test_attempts_add_up_to_the_cent() -> None:
     assert spent_by([*PAST, attempt(4, Outcome.INTERRUPTED).model_copy(update={"agent": None})])
 
 
-@pytest.mark.parametrize(
-    ("limits", "left"),
-    [
-        (budget(), Allowance()),
-        (budget(attempt=2), Allowance(2)),
-        (budget(issue=1), Allowance(0.7)),
-        (budget(issue=1, attempt=0.5), Allowance(0.5)),
-        (budget(issue=1, attempt=0.9), Allowance(0.7)),
-        (budget(issue=0.2, tokens=150), Allowance(0, 0)),
-        (budget(attempt=1, tokens=500), Allowance(1, 300)),
-    ],
-)
-def test_an_attempt_may_use_what_is_left_of_either_budget(limits: Budget, left: Allowance) -> None:
-    allowed = allowance_of(PAST, Evidence(), limits)
-    assert (allowed.usd, allowed.tokens) == (
-        None if left.usd is None else pytest.approx(left.usd),
-        left.tokens,
+DAY = {"o/here": Spent(3.0, 3000), "o/there": Spent(4.0, 4000)}
+
+
+def so_far(now: Spent = NOTHING) -> Used:
+    return used_so_far(PAST, now, "o/here", DAY)
+
+
+def daily(here: float | None = None, day: float | None = None, tokens: int | None = None) -> Budget:
+    return Budget(
+        repository_day=AllowanceSettings(usd=here), day=AllowanceSettings(usd=day, tokens=tokens)
     )
 
 
-def test_the_tightest_of_two_allowances_counts() -> None:
-    assert tightest(Allowance(1, None), Allowance(None, 5)) == Allowance(1, 5)
-    assert tightest(Allowance(1, 9), Allowance(2, 5)) == Allowance(1, 5)
+def test_what_was_used_is_added_up_for_every_budget() -> None:
+    now = Spent(0.5, 7)
+    assert so_far(now) == Used(now, Spent(0.8, 207), Spent(3.0, 3000), Spent(7.0, 7000))
+    assert used_so_far((), NOTHING, "o/new", {}) == Used()
 
 
 @pytest.mark.parametrize(
-    ("limits", "over"),
+    ("limits", "now", "goes_on"),
     [
-        (budget(), False),
-        (budget(issue=0.31), False),
-        (budget(issue=0.3), True),
-        (budget(issue=0.2), True),
-        (budget(tokens=200), True),
-        (budget(tokens=201), False),
-        (budget(attempt=0.01), False),
+        (budget(), Spent(999, 999), True),
+        (budget(attempt=0.5), Spent(0.5), True),
+        (budget(attempt=0.5), Spent(0.51), False),
+        (budget(issue=0.8), Spent(0.5), True),
+        (budget(issue=0.8), Spent(0.51), False),
+        (budget(issue=9, tokens=210), Spent(0, 11), False),
+        (daily(here=3), NOTHING, True),
+        (daily(here=2.99), NOTHING, False),
+        (daily(day=7), NOTHING, True),
+        (daily(day=6.99), NOTHING, False),
+        (daily(here=3, tokens=6999), NOTHING, False),
     ],
 )
-def test_nothing_is_begun_on_an_issue_whose_budget_is_used_up(
+def test_a_run_goes_on_while_it_is_within_every_budget(
     limits: Budget,
-    over: bool,  # noqa: FBT001 - a column of the table
+    now: Spent,
+    goes_on: bool,  # noqa: FBT001 - a column of the table
 ) -> None:
-    assert (used_up(PAST, Evidence(), limits) is not None) is over
+    assert may_go_on(so_far(now), limits) is goes_on
+
+
+@pytest.mark.parametrize(
+    ("limits", "whose"),
+    [
+        (budget(), None),
+        (budget(issue=0.31), None),
+        (budget(issue=0.3), "issue"),
+        (budget(issue=0.2), "issue"),
+        (budget(tokens=200), "issue"),
+        (budget(tokens=201), None),
+        (budget(attempt=0.01), None),
+        (daily(here=3.01, day=7.01), None),
+        (daily(here=3), "repository_day"),
+        (daily(day=7), "day"),
+        (daily(here=9, day=9, tokens=7000), "day"),
+    ],
+)
+def test_nothing_is_begun_when_a_budget_is_used_up(limits: Budget, whose: str | None) -> None:
+    fault = used_up(so_far(), limits)
+    assert (fault.budget if fault else None) == whose
+
+
+def test_a_run_that_ended_may_have_used_the_last_cent() -> None:
+    limits = daily(here=3, day=7)
+    assert used_up(so_far(), limits)
+    assert used_up(so_far(), limits, ran=True) is None
+
+
+def test_a_budget_of_the_day_says_when_it_is_there_again() -> None:
+    here, everywhere = (used_up(so_far(), limits) for limits in (daily(here=2), daily(day=2)))
+    assert here
+    assert here.reason == (
+        "The budget of this repository for the day is used up: $3.00 and 3000 tokens of $2.00."
+        " The next day begins at midnight UTC; budget.repository_day in mulligan.yml sets it."
+    )
+    assert everywhere
+    assert "The budget of the day is used up: $7.00 and 7000 tokens" in everywhere.reason
 
 
 def stopped(usd: float) -> AgentRun:
@@ -94,7 +131,8 @@ def stopped(usd: float) -> AgentRun:
 
 def known(limits: Budget, usd: float) -> Evidence:
     ran = Evidence(run=stopped(usd), change=Change("base", None, 0))
-    return replace(ran, fault=used_up(PAST, ran, limits))
+    used = used_so_far(PAST, spent_now(ran), "o/here", {})
+    return replace(ran, fault=used_up(used, limits, ran=True))
 
 
 def test_an_attempt_that_passes_its_own_budget_ran_out_of_time() -> None:
@@ -121,11 +159,10 @@ def test_a_budget_that_fills_again_is_waited_for() -> None:
 
 
 def test_fix_rounds_use_the_budget_of_their_attempt_and_of_their_issue() -> None:
-    second = next_round(Evidence(run=stopped(0.25)))
-    allowed = allowance_of(PAST, second, budget(issue=9, attempt=0.4))
-    assert allowed.usd == pytest.approx(0.15)
-    assert used_up(PAST, second, budget(issue=0.55))
-    assert not used_up(PAST, second, budget(issue=0.56))
+    second = spent_now(next_round(Evidence(run=stopped(0.25))))
+    assert not may_go_on(so_far(second.plus(Spent(0.16))), budget(issue=9, attempt=0.4))
+    assert used_up(so_far(second), budget(issue=0.55))
+    assert not used_up(so_far(second), budget(issue=0.56))
 
 
 def test_fix_rounds_of_earlier_attempts_count() -> None:
@@ -135,6 +172,6 @@ def test_fix_rounds_of_earlier_attempts_count() -> None:
 
 
 def test_a_limit_of_tokens_is_named_with_that_of_dollars() -> None:
-    fault = used_up(PAST, Evidence(), budget(issue=0.3, tokens=10))
+    fault = used_up(so_far(), budget(issue=0.3, tokens=10))
     assert fault
     assert "of $0.30 and 10 tokens." in fault.reason

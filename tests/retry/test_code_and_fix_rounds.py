@@ -105,7 +105,7 @@ FIRST = Evidence(run=RUN, change=CHANGE, checks=(RED,))
 
 
 def record(known: Evidence) -> WorkerResultMeta:
-    return meta_of(case(attempt(1, Outcome.CHECKS_FAILED)), known, "w", NINE)
+    return meta_of(case(attempt(1, Outcome.CHECKS_FAILED)), known, {}, "w", NINE)
 
 
 def test_the_rounds_of_an_attempt_are_in_its_record() -> None:

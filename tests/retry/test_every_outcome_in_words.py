@@ -39,7 +39,7 @@ from mulligan.errors import (
 from mulligan.retry.context import assemble
 from mulligan.retry.record import meta_of
 from mulligan.retry.words import TITLES, zero_advice
-from world.attempts import NINE, case, failing_test
+from world.attempts import NINE, broken_rules, case, failing_test
 
 pytestmark = pytest.mark.pure
 
@@ -75,7 +75,7 @@ ENDS = {
     "only ignored files": left(RUN, replace(NOTHING, ignored_files=("a.log", "b.log"))),
     "refused tools": left(replace(RUN, refusal="The tool Bash was refused; allow it.")),
     "commits without a change": left(RUN, replace(NOTHING, commits=2)),
-    "out of scope": replace(left(RUN, CHANGED), violations=("ci.yml is out of scope.",)),
+    "out of scope": replace(left(RUN, CHANGED), violations=broken_rules("ci.yml is out of scope.")),
     "a check failed": replace(left(RUN, CHANGED), checks=(failing_test(),)),
     "rejected": replace(
         left(RUN, CHANGED), review=Review(VerifierOutcome.HARD_FAIL, "Too clever.", vetoes=True)
@@ -99,7 +99,7 @@ def words() -> str:
 
 def _ends() -> Iterator[str]:
     for name, known in ENDS.items():
-        meta = meta_of(case(), known, "one", NINE + timedelta(minutes=2))
+        meta = meta_of(case(), known, {}, "one", NINE + timedelta(minutes=2))
         yield f"# {name}: {meta.outcome}, {TITLES[meta.outcome]}\n"
         yield f"error: {meta.error or '-'}\nreason: {meta.failure_reason or '-'}\n"
         yield f"{assemble(case(meta), ContextLimits(), b'').text}\n"

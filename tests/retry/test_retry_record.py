@@ -11,6 +11,7 @@ from mulligan.domain.attempt import AgentRun, Change, Evidence, Fault
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts, FileChange
+from mulligan.domain.spending import Spent, spent_by
 from mulligan.domain.status import IssueStatus
 from mulligan.retry.record import commit_text, interrupted, meta_of, summarise
 from mulligan.text.redact import Redactor
@@ -24,6 +25,12 @@ FILES = (
     FileChange(path="logo.png", status="A"),
 )
 RUN = AgentRun(0, timedelta(seconds=60), AgentFacts(kind="command", turns=7), summary="Did it.")
+
+
+def used(usd: float) -> AgentFacts:
+    return AgentFacts(kind="command", cost_usd=usd)
+
+
 CHANGE = Change("start", "head", 2, FILES, b"diff")
 
 
@@ -37,7 +44,7 @@ def test_everything_that_is_known_is_in_the_record() -> None:
         diff_artifact="diff",
         checks=(check("pytest"),),
     )
-    meta = meta_of(case(), known, "worker-1", LATER)
+    meta = meta_of(case(), known, {}, "worker-1", LATER)
     assert (meta.issue, meta.epoch, meta.attempt, meta.number) == (str(REF), 1, 1, 1)
     assert meta.outcome is Outcome.CHECKS_FAILED
     assert meta.error == meta.failure_reason == "Check 'pytest' failed with exit code 1."
@@ -54,7 +61,7 @@ def test_everything_that_is_known_is_in_the_record() -> None:
 def test_an_attempt_that_a_fault_ended_keeps_what_was_known_by_then() -> None:
     fault = Fault(Outcome.INFRASTRUCTURE, "No space left on the disk; make room.")
     known = Evidence(fault=fault, start_sha="start", run=RUN, violations=broken_rules("a.yml"))
-    meta = meta_of(case(), known, "w", LATER)
+    meta = meta_of(case(), known, {}, "w", LATER)
     assert meta.outcome is Outcome.INFRASTRUCTURE
     assert meta.error == "No space left on the disk; make room."
     assert (meta.start_sha, meta.agent, meta.guard_violations) == (
@@ -67,18 +74,28 @@ def test_an_attempt_that_a_fault_ended_keeps_what_was_known_by_then() -> None:
 
 def test_an_attempt_whose_beginning_was_not_recorded_lasted_no_time() -> None:
     unknown = replace(case(), status=IssueStatus(REF, epoch=1, attempt=1, number=1))
-    meta = meta_of(unknown, Evidence(), "w", LATER)
+    meta = meta_of(unknown, Evidence(), {}, "w", LATER)
     assert (meta.started_at, meta.duration_ms, meta.agent) == (LATER, 0, None)
 
 
 @pytest.mark.parametrize("started", [NINE, None])
 def test_a_dead_workers_attempt_is_recorded_as_interrupted(started: object) -> None:
     status = IssueStatus(REF, epoch=2, attempt=3, number=5, started_at=NINE if started else None)
-    meta = interrupted(status, LATER)
+    meta = interrupted(status, {0: used(0.25), 1: used(0.5)}, LATER)
     assert (meta.epoch, meta.attempt, meta.number) == (2, 3, 5)
     assert meta.outcome is Outcome.INTERRUPTED
     assert meta.error == meta.failure_reason == "Mulligan died during the attempt."
     assert meta.duration_ms == (120_000 if started else 0)
+    assert spent_by([meta]) == Spent(0.75, 0)
+
+
+def test_what_a_run_had_used_that_was_broken_off_is_in_its_attempts_record() -> None:
+    stopped = Evidence(fault=Fault(Outcome.INTERRUPTED, "shutdown"), start_sha="start")
+    assert spent_by([meta_of(case(), stopped, {0: used(0.25)}, "w", LATER)]) == Spent(0.25, 0)
+    again = replace(stopped, earlier=(Evidence(run=RUN),))
+    meta = meta_of(case(), again, {0: used(9), 1: used(0.5)}, "w", LATER)
+    assert [each.usage for each in meta.fix_rounds] == [used(0.5)]
+    assert meta.agent == RUN.facts
 
 
 @pytest.mark.parametrize(

@@ -76,16 +76,17 @@ def test_an_agent_reaches_its_model_alone_where_it_is_known(
     written: str, agent: str, network: Network, tmp_path: Path
 ) -> None:
     made = operator(tmp_path, written, agent)
-    assert network_for(made, sandbox()) is network
-    assert network_for(made, Unconfined()) is Network.OPEN
+    assert network_for(made.agent, made, sandbox()) is network
+    assert network_for(made.agent, made, Unconfined()) is Network.OPEN
 
 
 def test_a_model_that_nobody_knows_cannot_be_all_there_is(tmp_path: Path) -> None:
+    made = operator(tmp_path, "{network: model}")
     with pytest.raises(ConfigError, match="nothing says where sh finds its model"):
-        network_for(operator(tmp_path, "{network: model}"), Unconfined())
+        network_for(made.agent, made, Unconfined())
 
 
-@pytest.mark.parametrize("host", ["https://pypi.org", "a b", "*.pypi.org", "", "pypi.org:x"])
+@pytest.mark.parametrize("host", ["https://a.example", "a b", "*.a.example", "", "a.example:x"])
 def test_a_host_is_a_name_and_nothing_more(host: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="is not a host; write NAME or NAME:PORT"):
         operator(tmp_path, f"{{hosts: ['{host}']}}")

@@ -12,6 +12,7 @@ from mulligan.domain.attempt import Change, CommitText
 from mulligan.domain.result import FileChange
 from mulligan.errors import MisconfiguredError, UnavailableError
 from mulligan.worktree.capture import diff_of
+from mulligan.worktree.naming import LITTER
 from mulligan.worktree.worktrees import GitWorktrees
 from world.checkouts import (
     FILES,
@@ -129,6 +130,23 @@ def test_a_commit_of_an_ignored_file_is_work_and_litter_is_not(worktrees: GitWor
         assert change.head_sha
         tree.show_commit(change.head_sha)
         assert "build/by_chance" not in contents(tree.path)
+
+
+def test_an_agent_of_ones_own_litters_too(worktrees: GitWorktrees) -> None:
+    own = replace(worktrees, litter=(*LITTER, ".tinker/"))
+    with own.open(REF) as tree:
+        act(tree, "mkdir -p .tinker src/.tinker; touch .tinker/a src/.tinker/b")
+        change = tree.capture(TEXT, SETTINGS)
+        assert (change.head_sha, change.commits) == (None, 0)
+        assert change.ignored_files == (".tinker/a", "src/.tinker/b")
+    with own.open(REF) as tree:
+        assert not (tree.path / ".tinker").exists()
+        act(
+            tree,
+            "mkdir .tinker; touch .tinker/a; echo x > new",
+            "git add -f .tinker; git commit -qm forced",
+        )
+        assert tree.capture(TEXT, SETTINGS).files == (added("new"),)
 
 
 def test_an_agent_that_wrote_only_what_git_ignores_is_told_apart(worktrees: GitWorktrees) -> None:

@@ -47,7 +47,6 @@ class ScriptedAgent:
     """Plays one behaviour each run, the last again and again; `tasks` are those it was given."""
 
     name = "scripted"
-    identity = AgentIdentity(name, "1.0", "off")
 
     def __init__(
         self,
@@ -59,6 +58,10 @@ class ScriptedAgent:
         self.timeout = timeout
         self.stall = stall
         self.tasks: list[Task] = []
+
+    @property
+    def identity(self) -> AgentIdentity:
+        return AgentIdentity(self.name, "1.0", "off")
 
     def run(self, task: Task) -> AgentRun:
         behaviour = self.behaviours[min(len(self.tasks), len(self.behaviours) - 1)]

@@ -9,12 +9,14 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from mulligan.accounts import Accounts
 from mulligan.config.operator import Limits
 from mulligan.domain.events import Event
 from mulligan.domain.issue import IssueRef
 from mulligan.ports import CodingAgent, Leases, Ledger, Worktrees
 from mulligan.simulator.faults import Fault
 from mulligan.simulator.world import Request
+from mulligan.state.accounts import SqlAccounts
 from mulligan.state.artifacts import FileArtifacts
 from mulligan.state.database import open_database
 from mulligan.state.leases import LEASE_TIME, SqlLeases
@@ -41,6 +43,7 @@ class Shop:
     desk: Desk
     ledger: Ledger
     leases: Leases
+    accounts: Accounts
     lines: dict[str, Verdict] = field(default_factory=dict[str, Verdict])
     policy: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
 
@@ -63,6 +66,7 @@ class Shop:
             verifier=ScriptedVerifier(self.lines),
             ledger=self.ledger,
             leases=self.leases,
+            accounts=self.accounts,
             artifacts=FileArtifacts(self.directory / "artifacts"),
             clock=self.desk.clock,
             worker=worker,
@@ -129,4 +133,4 @@ def shop(directory: Path) -> Generator[Shop]:
         # APScheduler goes by the true time, and would make up for what it missed since then.
         found.clock.time = datetime.now(UTC)
         ledger, leases = SqlLedger(database, found.clock), SqlLeases(database, found.clock)
-        yield Shop(directory, found, ledger, leases)
+        yield Shop(directory, found, ledger, leases, SqlAccounts(database))

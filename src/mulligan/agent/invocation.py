@@ -18,11 +18,15 @@ PROMPT_FILE = "prompt.md"
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """What the operator knows of agents that are not built in, of prices, and of hosts."""
+    """What the operator knows of agents that are not built in, of prices, and of hosts.
+
+    `name` is what this one is called, where it has a name.
+    """
 
     adapters: Mapping[str, Adapter]
     prices: Mapping[str, Price]
     hosts: tuple[str, ...] = ()
+    name: str = ""
 
 
 NONE = Own({}, {})

@@ -24,6 +24,7 @@ def look_for(
     found = (place for place in places(program, path) if _runs(Path(place)))
     return Presence(
         program=next(found, None),
+        wanted=program,
         missing_files=tuple(
             each for each in arguments if each.startswith("/") and not os.access(each, os.F_OK)
         ),

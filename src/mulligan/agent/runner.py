@@ -30,13 +30,15 @@ from mulligan.agent.reading import (
     shortened,
 )
 from mulligan.agent.stream import Heard, Reader
-from mulligan.agent.verdict import facts_heard, is_cut_off, refusal, service_fault, spent_heard
+from mulligan.agent.verdict import facts_heard, is_cut_off, refusal, service_fault
 from mulligan.agent.version import ask_version
 from mulligan.config.adapters import Fact, Meaning
 from mulligan.config.operator import AgentSettings
-from mulligan.domain.attempt import AgentReport, AgentRun, Task, TimeLimit
+from mulligan.domain.attempt import AgentReport, AgentRun, Meter, Task, TimeLimit
 from mulligan.domain.machine import AgentIdentity
-from mulligan.domain.spending import Allowance
+from mulligan.domain.outcome import Outcome
+from mulligan.domain.result import AgentFacts
+from mulligan.domain.spending import NOTHING, spent_in
 from mulligan.errors import MisconfiguredError, UnavailableError
 from mulligan.process import Command, Finished
 from mulligan.sandbox.confinement import Network
@@ -71,10 +73,12 @@ class CommandAgent:
         self._outside = Outside(network, own.hosts, environment, self._redactor.text)
         self._adapter = adapter_of(settings, own.adapters)
         self._prices = own.prices
+        self._name = own.name
 
     @property
     def name(self) -> str:
-        return self._settings.kind
+        """Give the operator's name for it, else what kind it is."""
+        return self._name or self._settings.kind
 
     @property
     def identity(self) -> AgentIdentity:
@@ -113,7 +117,7 @@ class CommandAgent:
                 stdin=start.stdin,
                 log=task.log,
                 redactor=self._redactor,
-                listen=self._listening(reader, task.allowance),
+                listen=self._listening(reader, task.meter),
             )
             finished = self._sandbox.run(command, _reach(task, home, way))
         _read_record(start.record, reader)
@@ -131,15 +135,18 @@ class CommandAgent:
     def _path(self) -> str:
         return self._environment.get("PATH", os.defpath)
 
-    def _listening(
-        self, reader: Reader, allowance: Allowance
-    ) -> Callable[[bytes], TimeLimit | None]:
+    def _listening(self, reader: Reader, meter: Meter) -> Callable[[bytes], TimeLimit | None]:
         """Read the output as it comes; stop the agent when it has used more than it may."""
+        told = NOTHING
 
         def listen(chunk: bytes) -> TimeLimit | None:
+            nonlocal told
             reader.feed(chunk)
-            spent = spent_heard(reader.heard, self._settings.model, self._prices)
-            return None if allowance.covers(spent) else TimeLimit.BUDGET
+            usage = self._signed(facts_heard(reader.heard, self._settings, self._prices))
+            if (spent := spent_in(usage)) == told:
+                return None
+            told = spent
+            return None if meter(usage) else TimeLimit.BUDGET
 
         return listen
 
@@ -150,25 +157,30 @@ class CommandAgent:
         if stopped_by is None and heard.ended is Meaning.LIMIT:
             stopped_by = TimeLimit.OWN_LIMIT
         code, closing = finished.exit_code, heard.texts.get(Fact.SAID)
+        fault = service_fault(heard)
         if closing is None and tells_its_words(adapter):
             closing = ""
         return AgentRun(
             exit_code=code,
             duration=finished.duration,
-            facts=(
+            facts=self._signed(
                 facts_heard(heard, self._settings, self._prices, code, stopped_by)
                 if adapter.reads
-                else facts_of(said, self.name, code, stopped_by)
+                else facts_of(said, self._settings.kind, code, stopped_by),
+                denied=fault is not None and fault.outcome is Outcome.DENIED,
             ),
             stopped_by=stopped_by,
             limit=self._limit(stopped_by),
             report=report,
             summary=said.summary if closing is None else shortened(closing),
             question=said.question if closing is None else closing_question(closing),
-            fault=service_fault(heard),
+            fault=fault,
             refusal=refusal(heard, adapter),
             is_cut_off=is_cut_off(heard, adapter),
         )
+
+    def _signed(self, facts: AgentFacts, *, denied: bool = False) -> AgentFacts:
+        return facts.model_copy(update={"name": self._name, "denied": denied})
 
     def _named(self) -> dict[str, str]:
         """Take the variables that agent.env names, and those of the adapter that are set."""

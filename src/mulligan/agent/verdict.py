@@ -11,7 +11,6 @@ from mulligan.config.operator import AgentSettings
 from mulligan.domain.attempt import Fault, TimeLimit
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts
-from mulligan.domain.spending import Spent
 from mulligan.text.escape import one_line
 
 WORDS_CHARS = 300
@@ -78,18 +77,12 @@ def cost_heard(heard: Heard, model: str, prices: Mapping[str, Price]) -> float |
     return round(cost_of(price, *tokens), 6)
 
 
-def spent_heard(heard: Heard, model: str, prices: Mapping[str, Price]) -> Spent:
-    """Give what a run has used so far, as far as it is known."""
-    tokens = (heard.count(Fact.INPUT) or 0) + (heard.count(Fact.OUTPUT) or 0)
-    return Spent(cost_heard(heard, model, prices) or 0.0, tokens)
-
-
 def facts_heard(
     heard: Heard,
     settings: AgentSettings,
     prices: Mapping[str, Price],
-    exit_code: int,
-    stopped_by: TimeLimit | None,
+    exit_code: int | None = None,
+    stopped_by: TimeLimit | None = None,
 ) -> AgentFacts:
     """Put the facts of a run together; a limit that stopped it goes before the agent's words.
 
@@ -116,5 +109,7 @@ def facts_heard(
         api_status=heard.status,
         refused=tuple(heard.refused),
         refused_hosts=(),
-        **texts,
+        version=texts.get("version"),
+        model=texts.get("model"),
+        session_id=texts.get("session_id"),
     )

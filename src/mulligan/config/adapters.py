@@ -9,6 +9,8 @@ from pydantic import BeforeValidator, Field, JsonValue, field_validator
 from mulligan.config.settings import Settings
 
 HEADER = re.compile(r"[A-Za-z0-9-]+: ?[^\r\n{}]*\{key\}")
+LITTERED = r"^\.?[\w-][^\s/\\]*/?$"
+"""A name, with `*` for anything but at its beginning, and a slash at its end for a directory."""
 
 
 class Fact(StrEnum):
@@ -148,6 +150,8 @@ class Adapter(Settings):
     """Files that its home has, by path."""
     record: str = ""
     """The name of a JSON file that it writes at {record}, read after its output."""
+    litter: tuple[Annotated[str, Field(pattern=LITTERED)], ...] = ()
+    """Names of what it leaves behind that is no work: `.tinker*`, or `.tinker/`, a directory."""
     reads: tuple[Rule, ...] = ()
     """How its output is read."""
     needs_result: bool = False

@@ -27,6 +27,10 @@ class Budget(Settings):
     """In one attempt; beyond it the agent is stopped, as at its time-out."""
     issue: AllowanceSettings = AllowanceSettings()
     """On one issue in all; beyond it a person is asked."""
+    repository_day: AllowanceSettings = AllowanceSettings()
+    """On the issues of one repository, by the day in UTC; beyond it they wait for the next day."""
+    day: AllowanceSettings = AllowanceSettings()
+    """On everything, by the day in UTC; beyond it all issues wait for the next day."""
 
 
 class Price(Settings):

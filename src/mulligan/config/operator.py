@@ -4,9 +4,16 @@ import re
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, JsonValue, ValidationInfo, field_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    JsonValue,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from mulligan.config.adapters import Adapter
 from mulligan.config.budget import Budget, Price
@@ -81,6 +88,8 @@ class AgentSettings(Settings):
     """How long it may print nothing."""
     env: tuple[str, ...] = ()
     """Names of environment variables it may have."""
+    fallback: tuple[str, ...] = ()
+    """Names in `agents` that make the second attempt, the third and so on; the last stays."""
 
     @field_validator("command")
     @classmethod
@@ -213,6 +222,8 @@ class Operator(Settings):
     """The repositories that are served."""
     agent: AgentSettings
     """The coding agent."""
+    agents: dict[str, AgentSettings] = Field(default_factory=dict[str, AgentSettings])
+    """Other agents, by names of yours; a repository may choose among them, by label or for all."""
     adapters: dict[str, Adapter] = Field(default_factory=dict[str, Adapter])
     """Agents that are not built in, by name; docs/agents.md says how one is described."""
     budget: Budget = Budget()
@@ -245,3 +256,17 @@ class Operator(Settings):
                 message = f"{name!r} stands twice; name each repository once"
                 raise ValueError(message)
         return found
+
+    @model_validator(mode="after")
+    def _names_of_agents(self) -> Self:
+        named = [
+            ("agent", self.agent),
+            *((f"agents.{name}", self.agents[name]) for name in self.agents),
+        ]
+        for where, settings in named:
+            for name in settings.fallback:
+                if name not in self.agents:
+                    known = ", ".join(self.agents) or "none"
+                    message = f"{where}.fallback names {name!r}; the names in `agents`: {known}"
+                    raise ValueError(message)
+        return self

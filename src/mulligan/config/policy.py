@@ -49,6 +49,8 @@ class Labels(Settings):
     """On when a person is asked (human in the loop)."""
     priority: tuple[str, ...] = ()
     """Labels of yours that put an issue ahead of the others, the most urgent first."""
+    agents: dict[str, str] = Field(default_factory=dict[str, str])
+    """Labels of yours, and the agent that each chooses: a name in the operator's `agents`."""
 
     def name(self, stage: Stage) -> str | None:
         """Give the label of a stage; a resolved issue has none."""
@@ -209,6 +211,8 @@ class Policy(Settings):
 
     labels: Labels = Labels()
     """The labels that show the stage of an issue."""
+    agent: str = ""
+    """The agent that works here: a name in the operator's `agents`; default: the operator's own."""
     max_issue_attempts: int = Field(default=3, ge=1, le=10)
     """Attempts that count, per epoch; then a person is asked."""
     max_no_output_attempts: int | None = Field(default=None, ge=1, le=10)

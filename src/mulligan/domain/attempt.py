@@ -1,6 +1,7 @@
 """What is known of one attempt while it runs, and how its outcome is read from that. Pure."""
 
 import signal
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
@@ -9,7 +10,6 @@ from pathlib import Path
 from mulligan.domain.guard import GuardViolation
 from mulligan.domain.outcome import Outcome, ZeroKind
 from mulligan.domain.result import AgentFacts, CheckResult, FileChange, VerifierOutcome
-from mulligan.domain.spending import NO_LIMIT, Allowance
 from mulligan.errors import (
     DeniedError,
     MisconfiguredError,
@@ -118,6 +118,15 @@ class CommitText:
 NO_TEXT = Fault(Outcome.BLOCKED, "The issue has neither a title nor a text; write what is wanted.")
 
 
+Meter = Callable[[AgentFacts], bool]
+"""Is told what a run has used so far, whenever it uses more; tells whether it may go on."""
+
+
+def unmetered(_usage: AgentFacts) -> bool:
+    """Let a run use what it likes."""
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """What a coding agent is started with; times are limits, paths are the agent's own to use.
@@ -136,7 +145,7 @@ class Task:
     previous_diff: Path | None = None
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
-    allowance: Allowance = NO_LIMIT
+    meter: Meter = unmetered
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +166,7 @@ class Evidence:
     """All that is known of an attempt so far; it only grows.
 
     `earlier` holds what was known at the end of each round before this one, when the agent runs
-    again on its own change (SPEC A12).
+    again on its own change (SPEC A12). `probe` tells that the agent's key had been refused before.
     """
 
     earlier: tuple["Evidence", ...] = ()
@@ -171,6 +180,7 @@ class Evidence:
     violations: tuple[GuardViolation, ...] = ()
     checks: tuple[CheckResult, ...] = ()
     review: Review | None = None
+    probe: bool = False
 
     @property
     def rounds(self) -> tuple["Evidence", ...]:

@@ -15,9 +15,13 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """Where the agent's program is, None for nowhere; and what else it needs and is not there."""
+    """Where the agent's program is, None for nowhere; and what else it needs and is not there.
+
+    `wanted` is the program as it was named.
+    """
 
     program: str | None
+    wanted: str = ""
     missing_files: tuple[str, ...] = ()
     missing_variables: tuple[str, ...] = ()
 

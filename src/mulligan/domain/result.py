@@ -101,12 +101,15 @@ class CheckResult(Record):
 class AgentFacts(Record):
     """What is known of the agent's run; a number that the agent did not report is None.
 
+    `name` is the operator's for it, where it has one besides its `kind`. `denied` tells that the
+    model's service refused its key, or what that may spend.
     `cached_tokens` are among the `input_tokens`. `api_status` is the HTTP status with which the
     model's service refused last; `refused` names the tools that were refused, `refused_hosts`
     what the sandbox did not let it reach.
     """
 
     kind: str
+    name: str = ""
     version: str | None = None
     model: str | None = None
     session_id: str | None = None
@@ -121,6 +124,7 @@ class AgentFacts(Record):
     api_status: int | None = None
     refused: tuple[str, ...] = ()
     refused_hosts: tuple[str, ...] = ()
+    denied: bool = False
 
 
 class FixRound(Record):
@@ -171,6 +175,8 @@ class WorkerResultMeta(Record):
     agent: AgentFacts | None = None
     agent_summary: str = ""
     budget: str | None = None
+    probe: bool = False
+    """Whether it was to show that the model's service takes its agent's key again."""
     verifier_outcome: VerifierOutcome | None = None
     verifier_feedback: str | None = None
     started_at: datetime

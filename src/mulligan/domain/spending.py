@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from functools import reduce
 
+from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import AgentFacts, WorkerResultMeta
 
 
@@ -44,14 +46,27 @@ class Allowance:
         return 0 in (self.usd, self.tokens)
 
 
+NOTHING = Spent()
 NO_LIMIT = Allowance()
 
 
-def tightest(one: Allowance, other: Allowance) -> Allowance:
-    """Give the lesser of two allowances, of dollars and of tokens."""
-    dollars = [limit for limit in (one.usd, other.usd) if limit is not None]
-    tokens = [limit for limit in (one.tokens, other.tokens) if limit is not None]
-    return Allowance(min(dollars, default=None), min(tokens, default=None))
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of an `agent`: an attempt's `number` over all epochs, its fix round, its beginning.
+
+    All that a run uses counts for the day on which it began, in UTC.
+    """
+
+    issue: IssueRef
+    number: int
+    fix_round: int
+    began: datetime
+    agent: str = ""
+
+    @property
+    def day(self) -> date:
+        """Give the day whose budget it uses."""
+        return self.began.astimezone(UTC).date()
 
 
 def spent_in(run: AgentFacts) -> Spent:

@@ -34,7 +34,8 @@ def examine(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
     yield from _state(probes)
     yield _room(STATE, "state.url", probes.state_room)
     yield _room(WORKSPACE, "workspace.root", probes.workspace_room)
-    yield from _agent(operator, probes.agent())
+    for name, found in probes.agents().items():
+        yield from _agent(f"agents.{name}" if name else AGENT, found)
     yield from _sandbox(operator.sandbox.mode, probes)
     account = _account(operator, probes)
     yield account
@@ -94,25 +95,26 @@ def _room(area: str, key: str, look: Callable[[], Room]) -> Diagnosis:
     return warning(area, f"Only {free}.", fix) if room.free < LITTLE else fine(area, f"{free}.")
 
 
-def _agent(operator: Operator, found: Presence) -> Iterator[Diagnosis]:
-    program = operator.agent.command[0]
+def _agent(key: str, found: Presence) -> Iterator[Diagnosis]:
+    """Look at one agent, which stands at a `key` of the configuration."""
+    program = found.wanted
     if found.program:
-        yield fine(AGENT, f"The agent's program is {found.program}.")
+        yield fine(key, f"The agent's program is {found.program}.")
     elif "/" in program and not program.startswith("/"):
         yield warning(
-            AGENT,
+            key,
             f"The agent's program {program!r} is looked for in each worktree.",
-            "Write its whole path in agent.command, unless the repositories bring it along.",
+            f"Write its whole path in {key}.command, unless the repositories bring it along.",
         )
     else:
-        fix = "Install it, or mend agent.command; what counts is the PATH of this very process."
-        yield fault(AGENT, f"The agent's program {program!r} is not there.", fix)
+        fix = f"Install it, or mend {key}.command; what counts is the PATH of this very process."
+        yield fault(key, f"The agent's program {program!r} is not there.", fix)
     for file in found.missing_files:
-        fix = "Put it there, or mend agent.command."
-        yield warning(AGENT, f"agent.command names {file}, which is not there.", fix)
+        fix = f"Put it there, or mend {key}.command."
+        yield warning(key, f"{key}.command names {file}, which is not there.", fix)
     for name in found.missing_variables:
-        fix = "Set it where Mulligan runs, or take it out of agent.env."
-        yield fault(AGENT, f"agent.env names {name}, which is not set.", fix)
+        fix = f"Set it where Mulligan runs, or take it out of {key}.env."
+        yield fault(key, f"{key}.env names {name}, which is not set.", fix)
 
 
 def _sandbox(mode: SandboxMode, probes: Probes) -> Iterator[Diagnosis]:

@@ -1,6 +1,6 @@
 """How the doctor looks at GitHub, git and this machine; what a probe cannot see, it raises."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mulligan.config.policy import Policy
@@ -16,7 +16,7 @@ class Probes:
     `facts`, `labels`, `fetch` (which names the base branch), `policy`, `file` and `names` take a
     repository, the last two a path in it as well. `at_work` names the Mulligan that runs now;
     `ledger` opens it for writing and counts its issues; `program_of` names what a shell line
-    starts, and `finds` tells whether the shell knows it.
+    starts, and `finds` tells whether the shell knows it. `agents` are found by name, "" for none.
     """
 
     account: Callable[[], str]
@@ -32,7 +32,7 @@ class Probes:
     ledger: Callable[[], int]
     state_room: Callable[[], Room]
     workspace_room: Callable[[], Room]
-    agent: Callable[[], Presence]
+    agents: Callable[[], Mapping[str, Presence]]
     walls: Callable[[], Walls]
     program_of: Callable[[str], str]
     finds: Callable[[str], bool]

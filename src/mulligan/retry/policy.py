@@ -31,11 +31,12 @@ class Ended:
     outcome: Outcome
     reason: str = ""
     budget: str | None = None
+    probe: bool = False
 
     @classmethod
     def of(cls, meta: WorkerResultMeta) -> Self:
         """Take it from an attempt's record."""
-        return cls(meta.outcome, meta.failure_reason, meta.budget)
+        return cls(meta.outcome, meta.failure_reason, meta.budget, meta.probe)
 
     @property
     def told(self) -> str:
@@ -89,6 +90,9 @@ def decide(ended: Ended, history: Sequence[Ended], policy: RetryPolicy) -> Decis
             return StandDown(reason=ended.told)
         case Outcome.OVER_BUDGET if ended.budget != ISSUE:
             return WaitForBudget(reason=ended.told)
+        case Outcome.DENIED if ended.probe:
+            # A person was asked when the key was refused first.
+            return Retry(reason=ended.told, backoff_step=1)
         case (
             Outcome.BLOCKED
             | Outcome.NOTHING_TO_DO

@@ -1,11 +1,12 @@
 """Turn what is known of an attempt into its record, and its change into a commit text. Pure."""
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from mulligan.domain.attempt import CommitText, Evidence, classify, zero_kind
 from mulligan.domain.case import Case
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.result import FileChange, FixRound, WorkerResultMeta
+from mulligan.domain.result import AgentFacts, FileChange, FixRound, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.retry.sketch import sketch_of
 from mulligan.retry.words import DIED, GONE, counted, error_line, failure_reason
@@ -15,8 +16,10 @@ from mulligan.text.redact import Redactor
 SUBJECT_CHARS = 100
 
 
-def meta_of(case: Case, known: Evidence, worker: str, now: datetime) -> WorkerResultMeta:
-    """Write the record of an attempt that ended at `now`."""
+def meta_of(
+    case: Case, known: Evidence, used: Mapping[int, AgentFacts], worker: str, now: datetime
+) -> WorkerResultMeta:
+    """Write the record of an attempt that ended at `now`; `used` is what its runs reported."""
     outcome, status = classify(known), case.status
     started = status.started_at or now
     change, run, first = known.change, known.run, known.rounds[0].run
@@ -39,10 +42,11 @@ def meta_of(case: Case, known: Evidence, worker: str, now: datetime) -> WorkerRe
         diff_artifact=known.diff_artifact,
         sketch=sketch_of(change.diff) if change else (),
         checks=known.checks,
-        fix_rounds=_fix_rounds(known),
+        fix_rounds=_fix_rounds(known, used),
         guard_violations=known.violations,
-        agent=first.facts if first else None,
+        agent=first.facts if first else used.get(0),
         budget=known.blame.budget if known.blame else None,
+        probe=known.probe,
         agent_summary=run.summary if run else "",
         verifier_outcome=known.review.verdict if known.review else None,
         verifier_feedback=(known.review.feedback or None) if known.review else None,
@@ -60,7 +64,7 @@ def _commits(known: Evidence) -> int:
     return sum(change.commits for change in changes)
 
 
-def _fix_rounds(known: Evidence) -> tuple[FixRound, ...]:
+def _fix_rounds(known: Evidence, used: Mapping[int, AgentFacts]) -> tuple[FixRound, ...]:
     """Write down the rounds after the first one; their time is the agent's and the checks'."""
     return tuple(
         FixRound(
@@ -68,16 +72,22 @@ def _fix_rounds(known: Evidence) -> tuple[FixRound, ...]:
             checks=each.checks,
             duration_ms=sum(check.duration_ms for check in each.checks)
             + (round(each.run.duration.total_seconds() * 1000) if each.run else 0),
-            usage=each.run.facts if each.run else None,
+            usage=each.run.facts if each.run else used.get(number),
             manifest_hash=each.manifest_hash,
         )
         for number, each in enumerate(known.rounds[1:], start=1)
     )
 
 
-def interrupted(status: IssueStatus, now: datetime) -> WorkerResultMeta:
-    """Write the record of an attempt whose worker died without one."""
+def interrupted(
+    status: IssueStatus, used: Mapping[int, AgentFacts], now: datetime
+) -> WorkerResultMeta:
+    """Write the record of an attempt whose worker died without one.
+
+    `used` is what its runs had used, as they reported last, by fix round.
+    """
     started = status.started_at or now
+    rounds = tuple(FixRound(number=number, usage=usage) for number, usage in used.items() if number)
     return WorkerResultMeta(
         issue=str(status.issue),
         epoch=status.epoch,
@@ -87,6 +97,8 @@ def interrupted(status: IssueStatus, now: datetime) -> WorkerResultMeta:
         error=DIED,
         failure_reason=DIED,
         branch=status.issue.branch,
+        agent=used.get(0),
+        fix_rounds=rounds,
         started_at=started,
         finished_at=now,
         duration_ms=round((now - started).total_seconds() * 1000),

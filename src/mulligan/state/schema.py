@@ -1,8 +1,19 @@
 """The tables of the ledger, as the newest migration leaves them. Pure."""
 
-from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text, text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    text,
+)
 
-HEAD = "0003"
+HEAD = "0004"
 """The newest revision in migrations/versions/; revisions count up."""
 
 VERSION_TABLE = "mulligan_version"
@@ -60,3 +71,22 @@ LEASES_TABLE = Table(
     Column("expires", String(32)),
 )
 """Who works on each issue. A row stays when the lease ends, so that its fence only grows."""
+
+RUNS_TABLE = Table(
+    "runs",
+    METADATA,
+    Column("repository", String(140), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("attempt", Integer, primary_key=True, autoincrement=False),
+    Column("fix_round", Integer, primary_key=True, autoincrement=False),
+    Column("day", String(10), nullable=False),
+    Column("microdollars", BigInteger, nullable=False),
+    Column("tokens", BigInteger, nullable=False),
+    Column("usage", Text, nullable=False),
+    Column("agent", String(100), nullable=False),
+    Column("began", String(32), nullable=False),
+    Column("denied", Boolean, nullable=False),
+    Index("runs_by_agent", "agent", "began", "denied"),
+    Index("runs_by_day", "day", "repository", "microdollars", "tokens"),
+)
+"""What each run of an agent has used, as it reported last; `attempt` is over all epochs."""

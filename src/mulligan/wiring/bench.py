@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from mulligan.accounts import Accounts
 from mulligan.agent.invocation import Own
 from mulligan.agent.runner import CommandAgent
 from mulligan.config.operator import Operator
@@ -20,21 +21,32 @@ from mulligan.github.dry_run import DryRunTracker
 from mulligan.github.pause import Pauses
 from mulligan.github.sessions import Transport
 from mulligan.github.tracker import GitHubTracker
-from mulligan.ports import Artifacts, Credentials, Leases, Ledger, Policies, Tracker, Worktrees
+from mulligan.ports import (
+    Artifacts,
+    CodingAgent,
+    Credentials,
+    Leases,
+    Ledger,
+    Policies,
+    Tracker,
+    Worktrees,
+)
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
+from mulligan.state.accounts import MemoryAccounts, SqlAccounts
 from mulligan.state.artifacts import ScratchArtifacts
-from mulligan.state.database import open_database
+from mulligan.state.database import Database, open_database
 from mulligan.state.events import redacted
 from mulligan.state.leases import SqlLeases
 from mulligan.state.ledger import SqlLedger
 from mulligan.state.memory import MemoryLeases, MemoryLedger
 from mulligan.text.redact import Redactor
-from mulligan.tools import Tools
+from mulligan.tools import Roster, Tools
 from mulligan.verification.checks import CommandVerifier
 from mulligan.wiring.clock import SystemClock
 from mulligan.wiring.confinement import confine, network_for
 from mulligan.wiring.records import open_artifacts
 from mulligan.wiring.redaction import redactor_of
+from mulligan.worktree.naming import LITTER
 from mulligan.worktree.policies import BasePolicies
 from mulligan.worktree.rehearsal import RehearsedWorktrees
 from mulligan.worktree.worktrees import GitWorktrees
@@ -74,8 +86,14 @@ class Books:
 
     ledger: Ledger
     leases: Leases
+    accounts: Accounts
     artifacts: Artifacts
     redactor: Redactor
+
+
+def _books(ledger: Ledger, database: Database, artifacts: Artifacts, redactor: Redactor) -> Books:
+    leases, accounts = SqlLeases(database, SystemClock()), SqlAccounts(database, redactor)
+    return Books(ledger, leases, accounts, artifacts, redactor)
 
 
 @contextmanager
@@ -100,7 +118,7 @@ def build_on(
             SqlLedger(database, clock, redactor=redactor), _redacting(listener, redactor)
         )
         artifacts = open_artifacts(operator, redactor)
-        books = Books(ledger, SqlLeases(database, clock), artifacts, redactor)
+        books = _books(ledger, database, artifacts, redactor)
         git = open_git(operator, github, environment)
         yield _bench(operator, environment, sandbox, github.tracker, git, books)
 
@@ -115,7 +133,7 @@ def build_to_look(operator: Operator, environment: Environment) -> Generator[Ben
     ):
         ledger = SqlLedger(database, clock, redactor=redactor)
         artifacts = open_artifacts(operator, redactor)
-        books = Books(ledger, SqlLeases(database, clock), artifacts, redactor)
+        books = _books(ledger, database, artifacts, redactor)
         git = open_git(operator, github, environment)
         yield _bench(operator, environment, Unconfined(), github.tracker, git, books)
 
@@ -139,7 +157,7 @@ def build_dry(
         ledger = WatchedLedger(
             MemoryLedger(clock, leases, redactor), _redacting(listener, redactor)
         )
-        books = Books(ledger, leases, artifacts, redactor)
+        books = Books(ledger, leases, MemoryAccounts(), artifacts, redactor)
         yield _bench(operator, environment, sandbox, tracker, (rehearsed, policies), books)
 
 
@@ -160,21 +178,16 @@ def _bench(
     git: tuple[Worktrees, Policies],
     books: Books,
 ) -> Bench:
+    agents = _agents(operator, environment, sandbox, books.redactor)
     tools = Tools(
         tracker=tracker,
         worktrees=git[0],
         policies=git[1],
-        agent=CommandAgent(
-            operator.agent,
-            environment,
-            books.redactor,
-            sandbox,
-            network_for(operator, sandbox),
-            Own(operator.adapters, operator.prices, operator.sandbox.hosts),
-        ),
+        agent=agents[""],
         verifier=CommandVerifier(environment, sandbox, redactor=books.redactor),
         ledger=books.ledger,
         leases=books.leases,
+        accounts=books.accounts,
         artifacts=books.artifacts,
         clock=SystemClock(),
         worker=f"{socket.gethostname()}:{os.getpid()}",
@@ -182,8 +195,32 @@ def _bench(
         budget=operator.budget,
         retention=operator.retention,
         redactor=books.redactor,
+        roster=_roster(operator, agents),
     )
     return Bench(tuple(each.name for each in operator.repositories), tools)
+
+
+def _agents(
+    operator: Operator, environment: Environment, sandbox: Sandbox, redactor: Redactor
+) -> Mapping[str, CodingAgent]:
+    """Build every agent, by name; the one without a name is ""."""
+    return {
+        name: CommandAgent(
+            settings,
+            environment,
+            redactor,
+            sandbox,
+            network_for(settings, operator, sandbox),
+            Own(operator.adapters, operator.prices, operator.sandbox.hosts, name),
+        )
+        for name, settings in {"": operator.agent, **operator.agents}.items()
+    }
+
+
+def _roster(operator: Operator, agents: Mapping[str, CodingAgent]) -> Roster:
+    settings = {"": operator.agent, **operator.agents}
+    named = {name: agent for name, agent in agents.items() if name}
+    return Roster(named, {name: each.fallback for name, each in settings.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +271,7 @@ def open_git(
         environment=environment,
         keep_ignored=operator.workspace.keep_ignored,
         sets_up=sets_up,
+        litter=(*LITTER, *(name for each in operator.adapters.values() for name in each.litter)),
     )
     policies = BasePolicies(worktrees, {name: each.policy for name, each in settings.items()})
     return worktrees, policies

@@ -7,7 +7,7 @@ import structlog
 
 from mulligan.agent.invocation import adapter_of
 from mulligan.agent.services import choose_network
-from mulligan.config.operator import Operator, SandboxMode
+from mulligan.config.operator import AgentSettings, Operator, SandboxMode
 from mulligan.domain.machine import Walls
 from mulligan.errors import ConfigError
 from mulligan.sandbox.confinement import Network
@@ -32,9 +32,9 @@ def confine(operator: Operator, environment: Mapping[str, str]) -> Sandbox:
     return Unconfined()
 
 
-def network_for(operator: Operator, sandbox: Sandbox) -> Network:
-    """Say what the agent may reach; without walls, that is whatever this machine does."""
-    adapter = adapter_of(operator.agent, operator.adapters)
+def network_for(settings: AgentSettings, operator: Operator, sandbox: Sandbox) -> Network:
+    """Say what an agent may reach; without walls, that is whatever this machine does."""
+    adapter = adapter_of(settings, operator.adapters)
     wanted = choose_network(operator.sandbox.network, adapter, operator.sandbox.hosts)
     return Network.OPEN if isinstance(sandbox, Unconfined) else wanted
 

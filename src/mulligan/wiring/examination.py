@@ -1,10 +1,11 @@
 """Build the doctor's probes from the adapters."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 
 from mulligan.agent.presence import look_for
 from mulligan.config.operator import Operator
+from mulligan.domain.machine import Presence
 from mulligan.engine.probes import Probes
 from mulligan.git.version import version
 from mulligan.state.database import open_database, state_directory
@@ -43,11 +44,18 @@ def build_probes(operator: Operator, environment: Environment) -> Generator[Prob
             ledger=lambda: _open_ledger(operator),
             state_room=lambda: room_for(state_directory(operator.state.url)),
             workspace_room=lambda: room_for(operator.workspace.root),
-            agent=lambda: look_for(operator.agent, environment, operator.adapters),
+            agents=lambda: _agents(operator, environment),
             walls=lambda: look_at_walls(operator, environment),
             program_of=program_of,
             finds=lambda program: is_there(program, environment),
         )
+
+
+def _agents(operator: Operator, environment: Environment) -> Mapping[str, Presence]:
+    return {
+        name: look_for(settings, environment, operator.adapters)
+        for name, settings in {"": operator.agent, **operator.agents}.items()
+    }
 
 
 def _open_ledger(operator: Operator) -> int:

@@ -3,6 +3,7 @@
 import os
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -109,7 +110,8 @@ def _forced(site: Site, start_sha: str, left: Left) -> list[str]:
         *(start_sha, left.head),
     )
     names = [os.fsdecode(name) for name in listed.output.split(b"\0") if name]
-    return [name for name in names if not is_litter(name) and _in_tree(site.place.tree, name)]
+    wanted = (name for name in names if not is_litter(name, site.mirror.litter))
+    return [name for name in wanted if _in_tree(site.place.tree, name)]
 
 
 def _in_tree(tree: Path, name: str) -> bool:
@@ -128,7 +130,8 @@ def _ignored(site: Site) -> tuple[str, ...]:
     root, private = site.place.tree, site.place.private
     began = private.stat().st_mtime_ns if private.is_dir() else 0
     listed = site.git.read("ls-files", "-z", "--others", "--ignored", "--exclude-standard")
-    names = sorted(map(os.fsdecode, filter(None, listed.split(b"\0"))), key=is_litter)
+    is_litters = partial(is_litter, litter=site.mirror.litter)
+    names = sorted(map(os.fsdecode, filter(None, listed.split(b"\0"))), key=is_litters)
     new = (name for name in names if _written(root / name) > began)
     return tuple(os.fsencode(name).decode(errors="replace") for name in islice(new, MOST_IGNORED))
 

@@ -72,5 +72,6 @@ def show(site: Site, base: str, base_sha: str, head_sha: str) -> None:
         refs[f"refs/heads/{base}"] = base_sha
     refs[f"refs/heads/{site.branch}"] = head_sha
     objects = site.mirror.place.mirror / "objects"
-    decoy.write(place.decoy, refs, site.branch, place.admin / "index", objects)
+    sources = (place.admin / "index", objects)
+    decoy.write(place.decoy, refs, site.branch, sources, site.mirror.litter)
     (place.tree / ".git").write_text(f"gitdir: {place.decoy}\n")

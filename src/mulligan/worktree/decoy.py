@@ -7,14 +7,13 @@ drivers, configuration) meets nobody but the agent itself.
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from mulligan.git.repository import Repository
-from mulligan.worktree.naming import LITTER
 
 CONFIG = """\
 [core]
@@ -46,13 +45,23 @@ class Left:
     head: str | None = None
 
 
-def write(decoy: Path, refs: Mapping[str, str], branch: str, index: Path, objects: Path) -> None:
-    """Make the git directory anew: HEAD on `branch`, objects borrowed, nothing else."""
+def write(
+    decoy: Path,
+    refs: Mapping[str, str],
+    branch: str,
+    sources: tuple[Path, Path],
+    litter: Sequence[str],
+) -> None:
+    """Make the git directory anew, with HEAD on `branch`.
+
+    `sources` are the index to copy, and the objects to borrow.
+    """
+    index, objects = sources
     for part in ("info", "objects/info", "objects/pack", "refs/heads", "refs/tags"):
         (decoy / part).mkdir(parents=True)
     (decoy / "HEAD").write_text(f"ref: {HEADS}{branch}\n")
     (decoy / "config").write_text(CONFIG)
-    (decoy / "info" / "exclude").write_text("".join(f"{litter}\n" for litter in LITTER))
+    (decoy / "info" / "exclude").write_text("".join(f"{pattern}\n" for pattern in litter))
     (decoy / "objects" / "info" / "alternates").write_text(f"{objects}\n")
     (decoy / "packed-refs").write_text(
         "".join(f"{sha} {name}\n" for name, sha in sorted(refs.items()))

@@ -25,11 +25,15 @@ SHA = re.compile(r"[0-9a-f]{40}")
 
 @dataclass(frozen=True, slots=True)
 class Mirror:
-    """A repository as it was fetched last; HEAD names the base branch of that time."""
+    """A repository as it was fetched last; HEAD names the base branch of that time.
+
+    `litter` is what agents leave in it that is no work.
+    """
 
     name: str
     place: Place
     outer: Mapping[str, str] = field(repr=False)
+    litter: tuple[str, ...] = LITTER
 
     @property
     def git(self) -> Repository:
@@ -107,7 +111,7 @@ class Mirror:
         if not (mirror / "HEAD").exists() or not (mirror / "config").exists():
             self.git.read("init", "-q", "--bare", "--template=", "--object-format=sha1")
         (mirror / "info").mkdir(exist_ok=True)
-        exclude = "".join(f"{litter}\n" for litter in LITTER)
+        exclude = "".join(f"{litter}\n" for litter in self.litter)
         write_whole(mirror / "info" / "exclude", exclude.encode())
         attributes = mirror / "info" / "attributes"
         if not attributes.exists():

@@ -1,6 +1,7 @@
 """Where things lie under the workspace root, and what agents litter. Pure."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
@@ -92,12 +93,12 @@ def issue_place(root: Path, ref: IssueRef) -> IssuePlace:
     return IssuePlace(place_of(root, ref.repository), f"issue-{ref.number}")
 
 
-def is_litter(path: str) -> bool:
+def is_litter(path: str, litter: Sequence[str] = LITTER) -> bool:
     """Tell whether a path in a repository is something that agents leave behind."""
     *directories, name = PurePosixPath(path).parts
     return any(
         fnmatchcase(part, pattern.rstrip("/"))
-        for pattern in LITTER
+        for pattern in litter
         for part in (directories if pattern.endswith("/") else (*directories, name))
     )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from mulligan.errors import UnavailableError
 from mulligan.git.repository import Repository
 from mulligan.worktree.mirror import Mirror
-from mulligan.worktree.naming import LITTER, IssuePlace
+from mulligan.worktree.naming import IssuePlace
 from mulligan.worktree.sweep import Broom
 
 PATIENCE = timedelta(minutes=10)
@@ -86,7 +86,7 @@ def _in_place(site: Site, sha: str, *, keep_ignored: bool) -> str:
     if left := site.broom.scrub(tree):
         return left
     if keep_ignored:
-        site.broom.remove(tree, LITTER)
+        site.broom.remove(tree, site.mirror.litter)
     _mend_git_directory(site)
     _reset(site, sha)
     _clean(site, keep_ignored=keep_ignored)

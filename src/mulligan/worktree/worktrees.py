@@ -19,7 +19,7 @@ from mulligan.worktree.checkout import Checkout, show
 from mulligan.worktree.disk import disk_faults
 from mulligan.worktree.lock import locked
 from mulligan.worktree.mirror import Mirror
-from mulligan.worktree.naming import BRANCH, issue_place, place_of
+from mulligan.worktree.naming import BRANCH, LITTER, issue_place, place_of
 from mulligan.worktree.publish import gone, publish
 from mulligan.worktree.reset import Site, restore
 
@@ -48,6 +48,7 @@ class GitWorktrees:
     environment: Mapping[str, str] = field(repr=False)
     keep_ignored: bool = False
     sets_up: Callable[[str, str], bool] = nothing_is_set_up
+    litter: tuple[str, ...] = LITTER
     read_before: dict[tuple[str, str, str], bytes | None] = field(
         default_factory=dict[tuple[str, str, str], bytes | None], init=False, repr=False
     )
@@ -159,7 +160,8 @@ class GitWorktrees:
         return self.repositories.get(repository) or RepositorySettings(name=repository)
 
     def _mirror(self, repository: str) -> Mirror:
-        return Mirror(repository, place_of(self.root.absolute(), repository), self.environment)
+        place = place_of(self.root.absolute(), repository)
+        return Mirror(repository, place, self.environment, self.litter)
 
     def _upstream(self, repository: str) -> tuple[Remote, str]:
         """Find where a repository is, and its base branch; the tracker is asked where need be."""

@@ -22,9 +22,14 @@ from mulligan.surfaces.cli.setup import (
     read_configuration,
     start_logs,
 )
+from mulligan.wiring.audition import try_agents
 from mulligan.wiring.examination import build_probes
 
 CONFIGURATION = "configuration"
+TRIES = (
+    "Each agent runs twice in a throw-away repository, for a few words; that costs a little money,"
+    " which counts for the budget of the day."
+)
 MARKS = {
     Level.OK: ("✓", "green"),
     Level.NOTE: ("·", "cyan"),
@@ -33,13 +38,15 @@ MARKS = {
 }
 
 
-def doctor(config: Path | None, *, json: bool) -> Exit:
-    """Look at everything, and say what is wrong with it and what mends it."""
+def doctor(config: Path | None, *, json: bool, agent: bool = False) -> Exit:
+    """Look at everything, or try the agents; say what is wrong and what mends it."""
     start_logs()
     found = list[Diagnosis]()
     console = None if json else make_console()
+    if console and agent:
+        console.print(TRIES)
     with console.status("Looking …") if console else nullcontext():
-        for each in _findings(config):
+        for each in _findings(config, agent=agent):
             if console:
                 _print(each, console, heading=not found or found[-1].area != each.area)
             found.append(each)
@@ -50,13 +57,16 @@ def doctor(config: Path | None, *, json: bool) -> Exit:
     return Exit.FAILED if any(each.level is Level.FAULT for each in found) else Exit.DONE
 
 
-def _findings(config: Path | None) -> Iterator[Diagnosis]:
+def _findings(config: Path | None, *, agent: bool) -> Iterator[Diagnosis]:
     try:
         path = configuration_path(config)
         operator = read_configuration(path)
         count = len(operator.repositories)
         several = "1 repository" if count == 1 else f"{count} repositories"
         yield fine(CONFIGURATION, f"{path.absolute()} is valid; it names {several}.")
+        if agent:
+            yield from try_agents(operator, environment())
+            return
         with build_probes(operator, environment()) as probes:
             yield from examine(operator, probes)
     except ConfigError as error:

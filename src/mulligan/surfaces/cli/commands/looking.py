@@ -75,8 +75,15 @@ def explain(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
 
 
 @in_one_sentence
-def doctor(*, config: Config = None, json: Json = False) -> Exit:
+def doctor(
+    *,
+    config: Config = None,
+    json: Json = False,
+    agent: Annotated[
+        bool, typer.Option("--agent", help="Run every configured agent twice; costs money.")
+    ] = False,
+) -> Exit:
     """Look whether everything that the work needs is there; each finding has its fix."""
     from mulligan.surfaces.cli import doctor as module
 
-    return module.doctor(config, json=json)
+    return module.doctor(config, json=json, agent=agent)
