@@ -12,13 +12,14 @@ from mulligan.domain.events import (
     FixRoundStarted,
     RetryContextAssembled,
 )
+from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.errors import UnavailableError
 from mulligan.ports import Worktree
 from mulligan.retry.fix import render_fix_prompt
 from mulligan.retry.lineage import CONTEXT, INPUTS, MANIFEST, PROMPT
 from mulligan.retry.manifest import Manifest, canonical, inputs_of, sha256
-from mulligan.retry.prompt import Request, render_prompt
+from mulligan.retry.prompt import Ground, Request, render_prompt
 from mulligan.retry.sight import see
 from mulligan.retry.words import failing
 from mulligan.tools import Tools, Trial
@@ -29,9 +30,11 @@ PREVIOUS_DIFF = "previous.diff"
 def write_brief(case: Case, policy: Policy, tree: Worktree, tools: Tools) -> Task:
     """Assemble the prompt of this attempt; give the agent's task."""
     ref, number = case.issue.ref, case.status.number
-    context = _retry_context(case, policy, tools) if case.history else None
+    previous = _previous(case, tree, tools)
+    context = _retry_context(case, policy, previous, tools) if previous else None
     seen = see(case.issue)
-    request = Request(seen.issue, policy, (case.counted + 1, case.max_attempts), context)
+    position = (case.counted + 1, case.max_attempts)
+    request = Request(seen.issue, policy, position, context, _ground(case, tree))
     prompt = tools.redactor.text(render_prompt(request)).encode()
     told = _Told(context, prompt, seen.counts)
     manifest = _manifest(case, policy, tree.start_sha, told, tools)
@@ -53,7 +56,7 @@ def write_brief(case: Case, policy: Policy, tree: Worktree, tools: Tools) -> Tas
         private=tree.private,
         log=tools.artifacts.path(ref, number, "agent.log"),
         manifest_hash=manifest.digest(),
-        previous_diff=_previous_diff(case, tree, tools),
+        previous_diff=_put_down(previous, tree),
         readable=tree.readable,
         writable=tree.writable,
     )
@@ -66,6 +69,14 @@ class _Told:
     context: str | None
     prompt: bytes
     hidden: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Previous:
+    """The diff that an attempt goes on from: a discarded one, or one that `stands`."""
+
+    diff: bytes
+    stands: bool = False
 
 
 def _manifest(case: Case, policy: Policy, start_sha: str, told: _Told, tools: Tools) -> Manifest:
@@ -112,13 +123,13 @@ def write_fix_brief(brief: Task, known: Evidence, at: Trial) -> Task:
     return replace(brief, fix_round=number, prompt=prompt, log=log)
 
 
-def _retry_context(case: Case, policy: Policy, tools: Tools) -> str:
+def _retry_context(case: Case, policy: Policy, previous: _Previous, tools: Tools) -> str:
     """Assemble the record of the earlier attempts, and record what went into it and what not."""
     # Imported here so that a first attempt does not depend on it in any way (SPEC C2).
-    from mulligan.retry.context import assemble, told_in_full  # noqa: PLC0415
+    from mulligan.retry.context import assemble  # noqa: PLC0415
 
     ref, number = case.issue.ref, case.status.number
-    told = assemble(case, policy.context, _diff(told_in_full(case.history), tools))
+    told = assemble(case, policy.context, previous.diff, standing=previous.stands)
     tools.artifacts.write(ref, number, "context.json", told.context.model_dump_json().encode())
     assembled = RetryContextAssembled(
         prior_attempts_count=len(case.history),
@@ -148,13 +159,31 @@ def _diff(meta: WorkerResultMeta, tools: Tools) -> bytes:
         return b""
 
 
-def _previous_diff(case: Case, tree: Worktree, tools: Tools) -> Path | None:
-    """Put the whole diff of the attempt told in full where the agent can read it (SPEC A2)."""
+def _previous(case: Case, tree: Worktree, tools: Tools) -> _Previous | None:
+    """Find the diff to go on from: of the attempt told in full, or else of the pull request."""
     if not case.history:
         return None
     from mulligan.retry.context import told_in_full  # noqa: PLC0415 - see above
 
+    told = told_in_full(case.history)
+    published = told.outcome is Outcome.SUCCEEDED or not told.files_modified
+    if case.status.pull_number is not None and published and (proposed := tree.proposed):
+        return _Previous(proposed, stands=True)
+    return _Previous(_diff(told, tools))
+
+
+def _put_down(previous: _Previous | None, tree: Worktree) -> Path | None:
+    """Put the whole diff where the agent can read it (SPEC A2)."""
+    if previous is None:
+        return None
     place = tree.private / PREVIOUS_DIFF
-    place.write_bytes(_diff(told_in_full(case.history), tools))
+    place.write_bytes(previous.diff)
     place.chmod(0o444)
     return place
+
+
+def _ground(case: Case, tree: Worktree) -> Ground:
+    """Say what the worktree equals, and whether a pull request stands that is to be changed."""
+    if tree.start_sha != tree.base_sha:
+        return Ground.PULL_REQUEST
+    return Ground.REBUILT if case.status.feedback else Ground.BASE

@@ -16,6 +16,7 @@ from mulligan.domain.eligibility import (
     opens_epoch,
     refusal,
 )
+from mulligan.domain.feedback import Feedback
 from mulligan.domain.issue import AuthorisingAct, Edit, Edits, Issue, IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
 
@@ -33,6 +34,7 @@ OPERATOR = AuthorisingAct("operator:2025-03-01", "", NOW, trusted=True)
 NEW = IssueStatus(REF)
 KNOWN = IssueStatus(REF, epoch=1, act="labeled:7", actor="ada", act_at=EARLIER)
 SEEN = replace(KNOWN, text_act="labeled:7", text_sha256=ISSUE.text_sha256)
+REVIEWED = replace(KNOWN, feedback=Feedback(at=NOW))
 BY_EVE = Edit("eve", NOW, "title")
 SILENT = replace(FIRST, edits=Edits(telling=False))
 """A labelling on a server that does not tell who changed a text."""
@@ -86,12 +88,13 @@ def facts(**parts: Unpack[Parts]) -> Facts:
                 facts(),
                 facts(issue=replace(ISSUE, labels=frozenset({"Mulligan"}))),
                 facts(issue=replace(ISSUE, labels=frozenset()), act=OPERATOR),
+                facts(issue=replace(ISSUE, labels=frozenset()), status=REVIEWED),
             ],
         ),
         (
             "authorised",
             [facts(act=None), facts(act=STRANGER)],
-            [facts(), facts(status=NEW), facts(act=OPERATOR)],
+            [facts(), facts(status=NEW), facts(act=OPERATOR), facts(act=None, status=REVIEWED)],
         ),
         (
             "concluded",

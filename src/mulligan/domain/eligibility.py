@@ -79,7 +79,7 @@ def _archived(facts: Facts) -> str | None:
 
 
 def _unlabelled(facts: Facts) -> str | None:
-    if facts.by_operator or _carried(facts):
+    if facts.by_operator or facts.status.feedback or _carried(facts):
         return None
     return f"The label {facts.ready_label!r} is not on it; put it on."
 
@@ -90,6 +90,8 @@ def _carried(facts: Facts) -> bool:
 
 
 def _unauthorised(facts: Facts) -> str | None:
+    if facts.status.feedback:
+        return None  # Whoever reviewed was looked at when the review was taken in.
     if facts.act is None:
         return "GitHub does not show yet who put the label on; wait, or put it on again."
     return None if facts.act.trusted else facts.act.reason

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mulligan.config.policy import ContextLimits
 from mulligan.domain.case import Case
@@ -49,12 +49,16 @@ def told_in_full(history: Sequence[WorkerResultMeta]) -> WorkerResultMeta:
     return paid[-1] if paid else history[-1]
 
 
-def assemble(case: Case, limits: ContextLimits, diff: bytes) -> Assembled:
-    """Put the earlier attempts together for the next prompt; `diff` is of the one told in full.
+def assemble(
+    case: Case, limits: ContextLimits, diff: bytes, *, standing: bool = False
+) -> Assembled:
+    """Put the earlier attempts together for the next prompt.
+
+    `diff` is of the one told in full, or of the pull request where that is `standing`.
 
     Raises InvariantError where the text would not say what it must.
     """
-    parts = Parts.of(case, told_in_full(case.history), limits, diff)
+    parts = replace(Parts.of(case, told_in_full(case.history), limits, diff), standing=standing)
     budget = limits.max_context_tokens * BYTES_PER_TOKEN
     whole = parts.room(limits)
     room = _fit(parts, whole, budget)
@@ -158,6 +162,7 @@ def _sources(parts: Parts) -> tuple[str, ...]:
         **{f"check:{check.name}": True for check in failing(parts.told.checks)},
         "scope": bool(parts.told.guard_violations),
         "outcome": not failing(parts.told.checks) and not parts.told.guard_violations,
+        "review": bool(parts.remarks.lines),
         "verifier": bool(parts.advisory.lines),
         "diff": bool(parts.diff.lines),
     }
