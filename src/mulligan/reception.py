@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from mulligan.domain.case import Case
 from mulligan.domain.eligibility import (
+    DEPENDS,
     POLICY,
     UNCHANGED,
     Facts,
@@ -31,7 +32,7 @@ def receive(facts: Facts, tools: Tools) -> str | None:
         tools.ledger.append(ref, _opening(facts.act))
     if broken is None or broken.refusal is None:
         return None
-    if broken.rule == POLICY:
+    if broken.rule in {POLICY, DEPENDS}:
         hold(ref, broken.refusal, tools)
     changed = changed_text(facts) if broken.rule == UNCHANGED else None
     if facts.act and changed:

@@ -133,6 +133,11 @@ def facts(**parts: Unpack[Parts]) -> Facts:
             ],
         ),
         (
+            "dependencies",
+            [replace(facts(), waits_for="It waits until #3 is closed.")],
+            [facts()],
+        ),
+        (
             "due",
             [facts(status=replace(KNOWN, due=LATER))],
             [
@@ -165,7 +170,7 @@ def test_every_rule_has_its_row_in_the_table_above() -> None:
     names = [rule.name for rule in RULES]
     assert names == [
         *("open", "issue", "repository", "labelled"),
-        *("authorised", "concluded", "stage", "text", "due", "policy"),
+        *("authorised", "concluded", "stage", "text", "dependencies", "due", "policy"),
     ]
 
 

@@ -17,6 +17,9 @@ READ_AND_ASK = "read what stands there now, take the label off and put it on aga
 POLICY = "policy"
 """The rule that is broken by an invalid policy, which a person has to mend (SPEC 17)."""
 
+DEPENDS = "dependencies"
+"""The rule that is broken while an issue is open that this one depends on."""
+
 UNCHANGED = "text"
 """The rule that is broken by a change of the text (SPEC T2)."""
 
@@ -36,6 +39,7 @@ class Facts:
     archived: bool = False
     policy_fault: str = ""
     withdrawn: bool = False
+    waits_for: str = ""
 
     @property
     def by_operator(self) -> bool:
@@ -161,6 +165,7 @@ RULES = (
     Rule("concluded", "No attempt at it is unfinished.", _unconcluded),
     Rule("stage", "It is not in review, with a person, or done with.", _settled),
     Rule(UNCHANGED, "Nobody else changed its text since the label was put on.", _changed),
+    Rule(DEPENDS, "It waits for no other issue.", lambda facts: facts.waits_for or None),
     Rule("due", "It has nothing to wait for.", _not_due),
     Rule(POLICY, "Its repository's policy is valid.", _misconfigured),
 )
