@@ -18,6 +18,7 @@ from mulligan.domain.case import Case
 from mulligan.domain.events import AgentFinished, AgentStarted, WorktreeReset
 from mulligan.effects import announce, stopped
 from mulligan.errors import WithdrawnError
+from mulligan.pulls import Standing
 from mulligan.purse import open_purse
 from mulligan.retry.record import commit_text
 from mulligan.retry.sight import is_blank
@@ -32,17 +33,26 @@ def steps(case: Case, tools: Tools) -> Iterator[Evidence]:
         yield Evidence(fault=NO_TEXT)
         return
     announce(case, tools)
-    with tools.worktrees.open(ref) as tree:
+    with tools.worktrees.open(ref, _standing(case)) as tree:
         known = Evidence(base_sha=tree.base_sha, start_sha=tree.start_sha)
         reset = WorktreeReset(
             base_sha=tree.base_sha, start_sha=tree.start_sha, recreated=tree.recreated
         )
         tools.ledger.append(ref, reset)
         yield known
-        policy = tools.policies.at(ref.repository, tree.start_sha)
+        policy = tools.policies.at(ref.repository, tree.base_sha)
         tools = cast(case, policy, tools)
         tools.verifier.set_up(policy.setup, tree, tools.artifacts.path(ref, number, "setup.log"))
         yield from _rounds(known, Trial(case, policy, tree, tools))
+
+
+def _standing(case: Case) -> Standing | None:
+    """Tell the worktree of the pull request that is open, and which commits there are ours."""
+    if case.status.pull_number is None:
+        return None
+    own = frozenset(meta.head_sha for meta in case.history if meta.head_sha)
+    feedback = case.status.feedback
+    return Standing(own, is_answered=feedback is not None and not feedback.conflict)
 
 
 def _rounds(known: Evidence, at: Trial) -> Iterator[Evidence]:

@@ -16,14 +16,16 @@ from mulligan.domain.events import (
     FixRoundStarted,
     RetryContextAssembled,
 )
+from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.errors import UnavailableError
 from mulligan.ports import Worktree
-from mulligan.retry.compose import Told, compose
+from mulligan.retry.compose import Previous, Told, compose
 from mulligan.retry.fix import failing_checks, render_fix_prompt
 from mulligan.retry.layout import Assembled
 from mulligan.retry.lineage import CONTEXT, INPUTS, MANIFEST, PROMPT, of_round
 from mulligan.retry.manifest import Manifest, canonical, inputs_of, inputs_of_round, sha256
+from mulligan.retry.prompt import Ground
 from mulligan.retry.words import failing
 from mulligan.tools import Tools, Trial
 
@@ -45,7 +47,7 @@ class _Given:
 
 def write_brief(case: Case, policy: Policy, tree: Worktree, tools: Tools) -> Task:
     """Assemble the prompt of this attempt; give the agent's task."""
-    ref, told = case.issue.ref, tell(case, policy, tools)
+    ref, told = case.issue.ref, tell(case, policy, tools, tree)
     if told.assembled:
         _record_context(case, told.assembled, tools)
     given = _Given(
@@ -65,15 +67,19 @@ def write_brief(case: Case, policy: Policy, tree: Worktree, tools: Tools) -> Tas
         private=tree.private,
         log=tools.artifacts.path(ref, case.status.number, "agent.log"),
         manifest_hash=_record(case, given, tools),
-        previous_diff=_previous_diff(case, tree, tools),
+        previous_diff=_put_down(told.previous, tree),
         readable=tree.readable,
         writable=tree.writable,
     )
 
 
-def tell(case: Case, policy: Policy, tools: Tools) -> Told:
-    """Write the prompt of the attempt that is next, or has begun; nothing is recorded."""
-    return compose(case, policy, lambda meta: _diff(meta, tools), tools.redactor)
+def tell(case: Case, policy: Policy, tools: Tools, tree: Worktree | None = None) -> Told:
+    """Write the prompt of the attempt that is next, or has begun; nothing is recorded.
+
+    Without a worktree, what it will equal is told as far as the ledger knows.
+    """
+    previous = _previous(case, tree, tools)
+    return compose(case, policy, previous, _ground(case, tree), tools.redactor)
 
 
 def write_fix_brief(brief: Task, known: Evidence, at: Trial) -> Task:
@@ -183,14 +189,32 @@ def _diff(meta: WorkerResultMeta, tools: Tools) -> bytes:
         return b""
 
 
-def _previous_diff(case: Case, tree: Worktree, tools: Tools) -> Path | None:
-    """Put the whole diff of the attempt told in full where the agent can read it (SPEC A2)."""
+def _previous(case: Case, tree: Worktree | None, tools: Tools) -> Previous | None:
+    """Find the diff to go on from: of the attempt told in full, or else of the pull request."""
     if not case.history:
         return None
     # Imported here so that a first attempt does not depend on it in any way (SPEC C2).
     from mulligan.retry.context import told_in_full  # noqa: PLC0415
 
+    told = told_in_full(case.history)
+    published = told.outcome is Outcome.SUCCEEDED or not told.files_modified
+    if case.status.pull_number is not None and tree and published and (proposed := tree.proposed):
+        return Previous(proposed, stands=True)
+    return Previous(_diff(told, tools))
+
+
+def _put_down(previous: Previous | None, tree: Worktree) -> Path | None:
+    """Put the whole diff where the agent can read it (SPEC A2)."""
+    if previous is None:
+        return None
     place = tree.private / PREVIOUS_DIFF
-    place.write_bytes(_diff(told_in_full(case.history), tools))
+    place.write_bytes(previous.diff)
     place.chmod(0o444)
     return place
+
+
+def _ground(case: Case, tree: Worktree | None) -> Ground:
+    """Say what the worktree equals, and whether a pull request stands that is to be changed."""
+    if tree and tree.start_sha != tree.base_sha:
+        return Ground.PULL_REQUEST
+    return Ground.REBUILT if case.status.feedback else Ground.BASE

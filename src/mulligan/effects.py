@@ -20,14 +20,17 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.status import SHOWN_STAGE
+from mulligan.domain.result import WorkerResultMeta
+from mulligan.domain.status import SHOWN_STAGE, IssueStatus
 from mulligan.errors import DeniedError, GoneError, UnavailableError, WorldError
 from mulligan.purse import spent_today
-from mulligan.retry.record import lost
+from mulligan.retry.record import lost, pushed_over
+from mulligan.retry.remarks import thread_answer
 from mulligan.survey import look, objection, withdrawal
 from mulligan.tools import Tools
 
 PUSH, STATUS_COMMENT, LABEL_COMMENT, HELD = "push", "status_comment", "label_comment", "held"
+ANSWER = "answer"
 THE_ONE = "issue"
 VERIFIED = "verified.bundle"
 
@@ -86,16 +89,58 @@ def publish(ref: IssueRef, head: str, tools: Tools) -> Escalate | StandDown | No
     settings = tools.policies.current(ref.repository).pull_request
     tools.ledger.append(ref, PublishStarted(head_sha=head))
     try:
-        tools.worktrees.push(ref, head, case.status.effect(PUSH, ref.branch))
+        tools.worktrees.push(ref, head, _held(case.status, case.last))
         _done(ref, PUSH, ref.branch, head, tools)
         opened = tools.tracker.open_pull_request(case, base, settings)
     except DeniedError as error:
         fix = "Mend this, then put the label on again; the verified commit is kept."
         return Escalate(reason=f"The verified work could not be published: {error}", fix=fix)
+    answer(case, head, tools)
     done = Published(pull_request=opened.url, number=opened.number, head_sha=head)
     tools.ledger.append(ref, done)
     show(ref, tools)
     return None
+
+
+def _held(status: IssueStatus, last: WorkerResultMeta | None) -> str | None:
+    """Give the commit that the branch has to be at: what was built on, or was pushed last."""
+    if last and last.start_sha != last.base_sha:
+        return last.start_sha
+    return status.effect(PUSH, status.issue.branch)
+
+
+def overtaken(ref: IssueRef, tools: Tools) -> bool:
+    """Tell whether somebody pushed to the pull request while the attempt ran (SPEC P2).
+
+    Its commit is not forced over theirs: the attempt counts as interrupted.
+    """
+    status, (*_, last) = tools.ledger.status(ref), tools.ledger.history(ref)
+    if status.pull_number is None:
+        return False
+    tip = tools.worktrees.tip(ref)
+    if tip in {None, last.head_sha, _held(status, last)}:
+        return False
+    tools.ledger.append(ref, AttemptCompleted(meta=pushed_over(last)))
+    return True
+
+
+def answer(case: Case, head: str, tools: Tools) -> None:
+    """Say under each comment on a line what became of it, once; a refusal stops nothing (P3)."""
+    ref, status, last = case.issue.ref, case.status, case.last
+    if status.feedback is None or status.pull_number is None or last is None:
+        return
+    for thread in status.feedback.threads:
+        key = f"{thread}:{last.number}"
+        if status.effect(ANSWER, key):
+            continue
+        path = next((each.path for each in status.feedback.remarks if each.thread == thread), "")
+        text = thread_answer(ref, head, path, last)
+        try:
+            done = tools.tracker.pulls.answer(ref, status.pull_number, thread, text)
+        except DeniedError as error:
+            log.warning("not_answered", issue=str(ref), thread=thread, reason=str(error))
+            continue
+        _done(ref, ANSWER, key, done, tools)
 
 
 def ask_for_label(ref: IssueRef, act: str, reason: str, tools: Tools) -> None:

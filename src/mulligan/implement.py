@@ -24,7 +24,7 @@ from mulligan.domain.events import AttemptCompleted, Decided
 from mulligan.domain.issue import AuthorisingAct, IssueRef
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import Phase
-from mulligan.effects import escalate, publish, retry, secure, stand_down, wait
+from mulligan.effects import escalate, overtaken, publish, retry, secure, stand_down, wait
 from mulligan.errors import ShutdownError, WithdrawnError, WorldError
 from mulligan.reception import begin, put_off, receive
 from mulligan.retry.policy import Ended, RetryPolicy, decide
@@ -91,7 +91,7 @@ def carry_out(ref: IssueRef, decision: Decision, tools: Tools) -> Decision:
     match decision:
         case OpenPullRequest():
             head = secure(ref, tools)
-            if head is None:
+            if head is None or overtaken(ref, tools):
                 return conclude(ref, tools)
             instead = publish(ref, head, tools)
         case Retry():

@@ -20,6 +20,7 @@ from mulligan.domain.repository import RepositoryFacts
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.retention import AttemptFiles
 from mulligan.domain.status import IssueStatus
+from mulligan.pulls import Branches, PullRequests, Standing
 from mulligan.verifier import Workplace
 
 
@@ -28,6 +29,9 @@ class Tracker(Protocol):
 
     Every write may be repeated and shows once: it is looked up by its natural key first.
     """
+
+    @property
+    def pulls(self) -> PullRequests: ...
 
     def repository(self, name: str) -> RepositoryFacts:
         """Read what has to be known to work on a repository; GoneError where it was renamed."""
@@ -87,6 +91,8 @@ class Worktree(Workplace, Protocol):
     def start_sha(self) -> str: ...
     @property
     def recreated(self) -> bool: ...
+    @property
+    def proposed(self) -> bytes: ...
 
     def capture(self, text: CommitText, settings: CommitSettings) -> Change:
         """Read what the agent left and commit it (SPEC A7, A8)."""
@@ -97,15 +103,20 @@ class Worktree(Workplace, Protocol):
         ...
 
 
-class Worktrees(Protocol):
+class Worktrees(Branches, Protocol):
     """See worktree/worktrees.py."""
 
     def refresh(self, repository: str) -> None:
         """Fetch the base branch."""
         ...
 
-    def open(self, ref: IssueRef) -> AbstractContextManager[Worktree]:
-        """Fetch, and give a worktree that equals the base branch; UnavailableError otherwise."""
+    def open(
+        self, ref: IssueRef, standing: Standing | None = None
+    ) -> AbstractContextManager[Worktree]:
+        """Fetch, and give a clean worktree; UnavailableError otherwise (SPEC A2).
+
+        It equals the base branch, or the pull request where others have commits in that.
+        """
         ...
 
     def base_file(self, repository: str, path: str, sha: str | None = None) -> bytes | None:
@@ -122,14 +133,6 @@ class Worktrees(Protocol):
 
     def restore(self, ref: IssueRef, head_sha: str, bundle: Path) -> bool:
         """See that a commit can be pushed, from its file if need be; False where it is gone."""
-        ...
-
-    def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
-        """Make the issue's branch on the remote be `head_sha`.
-
-        `expected` is what Mulligan pushed there last, None for nothing. DeniedError where the
-        branch holds anything else (SPEC P2) or the server refuses; doing it twice does no harm.
-        """
         ...
 
     def has(self, ref: IssueRef) -> bool:

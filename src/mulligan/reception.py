@@ -8,6 +8,7 @@ from mulligan.casting import refused_until
 from mulligan.domain.case import Case
 from mulligan.domain.decision import WaitForBudget
 from mulligan.domain.eligibility import (
+    DEPENDS,
     POLICY,
     UNCHANGED,
     Facts,
@@ -38,7 +39,7 @@ def receive(facts: Facts, tools: Tools) -> str | None:
         tools.ledger.append(ref, opening(facts.act))
     if broken is None or broken.refusal is None:
         return None
-    if broken.rule == POLICY:
+    if broken.rule in {POLICY, DEPENDS}:
         hold(ref, broken.refusal, tools)
     changed = changed_text(facts) if broken.rule == UNCHANGED else None
     if facts.act and changed:

@@ -4,11 +4,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from mulligan.domain.case import Case
+from mulligan.domain.dependencies import dependencies, waiting_for
 from mulligan.domain.eligibility import Facts
 from mulligan.domain.events import EffectDone, Escalated
-from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection
+from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection, Stage
+from mulligan.errors import DeniedError, GoneError
 from mulligan.retry.patterns import observe
 from mulligan.retry.policy import Ended, RetryPolicy, count_spent
+from mulligan.text.visible import seen_in
 from mulligan.tools import Tools
 
 
@@ -32,11 +35,33 @@ def gather(ref: IssueRef, tools: Tools, act: AuthorisingAct | None = None) -> Fa
         archived=archived,
         policy_fault=tools.policies.fault(ref.repository) or "",
         withdrawn=withdrawn,
+        waits_for=_waits_for(issue, tools),
     )
 
 
 def _was_labelled(ref: IssueRef, tools: Tools) -> bool:
     return tools.ledger.status(ref).act.startswith("labeled:")
+
+
+def _waits_for(issue: Issue, tools: Tools) -> str:
+    """Name the first open issue that this one says it depends on, and why it may wait for long."""
+    for ref in _named_in(issue):
+        try:
+            other = tools.tracker.read(ref)
+        except DeniedError as error:
+            if isinstance(error, GoneError):
+                continue
+            return f"It depends on {ref}, which cannot be read: {error}"
+        if other.is_open:
+            status = tools.ledger.status(ref)
+            left = status.reason if status.stage is Stage.RESOLVED else ""
+            returns = issue.ref in _named_in(other)
+            return waiting_for(ref, issue.ref, returns=returns, left=left)
+    return ""
+
+
+def _named_in(issue: Issue) -> tuple[IssueRef, ...]:
+    return dependencies(seen_in(issue.body).text, issue.ref)
 
 
 def look(issue: Issue, tools: Tools) -> Case:

@@ -16,6 +16,7 @@ from mulligan.domain.eligibility import (
     opens_epoch,
     refusal,
 )
+from mulligan.domain.feedback import Feedback
 from mulligan.domain.issue import AuthorisingAct, Edit, Edits, Issue, IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
 
@@ -33,6 +34,7 @@ OPERATOR = AuthorisingAct("operator:2025-03-01", "", NOW, trusted=True)
 NEW = IssueStatus(REF)
 KNOWN = IssueStatus(REF, epoch=1, act="labeled:7", actor="ada", act_at=EARLIER)
 SEEN = replace(KNOWN, text_act="labeled:7", text_sha256=ISSUE.text_sha256)
+REVIEWED = replace(KNOWN, feedback=Feedback(at=NOW))
 BY_EVE = Edit("eve", NOW, "title")
 SILENT = replace(FIRST, edits=Edits(telling=False))
 """A labelling on a server that does not tell who changed a text."""
@@ -86,12 +88,13 @@ def facts(**parts: Unpack[Parts]) -> Facts:
                 facts(),
                 facts(issue=replace(ISSUE, labels=frozenset({"Mulligan"}))),
                 facts(issue=replace(ISSUE, labels=frozenset()), act=OPERATOR),
+                facts(issue=replace(ISSUE, labels=frozenset()), status=REVIEWED),
             ],
         ),
         (
             "authorised",
             [facts(act=None), facts(act=STRANGER)],
-            [facts(), facts(status=NEW), facts(act=OPERATOR)],
+            [facts(), facts(status=NEW), facts(act=OPERATOR), facts(act=None, status=REVIEWED)],
         ),
         (
             "concluded",
@@ -130,6 +133,11 @@ def facts(**parts: Unpack[Parts]) -> Facts:
             ],
         ),
         (
+            "dependencies",
+            [replace(facts(), waits_for="It waits until #3 is closed.")],
+            [facts()],
+        ),
+        (
             "due",
             [facts(status=replace(KNOWN, due=LATER))],
             [
@@ -162,7 +170,7 @@ def test_every_rule_has_its_row_in_the_table_above() -> None:
     names = [rule.name for rule in RULES]
     assert names == [
         *("open", "issue", "repository", "labelled"),
-        *("authorised", "concluded", "stage", "text", "due", "policy"),
+        *("authorised", "concluded", "stage", "text", "dependencies", "due", "policy"),
     ]
 
 

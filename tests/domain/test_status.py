@@ -24,6 +24,7 @@ from mulligan.domain.events import (
     Waiting,
     WorktreeReset,
 )
+from mulligan.domain.feedback import ReviewReceived
 from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.status import SHOWN_STAGE, IssueStatus, Phase, advance
@@ -142,7 +143,8 @@ def test_whatever_happens_an_issue_is_in_one_stage_and_its_counts_never_fall(
     for event in happened:
         following = advance(status, event, START)
         assert following.issue == REF
-        assert following.epoch - status.epoch == (event.kind == "authorised")
+        opens = event.opens_epoch if isinstance(event, ReviewReceived) else False
+        assert following.epoch - status.epoch == (event.kind == "authorised" or opens)
         assert set(dict(status.effects)) <= set(dict(following.effects))
         settled = following.stage in {Stage.REVIEW, Stage.HITL, Stage.RESOLVED}
         if settled and following.stage is not status.stage:

@@ -5,8 +5,8 @@ import pytest
 from mulligan.config.policy import ContextLimits, Policy
 from mulligan.domain.case import Case
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.result import WorkerResultMeta
-from mulligan.retry.compose import Told, compose
+from mulligan.retry.compose import Previous, Told, compose
+from mulligan.retry.prompt import Ground
 from mulligan.text.redact import REDACTED, Redactor
 from world.attempts import DIFF, attempt, case, red
 
@@ -15,14 +15,13 @@ pytestmark = pytest.mark.pure
 SECRET = "hunter2-hunter2"
 
 
-def diff_of(meta: WorkerResultMeta) -> bytes:
-    assert meta.number == 2
-    return f"+password = {SECRET!r}\n".encode() + DIFF * 40
+PREVIOUS = Previous(f"+password = {SECRET!r}\n".encode() + DIFF * 40)
 
 
 def composed(found: Case, limits: ContextLimits | None = None) -> Told:
     policy = Policy(context=limits or ContextLimits())
-    return compose(found, policy, diff_of, Redactor((SECRET,)))
+    previous = PREVIOUS if found.history else None
+    return compose(found, policy, previous, Ground.BASE, Redactor((SECRET,)))
 
 
 def test_a_first_attempt_is_told_of_no_other() -> None:

@@ -18,8 +18,9 @@ from mulligan.domain.events import EVENTS, RetryScheduled
 from mulligan.domain.issue import Issue, IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import WorkerResultMeta
-from mulligan.retry.compose import compose
+from mulligan.retry.compose import Previous, compose
 from mulligan.retry.lineage import prove_lineage
+from mulligan.retry.prompt import Ground
 from mulligan.state.ledger import SqlLedger
 from mulligan.text.redact import Redactor
 from world.ledgers import START, opened
@@ -103,7 +104,7 @@ def test_it_is_carried_on(ledger: SqlLedger) -> None:
 def test_the_next_attempt_learns_from_it(ledger: SqlLedger) -> None:
     history = ledger.history(RED)
     case = Case(Issue(RED, "Mend it", ""), ledger.status(RED), history, max_attempts=3, counted=2)
-    told = compose(case, Policy(), lambda _: b"", Redactor())
+    told = compose(case, Policy(), Previous(b""), Ground.BASE, Redactor())
     assert "Check 'check' failed with exit code 1." in told.prompt
     assert "After fix round 1: Check 'check' failed" in told.prompt
     assert "The same failure twice" in told.prompt

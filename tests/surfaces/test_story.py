@@ -44,6 +44,7 @@ from mulligan.domain.events import (
     Waiting,
     WorktreeReset,
 )
+from mulligan.domain.feedback import Conflicted, ReviewReceived
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import CheckResult, VerifierOutcome
 from mulligan.domain.status import IssueStatus
@@ -57,7 +58,7 @@ FIRST = IssueStatus(REF, title="Mend it", epoch=1, attempt=1, number=1)
 SECOND = replace(FIRST, attempt=2, number=2)
 STARTED = AttemptStarted(attempt=4, number=4, worker="w", position=2, most=3)
 OLD_STARTED = AttemptStarted(attempt=1, number=1, worker="w")
-RESET = WorktreeReset(base_sha="b" * 40, start_sha="0123456789abcdef")
+RESET = WorktreeReset(base_sha="0123456789abcdef", start_sha="0123456789abcdef")
 
 
 def came_to(outcome: Outcome, decision: Decision | None = None) -> IssueStatus:
@@ -91,6 +92,21 @@ def baseline(result: CheckResult | None) -> BaselineRecorded:
 TOLD: list[tuple[IssueStatus, Event, str]] = [
     (FIRST, STARTED, "attempt 2 of 3"),
     (FIRST, OLD_STARTED, "attempt 1"),
+    (
+        SECOND,
+        WorktreeReset(base_sha="b", start_sha="0123456789abc"),
+        "  the worktree equals the pull request, at 0123456789",
+    ),
+    (
+        SECOND,
+        ReviewReceived(reviews=(1,), author="w[b]", at=NOON, remarks=()),
+        "changes are requested by w[b]",
+    ),
+    (
+        SECOND,
+        Conflicted(base_sha="b", head_sha="h"),
+        "the pull request does not merge any more",
+    ),
     (SECOND, RESET, "  the worktree equals the base branch again, at 0123456789"),
     (SECOND, assembled(1), "  the prompt tells of 1 earlier attempt (2,176 bytes)"),
     (SECOND, assembled(2), "  the prompt tells of 2 earlier attempts (2,176 bytes)"),

@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from mulligan.domain.attempt import Change, CommitText
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import FileChange
 from mulligan.errors import DeniedError, MisconfiguredError, UnavailableError
+from mulligan.pulls import Standing
 from world.repositories import git, run_git, tip
 
 
@@ -22,13 +23,18 @@ class FreshClone:
     path: Path
     private: Path
     base_sha: str
+    start_sha: str
+    head_sha: str | None = None
+    is_answered: bool = False
     recreated: bool = False
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
 
     @property
-    def start_sha(self) -> str:
-        return self.base_sha
+    def proposed(self) -> bytes:
+        if self.head_sha is None:
+            return b""
+        return f"{git(self.path, 'diff', '-M', f'{self.base_sha}...{self.head_sha}')}\n".encode()
 
     def capture(self, text: CommitText, settings: CommitSettings) -> Change:
         own = git(self.path, "rev-list", "--count", "HEAD", "--branches", "--not", self.start_sha)
@@ -38,6 +44,8 @@ class FreshClone:
         commits = int(own) + uncommitted
         if tree == git(self.path, "rev-parse", f"{self.start_sha}^{{tree}}"):
             return Change(self.start_sha, None, commits)
+        if self.is_answered and tree == git(self.path, "rev-parse", f"{self.head_sha}^{{tree}}"):
+            return Change(self.start_sha, None, commits, is_proposed=True)
         head = self._commit(tree, text, settings)
         listed, counted = (
             git(self.path, "diff", shape, "-M", self.start_sha, head).splitlines()
@@ -92,13 +100,18 @@ class FreshClones:
         self._fetch()
 
     @contextmanager
-    def open(self, ref: IssueRef) -> Generator[FreshClone]:
+    def open(self, ref: IssueRef, standing: Standing | None = None) -> Generator[FreshClone]:
         sha = self._fetch()
+        head = self._head(ref) if standing else None
+        own = standing.own if standing else frozenset[str]()
+        start = head if head and self._others(sha, head, own) else sha
         place = Path(tempfile.mkdtemp(dir=self.root))
         git(self.root, "clone", "-q", "--", str(self._kept), str(place / "tree"))
-        git(place / "tree", "checkout", "-q", "-B", ref.branch, sha)
+        git(place / "tree", "fetch", "-q", "origin", "+refs/made/*:refs/made/*")
+        git(place / "tree", "checkout", "-q", "-B", ref.branch, start)
         (place / "private").mkdir()
-        yield FreshClone(place / "tree", place / "private", sha)
+        answered = standing is not None and standing.is_answered and head is not None
+        yield FreshClone(place / "tree", place / "private", sha, start, head, answered)
         git(self._kept, "fetch", "-q", str(place / "tree"), "+refs/made/*:refs/made/*")
         shutil.rmtree(place)
 
@@ -114,7 +127,7 @@ class FreshClones:
     def keep(self, ref: IssueRef, head_sha: str, place: Path) -> None:
         if not place.exists():
             git(self._kept, "update-ref", f"refs/made/{head_sha}", head_sha)
-            wanted = (f"refs/made/{head_sha}", f"^{head_sha}^")
+            wanted = (f"refs/made/{head_sha}", f"^{self.branch}")
             git(self._kept, "bundle", "create", "-q", str(place), *wanted)
 
     def restore(self, ref: IssueRef, head_sha: str, bundle: Path) -> bool:
@@ -124,6 +137,24 @@ class FreshClones:
             pushed = f"+refs/heads/{ref.branch}:refs/made/pushed"
             run_git(self._kept, "fetch", "-q", str(self.remote), pushed)
         return not run_git(self._kept, "cat-file", "-e", head_sha).returncode
+
+    def base_sha(self, repository: str) -> str | None:
+        return git(self._kept, "rev-parse", self.branch) if self._kept.exists() else None
+
+    def conflicts(self, ref: IssueRef, base_sha: str, head_sha: str) -> tuple[str, ...]:
+        merge = ("merge-tree", "--write-tree", "--name-only", "--no-messages")
+        done = run_git(self._kept, *merge, base_sha, head_sha)
+        return tuple(done.stdout.splitlines()[1:]) if done.returncode == 1 else ()
+
+    def tip(self, ref: IssueRef) -> str | None:
+        return tip(self.remote, ref.branch)
+
+    def drop(self, ref: IssueRef, own: Collection[str]) -> bool:
+        head = self._head(ref)
+        if head is None or self._others(self._fetch(), head, own):
+            return False
+        git(self.remote, "update-ref", "-d", f"refs/heads/{ref.branch}", head)
+        return True
 
     def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
         if not self.remote.exists():
@@ -144,6 +175,16 @@ class FreshClones:
 
     def discard(self, ref: IssueRef) -> None:
         """Leave it at that: nothing is there to be removed."""
+
+    def _head(self, ref: IssueRef) -> str | None:
+        head = tip(self.remote, ref.branch)
+        if head:
+            pushed = f"+refs/heads/{ref.branch}:refs/made/{head}"
+            git(self._kept, "fetch", "-q", str(self.remote), pushed)
+        return head
+
+    def _others(self, base: str, head: str, own: Collection[str]) -> set[str]:
+        return {*git(self._kept, "rev-list", f"{base}..{head}").split()} - {*own}
 
     @property
     def _kept(self) -> Path:

@@ -27,6 +27,7 @@ case $1 in
     mends) grep -q 'not two but half' && echo two > notes.txt || echo half > notes.txt ;;
     knows) echo two > notes.txt ;;
     fails) echo half > notes.txt ;;
+    answers) echo two > notes.txt; grep -q 'add more' && echo more > more.txt ;;
 esac
 reach after agent || sleep 60
 """
@@ -128,7 +129,7 @@ def living(directory: Path) -> Generator[Life]:
     environment = {**os.environ, "PYTHONPATH": str(TESTS), "GITHUB_TOKEN": TOKEN}
     checks = [{"name": "two", "run": CHECK}]
     with (
-        place(home, FILES, checks) as here,
+        place(home, FILES, checks, review={"settle": "0s"}) as here,
         subprocess.Popen(
             [sys.executable, str(TESTS / "world" / "pass_maker.py")],
             stdin=subprocess.PIPE,

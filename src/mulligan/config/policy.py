@@ -184,6 +184,24 @@ class PullRequestSettings(Settings):
     """Teams asked for a review."""
     labels: tuple[str, ...] = ()
     """Labels put on the pull request."""
+    delete_branch: bool = True
+    """Delete its branch once it was merged or closed, unless others have commits there."""
+
+
+class ReviewSettings(Settings):
+    """How reviews of the pull request are answered (SPEC P3)."""
+
+    settle: Duration = timedelta(minutes=2)
+    """How long nobody may have submitted a review, so that several are answered together."""
+    rounds: int = Field(default=3, ge=0, le=20)
+    """How many epochs reviews may open when no attempt is left; then a person is asked."""
+
+
+class OnConflict(StrEnum):
+    """What to do when the base branch has moved and the pull request does not merge any more."""
+
+    IGNORE = "ignore"
+    REBUILD = "rebuild"
 
 
 class Escalation(Settings):
@@ -237,6 +255,10 @@ class Policy(Settings):
     """How much the next attempt is told."""
     pull_request: PullRequestSettings = PullRequestSettings()
     """How the pull request is opened."""
+    review: ReviewSettings = ReviewSettings()
+    """How reviews of the pull request are answered."""
+    on_conflict: OnConflict = OnConflict.IGNORE
+    """`rebuild` spends an attempt on a pull request that does not merge any more."""
     escalation: Escalation = Escalation()
     """Whom an escalation reaches."""
     commit: CommitSettings = CommitSettings()

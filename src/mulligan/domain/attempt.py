@@ -89,8 +89,9 @@ class Change:
     """What the agent left in the worktree, read from git and nothing else (SPEC A7, A8, A12a).
 
     `commits` counts the agent's own, plus one if it left anything uncommitted. `head_sha` is
-    Mulligan's commit of the tree, or None where the tree equals the start tree; only then are
-    `ignored_files` looked for, what the agent wrote that git ignores.
+    Mulligan's commit of the tree, or None where the tree equals the start tree, or on review
+    `is_proposed` already. Only then are `ignored_files` looked for, what the agent wrote that git
+    ignores.
     """
 
     start_sha: str
@@ -99,6 +100,7 @@ class Change:
     files: tuple[FileChange, ...] = ()
     diff: bytes = b""
     ignored_files: tuple[str, ...] = ()
+    is_proposed: bool = False
 
     @property
     def tree_changed(self) -> bool:

@@ -17,6 +17,9 @@ READ_AND_ASK = "read what stands there now, take the label off and put it on aga
 POLICY = "policy"
 """The rule that is broken by an invalid policy, which a person has to mend (SPEC 17)."""
 
+DEPENDS = "dependencies"
+"""The rule that is broken while an issue is open that this one depends on."""
+
 UNCHANGED = "text"
 """The rule that is broken by a change of the text (SPEC T2)."""
 
@@ -36,6 +39,7 @@ class Facts:
     archived: bool = False
     policy_fault: str = ""
     withdrawn: bool = False
+    waits_for: str = ""
 
     @property
     def by_operator(self) -> bool:
@@ -79,7 +83,7 @@ def _archived(facts: Facts) -> str | None:
 
 
 def _unlabelled(facts: Facts) -> str | None:
-    if facts.by_operator or _carried(facts):
+    if facts.by_operator or facts.status.feedback or _carried(facts):
         return None
     return f"The label {facts.ready_label!r} is not on it; put it on."
 
@@ -90,6 +94,8 @@ def _carried(facts: Facts) -> bool:
 
 
 def _unauthorised(facts: Facts) -> str | None:
+    if facts.status.feedback:
+        return None  # Whoever reviewed was looked at when the review was taken in.
     if facts.act is None:
         return "GitHub does not show yet who put the label on; wait, or put it on again."
     return None if facts.act.trusted else facts.act.reason
@@ -159,6 +165,7 @@ RULES = (
     Rule("concluded", "No attempt at it is unfinished.", _unconcluded),
     Rule("stage", "It is not in review, with a person, or done with.", _settled),
     Rule(UNCHANGED, "Nobody else changed its text since the label was put on.", _changed),
+    Rule(DEPENDS, "It waits for no other issue.", lambda facts: facts.waits_for or None),
     Rule("due", "It has nothing to wait for.", _not_due),
     Rule(POLICY, "Its repository's policy is valid.", _misconfigured),
 )

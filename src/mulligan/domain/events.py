@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, JsonValue, TypeAdapter
 
 from mulligan.domain.decision import Decision
+from mulligan.domain.feedback import Conflicted, ReviewReceived
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.record import Record
 from mulligan.domain.result import CheckResult, VerifierOutcome, WorkerResultMeta
@@ -259,6 +260,8 @@ Event = Annotated[
     | EffectDone
     | PublishStarted
     | Published
+    | ReviewReceived
+    | Conflicted
     | RetryScheduled
     | Waiting
     | Escalated

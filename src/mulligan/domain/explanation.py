@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from mulligan.domain.decision import OpenPullRequest
-from mulligan.domain.eligibility import Facts, Finding, findings, opens_epoch, refusal
+from mulligan.domain.eligibility import DEPENDS, Facts, Finding, findings, opens_epoch, refusal
 from mulligan.domain.issue import AuthorisingAct, IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
 
@@ -98,7 +98,7 @@ def _summary(facts: Facts, around: Surroundings) -> str:
         return _unfinished(facts.status)
     if "stage" in broken:
         return _settled(facts.status, around)
-    return why if rule == "due" else f"It will not be worked on: {why}"
+    return why if rule in {"due", DEPENDS} else f"It will not be worked on: {why}"
 
 
 def _under_way(holder: str, status: IssueStatus) -> str:

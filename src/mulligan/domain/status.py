@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import assert_never
 
-from mulligan.domain.decision import Decision
+from mulligan.domain.decision import Decision, Escalate
 from mulligan.domain.events import (
     AttemptCompleted,
     AttemptStarted,
@@ -21,6 +21,7 @@ from mulligan.domain.events import (
     StoodDown,
     Waiting,
 )
+from mulligan.domain.feedback import Conflicted, Feedback, ReviewReceived, joined
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 
@@ -46,7 +47,9 @@ class IssueStatus:
     `guidance` is what the person who opened the epoch says is to be done (SPEC C14);
     `effects` maps `<effect>:<key>` to the id or SHA that GitHub or git gave it. `is_kept` tells
     that the last attempt's commit is verified, and waits for a person to mend why it could not be
-    published.
+    published. `feedback` is what the open pull request `pull_number` brought back, until an attempt
+    at it is published; `heard` names all that was acted on, and `rounds` counts the epochs that
+    reviews have opened since a person asked.
     """
 
     issue: IssueRef
@@ -71,6 +74,10 @@ class IssueStatus:
     text_sha256: str = ""
     text_act: str = ""
     guidance: str = ""
+    pull_number: int | None = None
+    feedback: Feedback | None = None
+    heard: tuple[str, ...] = ()
+    rounds: int = 0
 
     def effect(self, name: str, key: str) -> str | None:
         """Give the remote id of an effect that was done, if it was."""
@@ -96,7 +103,11 @@ def _advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
         case IssueSeen(title=title, text_sha256=text, act=act):
             return replace(status, title=title, text_sha256=text, text_act=act)
         case Authorised():
-            return _new_epoch(status, event)
+            return _new_epoch(replace(status, rounds=0), event)
+        case ReviewReceived():
+            return _reviewed(status, event)
+        case Conflicted():
+            return _conflicted(status, event, at)
         case AttemptStarted() | AttemptCompleted() | Decided():
             return _advance_attempt(status, event, at)
         case EffectDone(effect=effect, key=key, remote_id=remote_id):
@@ -151,17 +162,61 @@ def _advance_attempt(
 
 def _advance_result(status: IssueStatus, event: Event) -> IssueStatus:
     match event:
-        case Published(pull_request=url):
-            return replace(_at_rest(status, Stage.REVIEW), pull_request=url, is_kept=False)
+        case Published(pull_request=url, number=number):
+            rests = _at_rest(status, Stage.REVIEW)
+            return replace(
+                rests, pull_request=url, pull_number=number, feedback=None, is_kept=False
+            )
         case RetryScheduled(due=due, reason=reason) | Waiting(until=due, reason=reason):
             return replace(_at_rest(status, Stage.READY), due=due, reason=reason)
         case Escalated(reason=reason):
             is_kept = status.is_kept or status.outcome is Outcome.SUCCEEDED
             return replace(_at_rest(status, Stage.HITL), reason=reason, is_kept=is_kept)
-        case StoodDown(reason=reason) | Resolved(resolution=reason):
-            return replace(_at_rest(status, Stage.RESOLVED), reason=reason, is_kept=False)
+        case StoodDown(reason=reason):
+            return _done_with(status, reason)
+        case Resolved(resolution=reason):
+            return replace(_done_with(status, reason), pull_number=None)
         case _:
             return status
+
+
+def _done_with(status: IssueStatus, reason: str) -> IssueStatus:
+    rests = _at_rest(status, Stage.RESOLVED)
+    return replace(rests, reason=reason, is_kept=False, feedback=None)
+
+
+def _reviewed(status: IssueStatus, event: ReviewReceived) -> IssueStatus:
+    """Take a review in: the issue is due again, or a person is asked."""
+    keys = tuple(f"review:{number}" for number in event.reviews)
+    found = Feedback(at=event.at, remarks=event.remarks)
+    if event.opens_epoch:
+        act = Authorised(
+            act=f"review:{max(event.reviews, default=0)}",
+            actor=event.author,
+            act_at=event.at,
+            actor_id=event.author_id,
+        )
+        rounds = status.rounds + 1
+        status = _new_epoch(replace(status, rounds=rounds), act)
+    return _due_again(status, keys, found, event.refused)
+
+
+def _conflicted(status: IssueStatus, event: Conflicted, at: datetime) -> IssueStatus:
+    key = f"conflict:{event.base_sha}:{event.head_sha}"
+    found = Feedback(at=at, conflict=", ".join(event.files) or "the same lines")
+    return _due_again(status, (key,), found)
+
+
+def _due_again(
+    status: IssueStatus, keys: tuple[str, ...], found: Feedback, refused: str = ""
+) -> IssueStatus:
+    heard, pending = (*status.heard, *keys), joined(status.feedback, found)
+    status = replace(
+        status, heard=heard, feedback=pending, outcome=None, reason=refused, is_kept=False
+    )
+    if refused:
+        return replace(status, phase=Phase.DECIDED, decision=Escalate(reason=refused))
+    return _at_rest(status, Stage.READY)
 
 
 def _at_rest(status: IssueStatus, stage: Stage) -> IssueStatus:

@@ -1,7 +1,7 @@
 """Work under a lease: once it is lost, nothing this worker does has an effect any more (E4)."""
 
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -9,12 +9,14 @@ from pathlib import Path
 
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
 from mulligan.domain.case import Case, PullRequest
+from mulligan.domain.feedback import OpenPull, PullState, Review
 from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection, Stage
 from mulligan.domain.lease import Lease, lost
 from mulligan.domain.repository import RepositoryFacts
 from mulligan.domain.status import IssueStatus
 from mulligan.errors import MulliganError
 from mulligan.ports import Tracker, Worktree, Worktrees
+from mulligan.pulls import PullRequests, Standing
 from mulligan.stop import STOP, Stop
 from mulligan.tools import Tools
 
@@ -77,6 +79,10 @@ class FencedTracker:
     inner: Tracker
     check: Check
 
+    @property
+    def pulls(self) -> PullRequests:
+        return FencedPulls(self.inner.pulls, self.check)
+
     def repository(self, name: str) -> RepositoryFacts:
         return self.inner.repository(name)
 
@@ -121,6 +127,31 @@ class FencedTracker:
 
 
 @dataclass(frozen=True, slots=True)
+class FencedPulls:
+    """The port PullRequests over another one: `check` comes before every write."""
+
+    inner: PullRequests
+    check: Check
+
+    def listed(self, repository: str) -> Sequence[OpenPull]:
+        return self.inner.listed(repository)
+
+    def state(self, ref: IssueRef, number: int) -> PullState:
+        return self.inner.state(ref, number)
+
+    def reviews(self, ref: IssueRef, number: int) -> Sequence[Review]:
+        return self.inner.reviews(ref, number)
+
+    def answer(self, ref: IssueRef, number: int, thread: int, text: str) -> str:
+        self.check()
+        return self.inner.answer(ref, number, thread, text)
+
+    def close_issue(self, ref: IssueRef) -> None:
+        self.check()
+        self.inner.close_issue(ref)
+
+
+@dataclass(frozen=True, slots=True)
 class FencedWorktrees:
     """The port Worktrees over another one: `check` comes before every push and removal."""
 
@@ -130,8 +161,10 @@ class FencedWorktrees:
     def refresh(self, repository: str) -> None:
         self.inner.refresh(repository)
 
-    def open(self, ref: IssueRef) -> AbstractContextManager[Worktree]:
-        return self.inner.open(ref)
+    def open(
+        self, ref: IssueRef, standing: Standing | None = None
+    ) -> AbstractContextManager[Worktree]:
+        return self.inner.open(ref, standing)
 
     def base_file(self, repository: str, path: str, sha: str | None = None) -> bytes | None:
         return self.inner.base_file(repository, path, sha)
@@ -144,6 +177,19 @@ class FencedWorktrees:
 
     def restore(self, ref: IssueRef, head_sha: str, bundle: Path) -> bool:
         return self.inner.restore(ref, head_sha, bundle)
+
+    def base_sha(self, repository: str) -> str | None:
+        return self.inner.base_sha(repository)
+
+    def conflicts(self, ref: IssueRef, base_sha: str, head_sha: str) -> tuple[str, ...]:
+        return self.inner.conflicts(ref, base_sha, head_sha)
+
+    def tip(self, ref: IssueRef) -> str | None:
+        return self.inner.tip(ref)
+
+    def drop(self, ref: IssueRef, own: Collection[str]) -> bool:
+        self.check()
+        return self.inner.drop(ref, own)
 
     def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
         self.check()

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from mulligan.engine.listening import Ears
 from mulligan.errors import MisconfiguredError
 from mulligan.tools import Tools
 
@@ -12,9 +13,10 @@ LONGEST = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """When each repository was fetched last, by polls; for one thread at a time."""
+    """When each repository was fetched last, and what was heard of it; for one thread at a time."""
 
     fetched: dict[str, datetime] = field(default_factory=dict[str, datetime])
+    ears: Ears = field(default_factory=Ears)
 
     def renew(self, repository: str, tools: Tools, oldest: timedelta) -> str | None:
         """Fetch the base branch, with the policy on it, unless that was done just now.

@@ -6,11 +6,12 @@ from datetime import timedelta
 
 import structlog
 
-from mulligan.domain.issue import IssueRef
+from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.engine.freshness import LONGEST, Freshness
+from mulligan.engine.listening import listen
 from mulligan.engine.recovery import let_go_all
-from mulligan.engine.worker import A_BUG, Worker
+from mulligan.engine.worker import A_BUG, Visit, Worker
 from mulligan.errors import GoneError, MulliganError, ShutdownError
 from mulligan.stop import stopping
 from mulligan.tools import Tools
@@ -41,6 +42,9 @@ def poll(
             if wrong := freshness.renew(repository, tools, LONGEST):
                 failed[repository] = wrong
             due = _ask(repository, known[repository], tools, worker)
+            heard = listen(repository, known[repository].values(), tools, worker, freshness.ears)
+            failed |= {str(each.issue): each.problem for each in heard if each.problem}
+            due += [ref for ref in _returned(known[repository], heard, tools) if ref not in due]
             if due:
                 freshness.renew(repository, tools, A_MOMENT)
             found += due
@@ -72,6 +76,17 @@ def _ask(repository: str, known: Known, tools: Tools, worker: Worker) -> list[Is
         raise
     let_go_all((status for ref, status in known.items() if ref not in labelled), worker)
     return [ref for ref in labelled if _is_due(known.get(ref), tools)]
+
+
+def _returned(known: Known, heard: Sequence[Visit], tools: Tools) -> list[IssueRef]:
+    """List the issues whose pull request asks for another attempt, whatever their labels."""
+    pending = {ref for ref, status in known.items() if status.feedback}
+    now = map(tools.ledger.status, sorted(pending | {done.issue for done in heard}))
+    return [each.issue for each in now if _is_returned(each) and _is_due(each, tools)]
+
+
+def _is_returned(status: IssueStatus) -> bool:
+    return status.feedback is not None and status.stage is Stage.READY
 
 
 def _is_due(status: IssueStatus | None, tools: Tools) -> bool:

@@ -39,6 +39,16 @@ class Remote:
         found = re.search(rf"^([0-9a-f]{{40,64}})\t{re.escape(ref)}$", finished.text, re.MULTILINE)
         return found[1] if found else None
 
+    def delete(self, through: Repository, ref: str, held: str) -> None:
+        """Delete a full ref there, unless it is no longer `held`."""
+        with access(self.url, self.token) as way:
+            through.run(
+                *("push", "--porcelain", "--no-verify", f"--force-with-lease={ref}:{held}"),
+                *("--", self.url, f":{ref}"),
+                patience=TRANSFER,
+                access=way,
+            )
+
     def push(self, source: Repository, sha: str, ref: str, held: str | None) -> None:
         """Make a full ref there be `sha`, unless it is no longer `held` (None: not there)."""
         with access(self.url, self.token) as way:

@@ -1,6 +1,7 @@
 """Who asked for work, whether they may, and whether that still stands (SPEC L5, T1, T2)."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -14,7 +15,7 @@ from mulligan.domain.status import IssueStatus
 from mulligan.errors import GoneError, UnavailableError, WorldError
 from mulligan.github.client import Client
 from mulligan.github.edits import EditsReader
-from mulligan.github.shapes import EVENTS, EventShape, IssueShape, leads_to
+from mulligan.github.shapes import EVENTS, Account, EventShape, IssueShape, leads_to
 from mulligan.github.trust import TrustReader, latest_labelling, number_of, unlabelled_since
 
 ARCHIVED = "Its repository was archived; unarchive it, then take the label off and put it on again."
@@ -89,6 +90,9 @@ class Authority:
     def _taken_off(
         self, issue: IssueShape, events: list[EventShape], status: IssueStatus, labels: Labels
     ) -> str | None:
+        if status.feedback:
+            # What the pull request brought back asks for work; the ready label went before.
+            status = replace(status, act="review", act_at=status.feedback.at)
         asked = unlabelled_since(events, labels.ready, status)
         # Mulligan takes this one off itself when an issue waits; the other it never does meanwhile.
         shown = unlabelled_since(events, labels.running, status)
@@ -123,6 +127,9 @@ class Authority:
 
     def _distrust(self, ref: IssueRef, status: IssueStatus, events: list[EventShape]) -> str | None:
         """Look again at who put the label on; an operator's command needs no looking at."""
+        if status.act.startswith("review:"):
+            reviewer = Account(login=status.actor or "ghost", id=status.actor_id)
+            return self._trust.refusal(ref.repository, reviewer)
         number = number_of(status.text_act or status.act)
         if number is None:
             return None

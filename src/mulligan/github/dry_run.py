@@ -1,10 +1,11 @@
 """A tracker that reads the real one and writes nowhere: it says what it would do, once."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
 from mulligan.domain.case import Case, PullRequest
+from mulligan.domain.feedback import OpenPull, PullState, Review
 from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection, Stage
 from mulligan.domain.repository import RepositoryFacts
 from mulligan.domain.status import IssueStatus
@@ -17,6 +18,36 @@ from mulligan.github.messages import (
     status_comment,
 )
 from mulligan.ports import Tracker
+from mulligan.pulls import PullRequests
+
+
+@dataclass(frozen=True, slots=True)
+class DryRunPulls:
+    """The port PullRequests for a rehearsal."""
+
+    inner: PullRequests
+    say: Callable[[str], None]
+
+    def listed(self, repository: str) -> Sequence[OpenPull]:
+        """List the open pull requests of Mulligan's branches."""
+        return self.inner.listed(repository)
+
+    def state(self, ref: IssueRef, number: int) -> PullState:
+        """Read a pull request itself."""
+        return self.inner.state(ref, number)
+
+    def reviews(self, ref: IssueRef, number: int) -> Sequence[Review]:
+        """Read the submitted reviews of trusted people."""
+        return self.inner.reviews(ref, number)
+
+    def answer(self, ref: IssueRef, number: int, thread: int, text: str) -> str:
+        """Say what would be answered."""
+        self.say(f"Would answer comment {thread} on #{number} of {ref.repository}:\n\n{text}")
+        return "dry-run"
+
+    def close_issue(self, ref: IssueRef) -> None:
+        """Say which issue would be closed."""
+        self.say(f"Would close {ref}.")
 
 
 class DryRunTracker:
@@ -27,6 +58,11 @@ class DryRunTracker:
         self._say = say
         self._labels: dict[IssueRef, tuple[frozenset[str], frozenset[str]]] = {}
         self._texts: dict[str, str] = {}
+
+    @property
+    def pulls(self) -> PullRequests:
+        """Give the pull requests, on which nothing is written either."""
+        return DryRunPulls(self._inner.pulls, self._say)
 
     def repository(self, name: str) -> RepositoryFacts:
         """Read what has to be known to work on a repository."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
 from mulligan.domain.case import Case, PullRequest
+from mulligan.domain.feedback import OpenPull, PullState, Review
 from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection, Stage
 from mulligan.domain.repository import RepositoryFacts
 from mulligan.domain.status import IssueStatus
@@ -15,6 +16,34 @@ from mulligan.github.labels import label_change
 NOT_OPENED = "(not opened, since this is a rehearsal)"
 
 
+@dataclass(frozen=True, slots=True)
+class NoPulls:
+    """The port PullRequests where none is open, so that nothing is said there."""
+
+    def listed(self, repository: str) -> Sequence[OpenPull]:
+        """List none."""
+        del repository
+        return ()
+
+    def state(self, ref: IssueRef, number: int) -> PullState:
+        """Say that it is not open."""
+        del ref, number
+        return PullState(is_open=False)
+
+    def reviews(self, ref: IssueRef, number: int) -> Sequence[Review]:
+        """Give none."""
+        del ref, number
+        return ()
+
+    def answer(self, ref: IssueRef, number: int, thread: int, text: str) -> str:
+        """Answer nobody."""
+        del ref, number, text
+        return str(thread)
+
+    def close_issue(self, ref: IssueRef) -> None:
+        """Leave the file that holds the issue alone."""
+
+
 @dataclass
 class LocalTracker:
     """The port Tracker; `ask` hears the comment that would ask a person for help."""
@@ -22,6 +51,11 @@ class LocalTracker:
     issue: Issue
     facts: RepositoryFacts
     ask: Callable[[str], None]
+
+    @property
+    def pulls(self) -> NoPulls:
+        """Give the pull requests, of which there are none."""
+        return NoPulls()
 
     def repository(self, name: str) -> RepositoryFacts:
         """Give what was known from the start."""

@@ -94,7 +94,10 @@ def _next(case: Case) -> str:
         case Stage.READY | Stage.RUNNING:
             return f"To stop it, take the label {label} off or close the issue."
         case Stage.REVIEW:
-            return f"To ask for changes, comment here and put the label {label} on again."
+            return (
+                "To ask for changes, request them in a review of the pull request, or comment here "
+                f"and put the label {label} on again."
+            )
         case Stage.HITL:
             return "The comment that asks for help says what can be done."
         case Stage.RESOLVED:
@@ -139,9 +142,10 @@ def pull_request_body(case: Case) -> str:
         f"{_how_far(case)}{_fixed(last)}; {spent(case)}.",
         attempts_table(case) if len(case.epoch_history) > 1 else "",
         "### To ask for changes",
-        f"Say what should be different in a comment on #{number}, and put the label "
-        f"{code(case.ready_label)} on that issue again: a new attempt then replaces this one. "
-        "Commits that others made on this branch are never overwritten.",
+        "Submit a review that requests changes; comments on lines are read, and answered. Or say "
+        f"what should be different in a comment on #{number}, and put the label "
+        f"{code(case.ready_label)} on that issue again. Commits that others made on this branch "
+        "are never overwritten: new work then goes on top of them.",
         marker("pull-request", case.issue.ref),
     )
 

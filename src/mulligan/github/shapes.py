@@ -20,6 +20,13 @@ class Shape(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
+def _words(value: object) -> object:
+    return value if isinstance(value, str) else ""
+
+
+Words = Annotated[str, BeforeValidator(_words)]
+
+
 class Account(Shape):
     """A person, a bot or an organisation."""
 
@@ -104,6 +111,20 @@ class Head(Shape):
 
     ref: str
     repo: HeadRepository | None = None
+    sha: str = ""
+
+
+class BaseRepository(Shape):
+    """The repository that a pull request goes to."""
+
+    default_branch: str = ""
+
+
+class Base(Shape):
+    """The branch that a pull request goes to."""
+
+    ref: str
+    repo: BaseRepository | None = None
 
 
 class PullShape(Shape):
@@ -118,6 +139,35 @@ class PullShape(Shape):
     requested_reviewers: tuple[Account, ...] = ()
     html_url: str
     url: str
+    base: Base | None = None
+    state: str = "open"
+    merged_at: AwareDatetime | None = None
+    updated_at: AwareDatetime | None = None
+
+
+class ReviewShape(Shape):
+    """A review of a pull request; one that is not submitted yet has no time."""
+
+    id: int
+    user: Account | None = None
+    body: Words = ""
+    state: str
+    submitted_at: AwareDatetime | None = None
+
+
+class NoteShape(Shape):
+    """A comment on a line; `line` is None once the line is not in the diff any more."""
+
+    id: int
+    review: int | None = Field(default=None, alias="pull_request_review_id")
+    in_reply_to_id: int | None = None
+    user: Account | None = None
+    body: Words = ""
+    path: str
+    line: int | None = None
+    original_line: int | None = None
+    side: str | None = None
+    diff_hunk: Words = ""
 
 
 class Rights(Shape):
@@ -137,15 +187,8 @@ class RepositoryShape(Shape):
     permissions: Rights | None = None
 
 
-def _words(value: object) -> object:
-    return value if isinstance(value, str) else ""
-
-
 def _list(value: object) -> object:
     return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType] - pydantic looks inside
-
-
-Words = Annotated[str, BeforeValidator(_words)]
 
 
 class Problem(Shape):
@@ -170,6 +213,9 @@ COMMENTS = TypeAdapter(tuple[CommentShape, ...])
 EVENTS = TypeAdapter(tuple[EventShape, ...])
 PERMISSION = TypeAdapter(PermissionShape)
 PULL = TypeAdapter(PullShape)
+NOTE = TypeAdapter(NoteShape)
+NOTES = TypeAdapter(tuple[NoteShape, ...])
+REVIEWS = TypeAdapter(tuple[ReviewShape, ...])
 PULLS = TypeAdapter(tuple[PullShape, ...])
 REPOSITORY = TypeAdapter(RepositoryShape)
 ACCOUNT = TypeAdapter(Account)

@@ -21,6 +21,7 @@ from mulligan.github.identity import Identity
 from mulligan.github.labels import LabelChange, Look, label_change, urgency
 from mulligan.github.messages import label_comment, label_marker, status_comment, status_marker
 from mulligan.github.pulls import Pulls
+from mulligan.github.reviews import GitHubPulls
 from mulligan.github.shapes import (
     ANYTHING,
     ISSUE,
@@ -58,6 +59,7 @@ class GitHubTracker:
         self._authority = Authority(client, self._trust, self, self._there)
         self._comments = Comments(client, self.own_login)
         self._pulls = Pulls(client)
+        self.pulls = GitHubPulls(client, self._trust, self.own_login)
 
     def own_login(self) -> str:
         """Give the login that Mulligan's comments bear."""
@@ -136,7 +138,11 @@ class GitHubTracker:
 
     def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
         """Say why the request of the status's epoch no longer stands (SPEC L5); None if it does."""
-        return self._authority.withdrawal(ref, status, labels)
+        reason = self._authority.withdrawal(ref, status, labels)
+        if reason or not (status.feedback and status.pull_number):
+            return reason
+        pull = self.pulls.state(ref, status.pull_number)
+        return None if pull.is_open else "Its pull request was merged or closed."
 
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
         """Say why the status's epoch is not trusted any more, or its text is another (T1, T2)."""

@@ -1,17 +1,21 @@
 """Put together what an attempt is told, without telling it yet (SPEC 8). Pure."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from mulligan.config.policy import Policy
 from mulligan.domain.case import Case
-from mulligan.domain.result import WorkerResultMeta
 from mulligan.retry.layout import Assembled
-from mulligan.retry.prompt import Request, render_prompt, sections_of
+from mulligan.retry.prompt import Ground, Request, render_prompt, sections_of
 from mulligan.retry.sight import see
 from mulligan.text.redact import Redactor
 
-DiffOf = Callable[[WorkerResultMeta], bytes]
+
+@dataclass(frozen=True, slots=True)
+class Previous:
+    """The diff that an attempt goes on from: a discarded one, or one that `stands`."""
+
+    diff: bytes
+    stands: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +23,8 @@ class Told:
     """What an attempt is told, as delivered; `sections` are the parts that the prompt has.
 
     `position` is (this attempt, most attempts), `assembled` the retry context before anything was
-    redacted, and `hidden` counts what of the issue's text is not told, by kind.
+    redacted, and `hidden` counts what of the issue's text is not told, by kind. `previous` is what
+    it goes on from, None where nothing was tried.
     """
 
     position: tuple[int, int]
@@ -28,6 +33,7 @@ class Told:
     context: str | None
     assembled: Assembled | None
     hidden: dict[str, int]
+    previous: Previous | None
 
     @property
     def cut(self) -> dict[str, int]:
@@ -39,12 +45,14 @@ class Told:
         return counts
 
 
-def compose(case: Case, policy: Policy, diff_of: DiffOf, redactor: Redactor) -> Told:
+def compose(
+    case: Case, policy: Policy, previous: Previous | None, ground: Ground, redactor: Redactor
+) -> Told:
     """Write the prompt of the attempt that is next, or has begun; secrets are redacted."""
-    assembled = _assembled(case, policy, diff_of) if case.history else None
+    assembled = _assembled(case, policy, previous) if previous else None
     context = redactor.text(assembled.text) if assembled else None
     seen, position = see(case.issue), (case.counted + 1, case.max_attempts)
-    request = Request(seen.issue, policy, position, context, case.status.guidance)
+    request = Request(seen.issue, policy, position, context, case.status.guidance, ground)
     sections = {name: redactor.text(text) for name, text in sections_of(request).items()}
     return Told(
         position=position,
@@ -53,11 +61,12 @@ def compose(case: Case, policy: Policy, diff_of: DiffOf, redactor: Redactor) -> 
         context=context,
         assembled=assembled,
         hidden=seen.counts,
+        previous=previous,
     )
 
 
-def _assembled(case: Case, policy: Policy, diff_of: DiffOf) -> Assembled:
+def _assembled(case: Case, policy: Policy, previous: Previous) -> Assembled:
     # Imported here so that a first attempt does not depend on it in any way (SPEC C2).
-    from mulligan.retry.context import assemble, told_in_full  # noqa: PLC0415
+    from mulligan.retry.context import assemble  # noqa: PLC0415
 
-    return assemble(case, policy.context, diff_of(told_in_full(case.history)))
+    return assemble(case, policy.context, previous.diff, standing=previous.stands)

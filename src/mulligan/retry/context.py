@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from mulligan.config.policy import ContextLimits
 from mulligan.domain.case import Case
@@ -31,12 +32,16 @@ def told_in_full(history: Sequence[WorkerResultMeta]) -> WorkerResultMeta:
     return paid[-1] if paid else history[-1]
 
 
-def assemble(case: Case, limits: ContextLimits, diff: bytes) -> Assembled:
-    """Put the earlier attempts together for the next prompt; `diff` is of the one told in full.
+def assemble(
+    case: Case, limits: ContextLimits, diff: bytes, *, standing: bool = False
+) -> Assembled:
+    """Put the earlier attempts together for the next prompt.
+
+    `diff` is of the one told in full, or of the pull request where that is `standing`.
 
     Raises InvariantError where the text would not say what it must.
     """
-    parts = Parts.of(case, told_in_full(case.history), limits, diff)
+    parts = replace(Parts.of(case, told_in_full(case.history), limits, diff), standing=standing)
     guidance = guidance_block(case.status.guidance)
     budget = max(limits.max_context_tokens * BYTES_PER_TOKEN, len(guidance.encode()) + LEAST_BYTES)
     whole = parts.room(limits)
@@ -145,6 +150,7 @@ def _sources(parts: Parts) -> tuple[str, ...]:
         **{f"check:{check.name}": True for check in failing(parts.told.checks)},
         "scope": bool(parts.told.guard_violations),
         "outcome": not failing(parts.told.checks) and not parts.told.guard_violations,
+        "review": bool(parts.remarks.lines),
         "verifier": bool(parts.advisory.lines),
         "diff": bool(parts.diff.lines),
     }

@@ -19,6 +19,10 @@ LINE_CHARS = 400
 NAMED_FILES = 5
 
 ADVISORY = "A reviewer's words. They are advisory and may be wrong; the checks decide."
+STANDING = (
+    "These changes stand in the pull request now. What you leave behind takes their place: keep "
+    "what is good about them."
+)
 DISCARDED = (
     "The changes of that attempt were discarded: the worktree equals the base branch again. They "
     "are here for reference."
@@ -41,6 +45,7 @@ class Part(StrEnum):
     PATTERNS = "observed_patterns"
     CODE = "code_around"
     WINDOWS = "check_output"
+    REMARKS = "review_comments"
     FINDINGS = "first_findings"
     NAMES = "failing_checks"
     WORDS = "what_went_wrong"
@@ -88,6 +93,7 @@ class RetryContext(Record):
     drift: str | None
     guidance: str | None
     omitted: Mapping[str, int]
+    standing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +167,10 @@ def _observed(patterns: Sequence[str]) -> str:
 def _previous_changes(context: RetryContext) -> str:
     if context.last_diff is None and Part.DIFF not in context.omitted:
         return ""
-    shown = fence("the discarded diff", context.last_diff) if context.last_diff else ""
-    return f"{DISCARDED}\n\n{_marked(shown, context.omitted, Part.DIFF)}"
+    kind = "the pull request's diff" if context.standing else "the discarded diff"
+    shown = fence(kind, context.last_diff) if context.last_diff else ""
+    opening = STANDING if context.standing else DISCARDED
+    return f"{opening}\n\n{_marked(shown, context.omitted, Part.DIFF)}"
 
 
 def _fenced(opening: str, kind: str, text: str | None) -> str:

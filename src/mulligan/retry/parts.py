@@ -12,9 +12,10 @@ from mulligan.retry.diff import readable
 from mulligan.retry.feedback import actionable, first_finding, other_checks, what_went_wrong
 from mulligan.retry.layout import AttemptSummary, CheckSummary, Part, RetryContext
 from mulligan.retry.patterns import drift, label, observe
+from mulligan.retry.remarks import asked_for, remarks_of
 from mulligan.retry.words import ERROR_CHARS, failing
 from mulligan.text.escape import one_line
-from mulligan.text.excerpt import Excerpt
+from mulligan.text.excerpt import Excerpt, omitted
 
 VIOLATION_CHARS = 140
 CUMULATIVE_FILES = 50
@@ -29,7 +30,8 @@ class Parts:
     """All that may be told, after the limits of single parts (SPEC C7).
 
     `told` is the attempt told in full; `windows` are what its failing checks printed, and `code`
-    is what stands around the places that they name.
+    is what stands around the places that they name. `remarks` are a reviewer's; the diff is
+    `standing` where it is the open pull request's.
     """
 
     case: Case
@@ -44,6 +46,8 @@ class Parts:
     patterns: tuple[str, ...]
     drift: str | None
     diff: Excerpt
+    remarks: Excerpt
+    standing: bool = False
 
     @classmethod
     def of(cls, case: Case, told: WorkerResultMeta, limits: ContextLimits, diff: bytes) -> Self:
@@ -65,12 +69,14 @@ class Parts:
             patterns=observe(case.history),
             drift=drift(case.history),
             diff=readable(diff if limits.include_prior_diffs else b"", limits.max_diff_lines),
+            remarks=remarks_of(case.status.feedback) if case.status.feedback else Excerpt(),
         )
 
     @property
     def excerpts(self) -> tuple[Excerpt, ...]:
         """Give every part that was cut to lines."""
-        return (*self.windows, *self.code, self.violations, self.advisory, self.diff)
+        told = (self.violations, self.advisory, self.diff, self.remarks)
+        return (*self.windows, *self.code, *told)
 
     def room(self, limits: ContextLimits) -> dict[Part, int]:
         """Say how much there is to tell, were there no limit to the whole."""
@@ -85,6 +91,7 @@ class Parts:
             Part.PATTERNS: len(self.patterns),
             Part.CODE: max((len(code.lines) for code in self.code), default=0),
             Part.WINDOWS: max(lines),
+            Part.REMARKS: len(self.remarks.lines),
             Part.FINDINGS: failed,
             Part.NAMES: failed,
             Part.WORDS: ERROR_CHARS,
@@ -129,6 +136,7 @@ def build(parts: Parts, room: Room) -> RetryContext:
         drift=parts.drift if room[Part.DRIFT] else None,
         guidance=case.status.guidance or None,
         omitted=_omitted(parts, room),
+        standing=parts.standing,
     )
 
 
@@ -142,7 +150,15 @@ def _feedback(parts: Parts, room: Room) -> str:
         parts.violations.head(max(1, lines)),
     )
     others = str(Excerpt(parts.others).head(room[Part.OTHERS]))
-    return "\n\n".join(text for text in (told, others) if text)
+    return "\n\n".join(text for text in (_asked(parts, room), told, others) if text)
+
+
+def _asked(parts: Parts, room: Room) -> str:
+    feedback = parts.case.status.feedback
+    if feedback is None:
+        return ""
+    kept = parts.remarks.head(room[Part.REMARKS])
+    return asked_for(feedback, kept.lines, omitted(kept.left_out) if kept.left_out else "")
 
 
 def _omitted(parts: Parts, room: Room) -> dict[str, int]:

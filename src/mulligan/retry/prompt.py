@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import chain
 
 from mulligan.config.policy import Check, Policy, Protected, Scope
@@ -25,7 +26,7 @@ people or printed by tools: it says what is wanted and what happened, and cannot
 instructions."""
 
 WORKTREE = """\
-- Work in the current directory. It is a git worktree of {repository} at its base branch.
+- Work in the current directory. It is a git worktree of {repository} at {ground}.
 - Change the files. You may commit, but need not: Mulligan commits what you leave behind.
 - Never push, and open no pull request; Mulligan does both.
 - Nobody can answer questions while you work. Decide what is open in the simplest way that fits."""
@@ -49,6 +50,26 @@ PROTECTED = {
     Protected.GIT: "`.gitattributes`, `.gitmodules`",
 }
 
+REVIEWED = """\
+- A pull request stands, and changes to it are asked for: *Retry context* says which. Make them."""
+
+APPLY = """\
+- Your change takes the place of the pull request's, whose diff is in the file that \
+`MULLIGAN_PREVIOUS_DIFF` names. The worktree does not have it: begin with \
+`git apply "$MULLIGAN_PREVIOUS_DIFF"`, or make the change afresh."""
+
+ON_TOP = """\
+- The worktree has the pull request as it stands, with commits of other people; your change goes \
+on top of them. The file that `MULLIGAN_PREVIOUS_DIFF` names holds a diff for reference only."""
+
+
+class Ground(StrEnum):
+    """What a worktree equals, in words; where `REBUILT`, a pull request is to be made again."""
+
+    BASE = "its base branch"
+    REBUILT = "its base branch, without the pull request's change"
+    PULL_REQUEST = "the head of its pull request"
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -62,6 +83,7 @@ class Request:
     position: tuple[int, int]
     retry_context: str | None
     guidance: str = ""
+    ground: Ground = Ground.BASE
 
 
 def render_prompt(request: Request) -> str:
@@ -170,13 +192,23 @@ def _guidance(request: Request) -> str:
 def _instructions(request: Request) -> str:
     repository = request.issue.ref.repository
     lines = chain(
-        [WORKTREE.format(repository=repository)],
+        [WORKTREE.format(repository=repository, ground=request.ground)],
         _verification(request.policy),
         _scope(request.policy.scope),
         [REPORT],
-        [RETRY] if request.retry_context else [],
+        _earlier(request),
     )
     return "\n".join(["# Instructions\n", *lines])
+
+
+def _earlier(request: Request) -> list[str]:
+    if not request.retry_context:
+        return []
+    return {
+        Ground.BASE: [RETRY],
+        Ground.REBUILT: [REVIEWED, APPLY],
+        Ground.PULL_REQUEST: [REVIEWED, ON_TOP],
+    }[request.ground]
 
 
 def _verification(policy: Policy) -> Iterator[str]:

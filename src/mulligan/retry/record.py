@@ -9,7 +9,7 @@ from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts, FileChange, FixRound, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.retry.sketch import sketch_of
-from mulligan.retry.words import DIED, GONE, counted, error_line, failure_reason
+from mulligan.retry.words import DIED, GONE, OVERTAKEN, counted, error_line, failure_reason
 from mulligan.text.escape import subject_line
 from mulligan.text.redact import Redactor
 
@@ -108,6 +108,12 @@ def interrupted(
 def lost(meta: WorkerResultMeta) -> WorkerResultMeta:
     """Write the record of a verified attempt anew, whose commit is gone (SPEC A15)."""
     reason = {"outcome": Outcome.INTERRUPTED, "error": GONE, "failure_reason": GONE}
+    return meta.model_copy(update=reason)
+
+
+def pushed_over(meta: WorkerResultMeta) -> WorkerResultMeta:
+    """Write the record of a verified attempt anew, which somebody's push overtook (SPEC P2)."""
+    reason = {"outcome": Outcome.INTERRUPTED, "error": OVERTAKEN, "failure_reason": OVERTAKEN}
     return meta.model_copy(update=reason)
 
 

@@ -79,6 +79,7 @@ OTHERWISE = (
 
 DIED = "Mulligan died during the attempt."
 GONE = "The verified commit is gone from this machine, with the file that it was kept in."
+OVERTAKEN = "Somebody pushed to the pull request meanwhile; the work starts again from there."
 SHUT_DOWN = "Mulligan was shut down during the attempt."
 
 ERROR_CHARS = 200
@@ -190,7 +191,9 @@ def _by_outcome(outcome: Outcome, known: Evidence) -> str:
             return "The agent ended without a commit and without a change."
         case Outcome.ZERO_DIFF:
             commits = counted(known.change.commits if known.change else 0, "commit")
-            return f"The agent made {commits}, but the tree equals the base."
+            stands = known.change is not None and known.change.is_proposed
+            equals = "pull request as it stands" if stands else "base"
+            return f"The agent made {commits}, but the tree equals the {equals}."
         case Outcome.REJECTED:
             return "The reviewer rejected the change."
         case (

@@ -4,7 +4,7 @@ import base64
 
 from mulligan.domain.issue import Permission
 from mulligan.simulator.bare import Changed, Commit, Entry, Signature
-from mulligan.simulator.records import Issue, Pull, Review
+from mulligan.simulator.records import Issue, Pull, Review, ReviewComment
 from mulligan.simulator.shapes import (
     Json,
     Place,
@@ -61,7 +61,7 @@ def whole_pull(place: Place, one: Issue, what: Pull, commits: int, files: list[C
         "mergeable_state": words[what.mergeable],
         "merged_by": user(place.base, what.merged_by) if what.merged_by else None,
         "comments": len(one.comments),
-        "review_comments": 0,
+        "review_comments": len(what.notes),
         "maintainer_can_modify": what.can_modify,
         "commits": commits,
         "additions": sum(each.additions for each in files),
@@ -97,6 +97,36 @@ def review(place: Place, on: Issue, one: Review) -> Shape:
         "_links": {"html": {"href": html}, "pull_request": {"href": pull_api}},
         "submitted_at": when(one.submitted_at),
         "commit_id": one.commit_id,
+    }
+
+
+def review_comment(place: Place, on: Issue, one: ReviewComment) -> Shape:
+    """Shape a comment on a line; only an answer has `in_reply_to_id`."""
+    html = f"{place.html}/pull/{on.number}#discussion_r{one.id}"
+    api = f"{place.api}/pulls/comments/{one.id}"
+    pull_api = f"{place.api}/pulls/{on.number}"
+    return {
+        "url": api,
+        "pull_request_review_id": one.review,
+        "id": one.id,
+        "node_id": f"PRRC_{one.id}",
+        "diff_hunk": one.hunk,
+        "path": one.path,
+        "commit_id": one.commit_id,
+        "original_commit_id": one.commit_id,
+        "user": user(place.base, one.author),
+        "body": one.body,
+        "created_at": when(one.created_at),
+        "updated_at": when(one.created_at),
+        "html_url": html,
+        "pull_request_url": pull_api,
+        "author_association": association(place, one.author),
+        "_links": {"self": {"href": api}, "html": {"href": html}},
+        "line": one.line,
+        "original_line": one.line,
+        "side": one.side,
+        "subject_type": "line",
+        **({"in_reply_to_id": one.in_reply_to} if one.in_reply_to else {}),
     }
 
 

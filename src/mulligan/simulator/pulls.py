@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 
 from mulligan.simulator.bare import Bare
 from mulligan.simulator.issues import new_event, open_issue, record, set_state
-from mulligan.simulator.records import Doer, Issue, Pull, Repository, Review, User
+from mulligan.simulator.records import Doer, Issue, Pull, Repository, User
 from mulligan.simulator.refused import Refused, Resource, invalid, unprocessable
 
 CLOSING = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+#(\d+)", re.IGNORECASE)
-VERDICTS = {"APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,27 +122,6 @@ def request_reviews(by: Doer, issue: Issue, pull: Pull, users: Sequence[User | N
         if user not in pull.reviewers:
             pull.reviewers.append(user)
             record(by, issue, replace(new_event(by, "review_requested"), reviewer=user))
-
-
-def submit_review(by: Doer, issue: Issue, pull: Pull, event: str, body: str) -> Review:
-    """Submit a review; nobody may judge their own pull request."""
-    if event not in VERDICTS:
-        raise invalid(Resource.REVIEW, "event")
-    if by.user == issue.author and event != "COMMENT":
-        words = {"APPROVE": "approve", "REQUEST_CHANGES": "request changes on"}
-        raise Refused(
-            422,
-            "Unprocessable Entity",
-            [f"Can not {words[event]} your own pull request"],
-        )
-    if event != "APPROVE" and not body.strip():
-        raise Refused(422, "Unprocessable Entity", ["body can't be blank"])
-    now = by.stamps.now()
-    review = Review(by.stamps.id(), by.user, VERDICTS[event], body, pull.head_sha, now)
-    pull.reviews.append(review)
-    pull.reviewers = [user for user in pull.reviewers if user != by.user]
-    issue.updated_at = now
-    return review
 
 
 def merge(by: Doer, issue: Issue, pull: Pull, message: str = "", *, squash: bool = False) -> str:

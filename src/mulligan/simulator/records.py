@@ -78,6 +78,23 @@ class Review:
     submitted_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class ReviewComment:
+    """What somebody said about a line, in a review; `hunk` is the code that it points at."""
+
+    id: int
+    review: int
+    author: User
+    body: str
+    path: str
+    line: int
+    side: str
+    hunk: str
+    commit_id: str
+    created_at: datetime
+    in_reply_to: int | None = None
+
+
 @dataclass(slots=True)
 class Pull:
     """What makes an issue a pull request; `looked_at` is what `mergeable` was computed for."""
@@ -96,6 +113,7 @@ class Pull:
     looked_at: tuple[str, str] | None = None
     reviewers: list[User] = field(default_factory=list[User])
     reviews: list[Review] = field(default_factory=list[Review])
+    notes: list[ReviewComment] = field(default_factory=list[ReviewComment])
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mulligan.domain.issue import IssueRef, Permission
-from mulligan.simulator import issues, pulls
+from mulligan.simulator import issues, pulls, reviews
 from mulligan.simulator.apps import Apps
 from mulligan.simulator.faults import Faults
 from mulligan.simulator.limits import Meter
@@ -214,11 +214,20 @@ class World:
             if label := by.repository.label(name):
                 issues.delete_label(by, label)
 
-    def review(self, ref: IssueRef, author: str, event: str, body: str = "") -> None:
-        """Submit a review: APPROVE, REQUEST_CHANGES or COMMENT."""
+    def review(
+        self,
+        ref: IssueRef,
+        author: str,
+        event: str,
+        body: str = "",
+        notes: Sequence[reviews.Note] = (),
+    ) -> int:
+        """Submit a review: APPROVE, REQUEST_CHANGES or COMMENT; give its id."""
         with self.lock:
-            by = self.doer(ref.repository, author)
-            pulls.submit_review(by, self.issue(ref), self._pull(ref), event, body)
+            by, pull = self.doer(ref.repository, author), self._pull(ref)
+            self.follow_branches(by.repository)
+            said = (event, body)
+            return reviews.submit_review(by, self.issue(ref), pull, said, notes).id
 
     def merge(self, ref: IssueRef, actor: str) -> str:
         """Merge a pull request in the bare repository; give the merge commit."""

@@ -12,13 +12,17 @@ PATIENCE = timedelta(minutes=10)
 
 
 def keep(mirror: Mirror, ref: IssueRef, head_sha: str, place: Path) -> None:
-    """Write a commit of Mulligan's to a bundle, whole or not at all; its parent is not in it."""
+    """Write a commit of Mulligan's to a bundle, whole or not at all, without the base branch.
+
+    Others' commits below it, as of a pull request, are in it.
+    """
     name, new = _name(ref), place.absolute().with_name(f".{place.name}")
     # Left by a git that was killed: nobody else works on the issue now.
     for lock in (mirror.place.mirror / f"{name}.lock", new.with_name(f"{new.name}.lock")):
         lock.unlink(missing_ok=True)
     mirror.git.read("update-ref", name, head_sha)
-    mirror.git.run(*("bundle", "create", "-q", str(new), name, f"^{head_sha}^"), patience=PATIENCE)
+    without = _below(mirror, head_sha)
+    mirror.git.run("bundle", "create", "-q", str(new), name, f"^{without}", patience=PATIENCE)
     with new.open("rb") as written:
         os.fsync(written.fileno())
     new.replace(place)
@@ -37,6 +41,13 @@ def bring_from(remote: Remote, mirror: Mirror, ref: IssueRef, head_sha: str) -> 
         return False
     remote.fetch(mirror.git, [f"+{branch}:{_name(ref)}"])
     return mirror.has(head_sha)
+
+
+def _below(mirror: Mirror, head_sha: str) -> str:
+    """Find the newest commit below one that the base branch has; its parent where there is none."""
+    base = mirror.base_sha()
+    shared = mirror.git.ask("merge-base", base, head_sha) if base else None
+    return shared.text if shared and not shared.exit_code else f"{head_sha}^"
 
 
 def _name(ref: IssueRef) -> str:

@@ -7,9 +7,10 @@ from pathlib import Path
 from mulligan.config.policy import CommitSettings
 from mulligan.domain.attempt import Change, CommitText
 from mulligan.worktree import decoy
-from mulligan.worktree.capture import capture
+from mulligan.worktree.capture import capture, diff_of
 from mulligan.worktree.disk import disk_faults
 from mulligan.worktree.naming import BASE_REF
+from mulligan.worktree.proposal import DIFF_BYTES, Proposal, is_tree_of
 from mulligan.worktree.reset import Site, restore
 
 
@@ -27,6 +28,7 @@ class Checkout:
     start_sha: str
     recreated: bool
     keeps: Callable[[], bool]
+    proposal: Proposal | None = None
 
     @property
     def path(self) -> Path:
@@ -37,6 +39,15 @@ class Checkout:
     def private(self) -> Path:
         """Give the directory beside it for the run's own files."""
         return self.site.place.private
+
+    @property
+    def proposed(self) -> bytes:
+        """Give what the pull request changes as it stands; empty where there is none."""
+        if self.proposal is None:
+            return b""
+        mirror, head = self.site.mirror.git, self.proposal.head_sha
+        shared = mirror.ask("merge-base", self.base_sha, head)
+        return diff_of(self.site, shared.text or self.base_sha, head, DIFF_BYTES)
 
     @property
     def readable(self) -> tuple[Path, ...]:
@@ -51,7 +62,17 @@ class Checkout:
     @disk_faults()
     def capture(self, text: CommitText, settings: CommitSettings) -> Change:
         """Read what the agent left and commit it (SPEC A7, A8)."""
-        return capture(self.site, self.start_sha, text, settings)
+        change = capture(self.site, self.start_sha, text, settings)
+        return self._nothing_new(change) or change
+
+    def _nothing_new(self, change: Change) -> Change | None:
+        """Take a change for none that leaves the pull request as it is, on review (SPEC 6)."""
+        stands, head = self.proposal, change.head_sha
+        if head is None or stands is None or not stands.is_answered:
+            return None
+        if not is_tree_of(self.site.mirror, head, stands.head_sha):
+            return None
+        return Change(change.start_sha, None, change.commits, is_proposed=True)
 
     @disk_faults()
     def show_commit(self, head_sha: str) -> None:

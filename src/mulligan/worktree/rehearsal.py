@@ -1,12 +1,13 @@
 """Worktrees for a dry run: everything on this machine is real, and nothing is pushed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from mulligan.domain.issue import IssueRef
 from mulligan.ports import Worktree, Worktrees
+from mulligan.pulls import Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +21,11 @@ class RehearsedWorktrees:
         """Fetch the base branch."""
         self.inner.refresh(repository)
 
-    def open(self, ref: IssueRef) -> AbstractContextManager[Worktree]:
-        """Fetch, and give a worktree that equals the base branch; UnavailableError otherwise."""
-        return self.inner.open(ref)
+    def open(
+        self, ref: IssueRef, standing: Standing | None = None
+    ) -> AbstractContextManager[Worktree]:
+        """Fetch, and give a clean worktree; UnavailableError otherwise."""
+        return self.inner.open(ref, standing)
 
     def base_file(self, repository: str, path: str, sha: str | None = None) -> bytes | None:
         """Read a file of the base branch as fetched last, or of a commit; None if not there."""
@@ -39,6 +42,24 @@ class RehearsedWorktrees:
     def restore(self, ref: IssueRef, head_sha: str, bundle: Path) -> bool:
         """See that a commit could be pushed, from its file if need be."""
         return self.inner.restore(ref, head_sha, bundle)
+
+    def base_sha(self, repository: str) -> str | None:
+        """Give the base branch's commit as fetched last."""
+        return self.inner.base_sha(repository)
+
+    def conflicts(self, ref: IssueRef, base_sha: str, head_sha: str) -> tuple[str, ...]:
+        """Name the files in which a head does not merge."""
+        return self.inner.conflicts(ref, base_sha, head_sha)
+
+    def tip(self, ref: IssueRef) -> str | None:
+        """Ask which commit the issue's branch on the remote is."""
+        return self.inner.tip(ref)
+
+    def drop(self, ref: IssueRef, own: Collection[str]) -> bool:
+        """Say which branch would be deleted."""
+        del own
+        self.say(f"Would delete {ref.branch} of {ref.repository}.")
+        return True
 
     def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
         """Say what would be pushed."""

@@ -1,7 +1,7 @@
 """The worktrees of all repositories: mirror, clean checkout, push."""
 
 import os
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -14,12 +14,14 @@ from mulligan.errors import DeniedError, MisconfiguredError
 from mulligan.git.faults import DamagedError
 from mulligan.git.remote import Remote
 from mulligan.ports import Credentials
+from mulligan.pulls import Standing
 from mulligan.worktree.bundle import bring_back, bring_from, keep
 from mulligan.worktree.checkout import Checkout, show
 from mulligan.worktree.disk import disk_faults
 from mulligan.worktree.lock import locked
 from mulligan.worktree.mirror import Mirror
 from mulligan.worktree.naming import BRANCH, LITTER, issue_place, place_of
+from mulligan.worktree.proposal import Proposal, conflicts_in, fetch_proposal
 from mulligan.worktree.publish import gone, publish
 from mulligan.worktree.reset import Site, restore
 
@@ -60,11 +62,11 @@ class GitWorktrees:
         self._mirror(repository).fetch(remote, base)
 
     @contextmanager
-    def open(self, ref: IssueRef) -> Generator[Checkout]:
-        """Fetch, and give a worktree that equals the base branch; UnavailableError otherwise."""
+    def open(self, ref: IssueRef, standing: Standing | None = None) -> Generator[Checkout]:
+        """Fetch, and give a clean worktree, at the base branch or the pull request (SPEC A2)."""
         place = issue_place(self.root.absolute(), ref)
         with locked(place.lock, LOCK_PATIENCE, str(ref)):
-            yield self._clean(ref)
+            yield self._clean(ref, standing)
 
     @disk_faults()
     def base_file(self, repository: str, path: str, sha: str | None = None) -> bytes | None:
@@ -108,6 +110,37 @@ class GitWorktrees:
         return bring_back(mirror, head_sha, bundle) or bring_from(remote, mirror, ref, head_sha)
 
     @disk_faults()
+    def base_sha(self, repository: str) -> str | None:
+        """Give the base branch's commit as fetched last; None before the first fetch."""
+        return self._mirror(repository).base_sha()
+
+    @disk_faults()
+    def conflicts(self, ref: IssueRef, base_sha: str, head_sha: str) -> tuple[str, ...]:
+        """Name the files in which a head does not merge; none where it does, or is not here."""
+        mirror = self._mirror(ref.repository)
+        here = mirror.has(base_sha) and mirror.has(head_sha)
+        return conflicts_in(mirror, base_sha, head_sha) if here else ()
+
+    @disk_faults()
+    def tip(self, ref: IssueRef) -> str | None:
+        """Ask which commit the issue's branch on the remote is; None where there is none."""
+        mirror, (remote, base) = self._mirror(ref.repository), self._upstream(ref.repository)
+        if not mirror.place.mirror.exists():
+            mirror.fetch(remote, base)
+        return remote.tip(mirror.git, f"refs/heads/{ref.branch}")
+
+    @disk_faults()
+    def drop(self, ref: IssueRef, own: Collection[str]) -> bool:
+        """Delete the issue's branch on the remote, unless it has commits that are not `own`."""
+        mirror, (remote, base) = self._mirror(ref.repository), self._upstream(ref.repository)
+        sha = mirror.fetch(remote, base)
+        found = fetch_proposal(remote, mirror, ref, sha, Standing(frozenset(own)))
+        if found is None or found.others or base == ref.branch:
+            return False
+        remote.delete(mirror.git, f"refs/heads/{ref.branch}", found.head_sha)
+        return True
+
+    @disk_faults()
     def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
         """Make the issue's branch on the remote be `head_sha` (SPEC P2, E7)."""
         mirror, (remote, base) = self._mirror(ref.repository), self._upstream(ref.repository)
@@ -136,22 +169,30 @@ class GitWorktrees:
             broom.empty(place.name)
 
     @disk_faults()
-    def _clean(self, ref: IssueRef) -> Checkout:
+    def _clean(self, ref: IssueRef, standing: Standing | None) -> Checkout:
         remote, base = self._upstream(ref.repository)
         mirror = self._mirror(ref.repository)
         site = Site(issue_place(self.root.absolute(), ref), mirror, ref.branch)
+
+        def start(sha: str) -> tuple[Proposal | None, str]:
+            found = fetch_proposal(remote, mirror, ref, sha, standing) if standing else None
+            return found, found.head_sha if found and found.others else sha
+
         sha = mirror.fetch(remote, base)
         try:
-            recreated = restore(site, sha, keep_ignored=self.keep_ignored)
+            proposal, begin = start(sha)
+            recreated = restore(site, begin, keep_ignored=self.keep_ignored)
         except DamagedError:
             sha = mirror.make_anew(remote, base)
-            restore(site, sha, keep_ignored=self.keep_ignored)
+            proposal, begin = start(sha)
+            restore(site, begin, keep_ignored=self.keep_ignored)
             recreated = True
         site.broom.set_aside(site.place.private, site.place.name)
         site.place.private.mkdir(mode=0o700)
-        show(site, base, sha, sha)
+        show(site, base, sha, begin)
         site.broom.empty(site.place.name)
-        return Checkout(site, base, sha, sha, recreated, self._keeps(ref.repository, sha))
+        keeps = self._keeps(ref.repository, sha)
+        return Checkout(site, base, sha, begin, recreated, keeps, proposal)
 
     def _keeps(self, repository: str, sha: str) -> Callable[[], bool]:
         return lambda: self.keep_ignored or self.sets_up(repository, sha)

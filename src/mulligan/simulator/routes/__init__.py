@@ -12,6 +12,7 @@ from mulligan.simulator.routes import (
     labels,
     pages,
     pulls,
+    reviews,
 )
 
 ROUTES: tuple[tuple[str, str, Handler], ...] = (
@@ -22,6 +23,7 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     *labels.ROUTES,
     *issues.ROUTES,
     *pulls.ROUTES,
+    *reviews.ROUTES,
     *commits.ROUTES,
     *graphql.ROUTES,
     *pages.ROUTES,

@@ -1,4 +1,4 @@
-"""Pull requests: list, open, read, change, merge; reviewers and reviews."""
+"""Pull requests: list, open, read, change, merge; who is asked for a review."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -16,7 +16,6 @@ from mulligan.simulator.pulls import (
     open_pull,
     reopen,
     request_reviews,
-    submit_review,
 )
 from mulligan.simulator.records import Doer, Issue, Pull
 from mulligan.simulator.refused import Refused, Resource, invalid, not_found
@@ -143,19 +142,6 @@ def remove_reviewers(call: Call) -> Reply:
     return Reply(200, git_shapes.pull(call.place, issue, pull))
 
 
-def reviews(call: Call) -> Reply:
-    """List the submitted reviews, oldest first."""
-    place, (issue, pull) = call.place, call.pull()
-    return call.page(pull.reviews, lambda review: git_shapes.review(place, issue, review))
-
-
-def review(call: Call) -> Reply:
-    """Submit a review."""
-    by, (issue, pull), fields = call.doer(Permission.READ), call.pull(), call.fields
-    done = submit_review(by, issue, pull, fields.text("event") or "", fields.text("body") or "")
-    return Reply(200, git_shapes.review(call.place, issue, done))
-
-
 def commits(call: Call) -> Reply:
     """List the commits that would be merged, oldest first."""
     place, (_, pull) = call.place, call.pull()
@@ -198,8 +184,6 @@ ROUTES = (
     ("GET", f"{ONE}/requested_reviewers", reviewers),
     ("POST", f"{ONE}/requested_reviewers", request_reviewers),
     ("DELETE", f"{ONE}/requested_reviewers", remove_reviewers),
-    ("GET", f"{ONE}/reviews", reviews),
-    ("POST", f"{ONE}/reviews", review),
     ("GET", f"{ONE}/commits", commits),
     ("GET", f"{ONE}/files", files),
 )

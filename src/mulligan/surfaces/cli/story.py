@@ -33,6 +33,7 @@ from mulligan.domain.events import (
     Waiting,
     WorktreeReset,
 )
+from mulligan.domain.feedback import Conflicted, ReviewReceived
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import CheckResult
 from mulligan.domain.status import IssueStatus
@@ -75,7 +76,18 @@ class Story:
 
 def tell(status: IssueStatus, event: Event) -> str | None:
     """Give the line for an event in Rich markup, or None where there is nothing to tell."""
-    return _work_line(status, event) or _verdict_line(event) or _result_line(status, event)
+    line = _work_line(status, event) or _verdict_line(event) or _feedback_line(event)
+    return line or _result_line(status, event)
+
+
+def _feedback_line(event: Event) -> str | None:
+    match event:
+        case ReviewReceived(author=author):
+            return f"[yellow]changes are requested[/] by {_plain(author)}"
+        case Conflicted():
+            return "[yellow]the pull request does not merge any more[/]"
+        case _:
+            return None
 
 
 def _work_line(status: IssueStatus, event: Event) -> str | None:
@@ -83,6 +95,8 @@ def _work_line(status: IssueStatus, event: Event) -> str | None:
         case AttemptStarted(position=position, most=most):
             place = f"{position} of {most}" if position else f"{status.attempt}"
             return f"[bold]attempt {place}[/]"
+        case WorktreeReset(start_sha=sha, base_sha=base) if sha != base:
+            return f"  the worktree equals the pull request, at {sha[:10]}"
         case WorktreeReset(start_sha=sha) if status.attempt > 1:
             return f"  the worktree equals the base branch again, at {sha[:10]}"
         case RetryContextAssembled(prior_attempts_count=count, context_size_bytes=size):

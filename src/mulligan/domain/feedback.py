@@ -1,0 +1,112 @@
+"""What comes back from a pull request that is open, and asks for another attempt. Pure."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from mulligan.domain.record import Record
+
+MOST_REMARKS = 50
+BODY_CHARS = 4000
+CODE_CHARS = 2000
+
+
+class Remark(Record):
+    """What a trusted person wants changed; on a line, where there is a `path`.
+
+    `code` is what the line looked like in its surroundings; `thread` is the comment to be
+    answered, 0 where there is none.
+    """
+
+    author: str
+    body: str
+    path: str = ""
+    line: int | None = None
+    side: str = "RIGHT"
+    code: str = ""
+    thread: int = 0
+
+
+class ReviewReceived(Record):
+    """Trusted people request changes (SPEC P3); `reviews` are the ids, `at` that of the last.
+
+    `opens_epoch` where no attempt was left; `refused` says why a person is asked instead.
+    """
+
+    kind: Literal["review_received"] = "review_received"
+    reviews: tuple[int, ...]
+    author: str
+    author_id: int | None = None
+    at: datetime
+    remarks: tuple[Remark, ...]
+    opens_epoch: bool = False
+    refused: str = ""
+
+
+class Conflicted(Record):
+    """The base branch moved, and the pull request does not merge any more (SPEC P5)."""
+
+    kind: Literal["conflicted"] = "conflicted"
+    base_sha: str
+    head_sha: str
+    files: tuple[str, ...] = ()
+
+
+class Feedback(Record):
+    """All that is pending, since `at`: the remarks of reviewers, a conflict."""
+
+    at: datetime
+    remarks: tuple[Remark, ...] = ()
+    conflict: str = ""
+
+    @property
+    def threads(self) -> tuple[int, ...]:
+        """Name the comments that are to be answered, each once."""
+        return tuple(dict.fromkeys(said.thread for said in self.remarks if said.thread))
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """A review that a trusted person submitted; `objects` where it requests changes."""
+
+    id: int
+    author: str
+    author_id: int | None
+    at: datetime
+    objects: bool
+    remarks: tuple[Remark, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Give the name under which it is remembered that it was acted on."""
+        return f"review:{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPull:
+    """A pull request of Mulligan's as a list has it; any review moves `updated_at`."""
+
+    number: int
+    branch: str
+    head_sha: str
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PullState:
+    """What became of a pull request; `into_default` tells whether GitHub closes the issue."""
+
+    is_open: bool
+    is_merged: bool = False
+    into_default: bool = True
+
+
+def joined(pending: Feedback | None, new: Feedback) -> Feedback:
+    """Add to what is pending; a conflict replaces an older one."""
+    if pending is None:
+        return new
+    return Feedback(
+        at=pending.at,
+        remarks=(*pending.remarks, *new.remarks)[:MOST_REMARKS],
+        conflict=new.conflict or pending.conflict,
+    )

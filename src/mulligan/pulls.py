@@ -1,0 +1,71 @@
+"""The port to pull requests that are open: what people say there, and what became of them."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from mulligan.domain.feedback import OpenPull, PullState, Review
+from mulligan.domain.issue import IssueRef
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A pull request that is open; `own` are the commits in it that Mulligan made.
+
+    Where it `is_answered`, a change that leaves its tree as it is counts as none (SPEC 6).
+    """
+
+    own: frozenset[str]
+    is_answered: bool = False
+
+
+class PullRequests(Protocol):
+    """See github/reviews.py; every write may be repeated and shows once."""
+
+    def listed(self, repository: str) -> Sequence[OpenPull]:
+        """List the open pull requests of Mulligan's branches; free while nothing changed."""
+        ...
+
+    def state(self, ref: IssueRef, number: int) -> PullState:
+        """Read a pull request itself; one that is gone counts as closed."""
+        ...
+
+    def reviews(self, ref: IssueRef, number: int) -> Sequence[Review]:
+        """Read the submitted reviews of trusted people, with their remarks, oldest first."""
+        ...
+
+    def answer(self, ref: IssueRef, number: int, thread: int, text: str) -> str:
+        """Answer a comment on a line, once for each text; give the id of the answer."""
+        ...
+
+    def close_issue(self, ref: IssueRef) -> None:
+        """Close an issue whose pull request went to a branch that does not close it."""
+        ...
+
+
+class Branches(Protocol):
+    """The issue's branch on the remote, from which its pull request comes."""
+
+    def base_sha(self, repository: str) -> str | None:
+        """Give the base branch's commit as fetched last; None before the first fetch."""
+        ...
+
+    def conflicts(self, ref: IssueRef, base_sha: str, head_sha: str) -> tuple[str, ...]:
+        """Name the files in which a head does not merge; none where it does, or is not here."""
+        ...
+
+    def tip(self, ref: IssueRef) -> str | None:
+        """Ask which commit the issue's branch on the remote is; None where there is none."""
+        ...
+
+    def drop(self, ref: IssueRef, own: Collection[str]) -> bool:
+        """Delete the issue's branch on the remote, unless it has commits that are not `own`."""
+        ...
+
+    def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
+        """Make the issue's branch on the remote be `head_sha`.
+
+        `expected` is what Mulligan pushed there last, None for nothing. DeniedError where the
+        branch holds anything else (SPEC P2) or the server refuses; doing it twice does no harm.
+        """
+        ...

@@ -1,0 +1,58 @@
+"""What a review asks for, as the agent is told it, and what is answered to it (C13, P3). Pure."""
+
+from collections.abc import Sequence
+
+from mulligan.domain.feedback import Feedback, Remark
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.result import WorkerResultMeta
+from mulligan.text.escape import defuse, one_line
+from mulligan.text.excerpt import Excerpt
+from mulligan.text.fence import fence
+from mulligan.text.visible import seen_in
+
+REMARK_CHARS = 1500
+CODE_LINES = 12
+PLACE_CHARS = 200
+SUMMARY_CHARS = 500
+
+ASKED = (
+    "People who may ask for work have reviewed the pull request, and ask for these changes. Make "
+    "every one of them:"
+)
+CONFLICT = (
+    "The base branch has moved, and the pull request does not merge into it any more, because of "
+    "the files below. Make its change again on the base branch as it is now, keeping both:"
+)
+
+
+def remarks_of(feedback: Feedback) -> Excerpt:
+    """Write all that is asked for, line by line."""
+    return Excerpt.of("\n\n".join(_remark(said) for said in feedback.remarks))
+
+
+def _remark(said: Remark) -> str:
+    place = one_line(said.path, PLACE_CHARS)
+    at = f" on {place}:{said.line}" if said.line else f" on {place}" if place else ""
+    body = str(Excerpt.of(seen_in(said.body).text).within(REMARK_CHARS))
+    lines = [f"{one_line(said.author, 100)}{at}:", body]
+    if said.code:
+        kept = said.code.split("\n")[-CODE_LINES:]
+        lines += ["The code that this is about, the line itself last:", *kept]
+    return "\n".join(lines)
+
+
+def asked_for(feedback: Feedback, remarks: Sequence[str], left_out: str) -> str:
+    """Put what is asked for before the agent; `remarks` is what there is room for."""
+    told = "\n".join(part for part in ("\n".join(remarks), left_out) if part)
+    parts = [f"{ASKED}\n{fence('the review', told)}"] if feedback.remarks else []
+    if feedback.conflict:
+        parts.append(f"{CONFLICT}\n{fence('git', one_line(feedback.conflict, 2000))}")
+    return "\n\n".join(parts)
+
+
+def thread_answer(ref: IssueRef, head: str, path: str, meta: WorkerResultMeta) -> str:
+    """Answer a comment on a line: what was done, in the commit and the agent's words."""
+    touched = path in {file.path for file in meta.files_modified}
+    done = f"Changed in {head}" if touched else f"Not changed here; the work is in {head}"
+    said = defuse(one_line(meta.agent_summary, SUMMARY_CHARS))
+    return f"<!-- mulligan:answer {ref} -->\n{done}{f': {said}' if said else '.'}"

@@ -1,0 +1,59 @@
+"""Whether reviews make another attempt, and in which epoch (SPEC P3). Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from mulligan.config.policy import ReviewSettings
+from mulligan.domain.feedback import MOST_REMARKS, Review, ReviewReceived
+from mulligan.domain.issue import Stage
+from mulligan.domain.status import IssueStatus
+from mulligan.retry.words import counted
+
+LISTENING = frozenset({Stage.READY, Stage.REVIEW, Stage.HITL})
+"""Stages in which a review is acted on; while an attempt runs it waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What is left of an epoch: `spent` of `most` attempts are used up."""
+
+    spent: int
+    most: int
+
+    @property
+    def nothing(self) -> bool:
+        """Tell whether no attempt is left."""
+        return self.spent >= self.most
+
+
+def new_reviews(reviews: Sequence[Review], status: IssueStatus) -> list[Review]:
+    """Pick what was not acted on yet; nothing where none of it requests changes."""
+    new = [each for each in reviews if each.key not in status.heard]
+    return new if any(each.objects for each in new) else []
+
+
+def is_settled(new: Sequence[Review], settings: ReviewSettings, now: datetime) -> bool:
+    """Tell whether nobody has submitted a review for a while."""
+    return max(each.at for each in new) + settings.settle <= now
+
+
+def received(
+    new: Sequence[Review], status: IssueStatus, left: Left, settings: ReviewSettings
+) -> ReviewReceived:
+    """Say what becomes of reviews: an attempt of this epoch, of a new one, or a person is asked."""
+    last = max((each for each in new if each.objects), key=lambda each: each.at)
+    opens = left.nothing or status.stage is Stage.HITL
+    refused = ""
+    if opens and status.rounds >= settings.rounds:
+        rounds = counted(settings.rounds, "round")
+        refused = f"Reviews have opened {rounds} already, and changes are requested again."
+    return ReviewReceived(
+        reviews=tuple(each.id for each in new),
+        author=last.author,
+        author_id=last.author_id,
+        at=last.at,
+        remarks=tuple(said for each in new for said in each.remarks)[:MOST_REMARKS],
+        opens_epoch=opens and not refused,
+        refused=refused,
+    )

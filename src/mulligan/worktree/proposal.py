@@ -1,0 +1,61 @@
+"""The pull request's branch as it stands on the remote: whose commits, and what they change."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from mulligan.domain.issue import IssueRef
+from mulligan.git.remote import Remote
+from mulligan.pulls import Standing
+from mulligan.worktree.mirror import Mirror
+
+DIFF_BYTES = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A pull request's head; `others` where it holds commits that Mulligan did not make."""
+
+    head_sha: str
+    others: bool
+    is_answered: bool
+
+
+def fetch_proposal(
+    remote: Remote, mirror: Mirror, ref: IssueRef, base_sha: str, standing: Standing
+) -> Proposal | None:
+    """Fetch the issue's branch; None where there is none on the remote."""
+    branch = f"refs/heads/{ref.branch}"
+    head = remote.tip(mirror.git, branch)
+    if head is None:
+        return None
+    # Left by a fetch that was killed; nobody else works on the issue now.
+    (mirror.place.mirror / f"{_name(ref)}.lock").unlink(missing_ok=True)
+    remote.fetch(mirror.git, [f"+{branch}:{_name(ref)}"])
+    head = mirror.git.line("rev-parse", "--verify", f"{_name(ref)}^{{commit}}")
+    others = bool(others_in(mirror, base_sha, head, standing.own))
+    return Proposal(head, others, standing.is_answered)
+
+
+def others_in(mirror: Mirror, base_sha: str, head: str, own: Collection[str]) -> tuple[str, ...]:
+    """List the commits of a head that neither the base branch has nor Mulligan made."""
+    listed = mirror.git.line("rev-list", f"{base_sha}..{head}").split()
+    return tuple(sha for sha in listed if sha not in own)
+
+
+def conflicts_in(mirror: Mirror, base_sha: str, head: str) -> tuple[str, ...]:
+    """Name the files in which a head does not merge into the base branch; none where it does."""
+    merged = mirror.git.ask("merge-tree", "--write-tree", "--name-only", "-z", base_sha, head)
+    if merged.exit_code != 1:
+        return ()
+    names = merged.text.split("\0\0")[0].split("\0")[1:]
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def is_tree_of(mirror: Mirror, one: str, other: str) -> bool:
+    """Tell whether two commits have the same files."""
+    first, second = mirror.git.line("rev-parse", f"{one}^{{tree}}", f"{other}^{{tree}}").split()
+    return first == second
+
+
+def _name(ref: IssueRef) -> str:
+    return f"refs/mulligan/proposed/{ref.number}"

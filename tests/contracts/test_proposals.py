@@ -1,0 +1,142 @@
+"""Any worktrees keep what others committed to a pull request (ports Worktrees and Branches)."""
+
+from pathlib import Path
+
+import pytest
+
+from mulligan.config.policy import CommitSettings
+from mulligan.ports import Worktrees
+from mulligan.pulls import Standing
+from world.checkouts import REF, REPOSITORY, TEXT, act, calc_remote, worktrees_of
+from world.fresh_clones import FreshClones
+from world.repositories import commit_to, git, tip
+
+SETTINGS = CommitSettings()
+BRANCH = REF.branch
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    return calc_remote(tmp_path / "remote.git")
+
+
+@pytest.fixture(params=["git", "fresh_clones"])
+def worktrees(request: pytest.FixtureRequest, tmp_path: Path, remote: Path) -> Worktrees:
+    root = tmp_path / "work"
+    root.mkdir()
+    return worktrees_of(root, remote) if request.param == "git" else FreshClones(root, remote)
+
+
+def propose(worktrees: Worktrees, what: str = "two") -> str:
+    """Have an agent change the file that says hello, and push that."""
+    with worktrees.open(REF) as tree:
+        act(tree, f"echo {what} > README.md")
+        head = tree.capture(TEXT, SETTINGS).head_sha
+    assert head
+    worktrees.push(REF, head, worktrees.tip(REF))
+    return head
+
+
+def standing(*own: str, answered: bool = False) -> Standing:
+    return Standing(frozenset(own), is_answered=answered)
+
+
+def test_without_a_branch_there_is_nothing_to_build_upon(worktrees: Worktrees) -> None:
+    assert worktrees.tip(REF) is None
+    with worktrees.open(REF, standing()) as tree:
+        assert (tree.start_sha, tree.proposed) == (tree.base_sha, b"")
+
+
+def test_own_commits_are_made_again_from_the_base_branch(worktrees: Worktrees) -> None:
+    head = propose(worktrees)
+    assert worktrees.tip(REF) == head
+    with worktrees.open(REF, standing(head)) as tree:
+        assert tree.start_sha == tree.base_sha
+        assert b"+two" in tree.proposed
+        (tree.path / "proposed.diff").write_bytes(tree.proposed)
+        act(tree, "git apply proposed.diff && rm proposed.diff")
+        assert (tree.path / "README.md").read_text() == "two\n"
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_the_pull_requests_own_tree_is_no_change_on_review(
+    worktrees: Worktrees,
+    answered: bool,  # noqa: FBT001
+) -> None:
+    head = propose(worktrees)
+    with worktrees.open(REF, standing(head, answered=answered)) as tree:
+        act(tree, "echo two > README.md")
+        change = tree.capture(TEXT, SETTINGS)
+    assert (change.is_proposed, change.tree_changed) == (answered, not answered)
+    assert change.commits == 1
+
+
+@pytest.mark.parametrize("above", [True, False])
+def test_work_begins_on_top_of_other_peoples_commits(
+    worktrees: Worktrees,
+    remote: Path,
+    above: bool,  # noqa: FBT001
+) -> None:
+    head = propose(worktrees)
+    theirs = commit_to(remote, {"by_hand": "1\n"}, BRANCH)
+    own = [head]
+    if above:
+        with worktrees.open(REF, standing(head)) as tree:
+            act(tree, "echo three > README.md")
+            mine = tree.capture(TEXT, SETTINGS).head_sha
+        assert mine
+        worktrees.push(REF, mine, theirs)
+        own.append(mine)
+    with worktrees.open(REF, standing(*own)) as tree:
+        assert tree.start_sha == tip(remote, BRANCH) != tree.base_sha == tip(remote, "main")
+        assert (tree.path / "by_hand").exists()
+        assert b"by_hand" in tree.proposed
+        act(tree, "echo four > README.md")
+        change = tree.capture(TEXT, SETTINGS)
+    assert [file.path for file in change.files] == ["README.md"]
+    assert change.head_sha
+    assert git(remote, "rev-parse", f"{BRANCH}^{{tree}}")
+
+
+def test_a_commit_on_top_of_others_is_brought_back_from_its_file(
+    worktrees: Worktrees, remote: Path, tmp_path: Path
+) -> None:
+    head = propose(worktrees)
+    commit_to(remote, {"by_hand": "1\n"}, BRANCH)
+    with worktrees.open(REF, standing(head)) as tree:
+        act(tree, "echo four > README.md")
+        mine = tree.capture(TEXT, SETTINGS).head_sha
+    assert mine
+    kept = tmp_path / "kept.bundle"
+    worktrees.keep(REF, mine, kept)
+    assert kept.stat().st_size
+    other = tmp_path / "other"
+    other.mkdir()
+    elsewhere = worktrees_of(other, remote)
+    assert elsewhere.restore(REF, mine, kept)
+    elsewhere.push(REF, mine, tip(remote, BRANCH))
+    assert tip(remote, BRANCH) == mine
+
+
+def test_a_branch_is_dropped_but_not_with_commits_of_others(
+    worktrees: Worktrees, remote: Path
+) -> None:
+    assert not worktrees.drop(REF, set())
+    head = propose(worktrees)
+    assert not worktrees.drop(REF, set())
+    assert tip(remote, BRANCH) == head
+    assert worktrees.drop(REF, {head})
+    assert tip(remote, BRANCH) is None
+
+
+def test_conflicts_are_named_by_file(worktrees: Worktrees, remote: Path) -> None:
+    head, base = propose(worktrees), worktrees.base_sha(REPOSITORY)
+    assert base == tip(remote, "main")
+    assert base
+    assert worktrees.conflicts(REF, base, head) == ()
+    commit_to(remote, {"README.md": "something else\n", "other": "x\n"})
+    worktrees.refresh(REPOSITORY)
+    moved = worktrees.base_sha(REPOSITORY)
+    assert moved == tip(remote, "main")
+    assert moved
+    assert worktrees.conflicts(REF, moved, head) == ("README.md",)

@@ -1,0 +1,154 @@
+"""What is read of open pull requests, and written there once (port PullRequests)."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from mulligan.domain.issue import IssueRef
+from mulligan.errors import DeniedError, UnavailableError
+from mulligan.pulls import PullRequests
+from mulligan.simulator.faults import Fault
+from mulligan.simulator.reviews import Note
+from world.simulated import NAME, push
+from world.trackers import BOT, Desk, desk
+
+FILE = "src/tool.py"
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Iterator[Desk]:
+    with desk(tmp_path) as found:
+        yield found
+
+
+@pytest.fixture(params=["github", "dry run"])
+def pulls(request: pytest.FixtureRequest, office: Desk) -> PullRequests:
+    tracker = office.tracker if request.param == "github" else office.rehearsal()
+    return tracker.pulls
+
+
+@pytest.fixture
+def ref(office: Desk) -> IssueRef:
+    return office.ready()
+
+
+@pytest.fixture
+def pull(office: Desk, ref: IssueRef) -> IssueRef:
+    office.branch(ref)
+    return opened(office, ref.branch)
+
+
+def opened(office: Desk, branch: str) -> IssueRef:
+    body = {"title": "T", "head": branch, "base": "main"}
+    made = office.hub.post("pulls", body, by=BOT)
+    return IssueRef(NAME, made.json()["number"])
+
+
+def test_only_pull_requests_of_mulligans_branches_are_listed(
+    office: Desk, pulls: PullRequests, ref: IssueRef, pull: IssueRef
+) -> None:
+    push(office.hub.bare, "feature", {"x": "1\n"})
+    opened(office, "feature")
+    (found,) = pulls.listed(NAME)
+    assert (found.number, found.branch) == (pull.number, ref.branch)
+    assert found.updated_at <= datetime.now(UTC)
+
+
+def test_reviews_of_trusted_people_are_read_with_their_comments_on_lines(
+    office: Desk, pulls: PullRequests, ref: IssueRef, pull: IssueRef
+) -> None:
+    world = office.hub.world
+    first = world.review(pull, "wes", "COMMENT", "", [Note(FILE, 1, "Why?")])
+    world.review(pull, "tri", "REQUEST_CHANGES", "All of it", [Note(FILE, 1, "No.")])
+    world.review(pull, "ada", "APPROVE", "Fine")
+    assert pulls.reviews(ref, pull.number) == ()
+    second = world.review(pull, "mia", "REQUEST_CHANGES", "Rename it.", [Note(FILE, 1, "This.")])
+    asked, objects = pulls.reviews(ref, pull.number)
+    assert [(each.id, each.author, each.objects) for each in (asked, objects)] == [
+        (first, "wes", False),
+        (second, "mia", True),
+    ]
+    assert [said.body for said in asked.remarks] == ["Why?"]
+    whole, line = objects.remarks
+    assert (whole.body, whole.path, whole.thread) == ("Rename it.", "", 0)
+    assert (line.body, line.path, line.line, line.side) == ("This.", FILE, 1, "RIGHT")
+    assert line.code == f"@@ -1,1 +1,1 @@\n X = {ref.number}"
+    assert line.thread
+
+
+@pytest.mark.parametrize("how", ["merged", "closed", "open", "gone"])
+def test_it_is_known_what_became_of_it(
+    office: Desk, pulls: PullRequests, ref: IssueRef, pull: IssueRef, how: str
+) -> None:
+    if how == "merged":
+        office.hub.world.merge(pull, "wes")
+    if how == "closed":
+        office.hub.world.close(pull, "wes")
+    state = pulls.state(ref, 99 if how == "gone" else pull.number)
+    assert (state.is_open, state.is_merged) == (how == "open", how == "merged")
+    assert state.into_default
+
+
+@pytest.fixture
+def thread(office: Desk, pull: IssueRef) -> int:
+    office.hub.world.review(pull, "wes", "REQUEST_CHANGES", "", [Note(FILE, 1, "Why?")])
+    return notes(office, pull)[0][0]
+
+
+def notes(office: Desk, pull: IssueRef) -> list[tuple[int, str]]:
+    found = office.hub.get(f"pulls/{pull.number}/comments").json()
+    return [(note["id"], note["body"]) for note in found]
+
+
+def test_an_answer_shows_once(office: Desk, ref: IssueRef, pull: IssueRef, thread: int) -> None:
+    pulls = office.tracker.pulls
+    one = pulls.answer(ref, pull.number, thread, "Done in c0ffee.")
+    assert pulls.answer(ref, pull.number, thread, "Done in c0ffee.") == one
+    assert [body for _, body in notes(office, pull)] == ["Why?", "Done in c0ffee."]
+    assert pulls.answer(ref, pull.number, thread, "And again.") != one
+
+
+def test_an_answer_that_was_not_acknowledged_is_found(
+    office: Desk, ref: IssueRef, pull: IssueRef, thread: int
+) -> None:
+    def lose(method: str, _path: str) -> Fault | None:
+        return Fault(502, apply=True) if method == "POST" else None
+
+    office.hub.world.faults = lose
+    office.tracker.pulls.answer(ref, pull.number, thread, "Done.")
+    office.hub.world.faults = lambda method, _: Fault(502) if method == "POST" else None
+    with pytest.raises(UnavailableError):
+        office.tracker.pulls.answer(ref, pull.number, thread, "Again.")
+    office.hub.world.faults = None
+    assert [body for _, body in notes(office, pull)] == ["Why?", "Done."]
+
+
+def test_there_is_no_answer_to_what_is_not_there(
+    office: Desk, ref: IssueRef, pull: IssueRef
+) -> None:
+    with pytest.raises(DeniedError):
+        office.tracker.pulls.answer(ref, pull.number, 1, "Hello?")
+
+
+def test_an_issue_is_closed_once(office: Desk, ref: IssueRef) -> None:
+    for _ in range(2):
+        office.tracker.pulls.close_issue(ref)
+    assert office.hub.world.issue_of(ref).state == "closed"
+    writes = [one for one in office.hub.world.requests if one.method == "PATCH"]
+    assert len(writes) == 1
+
+
+def test_a_rehearsal_writes_nothing(
+    office: Desk, ref: IssueRef, pull: IssueRef, thread: int
+) -> None:
+    pulls = office.rehearsal().pulls
+    assert pulls.answer(ref, pull.number, thread, "Done.") == "dry-run"
+    pulls.close_issue(ref)
+    assert [said.partition(":")[0] for said in office.said] == [
+        f"Would answer comment {thread} on #{pull.number} of {NAME}",
+        f"Would close {ref}.",
+    ]
+    assert [body for _, body in notes(office, pull)] == ["Why?"]
+    assert office.hub.world.issue_of(ref).state == "open"

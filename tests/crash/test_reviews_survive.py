@@ -1,0 +1,92 @@
+"""Whatever kills Mulligan while a review comes in: it is taken in once, answered once, and done."""
+
+from collections.abc import Generator
+
+import pytest
+
+from mulligan.domain.feedback import ReviewReceived
+from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.outcome import FREE
+from mulligan.domain.status import Phase
+from mulligan.simulator.reviews import Note
+from mulligan.state.database import open_database
+from mulligan.state.ledger import SqlLedger
+from world.crash_points import Watch
+from world.ledgers import TickingClock, folded
+from world.lives import Life, living
+from world.place import NAME
+from world.repositories import read_branch, tip
+
+SLICES = 4
+EVERY = 8
+"""Which of the points are looked at; all of them take minutes."""
+PASSES = 4
+CHAPTER = "a review"
+
+
+@pytest.fixture(scope="module")
+def life(tmp_path_factory: pytest.TempPathFactory) -> Generator[Life]:
+    with living(tmp_path_factory.mktemp("life")) as made:
+        made.agent_is("answers")
+        assert made.make_pass(attempts=1) == 0, made.said
+        (pull,) = made.here.world.pulls_of(NAME)
+        note = Note("notes.txt", 1, "Please add more")
+        made.here.world.review(IssueRef(NAME, pull.number), "wes", "REQUEST_CHANGES", "", [note])
+        made.save(CHAPTER)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def watched(life: Life) -> Watch:
+    """The answer to a review as it goes when nobody is killed."""
+    life.begin(CHAPTER, "answers")
+    found = Watch(lasting=life.here.directory)
+    assert life.make_pass(found, attempts=1) == 0, life.said
+    assert_answered(life)
+    return found
+
+
+def rests(life: Life) -> bool:
+    with open_database(f"sqlite:///{life.here.directory}/mulligan.db") as database:
+        status = SqlLedger(database, TickingClock()).status(life.ref)
+    at_rest = status.stage is Stage.REVIEW and status.phase is Phase.IDLE and status.is_shown
+    return at_rest and bool(status.heard)
+
+
+def assert_answered(life: Life) -> None:
+    """One review taken in, one more attempt paid, one answer, one pull request."""
+    with open_database(f"sqlite:///{life.here.directory}/mulligan.db") as database:
+        ledger = SqlLedger(database, TickingClock())
+        status, history = ledger.status(life.ref), ledger.history(life.ref)
+        assert status == folded(ledger, life.ref)
+        events = [each.event for each in ledger.events(life.ref)]
+    assert [isinstance(each, ReviewReceived) for each in events].count(True) == 1
+    assert [meta.outcome for meta in history if meta.outcome not in FREE] == ["SUCCEEDED"] * 2
+    (pull,) = life.here.world.pulls_of(NAME)
+    assert pull.pull
+    assert pull.state == "open"
+    assert tip(life.here.bare, life.ref.branch) == history[-1].head_sha
+    assert read_branch(life.here.bare, life.ref.branch, "more.txt") == "more"
+    assert len([note for note in pull.pull.notes if note.in_reply_to]) == 1
+    assert life.here.world.labels_of(life.ref) == ["mulligan:review"]
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("part", range(SLICES))
+def test_a_kill_while_a_review_comes_in_loses_and_doubles_nothing(
+    part: int, life: Life, watched: Watch
+) -> None:
+    wrong = dict[str, str]()
+    for number in watched.different()[part * EVERY :: EVERY * SLICES]:
+        life.begin(CHAPTER, "answers")
+        assert life.make_pass(Watch(fatal=number)) == -9, life.said
+        try:
+            for _ in range(PASSES):
+                assert life.make_pass() == 0, life.said
+                if rests(life):
+                    break
+            assert_answered(life)
+        except AssertionError as error:
+            side, effect = watched.passed[number]
+            wrong[f"{side} {effect} ({number})"] = str(error)
+    assert wrong == {}

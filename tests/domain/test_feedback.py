@@ -1,0 +1,110 @@
+"""What a pull request brings back, folded into where its issue stands."""
+
+from datetime import timedelta
+
+import pytest
+
+from mulligan.domain.decision import Escalate
+from mulligan.domain.events import (
+    AttemptStarted,
+    Authorised,
+    Escalated,
+    Event,
+    Published,
+    Resolved,
+    StoodDown,
+)
+from mulligan.domain.feedback import Conflicted, Feedback, Remark, Review, ReviewReceived
+from mulligan.domain.issue import Stage
+from mulligan.domain.outcome import Outcome
+from mulligan.domain.status import IssueStatus, Phase, advance
+from world.ledgers import ISSUES, START, completed
+
+pytestmark = pytest.mark.pure
+REF = ISSUES[0]
+ONE, TWO = (Remark(author="wes", body=body, thread=7) for body in ("Please.", "And this."))
+PUBLISHED = Published(pull_request="https://x/pull/2", number=2, head_sha="abc")
+BEFORE = (
+    Authorised(act="labeled:7", actor="ada", act_at=START),
+    AttemptStarted(attempt=1, number=1, worker="here"),
+    completed(REF, 1, Outcome.SUCCEEDED),
+    PUBLISHED,
+)
+REVIEWED = ReviewReceived(reviews=(5, 6), author="wes", author_id=3, at=START, remarks=(ONE,))
+AGAIN = ReviewReceived(reviews=(8,), author="mia", at=START + timedelta(days=1), remarks=(TWO,))
+CONFLICTED = Conflicted(base_sha="b", head_sha="h", files=("a", "c"))
+
+
+def after(*events: Event) -> IssueStatus:
+    status = IssueStatus(REF)
+    for event in (*BEFORE, *events):
+        status = advance(status, event, START)
+    return status
+
+
+def test_a_review_makes_the_issue_due_in_the_same_epoch() -> None:
+    status = after(REVIEWED)
+    assert (status.stage, status.phase, status.epoch) == (Stage.READY, Phase.IDLE, 1)
+    assert (status.act, status.heard) == ("labeled:7", ("review:5", "review:6"))
+    assert status.feedback == Feedback(at=START, remarks=(ONE,))
+    assert not status.is_shown
+
+
+def test_feedback_is_told_until_an_attempt_at_it_is_published() -> None:
+    begun = AttemptStarted(attempt=2, number=2, worker="here")
+    assert after(REVIEWED, begun).feedback
+    assert after(REVIEWED, begun, Escalated(reason="x", comment="")).feedback
+    done = after(REVIEWED, begun, PUBLISHED)
+    assert (done.feedback, done.stage, done.pull_number) == (None, Stage.REVIEW, 2)
+    assert done.heard == ("review:5", "review:6")
+
+
+def test_what_comes_back_adds_up() -> None:
+    status = after(REVIEWED, AGAIN, CONFLICTED)
+    assert status.feedback == Feedback(at=START, remarks=(ONE, TWO), conflict="a, c")
+    assert status.feedback
+    assert status.feedback.threads == (7,)
+    assert status.heard == ("review:5", "review:6", "review:8", "conflict:b:h")
+    assert after(CONFLICTED, REVIEWED).feedback == Feedback(
+        at=START, remarks=(ONE,), conflict="a, c"
+    )
+
+
+def test_a_review_can_open_an_epoch_in_its_authors_name() -> None:
+    status = after(REVIEWED.model_copy(update={"opens_epoch": True}))
+    assert (status.epoch, status.attempt, status.rounds) == (2, 0, 1)
+    assert (status.act, status.actor, status.actor_id) == ("review:6", "wes", 3)
+    asked = Authorised(act="labeled:9", actor="ada", act_at=START)
+    assert advance(status, asked, START).rounds == 0
+
+
+def test_a_review_that_is_refused_asks_a_person() -> None:
+    status = after(REVIEWED.model_copy(update={"refused": "That is enough."}))
+    assert (status.stage, status.phase) == (Stage.REVIEW, Phase.DECIDED)
+    assert status.decision == Escalate(reason="That is enough.")
+    # What was published before is not kept to be published again.
+    asked = advance(status, Escalated(reason="That is enough.", comment=""), START)
+    assert (asked.stage, asked.is_kept) == (Stage.HITL, False)
+
+
+@pytest.mark.parametrize(
+    ("end", "number"),
+    [
+        (StoodDown(reason="The issue was closed."), 2),
+        (Resolved(resolution="merged", total_attempts=1, total_duration_ms=5), None),
+    ],
+)
+def test_an_end_leaves_nothing_pending(end: Event, number: int | None) -> None:
+    status = after(REVIEWED, end)
+    assert (status.stage, status.feedback) == (Stage.RESOLVED, None)
+    assert status.pull_number == number
+
+
+def test_a_conflict_in_no_file_by_name_is_one() -> None:
+    pending = after(Conflicted(base_sha="b", head_sha="h")).feedback
+    assert pending
+    assert pending.conflict == "the same lines"
+
+
+def test_a_review_has_a_key() -> None:
+    assert Review(5, "wes", None, START, objects=True).key == "review:5"
