@@ -10,6 +10,7 @@ from mulligan.domain.case import Case
 from mulligan.domain.decision import Escalate, Retry, StandDown, WaitForBudget
 from mulligan.domain.events import (
     AttemptCompleted,
+    Authorised,
     EffectDone,
     Escalated,
     Published,
@@ -18,12 +19,12 @@ from mulligan.domain.events import (
     StoodDown,
     Waiting,
 )
-from mulligan.domain.issue import IssueRef
+from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.status import SHOWN_STAGE
 from mulligan.errors import DeniedError, GoneError, UnavailableError, WorldError
 from mulligan.retry.record import lost
-from mulligan.survey import look, objection, withdrawal
+from mulligan.survey import look, objection, renewal, withdrawal
 from mulligan.tools import Tools
 
 PUSH, STATUS_COMMENT, LABEL_COMMENT, HELD = "push", "status_comment", "label_comment", "held"
@@ -44,8 +45,15 @@ def announce(case: Case, tools: Tools) -> None:
 def show(ref: IssueRef, tools: Tools) -> None:
     """Make the labels and the status comment say what the ledger says (SPEC L4, H5).
 
-    Where the issue is gone, or its repository archived, nothing can be shown (SPEC L7).
+    Where the issue is gone, or its repository archived, nothing can be shown (SPEC L7). A request
+    that came while an earlier one was ended keeps its label, and opens its epoch (SPEC L6); a
+    command that does so is carried out first.
     """
+    if tools.ledger.status(ref).stage is Stage.RESOLVED:
+        if tools.ledger.status(ref).is_asked_anew:
+            return
+        if act := renewal(ref, tools):
+            tools.ledger.append(ref, Authorised.of(act))
     stage = tools.ledger.status(ref).stage
     labels = tools.policies.current(ref.repository).labels
     with suppress(GoneError):

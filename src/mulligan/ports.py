@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from mulligan.config.policy import CommitSettings, Escalation, Labels, Policy, PullRequestSettings
+from mulligan.conversation import Conversation
 from mulligan.domain.attempt import AgentRun, Change, CommitText, Task
 from mulligan.domain.case import Case, PullRequest
 from mulligan.domain.events import BaselineRecorded, Event, Recorded
@@ -22,7 +23,7 @@ from mulligan.domain.status import IssueStatus
 from mulligan.verifier import Workplace
 
 
-class Tracker(Protocol):
+class Tracker(Conversation, Protocol):
     """Where issues come from and results go. See github/tracker.py and github/dry_run.py.
 
     Every write may be repeated and shows once: it is looked up by its natural key first.
@@ -44,6 +45,10 @@ class Tracker(Protocol):
 
     def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
         """Find who put the ready label on last, whether that one may, and later edits (T1, T2)."""
+        ...
+
+    def standing(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
+        """Rule again on the command that opened the status's epoch, and on later edits (T1, T2)."""
         ...
 
     def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:

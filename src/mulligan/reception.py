@@ -12,7 +12,7 @@ from mulligan.domain.eligibility import (
     opens_epoch,
 )
 from mulligan.domain.events import AttemptStarted, Authorised, IssueSeen
-from mulligan.domain.issue import AuthorisingAct, Issue
+from mulligan.domain.issue import Issue
 from mulligan.domain.status import Phase
 from mulligan.effects import ask_for_label, hold
 from mulligan.survey import look
@@ -28,7 +28,7 @@ def receive(facts: Facts, tools: Tools) -> str | None:
     ref, broken = facts.issue.ref, first_broken(facts)
     _record_text(facts, tools, fine=broken is None)
     if facts.act and broken is None and opens_epoch(facts):
-        tools.ledger.append(ref, _opening(facts.act))
+        tools.ledger.append(ref, Authorised.of(facts.act))
     if broken is None or broken.refusal is None:
         return None
     if broken.rule == POLICY:
@@ -37,16 +37,6 @@ def receive(facts: Facts, tools: Tools) -> str | None:
     if facts.act and changed:
         ask_for_label(ref, facts.act.act, changed, tools)
     return broken.refusal
-
-
-def _opening(act: AuthorisingAct) -> Authorised:
-    return Authorised(
-        act=act.act,
-        actor=act.actor,
-        act_at=act.at,
-        actor_id=act.actor_id,
-        guidance=act.guidance,
-    )
 
 
 def _record_text(facts: Facts, tools: Tools, *, fine: bool) -> None:

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from mulligan.domain.case import Case
-from mulligan.domain.eligibility import Facts
+from mulligan.domain.eligibility import FOR_NOW, Facts, first_broken, newer, opens_epoch
 from mulligan.domain.events import EffectDone, Escalated
 from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection
+from mulligan.errors import GoneError
 from mulligan.retry.patterns import observe
 from mulligan.retry.policy import Ended, RetryPolicy, count_spent
 from mulligan.tools import Tools
@@ -21,7 +22,7 @@ def gather(ref: IssueRef, tools: Tools, act: AuthorisingAct | None = None) -> Fa
     issue = tools.tracker.read(ref)
     ready = tools.policies.current(ref.repository).labels.ready
     withdrawn = bool(act) and _was_labelled(ref, tools) and withdrawal(ref, tools) is not None
-    act = act or tools.tracker.authorising_act(ref, ready)
+    act = act or _request(ref, ready, tools)
     archived = tools.tracker.repository(ref.repository).archived
     return Facts(
         issue=issue,
@@ -37,6 +38,26 @@ def gather(ref: IssueRef, tools: Tools, act: AuthorisingAct | None = None) -> Fa
 
 def _was_labelled(ref: IssueRef, tools: Tools) -> bool:
     return tools.ledger.status(ref).act.startswith("labeled:")
+
+
+def _request(ref: IssueRef, ready: str, tools: Tools) -> AuthorisingAct | None:
+    """Find what asks for the work: the label, or the command that opened the epoch after it."""
+    status = tools.ledger.status(ref)
+    labelled = tools.tracker.authorising_act(ref, ready)
+    if not status.by_command or (labelled and labelled.trusted and newer(labelled, status)):
+        return labelled
+    return tools.tracker.standing(ref, status)
+
+
+def renewal(ref: IssueRef, tools: Tools) -> AuthorisingAct | None:
+    """Find a trusted request that came after the one that was ended, if there is one (SPEC L6)."""
+    try:
+        facts = gather(ref, tools)
+    except GoneError:
+        return None
+    broken = first_broken(facts)
+    stands = broken is None or broken.rule in FOR_NOW
+    return facts.act if stands and opens_epoch(facts) else None
 
 
 def look(issue: Issue, tools: Tools) -> Case:
@@ -81,8 +102,11 @@ def _own_comments(ref: IssueRef, tools: Tools) -> Iterator[str]:
 
 def withdrawal(ref: IssueRef, tools: Tools) -> str | None:
     """Ask again whether the work is still wanted (SPEC L5); give the reason where it is not."""
+    status = tools.ledger.status(ref)
+    if status.ending:
+        return status.ending
     labels = tools.policies.current(ref.repository).labels
-    return tools.tracker.withdrawal(ref, tools.ledger.status(ref), labels)
+    return tools.tracker.withdrawal(ref, status, labels)
 
 
 def objection(ref: IssueRef, tools: Tools) -> Objection | None:

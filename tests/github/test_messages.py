@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 
 from mulligan.config.policy import Escalation
 from mulligan.domain.case import Case
+from mulligan.domain.command import Verb
 from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import Outcome, ZeroKind
 from mulligan.domain.result import AgentFacts, FileChange, Finding, FixRound, WorkerResultMeta
@@ -25,6 +26,7 @@ from mulligan.github.messages import (
     status_marker,
 )
 from mulligan.github.parts import CUT, MAX_BODY, body
+from mulligan.text.commands import parse
 from world.stories import (
     ISSUE,
     NOON,
@@ -208,8 +210,13 @@ def test_the_escalation_comment_keeps_its_order_whatever_happened(outcome: Outco
 
 
 def test_commands_that_do_not_exist_are_not_promised() -> None:
-    command = re.compile(r"(?:^|[\s`])/mulligan\b")
-    assert not any(command.search(word(told())) for word, told in MESSAGES.values())
+    promised = re.compile(r"`(/mulligan [^`]*)`")
+    for word, told in MESSAGES.values():
+        for typed in promised.findall(word(told())):
+            said = typed.replace("<what to do>", "do it").replace("[reason]", "it is old")
+            found = parse(f"{said} do it" if said.endswith(":") else said)
+            assert found, typed
+            assert found.verb is not Verb.MISTYPED, typed
 
 
 def test_markers_name_the_issue_and_the_epoch() -> None:

@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import assert_never
 
+from mulligan.domain.command import OPENING, STOPPING, Order, Verb
 from mulligan.domain.decision import Decision
 from mulligan.domain.events import (
     AttemptCompleted,
@@ -23,6 +24,7 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
+from mulligan.domain.people import CommandReceived, HumanResponded
 
 SHOWN_STAGE = "shown_stage"
 """The effect that GitHub was told of the stage; it lasts until the stage changes."""
@@ -46,7 +48,8 @@ class IssueStatus:
     `guidance` is what the person who opened the epoch says is to be done (SPEC C14);
     `effects` maps `<effect>:<key>` to the id or SHA that GitHub or git gave it. `is_kept` tells
     that the last attempt's commit is verified, and waits for a person to mend why it could not be
-    published.
+    published. `pending` are the commands that are still to be answered, `heard` the keys of all;
+    `paused_by` names who has it rest, if anybody does.
     """
 
     issue: IssueRef
@@ -71,6 +74,25 @@ class IssueStatus:
     text_sha256: str = ""
     text_act: str = ""
     guidance: str = ""
+    pending: tuple[Order, ...] = ()
+    heard: tuple[str, ...] = ()
+    paused_by: str = ""
+
+    @property
+    def by_command(self) -> bool:
+        """Tell whether a command opened the epoch, so that no label has to be on."""
+        return self.act.startswith(("comment:", "command:"))
+
+    @property
+    def ending(self) -> str | None:
+        """Say which command ends the work that is going on; None where none does."""
+        found = (each for each in self.pending if each.verb in STOPPING and each.key != self.act)
+        return next((each.as_withdrawal for each in found), None)
+
+    @property
+    def is_asked_anew(self) -> bool:
+        """Tell whether a command that is still to be answered asks for new attempts."""
+        return any(each.verb in OPENING for each in self.pending)
 
     def effect(self, name: str, key: str) -> str | None:
         """Give the remote id of an effect that was done, if it was."""
@@ -99,6 +121,11 @@ def _advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
             return _new_epoch(status, event)
         case AttemptStarted() | AttemptCompleted() | Decided():
             return _advance_attempt(status, event, at)
+        case CommandReceived():
+            return _hear(status, event)
+        case HumanResponded(key=key):
+            left = tuple(each for each in status.pending if each.key != key)
+            return replace(status, pending=left)
         case EffectDone(effect=effect, key=key, remote_id=remote_id):
             effects = dict(status.effects) | {f"{effect}:{key}": remote_id}
             return replace(status, effects=tuple(sorted(effects.items())))
@@ -118,10 +145,38 @@ def _new_epoch(status: IssueStatus, event: Authorised) -> IssueStatus:
         actor_id=event.actor_id,
         act_at=event.act_at,
         guidance=event.guidance,
+        # New guidance asks for other work than what was kept.
+        is_kept=status.is_kept and not event.guidance,
         outcome=None,
         decision=None,
         reason="",
         due=None,
+    )
+
+
+def _hear(status: IssueStatus, event: CommandReceived) -> IssueStatus:
+    """Take a command down, once; a pause holds, and ends, from here on."""
+    if event.key in status.heard:
+        return status
+    order = Order(
+        event.key,
+        event.command,
+        event.text,
+        event.actor,
+        event.at,
+        status.stage,
+        event.actor_id,
+    )
+    paused_by = status.paused_by
+    if event.command is Verb.PAUSE:
+        paused_by = order.who
+    elif event.command is Verb.RESUME or event.command in OPENING:
+        paused_by = ""
+    return replace(
+        status,
+        pending=(*status.pending, order),
+        heard=(*status.heard, event.key),
+        paused_by=paused_by,
     )
 
 

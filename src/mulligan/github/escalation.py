@@ -55,6 +55,7 @@ def escalation_comment(case: Case, escalation: Escalation) -> str:
         "### Suggested actions",
         _items(_actions(case, advice)),
         "### Your options",
+        "Write one of these as a comment that begins with it:",
         _items(_options(case, last)),
     )
 
@@ -109,19 +110,18 @@ def _actions(case: Case, advice: Advice) -> Sequence[str]:
 
 def _options(case: Case, last: WorkerResultMeta | None) -> Sequence[str]:
     label = code(case.ready_label)
-    again = (
-        "**Let Mulligan try again:** change the title or text of this issue, or add a comment, "
-        f"and put the label {label} on again; that gives "
-        f"{counted(case.max_attempts, 'new attempt')}."
-    )
+    more = f"that gives {counted(case.max_attempts, 'new attempt')}"
+    again = f"`/mulligan retry` tries again as it stands; {more}. The label {label} does the same."
     if last and last.outcome is Outcome.SUCCEEDED:
         again = (
-            f"**Let Mulligan go on:** mend what is in the way, then put the label {label} on again."
+            "`/mulligan retry`, once what is in the way is mended, publishes the work. The label "
+            f"{label} does the same."
         )
     return (
+        f"`/mulligan fix: <what to do>` tries again, and follows your words; {more}.",
         again,
-        "**Do it yourself:** nothing more happens here as long as that label is off.",
-        "**Leave it:** close the issue.",
+        "`/mulligan skip [reason]` leaves the issue alone; so does closing it.",
+        "Or do it yourself: nothing more happens here until somebody asks for it.",
     )
 
 

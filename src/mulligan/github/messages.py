@@ -38,8 +38,12 @@ def status_marker(ref: IssueRef) -> str:
 
 def status_comment(case: Case) -> str:
     """Say where the issue stands, what happened so far and what comes next (SPEC H5)."""
+    return body(status_marker(case.issue.ref), standing(case))
+
+
+def standing(case: Case) -> str:
+    """Say where the issue stands, as the status comment and the answer to `status` do."""
     return body(
-        status_marker(case.issue.ref),
         f"**{_headline(case)}**",
         _because(case),
         attempts_table(case),
@@ -50,12 +54,8 @@ def status_comment(case: Case) -> str:
 
 def _headline(case: Case) -> str:
     match case.status.stage:
-        case Stage.READY if case.status.due:
-            return f"Mulligan goes on after {moment(case.status.due)} UTC."
-        case Stage.READY if case.status.reason:
-            return "Mulligan cannot work on this yet."
         case Stage.READY:
-            return "Mulligan will start on this shortly."
+            return _queued(case)
         case Stage.RUNNING:
             attempt = f"attempt {case.counted + 1} of {case.max_attempts}"
             since = case.status.started_at
@@ -69,6 +69,16 @@ def _headline(case: Case) -> str:
             return "Mulligan has left this issue."
         case _:
             assert_never(case.status.stage)
+
+
+def _queued(case: Case) -> str:
+    if case.status.paused_by:
+        return f"{one_line(case.status.paused_by, 100)} has paused this."
+    if case.status.due:
+        return f"Mulligan goes on after {moment(case.status.due)} UTC."
+    if case.status.reason:
+        return "Mulligan cannot work on this yet."
+    return "Mulligan will start on this shortly."
 
 
 def _because(case: Case) -> str:
@@ -91,14 +101,16 @@ def _how_far(case: Case) -> str:
 def _next(case: Case) -> str:
     label = code(case.ready_label)
     match case.status.stage:
+        case Stage.READY if case.status.paused_by:
+            return "`/mulligan resume` in a comment lets it go on."
         case Stage.READY | Stage.RUNNING:
-            return f"To stop it, take the label {label} off or close the issue."
+            return f"To stop it, write `/mulligan abort`, take {label} off or close the issue."
         case Stage.REVIEW:
-            return f"To ask for changes, comment here and put the label {label} on again."
+            return "To ask for changes, write `/mulligan fix:` and what to do in a comment."
         case Stage.HITL:
             return "The comment that asks for help says what can be done."
         case Stage.RESOLVED:
-            return f"To have it taken up again, put the label {label} on."
+            return f"To have it taken up again, write `/mulligan retry` or put {label} on."
         case _:
             assert_never(case.status.stage)
 
@@ -139,9 +151,9 @@ def pull_request_body(case: Case) -> str:
         f"{_how_far(case)}{_fixed(last)}; {spent(case)}.",
         attempts_table(case) if len(case.epoch_history) > 1 else "",
         "### To ask for changes",
-        f"Say what should be different in a comment on #{number}, and put the label "
-        f"{code(case.ready_label)} on that issue again: a new attempt then replaces this one. "
-        "Commits that others made on this branch are never overwritten.",
+        f"Write `/mulligan fix:` and what should be different in a comment on #{number}, or here: "
+        "a new attempt then replaces this one. Commits that others made on this branch are never "
+        "overwritten.",
         marker("pull-request", case.issue.ref),
     )
 
