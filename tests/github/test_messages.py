@@ -220,9 +220,10 @@ def test_commands_that_do_not_exist_are_not_promised() -> None:
 
 
 def test_markers_name_the_issue_and_the_epoch() -> None:
-    assert status_marker(REF) == "<!-- mulligan:status octo/calc#12 -->"
+    named = f"<!-- mulligan:status octo/calc#12 by={case().status.instance} -->"
+    assert status_marker(case()) == named
     assert escalation_marker(REF, 2) == "<!-- mulligan:hitl octo/calc#12 epoch=2 -->"
-    assert status_comment(case()).startswith(status_marker(REF))
+    assert status_comment(case()).startswith(named)
 
 
 def test_the_label_is_called_what_the_policy_calls_it() -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from hashlib import sha256
 from typing import assert_never
 
 from mulligan.domain.command import OPENING, STOPPING, Order, Verb
@@ -49,7 +50,8 @@ class IssueStatus:
     `effects` maps `<effect>:<key>` to the id or SHA that GitHub or git gave it. `is_kept` tells
     that the last attempt's commit is verified, and waits for a person to mend why it could not be
     published. `pending` are the commands that are still to be answered, `heard` the keys of all;
-    `paused_by` names who has it rest, if anybody does.
+    `paused_by` names who has it rest, if anybody does. `known_since` is when this ledger heard of
+    the issue first.
     """
 
     issue: IssueRef
@@ -77,6 +79,7 @@ class IssueStatus:
     pending: tuple[Order, ...] = ()
     heard: tuple[str, ...] = ()
     paused_by: str = ""
+    known_since: datetime | None = None
 
     @property
     def by_command(self) -> bool:
@@ -94,6 +97,12 @@ class IssueStatus:
         """Tell whether a command that is still to be answered asks for new attempts."""
         return any(each.verb in OPENING for each in self.pending)
 
+    @property
+    def instance(self) -> str:
+        """Name the installation: no other ledger heard of the issue in the same microsecond."""
+        told = f"{self.issue} {self.known_since.isoformat() if self.known_since else ''}"
+        return sha256(told.encode()).hexdigest()[:12]
+
     def effect(self, name: str, key: str) -> str | None:
         """Give the remote id of an effect that was done, if it was."""
         return dict(self.effects).get(f"{name}:{key}")
@@ -106,7 +115,7 @@ class IssueStatus:
 
 def advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
     """Fold one event into the status; events that only tell a story change nothing."""
-    after = _advance(status, event, at)
+    after = _advance(replace(status, known_since=status.known_since or at), event, at)
     if after.stage is status.stage:
         return after
     lasting = tuple(done for done in after.effects if not done[0].startswith(f"{SHOWN_STAGE}:"))

@@ -29,16 +29,24 @@ NOTHING_VERIFIED = (
     "**Nothing was verified.** No checks are configured for this repository; add some under "
     "`checks` in `.github/mulligan.yml`."
 )
+TWO_INSTALLATIONS = (
+    "> **Another installation of Mulligan works on this repository too:** it wrote [its own status]"
+    "({other}). Two that do not share their state disturb each other; stop one of them."
+)
 
 
-def status_marker(ref: IssueRef) -> str:
-    """Write the invisible line of the one status comment of an issue."""
-    return marker("status", ref)
+def status_marker(case: Case) -> str:
+    """Write the invisible line of the one status comment that an installation has on an issue."""
+    return marker("status", case.issue.ref, f"by={case.status.instance}")
 
 
-def status_comment(case: Case) -> str:
-    """Say where the issue stands, what happened so far and what comes next (SPEC H5)."""
-    return body(status_marker(case.issue.ref), standing(case))
+def status_comment(case: Case, other: str = "") -> str:
+    """Say where the issue stands, what happened so far and what comes next (SPEC H5).
+
+    `other` is where another installation does the same (SPEC E4).
+    """
+    warning = TWO_INSTALLATIONS.format(other=other) if other else ""
+    return body(status_marker(case), standing(case), warning)
 
 
 def standing(case: Case) -> str:

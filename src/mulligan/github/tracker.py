@@ -22,7 +22,7 @@ from mulligan.github.escalation import escalation_comment, escalation_marker
 from mulligan.github.hearing import Hearing
 from mulligan.github.identity import Identity
 from mulligan.github.labels import LabelChange, Look, label_change, urgency
-from mulligan.github.messages import label_comment, label_marker, status_comment, status_marker
+from mulligan.github.messages import label_comment, label_marker
 from mulligan.github.pulls import Pulls
 from mulligan.github.replies import reply_comment, reply_marker
 from mulligan.github.shapes import (
@@ -34,6 +34,7 @@ from mulligan.github.shapes import (
     IssueShape,
     leads_to,
 )
+from mulligan.github.status_comments import StatusComments
 from mulligan.github.trust import TrustReader
 from mulligan.ports import Clock
 
@@ -61,6 +62,7 @@ class GitHubTracker:
         self._identity = Identity(client, login)
         self._authority = Authority(client, self._trust, self, self._there)
         self._comments = Comments(client, self.own_login)
+        self._status = StatusComments(self._comments, clock)
         self._hearing = Hearing(client, self._trust, self._comments)
         self._pulls = Pulls(client)
 
@@ -182,9 +184,8 @@ class GitHubTracker:
 
     def update_status(self, case: Case) -> str:
         """Write the one status comment of the issue (SPEC H5); give its id."""
-        ref, known = case.issue.ref, case.status.effect(STATUS_COMMENT, THE_ONE)
-        text = status_comment(case)
-        return str(self._comments.keep_one(ref, status_marker(ref), text, known).id)
+        known = case.status.effect(STATUS_COMMENT, THE_ONE)
+        return self._status.update(case, known)
 
     def ask_for_label(self, case: Case, act: str, reason: str) -> str:
         """Write the one comment that asks for the label again (SPEC T2); give its id."""
