@@ -20,6 +20,7 @@ from mulligan.github.dry_run import DryRunTracker
 from mulligan.github.pause import Pauses
 from mulligan.github.sessions import Transport
 from mulligan.github.tracker import GitHubTracker
+from mulligan.notify.hook import Hook, hooked
 from mulligan.ports import Artifacts, Credentials, Leases, Ledger, Policies, Tracker, Worktrees
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.state.artifacts import ScratchArtifacts
@@ -99,6 +100,13 @@ def build_on(
         ledger = WatchedLedger(
             SqlLedger(database, clock, redactor=redactor), _redacting(listener, redactor)
         )
+    with (
+        open_github(operator, redactor) as github,
+        open_database(operator.state.url) as database,
+        hooked(operator.notify) as hook,
+    ):
+        hears = _redacting(_both(listener, hook), redactor)
+        ledger = WatchedLedger(SqlLedger(database, clock, redactor=redactor), hears)
         artifacts = open_artifacts(operator, redactor)
         books = Books(ledger, SqlLeases(database, clock), artifacts, redactor)
         git = open_git(operator, github, environment)
@@ -141,6 +149,18 @@ def build_dry(
         )
         books = Books(ledger, leases, artifacts, redactor)
         yield _bench(operator, environment, sandbox, tracker, (rehearsed, policies), books)
+
+
+def _both(listener: Listener, hook: Hook | None) -> Listener:
+    """Let the hook hear as well, where there is one."""
+    if hook is None:
+        return listener
+
+    def hear(status: IssueStatus, event: Event) -> None:
+        hook.hear(status, event)
+        listener(status, event)
+
+    return hear
 
 
 def _redacting(listener: Listener, redactor: Redactor) -> Listener:
