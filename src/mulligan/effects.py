@@ -21,7 +21,7 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.status import SHOWN_STAGE
+from mulligan.domain.status import PUSHED_WORK, SHOWN_STAGE
 from mulligan.errors import DeniedError, GoneError, UnavailableError, WorldError
 from mulligan.retry.record import lost
 from mulligan.survey import look, objection, renewal, withdrawal
@@ -97,7 +97,7 @@ def publish(ref: IssueRef, head: str, tools: Tools) -> Escalate | StandDown | No
         _done(ref, PUSH, ref.branch, head, tools)
         opened = tools.tracker.open_pull_request(case, base, settings)
     except DeniedError as error:
-        fix = "Mend this, then put the label on again; the verified commit is kept."
+        fix = "Mend this, then write /mulligan retry; the verified commit is kept."
         return Escalate(reason=f"The verified work could not be published: {error}", fix=fix)
     done = Published(pull_request=opened.url, number=opened.number, head_sha=head)
     tools.ledger.append(ref, done)
@@ -167,12 +167,30 @@ def escalate(ref: IssueRef, decision: Escalate, tools: Tools) -> StandDown | Non
     """
     if why := withdrawal(ref, tools):
         return StandDown(reason=why)
-    case = look(tools.tracker.read(ref), tools)
     escalation = tools.policies.current(ref.repository).escalation
+    if escalation.push_work:
+        push_work(ref, tools)
+    case = look(tools.tracker.read(ref), tools)
     comment = tools.tracker.ask_for_help(case, escalation)
     tools.ledger.append(ref, Escalated(reason=decision.reason, comment=comment))
     show(ref, tools)
     return None
+
+
+def push_work(ref: IssueRef, tools: Tools) -> None:
+    """Push what the last attempt left, for people to look at; best effort (SPEC H3).
+
+    Never what a guard stopped: it may hold what must not leave this machine.
+    """
+    last = next(reversed(tools.ledger.history(ref)), None)
+    if last is None or last.head_sha is None or last.guard_violations:
+        return
+    try:
+        pushed = tools.worktrees.push_attempt(ref, last.head_sha, last.number)
+    except WorldError as error:
+        log.warning("work_not_pushed", issue=str(ref), reason=str(error))
+        return
+    _done(ref, PUSHED_WORK, str(last.number), pushed, tools)
 
 
 def stand_down(ref: IssueRef, decision: StandDown, tools: Tools) -> None:

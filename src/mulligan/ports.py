@@ -136,6 +136,10 @@ class Worktrees(Protocol):
         """
         ...
 
+    def push_attempt(self, ref: IssueRef, head_sha: str, number: int) -> str:
+        """Push an attempt's work to a ref of its own, and name that; DeniedError if it is gone."""
+        ...
+
     def has(self, ref: IssueRef) -> bool:
         """Tell whether anything of an issue's worktree lies on this machine."""
         ...

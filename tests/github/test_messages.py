@@ -26,6 +26,7 @@ from mulligan.github.messages import (
     status_marker,
 )
 from mulligan.github.parts import CUT, MAX_BODY, body
+from mulligan.retry.patterns import SAME_FAILURE
 from mulligan.text.commands import parse
 from world.stories import (
     ISSUE,
@@ -91,7 +92,7 @@ def refused_push() -> Case:
     return escalated(
         attempt(1, Outcome.SUCCEEDED),
         reason=why,
-        fix="Mend this, then put the label on again; the verified commit is kept.",
+        fix="Mend this, then write /mulligan retry; the verified commit is kept.",
     )
 
 
@@ -130,6 +131,29 @@ def help_wanted(found: Case) -> str:
     return escalation_comment(found, Escalation(mention=("octo/maintainers",)))
 
 
+def pushed_twice_the_same() -> Case:
+    found = red_three_times()
+    test = Finding(summary="assert 3 == -3", test_id="tests/test_add.py::test_negative")
+    last = found.history[-1]
+    red = last.checks[0].model_copy(update={"findings": (test,)})
+    history = (*found.history[:-1], last.model_copy(update={"checks": (red,)}))
+    effects = (("pushed_work:3", "refs/mulligan/attempts/12-3"),)
+    status = replace(found.status, effects=effects)
+    return replace(found, history=history, status=status, observed=(SAME_FAILURE,))
+
+
+def drifting() -> Case:
+    found = red_three_times()
+    elsewhere = (FileChange(path="src/other.py", status="M", insertions=1, deletions=1),)
+    last = found.history[-1].model_copy(update={"files_modified": elsewhere})
+    return replace(found, history=(*found.history[:-1], last))
+
+
+def paused() -> Case:
+    found = case(attempt(1), stage=Stage.READY)
+    return replace(found, status=replace(found.status, paused_by="ann"))
+
+
 MESSAGES: dict[str, tuple[Callable[[Case], str], Callable[[], Case]]] = {
     "status-queued": (status_comment, lambda: case(stage=Stage.READY)),
     "status-first-attempt": (status_comment, case),
@@ -145,6 +169,9 @@ MESSAGES: dict[str, tuple[Callable[[Case], str], Callable[[], Case]]] = {
         lambda: case(attempt(1), stage=Stage.RESOLVED, reason="The issue was closed."),
     ),
     "help-checks-failed": (help_wanted, red_three_times),
+    "help-work-pushed": (help_wanted, pushed_twice_the_same),
+    "help-drift": (help_wanted, drifting),
+    "status-paused": (status_comment, paused),
     "help-zero-commit": (help_wanted, silent_three_times),
     "help-blocked": (help_wanted, blocked),
     "help-scope-violation": (help_wanted, out_of_scope),
@@ -239,7 +266,7 @@ def test_a_mention_is_written_once_however_it_was_configured() -> None:
 
 def test_the_fix_that_is_known_comes_first() -> None:
     actions = help_wanted(refused_push()).partition("### Suggested actions")[2]
-    assert actions.strip().startswith("- Mend this, then put the label on again")
+    assert actions.strip().startswith("- Mend this, then write /mulligan retry")
 
 
 def test_a_digest_that_is_long_is_cut_with_a_mark() -> None:

@@ -98,7 +98,7 @@ class Order:
 
 def aborted(order: Order) -> str:
     """Word the end that an abort puts to the work."""
-    return f"{order.who} stopped it; `/mulligan retry` or the label takes it up again."
+    return f"{order.who} stopped it; /mulligan retry or the label takes it up again."
 
 
 def skipped(order: Order) -> str:

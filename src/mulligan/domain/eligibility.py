@@ -153,7 +153,7 @@ def _paused(facts: Facts) -> str | None:
     who = facts.status.paused_by
     if not who or facts.at_once:
         return None
-    return f"{who} paused it; `/mulligan resume` in a comment lets it go on."
+    return f"{who} paused it; /mulligan resume in a comment lets it go on."
 
 
 def _misconfigured(facts: Facts) -> str | None:

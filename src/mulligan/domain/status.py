@@ -30,6 +30,9 @@ from mulligan.domain.people import CommandReceived, HumanResponded
 SHOWN_STAGE = "shown_stage"
 """The effect that GitHub was told of the stage; it lasts until the stage changes."""
 
+PUSHED_WORK = "pushed_work"
+"""The effect that the work of an attempt can be fetched, by its number; its ref."""
+
 
 class Phase(StrEnum):
     """What has to be done next for an issue, whatever was killed (DESIGN 1)."""

@@ -166,6 +166,10 @@ class FencedWorktrees:
         self.check()
         self.inner.push(ref, head_sha, expected)
 
+    def push_attempt(self, ref: IssueRef, head_sha: str, number: int) -> str:
+        self.check()
+        return self.inner.push_attempt(ref, head_sha, number)
+
     def has(self, ref: IssueRef) -> bool:
         return self.inner.has(ref)
 
