@@ -112,13 +112,15 @@ def _next(case: Case) -> str:
         case Stage.READY if case.status.paused_by:
             return "`/mulligan resume` in a comment lets it go on."
         case Stage.READY | Stage.RUNNING:
-            return f"To stop it, write `/mulligan abort`, take {label} off or close the issue."
+            return f"To stop it, write `/mulligan abort`, take the label {label} off or close this."
         case Stage.REVIEW:
             return "To ask for changes, write `/mulligan fix:` and what to do in a comment."
         case Stage.HITL:
             return "The comment that asks for help says what can be done."
         case Stage.RESOLVED:
-            return f"To have it taken up again, write `/mulligan retry` or put {label} on."
+            return (
+                f"To have it taken up again, write `/mulligan retry` or put the label {label} on."
+            )
         case _:
             assert_never(case.status.stage)
 
