@@ -96,12 +96,7 @@ def build_on(
     """Build for real work on the issues of any tracker."""
     sandbox = confine(operator, environment)
     redactor, clock = redactor_of(operator, environment), SystemClock()
-    with open_database(operator.state.url) as database:
-        ledger = WatchedLedger(
-            SqlLedger(database, clock, redactor=redactor), _redacting(listener, redactor)
-        )
     with (
-        open_github(operator, redactor) as github,
         open_database(operator.state.url) as database,
         hooked(operator.notify) as hook,
     ):
