@@ -17,11 +17,12 @@ from mulligan.domain.attempt import (
 from mulligan.domain.case import Case
 from mulligan.domain.events import AgentFinished, AgentStarted, WorktreeReset
 from mulligan.effects import announce, stopped
-from mulligan.errors import WithdrawnError
+from mulligan.errors import ShutdownError, WithdrawnError, WorldError
 from mulligan.pulls import Standing
 from mulligan.purse import open_purse
 from mulligan.retry.record import commit_text
 from mulligan.retry.sight import is_blank
+from mulligan.stop import unstopped
 from mulligan.tools import Tools, Trial
 from mulligan.verify import verify
 
@@ -59,7 +60,12 @@ def _rounds(known: Evidence, at: Trial) -> Iterator[Evidence]:
     """Prompt, agent, commit, verification; again, with what failed, while fix rounds are left."""
     task = brief = write_brief(at.case, at.policy, at.tree, at.tools)
     while True:
-        yield (known := _run_agent(known, task, at))
+        try:
+            known = _run_agent(known, task, at)
+        except WithdrawnError:
+            yield _salvaged(known, at)
+            raise
+        yield known
         yield (known := _capture(known, at))
         if known.change and worth_verifying(known):
             for step in verify(known, known.change, at):
@@ -90,6 +96,15 @@ def _run_agent(known: Evidence, task: Task, at: Trial) -> Evidence:
     known = replace(known, manifest_hash=task.manifest_hash, run=run, probe=probe)
     is_over = run.stopped_by is TimeLimit.BUDGET
     return replace(known, fault=purse.exhausted(known)) if is_over else known
+
+
+def _salvaged(known: Evidence, at: Trial) -> Evidence:
+    """Keep what an agent has done that was stopped, as far as that can be (SPEC A8, H4)."""
+    try:
+        with unstopped():
+            return _capture(known, at)
+    except (WorldError, ShutdownError):
+        return known
 
 
 def _capture(known: Evidence, at: Trial) -> Evidence:

@@ -10,6 +10,7 @@ from mulligan.domain.case import Case
 from mulligan.domain.decision import Escalate, Retry, StandDown, WaitForBudget
 from mulligan.domain.events import (
     AttemptCompleted,
+    Authorised,
     EffectDone,
     Escalated,
     Published,
@@ -18,15 +19,15 @@ from mulligan.domain.events import (
     StoodDown,
     Waiting,
 )
-from mulligan.domain.issue import IssueRef
+from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import WorkerResultMeta
-from mulligan.domain.status import SHOWN_STAGE, IssueStatus
+from mulligan.domain.status import PUSHED_WORK, SHOWN_STAGE, IssueStatus
 from mulligan.errors import DeniedError, GoneError, UnavailableError, WorldError
 from mulligan.purse import spent_today
 from mulligan.retry.record import lost, pushed_over
 from mulligan.retry.remarks import thread_answer
-from mulligan.survey import look, objection, withdrawal
+from mulligan.survey import look, objection, renewal, withdrawal
 from mulligan.tools import Tools
 
 PUSH, STATUS_COMMENT, LABEL_COMMENT, HELD = "push", "status_comment", "label_comment", "held"
@@ -48,8 +49,15 @@ def announce(case: Case, tools: Tools) -> None:
 def show(ref: IssueRef, tools: Tools) -> None:
     """Make the labels and the status comment say what the ledger says (SPEC L4, H5).
 
-    Where the issue is gone, or its repository archived, nothing can be shown (SPEC L7).
+    Where the issue is gone, or its repository archived, nothing can be shown (SPEC L7). A request
+    that came while an earlier one was ended keeps its label, and opens its epoch (SPEC L6); a
+    command that does so is carried out first.
     """
+    if tools.ledger.status(ref).stage is Stage.RESOLVED:
+        if tools.ledger.status(ref).is_asked_anew:
+            return
+        if act := renewal(ref, tools):
+            tools.ledger.append(ref, Authorised.of(act))
     stage = tools.ledger.status(ref).stage
     labels = tools.policies.current(ref.repository).labels
     with suppress(GoneError):
@@ -93,7 +101,7 @@ def publish(ref: IssueRef, head: str, tools: Tools) -> Escalate | StandDown | No
         _done(ref, PUSH, ref.branch, head, tools)
         opened = tools.tracker.open_pull_request(case, base, settings)
     except DeniedError as error:
-        fix = "Mend this, then put the label on again; the verified commit is kept."
+        fix = "Mend this, then write /mulligan retry; the verified commit is kept."
         return Escalate(reason=f"The verified work could not be published: {error}", fix=fix)
     answer(case, head, tools)
     done = Published(pull_request=opened.url, number=opened.number, head_sha=head)
@@ -210,12 +218,30 @@ def escalate(ref: IssueRef, decision: Escalate, tools: Tools) -> StandDown | Non
     """
     if why := withdrawal(ref, tools):
         return StandDown(reason=why)
-    case = look(tools.tracker.read(ref), tools)
     escalation = tools.policies.current(ref.repository).escalation
+    if escalation.push_work:
+        push_work(ref, tools)
+    case = look(tools.tracker.read(ref), tools)
     comment = tools.tracker.ask_for_help(case, escalation)
     tools.ledger.append(ref, Escalated(reason=decision.reason, comment=comment))
     show(ref, tools)
     return None
+
+
+def push_work(ref: IssueRef, tools: Tools) -> None:
+    """Push what the last attempt left, for people to look at; best effort (SPEC H3).
+
+    Never what a guard stopped: it may hold what must not leave this machine.
+    """
+    last = next(reversed(tools.ledger.history(ref)), None)
+    if last is None or last.head_sha is None or last.guard_violations:
+        return
+    try:
+        pushed = tools.worktrees.push_attempt(ref, last.head_sha, last.number)
+    except WorldError as error:
+        log.warning("work_not_pushed", issue=str(ref), reason=str(error))
+        return
+    _done(ref, PUSHED_WORK, str(last.number), pushed, tools)
 
 
 def stand_down(ref: IssueRef, decision: StandDown, tools: Tools) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from mulligan.config.policy import CommitSettings, Escalation, Labels, Policy, PullRequestSettings
+from mulligan.conversation import Conversation
 from mulligan.domain.attempt import AgentRun, Change, CommitText, Task
 from mulligan.domain.case import Case, PullRequest
 from mulligan.domain.events import BaselineRecorded, Event, Recorded
@@ -18,13 +19,12 @@ from mulligan.domain.lease import Lease
 from mulligan.domain.machine import AgentIdentity
 from mulligan.domain.repository import RepositoryFacts
 from mulligan.domain.result import WorkerResultMeta
-from mulligan.domain.retention import AttemptFiles
 from mulligan.domain.status import IssueStatus
 from mulligan.pulls import Branches, PullRequests, Standing
 from mulligan.verifier import Workplace
 
 
-class Tracker(Protocol):
+class Tracker(Conversation, Protocol):
     """Where issues come from and results go. See github/tracker.py and github/dry_run.py.
 
     Every write may be repeated and shows once: it is looked up by its natural key first.
@@ -49,6 +49,10 @@ class Tracker(Protocol):
 
     def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
         """Find who put the ready label on last, whether that one may, and later edits (T1, T2)."""
+        ...
+
+    def standing(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
+        """Rule again on the command that opened the status's epoch, and on later edits (T1, T2)."""
         ...
 
     def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
@@ -135,6 +139,10 @@ class Worktrees(Branches, Protocol):
         """See that a commit can be pushed, from its file if need be; False where it is gone."""
         ...
 
+    def push_attempt(self, ref: IssueRef, head_sha: str, number: int) -> str:
+        """Push an attempt's work to a ref of its own, and name that; DeniedError if it is gone."""
+        ...
+
     def has(self, ref: IssueRef) -> bool:
         """Tell whether anything of an issue's worktree lies on this machine."""
         ...
@@ -217,38 +225,6 @@ class Leases(Protocol):
 
     def forget(self) -> None:
         """End every lease, when it is known that no worker is alive."""
-        ...
-
-
-class Artifacts(Protocol):
-    """The files of an attempt: prompt, logs, diff. See state/artifacts.py."""
-
-    def path(self, ref: IssueRef, number: int, name: str) -> Path:
-        """Give the place of a file that somebody else will write; its directory exists."""
-        ...
-
-    def find(self, ref: IssueRef, number: int, name: str) -> str | None:
-        """Give the artifact name of a file; None where it is not there. Makes nothing."""
-        ...
-
-    def write(self, ref: IssueRef, number: int, name: str, content: bytes) -> str:
-        """Keep a file whole or not at all; give its artifact name."""
-        ...
-
-    def name(self, path: Path) -> str:
-        """Give the artifact name of a file at a `path` that was given out."""
-        ...
-
-    def read(self, artifact: str) -> bytes:
-        """Read an artifact by its name; UnavailableError where retention took it."""
-        ...
-
-    def attempts(self) -> Sequence[AttemptFiles]:
-        """List the attempts that have files here, in no order."""
-        ...
-
-    def remove(self, ref: IssueRef, number: int) -> None:
-        """Remove the files of an attempt, if there are any."""
         ...
 
 

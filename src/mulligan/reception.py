@@ -17,7 +17,7 @@ from mulligan.domain.eligibility import (
     opens_epoch,
 )
 from mulligan.domain.events import AttemptStarted, Authorised, IssueSeen
-from mulligan.domain.issue import AuthorisingAct, Issue
+from mulligan.domain.issue import Issue
 from mulligan.domain.status import Phase
 from mulligan.effects import ask_for_label, hold, rest_until, wait
 from mulligan.purse import spent_today
@@ -36,7 +36,7 @@ def receive(facts: Facts, tools: Tools) -> str | None:
     ref, broken = facts.issue.ref, first_broken(facts)
     _record_text(facts, tools, fine=broken is None)
     if facts.act and broken is None and opens_epoch(facts):
-        tools.ledger.append(ref, opening(facts.act))
+        tools.ledger.append(ref, Authorised.of(facts.act))
     if broken is None or broken.refusal is None:
         return None
     if broken.rule in {POLICY, DEPENDS}:
@@ -56,23 +56,12 @@ def put_off(facts: Facts, tools: Tools) -> str | None:
     if spent := spent_today(ref, tools):
         wait(ref, WaitForBudget(reason=spent.reason), tools)
         return spent.reason
-    refused = None if facts.by_operator else refused_until(look(facts.issue, tools), tools)
+    refused = None if facts.at_once else refused_until(look(facts.issue, tools), tools)
     if refused:
         rest_until(ref, *refused, tools)
         log.warning("agent_refused", issue=str(ref), reason=refused[1])
         return refused[1]
     return None
-
-
-def opening(act: AuthorisingAct) -> Authorised:
-    """Say that an act opens an epoch."""
-    return Authorised(
-        act=act.act,
-        actor=act.actor,
-        act_at=act.at,
-        actor_id=act.actor_id,
-        guidance=act.guidance,
-    )
 
 
 def _record_text(facts: Facts, tools: Tools, *, fine: bool) -> None:

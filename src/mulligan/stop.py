@@ -2,6 +2,8 @@
 
 import threading
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 from mulligan.errors import MulliganError, ShutdownError
@@ -34,6 +36,16 @@ GLANCE = 0.1
 
 STOP: ContextVar[Stop | None] = ContextVar("stop", default=None)
 """What stops the work of this thread, besides SHUTDOWN."""
+
+
+@contextmanager
+def unstopped() -> Generator[None]:
+    """Let the commands of this block run, though the work was told to end; a shutdown ends them."""
+    token = STOP.set(None)
+    try:
+        yield
+    finally:
+        STOP.reset(token)
 
 
 def stopping() -> bool:

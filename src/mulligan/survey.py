@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from mulligan.domain.case import Case
 from mulligan.domain.dependencies import dependencies, waiting_for
-from mulligan.domain.eligibility import Facts
+from mulligan.domain.eligibility import FOR_NOW, Facts, first_broken, newer, opens_epoch
 from mulligan.domain.events import EffectDone, Escalated
 from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection, Stage
 from mulligan.errors import DeniedError, GoneError
@@ -24,7 +24,7 @@ def gather(ref: IssueRef, tools: Tools, act: AuthorisingAct | None = None) -> Fa
     issue = tools.tracker.read(ref)
     ready = tools.policies.current(ref.repository).labels.ready
     withdrawn = bool(act) and _was_labelled(ref, tools) and withdrawal(ref, tools) is not None
-    act = act or tools.tracker.authorising_act(ref, ready)
+    act = act or _request(ref, ready, tools)
     archived = tools.tracker.repository(ref.repository).archived
     return Facts(
         issue=issue,
@@ -62,6 +62,26 @@ def _waits_for(issue: Issue, tools: Tools) -> str:
 
 def _named_in(issue: Issue) -> tuple[IssueRef, ...]:
     return dependencies(seen_in(issue.body).text, issue.ref)
+
+
+def _request(ref: IssueRef, ready: str, tools: Tools) -> AuthorisingAct | None:
+    """Find what asks for the work: the label, or the command that opened the epoch after it."""
+    status = tools.ledger.status(ref)
+    labelled = tools.tracker.authorising_act(ref, ready)
+    if not status.by_command or (labelled and labelled.trusted and newer(labelled, status)):
+        return labelled
+    return tools.tracker.standing(ref, status)
+
+
+def renewal(ref: IssueRef, tools: Tools) -> AuthorisingAct | None:
+    """Find a trusted request that came after the one that was ended, if there is one (SPEC L6)."""
+    try:
+        facts = gather(ref, tools)
+    except GoneError:
+        return None
+    broken = first_broken(facts)
+    stands = broken is None or broken.rule in FOR_NOW
+    return facts.act if stands and opens_epoch(facts) else None
 
 
 def look(issue: Issue, tools: Tools) -> Case:
@@ -106,8 +126,11 @@ def _own_comments(ref: IssueRef, tools: Tools) -> Iterator[str]:
 
 def withdrawal(ref: IssueRef, tools: Tools) -> str | None:
     """Ask again whether the work is still wanted (SPEC L5); give the reason where it is not."""
+    status = tools.ledger.status(ref)
+    if status.ending:
+        return status.ending
     labels = tools.policies.current(ref.repository).labels
-    return tools.tracker.withdrawal(ref, tools.ledger.status(ref), labels)
+    return tools.tracker.withdrawal(ref, status, labels)
 
 
 def objection(ref: IssueRef, tools: Tools) -> Objection | None:

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mulligan.accounts import Accounts
+from mulligan.artifacts import Artifacts
 from mulligan.config.budget import Budget
 from mulligan.config.operator import Limits, Retention
 from mulligan.config.policy import Policy
 from mulligan.domain.case import Case
 from mulligan.ports import (
-    Artifacts,
     Clock,
     CodingAgent,
     Leases,

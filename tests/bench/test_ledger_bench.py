@@ -27,10 +27,11 @@ from mulligan.domain.events import (
     IssueSeen,
     RetryScheduled,
 )
+from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import AgentFacts, CheckKind, CheckResult, FileChange, Finding
 from mulligan.domain.spending import Run
-from mulligan.domain.status import IssueStatus, advance
+from mulligan.domain.status import IssueStatus
 from mulligan.state.accounts import SqlAccounts
 from mulligan.state.database import Database, open_database
 from mulligan.state.events import happen, values_of

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from mulligan.artifacts import Artifacts
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.retention import AttemptFiles
 from mulligan.errors import UnavailableError
-from mulligan.ports import Artifacts
 from mulligan.state.artifacts import FileArtifacts, ScratchArtifacts
 
 NOW = datetime(2025, 3, 4, 12, 0, tzinfo=UTC)

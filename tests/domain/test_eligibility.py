@@ -31,7 +31,9 @@ FIRST = AuthorisingAct("labeled:7", "ada", EARLIER, trusted=True)
 AGAIN = AuthorisingAct("labeled:8", "ada", NOW, trusted=True)
 STRANGER = AuthorisingAct("labeled:7", "eve", EARLIER, trusted=False, reason="eve may only read.")
 OPERATOR = AuthorisingAct("operator:2025-03-01", "", NOW, trusted=True)
+TOLD = AuthorisingAct("comment:9", "wes", NOW, trusted=True)
 NEW = IssueStatus(REF)
+TOLD_LATER = IssueStatus(REF, epoch=2, act="comment:9", actor="wes", act_at=NOW, due=LATER)
 KNOWN = IssueStatus(REF, epoch=1, act="labeled:7", actor="ada", act_at=EARLIER)
 SEEN = replace(KNOWN, text_act="labeled:7", text_sha256=ISSUE.text_sha256)
 REVIEWED = replace(KNOWN, feedback=Feedback(at=NOW))
@@ -89,6 +91,7 @@ def facts(**parts: Unpack[Parts]) -> Facts:
                 facts(issue=replace(ISSUE, labels=frozenset({"Mulligan"}))),
                 facts(issue=replace(ISSUE, labels=frozenset()), act=OPERATOR),
                 facts(issue=replace(ISSUE, labels=frozenset()), status=REVIEWED),
+                facts(issue=replace(ISSUE, labels=frozenset()), act=TOLD),
             ],
         ),
         (
@@ -117,6 +120,7 @@ def facts(**parts: Unpack[Parts]) -> Facts:
             "text",
             [
                 facts(act=replace(FIRST, edits=Edits((BY_EVE,)))),
+                facts(act=replace(TOLD, edits=Edits((BY_EVE,)))),
                 facts(act=replace(FIRST, edits=Edits((BY_EVE,), telling=False))),
                 facts(act=replace(FIRST, edits=Edits(unread="GitHub is away."))),
                 facts(act=SILENT, status=replace(SEEN, text_sha256="another")),
@@ -138,8 +142,13 @@ def facts(**parts: Unpack[Parts]) -> Facts:
             [facts()],
         ),
         (
+            "paused",
+            [facts(status=replace(KNOWN, paused_by="wes"))],
+            [facts(), facts(status=replace(KNOWN, paused_by="wes"), act=OPERATOR)],
+        ),
+        (
             "due",
-            [facts(status=replace(KNOWN, due=LATER))],
+            [facts(status=replace(KNOWN, due=LATER)), facts(status=TOLD_LATER, act=TOLD)],
             [
                 facts(),
                 facts(status=replace(KNOWN, due=NOW)),
@@ -170,7 +179,8 @@ def test_every_rule_has_its_row_in_the_table_above() -> None:
     names = [rule.name for rule in RULES]
     assert names == [
         *("open", "issue", "repository", "labelled"),
-        *("authorised", "concluded", "stage", "text", "dependencies", "due", "policy"),
+        *("authorised", "concluded", "stage", "text", "dependencies", "paused"),
+        *("due", "policy"),
     ]
 
 

@@ -15,9 +15,10 @@ from mulligan.domain.events import (
     StoodDown,
 )
 from mulligan.domain.feedback import Conflicted, Feedback, Remark, Review, ReviewReceived
+from mulligan.domain.fold import advance
 from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.status import IssueStatus, Phase, advance
+from mulligan.domain.status import IssueStatus, Phase
 from world.ledgers import ISSUES, START, completed
 
 pytestmark = pytest.mark.pure

@@ -25,9 +25,10 @@ from mulligan.domain.events import (
     WorktreeReset,
 )
 from mulligan.domain.feedback import ReviewReceived
+from mulligan.domain.fold import advance
 from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.status import SHOWN_STAGE, IssueStatus, Phase, advance
+from mulligan.domain.status import SHOWN_STAGE, IssueStatus, Phase
 from world.ledgers import ISSUES, START, completed, events
 
 pytestmark = pytest.mark.pure

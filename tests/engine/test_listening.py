@@ -246,6 +246,10 @@ def test_listening_costs_nothing_while_nobody_says_anything(here: Shop) -> None:
         assert poll([NAME], tools, worker, fresh) == ([], {})
     world.requests.clear()
     assert poll([NAME], tools, worker, fresh) == ([], {})
-    assert [one.path.rpartition("/")[2] for one in world.requests] == ["issues", "pulls"]
+    assert [one.path.rpartition("/")[2] for one in world.requests] == [
+        "comments",
+        "issues",
+        "pulls",
+    ]
     assert not any(one.counted for one in world.requests)
     assert here.ledger.status(ref).stage is Stage.REVIEW

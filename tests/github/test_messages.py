@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 
 from mulligan.config.policy import Escalation
 from mulligan.domain.case import Case
+from mulligan.domain.command import Verb
 from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import Outcome, ZeroKind
 from mulligan.domain.result import AgentFacts, FileChange, Finding, FixRound, WorkerResultMeta
@@ -25,6 +26,8 @@ from mulligan.github.messages import (
     status_marker,
 )
 from mulligan.github.parts import CUT, MAX_BODY, body
+from mulligan.retry.patterns import SAME_FAILURE
+from mulligan.text.commands import parse
 from world.attempts import broken_rules
 from world.stories import (
     ISSUE,
@@ -90,7 +93,7 @@ def refused_push() -> Case:
     return escalated(
         attempt(1, Outcome.SUCCEEDED),
         reason=why,
-        fix="Mend this, then put the label on again; the verified commit is kept.",
+        fix="Mend this, then write /mulligan retry; the verified commit is kept.",
     )
 
 
@@ -129,6 +132,29 @@ def help_wanted(found: Case) -> str:
     return escalation_comment(found, Escalation(mention=("octo/maintainers",)))
 
 
+def pushed_twice_the_same() -> Case:
+    found = red_three_times()
+    test = Finding(summary="assert 3 == -3", test_id="tests/test_add.py::test_negative")
+    last = found.history[-1]
+    red = last.checks[0].model_copy(update={"findings": (test,)})
+    history = (*found.history[:-1], last.model_copy(update={"checks": (red,)}))
+    effects = (("pushed_work:3", "refs/mulligan/attempts/12-3"),)
+    status = replace(found.status, effects=effects)
+    return replace(found, history=history, status=status, observed=(SAME_FAILURE,))
+
+
+def drifting() -> Case:
+    found = red_three_times()
+    elsewhere = (FileChange(path="src/other.py", status="M", insertions=1, deletions=1),)
+    last = found.history[-1].model_copy(update={"files_modified": elsewhere})
+    return replace(found, history=(*found.history[:-1], last))
+
+
+def paused() -> Case:
+    found = case(attempt(1), stage=Stage.READY)
+    return replace(found, status=replace(found.status, paused_by="ann"))
+
+
 MESSAGES: dict[str, tuple[Callable[[Case], str], Callable[[], Case]]] = {
     "status-queued": (status_comment, lambda: case(stage=Stage.READY)),
     "status-first-attempt": (status_comment, case),
@@ -144,6 +170,9 @@ MESSAGES: dict[str, tuple[Callable[[Case], str], Callable[[], Case]]] = {
         lambda: case(attempt(1), stage=Stage.RESOLVED, reason="The issue was closed."),
     ),
     "help-checks-failed": (help_wanted, red_three_times),
+    "help-work-pushed": (help_wanted, pushed_twice_the_same),
+    "help-drift": (help_wanted, drifting),
+    "status-paused": (status_comment, paused),
     "help-zero-commit": (help_wanted, silent_three_times),
     "help-blocked": (help_wanted, blocked),
     "help-scope-violation": (help_wanted, out_of_scope),
@@ -209,14 +238,20 @@ def test_the_escalation_comment_keeps_its_order_whatever_happened(outcome: Outco
 
 
 def test_commands_that_do_not_exist_are_not_promised() -> None:
-    command = re.compile(r"(?:^|[\s`])/mulligan\b")
-    assert not any(command.search(word(told())) for word, told in MESSAGES.values())
+    promised = re.compile(r"`(/mulligan [^`]*)`")
+    for word, told in MESSAGES.values():
+        for typed in promised.findall(word(told())):
+            said = typed.replace("<what to do>", "do it").replace("[reason]", "it is old")
+            found = parse(f"{said} do it" if said.endswith(":") else said)
+            assert found, typed
+            assert found.verb is not Verb.MISTYPED, typed
 
 
 def test_markers_name_the_issue_and_the_epoch() -> None:
-    assert status_marker(REF) == "<!-- mulligan:status octo/calc#12 -->"
+    named = f"<!-- mulligan:status octo/calc#12 by={case().status.instance} -->"
+    assert status_marker(case()) == named
     assert escalation_marker(REF, 2) == "<!-- mulligan:hitl octo/calc#12 epoch=2 -->"
-    assert status_comment(case()).startswith(status_marker(REF))
+    assert status_comment(case()).startswith(named)
 
 
 def test_the_label_is_called_what_the_policy_calls_it() -> None:
@@ -232,7 +267,7 @@ def test_a_mention_is_written_once_however_it_was_configured() -> None:
 
 def test_the_fix_that_is_known_comes_first() -> None:
     actions = help_wanted(refused_push()).partition("### Suggested actions")[2]
-    assert actions.strip().startswith("- Mend this, then put the label on again")
+    assert actions.strip().startswith("- Mend this, then write /mulligan retry")
 
 
 def test_a_digest_that_is_long_is_cut_with_a_mark() -> None:

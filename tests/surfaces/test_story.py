@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
+from mulligan.domain.command import Verb
 from mulligan.domain.decision import (
     Decision,
     Escalate,
@@ -46,6 +47,7 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.feedback import Conflicted, ReviewReceived
 from mulligan.domain.outcome import Outcome
+from mulligan.domain.people import CommandReceived, HumanResponded
 from mulligan.domain.result import CheckResult, VerifierOutcome
 from mulligan.domain.status import IssueStatus
 from mulligan.surfaces.cli.story import Story, tell
@@ -90,6 +92,11 @@ def baseline(result: CheckResult | None) -> BaselineRecorded:
 
 
 TOLD: list[tuple[IssueStatus, Event, str]] = [
+    (
+        FIRST,
+        HumanResponded(key="comment:1", command=Verb.FIX, actor="ada", answer="It is taken up."),
+        "ada: /mulligan fix  It is taken up.",
+    ),
     (FIRST, STARTED, "attempt 2 of 3"),
     (FIRST, OLD_STARTED, "attempt 1"),
     (
@@ -186,6 +193,7 @@ UNTOLD: list[tuple[IssueStatus, Event]] = [
     (FIRST, PublishStarted(head_sha="c0ffee")),
     (came_to(Outcome.CHECKS_FAILED, Retry(reason="x")), RetryScheduled(due=NOON, reason="x")),
     (came_to(Outcome.CANCELLED, StandDown(reason="x")), StoodDown(reason="x")),
+    (FIRST, CommandReceived(key="comment:1", command=Verb.RETRY, at=NOON)),
     (FIRST, Resolved(resolution="merged", total_attempts=1, total_duration_ms=1)),
 ]
 """What a line before or after it says already, or nobody needs while waiting."""

@@ -107,6 +107,10 @@ class Emulate:
         )
         return IssueRef(repository, opened.number)
 
+    def comment(self, ref: IssueRef, body: str, by: str = MAINTAINER) -> None:
+        path = f"/repos/{ref.repository}/issues/{ref.number}/comments"
+        self.ask(ANYTHING, "POST", path, {"body": body}, by)
+
     def label(self, ref: IssueRef, name: str = "mulligan", by: str = MAINTAINER) -> IssueRef:
         path = f"/repos/{ref.repository}/issues/{ref.number}/labels"
         self.ask(ANYTHING, "POST", path, {"labels": [name]}, by)

@@ -169,6 +169,13 @@ class FreshClones:
             message = "The push was declined; change the rule."
             raise DeniedError(message)
 
+    def push_attempt(self, ref: IssueRef, head_sha: str, number: int) -> str:
+        name = f"refs/mulligan/attempts/{ref.number}-{number}"
+        if run_git(self._kept, "push", "-q", str(self.remote), f"+{head_sha}:{name}").returncode:
+            message = f"The commit {head_sha} is gone."
+            raise DeniedError(message)
+        return name
+
     def has(self, ref: IssueRef) -> bool:
         """Say that no clone outlives its attempt."""
         return False

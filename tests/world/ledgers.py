@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from mulligan.domain.attempt import SHUTDOWN
 from mulligan.domain.events import AttemptCompleted, Event, Recorded
+from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.record import Record
 from mulligan.domain.result import WorkerResultMeta
-from mulligan.domain.status import IssueStatus, advance
+from mulligan.domain.status import IssueStatus
 from mulligan.ports import Ledger
 from mulligan.state.database import open_database
 from mulligan.state.ledger import SqlLedger

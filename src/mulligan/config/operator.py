@@ -18,6 +18,7 @@ from pydantic import (
 from mulligan.config.adapters import Adapter
 from mulligan.config.budget import Budget, Price
 from mulligan.config.github import GitHubSettings
+from mulligan.config.notify import Notify
 from mulligan.config.policy import Policy
 from mulligan.config.settings import Duration, LocalPath, Settings
 from mulligan.domain.issue import REPOSITORY, Permission
@@ -246,6 +247,8 @@ class Operator(Settings):
     """What is kept of issues that are in review, with a person or resolved."""
     trust: Trust = Trust()
     """Who may start work."""
+    notify: Notify = Notify()
+    """Who hears of what, besides GitHub."""
 
     @field_validator("repositories")
     @classmethod

@@ -211,6 +211,8 @@ class Escalation(Settings):
     """Logins or `org/team` names mentioned in the comment."""
     assignees: tuple[str, ...] = ()
     """Logins the issue is assigned to."""
+    push_work: bool = False
+    """Push the last attempt's work to refs/mulligan/attempts/N-K, where no workflow runs."""
 
 
 class CommitSettings(Settings):

@@ -23,6 +23,9 @@ DEPENDS = "dependencies"
 UNCHANGED = "text"
 """The rule that is broken by a change of the text (SPEC T2)."""
 
+FOR_NOW = frozenset({"paused", "due", POLICY})
+"""The rules that hold work up, without speaking against the request."""
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:
@@ -42,9 +45,14 @@ class Facts:
     waits_for: str = ""
 
     @property
-    def by_operator(self) -> bool:
-        """Tell whether an operator's command asked for the work, not a label."""
-        return self.act is not None and not self.act.by_label
+    def needs_label(self) -> bool:
+        """Tell whether a label has to be on: not where a command asked for the work."""
+        return self.act is None or self.act.by_label
+
+    @property
+    def at_once(self) -> bool:
+        """Tell whether an operator asks for one attempt now, whatever it waits for."""
+        return self.act is not None and self.act.act.startswith("operator:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +91,7 @@ def _archived(facts: Facts) -> str | None:
 
 
 def _unlabelled(facts: Facts) -> str | None:
-    if facts.by_operator or facts.status.feedback or _carried(facts):
+    if not facts.needs_label or facts.status.feedback or _carried(facts):
         return None
     return f"The label {facts.ready_label!r} is not on it; put it on."
 
@@ -124,8 +132,8 @@ def _changed(facts: Facts) -> str | None:
 
 
 def changed_text(facts: Facts) -> str | None:
-    """Say how title or text, frozen when the label was put on, came to be others (SPEC T2)."""
-    if facts.act is None or not facts.act.by_label:
+    """Say how title or text, frozen when the work was asked for, came to be others (SPEC T2)."""
+    if facts.act is None or not (facts.act.by_label or facts.act.by_comment):
         return None
     edits = facts.act.edits
     if edits.by_strangers:
@@ -142,9 +150,16 @@ def _as_seen_first(facts: Facts) -> bool:
 
 def _not_due(facts: Facts) -> str | None:
     due = facts.status.due
-    if due is None or due <= facts.now or facts.by_operator:
+    if due is None or due <= facts.now or facts.at_once:
         return None
     return f"It waits until {due:%Y-%m-%d %H:%M:%S} UTC: {facts.status.reason}"
+
+
+def _paused(facts: Facts) -> str | None:
+    who = facts.status.paused_by
+    if not who or facts.at_once:
+        return None
+    return f"{who} paused it; /mulligan resume in a comment lets it go on."
 
 
 def _misconfigured(facts: Facts) -> str | None:
@@ -166,6 +181,7 @@ RULES = (
     Rule("stage", "It is not in review, with a person, or done with.", _settled),
     Rule(UNCHANGED, "Nobody else changed its text since the label was put on.", _changed),
     Rule(DEPENDS, "It waits for no other issue.", lambda facts: facts.waits_for or None),
+    Rule("paused", "Nobody has paused it.", _paused),
     Rule("due", "It has nothing to wait for.", _not_due),
     Rule(POLICY, "Its repository's policy is valid.", _misconfigured),
 )
@@ -194,14 +210,15 @@ def opens_epoch(facts: Facts) -> bool:
     if facts.status.epoch == 0:
         return True
     waits = facts.status.stage is Stage.READY and facts.status.phase is Phase.IDLE
-    # One label that came after another was taken off and put on again: a request of its own.
-    again = waits and facts.act.by_label and facts.status.act.startswith("labeled:")
-    instead = waits and facts.by_operator and facts.withdrawn
+    # A label that came after another was taken off and put on again: a request of its own.
+    asked = facts.status.by_command or facts.status.act.startswith("labeled:")
+    again = waits and facts.act.by_label and asked
+    instead = waits and facts.at_once and facts.withdrawn
     wanted = again or instead or facts.status.stage in SETTLED
-    return wanted and _newer(facts.act, facts.status)
+    return wanted and newer(facts.act, facts.status)
 
 
-def _newer(act: AuthorisingAct, status: IssueStatus) -> bool:
+def newer(act: AuthorisingAct, status: IssueStatus) -> bool:
     """Compare with the act of the epoch: two labels by their ids, since times are whole seconds."""
     kind, _, number = status.act.partition(":")
     if act.by_label and kind == "labeled":

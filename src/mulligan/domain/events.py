@@ -1,13 +1,14 @@
 """What the ledger records, one small record per kind of event (SPEC 14). Pure."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, JsonValue, TypeAdapter
 
 from mulligan.domain.decision import Decision
 from mulligan.domain.feedback import Conflicted, ReviewReceived
-from mulligan.domain.issue import IssueRef
+from mulligan.domain.issue import AuthorisingAct, IssueRef
+from mulligan.domain.people import CommandReceived, HumanResponded
 from mulligan.domain.record import Record
 from mulligan.domain.result import CheckResult, VerifierOutcome, WorkerResultMeta
 
@@ -38,6 +39,17 @@ class Authorised(Record):
     act_at: datetime
     actor_id: int | None = None
     guidance: str = ""
+
+    @classmethod
+    def of(cls, act: AuthorisingAct) -> Self:
+        """Record an act that was found to be trusted."""
+        return cls(
+            act=act.act,
+            actor=act.actor,
+            act_at=act.at,
+            actor_id=act.actor_id,
+            guidance=act.guidance,
+        )
 
 
 class AttemptStarted(Record):
@@ -266,6 +278,8 @@ Event = Annotated[
     | Waiting
     | Escalated
     | StoodDown
+    | CommandReceived
+    | HumanResponded
     | Resolved,
     Field(discriminator="kind"),
 ]

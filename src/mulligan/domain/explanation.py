@@ -143,10 +143,13 @@ def told_by(act: AuthorisingAct | None) -> str:
     if act is None:
         return "Nobody has asked for the work."
     at = _written(act.at)
-    if not act.by_label:
+    if act.by_comment and act.trusted:
+        return f"{act.actor} asked for the work, by a comment at {at}."
+    if not act.by_label and not act.by_comment:
         return f"An operator's command asked for the work at {at}."
     if not act.trusted:
-        return f"{act.actor or 'Somebody'} put the label on at {at}, which is not enough."
+        how = "put the label on" if act.by_label else "gave a command"
+        return f"{act.actor or 'Somebody'} {how} at {at}, which is not enough."
     return f"{act.actor} asked for the work, by the label at {at}."
 
 

@@ -130,7 +130,8 @@ class Edits:
 class AuthorisingAct:
     """Who asked for the work, and how (SPEC T1).
 
-    `act` is `labeled:<event id>` or `operator:<time>`; `trusted` is the ruling on the actor's
+    `act` is `labeled:<event id>`, `comment:<comment id>`, `command:<time>` for a command on the
+    command line, or `operator:<time>` for `mulligan work`; `trusted` is the ruling on the actor's
     permission at the time it was read; `reason` explains a refusal. `actor_id` is GitHub's number
     of the account, which stays when it is renamed. `guidance` is what that person says is to be
     done, which holds for the whole epoch (SPEC C14).
@@ -147,8 +148,13 @@ class AuthorisingAct:
 
     @property
     def by_label(self) -> bool:
-        """Tell whether a label asked for the work, not an operator's command."""
+        """Tell whether a label asked for the work."""
         return self.act.startswith("labeled:")
+
+    @property
+    def by_comment(self) -> bool:
+        """Tell whether a command in a comment asked for the work."""
+        return self.act.startswith("comment:")
 
 
 @dataclass(frozen=True, slots=True)

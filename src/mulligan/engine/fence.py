@@ -4,11 +4,12 @@ import threading
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
 from mulligan.domain.case import Case, PullRequest
+from mulligan.domain.command import Heard, Order
 from mulligan.domain.feedback import OpenPull, PullState, Review
 from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection, Stage
 from mulligan.domain.lease import Lease, lost
@@ -96,6 +97,22 @@ class FencedTracker:
 
     def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
         return self.inner.authorising_act(ref, ready_label)
+
+    def standing(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
+        return self.inner.standing(ref, status)
+
+    def hear(
+        self, repository: str, after: int, since: datetime, places: Sequence[IssueRef] = ()
+    ) -> Heard:
+        return self.inner.hear(repository, after, since, places)
+
+    def react(self, repository: str, comment: int, reaction: str) -> None:
+        self.check()
+        self.inner.react(repository, comment, reaction)
+
+    def reply(self, case: Case, order: Order, answer: str) -> str:
+        self.check()
+        return self.inner.reply(case, order, answer)
 
     def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
         return self.inner.withdrawal(ref, status, labels)
@@ -194,6 +211,10 @@ class FencedWorktrees:
     def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
         self.check()
         self.inner.push(ref, head_sha, expected)
+
+    def push_attempt(self, ref: IssueRef, head_sha: str, number: int) -> str:
+        self.check()
+        return self.inner.push_attempt(ref, head_sha, number)
 
     def has(self, ref: IssueRef) -> bool:
         return self.inner.has(ref)

@@ -3,15 +3,17 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 
 import structlog
 
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
+from mulligan.engine.commands import listen, obey
 from mulligan.engine.freshness import LONGEST, Freshness
-from mulligan.engine.listening import listen
+from mulligan.engine.listening import follow
 from mulligan.engine.recovery import let_go_all
-from mulligan.engine.worker import A_BUG, Visit, Worker
+from mulligan.engine.worker import A_BUG, Visit, Worker, is_queued
 from mulligan.errors import GoneError, MulliganError, ShutdownError
 from mulligan.stop import stopping
 from mulligan.tools import Tools
@@ -42,7 +44,7 @@ def poll(
             if wrong := freshness.renew(repository, tools, LONGEST):
                 failed[repository] = wrong
             due = _ask(repository, known[repository], tools, worker)
-            heard = listen(repository, known[repository].values(), tools, worker, freshness.ears)
+            heard = follow(repository, known[repository].values(), tools, worker, freshness.ears)
             failed |= {str(each.issue): each.problem for each in heard if each.problem}
             due += [ref for ref in _returned(known[repository], heard, tools) if ref not in due]
             if due:
@@ -68,6 +70,7 @@ def _known(tools: Tools) -> defaultdict[str, Known]:
 
 def _ask(repository: str, known: Known, tools: Tools, worker: Worker) -> list[IssueRef]:
     """List the labelled issues of a repository whose time has come, oldest first."""
+    _talk(repository, known, tools, worker)
     labels = tools.policies.current(repository).labels
     try:
         labelled = tools.tracker.labelled(repository, labels.ready, labels.priority)
@@ -75,7 +78,27 @@ def _ask(repository: str, known: Known, tools: Tools, worker: Worker) -> list[Is
         let_go_all(known.values(), worker)
         raise
     let_go_all((status for ref, status in known.items() if ref not in labelled), worker)
-    return [ref for ref in labelled if _is_due(known.get(ref), tools)]
+    commanded = (ref for ref, status in known.items() if status.by_command and is_queued(status))
+    asked = dict.fromkeys([*labelled, *commanded])
+    return [ref for ref in asked if _is_due(known.get(ref), tools)]
+
+
+def _talk(repository: str, known: Known, tools: Tools, worker: Worker) -> None:
+    """Hear what people command, end the work that it ends, and carry the rest out."""
+    noted = listen(repository, known, tools)
+    commanded = [ref for ref, status in known.items() if status.pending]
+    refs = list(dict.fromkeys([*commanded, *noted]))
+    worker.heed(refs)
+    for ref in refs:
+        done = worker.safely(ref, partial(_obey, ref))
+        if done.problem:
+            log.warning("not_obeyed", issue=str(ref), reason=done.problem)
+        known[ref] = tools.ledger.status(ref)
+
+
+def _obey(ref: IssueRef, tools: Tools) -> Visit:
+    obey(ref, tools)
+    return Visit(ref)
 
 
 def _returned(known: Known, heard: Sequence[Visit], tools: Tools) -> list[IssueRef]:

@@ -33,7 +33,7 @@ class Ears:
     merged: dict[IssueRef, tuple[str, str]] = field(default_factory=dict[IssueRef, tuple[str, str]])
 
 
-def listen(
+def follow(
     repository: str, known: Iterable[IssueStatus], tools: Tools, worker: Worker, ears: Ears
 ) -> list[Visit]:
     """See what became of a repository's pull requests; one list is asked for, if there are any.

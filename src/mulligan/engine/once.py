@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from mulligan.domain.issue import IssueRef
+from mulligan.engine.commands import known_of, listen
 from mulligan.engine.dispatch import PoolDispatcher
 from mulligan.engine.intake import poll
 from mulligan.engine.recovery import recover
@@ -44,7 +45,13 @@ def once(repositories: Sequence[str], tools: Tools, extent: Extent | None = None
         visits.append(worker.visit(ref))
 
     limits = tools.limits
-    ticks = {"watch": (worker.watch, lambda: extent.watch_interval)}
+
+    def watch() -> None:
+        for repository in {ref.repository for ref in worker.running}:
+            listen(repository, known_of(repository, tools), tools)
+        worker.watch()
+
+    ticks = {"watch": (watch, lambda: extent.watch_interval)}
     with (
         ticking(ticks, tools.clock.now()),
         PoolDispatcher(work, limits.concurrency, limits.per_repository) as dispatcher,

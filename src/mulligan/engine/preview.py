@@ -7,10 +7,9 @@ from mulligan.domain.attempt import NO_TEXT
 from mulligan.domain.case import Case
 from mulligan.domain.eligibility import SETTLED, Facts, opens_epoch
 from mulligan.domain.events import Authorised
+from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef
-from mulligan.domain.status import advance
 from mulligan.errors import ConfigError, UsageError
-from mulligan.reception import opening
 from mulligan.retry.compose import Told
 from mulligan.retry.sight import is_blank
 from mulligan.survey import gather, look
@@ -41,7 +40,7 @@ def preview(ref: IssueRef, tools: Tools) -> Told:
 def _as_requested(case: Case, facts: Facts) -> Case:
     """Open the epoch in which the next attempt would be made, where that is a new one."""
     if facts.act and opens_epoch(facts):
-        act = opening(facts.act)
+        act = Authorised.of(facts.act)
     elif case.status.stage in SETTLED:
         act = Authorised(act="operator", actor="", act_at=facts.now)
     else:

@@ -1,9 +1,9 @@
 """Visit issues: attempt after attempt, until each rests in review, with a person, or waiting."""
 
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -12,6 +12,7 @@ from mulligan.domain.decision import Escalate, Retry, StandDown
 from mulligan.domain.issue import AuthorisingAct, IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.effects import stand_down
+from mulligan.engine.commands import obey
 from mulligan.engine.fence import under_lease
 from mulligan.errors import LeaseLostError, MulliganError, ShutdownError, WithdrawnError, WorldError
 from mulligan.implement import implement
@@ -45,9 +46,28 @@ class Worker:
         self._stops: dict[IssueRef, Stop] = {}
 
     def visit(self, ref: IssueRef, act: AuthorisingAct | None = None) -> Visit:
-        """Work an issue until it rests; never raises."""
-        fleet = self._tools.limits.fleet
-        return self.safely(ref, lambda tools: self._work(ref, tools, act), fleet)
+        """Work an issue until it rests, and carry out what is commanded; never raises."""
+        done = self._visit(ref, act)
+        again = done
+        # What ended an attempt is carried out after it, in a visit that nothing has ended yet.
+        while again.attempts and self._is_commanded(ref):
+            again = self._visit(ref, None)
+            done = replace(again, attempts=done.attempts + again.attempts)
+        return done
+
+    def heed(self, refs: Iterable[IssueRef]) -> None:
+        """Stop the work on those issues whose people gave a command that ends it (SPEC H4)."""
+        with self._lock:
+            running = {ref: self._stops[ref] for ref in refs if ref in self._stops}
+        for ref, stop in running.items():
+            if reason := self._tools.ledger.status(ref).ending:
+                stop.give(WithdrawnError(reason))
+
+    @property
+    def running(self) -> frozenset[IssueRef]:
+        """Name the issues that are being worked on."""
+        with self._lock:
+            return frozenset(self._stops)
 
     def safely(
         self, ref: IssueRef, work: Callable[[Tools], Visit], most: int | None = None
@@ -100,12 +120,25 @@ class Worker:
                 with self._lock:
                     del self._stops[ref]
 
+    def _visit(self, ref: IssueRef, act: AuthorisingAct | None) -> Visit:
+        return self.safely(ref, lambda tools: self._work(ref, tools, act), self._tools.limits.fleet)
+
+    def _is_commanded(self, ref: IssueRef) -> bool:
+        """Tell whether a command is still to be carried out, and may be in this visit."""
+        if self._most is not None or stopping():
+            return False
+        try:
+            return bool(self._tools.ledger.status(ref).pending)
+        except MulliganError:
+            return False
+
     def _why_not(self, ref: IssueRef) -> str:
         if self._tools.leases.holder(ref):
             return "Another worker is on it."
         return "As many issues as limits.fleet allows are being worked on; it comes later."
 
     def _work(self, ref: IssueRef, tools: Tools, act: AuthorisingAct | None) -> Visit:
+        obey(ref, tools)
         made = 0
         while (self._most is None or made < self._most) and not stopping():
             result = implement(ref, tools, act)
@@ -125,10 +158,10 @@ def let_go(ref: IssueRef, tools: Tools) -> None:
 
 
 def is_queued(status: IssueStatus) -> bool:
-    """Tell whether an issue that was labelled waits for an attempt, or for its first epoch."""
+    """Tell whether an issue that was asked for waits for an attempt, or for its first epoch."""
     waits = status.phase is Phase.IDLE and status.stage is Stage.READY
     held = not status.epoch and bool(status.reason)
-    return waits and (held or status.act.startswith("labeled:"))
+    return waits and (held or status.by_command or status.act.startswith("labeled:"))
 
 
 def _rested(ref: IssueRef, made: int, tools: Tools, *, escalated: bool) -> Visit:

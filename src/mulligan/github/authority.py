@@ -72,6 +72,26 @@ class Authority:
             edits=Edits() if refusal else self._edits.since(ref, act, at, events),
         )
 
+    def standing(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
+        """Rule again on the command that opened the epoch; the operator's own needs no ruling."""
+        act = AuthorisingAct(
+            status.act,
+            status.actor,
+            status.act_at or LONG_AGO,
+            trusted=True,
+            actor_id=status.actor_id,
+            guidance=status.guidance,
+        )
+        if not act.by_comment:
+            return act
+        if refusal := self._trust.refusal(ref.repository, _account(status)):
+            return replace(act, trusted=False, reason=refusal)
+        try:
+            events = self._events(ref)
+        except WorldError as error:
+            return replace(act, edits=Edits(unread=str(error)))
+        return replace(act, edits=self._edits.since(ref, act.act, act.at, events))
+
     def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
         """Say why the request of the status's epoch no longer stands (SPEC L5); None if it does."""
         try:
@@ -97,6 +117,9 @@ class Authority:
         # Mulligan takes this one off itself when an issue waits; the other it never does meanwhile.
         shown = unlabelled_since(events, labels.running, status)
         own = self._place.own_login
+        if status.by_command:
+            # After a command, Mulligan may have taken that one off as well, with the stage before.
+            asked, shown = [], [*asked, *shown]
         if asked or any(not each.actor or each.actor.login != own() for each in shown):
             return "Its label was taken off."
         # GitHub records no event where a label of the repository is deleted.
@@ -131,8 +154,10 @@ class Authority:
             reviewer = Account(login=status.actor or "ghost", id=status.actor_id)
             return self._trust.refusal(ref.repository, reviewer)
         number = number_of(status.text_act or status.act)
-        if number is None:
+        if number is None and not status.act.startswith("comment:"):
             return None
+        if number is None:
+            return self._checked(ref, _account(status))
         act = next((event for event in events if event.id == number), None)
         if act is None:
             message = f"GitHub does not show who put the label on {ref}; try again later."
@@ -140,10 +165,13 @@ class Authority:
         who = act.actor
         if who and who.id and status.actor_id and who.id != status.actor_id:
             return f"{who.login} is not the account that put the label on; put it on again."
+        return self._checked(ref, who)
+
+    def _checked(self, ref: IssueRef, who: Account | None) -> str | None:
         try:
             return self._trust.check(ref.repository, who)
         except WorldError as error:
-            message = f"Whether the label is still to be obeyed could not be read: {error}"
+            message = f"Whether the request is still to be obeyed could not be read: {error}"
             raise UnavailableError(message) from error
 
     def _events(self, ref: IssueRef) -> list[EventShape]:
@@ -152,6 +180,11 @@ class Authority:
         for event in events:
             _belongs(event, ref)
         return events
+
+
+def _account(status: IssueStatus) -> Account:
+    """Name the account whose command opened the epoch."""
+    return Account(login=status.actor, id=status.actor_id)
 
 
 def _belongs(event: EventShape, ref: IssueRef) -> None:

@@ -6,7 +6,7 @@ first whether it happened (SPEC E7). Nothing but a WorldError of errors.py leave
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TypeVar
@@ -132,15 +132,16 @@ class Client:
         shape: TypeAdapter[tuple[T, ...]],
         path: str,
         params: Mapping[str, str] | None = None,
+        enough: Callable[[Sequence[T]], bool] | None = None,
     ) -> list[T]:
-        """Get every page of a list; free of charge while it is unchanged."""
+        """Get the pages of a list until there is `enough`; free of charge while unchanged."""
         found: list[T] = []
         query = {"per_page": str(PAGE_SIZE), **(params or {})}
         for _ in range(MAX_PAGES):
             answer, page = self._patiently(lambda query=query: self._fresh(shape, path, query))
             found += page
             following = self._next(answer)
-            if following is None:
+            if following is None or (enough and enough(page)):
                 return found
             query = following
         message = f"GitHub's list at {path} does not end; try again later."

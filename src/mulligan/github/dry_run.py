@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
 from mulligan.domain.case import Case, PullRequest
+from mulligan.domain.command import Heard, Order
 from mulligan.domain.feedback import OpenPull, PullState, Review
 from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection, Stage
 from mulligan.domain.repository import RepositoryFacts
@@ -17,6 +19,7 @@ from mulligan.github.messages import (
     pull_request_title,
     status_comment,
 )
+from mulligan.github.replies import reply_comment
 from mulligan.ports import Tracker
 from mulligan.pulls import PullRequests
 
@@ -90,6 +93,26 @@ class DryRunTracker:
     def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
         """Find who put the ready label on last, and whether that person may."""
         return self._inner.authorising_act(ref, ready_label)
+
+    def standing(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
+        """Rule again on the command that opened the status's epoch."""
+        return self._inner.standing(ref, status)
+
+    def hear(
+        self, repository: str, after: int, since: datetime, places: Sequence[IssueRef] = ()
+    ) -> Heard:
+        """Read the commands of trusted people in newer comments."""
+        return self._inner.hear(repository, after, since, places)
+
+    def react(self, repository: str, comment: int, reaction: str) -> None:
+        """Say which comment would be acknowledged."""
+        self._say(f"Would react to comment {comment} of {repository}: {reaction}")
+
+    def reply(self, case: Case, order: Order, answer: str) -> str:
+        """Say what the answer to a command would say."""
+        ref, text = case.issue.ref, reply_comment(case, order, answer)
+        self._tell(f"reply {order.key}", f"a comment on {ref} that answers a command", text, ref)
+        return "dry-run"
 
     def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
         """Say why the request of the status's epoch no longer stands."""

@@ -8,6 +8,7 @@ from mulligan.domain.decision import Escalate
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import CheckResult, WorkerResultMeta
+from mulligan.domain.status import PUSHED_WORK
 from mulligan.github.advice import NO_ATTEMPT, Advice, advice_on
 from mulligan.github.parts import (
     attempts_table,
@@ -18,6 +19,7 @@ from mulligan.github.parts import (
     marker,
     spent,
 )
+from mulligan.github.suggestions import suggestions
 from mulligan.retry.words import counted, explain, failing, verdict
 from mulligan.text.escape import defuse, one_line, visible
 from mulligan.text.fence import code_block
@@ -49,12 +51,13 @@ def escalation_comment(case: Case, escalation: Escalation) -> str:
         "### Last failure",
         _last_failure(case, last),
         "### Files touched by the last attempt",
-        _files(ref, last),
+        _files(case, last),
         "### Observed patterns",
         _items([defuse(one_line(seen, 300)) for seen in case.observed]) or "None.",
         "### Suggested actions",
         _items(_actions(case, advice)),
         "### Your options",
+        "Write one of these as a comment that begins with it:",
         _items(_options(case, last)),
     )
 
@@ -89,39 +92,49 @@ def _shortened(text: str) -> str:
     return f"{shown[:DIGEST_CHARS]}\n[... {len(shown) - DIGEST_CHARS} characters omitted]"
 
 
-def _files(ref: IssueRef, last: WorkerResultMeta | None) -> str:
+def _files(case: Case, last: WorkerResultMeta | None) -> str:
     files = last.files_modified if last else ()
     if not files:
         return "None."
     more = len(files) - SHOWN_FILES
     lines = [file_line(file) for file in files[:SHOWN_FILES]]
     listed = "\n".join([*lines, f"- (+ {more} more)"] if more > 0 else lines)
-    return body(listed, f"The whole diff: `mulligan inspect {ref} --diff`")
+    whole = f"The whole diff: `mulligan inspect {case.issue.ref} --diff`"
+    return body(listed, whole, _fetching(case, last))
+
+
+def _fetching(case: Case, last: WorkerResultMeta | None) -> str:
+    """Say how to get the work, where it was pushed (SPEC H3)."""
+    pushed = case.status.effect(PUSHED_WORK, str(last.number)) if last else None
+    if not pushed:
+        return ""
+    commands = f"git fetch origin {pushed}\ngit switch --detach FETCH_HEAD"
+    return body("To look at the work:", code_block(commands))
 
 
 def _actions(case: Case, advice: Advice) -> Sequence[str]:
-    """Give the fix that the decision names, then what helps in general."""
+    """Give the fix that the decision names, what the attempts show, and what helps in general."""
     decision = case.status.decision
     named = decision.fix if isinstance(decision, Escalate) else ""
     general = [action.replace("{issue}", str(case.issue.ref)) for action in advice.actions]
-    return [*([defuse(one_line(named, REASON_CHARS))] if named else []), *general]
+    first = [defuse(one_line(named, REASON_CHARS))] if named else []
+    return [*first, *suggestions(case), *general]
 
 
 def _options(case: Case, last: WorkerResultMeta | None) -> Sequence[str]:
     label = code(case.ready_label)
-    again = (
-        "**Let Mulligan try again:** change the title or text of this issue, or add a comment, "
-        f"and put the label {label} on again; that gives "
-        f"{counted(case.max_attempts, 'new attempt')}."
-    )
+    more = f"that gives {counted(case.max_attempts, 'new attempt')}"
+    again = f"`/mulligan retry` tries again as it stands; {more}. The label {label} does the same."
     if last and last.outcome is Outcome.SUCCEEDED:
         again = (
-            f"**Let Mulligan go on:** mend what is in the way, then put the label {label} on again."
+            "`/mulligan retry`, once what is in the way is mended, publishes the work. The label "
+            f"{label} does the same."
         )
     return (
+        f"`/mulligan fix: <what to do>` tries again, and follows your words; {more}.",
         again,
-        "**Do it yourself:** nothing more happens here as long as that label is off.",
-        "**Leave it:** close the issue.",
+        "`/mulligan skip [reason]` leaves the issue alone; so does closing it.",
+        "Or do it yourself: nothing more happens here until somebody asks for it.",
     )
 
 

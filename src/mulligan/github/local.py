@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
 from mulligan.domain.case import Case, PullRequest
+from mulligan.domain.command import Heard, Order
 from mulligan.domain.feedback import OpenPull, PullState, Review
 from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection, Stage
 from mulligan.domain.repository import RepositoryFacts
@@ -13,6 +15,7 @@ from mulligan.errors import GoneError
 from mulligan.github.escalation import escalation_comment
 from mulligan.github.labels import label_change
 
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
 NOT_OPENED = "(not opened, since this is a rehearsal)"
 
 
@@ -83,6 +86,28 @@ class LocalTracker:
     def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
         """Give none: whoever rehearses asks by the command."""
         del ref, ready_label
+
+    def standing(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
+        """Give what the ledger has of it; nobody's right changes meanwhile."""
+        del ref
+        at = status.act_at or LONG_AGO
+        return AuthorisingAct(status.act, status.actor, at, trusted=True, guidance=status.guidance)
+
+    def hear(
+        self, repository: str, after: int, since: datetime, places: Sequence[IssueRef] = ()
+    ) -> Heard:
+        """Hear nothing: a file has no comments."""
+        del repository, since, places
+        return Heard(read_to=after)
+
+    def react(self, repository: str, comment: int, reaction: str) -> None:
+        """Do nothing."""
+        del repository, comment, reaction
+
+    def reply(self, case: Case, order: Order, answer: str) -> str:
+        """Write nothing; nobody asked in a comment."""
+        del order, answer
+        return f"rehearsal:{case.issue.ref}"
 
     def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
         """Give none: a rehearsal is withdrawn by a signal."""

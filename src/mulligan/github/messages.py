@@ -29,17 +29,29 @@ NOTHING_VERIFIED = (
     "**Nothing was verified.** No checks are configured for this repository; add some under "
     "`checks` in `.github/mulligan.yml`."
 )
+TWO_INSTALLATIONS = (
+    "> **Another installation of Mulligan works on this repository too:** it wrote [its own status]"
+    "({other}). Two that do not share their state disturb each other; stop one of them."
+)
 
 
-def status_marker(ref: IssueRef) -> str:
-    """Write the invisible line of the one status comment of an issue."""
-    return marker("status", ref)
+def status_marker(case: Case) -> str:
+    """Write the invisible line of the one status comment that an installation has on an issue."""
+    return marker("status", case.issue.ref, f"by={case.status.instance}")
 
 
-def status_comment(case: Case) -> str:
-    """Say where the issue stands, what happened so far and what comes next (SPEC H5)."""
+def status_comment(case: Case, other: str = "") -> str:
+    """Say where the issue stands, what happened so far and what comes next (SPEC H5).
+
+    `other` is where another installation does the same (SPEC E4).
+    """
+    warning = TWO_INSTALLATIONS.format(other=other) if other else ""
+    return body(status_marker(case), standing(case), warning)
+
+
+def standing(case: Case) -> str:
+    """Say where the issue stands, as the status comment and the answer to `status` do."""
     return body(
-        status_marker(case.issue.ref),
         f"**{_headline(case)}**",
         _because(case),
         attempts_table(case),
@@ -50,12 +62,8 @@ def status_comment(case: Case) -> str:
 
 def _headline(case: Case) -> str:
     match case.status.stage:
-        case Stage.READY if case.status.due:
-            return f"Mulligan goes on after {moment(case.status.due)} UTC."
-        case Stage.READY if case.status.reason:
-            return "Mulligan cannot work on this yet."
         case Stage.READY:
-            return "Mulligan will start on this shortly."
+            return _queued(case)
         case Stage.RUNNING:
             attempt = f"attempt {case.counted + 1} of {case.max_attempts}"
             since = case.status.started_at
@@ -69,6 +77,16 @@ def _headline(case: Case) -> str:
             return "Mulligan has left this issue."
         case _:
             assert_never(case.status.stage)
+
+
+def _queued(case: Case) -> str:
+    if case.status.paused_by:
+        return f"{one_line(case.status.paused_by, 100)} has paused this."
+    if case.status.due:
+        return f"Mulligan goes on after {moment(case.status.due)} UTC."
+    if case.status.reason:
+        return "Mulligan cannot work on this yet."
+    return "Mulligan will start on this shortly."
 
 
 def _because(case: Case) -> str:
@@ -91,17 +109,21 @@ def _how_far(case: Case) -> str:
 def _next(case: Case) -> str:
     label = code(case.ready_label)
     match case.status.stage:
+        case Stage.READY if case.status.paused_by:
+            return "`/mulligan resume` in a comment lets it go on."
         case Stage.READY | Stage.RUNNING:
-            return f"To stop it, take the label {label} off or close the issue."
+            return f"To stop it, write `/mulligan abort`, take the label {label} off or close this."
         case Stage.REVIEW:
             return (
-                "To ask for changes, request them in a review of the pull request, or comment here "
-                f"and put the label {label} on again."
+                "To ask for changes, request them in a review of the pull request, or write "
+                "`/mulligan fix:` and what to do in a comment."
             )
         case Stage.HITL:
             return "The comment that asks for help says what can be done."
         case Stage.RESOLVED:
-            return f"To have it taken up again, put the label {label} on."
+            return (
+                f"To have it taken up again, write `/mulligan retry` or put the label {label} on."
+            )
         case _:
             assert_never(case.status.stage)
 
@@ -142,10 +164,10 @@ def pull_request_body(case: Case) -> str:
         f"{_how_far(case)}{_fixed(last)}; {spent(case)}.",
         attempts_table(case) if len(case.epoch_history) > 1 else "",
         "### To ask for changes",
-        "Submit a review that requests changes; comments on lines are read, and answered. Or say "
-        f"what should be different in a comment on #{number}, and put the label "
-        f"{code(case.ready_label)} on that issue again. Commits that others made on this branch "
-        "are never overwritten: new work then goes on top of them.",
+        "Submit a review that requests changes; comments on lines are read, and answered. Or write "
+        f"`/mulligan fix:` and what should be different in a comment on #{number}, or here. "
+        "Commits that others made on this branch are never overwritten: new work then goes on "
+        "top of them.",
         marker("pull-request", case.issue.ref),
     )
 

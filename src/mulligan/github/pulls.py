@@ -96,7 +96,8 @@ class Pulls:
 def _reviewers(pull: PullShape, case: Case, settings: PullRequestSettings) -> list[str]:
     """List whom to ask: as configured, else who put the label on; GitHub refuses the author."""
     status = case.status
-    asker = (status.actor,) if status.act.startswith("labeled:") else ()
+    by_person = status.act.startswith(("labeled:", "comment:"))
+    asker = (status.actor,) if by_person else ()
     author = pull.user.login.casefold() if pull.user else ""
     done = {author, *(account.login.casefold() for account in pull.requested_reviewers)}
     return [

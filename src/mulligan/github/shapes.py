@@ -77,8 +77,14 @@ class CommentShape(Shape):
     body: str | None = None
     user: Account | None = None
     created_at: AwareDatetime
+    updated_at: AwareDatetime | None = None
     html_url: str
     issue_url: str
+
+    @property
+    def is_edited(self) -> bool:
+        """Tell whether it was changed after it was written."""
+        return self.updated_at not in {None, self.created_at}
 
 
 class EventShape(Shape):

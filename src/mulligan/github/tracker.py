@@ -1,6 +1,7 @@
 """The tracker on GitHub: issues in; labels, comments and pull requests out."""
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from urllib.parse import quote
 
 import structlog
@@ -8,6 +9,7 @@ import structlog
 from mulligan.config.operator import Trust
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
 from mulligan.domain.case import Case, PullRequest
+from mulligan.domain.command import Heard, Order
 from mulligan.domain.issue import AuthorisingAct, Comment, Issue, IssueRef, Objection, Stage
 from mulligan.domain.repository import RepositoryFacts
 from mulligan.domain.status import IssueStatus
@@ -17,10 +19,12 @@ from mulligan.github.authority import Authority
 from mulligan.github.client import Client
 from mulligan.github.comments import Comments
 from mulligan.github.escalation import escalation_comment, escalation_marker
+from mulligan.github.hearing import Hearing
 from mulligan.github.identity import Identity
 from mulligan.github.labels import LabelChange, Look, label_change, urgency
-from mulligan.github.messages import label_comment, label_marker, status_comment, status_marker
+from mulligan.github.messages import label_comment, label_marker
 from mulligan.github.pulls import Pulls
+from mulligan.github.replies import reply_comment, reply_marker
 from mulligan.github.reviews import GitHubPulls
 from mulligan.github.shapes import (
     ANYTHING,
@@ -31,6 +35,7 @@ from mulligan.github.shapes import (
     IssueShape,
     leads_to,
 )
+from mulligan.github.status_comments import StatusComments
 from mulligan.github.trust import TrustReader
 from mulligan.ports import Clock
 
@@ -58,6 +63,8 @@ class GitHubTracker:
         self._identity = Identity(client, login)
         self._authority = Authority(client, self._trust, self, self._there)
         self._comments = Comments(client, self.own_login)
+        self._status = StatusComments(self._comments, clock)
+        self._hearing = Hearing(client, self._trust, self._comments)
         self._pulls = Pulls(client)
         self.pulls = GitHubPulls(client, self._trust, self.own_login)
 
@@ -136,6 +143,25 @@ class GitHubTracker:
         """Find who put the ready label on last, and whether that person may (SPEC T1)."""
         return self._authority.act(ref, ready_label)
 
+    def standing(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
+        """Rule again on the command that opened the status's epoch, and on later edits (T1, T2)."""
+        return self._authority.standing(ref, status)
+
+    def hear(
+        self, repository: str, after: int, since: datetime, places: Sequence[IssueRef] = ()
+    ) -> Heard:
+        """Read the commands of trusted people in comments newer than id `after`, and `since`."""
+        return self._hearing.hear(repository, after, since, places)
+
+    def react(self, repository: str, comment: int, reaction: str) -> None:
+        """Acknowledge a comment; best effort."""
+        self._hearing.react(repository, comment, reaction)
+
+    def reply(self, case: Case, order: Order, answer: str) -> str:
+        """Write the one comment that answers a command; give its id."""
+        ref, text = case.issue.ref, reply_comment(case, order, answer)
+        return str(self._comments.keep_one(ref, reply_marker(ref, order.key), text).id)
+
     def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
         """Say why the request of the status's epoch no longer stands (SPEC L5); None if it does."""
         reason = self._authority.withdrawal(ref, status, labels)
@@ -164,9 +190,8 @@ class GitHubTracker:
 
     def update_status(self, case: Case) -> str:
         """Write the one status comment of the issue (SPEC H5); give its id."""
-        ref, known = case.issue.ref, case.status.effect(STATUS_COMMENT, THE_ONE)
-        text = status_comment(case)
-        return str(self._comments.keep_one(ref, status_marker(ref), text, known).id)
+        known = case.status.effect(STATUS_COMMENT, THE_ONE)
+        return self._status.update(case, known)
 
     def ask_for_label(self, case: Case, act: str, reason: str) -> str:
         """Write the one comment that asks for the label again (SPEC T2); give its id."""

@@ -25,6 +25,7 @@ from sqlalchemy.exc import ArgumentError, DatabaseError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from mulligan.errors import ConfigError, UnavailableError
+from mulligan.state.refold import fold_anew
 from mulligan.state.schema import HEAD, VERSION_TABLE
 
 MIGRATIONS = Path(__file__).with_name("migrations")
@@ -179,6 +180,7 @@ def _bring_up_to_date(database: Database) -> None:
     with database.write() as connection:
         # Another process may have migrated since; Alembic then finds nothing to do.
         _migrate(connection)
+        fold_anew(connection)
 
 
 def _revision(connection: Connection, where: str) -> str | None:

@@ -10,8 +10,9 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from mulligan.domain.events import EVENT_SCHEMA_VERSION, EVENTS, Event, Recorded
+from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef
-from mulligan.domain.status import IssueStatus, advance
+from mulligan.domain.status import IssueStatus
 from mulligan.errors import ConfigError
 from mulligan.text.redact import Redactor
 

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, insert, select, update
 
 from mulligan.domain.events import AttemptCompleted, BaselineRecorded, Event, Recorded
+from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.lease import Lease, lost
 from mulligan.domain.result import WorkerResultMeta, as_they_stand
-from mulligan.domain.status import IssueStatus, advance
+from mulligan.domain.status import IssueStatus
 from mulligan.ports import Clock
 from mulligan.state.database import Database
 from mulligan.state.events import (
@@ -18,12 +19,12 @@ from mulligan.state.events import (
     projection_of,
     recorded_of,
     redacted,
-    replay,
     statuses_of,
     storable,
     values_of,
 )
 from mulligan.state.leases import still_held
+from mulligan.state.refold import fold_anew
 from mulligan.state.schema import BASELINES, EVENTS_TABLE, ISSUES_TABLE
 from mulligan.text.redact import Redactor
 
@@ -105,13 +106,7 @@ class SqlLedger:
     def rebuild(self) -> None:
         """Fold every status again from the events; what was stored of them is thrown away."""
         with self.database.write() as connection:
-            rows = connection.execute(
-                select(EVENTS_TABLE).order_by(EVENT.seq).execution_options(yield_per=1000)
-            )
-            found = replay(Row._make(row) for row in rows)
-            connection.execute(delete(ISSUES_TABLE))
-            if found:
-                connection.execute(insert(ISSUES_TABLE), [*map(projection_of, found.values())])
+            fold_anew(connection)
 
     def _events(self, which: ColumnElement[bool]) -> list[Recorded]:
         wanted = select(EVENTS_TABLE).where(which).order_by(EVENT.seq)

@@ -6,10 +6,11 @@ from datetime import datetime
 from threading import Lock
 
 from mulligan.domain.events import AttemptCompleted, BaselineRecorded, Event, Recorded
+from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.lease import Lease, lost
 from mulligan.domain.result import WorkerResultMeta, as_they_stand
-from mulligan.domain.status import IssueStatus, advance
+from mulligan.domain.status import IssueStatus
 from mulligan.ports import Clock
 from mulligan.state.events import happen, redacted, storable
 from mulligan.state.leases import LEASE_TIME

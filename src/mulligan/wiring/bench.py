@@ -10,6 +10,7 @@ from typing import Protocol
 from mulligan.accounts import Accounts
 from mulligan.agent.invocation import Own
 from mulligan.agent.runner import CommandAgent
+from mulligan.artifacts import Artifacts
 from mulligan.config.operator import Operator
 from mulligan.domain.events import Event
 from mulligan.domain.status import IssueStatus
@@ -21,16 +22,8 @@ from mulligan.github.dry_run import DryRunTracker
 from mulligan.github.pause import Pauses
 from mulligan.github.sessions import Transport
 from mulligan.github.tracker import GitHubTracker
-from mulligan.ports import (
-    Artifacts,
-    CodingAgent,
-    Credentials,
-    Leases,
-    Ledger,
-    Policies,
-    Tracker,
-    Worktrees,
-)
+from mulligan.notify.hook import Hook, hooked
+from mulligan.ports import CodingAgent, Credentials, Leases, Ledger, Policies, Tracker, Worktrees
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.state.accounts import MemoryAccounts, SqlAccounts
 from mulligan.state.artifacts import ScratchArtifacts
@@ -113,10 +106,12 @@ def build_on(
     """Build for real work on the issues of any tracker."""
     sandbox = confine(operator, environment)
     redactor, clock = redactor_of(operator, environment), SystemClock()
-    with open_database(operator.state.url) as database:
-        ledger = WatchedLedger(
-            SqlLedger(database, clock, redactor=redactor), _redacting(listener, redactor)
-        )
+    with (
+        open_database(operator.state.url) as database,
+        hooked(operator.notify) as hook,
+    ):
+        hears = _redacting(_both(listener, hook), redactor)
+        ledger = WatchedLedger(SqlLedger(database, clock, redactor=redactor), hears)
         artifacts = open_artifacts(operator, redactor)
         books = _books(ledger, database, artifacts, redactor)
         git = open_git(operator, github, environment)
@@ -159,6 +154,18 @@ def build_dry(
         )
         books = Books(ledger, leases, MemoryAccounts(), artifacts, redactor)
         yield _bench(operator, environment, sandbox, tracker, (rehearsed, policies), books)
+
+
+def _both(listener: Listener, hook: Hook | None) -> Listener:
+    """Let the hook hear as well, where there is one."""
+    if hook is None:
+        return listener
+
+    def hear(status: IssueStatus, event: Event) -> None:
+        hook.hear(status, event)
+        listener(status, event)
+
+    return hear
 
 
 def _redacting(listener: Listener, redactor: Redactor) -> Listener:

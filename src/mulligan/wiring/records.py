@@ -3,8 +3,9 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from mulligan.artifacts import Artifacts
 from mulligan.config.operator import Operator
-from mulligan.ports import Artifacts, Ledger
+from mulligan.ports import Ledger
 from mulligan.state.artifacts import FileArtifacts
 from mulligan.state.database import open_database, state_directory
 from mulligan.state.leases import SqlLeases
@@ -15,10 +16,10 @@ from mulligan.wiring.clock import SystemClock
 
 
 @contextmanager
-def open_ledger(operator: Operator) -> Generator[Ledger]:
-    """Open the ledger; readers do not wait for a worker."""
+def open_ledger(operator: Operator, redactor: Redactor | None = None) -> Generator[Ledger]:
+    """Open the ledger; nobody waits for a worker. Who writes has to bring the filter."""
     with open_database(operator.state.url) as database:
-        yield SqlLedger(database, SystemClock())
+        yield SqlLedger(database, SystemClock(), redactor=redactor or Redactor())
 
 
 def open_artifacts(operator: Operator, redactor: Redactor | None = None) -> Artifacts:

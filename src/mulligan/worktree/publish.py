@@ -32,6 +32,24 @@ def publish(
         raise
 
 
+def attempt_ref(ref: IssueRef, number: int) -> str:
+    """Name the ref of an attempt, which is no branch: no workflow runs for it (SPEC H3)."""
+    return f"refs/mulligan/attempts/{ref.number}-{number}"
+
+
+def publish_attempt(
+    mirror: Mirror, remote: Remote, ref: IssueRef, head_sha: str, number: int
+) -> str:
+    """Push an attempt's commit to its own ref, over what was there of it; give the ref."""
+    if not mirror.has(head_sha):
+        raise gone(head_sha)
+    name = attempt_ref(ref, number)
+    held = remote.tip(mirror.git, name)
+    if held != head_sha:
+        remote.push(mirror.git, head_sha, name, held)
+    return name
+
+
 def gone(head_sha: str) -> DeniedError:
     """Say that a commit is not here to be pushed."""
     message = f"The commit {head_sha} is not on this machine any more; ask for new work."

@@ -8,6 +8,7 @@ from pathlib import Path
 from mulligan.domain.issue import IssueRef
 from mulligan.ports import Worktree, Worktrees
 from mulligan.pulls import Standing
+from mulligan.worktree.publish import attempt_ref
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,12 @@ class RehearsedWorktrees:
         """Say what would be pushed."""
         del expected
         self.say(f"Would push {head_sha[:10]} to {ref.branch} of {ref.repository}.")
+
+    def push_attempt(self, ref: IssueRef, head_sha: str, number: int) -> str:
+        """Say what would be pushed."""
+        name = attempt_ref(ref, number)
+        self.say(f"Would push {head_sha[:10]} to {name} of {ref.repository}.")
+        return name
 
     def has(self, ref: IssueRef) -> bool:
         """Tell whether anything of an issue's worktree lies on this machine."""

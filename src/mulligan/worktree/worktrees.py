@@ -22,7 +22,7 @@ from mulligan.worktree.lock import locked
 from mulligan.worktree.mirror import Mirror
 from mulligan.worktree.naming import BRANCH, LITTER, issue_place, place_of
 from mulligan.worktree.proposal import Proposal, conflicts_in, fetch_proposal
-from mulligan.worktree.publish import gone, publish
+from mulligan.worktree.publish import gone, publish, publish_attempt
 from mulligan.worktree.reset import Site, restore
 
 LOCK_PATIENCE = timedelta(seconds=2)
@@ -150,6 +150,14 @@ class GitWorktrees:
         if not mirror.place.mirror.exists():
             raise gone(head_sha)
         publish(mirror, remote, ref, head_sha, expected)
+
+    @disk_faults()
+    def push_attempt(self, ref: IssueRef, head_sha: str, number: int) -> str:
+        """Push an attempt's work to a ref of its own, and name that (SPEC H3)."""
+        mirror, (remote, _) = self._mirror(ref.repository), self._upstream(ref.repository)
+        if not mirror.place.mirror.exists():
+            raise gone(head_sha)
+        return publish_attempt(mirror, remote, ref, head_sha, number)
 
     @disk_faults()
     def has(self, ref: IssueRef) -> bool:

@@ -1,11 +1,23 @@
 """The program with all its commands, in the order in which `--help` lists them."""
 
 from mulligan.surfaces.cli.application import app, config_app
-from mulligan.surfaces.cli.commands import configuring, looking, starting, trying, working
+from mulligan.surfaces.cli.commands import (
+    configuring,
+    looking,
+    ordering,
+    starting,
+    trying,
+    working,
+)
 
 for command in (starting.init, starting.rehearse):
     app.command()(command)
 for command in (working.once, working.run, working.work):
+    app.command()(command)
+for command in (
+    *(ordering.retry, ordering.fix, ordering.skip),
+    *(ordering.abort, ordering.pause, ordering.resume),
+):
     app.command()(command)
 for command in (looking.status, looking.inspect, looking.prompt, looking.explain, looking.doctor):
     app.command()(command)

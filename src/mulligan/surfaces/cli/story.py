@@ -35,6 +35,7 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.feedback import Conflicted, ReviewReceived
 from mulligan.domain.issue import IssueRef
+from mulligan.domain.people import HumanResponded
 from mulligan.domain.result import CheckResult
 from mulligan.domain.status import IssueStatus
 from mulligan.retry.words import TITLES, counted
@@ -86,6 +87,8 @@ def _feedback_line(event: Event) -> str | None:
             return f"[yellow]changes are requested[/] by {_plain(author)}"
         case Conflicted():
             return "[yellow]the pull request does not merge any more[/]"
+        case HumanResponded(command=command, actor=actor, answer=answer):
+            return f"[cyan]{_plain(actor)}: /mulligan {command}[/]  {_plain(answer)}"
         case _:
             return None
 

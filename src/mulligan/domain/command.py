@@ -1,0 +1,107 @@
+"""What a person can tell Mulligan to do with an issue, and what was heard of it (SPEC H4). Pure."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from mulligan.domain.issue import Stage
+
+
+class Verb(StrEnum):
+    """The commands; MISTYPED is what was meant as one and is none."""
+
+    RETRY = "retry"
+    FIX = "fix"
+    SKIP = "skip"
+    ABORT = "abort"
+    PAUSE = "pause"
+    RESUME = "resume"
+    STATUS = "status"
+    MISTYPED = "mistyped"
+
+
+OPENING = frozenset({Verb.RETRY, Verb.FIX})
+"""What asks for new attempts, and ends a pause."""
+
+STOPPING = frozenset({Verb.ABORT, Verb.SKIP, Verb.FIX})
+"""What ends an attempt that runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What was typed: `text` is the guidance, the reason, or what is wrong with it."""
+
+    verb: Verb
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A command in a comment by somebody who may give it; `number` is of issue or pull request."""
+
+    number: int
+    comment: int
+    command: Command
+    actor: str
+    at: datetime
+    actor_id: int | None = None
+    on_pull_request: bool = False
+
+    @property
+    def key(self) -> str:
+        """Name the comment, by which it is obeyed once."""
+        return f"comment:{self.comment}"
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """The commands in the comments that were read; `read_to` is the newest comment's id."""
+
+    commands: tuple[Spoken, ...] = ()
+    read_to: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A command on record that is still to be answered; `stage` is where the issue stood then."""
+
+    key: str
+    verb: Verb
+    text: str
+    actor: str
+    at: datetime
+    stage: Stage
+    actor_id: int | None = None
+
+    @property
+    def who(self) -> str:
+        """Name who gave it."""
+        return self.actor or "An operator"
+
+    @property
+    def comment(self) -> int | None:
+        """Give the comment that it stands in; None for one that came by the command line."""
+        kind, _, number = self.key.partition(":")
+        return int(number) if kind == "comment" else None
+
+    @property
+    def as_withdrawal(self) -> str:
+        """Say why an attempt that runs is ended by it."""
+        match self.verb:
+            case Verb.FIX:
+                return f"{self.who} gave new guidance, with which it begins afresh."
+            case Verb.SKIP:
+                return f"{self.who} has it left out."
+            case _:
+                return aborted(self)
+
+
+def aborted(order: Order) -> str:
+    """Word the end that an abort puts to the work."""
+    return f"{order.who} stopped it; /mulligan retry or the label takes it up again."
+
+
+def skipped(order: Order) -> str:
+    """Word the end that a skip puts to the work."""
+    why = f": {order.text}" if order.text else "."
+    return f"{order.who} left it out{why}"

@@ -1,0 +1,208 @@
+"""Fold the events of an issue into where it stands; a status comes about in no other way. Pure."""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import assert_never
+
+from mulligan.domain.command import OPENING, Order, Verb
+from mulligan.domain.decision import Escalate
+from mulligan.domain.events import (
+    AttemptCompleted,
+    AttemptStarted,
+    Authorised,
+    Decided,
+    EffectDone,
+    Escalated,
+    Event,
+    IssueSeen,
+    Published,
+    Resolved,
+    RetryScheduled,
+    StoodDown,
+    Waiting,
+)
+from mulligan.domain.feedback import Conflicted, Feedback, ReviewReceived, joined
+from mulligan.domain.issue import Stage
+from mulligan.domain.outcome import Outcome
+from mulligan.domain.people import CommandReceived, HumanResponded
+from mulligan.domain.status import SHOWN_STAGE, IssueStatus, Phase
+
+
+def advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
+    """Fold one event into the status; events that only tell a story change nothing."""
+    after = _advance(replace(status, known_since=status.known_since or at), event, at)
+    if after.stage is status.stage:
+        return after
+    lasting = tuple(done for done in after.effects if not done[0].startswith(f"{SHOWN_STAGE}:"))
+    return replace(after, effects=lasting)
+
+
+def _advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
+    match event:
+        case IssueSeen(title=title, text_sha256=text, act=act):
+            return replace(status, title=title, text_sha256=text, text_act=act)
+        case Authorised():
+            return _new_epoch(replace(status, rounds=0), event)
+        case AttemptStarted() | AttemptCompleted() | Decided():
+            return _advance_attempt(status, event, at)
+        case CommandReceived() | HumanResponded() | ReviewReceived() | Conflicted():
+            return _advance_talk(status, event, at)
+        case EffectDone(effect=effect, key=key, remote_id=remote_id):
+            effects = dict(status.effects) | {f"{effect}:{key}": remote_id}
+            return replace(status, effects=tuple(sorted(effects.items())))
+        case _:
+            return _advance_result(status, event)
+
+
+def _advance_talk(
+    status: IssueStatus,
+    event: CommandReceived | HumanResponded | ReviewReceived | Conflicted,
+    at: datetime,
+) -> IssueStatus:
+    match event:
+        case CommandReceived():
+            return _hear(status, event)
+        case HumanResponded(key=key):
+            left = tuple(each for each in status.pending if each.key != key)
+            return replace(status, pending=left)
+        case ReviewReceived():
+            return _reviewed(status, event)
+        case Conflicted():
+            return _conflicted(status, event, at)
+        case _:
+            assert_never(event)
+
+
+def _new_epoch(status: IssueStatus, event: Authorised) -> IssueStatus:
+    return replace(
+        status,
+        stage=Stage.READY,
+        phase=Phase.IDLE,
+        epoch=status.epoch + 1,
+        attempt=0,
+        act=event.act,
+        actor=event.actor,
+        actor_id=event.actor_id,
+        act_at=event.act_at,
+        guidance=event.guidance,
+        # New guidance asks for other work than what was kept.
+        is_kept=status.is_kept and not event.guidance,
+        outcome=None,
+        decision=None,
+        reason="",
+        due=None,
+    )
+
+
+def _hear(status: IssueStatus, event: CommandReceived) -> IssueStatus:
+    """Take a command down, once; a pause holds, and ends, from here on."""
+    if event.key in status.heard:
+        return status
+    order = Order(
+        event.key,
+        event.command,
+        event.text,
+        event.actor,
+        event.at,
+        status.stage,
+        event.actor_id,
+    )
+    paused_by = status.paused_by
+    if event.command is Verb.PAUSE:
+        paused_by = order.who
+    elif event.command is Verb.RESUME or event.command in OPENING:
+        paused_by = ""
+    return replace(
+        status,
+        pending=(*status.pending, order),
+        heard=(*status.heard, event.key),
+        paused_by=paused_by,
+    )
+
+
+def _advance_attempt(
+    status: IssueStatus, event: AttemptStarted | AttemptCompleted | Decided, at: datetime
+) -> IssueStatus:
+    match event:
+        case AttemptStarted(attempt=attempt, number=number):
+            return replace(
+                status,
+                stage=Stage.RUNNING,
+                phase=Phase.ATTEMPTING,
+                attempt=attempt,
+                number=number,
+                started_at=at,
+                due=None,
+                reason="",
+                is_kept=False,
+            )
+        case AttemptCompleted(meta=meta):
+            return replace(status, phase=Phase.COMPLETED, outcome=meta.outcome, reason=meta.error)
+        case Decided(decision=decision):
+            return replace(status, phase=Phase.DECIDED, decision=decision, reason=decision.reason)
+        case _:
+            assert_never(event)
+
+
+def _advance_result(status: IssueStatus, event: Event) -> IssueStatus:
+    match event:
+        case Published(pull_request=url, number=number):
+            rests = _at_rest(status, Stage.REVIEW)
+            return replace(
+                rests, pull_request=url, pull_number=number, feedback=None, is_kept=False
+            )
+        case RetryScheduled(due=due, reason=reason) | Waiting(until=due, reason=reason):
+            return replace(_at_rest(status, Stage.READY), due=due, reason=reason)
+        case Escalated(reason=reason):
+            is_kept = status.is_kept or status.outcome is Outcome.SUCCEEDED
+            return replace(_at_rest(status, Stage.HITL), reason=reason, is_kept=is_kept)
+        case StoodDown(reason=reason):
+            return _done_with(status, reason)
+        case Resolved(resolution=reason):
+            return replace(_done_with(status, reason), pull_number=None)
+        case _:
+            return status
+
+
+def _done_with(status: IssueStatus, reason: str) -> IssueStatus:
+    rests = _at_rest(status, Stage.RESOLVED)
+    return replace(rests, reason=reason, is_kept=False, feedback=None)
+
+
+def _reviewed(status: IssueStatus, event: ReviewReceived) -> IssueStatus:
+    """Take a review in: the issue is due again, or a person is asked."""
+    keys = tuple(f"review:{number}" for number in event.reviews)
+    found = Feedback(at=event.at, remarks=event.remarks)
+    if event.opens_epoch:
+        act = Authorised(
+            act=f"review:{max(event.reviews, default=0)}",
+            actor=event.author,
+            act_at=event.at,
+            actor_id=event.author_id,
+        )
+        rounds = status.rounds + 1
+        status = _new_epoch(replace(status, rounds=rounds), act)
+    return _due_again(status, keys, found, event.refused)
+
+
+def _conflicted(status: IssueStatus, event: Conflicted, at: datetime) -> IssueStatus:
+    key = f"conflict:{event.base_sha}:{event.head_sha}"
+    found = Feedback(at=at, conflict=", ".join(event.files) or "the same lines")
+    return _due_again(status, (key,), found)
+
+
+def _due_again(
+    status: IssueStatus, keys: tuple[str, ...], found: Feedback, refused: str = ""
+) -> IssueStatus:
+    heard, pending = (*status.heard, *keys), joined(status.feedback, found)
+    status = replace(
+        status, heard=heard, feedback=pending, outcome=None, reason=refused, is_kept=False
+    )
+    if refused:
+        return replace(status, phase=Phase.DECIDED, decision=Escalate(reason=refused))
+    return _at_rest(status, Stage.READY)
+
+
+def _at_rest(status: IssueStatus, stage: Stage) -> IssueStatus:
+    """Nothing is left to be done; nor is there anything to wait for, unless the event says so."""
+    return replace(status, stage=stage, phase=Phase.IDLE, due=None)

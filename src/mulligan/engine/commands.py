@@ -1,0 +1,186 @@
+"""Hear the commands of people, and carry each out once, wherever a process is killed (SPEC H4).
+
+A command is recorded as it is heard, without the issue's lease; what it says holds from then on.
+It is carried out under the lease, and recorded as answered when all of it was done.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import assert_never
+
+import structlog
+
+from mulligan.domain.command import Order, Spoken, Verb
+from mulligan.domain.decision import StandDown
+from mulligan.domain.events import Authorised, EffectDone, Resolved
+from mulligan.domain.issue import AuthorisingAct, IssueRef
+from mulligan.domain.people import CommandReceived, HumanResponded
+from mulligan.domain.ruling import Deed, Ruling, ruling
+from mulligan.domain.status import IssueStatus, Phase
+from mulligan.effects import THE_ONE, show, stand_down
+from mulligan.errors import DeniedError, GoneError, WorldError
+from mulligan.survey import look
+from mulligan.tools import Tools
+
+READ_TO = "comments_read"
+"""The effect that holds, on any issue of a repository, how far its comments were read."""
+
+TO = "to:"
+"""Tells how far from what Mulligan wrote itself, which the ledger knows by such ids."""
+
+FIRST_LOOK = timedelta(days=1)
+"""How far back the comments of a repository are read of which the ledger knows nothing."""
+
+SEEN, DONE, PUZZLED = "eyes", "rocket", "confused"
+
+Known = Mapping[IssueRef, IssueStatus]
+
+log = structlog.get_logger()
+
+
+def listen(repository: str, known: Known, tools: Tools) -> list[IssueRef]:
+    """Record every command that was given on a repository since it was listened to last.
+
+    Gives the issues that they are about. That comments cannot be read now is logged, and stops
+    nothing else.
+    """
+    after = max(map(_read_to, known.values()), default=0)
+    try:
+        heard = tools.tracker.hear(repository, after, _since(known, tools), list(known))
+    except WorldError as error:
+        log.warning("not_heard", repository=repository, reason=str(error))
+        return []
+    noted = list[IssueRef]()
+    for spoken in heard.commands:
+        if ref := _about(repository, spoken, known.values()):
+            _note(ref, spoken, tools)
+            noted.append(ref)
+    if heard.read_to > after and known:
+        done = EffectDone(effect=READ_TO, key=THE_ONE, remote_id=f"{TO}{heard.read_to}")
+        tools.ledger.append(next(iter(known)), done)
+    return noted
+
+
+def known_of(repository: str, tools: Tools) -> Known:
+    """Read where the issues of a repository stand."""
+    statuses = (each for each in tools.ledger.statuses() if each.issue.repository == repository)
+    return {status.issue: status for status in statuses}
+
+
+def _since(known: Known, tools: Tools) -> datetime:
+    """Say from when on comments count: the first request, or not long ago where there is none."""
+    asked = (status.act_at for status in known.values() if status.act_at)
+    return min(asked, default=tools.clock.now() - FIRST_LOOK)
+
+
+def _read_to(status: IssueStatus) -> int:
+    return int((status.effect(READ_TO, THE_ONE) or "0").removeprefix(TO))
+
+
+def _about(repository: str, spoken: Spoken, known: Iterable[IssueStatus]) -> IssueRef | None:
+    """Find the issue that is meant: on a pull request, the one that Mulligan opened it for."""
+    here = None if spoken.on_pull_request else IssueRef(repository, spoken.number)
+    its_own = (
+        status.issue
+        for status in known
+        if (status.pull_request or "").endswith(f"/pull/{spoken.number}")
+    )
+    return next(its_own, here)
+
+
+def _note(ref: IssueRef, spoken: Spoken, tools: Tools) -> None:
+    if spoken.key in tools.ledger.status(ref).heard:
+        return
+    received = CommandReceived(
+        key=spoken.key,
+        command=spoken.command.verb,
+        text=spoken.command.text,
+        actor=spoken.actor,
+        actor_id=spoken.actor_id,
+        at=spoken.at,
+    )
+    tools.ledger.append(ref, received)
+    tools.tracker.react(ref.repository, spoken.comment, SEEN)
+
+
+def obey(ref: IssueRef, tools: Tools) -> None:
+    """Carry out what was commanded, oldest first, as soon as no attempt is left unconcluded."""
+    for order in tools.ledger.status(ref).pending:
+        status = tools.ledger.status(ref)
+        if status.phase is not Phase.IDLE:
+            return
+        ruled = _ruled(order, status, tools)
+        _carry_out(ref, order, ruled, tools)
+        if order.comment is not None:
+            tools.tracker.react(ref.repository, order.comment, _reaction(order))
+        responded = HumanResponded(
+            key=order.key, command=order.verb, actor=order.actor, answer=ruled.words
+        )
+        tools.ledger.append(ref, responded)
+
+
+def _ruled(order: Order, status: IssueStatus, tools: Tools) -> Ruling:
+    try:
+        issue = tools.tracker.read(status.issue)
+    except GoneError as error:
+        return Ruling(Deed.NOTHING, str(error))
+    if issue.is_pull_request:
+        return Ruling(Deed.NOTHING, "It is a pull request that Mulligan did not open.")
+    return ruling(order, status, is_open=issue.is_open)
+
+
+def _carry_out(ref: IssueRef, order: Order, ruled: Ruling, tools: Tools) -> None:
+    match ruled.deed:
+        case Deed.OPEN_EPOCH:
+            tools.ledger.append(ref, Authorised.of(_act(order)))
+            show(ref, tools)
+        case Deed.STAND_DOWN:
+            stand_down(ref, StandDown(reason=ruled.words), tools)
+        case Deed.RESOLVE:
+            tools.ledger.append(ref, _resolved(ref, ruled.words, tools))
+            show(ref, tools)
+        case Deed.SHOW:
+            if tools.ledger.status(ref).epoch:
+                show(ref, tools)
+        case Deed.TELL if order.comment is not None:
+            _reply(ref, order, ruled.words, tools)
+        case Deed.TELL | Deed.NOTHING:
+            return
+        case _:
+            assert_never(ruled.deed)
+
+
+def _reply(ref: IssueRef, order: Order, words: str, tools: Tools) -> None:
+    """Answer in a comment; where none may be written, the reaction has to do."""
+    case = look(tools.tracker.read(ref), tools)
+    try:
+        written = tools.tracker.reply(case, order, words)
+        done = EffectDone(effect="reply", key=order.key, remote_id=written)
+        tools.ledger.append(ref, done)
+    except DeniedError as error:
+        log.warning("not_answered", issue=str(ref), reason=str(error))
+
+
+def _act(order: Order) -> AuthorisingAct:
+    guidance = order.text if order.verb is Verb.FIX else ""
+    return AuthorisingAct(
+        order.key,
+        order.actor,
+        order.at,
+        trusted=True,
+        actor_id=order.actor_id,
+        guidance=guidance,
+    )
+
+
+def _resolved(ref: IssueRef, words: str, tools: Tools) -> Resolved:
+    history = tools.ledger.history(ref)
+    return Resolved(
+        resolution=words,
+        total_attempts=len(history),
+        total_duration_ms=sum(meta.duration_ms for meta in history),
+    )
+
+
+def _reaction(order: Order) -> str:
+    return PUZZLED if order.verb is Verb.MISTYPED else DONE

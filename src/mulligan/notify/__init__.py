@@ -1,0 +1,1 @@
+"""Tells people elsewhere than on GitHub that they are needed."""

@@ -1,0 +1,60 @@
+"""The one grammar of commands, in comments and on the command line (SPEC H4). Pure."""
+
+import re
+
+from mulligan.domain.command import Command, Verb
+from mulligan.text.escape import one_line, visible
+
+MAX_GUIDANCE = 4000
+MAX_REASON = 300
+START = re.compile(r" {0,3}/mulligan(?:[ \t]+(?P<rest>.*))?$", re.IGNORECASE)
+"""Four spaces would make it code; a quotation starts with another character."""
+
+VERB = re.compile(r"(?P<verb>[a-z]+)(?::|(?=\s)|$)[ \t]*", re.IGNORECASE)
+KNOWN = {verb.value: verb for verb in Verb if verb is not Verb.MISTYPED}
+
+
+def parse(body: str) -> Command | None:
+    """Read the command that a comment starts with; None where it starts with none."""
+    lines = visible(body).split("\n")
+    while lines and not lines[0].strip():
+        del lines[0]
+    found = START.match(lines[0].rstrip()) if lines else None
+    if found is None:
+        return None
+    first = (found["rest"] or "").strip()
+    named = VERB.match(first)
+    verb = KNOWN.get(named["verb"].lower()) if named else None
+    if named is None or verb is None:
+        return Command(Verb.MISTYPED, _unknown(first))
+    return command(verb, first[named.end() :], "\n".join(lines[1:]))
+
+
+def command(verb: Verb, first: str, rest: str = "") -> Command:
+    """Put a command together from what stands on its line and what comes below."""
+    said = f"{first}\n{rest}".strip()
+    match verb:
+        case Verb.FIX:
+            return _guided(said)
+        case Verb.SKIP:
+            return Command(verb, one_line(said, MAX_REASON))
+        case Verb.RETRY if first.strip():
+            problem = "`retry` takes no text; to say what to do, write `fix:` instead."
+            return Command(Verb.MISTYPED, problem)
+        case _:
+            # Whatever else is said with it, somebody who wants it to stop is obeyed.
+            return Command(verb)
+
+
+def _guided(said: str) -> Command:
+    if not said:
+        return Command(Verb.MISTYPED, "`fix:` needs to be told what to do.")
+    if len(said) > MAX_GUIDANCE:
+        problem = f"That text has {len(said):,} characters; `fix:` takes {MAX_GUIDANCE:,}."
+        return Command(Verb.MISTYPED, problem)
+    return Command(Verb.FIX, said)
+
+
+def _unknown(first: str) -> str:
+    word = one_line(first, 40).partition(" ")[0].replace("`", "'")
+    return f"There is no command `{word}`." if word else "It does not say what to do."

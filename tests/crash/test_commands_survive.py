@@ -1,0 +1,114 @@
+"""Killed before or after anything while commands come in: each is carried out, and shows, once."""
+
+from collections.abc import Generator
+
+import pytest
+
+from mulligan.domain.events import Authorised, Event, Resolved
+from mulligan.domain.issue import Stage
+from mulligan.domain.people import CommandReceived, HumanResponded
+from mulligan.state.database import open_database
+from mulligan.state.ledger import SqlLedger
+from world.crash_points import AFTER, Point, Watch
+from world.ledgers import TickingClock, folded
+from world.lives import Life, living
+from world.place import MAINTAINER
+
+KILLED = -9
+SLICES = 2
+TALK, BEGIN = "three commands", "a retry"
+WORDS = ("/mulligan status", "/mulligan rettry", "/mulligan skip not worth it")
+
+
+@pytest.fixture(scope="module")
+def life(tmp_path_factory: pytest.TempPathFactory) -> Generator[Life]:
+    with living(tmp_path_factory.mktemp("life")) as made:
+        made.save("the label")
+        made.begin("the label", "knows")
+        assert made.make_pass() == 0, made.said
+        made.save("review")
+        for words in WORDS:
+            made.here.world.comment(made.ref, words, MAINTAINER)
+        made.save(TALK)
+        made.begin("review", "knows")
+        made.here.world.comment(made.ref, "/mulligan retry", MAINTAINER)
+        made.save(BEGIN)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def watched(life: Life) -> dict[str, Watch]:
+    """Each chapter as it goes when nobody is killed."""
+    found = dict[str, Watch]()
+    for chapter in (TALK, BEGIN):
+        life.begin(chapter, "knows")
+        found[chapter] = Watch(lasting=life.here.directory)
+        assert life.make_pass(found[chapter]) == 0, life.said
+    return found
+
+
+def events(life: Life) -> list[Event]:
+    with open_database(f"sqlite:///{life.here.directory}/mulligan.db") as database:
+        ledger = SqlLedger(database, TickingClock())
+        assert ledger.status(life.ref) == folded(ledger, life.ref)
+        return [recorded.event for recorded in ledger.events(life.ref)]
+
+
+def keys(found: list[Event], kind: type[CommandReceived | HumanResponded]) -> list[str]:
+    return [event.key for event in found if isinstance(event, kind)]
+
+
+def assert_each_was_answered_once(life: Life, commands: int) -> None:
+    found = events(life)
+    received, responded = keys(found, CommandReceived), keys(found, HumanResponded)
+    assert received == responded
+    assert len(set(responded)) == commands
+
+
+def assert_all_was_said_once(life: Life) -> None:
+    assert_each_was_answered_once(life, 3)
+    replies = [text for text in life.here.comments(life.ref) if "<!-- mulligan:reply" in text]
+    assert len(replies) == 2
+    (resolved,) = [event for event in events(life) if isinstance(event, Resolved)]
+    assert resolved.resolution == f"{MAINTAINER} left it out: not worth it"
+    assert life.here.world.labels_of(life.ref) == []
+
+
+def assert_one_epoch_was_opened(life: Life) -> None:
+    assert_each_was_answered_once(life, 1)
+    assert len([event for event in events(life) if isinstance(event, Authorised)]) == 2
+    assert life.here.world.labels_of(life.ref) == [f"mulligan:{Stage.REVIEW}"]
+
+
+def until_it_is_opened(watch: Watch) -> list[int]:
+    """Number the points up to where the epoch is opened; the rest is as after any label."""
+    opened = watch.passed.index(Point(AFTER, "ledger authorised"))
+    return [number for number in watch.different() if number <= opened + 2]
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("part", range(SLICES))
+def test_commands_that_talk_are_answered_once(
+    life: Life, watched: dict[str, Watch], part: int
+) -> None:
+    # Every second point: before and after take turns.
+    for number in watched[TALK].different()[part :: 2 * SLICES]:
+        life.begin(TALK, "knows")
+        assert life.make_pass(Watch(fatal=number)) == KILLED, life.said
+        assert life.make_pass() == 0, life.said
+        assert_all_was_said_once(life)
+
+
+@pytest.mark.timeout(120)
+def test_a_retry_opens_one_epoch(life: Life, watched: dict[str, Watch]) -> None:
+    for number in until_it_is_opened(watched[BEGIN]):
+        life.begin(BEGIN, "knows")
+        assert life.make_pass(Watch(fatal=number)) == KILLED, life.said
+        assert life.make_pass() == 0, life.said
+        assert_one_epoch_was_opened(life)
+
+
+def test_every_effect_of_a_command_is_among_the_points(watched: dict[str, Watch]) -> None:
+    effects = {effect for watch in watched.values() for _, effect in watch.passed}
+    assert effects >= {"ledger command_received", "ledger human_responded", "ledger resolved"}
+    assert any(effect.endswith("/reactions") for effect in effects)

@@ -1,0 +1,94 @@
+"""People answer in comments and on the command line, beside a Mulligan that is at work."""
+
+import time
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import pytest
+
+from mulligan.domain.outcome import Outcome
+from world.emulated import emulating, place_on
+from world.place import NAME, Place, place
+
+FAIL = "sys.exit(1)\n"
+WRITE = "pathlib.Path('notes.txt').write_text('two')\n"
+WAIT = WRITE + "(pathlib.Path.home() / 'started').touch()\nimport time\ntime.sleep(60)\n"
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Generator[Place]:
+    with place(tmp_path, {"notes.txt": "one\n"}, max_issue_attempts=1) as made:
+        made.configure(poll={"interval": "300ms"})
+        yield made
+
+
+def until(happened: Callable[[], bool]) -> None:
+    patience = time.monotonic() + 20
+    while not happened():
+        assert time.monotonic() < patience
+        time.sleep(0.05)
+
+
+def test_an_abort_and_a_fix_reach_a_daemon_from_the_command_line(here: Place) -> None:
+    here.agent(f"if 'two' not in prompt:\n    {WAIT.replace(chr(10), chr(10) + '    ')}\n{WRITE}")
+    daemon = here.start("run")
+    try:
+        ref = here.issue()
+        until(here.agent_started)
+        done = here.run("abort", str(ref))
+        assert (done.returncode, "abort is recorded" in done.stdout) == (0, True)
+        until(lambda: here.world.labels_of(ref) == [])
+        (meta,) = here.attempts(ref)
+        assert meta.outcome is Outcome.CANCELLED
+        assert "two" in here.run("inspect", str(ref), "--diff").stdout
+        assert here.run("fix", str(ref), "Write two.").returncode == 0
+        until(lambda: here.world.labels_of(ref) == ["mulligan:review"])
+    finally:
+        daemon.kill()
+        daemon.communicate()
+    assert len(here.world.pulls_of(NAME)) == 1
+
+
+def test_commands_wait_for_whoever_comes_to_work_next(here: Place) -> None:
+    here.agent(FAIL)
+    ref = here.issue()
+    assert here.run("once").returncode == 3
+    here.agent(WRITE)
+    told = here.ask("retry", str(ref))
+    assert isinstance(told, dict)
+    assert (told["command"], told["at_work"]) == ("retry", None)
+    assert here.run("pause", str(ref)).returncode == 0
+    assert here.run("once").returncode == 0
+    assert len(here.attempts(ref)) == 1
+    assert here.run("resume", str(ref)).returncode == 0
+    assert here.run("once").returncode == 0
+    assert here.world.labels_of(ref) == ["mulligan:review"]
+    assert here.run("skip", str(ref), "not now").returncode == 0
+    assert here.run("once").returncode == 0
+    assert here.world.labels_of(ref) == []
+    assert "An operator left it out: not now" in here.comments(ref)[0]
+
+
+def test_what_cannot_be_a_command_is_refused(here: Place) -> None:
+    done = here.run("fix", f"{NAME}#1", " ")
+    assert (done.returncode, "needs to be told what to do" in done.stderr) == (2, True)
+
+
+def test_a_person_answers_an_escalation_in_a_comment_on_emulate(tmp_path: Path) -> None:
+    with emulating(tmp_path) as emulate:
+        there = place_on(
+            emulate, tmp_path, "answered", {"notes.txt": "one\n"}, max_issue_attempts=1
+        )
+        repository = "ada/answered"
+        ref = emulate.label(emulate.issue(repository, "Mend it"))
+        there.agent(FAIL)
+        assert there.run("once").returncode == 3
+        there.agent(WRITE)
+        emulate.comment(ref, "/mulligan fix: Write two.", by="zoe")
+        assert there.run("once").returncode == 0
+        assert emulate.labels(ref) == ["mulligan:hitl"]
+        emulate.comment(ref, "/mulligan fix: Write two.")
+        done = there.run("once")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert emulate.labels(ref) == ["mulligan:review"]
+        assert len(emulate.pulls(repository)) == 1

@@ -1,0 +1,89 @@
+"""One grammar for what people tell Mulligan, in comments and on the command line."""
+
+import pytest
+
+from mulligan.domain.command import Command, Verb
+from mulligan.text.commands import MAX_GUIDANCE, command, parse
+
+pytestmark = pytest.mark.pure
+
+RETRY, SKIP, FIX = Command(Verb.RETRY), Command(Verb.SKIP), "Use integers.\n\nNot floats."
+
+
+@pytest.mark.parametrize(
+    ("body", "read"),
+    [
+        ("/mulligan retry", RETRY),
+        ("  /Mulligan   RETRY  ", RETRY),
+        ("\n\r\n \n/mulligan retry\n\nThanks!", RETRY),
+        ("/mulligan retry:", RETRY),
+        ("/mulligan skip", SKIP),
+        ("/mulligan skip not worth it\nany more", Command(Verb.SKIP, "not worth it any more")),
+        ("/mulligan skip: too old", Command(Verb.SKIP, "too old")),
+        ("/mulligan abort", Command(Verb.ABORT)),
+        ("/mulligan abort NOW, please", Command(Verb.ABORT)),
+        ("/mulligan pause until Monday", Command(Verb.PAUSE)),
+        ("/mulligan resume", Command(Verb.RESUME)),
+        ("/mulligan status?", Command(Verb.MISTYPED, "There is no command `status?`.")),
+        ("/mulligan status", Command(Verb.STATUS)),
+        (f"/mulligan fix: {FIX}", Command(Verb.FIX, FIX)),
+        (f"/mulligan fix:\r\n{FIX}", Command(Verb.FIX, FIX)),
+        (f"/mulligan fix {FIX}", Command(Verb.FIX, FIX)),
+        ("/mulligan fix:now", Command(Verb.FIX, "now")),
+        ("/mulligan fix: x\u202ey\u200b", Command(Verb.FIX, "xy")),
+    ],
+)
+def test_a_comment_that_starts_with_a_command_gives_it(body: str, read: Command) -> None:
+    assert parse(body) == read
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "\n \n",
+        "Try `/mulligan retry`.",
+        "`/mulligan retry`",
+        "> /mulligan retry",
+        "    /mulligan retry",
+        "\t/mulligan retry",
+        "```\n/mulligan retry\n```",
+        "<!-- x -->\n/mulligan retry",
+        "Please\n/mulligan retry",
+        "/mulliganretry",
+        "/mulligan/retry",
+        "/mulligans retry",
+        "- /mulligan retry",
+    ],
+)
+def test_what_does_not_start_with_one_is_talk(body: str) -> None:
+    assert parse(body) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ("/mulligan", "It does not say what to do."),
+        ("/mulligan rerty", "There is no command `rerty`."),
+        ("/mulligan `retry`", "There is no command `'retry'`."),
+        ("/mulligan mistyped", "There is no command `mistyped`."),
+        ("/mulligan retry with floats", "`retry` takes no text"),
+        ("/mulligan fix:", "`fix:` needs to be told what to do."),
+        ("/mulligan fix", "`fix:` needs to be told what to do."),
+        (f"/mulligan fix: {'x' * (MAX_GUIDANCE + 1)}", "has 4,001 characters; `fix:` takes 4,000."),
+    ],
+)
+def test_a_mistyped_command_is_told_what_is_wrong_with_it(body: str, problem: str) -> None:
+    found = parse(body)
+    assert found
+    assert found.verb is Verb.MISTYPED
+    assert problem in found.text
+
+
+def test_the_longest_guidance_is_taken_whole() -> None:
+    assert parse("/mulligan fix: " + "x" * MAX_GUIDANCE) == Command(Verb.FIX, "x" * MAX_GUIDANCE)
+
+
+def test_the_command_line_gives_the_same_commands() -> None:
+    assert command(Verb.FIX, " Use integers. ") == Command(Verb.FIX, "Use integers.")
+    assert command(Verb.RETRY, "") == RETRY

@@ -1,0 +1,91 @@
+"""Mulligan's texts as GitHub shows them, for tests and for people to look at.
+
+`python tests/world/rendered.py DIRECTORY` writes the pages of docs/images as HTML; a browser's
+screenshot of each is kept there.
+"""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from mulligan.config.policy import Escalation
+from mulligan.domain.case import Case
+from mulligan.domain.issue import Stage
+from mulligan.domain.result import FileChange
+from mulligan.domain.status import PUSHED_WORK
+from mulligan.github.escalation import escalation_comment
+from mulligan.github.messages import pull_request_body, status_comment
+from world.stories import attempt, case, escalated, published
+
+HOSTILE = (
+    "</details></td></table>\n```\n| a | b |\n# Big ~~gone~~ <img src=x onerror=alert(1)>\n"
+    "> fixes #7 @octocat ![x](http://evil.example/x.png) [y](javascript:alert(1)) <!-- "
+)
+STYLE = """\
+body { font: 14px/1.5 sans-serif; max-width: 760px; margin: 24px auto; color: #1f2328 }
+table { border-collapse: collapse } th, td { border: 1px solid #d1d9e0; padding: 6px 13px }
+pre { background: #f6f8fa; padding: 16px; overflow: auto; border-radius: 6px }
+code { background: #eff1f3; padding: 2px 5px; border-radius: 6px; font-size: 12px }
+pre code { padding: 0; background: none } h3 { font-size: 17px; margin: 24px 0 8px }
+blockquote { border-left: 4px solid #d1d9e0; margin: 0; padding: 0 1em; color: #59636e }
+"""
+
+
+def to_html(text: str) -> str:
+    """Render as GitHub does: CommonMark with tables and strikethrough, HTML let through."""
+    return MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(text)
+
+
+def hostile(found: Case) -> Case:
+    """Have everything that others write be an attack."""
+    history = tuple(
+        meta.model_copy(
+            update={
+                "error": HOSTILE,
+                "failure_reason": HOSTILE,
+                "agent_summary": HOSTILE,
+                "files_modified": (FileChange(path=f"a`|{HOSTILE}", status="M"),),
+                "checks": tuple(
+                    check.model_copy(update={"name": HOSTILE, "digest": HOSTILE * 2})
+                    for check in meta.checks
+                ),
+            }
+        )
+        for meta in found.history
+    )
+    status = replace(found.status, reason=HOSTILE, title=HOSTILE)
+    issue = replace(found.issue, title=HOSTILE, body=HOSTILE)
+    return replace(found, issue=issue, history=history, status=status, observed=(HOSTILE,))
+
+
+def pages() -> dict[str, str]:
+    """Give the texts at telling moments, as they are and under attack."""
+    red = escalated(attempt(1), attempt(2), attempt(3), reason="All 3 attempts failed.")
+    effects = ((f"{PUSHED_WORK}:3", "refs/mulligan/attempts/12-3"),)
+    red = replace(red, status=replace(red.status, effects=effects))
+    running = case(attempt(1), stage=Stage.RUNNING)
+    done = published(attempt(1), attempt(2, red.history[0].outcome.SUCCEEDED))
+    told = Escalation(mention=("ann",))
+    return {
+        "escalation": escalation_comment(red, told),
+        "escalation-hostile": escalation_comment(hostile(red), told),
+        "status": status_comment(running),
+        "status-hostile": status_comment(hostile(case(attempt(1), stage=Stage.HITL))),
+        "pull-request": pull_request_body(done),
+        "pull-request-hostile": pull_request_body(hostile(done)),
+    }
+
+
+def main(directory: Path) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        page = f"<!doctype html><meta charset=utf-8><style>{STYLE}</style>{to_html(text)}"
+        (directory / f"{name}.html").write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
