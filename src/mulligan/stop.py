@@ -2,6 +2,8 @@
 
 import threading
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 from mulligan.errors import MulliganError, ShutdownError
@@ -36,6 +38,19 @@ STOP: ContextVar[Stop | None] = ContextVar("stop", default=None)
 """What stops the work of this thread, besides SHUTDOWN."""
 
 
+_RECORDING: ContextVar[bool] = ContextVar("recording", default=False)
+
+
+@contextmanager
+def recording() -> Generator[None]:
+    """Write down what happened: what this block runs comes to its end, also at a shutdown."""
+    token = _RECORDING.set(True)
+    try:
+        yield
+    finally:
+        _RECORDING.reset(token)
+
+
 def stopping() -> bool:
     """Tell whether Mulligan was told to stop."""
     return CLOSING.is_set() or SHUTDOWN.is_set()
@@ -43,6 +58,8 @@ def stopping() -> bool:
 
 def reason_to_stop() -> MulliganError | None:
     """Say why the work of this thread is to end; None while it is not."""
+    if _RECORDING.get():
+        return None
     if SHUTDOWN.is_set():
         return _told_to_stop()
     stop = STOP.get()

@@ -14,6 +14,7 @@ from mulligan.ports import Clock
 from mulligan.state.database import Database
 from mulligan.state.events import (
     Row,
+    folded,
     happen,
     projection_of,
     recorded_of,
@@ -112,6 +113,16 @@ class SqlLedger:
             connection.execute(delete(ISSUES_TABLE))
             if found:
                 connection.execute(insert(ISSUES_TABLE), [*map(projection_of, found.values())])
+
+    def adopt(self, ref: IssueRef, events: Sequence[Recorded]) -> None:
+        """Make an issue's events be these, as another ledger recorded them."""
+        status = folded(ref, events)
+        with self.database.write() as connection:
+            connection.execute(delete(EVENTS_TABLE).where(_events_of(ref)))
+            connection.execute(delete(ISSUES_TABLE).where(_issue_is(ref)))
+            if events:
+                connection.execute(insert(EVENTS_TABLE), [*map(values_of, events)])
+                connection.execute(insert(ISSUES_TABLE).values(projection_of(status)))
 
     def _events(self, which: ColumnElement[bool]) -> list[Recorded]:
         wanted = select(EVENTS_TABLE).where(which).order_by(EVENT.seq)
