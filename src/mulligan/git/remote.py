@@ -49,3 +49,13 @@ class Remote:
                 patience=TRANSFER,
                 access=way,
             )
+
+    def delete(self, source: Repository, ref: str, held: str) -> None:
+        """Remove a full ref there, unless it is no longer `held`."""
+        with access(self.url, self.token) as way:
+            source.run(
+                *("push", "--porcelain", "--no-verify", f"--force-with-lease={ref}:{held}"),
+                *("--", self.url, f":{ref}"),
+                patience=TRANSFER,
+                access=way,
+            )

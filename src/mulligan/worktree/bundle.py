@@ -13,7 +13,7 @@ PATIENCE = timedelta(minutes=10)
 
 def keep(mirror: Mirror, ref: IssueRef, head_sha: str, place: Path) -> None:
     """Write a commit of Mulligan's to a bundle, whole or not at all; its parent is not in it."""
-    name, new = _name(ref), place.absolute().with_name(f".{place.name}")
+    name, new = name_of(ref), place.absolute().with_name(f".{place.name}")
     # Left by a git that was killed: nobody else works on the issue now.
     for lock in (mirror.place.mirror / f"{name}.lock", new.with_name(f"{new.name}.lock")):
         lock.unlink(missing_ok=True)
@@ -35,9 +35,10 @@ def bring_from(remote: Remote, mirror: Mirror, ref: IssueRef, head_sha: str) -> 
     branch = f"refs/heads/{ref.branch}"
     if remote.tip(mirror.git, branch) != head_sha:
         return False
-    remote.fetch(mirror.git, [f"+{branch}:{_name(ref)}"])
+    remote.fetch(mirror.git, [f"+{branch}:{name_of(ref)}"])
     return mirror.has(head_sha)
 
 
-def _name(ref: IssueRef) -> str:
+def name_of(ref: IssueRef) -> str:
+    """Name the ref, here or on the remote, that holds an issue's verified commit."""
     return f"refs/mulligan/verified/{ref.number}"
