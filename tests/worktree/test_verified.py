@@ -1,4 +1,4 @@
-"""A verified commit is handed from run to run over a ref, and the ref is gone once it is published."""
+"""A verified commit is handed from run to run over a ref, which is gone once it is published."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -3,7 +3,7 @@
 import itertools
 import os
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -26,12 +26,23 @@ def shared_remote(directory: Path) -> Path:
     return bare if bare.exists() else make_remote(bare, {})
 
 
-@contextmanager
 def book_of(
     directory: Path, clock: Clock, lease: timedelta = LEASE, redactor: Redactor | None = None
-) -> Generator[Book]:
+) -> AbstractContextManager[Book]:
     """Begin a run: nothing of it is on this machine yet."""
-    url = shared_remote(directory).as_uri()
+    return book_at(shared_remote(directory), directory, clock, lease, redactor)
+
+
+@contextmanager
+def book_at(
+    bare: Path,
+    directory: Path,
+    clock: Clock,
+    lease: timedelta = LEASE,
+    redactor: Redactor | None = None,
+) -> Generator[Book]:
+    """Begin a run on a repository."""
+    url = bare.as_uri()
     environment = {"PATH": os.environ["PATH"]}
     with (
         open_database(url_of(directory / f"run-{next(RUNS)}" / "ledger.db")) as database,

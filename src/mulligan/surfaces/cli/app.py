@@ -5,7 +5,7 @@ from mulligan.surfaces.cli.commands import configuring, looking, starting, tryin
 
 for command in (starting.init, starting.rehearse):
     app.command()(command)
-for command in (working.once, working.run, working.work):
+for command in (working.once, working.run, working.work, working.action):
     app.command()(command)
 for command in (looking.status, looking.inspect, looking.prompt, looking.explain, looking.doctor):
     app.command()(command)
