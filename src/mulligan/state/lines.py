@@ -12,6 +12,7 @@ from mulligan.domain.events import AttemptCompleted, Recorded
 from mulligan.domain.issue import REPOSITORY, IssueRef, Stage
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.errors import ConfigError
+from mulligan.retry.context import told_in_full
 from mulligan.state.events import Row, folded, recorded_of, redacted, values_of, write_time
 from mulligan.text.redact import Redactor
 
@@ -128,9 +129,10 @@ def bounded(ref: IssueRef, text: bytes, redactor: Redactor, most: int = MOST_OF_
 
 
 def _without_findings(events: Sequence[Recorded]) -> list[Recorded]:
-    """Take the findings out of every attempt but the last; counts and outcomes stay."""
-    last = max((number for each in events if (number := _number(each))), default=0)
-    return [_lean(each) if _number(each) != last else each for each in events]
+    """Take the findings out of every attempt but the one that the next is told in full."""
+    metas = [each.event.meta for each in events if isinstance(each.event, AttemptCompleted)]
+    kept = told_in_full(metas).number if metas else None
+    return [_lean(each) if _number(each) != kept else each for each in events]
 
 
 def _number(recorded: Recorded) -> int | None:

@@ -41,6 +41,7 @@ class Inputs:
 
     given: Mapping[str, JsonValue] = field(repr=False)
     agent: Mapping[str, JsonValue]
+    sandbox: str = ""
     config: str = ""
     attempts: int | None = None
     limit: int | None = None
@@ -81,12 +82,11 @@ def inputs_of(variables: Mapping[str, str], runner: Runner) -> Inputs:
         "state": {"url": f"sqlite:///{runner.place}/mulligan.db"},
         "workspace": {"root": str(runner.place / "work")},
     }
-    if said.get("SANDBOX"):
-        given["sandbox"] = said["SANDBOX"]
     lease = said.get("LEASE")
     return Inputs(
         given=given,
         agent=_agent(said),
+        sandbox=said.get("SANDBOX", ""),
         config=said.get("CONFIG", ""),
         attempts=_number(said, "ATTEMPTS"),
         limit=_number(said, "LIMIT"),
@@ -105,8 +105,11 @@ def operator_of(
         "repositories": [_repository(runner.repository, written.get("repositories"))],
     }
     if inputs.agent:
-        before = written.get("agent")
-        given["agent"] = {**(before if isinstance(before, dict) else {}), **inputs.agent}
+        given["agent"] = {**_keys(written.get("agent")), **inputs.agent}
+    if inputs.sandbox:
+        given["sandbox"] = {**_keys(written.get("sandbox")), "mode": inputs.sandbox}
+    elif "sandbox" not in written:
+        given["sandbox"] = "required"
     return read_operator(text or b"", variables, where, given)
 
 
@@ -118,6 +121,10 @@ def preliminary(inputs: Inputs, runner: Runner, variables: Mapping[str, str]) ->
         "agent": {"kind": "command", "command": ["none"]},
     }
     return read_operator(b"", variables, WHERE, given)
+
+
+def _keys(value: JsonValue) -> dict[str, JsonValue]:
+    return value if isinstance(value, dict) else {}
 
 
 def _agent(said: Mapping[str, str]) -> dict[str, JsonValue]:

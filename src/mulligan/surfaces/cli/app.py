@@ -1,7 +1,7 @@
 """The program with all its commands, in the order in which `--help` lists them."""
 
-from mulligan.surfaces.cli.application import app, config_app
-from mulligan.surfaces.cli.commands import configuring, looking, starting, trying, working
+from mulligan.surfaces.cli.application import app, config_app, state_app
+from mulligan.surfaces.cli.commands import configuring, looking, moving, starting, trying, working
 
 for command in (starting.init, starting.rehearse):
     app.command()(command)
@@ -14,5 +14,7 @@ for command in (trying.digest, trying.demo, trying.simulate):
     app.command()(command)
 for command in (configuring.check, configuring.show, configuring.schema):
     config_app.command()(command)
+for command in (moving.pull, moving.push):
+    state_app.command()(command)
 
 __all__ = ["app"]
