@@ -1,6 +1,7 @@
 """What a repository calls Mulligan with is pinned, asks for little, and stands up to an audit."""
 
 import subprocess
+import textwrap
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from mulligan.errors import UsageError
 from mulligan.surfaces.action.workflow import KINDS, Caller, workflow_text
 from world.place import BIN
 
+ROOT = Path(__file__).parents[2]
 CALLER = Caller(source="acme/mulligan", sha="0123456789" * 4, version="v1.0.0")
 READ: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 
@@ -77,3 +79,9 @@ def test_no_value_becomes_an_expression() -> None:
 def test_what_is_not_pinned_is_refused(change: dict[str, str]) -> None:
     with pytest.raises(UsageError, match="40 digits"):
         workflow_text(replace(CALLER, **change))
+
+
+def test_the_documentation_shows_what_is_written() -> None:
+    page = (ROOT / "docs" / "action.md").read_text()
+    shown = Caller(source="OWNER/mulligan", sha="0" * 40, version="v1.0.0")
+    assert textwrap.indent(workflow_text(shown), "   ") in page
