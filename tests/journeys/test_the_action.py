@@ -94,7 +94,7 @@ def hosted(tmp_path: Path) -> Generator[Hosted]:
 def test_three_runs_make_three_attempts_and_then_a_person_is_asked(hosted: Hosted) -> None:
     here = hosted.here
     here.agent(BAD)
-    ref = here.issue()
+    ref = here.issue(title="::error::from the title")
     asking = labelled(NAME, ref.number, "mulligan")
     hostile = commented(NAME, ref.number, "::warning::me")
     jobs = [
@@ -112,7 +112,10 @@ def test_three_runs_make_three_attempts_and_then_a_person_is_asked(hosted: Hoste
     assert "All 3 attempts failed" in asked
     assert [meta.attempt for meta in hosted.stands(ref)[1]] == [1, 2, 3]
     assert hosted.refs() == [STATE_REF]
-    # What the agent printed is no command; what the check found is an annotation.
+    # All that is told of the issue stands where no command is obeyed; findings are annotations.
+    opening, told = jobs[-1].said.split("\n", 1)
+    token = opening.removeprefix("::stop-commands::")
+    assert "::error::from the title" in told.partition(f"::{token}::")[0]
     what = "file=notes.txt,line=1::notes.txt:1: error: half, not two"
     first, second = jobs[-1].annotations
     assert first == f"::error title={NAME}#1%2C attempt 3%3A two,{what}"
