@@ -142,11 +142,10 @@ def test_the_inputs_do_not_show_the_token() -> None:
 @pytest.mark.parametrize(
     ("asked", "text", "mode", "network"),
     [
-        ("", b"", "required", "open"),
-        ("auto", b"", "auto", "open"),
+        ("", b"sandbox: {network: open}", "auto", "open"),
+        ("auto", b"sandbox: {network: open}", "auto", "open"),
         ("", b"sandbox: {mode: auto, network: none}", "auto", "none"),
         ("required", b"sandbox: {mode: auto, network: none}", "required", "none"),
-        ("required", b"sandbox: off", "required", "open"),
     ],
 )
 def test_agents_are_confined_unless_somebody_says_otherwise(
@@ -155,3 +154,11 @@ def test_agents_are_confined_unless_somebody_says_otherwise(
     variables = {**RUN, "INPUT_AGENT": "claude", "INPUT_SANDBOX": asked}
     sandbox = read(variables, text).sandbox
     assert (sandbox.mode, sandbox.network) == (mode, network)
+
+
+def test_without_a_word_a_sandbox_is_required() -> None:
+    variables = {**RUN, "INPUT_AGENT": "claude"}
+    assert read(variables).sandbox.mode == "required"
+    assert (
+        read({**variables, "INPUT_SANDBOX": "required"}, b"sandbox: off").sandbox.mode == "required"
+    )
