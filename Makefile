@@ -25,7 +25,10 @@ check: install
 	$(BIN)/ruff check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q -p no:randomly -p no:cacheprovider tests/test_shape.py
+	$(BIN)/zizmor --offline --quiet --no-progress --persona pedantic action.yml .github
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-actions action.yml
+	$(BIN)/pytest -q -p no:randomly -p no:cacheprovider tests/test_shape.py tests/surfaces/test_workflow_text.py
 
 # The real coding agents, installed below .agents/, against a scripted model, with loopback only.
 # One that cannot be installed fails it, unless it is left out by name: make check-agents WITHOUT=gemini

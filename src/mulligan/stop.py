@@ -38,6 +38,9 @@ STOP: ContextVar[Stop | None] = ContextVar("stop", default=None)
 """What stops the work of this thread, besides SHUTDOWN."""
 
 
+_RECORDING: ContextVar[bool] = ContextVar("recording", default=False)
+
+
 @contextmanager
 def unstopped() -> Generator[None]:
     """Let the commands of this block run, though the work was told to end; a shutdown ends them."""
@@ -48,6 +51,16 @@ def unstopped() -> Generator[None]:
         STOP.reset(token)
 
 
+@contextmanager
+def recording() -> Generator[None]:
+    """Write down what happened: what this block runs comes to its end, also at a shutdown."""
+    token = _RECORDING.set(True)
+    try:
+        yield
+    finally:
+        _RECORDING.reset(token)
+
+
 def stopping() -> bool:
     """Tell whether Mulligan was told to stop."""
     return CLOSING.is_set() or SHUTDOWN.is_set()
@@ -55,6 +68,8 @@ def stopping() -> bool:
 
 def reason_to_stop() -> MulliganError | None:
     """Say why the work of this thread is to end; None while it is not."""
+    if _RECORDING.get():
+        return None
     if SHUTDOWN.is_set():
         return _told_to_stop()
     stop = STOP.get()

@@ -21,6 +21,8 @@ from mulligan.state.database import open_database
 from mulligan.state.leases import LEASE_TIME, SqlLeases
 from mulligan.state.ledger import SqlLedger
 from mulligan.state.memory import MemoryLeases, MemoryLedger
+from mulligan.state.ref_ledger import RefLeases, RefLedger
+from world.books import book_of
 from world.ledgers import ISSUES, url_of
 from world.trackers import StillClock
 
@@ -60,12 +62,16 @@ class Office:
         return lease
 
 
-@pytest.fixture(params=["sqlite", "memory"])
+@pytest.fixture(params=["sqlite", "memory", "ref"])
 def office(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Office]:
     clock = StillClock()
     if request.param == "memory":
         leases = MemoryLeases(clock)
         yield Office(leases, MemoryLedger(clock, leases), clock)
+        return
+    if request.param == "ref":
+        with book_of(tmp_path, clock, lease=LEASE_TIME) as book:
+            yield Office(RefLeases(book), RefLedger(book), clock)
         return
     with open_database(url_of(tmp_path / "ledger.db")) as database:
         yield Office(SqlLeases(database, clock), SqlLedger(database, clock), clock)

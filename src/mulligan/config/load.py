@@ -1,7 +1,7 @@
 """Read the configuration files; every mistake is told with its line, its key and what is right."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
@@ -40,18 +40,41 @@ def load_operator(
         raise MistakesError(str(path), [Mistake(None, "", EMPTY)])
     if not needs_token:
         environment = {**_empty_token(document), **environment}
+    return _operator(document, environment, str(path), {})
+
+
+def read_operator(
+    text: bytes, environment: Mapping[str, str], where: str, given: Mapping[str, JsonValue]
+) -> Operator:
+    """Read the text of a configuration; `given` replaces whole keys, and is taken as it stands."""
+    document = _without(_document(_decoded(text, where), where), given)
+    return _operator(document, environment, where, given)
+
+
+def _operator(
+    document: Document,
+    environment: Mapping[str, str],
+    where: str,
+    given: Mapping[str, JsonValue],
+) -> Operator:
     wrong = [*_secrets(document), *_unset(document, environment)]
+    content = {**_mapping(document.content, environment), **given}
     try:
-        operator = Operator.model_validate(_expanded(document.content, environment))
+        operator = Operator.model_validate(content)
     except ValidationError as error:
         told = {mistake.key for mistake in wrong}
         found = findings(error, document, File.OPERATOR)
         raise MistakesError(
-            str(path), [*wrong, *(each for each in found if each.key not in told)]
+            where, [*wrong, *(each for each in found if each.key not in told)]
         ) from None
     if wrong:
-        raise MistakesError(str(path), wrong)
+        raise MistakesError(where, wrong)
     return operator
+
+
+def read_content(text: bytes, where: str) -> Mapping[str, JsonValue]:
+    """Read the keys of a configuration as they are written."""
+    return _document(_decoded(text, where), where).content
 
 
 def load_policy(text: bytes | None, overrides: Mapping[str, JsonValue], where: str) -> Policy:
@@ -161,10 +184,29 @@ def _texts(value: JsonValue, place: Place = ()) -> Iterator[tuple[Place, str]]:
             yield from _texts(inner, (*place, key))
 
 
+def _without(document: Document, keys: Collection[str]) -> Document:
+    """Pass over what is decided elsewhere."""
+    content = {key: value for key, value in document.content.items() if key not in keys}
+    spots = {
+        place: spot for place, spot in document.spots.items() if place[:1] not in _places(keys)
+    }
+    return Document(content, spots)
+
+
+def _places(keys: Collection[str]) -> set[Place]:
+    return {(key,) for key in keys}
+
+
+def _mapping(
+    content: Mapping[str, JsonValue], environment: Mapping[str, str]
+) -> dict[str, JsonValue]:
+    return {name: _expanded(inner, environment) for name, inner in content.items()}
+
+
 def _expanded(value: JsonValue, environment: Mapping[str, str]) -> JsonValue:
     """Replace every variable that is set."""
     if isinstance(value, dict):
-        return {name: _expanded(inner, environment) for name, inner in value.items()}
+        return _mapping(value, environment)
     if isinstance(value, list):
         return [_expanded(inner, environment) for inner in value]
     name = _variable(value) if isinstance(value, str) else None

@@ -107,6 +107,14 @@ def replay(rows: Iterable[Row]) -> dict[IssueRef, IssueStatus]:
     return found
 
 
+def folded(ref: IssueRef, events: Iterable[Recorded]) -> IssueStatus:
+    """Fold the events of one issue, in order."""
+    status = IssueStatus(ref)
+    for each in events:
+        status = advance(status, each.event, each.at)
+    return status
+
+
 def projection_of(status: IssueStatus) -> dict[str, str | int | None]:
     """Write a status as the values of its row."""
     return {

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from sqlalchemy import ColumnElement, Connection, and_, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 
 from mulligan.domain.events import AttemptCompleted, BaselineRecorded, Event, Recorded
 from mulligan.domain.fold import advance
@@ -15,6 +15,7 @@ from mulligan.ports import Clock
 from mulligan.state.database import Database
 from mulligan.state.events import (
     Row,
+    folded,
     happen,
     projection_of,
     recorded_of,
@@ -107,6 +108,16 @@ class SqlLedger:
         """Fold every status again from the events; what was stored of them is thrown away."""
         with self.database.write() as connection:
             fold_anew(connection)
+
+    def adopt(self, ref: IssueRef, events: Sequence[Recorded]) -> None:
+        """Make an issue's events be these, as another ledger recorded them."""
+        status = folded(ref, events)
+        with self.database.write() as connection:
+            connection.execute(delete(EVENTS_TABLE).where(_events_of(ref)))
+            connection.execute(delete(ISSUES_TABLE).where(_issue_is(ref)))
+            if events:
+                connection.execute(insert(EVENTS_TABLE), [*map(values_of, events)])
+                connection.execute(insert(ISSUES_TABLE).values(projection_of(status)))
 
     def _events(self, which: ColumnElement[bool]) -> list[Recorded]:
         wanted = select(EVENTS_TABLE).where(which).order_by(EVENT.seq)

@@ -110,12 +110,12 @@ def build_on(
         open_database(operator.state.url) as database,
         hooked(operator.notify) as hook,
     ):
-        hears = _redacting(_both(listener, hook), redactor)
+        hears = redacting(_both(listener, hook), redactor)
         ledger = WatchedLedger(SqlLedger(database, clock, redactor=redactor), hears)
         artifacts = open_artifacts(operator, redactor)
         books = _books(ledger, database, artifacts, redactor)
         git = open_git(operator, github, environment)
-        yield _bench(operator, environment, sandbox, github.tracker, git, books)
+        yield assemble(operator, environment, sandbox, github.tracker, git, books)
 
 
 @contextmanager
@@ -130,7 +130,7 @@ def build_to_look(operator: Operator, environment: Environment) -> Generator[Ben
         artifacts = open_artifacts(operator, redactor)
         books = _books(ledger, database, artifacts, redactor)
         git = open_git(operator, github, environment)
-        yield _bench(operator, environment, Unconfined(), github.tracker, git, books)
+        yield assemble(operator, environment, Unconfined(), github.tracker, git, books)
 
 
 @contextmanager
@@ -149,11 +149,9 @@ def build_dry(
         worktrees, policies = open_git(operator, github, environment)
         rehearsed = RehearsedWorktrees(worktrees, say_redacted)
         leases = MemoryLeases(clock)
-        ledger = WatchedLedger(
-            MemoryLedger(clock, leases, redactor), _redacting(listener, redactor)
-        )
+        ledger = WatchedLedger(MemoryLedger(clock, leases, redactor), redacting(listener, redactor))
         books = Books(ledger, leases, MemoryAccounts(), artifacts, redactor)
-        yield _bench(operator, environment, sandbox, tracker, (rehearsed, policies), books)
+        yield assemble(operator, environment, sandbox, tracker, (rehearsed, policies), books)
 
 
 def _both(listener: Listener, hook: Hook | None) -> Listener:
@@ -168,7 +166,7 @@ def _both(listener: Listener, hook: Hook | None) -> Listener:
     return hear
 
 
-def _redacting(listener: Listener, redactor: Redactor) -> Listener:
+def redacting(listener: Listener, redactor: Redactor) -> Listener:
     """Let a listener hear of events as they are stored."""
 
     def hear(status: IssueStatus, event: Event) -> None:
@@ -177,7 +175,7 @@ def _redacting(listener: Listener, redactor: Redactor) -> Listener:
     return hear
 
 
-def _bench(
+def assemble(
     operator: Operator,
     environment: Environment,
     sandbox: Sandbox,
@@ -185,6 +183,7 @@ def _bench(
     git: tuple[Worktrees, Policies],
     books: Books,
 ) -> Bench:
+    """Put the tools together."""
     agents = _agents(operator, environment, sandbox, books.redactor)
     tools = Tools(
         tracker=tracker,
@@ -264,8 +263,6 @@ def open_git(
 ) -> tuple[GitWorktrees, BasePolicies]:
     """Give the worktrees, and the policies that are read from them."""
     settings = {each.name: each for each in operator.repositories}
-    if operator.github.ca_file:
-        environment = {**environment, "GIT_SSL_CAINFO": str(operator.github.ca_file)}
 
     def sets_up(repository: str, sha: str) -> bool:
         return bool(policies.at(repository, sha).setup)
@@ -275,10 +272,17 @@ def open_git(
         repositories=settings,
         credentials=github.credentials,
         facts=github.tracker.repository,
-        environment=environment,
+        environment=for_git(operator, environment),
         keep_ignored=operator.workspace.keep_ignored,
         sets_up=sets_up,
         litter=(*LITTER, *(name for each in operator.adapters.values() for name in each.litter)),
     )
     policies = BasePolicies(worktrees, {name: each.policy for name, each in settings.items()})
     return worktrees, policies
+
+
+def for_git(operator: Operator, environment: Environment) -> Environment:
+    """Give the environment in which git trusts what the operator trusts."""
+    if not operator.github.ca_file:
+        return environment
+    return {**environment, "GIT_SSL_CAINFO": str(operator.github.ca_file)}

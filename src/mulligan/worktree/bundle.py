@@ -16,7 +16,7 @@ def keep(mirror: Mirror, ref: IssueRef, head_sha: str, place: Path) -> None:
 
     Others' commits below it, as of a pull request, are in it.
     """
-    name, new = _name(ref), place.absolute().with_name(f".{place.name}")
+    name, new = name_of(ref), place.absolute().with_name(f".{place.name}")
     # Left by a git that was killed: nobody else works on the issue now.
     for lock in (mirror.place.mirror / f"{name}.lock", new.with_name(f"{new.name}.lock")):
         lock.unlink(missing_ok=True)
@@ -39,7 +39,7 @@ def bring_from(remote: Remote, mirror: Mirror, ref: IssueRef, head_sha: str) -> 
     branch = f"refs/heads/{ref.branch}"
     if remote.tip(mirror.git, branch) != head_sha:
         return False
-    remote.fetch(mirror.git, [f"+{branch}:{_name(ref)}"])
+    remote.fetch(mirror.git, [f"+{branch}:{name_of(ref)}"])
     return mirror.has(head_sha)
 
 
@@ -50,5 +50,6 @@ def _below(mirror: Mirror, head_sha: str) -> str:
     return shared.text if shared and not shared.exit_code else f"{head_sha}^"
 
 
-def _name(ref: IssueRef) -> str:
+def name_of(ref: IssueRef) -> str:
+    """Name the ref, here or on the remote, that holds an issue's verified commit."""
     return f"refs/mulligan/verified/{ref.number}"

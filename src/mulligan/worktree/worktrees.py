@@ -24,6 +24,7 @@ from mulligan.worktree.naming import BRANCH, LITTER, issue_place, place_of
 from mulligan.worktree.proposal import Proposal, conflicts_in, fetch_proposal
 from mulligan.worktree.publish import gone, publish, publish_attempt
 from mulligan.worktree.reset import Site, restore
+from mulligan.worktree.verified import hand_over, let_go, take_over
 
 LOCK_PATIENCE = timedelta(seconds=2)
 MOST_READ = 1000
@@ -41,6 +42,7 @@ class GitWorktrees:
 
     `facts` asks the tracker, where the settings name no URL or base branch. `sets_up` tells
     whether the policy at a commit has set-up lines, whose ignored files then outlive the agent.
+    With `hands_over`, verified commits are kept on the remote too, for runs elsewhere.
     """
 
     root: Path
@@ -51,6 +53,7 @@ class GitWorktrees:
     keep_ignored: bool = False
     sets_up: Callable[[str, str], bool] = nothing_is_set_up
     litter: tuple[str, ...] = LITTER
+    hands_over: bool = False
     read_before: dict[tuple[str, str, str], bytes | None] = field(
         default_factory=dict[tuple[str, str, str], bytes | None], init=False, repr=False
     )
@@ -96,8 +99,11 @@ class GitWorktrees:
     @disk_faults()
     def keep(self, ref: IssueRef, head_sha: str, place: Path) -> None:
         """Store a commit in a file, a git bundle; one that is there stays (SPEC A15)."""
+        mirror = self._mirror(ref.repository)
         if not place.exists():
-            keep(self._mirror(ref.repository), ref, head_sha, place)
+            keep(mirror, ref, head_sha, place)
+        if self.hands_over:
+            hand_over(mirror, self._upstream(ref.repository)[0], ref, head_sha)
 
     @disk_faults()
     def restore(self, ref: IssueRef, head_sha: str, bundle: Path) -> bool:
@@ -107,6 +113,8 @@ class GitWorktrees:
             return True
         remote, base = self._upstream(ref.repository)
         mirror.fetch(remote, base)
+        if self.hands_over and take_over(mirror, remote, ref, head_sha):
+            return True
         return bring_back(mirror, head_sha, bundle) or bring_from(remote, mirror, ref, head_sha)
 
     @disk_faults()
@@ -150,6 +158,8 @@ class GitWorktrees:
         if not mirror.place.mirror.exists():
             raise gone(head_sha)
         publish(mirror, remote, ref, head_sha, expected)
+        if self.hands_over:
+            let_go(mirror, remote, ref)
 
     @disk_faults()
     def push_attempt(self, ref: IssueRef, head_sha: str, number: int) -> str:

@@ -1,9 +1,10 @@
 """The program with all its commands, in the order in which `--help` lists them."""
 
-from mulligan.surfaces.cli.application import app, config_app
+from mulligan.surfaces.cli.application import app, config_app, state_app
 from mulligan.surfaces.cli.commands import (
     configuring,
     looking,
+    moving,
     ordering,
     starting,
     trying,
@@ -12,7 +13,7 @@ from mulligan.surfaces.cli.commands import (
 
 for command in (starting.init, starting.rehearse):
     app.command()(command)
-for command in (working.once, working.run, working.work):
+for command in (working.once, working.run, working.work, working.action):
     app.command()(command)
 for command in (
     *(ordering.retry, ordering.fix, ordering.skip),
@@ -26,5 +27,7 @@ for command in (trying.digest, trying.demo, trying.simulate):
     app.command()(command)
 for command in (configuring.check, configuring.show, configuring.schema):
     config_app.command()(command)
+for command in (moving.pull, moving.push):
+    state_app.command()(command)
 
 __all__ = ["app"]

@@ -27,6 +27,13 @@ config_app = typer.Typer(
 )
 app.add_typer(config_app)
 
+state_app = typer.Typer(
+    name="state",
+    help="Move counts to and from the GitHub Action.",
+    no_args_is_help=True,
+)
+app.add_typer(state_app)
+
 Config = Annotated[
     Path | None,
     typer.Option("--config", help="The configuration; default: ./mulligan.yml, $MULLIGAN_CONFIG."),

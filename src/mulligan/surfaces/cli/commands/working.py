@@ -44,3 +44,11 @@ def work(
     from mulligan.surfaces.cli import work as module
 
     return module.work(issue, config, dry_run=dry_run)
+
+
+@in_one_sentence
+def action() -> Exit:
+    """Make one pass within a workflow of GitHub; its inputs are environment variables."""
+    from mulligan.surfaces.cli import action as module
+
+    return module.action()

@@ -1,0 +1,125 @@
+"""Build for runs that have nothing in common but a repository: their state is on a ref of it."""
+
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from functools import cache
+
+from mulligan.config.operator import Operator
+from mulligan.domain.spending import Run
+from mulligan.engine.watch import Listener, WatchedLedger
+from mulligan.git.remote import Remote
+from mulligan.state.accounts import SqlAccounts
+from mulligan.state.book import Book
+from mulligan.state.database import open_database
+from mulligan.state.ledger import SqlLedger
+from mulligan.state.moving import pull, push
+from mulligan.state.ref import StateRef, open_state_ref
+from mulligan.state.ref_ledger import RefLeases, RefLedger
+from mulligan.wiring.bench import (
+    HASTE,
+    Bench,
+    Books,
+    Environment,
+    GitHub,
+    assemble,
+    for_git,
+    open_git,
+    open_github,
+    redacting,
+)
+from mulligan.wiring.clock import SystemClock
+from mulligan.wiring.confinement import confine
+from mulligan.wiring.records import open_artifacts
+from mulligan.wiring.redaction import redactor_of
+
+
+@contextmanager
+def build_shared(
+    operator: Operator,
+    environment: Environment,
+    listener: Listener,
+    worker: str,
+    lease: timedelta,
+) -> Generator[Bench]:
+    """Build for one run on one repository; `worker` names it on the ref, for at most `lease`."""
+    sandbox = confine(operator, environment)
+    redactor, clock = redactor_of(operator, environment), SystemClock()
+    with ExitStack() as opened:
+        github = opened.enter_context(open_github(operator, redactor))
+        database = opened.enter_context(open_database(operator.state.url))
+        name = operator.repositories[0].name
+        way = way_to(operator, github, name)
+        ref = opened.enter_context(open_state_ref(for_git(operator, environment), way))
+        book = Book(ref, SqlLedger(database, clock, redactor=redactor), clock, redactor, lease)
+        book.restore()
+        accounts = SqlAccounts(database, redactor)
+        _restore_accounts(book.ledger, accounts)
+        ledger = WatchedLedger(RefLedger(book), redacting(listener, redactor))
+        artifacts = open_artifacts(operator, redactor)
+        books = Books(ledger, RefLeases(book), accounts, artifacts, redactor)
+        worktrees, policies = open_git(operator, github, environment)
+        git = (replace(worktrees, hands_over=True), policies)
+        bench = assemble(operator, environment, sandbox, github.tracker, git, books)
+        yield replace(bench, tools=replace(bench.tools, worker=worker))
+
+
+def _restore_accounts(ledger: SqlLedger, accounts: SqlAccounts) -> None:
+    """Count what earlier runs have used for its day, as the records of their attempts tell it."""
+    for status in ledger.statuses():
+        for meta in ledger.history(status.issue):
+            usages = {0: meta.agent, **{each.number: each.usage for each in meta.fix_rounds}}
+            for fix_round, usage in usages.items():
+                if usage:
+                    agent = usage.name or usage.kind
+                    run = Run(status.issue, meta.number, fix_round, meta.started_at, agent)
+                    accounts.record(run, usage)
+
+
+def read_base_file(operator: Operator, environment: Environment, path: str) -> bytes | None:
+    """Read a file of the one repository's base branch, whatever the event that woke us is about."""
+    name = operator.repositories[0].name
+    with open_github(operator, redactor_of(operator, environment)) as github:
+        worktrees, _ = open_git(operator, github, environment)
+        worktrees.refresh(name)
+        return worktrees.base_file(name, path)
+
+
+def pull_state(operator: Operator, environment: Environment) -> list[str]:
+    """Take over what the refs of all repositories know and this ledger does not."""
+    return _move(operator, environment, pull)
+
+
+def push_state(operator: Operator, environment: Environment) -> list[str]:
+    """Hand over what this ledger knows and the refs of the repositories do not."""
+    return _move(operator, environment, push)
+
+
+def _move(
+    operator: Operator,
+    environment: Environment,
+    move: Callable[[StateRef, str, SqlLedger], list[str]],
+) -> list[str]:
+    redactor, moved = redactor_of(operator, environment), list[str]()
+    with (
+        open_github(operator, redactor, HASTE) as github,
+        open_database(operator.state.url) as database,
+    ):
+        ledger = SqlLedger(database, SystemClock(), redactor=redactor)
+        for each in operator.repositories:
+            way = way_to(operator, github, each.name)
+            with open_state_ref(for_git(operator, environment), way) as ref:
+                moved += move(ref, each.name, ledger)
+    return moved
+
+
+def way_to(operator: Operator, github: GitHub, name: str) -> Callable[[], Remote]:
+    """Give the way to a repository, with the token of the moment."""
+    settings = next(each for each in operator.repositories if each.name == name)
+
+    @cache
+    def url() -> str:
+        return settings.clone_url or github.tracker.repository(name).clone_url
+
+    return lambda: Remote(url(), github.credentials.git_token(name))

@@ -1,0 +1,211 @@
+"""The Action's own steps, run by run, with nothing in common but the repository on GitHub."""
+
+import sys
+import threading
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import yaml
+from pydantic import JsonValue
+
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.outcome import Outcome
+from mulligan.domain.result import WorkerResultMeta
+from mulligan.domain.status import IssueStatus
+from mulligan.state.ref import STATE_REF
+from mulligan.state.ref_ledger import RefLedger
+from mulligan.wiring.clock import SystemClock
+from world.books import book_at
+from world.place import NAME, TOKEN, Place, place
+from world.processes import wait_until
+from world.repositories import commit_to, git
+from world.runner import ROOT, Job, commented, labelled, write_event
+
+FILES = {"notes.txt": "one\n"}
+CHECK = {
+    "name": "two",
+    "run": "v=$(cat notes.txt); [ $v = two ] || { echo notes.txt:1: error: $v, not two; exit 1; }",
+}
+BAD = "pathlib.Path('notes.txt').write_text('half\\n'); print('::error::not from me')"
+GOOD = "pathlib.Path('notes.txt').write_text('two\\n')"
+SECOND = f"""
+if 'half, not two' in prompt:
+    {GOOD}
+else:
+    {BAD}
+"""
+
+pytestmark = pytest.mark.timeout(120)
+
+
+@dataclass
+class Hosted:
+    """A repository whose workflow calls the Action; every job is on a machine of its own."""
+
+    here: Place
+    directory: Path
+    jobs: int = 0
+    kept: list[Job] = field(default_factory=list[Job])
+
+    def keep(self, job: Job) -> bool:
+        self.kept.append(job)
+        return True
+
+    def job(
+        self, event: str = "schedule", payload: Mapping[str, JsonValue] | None = None, **inputs: str
+    ) -> Job:
+        self.jobs += 1
+        home = self.directory / f"runner-{self.jobs}"
+        variables = {
+            "GITHUB_REPOSITORY": NAME,
+            "GITHUB_API_URL": self.here.url,
+            "GITHUB_RUN_ID": f"{9000 + self.jobs}",
+            "GITHUB_RUN_ATTEMPT": "1",
+            "GITHUB_EVENT_NAME": event,
+            "GITHUB_EVENT_PATH": str(write_event(home, payload or {})),
+            "TOKEN_OF_THE_JOB": TOKEN,
+        }
+        agent = f"{sys.executable} {self.here.directory / 'agent.py'}"
+        given = {"agent": "command", "command": agent, "sandbox": "off", **inputs}
+        return Job(home, variables, {name.replace("_", "-"): text for name, text in given.items()})
+
+    def stands(self, ref: IssueRef) -> tuple[IssueStatus, tuple[WorkerResultMeta, ...]]:
+        """Say where an issue stands, by the ref alone."""
+        with book_at(self.here.bare, self.directory, SystemClock()) as book:
+            ledger = RefLedger(book)
+            return ledger.status(ref), ledger.history(ref)
+
+    def refs(self) -> list[str]:
+        return git(self.here.bare, "for-each-ref", "--format=%(refname)", "refs/mulligan").split()
+
+
+@pytest.fixture
+def hosted(tmp_path: Path) -> Generator[Hosted]:
+    home = tmp_path / "home"
+    home.mkdir()
+    with place(home, FILES) as here:
+        policy = {"checks": [CHECK], "max_issue_attempts": 3}
+        commit_to(here.bare, {".github/mulligan.yml": yaml.safe_dump(policy)})
+        yield Hosted(here, tmp_path)
+
+
+def test_three_runs_make_three_attempts_and_then_a_person_is_asked(hosted: Hosted) -> None:
+    here = hosted.here
+    here.agent(BAD)
+    ref = here.issue(title="::error::from the title")
+    asking = labelled(NAME, ref.number, "mulligan")
+    hostile = commented(NAME, ref.number, "::warning::me")
+    jobs = [
+        hosted.job("issues", asking, attempts="1").run(),
+        hosted.job("issue_comment", hostile, attempts="1").run(),
+        hosted.job(attempts="1").run(),
+    ]
+    assert [job.code for job in jobs] == [0, 0, 0], [job.said for job in jobs]
+    assert [job.outputs["stage"] for job in jobs] == ["ready", "ready", "hitl"]
+    assert [job.outputs["attempts"] for job in jobs] == ["1", "2", "3"]
+    assert [job.outputs["outcome"] for job in jobs] == ["CHECKS_FAILED"] * 3
+    assert here.world.labels_of(ref) == ["mulligan:hitl"]
+    asked, status_comment = sorted(here.comments(ref))
+    assert "<!-- mulligan:status" in status_comment
+    assert "All 3 attempts failed" in asked
+    assert [meta.attempt for meta in hosted.stands(ref)[1]] == [1, 2, 3]
+    assert hosted.refs() == [STATE_REF]
+    # All that is told of the issue stands where no command is obeyed; findings are annotations.
+    opening, told = jobs[-1].said.split("\n", 1)
+    token = opening.removeprefix("::stop-commands::")
+    assert "::error::from the title" in told.partition(f"::{token}::")[0]
+    what = "file=notes.txt,line=1::notes.txt:1: error: half, not two"
+    first, second = jobs[-1].annotations
+    assert first == f"::error title={NAME}#1%2C attempt 3%3A two,{what}"
+    assert second.startswith(f"::warning title={NAME}#1 needs a person::All 3")
+    assert "| 3 |" in jobs[-1].summary
+
+
+def test_an_issue_at_rest_is_left_alone_by_the_next_run(hosted: Hosted) -> None:
+    hosted.here.agent(GOOD)
+    ref = hosted.here.issue()
+    hosted.job().run()
+    before, state = hosted.stands(ref), git(hosted.here.bare, "rev-parse", STATE_REF)
+    job = hosted.job().run()
+    assert (job.code, job.outputs["issue"], job.outputs["results"]) == (0, "", "[]")
+    assert "No issue asks for work." in job.summary
+    assert hosted.stands(ref) == before
+    assert git(hosted.here.bare, "rev-parse", STATE_REF) == state
+
+
+def test_two_runs_at_once_make_one_attempt(hosted: Hosted) -> None:
+    hosted.here.agent(f"import time; time.sleep(1)\n{BAD}")
+    ref = hosted.here.issue()
+    jobs = [hosted.job(attempts="1") for _ in range(2)]
+    threads = [threading.Thread(target=job.run) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [job.code for job in jobs] == [0, 0], [job.said for job in jobs]
+    assert sorted(job.outputs["attempts"] for job in jobs) == ["", "1"]
+    _, history = hosted.stands(ref)
+    assert [meta.outcome for meta in history] == [Outcome.CHECKS_FAILED]
+
+
+def test_a_run_that_is_killed_loses_nothing_and_costs_nothing(hosted: Hosted) -> None:
+    here, at_work = hosted.here, hosted.directory / "at work"
+    here.agent(f"import time; pathlib.Path({str(at_work)!r}).touch(); time.sleep(60)")
+    ref = here.issue()
+    killed = hosted.job(lease="5s")
+    thread = threading.Thread(target=killed.run)
+    thread.start()
+    wait_until(at_work.exists)
+    killed.kill()
+    thread.join()
+    assert killed.code == -9
+    here.agent(SECOND)
+    wait_until(lambda: bool((last := hosted.job().run()).outputs["issue"]) and hosted.keep(last))
+    status, history = hosted.stands(ref)
+    outcomes = [meta.outcome for meta in history]
+    assert outcomes == [Outcome.INTERRUPTED, Outcome.CHECKS_FAILED, Outcome.SUCCEEDED]
+    last = hosted.kept[-1]
+    assert (last.outputs["stage"], last.outputs["outcome"]) == ("review", "SUCCEEDED")
+    assert last.outputs["attempts"] == "2"
+    assert last.outputs["pull-request"] == status.pull_request
+    assert last.annotations == [f"::notice title={NAME}#1 is in review::{status.pull_request}"]
+    assert git(here.bare, "cat-file", "blob", f"{ref.branch}:notes.txt") == "two"
+    assert here.world.labels_of(ref) == ["mulligan:review"]
+    assert len(here.world.pulls_of(NAME)) == 1
+    assert hosted.refs() == [STATE_REF]
+
+
+def test_what_one_run_verified_another_publishes(hosted: Hosted) -> None:
+    """The operator's own file says which agent works; only the base branch's counts."""
+    here = hosted.here
+    command = [sys.executable, str(here.directory / "agent.py")]
+    commit_to(here.bare, {"ops/mulligan.yml": yaml.safe_dump({"agent": {"command": command}})})
+    here.agent(GOOD)
+    ref = here.issue()
+    hook = here.bare / "hooks" / "update"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\ncase $1 in refs/heads/*) kill -9 $PPID ;; esac\n")
+    hook.chmod(0o755)
+    first = hosted.job(agent="", command="", config="ops/mulligan.yml").run()
+    assert first.code == 1
+    assert hosted.refs() == [STATE_REF, "refs/mulligan/verified/1"]
+    hook.unlink()
+    here.agent("sys.exit('no agent is needed any more')")
+    second = hosted.job(agent="", command="", config="ops/mulligan.yml").run()
+    assert (second.code, second.outputs["stage"]) == (0, "review"), second.said
+    assert [meta.outcome for meta in hosted.stands(ref)[1]] == [Outcome.SUCCEEDED]
+    assert git(here.bare, "cat-file", "blob", f"{ref.branch}:notes.txt") == "two"
+    assert hosted.refs() == [STATE_REF]
+
+
+def test_it_is_installed_from_its_own_files_with_hashes(hosted: Hosted) -> None:
+    job = hosted.job(sandbox="", config="nowhere.yml").run()
+    assert job.code == 2
+    message = f"There is no file nowhere.yml on the base branch of {NAME}."
+    assert job.annotations == [f"::error title=Mulligan::{message}"]
+    assert "nowhere.yml" in job.summary
+    pip = next(call for call in job.calls if call.startswith("pip"))
+    assert pip.endswith(f"--require-hashes -r {ROOT}/requirements/runtime.txt")
+    assert any("kernel.apparmor_restrict_unprivileged_userns=0" in call for call in job.calls)
