@@ -166,7 +166,7 @@ SECRETS = {
     "GitHub token": f"token = {GITHUB_TOKEN}",
     "Slack token": "xoxb-" + "123456789012-123456789012-abcdefABCDEF123456789012",
     "Stripe key": "sk_live_" + "a1B2c3D4e5F6g7H8i9J0k1L2",
-    "npm token": "//registry.npmjs.org/:_authToken=npm_" + "a1B2" * 9,
+    "npm token": "//registry.example/:_authToken=npm_" + "a1B2" * 9,
     "private key": f"{KEY}\n{BODY}",
     "Anthropic key": "sk-ant-api03-" + "a1B2" * 12,
     "Google API key": "AIza" + "a1B2c" * 7,
