@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import re
 import sys
 from collections.abc import Generator
 from pathlib import Path
@@ -158,7 +159,10 @@ def test_a_program_finds_nothing_odd_about_how_it_is_led_out(
     run = agent(tmp_path, model, "/bin/sh", "-c", f"{line}").run(task)
     *descriptors, ignored = task.log.read_text().split()
     assert descriptors[:3] == ["0", "1", "2"]
-    assert (run.exit_code, int(ignored, 16)) == (7, 0)
+    ours = re.search(r"^SigIgn:\s*(\w+)", Path("/proc/self/status").read_text(), re.MULTILINE)
+    # Whoever started the tests may have them ignore a signal.
+    assert ours
+    assert (run.exit_code, int(ignored, 16) & ~int(ours[1], 16)) == (7, 0)
 
 
 def test_a_program_that_is_not_inside_is_named(

@@ -146,7 +146,7 @@ def test_an_agent_of_ones_own_litters_too(worktrees: GitWorktrees) -> None:
             "mkdir .tinker; touch .tinker/a; echo x > new",
             "git add -f .tinker; git commit -qm forced",
         )
-        assert tree.capture(TEXT, SETTINGS).files == (added("new"),)
+        assert counted(tree.capture(TEXT, SETTINGS)) == (added("new"),)
 
 
 def test_an_agent_that_wrote_only_what_git_ignores_is_told_apart(worktrees: GitWorktrees) -> None:

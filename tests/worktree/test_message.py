@@ -49,9 +49,9 @@ def test_changes_are_read_whatever_the_names_are() -> None:
         b"0\t3\tgone\0" b"2\t0\tnew\nline\0" b"1\t1\t:odd\0" b"-\t-\tb\xff\0"
     )  # fmt: skip
     assert changes_of(raw) == (
-        FileChange(path="gone", status="D", insertions=0, deletions=3),
-        FileChange(path="new\nline", status="A", insertions=2, deletions=0),
-        FileChange(path=":odd", status="T", insertions=1, deletions=1),
-        FileChange(path="b\ufffd", status="M"),
+        FileChange(path="gone", status="D", insertions=0, deletions=3, mode="100644"),
+        FileChange(path="new\nline", status="A", insertions=2, deletions=0, mode="100644"),
+        FileChange(path=":odd", status="T", insertions=1, deletions=1, mode="120000"),
+        FileChange(path="b\ufffd", status="M", mode="100644"),
     )
     assert changes_of(b"") == ()

@@ -71,8 +71,6 @@ class Hearing:
         try:
             return self._client.read_all(COMMENTS, path, NEWEST_FIRST, enough)
         except NotFoundError:
-            if not places:
-                raise
             return [comment for ref in places for comment in self._comments.on(ref)]
 
     def react(self, repository: str, comment: int, reaction: str) -> None:
