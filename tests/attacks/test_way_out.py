@@ -2,8 +2,8 @@
 
 import json
 import os
-import socket
 import re
+import socket
 import sys
 from collections.abc import Generator
 from pathlib import Path
