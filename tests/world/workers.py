@@ -14,8 +14,8 @@ from mulligan.config.operator import Limits
 from mulligan.domain.events import Event
 from mulligan.domain.issue import IssueRef
 from mulligan.ports import CodingAgent, Leases, Ledger, Worktrees
+from mulligan.simulator.exchange import Request
 from mulligan.simulator.faults import Fault
-from mulligan.simulator.world import Request
 from mulligan.state.accounts import SqlAccounts
 from mulligan.state.artifacts import FileArtifacts
 from mulligan.state.database import open_database

@@ -16,13 +16,14 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mulligan.simulator.call import Call, Handler
+from mulligan.simulator.exchange import Exchange
+from mulligan.simulator.exchange import Request as Answered
 from mulligan.simulator.faults import Fault
 from mulligan.simulator.limits import CORE, GRAPHQL, Window
 from mulligan.simulator.records import User
 from mulligan.simulator.refused import Refused, not_found
 from mulligan.simulator.reply import NOT_MODIFIED, Reply, etag, matches
 from mulligan.simulator.routes import ROUTES
-from mulligan.simulator.world import Request as Answered
 from mulligan.simulator.world import World
 
 JSON = "application/json; charset=utf-8"
@@ -139,9 +140,11 @@ def _answer(world: World, handler: Handler, incoming: Incoming, fault: Fault | N
             answer = _carry_out(world, handler, incoming)
         if fault and fault.status is not None:
             answer = _spoiled(answer, fault, fault.status)
-        world.requests.append(
-            Answered(incoming.method, incoming.path, answer.status, answer.counted)
-        )
+        done = Answered(incoming.method, incoming.path, answer.status, answer.counted)
+        world.requests.append(done)
+        if world.exchanges is not None:
+            whole = Exchange(done, incoming.query, incoming.body, answer.body)
+            world.exchanges.append(whole)
     return answer
 
 

@@ -5,13 +5,13 @@ import base64
 from mulligan.domain.issue import Permission
 from mulligan.simulator.bare import Changed, Commit, Entry, Signature
 from mulligan.simulator.records import Issue, Pull, Review, ReviewComment
+from mulligan.simulator.repository_shapes import repository
 from mulligan.simulator.shapes import (
     Json,
     Place,
     Shape,
     association,
     common,
-    repository,
     user,
     when,
 )
@@ -47,7 +47,23 @@ def pull(place: Place, one: Issue, what: Pull) -> Shape:
         "head": _side(place, what.head_ref, what.head_sha),
         "base": _side(place, what.base_ref, what.base_sha),
         "auto_merge": None,
+        "_links": _links(place, one, what),
     }
+
+
+def _links(place: Place, one: Issue, what: Pull) -> Shape:
+    api, issue_api = f"{place.api}/pulls/{one.number}", f"{place.api}/issues/{one.number}"
+    addresses = {
+        "self": api,
+        "html": f"{place.html}/pull/{one.number}",
+        "issue": issue_api,
+        "comments": f"{issue_api}/comments",
+        "review_comments": f"{api}/comments",
+        "review_comment": f"{place.api}/pulls/comments{{/number}}",
+        "commits": f"{api}/commits",
+        "statuses": f"{place.api}/statuses/{what.head_sha}",
+    }
+    return {name: {"href": address} for name, address in addresses.items()}
 
 
 def whole_pull(place: Place, one: Issue, what: Pull, commits: int, files: list[Changed]) -> Shape:

@@ -34,21 +34,6 @@ LINKED = {
     "events_url": "/events{/privacy}",
     "received_events_url": "/received_events",
 }
-REPOSITORY_LINKED = {
-    "assignees_url": "/assignees{/user}",
-    "branches_url": "/branches{/branch}",
-    "collaborators_url": "/collaborators{/collaborator}",
-    "comments_url": "/comments{/number}",
-    "commits_url": "/commits{/sha}",
-    "compare_url": "/compare/{base}...{head}",
-    "contents_url": "/contents/{+path}",
-    "git_refs_url": "/git/refs{/sha}",
-    "issue_comment_url": "/issues/comments{/number}",
-    "issue_events_url": "/issues/events{/number}",
-    "issues_url": "/issues{/number}",
-    "labels_url": "/labels{/name}",
-    "pulls_url": "/pulls{/number}",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,41 +75,6 @@ def user(base: str, one: User) -> Shape:
         "type": one.type,
         "user_view_type": "public",
         "site_admin": False,
-    }
-
-
-def repository(place: Place, role: Permission, *, signed_in: bool) -> Shape:
-    """Shape a repository; `permissions` are the asking user's."""
-    one = place.repository
-    open_count = sum(issue.state == "open" for issue in one.visible())
-    ladder = {"admin": "admin", "maintain": "maintain", "push": "write", "triage": "triage"}
-    rights = {name: role.reaches(Permission(needed)) for name, needed in ladder.items()}
-    return {
-        "id": one.id,
-        "node_id": f"R_{one.id}",
-        "name": one.name,
-        "full_name": one.full_name,
-        "private": one.private,
-        "owner": user(place.base, one.owner),
-        "html_url": place.html,
-        "description": None,
-        "fork": False,
-        "url": place.api,
-        **{name: place.api + rest for name, rest in REPOSITORY_LINKED.items()},
-        "created_at": when(one.created_at),
-        "updated_at": when(one.created_at),
-        "pushed_at": when(one.created_at),
-        # What can be cloned here is the bare repository itself.
-        "clone_url": one.bare.absolute().as_uri(),
-        "default_branch": one.default_branch,
-        "archived": one.archived,
-        "disabled": False,
-        "visibility": "private" if one.private else "public",
-        "has_issues": True,
-        "topics": [],
-        "open_issues": open_count,
-        "open_issues_count": open_count,
-        **({"permissions": {**rights, "pull": True}} if signed_in else {}),
     }
 
 
@@ -285,5 +235,5 @@ def permission(base: str, one: User, role: Permission, name: str | None = None) 
     return {
         "permission": LEGACY.get(role, role),
         "role_name": name or role,
-        "user": user(base, one),
+        "user": {**user(base, one), "role_name": name or role},
     }

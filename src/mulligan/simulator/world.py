@@ -6,26 +6,17 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
 from mulligan.domain.issue import IssueRef, Permission
 from mulligan.simulator import issues, pulls, reviews
 from mulligan.simulator.apps import Apps
+from mulligan.simulator.exchange import Exchange, Request
 from mulligan.simulator.faults import Faults
 from mulligan.simulator.limits import Meter
 from mulligan.simulator.records import Comment, Doer, Event, Issue, Pull, Repository, Stamps, User
 from mulligan.simulator.refused import Refused
 
 FIRST_ID = 1001
-
-
-class Request(NamedTuple):
-    """One request that was answered; `counted` is whether it cost the user's rate limit."""
-
-    method: str
-    path: str
-    status: int
-    counted: bool
 
 
 def _now() -> datetime:
@@ -35,7 +26,8 @@ def _now() -> datetime:
 class World:
     """All of it, in memory and safe for threads.
 
-    `requests` lists what was answered over HTTP, in order; `faults` may be set (see faults.py);
+    `requests` lists what was answered over HTTP, in order; where `exchanges` is a list, it gets
+    all that was sent and answered besides. `faults` may be set (see faults.py);
     `meter.limit` is the rate limit of each user. Without `graphql` it is a server that has none.
     What the read methods give are copies.
     """
@@ -45,6 +37,7 @@ class World:
         self.stamps = Stamps(clock, itertools.count(FIRST_ID))
         self.meter = Meter(clock)
         self.requests: list[Request] = []
+        self.exchanges: list[Exchange] | None = None
         self.faults: Faults | None = None
         self.graphql = True
         self.users: dict[str, User] = {}

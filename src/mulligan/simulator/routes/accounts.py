@@ -6,7 +6,11 @@ from mulligan.simulator.call import Call
 from mulligan.simulator.records import User
 from mulligan.simulator.refused import Refused, not_found
 from mulligan.simulator.reply import Reply
+from mulligan.simulator.repository_shapes import repository as repository_shape
 from mulligan.simulator.shapes import Shape
+
+SINCE = "2020-01-01T00:00:00Z"
+"""When everybody joined."""
 
 MUST_PUSH = "Must have push access to view"
 
@@ -26,7 +30,7 @@ def person(call: Call) -> Reply:
 def repository(call: Call) -> Reply:
     """Show a repository."""
     role = call.repository().role_of(call.user)
-    shape = shapes.repository(call.place, role, signed_in=call.user is not None)
+    shape = repository_shape(call.place, role, signed_in=call.user is not None)
     return Reply(200, shape)
 
 
@@ -77,7 +81,17 @@ def rate_limit(call: Call) -> Reply:
 
 
 def _profile(call: Call, user: User) -> Shape:
-    return {**shapes.user(call.base, user), "name": user.login, "email": None, "bio": None}
+    unsaid = ("company", "location", "email", "hireable", "bio")
+    none_of = ("public_repos", "public_gists", "followers", "following")
+    return {
+        **shapes.user(call.base, user),
+        "name": user.login,
+        **dict.fromkeys(unsaid),
+        **dict.fromkeys(none_of, 0),
+        "blog": "",
+        "created_at": SINCE,
+        "updated_at": SINCE,
+    }
 
 
 def _find(call: Call) -> User:
