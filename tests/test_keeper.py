@@ -13,7 +13,7 @@ import pytest
 
 from mulligan.domain.attempt import TimeLimit
 from mulligan.errors import UnavailableError
-from mulligan.keeper import Family, descendants, places, verdict
+from mulligan.keeper import Family, descendants, places
 from mulligan.process import run
 from world.processes import MULLIGAN, living_in, shell, wait_until, with_argv
 
@@ -172,18 +172,27 @@ def test_a_system_without_room_for_a_process_is_told(tmp_path: Path) -> None:
 
 
 def test_descendants_are_found_below_their_parents() -> None:
+    before = descendants().keys()  # What runs the journeys of this worker.
     with subprocess.Popen(["/bin/sh", "-c", "sleep 56 & sleep 57 & wait"]) as parent:
-        wait_until(lambda: len(descendants()) >= 3)
+        wait_until(lambda: len(descendants().keys() - before) >= 3)
         found = descendants()
         assert found[parent.pid] == os.getpgid(0)
-        for pid in found:
+        for pid in found.keys() - before:
             os.kill(pid, signal.SIGKILL)
 
 
+NOBODY_REAPS = """
+import subprocess
+from mulligan.keeper import Family, verdict
+with subprocess.Popen(["/bin/sleep", "58"]) as child:
+    assert verdict(Family(child.pid, ended=-1, bounds=[])) == f"left {child.pid}"
+    child.kill()
+"""
+
+
 def test_what_cannot_be_ended_is_named() -> None:
-    with subprocess.Popen(["/bin/sleep", "58"]) as child:
-        assert verdict(Family(child.pid, ended=-1, bounds=[])) == f"left {child.pid}"
-        child.kill()
+    # In a process of its own: a family kills every child of the process that it is in.
+    subprocess.run([sys.executable, "-c", NOBODY_REAPS], check=True)
 
 
 @pytest.mark.pure
