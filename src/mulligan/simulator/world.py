@@ -15,6 +15,7 @@ from mulligan.simulator.faults import Faults
 from mulligan.simulator.limits import Meter
 from mulligan.simulator.records import Comment, Doer, Event, Issue, Pull, Repository, Stamps, User
 from mulligan.simulator.refused import Refused
+from mulligan.simulator.runs import Runs
 
 FIRST_ID = 1001
 
@@ -45,6 +46,7 @@ class World:
         self.repositories: dict[str, Repository] = {}
         self.former_names: dict[str, Repository] = {}
         self.apps = Apps()
+        self.runs = Runs(self.stamps)
 
     # Accounts and repositories.
 

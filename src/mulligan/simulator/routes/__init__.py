@@ -13,6 +13,7 @@ from mulligan.simulator.routes import (
     pages,
     pulls,
     reviews,
+    runs,
 )
 
 ROUTES: tuple[tuple[str, str, Handler], ...] = (
@@ -24,6 +25,7 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     *issues.ROUTES,
     *pulls.ROUTES,
     *reviews.ROUTES,
+    *runs.ROUTES,
     *commits.ROUTES,
     *graphql.ROUTES,
     *pages.ROUTES,
