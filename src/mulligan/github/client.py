@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TypeVar
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
 from pydantic import JsonValue, TypeAdapter
 from requests import RequestException
@@ -22,14 +22,17 @@ from github import GithubException
 from mulligan.errors import ConfigError, UnavailableError
 from mulligan.github.answers import (
     Answer,
+    MovedError,
     TransientError,
     asked_to_wait,
+    fault,
     is_limit,
     limited,
     moved,
     parsed,
 )
 from mulligan.github.connection import OddAnswerError, RedirectError
+from mulligan.github.elsewhere import fetch
 from mulligan.github.pause import Pause
 from mulligan.github.queries import answered
 from mulligan.github.reasons import is_refused, reason_of
@@ -116,7 +119,8 @@ class Client:
         self._token = token
         self._patience = patience or Patience()
         self._redactor = redactor or Redactor()
-        self._sessions = Sessions(self._api_url, self._patience.timeout, transport or Transport())
+        self._transport = transport or Transport()
+        self._sessions = Sessions(self._api_url, self._patience.timeout, self._transport)
         self._known = Remembered(self._patience.remembered)
 
     def close(self) -> None:
@@ -146,6 +150,10 @@ class Client:
             query = following
         message = f"GitHub's list at {path} does not end; try again later."
         raise UnavailableError(message)
+
+    def download(self, path: str) -> bytes:
+        """Get the end of a file that GitHub keeps elsewhere, where it is asked for no token."""
+        return self._patiently(lambda: self._elsewhere(path))
 
     def query(self, shape: TypeAdapter[T], text: str, variables: Mapping[str, object]) -> T:
         """Ask GraphQL, which changes nothing; NotFoundError where the server has none."""
@@ -207,6 +215,19 @@ class Client:
         if "etag" in answer.headers:
             self._known.keep(key, answer)
         return answer, found
+
+    def _elsewhere(self, path: str) -> bytes:
+        try:
+            answer = self._ask(Ask("GET", path))
+        except MovedError as error:
+            if error.renames:
+                raise
+            there = urljoin(f"{self._api_url}/", error.to)
+            patience, ca_file = self._patience, self._transport.ca_file
+            return fetch(there, self._api_url, patience.timeout, ca_file)
+        if wrong := fault(answer, f"GET {path}"):
+            raise wrong
+        return answer.body.encode()
 
     def _next(self, answer: Answer) -> dict[str, str] | None:
         """Give what to ask the same path for the next page; None where this was the last.
