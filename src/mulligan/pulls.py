@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from mulligan.domain.ci import CheckRun
 from mulligan.domain.feedback import OpenPull, PullState, Review
 from mulligan.domain.issue import IssueRef
 
@@ -32,6 +33,14 @@ class PullRequests(Protocol):
 
     def reviews(self, ref: IssueRef, number: int) -> Sequence[Review]:
         """Read the submitted reviews of trusted people, with their remarks, oldest first."""
+        ...
+
+    def checks(self, ref: IssueRef, head_sha: str) -> Sequence[CheckRun]:
+        """Read what runs, or ran, on a commit; free of charge while nothing changed."""
+        ...
+
+    def log(self, ref: IssueRef, run: CheckRun) -> bytes:
+        """Fetch the end of what a failed check printed, or else what it says of itself."""
         ...
 
     def answer(self, ref: IssueRef, number: int, thread: int, text: str) -> str:

@@ -55,6 +55,10 @@ class Verifier(Protocol):
         """
         ...
 
+    def condense(self, output: bytes) -> str:
+        """Condense what a check printed that failed elsewhere, without secrets."""
+        ...
+
     def review(self, reviewer: Reviewer, question: bytes, worktree: Workplace, log: Path) -> Review:
         """Ask the reviewer command about a change; it always answers (SPEC 10)."""
         ...

@@ -132,6 +132,30 @@ def test_a_repository_without_a_policy_has_the_defaults() -> None:
     assert policy.checks == ()
 
 
+@pytest.mark.parametrize(
+    ("text", "enabled", "attempts"),
+    [
+        (b"{}", False, 2),
+        (b"watch_ci: true", True, 2),
+        (b"watch_ci: false", False, 2),
+        (b"watch_ci: {max_attempts: 1}", True, 1),
+        (b"watch_ci: {enabled: false}", False, 2),
+    ],
+)
+def test_checks_on_github_are_watched_where_that_is_said(
+    text: bytes,
+    enabled: bool,  # noqa: FBT001
+    attempts: int,
+) -> None:
+    found = load_policy(text, {}, "the policy").watch_ci
+    assert (found.enabled, found.max_attempts) == (enabled, attempts)
+
+
+def test_what_watch_ci_may_be_is_told() -> None:
+    with pytest.raises(ConfigError, match="write a mapping of keys to values or true or false"):
+        load_policy(b"watch_ci: 3", {}, "the policy")
+
+
 def test_the_operator_replaces_whole_keys_of_the_policy() -> None:
     text = b"max_issue_attempts: 5\nchecks: [{name: a, run: a}, {name: b, run: b}]\n"
     policy = load_policy(text, {"checks": [{"name": "c", "run": "c"}]}, "here")

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from mulligan.domain.ci import CheckRun
 from mulligan.domain.issue import IssueRef
 from mulligan.errors import DeniedError, UnavailableError
 from mulligan.pulls import PullRequests
 from mulligan.simulator.faults import Fault
 from mulligan.simulator.reviews import Note
+from mulligan.simulator.runs import Annotation, Output
+from world.repositories import tip
 from world.simulated import NAME, push
 from world.trackers import BOT, Desk, desk
 
@@ -152,3 +155,57 @@ def test_a_rehearsal_writes_nothing(
     ]
     assert [body for _, body in notes(office, pull)] == ["Why?"]
     assert office.hub.world.issue_of(ref).state == "open"
+
+
+@pytest.fixture
+def head(office: Desk, ref: IssueRef) -> str:
+    office.branch(ref)
+    return tip(office.hub.bare, ref.branch) or ""
+
+
+def test_what_runs_on_a_commit_is_read(
+    office: Desk, pulls: PullRequests, ref: IssueRef, head: str
+) -> None:
+    assert pulls.checks(ref, head) == ()
+    runs = office.hub.world.runs
+    first = runs.check((NAME, head), "tests", "failure")
+    second = runs.check((NAME, head), "scan", app="scanner")
+    runs.status((NAME, head), "deploy", "error", "No disk")
+    runs.status((NAME, head), "deploy", "pending", "Trying again")
+    found = {(run.app, run.name): run for run in pulls.checks(ref, head)}
+    assert found[("github-actions", "tests")] == CheckRun(
+        first, "github-actions", "tests", "failure"
+    )
+    assert found[("scanner", "scan")] == CheckRun(second, "scanner", "scan")
+    deploy = found[("status", "deploy")]
+    assert (deploy.conclusion, deploy.said) == (None, "Trying again")
+
+
+def test_many_checks_are_read_to_the_last(
+    office: Desk, pulls: PullRequests, ref: IssueRef, head: str
+) -> None:
+    for number in range(101):
+        office.hub.world.runs.check((NAME, head), f"tests {number}", "success")
+    assert len(pulls.checks(ref, head)) == 101
+
+
+def test_the_log_of_a_job_is_fetched_from_where_it_is_kept(
+    office: Desk, pulls: PullRequests, ref: IssueRef, head: str
+) -> None:
+    office.hub.world.runs.check((NAME, head), "tests", "failure", Output("1 failed\n"))
+    (run,) = pulls.checks(ref, head)
+    assert pulls.log(ref, run) == b"1 failed\n"
+
+
+def test_a_check_without_a_log_tells_of_itself(
+    office: Desk, pulls: PullRequests, ref: IssueRef, head: str
+) -> None:
+    notes = (Annotation("a.py", 3, "No."), Annotation("b.py", 4, "Hm.", "warning"))
+    said = Output(title="2 findings", summary="See there.", annotations=notes)
+    runs = office.hub.world.runs
+    runs.check((NAME, head), "gone", "failure", said)
+    runs.check((NAME, head), "scan", "failure", said, app="scanner")
+    runs.status((NAME, head), "deploy", "failure", "No disk")
+    told = {run.name: pulls.log(ref, run).decode() for run in pulls.checks(ref, head)}
+    whole = "2 findings\na.py:3: error: No.\nb.py:4: warning: Hm.\nSee there."
+    assert told == {"gone": whole, "scan": whole, "deploy": "No disk"}

@@ -142,3 +142,7 @@ def test_a_reviewer_always_answers(verifier: Verifier, tree: PlainTree, log: Pat
     said = verifier.review(Reviewer(run=REVIEW), b"{}", tree, log)
     assert said.verdict is VerifierOutcome.PASS
     assert said.unreadable
+
+
+def test_what_failed_elsewhere_is_condensed(verifier: Verifier) -> None:
+    assert REASON in verifier.condense(f"{REASON}\n".encode())

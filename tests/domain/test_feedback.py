@@ -4,10 +4,12 @@ from datetime import timedelta
 
 import pytest
 
+from mulligan.domain.ci import CiFailed, CiPassed, FailedCheck
 from mulligan.domain.decision import Escalate
 from mulligan.domain.events import (
     AttemptStarted,
     Authorised,
+    EffectDone,
     Escalated,
     Event,
     Published,
@@ -33,6 +35,7 @@ BEFORE = (
 )
 REVIEWED = ReviewReceived(reviews=(5, 6), author="wes", author_id=3, at=START, remarks=(ONE,))
 AGAIN = ReviewReceived(reviews=(8,), author="mia", at=START + timedelta(days=1), remarks=(TWO,))
+FAILED = CiFailed(head_sha="h", checks=(FailedCheck(name="tests", digest="1 failed"),))
 CONFLICTED = Conflicted(base_sha="b", head_sha="h", files=("a", "c"))
 
 
@@ -109,3 +112,31 @@ def test_a_conflict_in_no_file_by_name_is_one() -> None:
 
 def test_a_review_has_a_key() -> None:
     assert Review(5, "wes", None, START, objects=True).key == "review:5"
+
+
+def test_checks_that_fail_on_github_make_the_issue_due_in_the_same_epoch() -> None:
+    status = after(FAILED)
+    assert (status.stage, status.phase, status.epoch) == (Stage.READY, Phase.IDLE, 1)
+    assert (status.heard, status.ci_attempts) == (("ci:h",), 1)
+    assert status.feedback == Feedback(at=START, checks=FAILED.checks)
+    again = FAILED.model_copy(update={"head_sha": "i", "checks": (FailedCheck(name="lint"),)})
+    both = after(REVIEWED, FAILED, again).feedback
+    assert both == Feedback(at=START, remarks=(ONE,), checks=(FailedCheck(name="lint"),))
+
+
+def test_attempts_for_checks_on_github_are_counted_by_the_epoch() -> None:
+    begun = AttemptStarted(attempt=2, number=2, worker="here")
+    refused = FAILED.model_copy(update={"head_sha": "i", "refused": "That is enough."})
+    status = after(FAILED, begun, PUBLISHED, refused)
+    assert (status.ci_attempts, status.heard) == (1, ("ci:h", "ci:i"))
+    assert status.decision == Escalate(reason="That is enough.")
+    asked = Authorised(act="labeled:9", actor="ada", act_at=START)
+    assert advance(status, asked, START).ci_attempts == 0
+
+
+def test_what_passed_on_github_is_shown_until_the_head_is_another() -> None:
+    shown = EffectDone(effect="shown_stage", key="issue", remote_id="review")
+    passed = after(shown, CiPassed(head_sha="h", count=2))
+    assert (passed.ci_passed, passed.stage, passed.is_shown) == (2, Stage.REVIEW, False)
+    for event in (REVIEWED, FAILED, PUBLISHED, AttemptStarted(attempt=2, number=2, worker="x")):
+        assert advance(passed, event, START).ci_passed == 0

@@ -5,14 +5,15 @@ from datetime import timedelta
 
 import pytest
 
-from mulligan.config.policy import ContextLimits, ReviewSettings
+from mulligan.config.policy import ContextLimits, ReviewSettings, WatchCi
+from mulligan.domain.ci import FailedCheck
 from mulligan.domain.feedback import Feedback, Remark, Review
 from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.status import IssueStatus
 from mulligan.retry.context import assemble
 from mulligan.retry.remarks import thread_answer
-from mulligan.retry.returned import Left, is_settled, new_reviews, received
+from mulligan.retry.returned import Left, failed_on_github, is_settled, new_reviews, received
 from world.stories import NOON, REF, attempt, case
 
 pytestmark = pytest.mark.pure
@@ -116,3 +117,40 @@ def test_a_thread_is_answered_with_what_was_done(path: str, said: str, answer: s
     text = thread_answer(REF, "c0ffee", path, meta)
     assert answer in text
     assert " @bob" not in text
+
+
+RED = (
+    FailedCheck(name="tests\n(3.12)", digest="FAILED test_add.py\n" + "E   boom\n" * 90),
+    FailedCheck(name="deploy"),
+)
+
+
+@pytest.mark.parametrize(
+    ("made", "left", "refused"),
+    [
+        (0, SOME, ""),
+        (1, SOME, ""),
+        (2, SOME, "Checks of the pull request fail on GitHub after 2 attempts at them: "),
+        (0, NONE, "Checks of the pull request fail on GitHub, and no attempt is left: "),
+    ],
+)
+def test_checks_on_github_make_an_attempt_or_ask_a_person(
+    made: int, left: Left, refused: str
+) -> None:
+    event = failed_on_github("abc", RED, replace(STATUS, ci_attempts=made), left, WatchCi())
+    assert (event.head_sha, event.checks) == ("abc", RED)
+    assert event.refused == (f"{refused}tests (3.12), deploy." if refused else "")
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_what_failed_on_github_is_told_within_its_limits(shown: bool) -> None:  # noqa: FBT001
+    limits = ContextLimits(max_check_output_lines=10, include_check_output=shown)
+    asked = replace(STATUS, feedback=Feedback(at=NOON, checks=RED))
+    there = replace(case(attempt(1, Outcome.SUCCEEDED)), status=asked)
+    found = assemble(there, limits, b"", standing=True)
+    assert found.sources == ("outcome", "github")
+    assert "The checks that GitHub runs on the pull request have failed." in found.text
+    assert 'from="checks on GitHub"' in found.text
+    assert "tests (3.12) failed." in found.text
+    assert "deploy failed." in found.text
+    assert found.text.count("E   boom") == (9 if shown else 0)

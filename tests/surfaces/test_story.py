@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
+from mulligan.domain.ci import CiFailed, CiPassed, FailedCheck
 from mulligan.domain.command import Verb
 from mulligan.domain.decision import (
     Decision,
@@ -114,6 +115,12 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
         Conflicted(base_sha="b", head_sha="h"),
         "the pull request does not merge any more",
     ),
+    (
+        SECOND,
+        CiFailed(head_sha="h", checks=(FailedCheck(name="[x]"), FailedCheck(name="y"))),
+        "fails on GitHub  [x], y",
+    ),
+    (SECOND, CiPassed(head_sha="h", count=1), "1 check passed on GitHub"),
     (SECOND, RESET, "  the worktree equals the base branch again, at 0123456789"),
     (SECOND, assembled(1), "  the prompt tells of 1 earlier attempt (2,176 bytes)"),
     (SECOND, assembled(2), "  the prompt tells of 2 earlier attempts (2,176 bytes)"),

@@ -65,6 +65,9 @@ class ScriptedVerifier:
     def added(self, failed: CheckResult, before: CheckResult | None) -> CheckResult:
         return comparison.added(failed, before)
 
+    def condense(self, output: bytes) -> str:
+        return output.decode()
+
     def review(self, reviewer: Reviewer, question: bytes, worktree: Workplace, log: Path) -> Review:
         said = self.lines[reviewer.run](worktree.path) or ""
         log.write_text(said)

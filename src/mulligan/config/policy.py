@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
 from mulligan.config.settings import Duration, Settings
 from mulligan.domain.issue import Stage
@@ -204,6 +204,19 @@ class OnConflict(StrEnum):
     REBUILD = "rebuild"
 
 
+def _as_mapping(value: object) -> object:
+    return {"enabled": value} if isinstance(value, bool) else value
+
+
+class WatchCi(Settings):
+    """What comes of the checks that GitHub runs on the pull request (SPEC P4)."""
+
+    enabled: bool = True
+    """Whether they are read; `watch_ci: true` is short for this alone. Off by default."""
+    max_attempts: int = Field(default=2, ge=1, le=10)
+    """How many attempts of an epoch they may ask for when they fail; then a person is asked."""
+
+
 class Escalation(Settings):
     """Whom an escalation reaches (SPEC H1)."""
 
@@ -261,6 +274,10 @@ class Policy(Settings):
     """How reviews of the pull request are answered."""
     on_conflict: OnConflict = OnConflict.IGNORE
     """`rebuild` spends an attempt on a pull request that does not merge any more."""
+    watch_ci: Annotated[
+        WatchCi, BeforeValidator(_as_mapping, json_schema_input_type=WatchCi | bool)
+    ] = WatchCi(enabled=False)
+    """`true`, or a mapping: the checks that GitHub runs on the pull request count too."""
     escalation: Escalation = Escalation()
     """Whom an escalation reaches."""
     commit: CommitSettings = CommitSettings()

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import ConfigDict, Field, JsonValue, TypeAdapter
 
 from mulligan.domain.decision import Decision
-from mulligan.domain.feedback import Conflicted, ReviewReceived
+from mulligan.domain.feedback import Returned
 from mulligan.domain.issue import AuthorisingAct, IssueRef
 from mulligan.domain.people import CommandReceived, HumanResponded
 from mulligan.domain.record import Record
@@ -272,8 +272,7 @@ Event = Annotated[
     | EffectDone
     | PublishStarted
     | Published
-    | ReviewReceived
-    | Conflicted
+    | Returned
     | RetryScheduled
     | Waiting
     | Escalated

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from mulligan.domain.ci import CiFailed, CiPassed, FailedCheck
 from mulligan.domain.record import Record
 
 MOST_REMARKS = 50
@@ -52,12 +53,17 @@ class Conflicted(Record):
     files: tuple[str, ...] = ()
 
 
+Returned = ReviewReceived | Conflicted | CiFailed | CiPassed
+"""What a pull request brings back."""
+
+
 class Feedback(Record):
-    """All that is pending, since `at`: the remarks of reviewers, a conflict."""
+    """All that is pending, since `at`: the remarks of reviewers, a conflict, checks that failed."""
 
     at: datetime
     remarks: tuple[Remark, ...] = ()
     conflict: str = ""
+    checks: tuple[FailedCheck, ...] = ()
 
     @property
     def threads(self) -> tuple[int, ...]:
@@ -102,11 +108,12 @@ class PullState:
 
 
 def joined(pending: Feedback | None, new: Feedback) -> Feedback:
-    """Add to what is pending; a conflict replaces an older one."""
+    """Add to what is pending; a conflict, and failed checks, replace older ones."""
     if pending is None:
         return new
     return Feedback(
         at=pending.at,
         remarks=(*pending.remarks, *new.remarks)[:MOST_REMARKS],
         conflict=new.conflict or pending.conflict,
+        checks=new.checks or pending.checks,
     )

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
+from mulligan.domain.ci import CiFailed, CiPassed, key_of
 from mulligan.domain.command import OPENING, Order, Verb
 from mulligan.domain.decision import Escalate
 from mulligan.domain.events import (
@@ -21,7 +22,7 @@ from mulligan.domain.events import (
     StoodDown,
     Waiting,
 )
-from mulligan.domain.feedback import Conflicted, Feedback, ReviewReceived, joined
+from mulligan.domain.feedback import Conflicted, Feedback, Returned, ReviewReceived, joined
 from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.people import CommandReceived, HumanResponded
@@ -31,7 +32,7 @@ from mulligan.domain.status import SHOWN_STAGE, IssueStatus, Phase
 def advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
     """Fold one event into the status; events that only tell a story change nothing."""
     after = _advance(replace(status, known_since=status.known_since or at), event, at)
-    if after.stage is status.stage:
+    if (after.stage, after.ci_passed) == (status.stage, status.ci_passed):
         return after
     lasting = tuple(done for done in after.effects if not done[0].startswith(f"{SHOWN_STAGE}:"))
     return replace(after, effects=lasting)
@@ -45,8 +46,10 @@ def _advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
             return _new_epoch(replace(status, rounds=0), event)
         case AttemptStarted() | AttemptCompleted() | Decided():
             return _advance_attempt(status, event, at)
-        case CommandReceived() | HumanResponded() | ReviewReceived() | Conflicted():
-            return _advance_talk(status, event, at)
+        case CommandReceived() | HumanResponded():
+            return _advance_talk(status, event)
+        case ReviewReceived() | Conflicted() | CiFailed() | CiPassed():
+            return _advance_returned(status, event, at)
         case EffectDone(effect=effect, key=key, remote_id=remote_id):
             effects = dict(status.effects) | {f"{effect}:{key}": remote_id}
             return replace(status, effects=tuple(sorted(effects.items())))
@@ -54,21 +57,27 @@ def _advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
             return _advance_result(status, event)
 
 
-def _advance_talk(
-    status: IssueStatus,
-    event: CommandReceived | HumanResponded | ReviewReceived | Conflicted,
-    at: datetime,
-) -> IssueStatus:
+def _advance_talk(status: IssueStatus, event: CommandReceived | HumanResponded) -> IssueStatus:
     match event:
         case CommandReceived():
             return _hear(status, event)
         case HumanResponded(key=key):
             left = tuple(each for each in status.pending if each.key != key)
             return replace(status, pending=left)
+        case _:
+            assert_never(event)
+
+
+def _advance_returned(status: IssueStatus, event: Returned, at: datetime) -> IssueStatus:
+    match event:
         case ReviewReceived():
             return _reviewed(status, event)
         case Conflicted():
             return _conflicted(status, event, at)
+        case CiFailed():
+            return _failed_on_github(status, event, at)
+        case CiPassed(count=count):
+            return replace(status, ci_passed=count)
         case _:
             assert_never(event)
 
@@ -91,6 +100,7 @@ def _new_epoch(status: IssueStatus, event: Authorised) -> IssueStatus:
         decision=None,
         reason="",
         due=None,
+        ci_attempts=0,
     )
 
 
@@ -135,6 +145,7 @@ def _advance_attempt(
                 due=None,
                 reason="",
                 is_kept=False,
+                ci_passed=0,
             )
         case AttemptCompleted(meta=meta):
             return replace(status, phase=Phase.COMPLETED, outcome=meta.outcome, reason=meta.error)
@@ -147,7 +158,7 @@ def _advance_attempt(
 def _advance_result(status: IssueStatus, event: Event) -> IssueStatus:
     match event:
         case Published(pull_request=url, number=number):
-            rests = _at_rest(status, Stage.REVIEW)
+            rests = _at_rest(replace(status, ci_passed=0), Stage.REVIEW)
             return replace(
                 rests, pull_request=url, pull_number=number, feedback=None, is_kept=False
             )
@@ -191,12 +202,26 @@ def _conflicted(status: IssueStatus, event: Conflicted, at: datetime) -> IssueSt
     return _due_again(status, (key,), found)
 
 
+def _failed_on_github(status: IssueStatus, event: CiFailed, at: datetime) -> IssueStatus:
+    made = status.ci_attempts + (not event.refused)
+    found = Feedback(at=at, checks=event.checks)
+    return _due_again(
+        replace(status, ci_attempts=made), (key_of(event.head_sha),), found, event.refused
+    )
+
+
 def _due_again(
     status: IssueStatus, keys: tuple[str, ...], found: Feedback, refused: str = ""
 ) -> IssueStatus:
     heard, pending = (*status.heard, *keys), joined(status.feedback, found)
     status = replace(
-        status, heard=heard, feedback=pending, outcome=None, reason=refused, is_kept=False
+        status,
+        heard=heard,
+        feedback=pending,
+        outcome=None,
+        reason=refused,
+        is_kept=False,
+        ci_passed=0,
     )
     if refused:
         return replace(status, phase=Phase.DECIDED, decision=Escalate(reason=refused))

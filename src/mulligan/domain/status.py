@@ -38,9 +38,11 @@ class IssueStatus:
     that the last attempt's commit is verified, and waits for a person to mend why it could not be
     published. `feedback` is what the open pull request `pull_number` brought back, until an attempt
     at it is published; `rounds` counts the epochs that reviews have opened since a person asked.
-    `pending` are the commands that are still to be answered; `heard` names all commands, reviews
-    and conflicts that were acted on. `paused_by` names who has it rest, if anybody does, and
-    `known_since` is when this ledger heard of the issue first.
+    `ci_attempts` counts the attempts of the epoch that checks on GitHub asked for, and `ci_passed`
+    how many of those passed on the head that is in review.
+    `pending` are the commands that are still to be answered; `heard` names all commands, reviews,
+    conflicts and failing heads that were acted on. `paused_by` names who has it rest, if anybody
+    does, and `known_since` is when this ledger heard of the issue first.
     """
 
     issue: IssueRef
@@ -69,6 +71,8 @@ class IssueStatus:
     feedback: Feedback | None = None
     heard: tuple[str, ...] = ()
     rounds: int = 0
+    ci_attempts: int = 0
+    ci_passed: int = 0
     pending: tuple[Order, ...] = ()
     paused_by: str = ""
     known_since: datetime | None = None

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
 from mulligan.domain.case import Case, PullRequest
+from mulligan.domain.ci import CheckRun
 from mulligan.domain.command import Heard, Order
 from mulligan.domain.feedback import OpenPull, PullState, Review
 from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection, Stage
@@ -158,6 +159,12 @@ class FencedPulls:
 
     def reviews(self, ref: IssueRef, number: int) -> Sequence[Review]:
         return self.inner.reviews(ref, number)
+
+    def checks(self, ref: IssueRef, head_sha: str) -> Sequence[CheckRun]:
+        return self.inner.checks(ref, head_sha)
+
+    def log(self, ref: IssueRef, run: CheckRun) -> bytes:
+        return self.inner.log(ref, run)
 
     def answer(self, ref: IssueRef, number: int, thread: int, text: str) -> str:
         self.check()

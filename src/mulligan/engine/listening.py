@@ -13,10 +13,10 @@ from mulligan.domain.feedback import Conflicted, OpenPull, PullState
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.effects import show
+from mulligan.engine.on_github import Seen, left, watch
 from mulligan.engine.worker import Visit, Worker
 from mulligan.errors import DeniedError, UnavailableError
-from mulligan.retry.policy import Ended, RetryPolicy, count_spent
-from mulligan.retry.returned import LISTENING, Left, is_settled, new_reviews, received
+from mulligan.retry.returned import LISTENING, is_settled, new_reviews, received
 from mulligan.tools import Tools
 
 SAME_SECOND = timedelta(seconds=5)
@@ -31,6 +31,7 @@ class Ears:
 
     updated: dict[IssueRef, datetime] = field(default_factory=dict[IssueRef, datetime])
     merged: dict[IssueRef, tuple[str, str]] = field(default_factory=dict[IssueRef, tuple[str, str]])
+    checks: dict[IssueRef, Seen] = field(default_factory=dict[IssueRef, Seen])
 
 
 def follow(
@@ -61,7 +62,9 @@ def _attend(
     if status.stage in LISTENING and ears.updated.get(ref) != pull.updated_at:
         done = worker.safely(ref, partial(_hear, ref, pull, ears))
     if status.stage is Stage.REVIEW and not (done and done.problem):
-        return _compare(ref, pull, tools, worker, ears) or done
+        done = _compare(ref, pull, tools, worker, ears) or done
+    if status.stage is Stage.REVIEW and not (done and done.problem):
+        return watch(status, pull, tools, worker, ears.checks) or done
     return done
 
 
@@ -75,19 +78,12 @@ def _hear(ref: IssueRef, pull: OpenPull, ears: Ears, tools: Tools) -> Visit:
     if new and not is_settled(new, settings, now):
         return Visit(ref)
     if new:
-        event = received(new, status, _left(status, tools), settings)
+        event = received(new, status, left(status, tools), settings)
         tools.ledger.append(ref, event)
         log.info("reviewed", issue=str(ref), reviews=len(new), refused=event.refused)
     if pull.updated_at + SAME_SECOND <= now:
         ears.updated[ref] = pull.updated_at
     return Visit(ref)
-
-
-def _left(status: IssueStatus, tools: Tools) -> Left:
-    history, repository = tools.ledger.history(status.issue), status.issue.repository
-    policy = RetryPolicy.of(tools.policies.current(repository), tools.limits)
-    epoch = [Ended.of(meta) for meta in history if meta.epoch == status.epoch]
-    return Left(count_spent(epoch, policy), policy.max_issue_attempts)
 
 
 def _compare(
@@ -107,7 +103,7 @@ def _rebuild(ref: IssueRef, pair: tuple[str, str], tools: Tools) -> Visit:
     status, (base, head) = tools.ledger.status(ref), pair
     own = {meta.head_sha for meta in tools.ledger.history(ref)}
     known = f"conflict:{base}:{head}" in status.heard
-    if known or head not in own or status.stage is not Stage.REVIEW or _left(status, tools).nothing:
+    if known or head not in own or status.stage is not Stage.REVIEW or left(status, tools).nothing:
         return Visit(ref)
     if files := tools.worktrees.conflicts(ref, base, head):
         tools.ledger.append(ref, Conflicted(base_sha=base, head_sha=head, files=files[:20]))

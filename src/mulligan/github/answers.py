@@ -23,6 +23,9 @@ WORDS = 200
 BY_ID = re.compile(r"/repositories/\d+(?:[/?]|$)")
 LIMIT_WORDS = ("rate limit", "secondary limit", "abuse detection", "retry your request again later")
 RIGHTS = (
+    ("/check-runs", "Checks: read"),
+    ("/status", "Commit statuses: read"),
+    ("/actions", "Actions: read"),
     ("/pulls", "Pull requests: write"),
     ("/issues", "Issues: write"),
     ("/collaborators", "push access to the repository"),

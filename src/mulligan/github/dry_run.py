@@ -6,6 +6,7 @@ from datetime import datetime
 
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
 from mulligan.domain.case import Case, PullRequest
+from mulligan.domain.ci import CheckRun
 from mulligan.domain.command import Heard, Order
 from mulligan.domain.feedback import OpenPull, PullState, Review
 from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection, Stage
@@ -42,6 +43,14 @@ class DryRunPulls:
     def reviews(self, ref: IssueRef, number: int) -> Sequence[Review]:
         """Read the submitted reviews of trusted people."""
         return self.inner.reviews(ref, number)
+
+    def checks(self, ref: IssueRef, head_sha: str) -> Sequence[CheckRun]:
+        """Read what runs, or ran, on a commit."""
+        return self.inner.checks(ref, head_sha)
+
+    def log(self, ref: IssueRef, run: CheckRun) -> bytes:
+        """Fetch what a failed check printed."""
+        return self.inner.log(ref, run)
 
     def answer(self, ref: IssueRef, number: int, thread: int, text: str) -> str:
         """Say what would be answered."""

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
 from mulligan.domain.case import Case, PullRequest
+from mulligan.domain.ci import CheckRun
 from mulligan.domain.command import Heard, Order
 from mulligan.domain.feedback import OpenPull, PullState, Review
 from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection, Stage
@@ -37,6 +38,16 @@ class NoPulls:
         """Give none."""
         del ref, number
         return ()
+
+    def checks(self, ref: IssueRef, head_sha: str) -> Sequence[CheckRun]:
+        """Give none."""
+        del ref, head_sha
+        return ()
+
+    def log(self, ref: IssueRef, run: CheckRun) -> bytes:
+        """Give nothing."""
+        del ref, run
+        return b""
 
     def answer(self, ref: IssueRef, number: int, thread: int, text: str) -> str:
         """Answer nobody."""

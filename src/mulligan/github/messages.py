@@ -95,7 +95,7 @@ def _because(case: Case) -> str:
         case Stage.RUNNING:
             return "The agent is told what went wrong before." if case.epoch_history else ""
         case Stage.REVIEW:
-            return f"{_how_far(case)}; {spent(case)}."
+            return f"{_how_far(case)}; {spent(case)}.{_on_github(case)}"
         case Stage.READY | Stage.HITL | Stage.RESOLVED:
             return defuse(one_line(case.status.reason, REASON_CHARS))
         case _:
@@ -104,6 +104,11 @@ def _because(case: Case) -> str:
 
 def _how_far(case: Case) -> str:
     return f"Attempt {attempts_used(case)} succeeded"
+
+
+def _on_github(case: Case) -> str:
+    count = case.status.ci_passed
+    return f" On GitHub {counted(count, 'check')} passed, and none failed." if count else ""
 
 
 def _next(case: Case) -> str:

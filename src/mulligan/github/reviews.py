@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
+from mulligan.domain.ci import CheckRun
 from mulligan.domain.feedback import BODY_CHARS, CODE_CHARS, OpenPull, PullState, Remark, Review
 from mulligan.domain.issue import IssueRef
 from mulligan.errors import UnavailableError
 from mulligan.github.answers import NotFoundError
 from mulligan.github.client import Client
+from mulligan.github.runs import log_of, runs_on
 from mulligan.github.shapes import (
     ISSUE,
     NOTE,
@@ -73,6 +75,14 @@ class GitHubPulls:
             _review(who, one, one.submitted_at, notes) for who, one in heard if one.submitted_at
         ]
         return sorted(reviews, key=lambda one: one.id)
+
+    def checks(self, ref: IssueRef, head_sha: str) -> Sequence[CheckRun]:
+        """Read what runs, or ran, on a commit; free of charge while nothing changed."""
+        return runs_on(self._client, ref.repository, head_sha)
+
+    def log(self, ref: IssueRef, run: CheckRun) -> bytes:
+        """Fetch the end of what a failed check printed, or else what it says of itself."""
+        return log_of(self._client, ref.repository, run)
 
     def answer(self, ref: IssueRef, number: int, thread: int, text: str) -> str:
         """Answer a comment on a line, once for each text; give the id of the answer."""

@@ -151,6 +151,7 @@ def _sources(parts: Parts) -> tuple[str, ...]:
         "scope": bool(parts.told.guard_violations),
         "outcome": not failing(parts.told.checks) and not parts.told.guard_violations,
         "review": bool(parts.remarks.lines),
+        "github": bool(parts.on_github.lines),
         "verifier": bool(parts.advisory.lines),
         "diff": bool(parts.diff.lines),
     }

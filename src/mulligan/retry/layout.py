@@ -45,6 +45,7 @@ class Part(StrEnum):
     PATTERNS = "observed_patterns"
     CODE = "code_around"
     WINDOWS = "check_output"
+    ON_GITHUB = "checks_on_github"
     REMARKS = "review_comments"
     FINDINGS = "first_findings"
     NAMES = "failing_checks"

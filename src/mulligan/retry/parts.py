@@ -12,10 +12,10 @@ from mulligan.retry.diff import readable
 from mulligan.retry.feedback import actionable, first_finding, other_checks, what_went_wrong
 from mulligan.retry.layout import AttemptSummary, CheckSummary, Part, RetryContext
 from mulligan.retry.patterns import drift, label, observe
-from mulligan.retry.remarks import asked_for, remarks_of
+from mulligan.retry.remarks import asked_for, on_github_of, remarks_of
 from mulligan.retry.words import ERROR_CHARS, failing
 from mulligan.text.escape import one_line
-from mulligan.text.excerpt import Excerpt, omitted
+from mulligan.text.excerpt import Excerpt
 
 VIOLATION_CHARS = 140
 CUMULATIVE_FILES = 50
@@ -30,8 +30,8 @@ class Parts:
     """All that may be told, after the limits of single parts (SPEC C7).
 
     `told` is the attempt told in full; `windows` are what its failing checks printed, and `code`
-    is what stands around the places that they name. `remarks` are a reviewer's; the diff is
-    `standing` where it is the open pull request's.
+    is what stands around the places that they name. `remarks` are a reviewer's, and `on_github` is
+    what checks there printed; the diff is `standing` where it is the open pull request's.
     """
 
     case: Case
@@ -47,6 +47,7 @@ class Parts:
     drift: str | None
     diff: Excerpt
     remarks: Excerpt
+    on_github: Excerpt
     standing: bool = False
 
     @classmethod
@@ -55,6 +56,7 @@ class Parts:
         before = [meta for meta in case.history if meta.number < told.number]
         shown = limits.max_check_output_lines
         broken = [one_line(rule.message, VIOLATION_CHARS) for rule in told.guard_violations]
+        feedback = case.status.feedback
         said = told.verifier_feedback if limits.include_verifier_feedback else None
         return cls(
             case=case,
@@ -69,13 +71,14 @@ class Parts:
             patterns=observe(case.history),
             drift=drift(case.history),
             diff=readable(diff if limits.include_prior_diffs else b"", limits.max_diff_lines),
-            remarks=remarks_of(case.status.feedback) if case.status.feedback else Excerpt(),
+            remarks=remarks_of(feedback) if feedback else Excerpt(),
+            on_github=on_github_of(feedback, limits) if feedback else Excerpt(),
         )
 
     @property
     def excerpts(self) -> tuple[Excerpt, ...]:
         """Give every part that was cut to lines."""
-        told = (self.violations, self.advisory, self.diff, self.remarks)
+        told = (self.violations, self.advisory, self.diff, self.remarks, self.on_github)
         return (*self.windows, *self.code, *told)
 
     def room(self, limits: ContextLimits) -> dict[Part, int]:
@@ -91,6 +94,7 @@ class Parts:
             Part.PATTERNS: len(self.patterns),
             Part.CODE: max((len(code.lines) for code in self.code), default=0),
             Part.WINDOWS: max(lines),
+            Part.ON_GITHUB: len(self.on_github.lines),
             Part.REMARKS: len(self.remarks.lines),
             Part.FINDINGS: failed,
             Part.NAMES: failed,
@@ -157,8 +161,8 @@ def _asked(parts: Parts, room: Room) -> str:
     feedback = parts.case.status.feedback
     if feedback is None:
         return ""
-    kept = parts.remarks.head(room[Part.REMARKS])
-    return asked_for(feedback, kept.lines, omitted(kept.left_out) if kept.left_out else "")
+    remarks = parts.remarks.head(room[Part.REMARKS])
+    return asked_for(feedback, remarks, parts.on_github.head(room[Part.ON_GITHUB]))
 
 
 def _omitted(parts: Parts, room: Room) -> dict[str, int]:

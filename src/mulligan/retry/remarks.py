@@ -1,7 +1,7 @@
 """What a review asks for, as the agent is told it, and what is answered to it (C13, P3). Pure."""
 
-from collections.abc import Sequence
-
+from mulligan.config.policy import ContextLimits
+from mulligan.domain.ci import FailedCheck
 from mulligan.domain.feedback import Feedback, Remark
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import WorkerResultMeta
@@ -19,6 +19,10 @@ ASKED = (
     "People who may ask for work have reviewed the pull request, and ask for these changes. Make "
     "every one of them:"
 )
+ON_GITHUB = (
+    "The checks that GitHub runs on the pull request have failed. Mend what they name in the "
+    "change; where it is not the change's doing, report NOTHING_TO_DO and say why:"
+)
 CONFLICT = (
     "The base branch has moved, and the pull request does not merge into it any more, because of "
     "the files below. Make its change again on the base branch as it is now, keeping both:"
@@ -28,6 +32,17 @@ CONFLICT = (
 def remarks_of(feedback: Feedback) -> Excerpt:
     """Write all that is asked for, line by line."""
     return Excerpt.of("\n\n".join(_remark(said) for said in feedback.remarks))
+
+
+def on_github_of(feedback: Feedback, limits: ContextLimits) -> Excerpt:
+    """Write the names of the checks that failed on GitHub, and under each what it printed."""
+    return Excerpt.of("\n\n".join(_failed(check, limits) for check in feedback.checks))
+
+
+def _failed(check: FailedCheck, limits: ContextLimits) -> str:
+    said = Excerpt.of(check.digest if limits.include_check_output else "")
+    shown = said.within(limits.max_digest_chars).head(limits.max_check_output_lines)
+    return "\n".join([f"{one_line(check.name, PLACE_CHARS)} failed.", *str(shown).splitlines()])
 
 
 def _remark(said: Remark) -> str:
@@ -41,10 +56,11 @@ def _remark(said: Remark) -> str:
     return "\n".join(lines)
 
 
-def asked_for(feedback: Feedback, remarks: Sequence[str], left_out: str) -> str:
-    """Put what is asked for before the agent; `remarks` is what there is room for."""
-    told = "\n".join(part for part in ("\n".join(remarks), left_out) if part)
-    parts = [f"{ASKED}\n{fence('the review', told)}"] if feedback.remarks else []
+def asked_for(feedback: Feedback, remarks: Excerpt, on_github: Excerpt) -> str:
+    """Put what is asked for before the agent; the excerpts are what there is room for."""
+    parts = [f"{ASKED}\n{fence('the review', str(remarks))}"] if feedback.remarks else []
+    if feedback.checks:
+        parts.append(f"{ON_GITHUB}\n{fence('checks on GitHub', str(on_github))}")
     if feedback.conflict:
         parts.append(f"{CONFLICT}\n{fence('git', one_line(feedback.conflict, 2000))}")
     return "\n\n".join(parts)

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from mulligan.config.policy import ReviewSettings
+from mulligan.config.policy import ReviewSettings, WatchCi
+from mulligan.domain.ci import CiFailed, FailedCheck
 from mulligan.domain.feedback import MOST_REMARKS, Review, ReviewReceived
 from mulligan.domain.issue import Stage
 from mulligan.domain.status import IssueStatus
 from mulligan.retry.words import counted
+from mulligan.text.escape import one_line
 
 LISTENING = frozenset({Stage.READY, Stage.REVIEW, Stage.HITL})
 """Stages in which a review is acted on; while an attempt runs it waits."""
@@ -57,3 +59,20 @@ def received(
         opens_epoch=opens and not refused,
         refused=refused,
     )
+
+
+def failed_on_github(
+    head_sha: str,
+    checks: Sequence[FailedCheck],
+    status: IssueStatus,
+    left: Left,
+    settings: WatchCi,
+) -> CiFailed:
+    """Say what becomes of checks that failed on GitHub: an attempt, or a person is asked (P4)."""
+    names = ", ".join(one_line(check.name, 100) for check in checks)
+    made, refused = counted(status.ci_attempts, "attempt"), ""
+    if left.nothing:
+        refused = f"Checks of the pull request fail on GitHub, and no attempt is left: {names}."
+    elif status.ci_attempts >= settings.max_attempts:
+        refused = f"Checks of the pull request fail on GitHub after {made} at them: {names}."
+    return CiFailed(head_sha=head_sha, checks=tuple(checks), refused=refused)

@@ -1,5 +1,6 @@
 """Run a repository's own commands in a worktree: its set-up, and the checks that decide."""
 
+import io
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -124,6 +125,10 @@ class CommandVerifier:
     def added(self, failed: CheckResult, before: CheckResult | None) -> CheckResult:
         """Tell what a failing check found on the start tree already from what is new (SPEC A4)."""
         return added(failed, before)
+
+    def condense(self, output: bytes) -> str:
+        """Condense what a check printed that failed elsewhere, without secrets."""
+        return digest(io.BytesIO(self.redactor.content(output)), exit_code=1).text
 
     def review(self, reviewer: Reviewer, question: bytes, worktree: Workplace, log: Path) -> Review:
         """Ask the reviewer command about a change; it always answers (SPEC 10)."""

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
+from mulligan.domain.ci import CiFailed, CiPassed
 from mulligan.domain.decision import (
     Decision,
     Escalate,
@@ -87,6 +88,11 @@ def _feedback_line(event: Event) -> str | None:
             return f"[yellow]changes are requested[/] by {_plain(author)}"
         case Conflicted():
             return "[yellow]the pull request does not merge any more[/]"
+        case CiFailed(checks=checks):
+            names = ", ".join(check.name for check in checks)
+            return f"[yellow]fails on GitHub[/]  {_plain(names)}"
+        case CiPassed(count=count):
+            return f"[green]{counted(count, 'check')} passed on GitHub[/]"
         case HumanResponded(command=command, actor=actor, answer=answer):
             return f"[cyan]{_plain(actor)}: /mulligan {command}[/]  {_plain(answer)}"
         case _:
