@@ -3,6 +3,7 @@
 import pytest
 
 from mulligan.simulator.runs import Annotation, Output
+from world.openapi import complaints, told_by
 from world.simulated import NAME, Hub, push
 
 
@@ -61,3 +62,21 @@ def test_statuses_come_to_one_state(github: Hub, head: str) -> None:
         "deploy": "success",
         "scan": "pending",
     }
+
+
+def test_answers_about_runs_are_as_github_describes_them(github: Hub, head: str) -> None:
+    runs, notes = github.world.runs, (Annotation("a", 3, "No."),)
+    done = runs.check((NAME, head), "tests", "failure", Output("1 failed\n", "T", "S", notes))
+    runs.check((NAME, head), "lint")
+    runs.status((NAME, head), "deploy", "error", "It broke")
+    github.world.exchanges = []
+    for path in (
+        f"commits/{head}/check-runs?per_page=100",
+        f"commits/{head}/status?per_page=100",
+        f"check-runs/{done}",
+        f"check-runs/{done}/annotations?per_page=100",
+        f"actions/jobs/{done}/logs",
+    ):
+        assert github.get(path).status_code in {200, 302}
+    found = [wrong for each in told_by(github.world) for wrong in complaints(each)]
+    assert found == [], "\n".join(found)

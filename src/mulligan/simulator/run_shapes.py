@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+from mulligan.domain.issue import Permission
+from mulligan.simulator.repository_shapes import repository
 from mulligan.simulator.runs import Annotation, CheckRun, Status
-from mulligan.simulator.shapes import Json, Place, Shape, when
+from mulligan.simulator.shapes import Json, Place, Shape, user, when
 
 
 def check_run(place: Place, one: CheckRun) -> Shape:
@@ -16,6 +18,9 @@ def check_run(place: Place, one: CheckRun) -> Shape:
         "head_sha": one.commit[1],
         "url": api,
         "html_url": f"{place.html}/runs/{one.id}",
+        "details_url": f"{place.html}/runs/{one.id}",
+        "external_id": "",
+        "check_suite": {"id": one.id},
         "status": "completed" if done else "in_progress",
         "conclusion": one.conclusion,
         "started_at": when(one.at),
@@ -27,8 +32,26 @@ def check_run(place: Place, one: CheckRun) -> Shape:
             "annotations_count": len(one.output.annotations),
             "annotations_url": f"{api}/annotations",
         },
-        "app": {"slug": one.app, "name": one.app},
+        "app": _app(place, one),
         "pull_requests": [],
+    }
+
+
+def _app(place: Place, one: CheckRun) -> Shape:
+    page = f"{place.base}/apps/{one.app}"
+    return {
+        "id": 1,
+        "slug": one.app,
+        "node_id": f"A_{one.app}",
+        "owner": user(place.base, place.repository.owner),
+        "name": one.app,
+        "description": None,
+        "external_url": page,
+        "html_url": page,
+        "created_at": when(place.repository.created_at),
+        "updated_at": when(place.repository.created_at),
+        "permissions": {"checks": "write"},
+        "events": [],
     }
 
 
@@ -38,6 +61,9 @@ def annotation(one: Annotation) -> Shape:
         "path": one.path,
         "start_line": one.line,
         "end_line": one.line,
+        "start_column": None,
+        "end_column": None,
+        "blob_href": "",
         "annotation_level": one.level,
         "message": one.message,
         "title": None,
@@ -54,6 +80,7 @@ def status(place: Place, sha: str, one: Status) -> Shape:
         "state": one.state,
         "description": one.description,
         "target_url": None,
+        "avatar_url": None,
         "context": one.context,
         "created_at": when(one.at),
         "updated_at": when(one.at),
@@ -69,6 +96,7 @@ def combined(place: Place, sha: str, found: Sequence[Status], page: Json) -> Sha
         "statuses": page,
         "sha": sha,
         "total_count": len(found),
+        "repository": repository(place, Permission.READ, signed_in=False),
         "commit_url": f"{place.api}/commits/{sha}",
         "url": f"{place.api}/commits/{sha}/status",
     }
