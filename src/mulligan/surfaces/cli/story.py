@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
+from mulligan.domain.command import Verb
 from mulligan.domain.decision import (
     Decision,
     Escalate,
@@ -26,6 +27,7 @@ from mulligan.domain.events import (
     Event,
     FixRoundStarted,
     Published,
+    Resolved,
     RetryContextAssembled,
     RetryScheduled,
     ReviewFinished,
@@ -87,6 +89,10 @@ def _feedback_line(event: Event) -> str | None:
             return f"[yellow]changes are requested[/] by {_plain(author)}"
         case Conflicted():
             return "[yellow]the pull request does not merge any more[/]"
+        case HumanResponded(command=Verb.MISTYPED, actor=actor, answer=answer):
+            return f"[cyan]{_plain(actor)}:[/] {_plain(answer)}"
+        case HumanResponded(command=Verb.SKIP, actor=actor):
+            return f"[cyan]{_plain(actor)}: /mulligan skip[/]"
         case HumanResponded(command=command, actor=actor, answer=answer):
             return f"[cyan]{_plain(actor)}: /mulligan {command}[/]  {_plain(answer)}"
         case _:
@@ -120,9 +126,10 @@ def _verdict_line(event: Event) -> str | None:
         case CheckFinished(check=check):
             return _check_line(check)
         case BaselineRecorded(name=name, check=None):
-            return f"  without the change {_plain(name)} cannot be run"
+            return f"  {_plain(name)}: without the change, the check cannot be run"
         case BaselineRecorded(name=name, check=CheckResult(passed=passed)):
-            return f"  without the change {_plain(name)} {'passes' if passed else 'fails as well'}"
+            how = "the check passes" if passed else "the check fails as well"
+            return f"  {_plain(name)}: without the change, {how}"
         case ReviewFinished(unreadable=why) if why:
             return f"  [yellow]{_plain(why)}[/]"
         case ReviewFinished(verdict=verdict, feedback=feedback):
@@ -146,6 +153,8 @@ def _result_line(status: IssueStatus, event: Event) -> str | None:
             return f"  [magenta]→ {_plain(url)}[/]"
         case StoodDown(reason=reason) if not isinstance(status.decision, StandDown):
             return f"  [yellow]→ left alone:[/] {_plain(reason)}"
+        case Resolved(resolution=reason):
+            return f"[green]done with:[/] {_plain(reason)}"
         case _:
             return None
 
