@@ -37,7 +37,7 @@ RESET_ATTACKS = {
     "git config remote.origin.fetch +refs/heads/none*:refs/remotes/origin/none*; "
     "git update-ref refs/remotes/origin/main HEAD",
 }
-"""Ways to leave a worktree that is not what it ought to be, numbered as in docs/security.md."""
+"""Ways to leave a worktree that is not what it ought to be, each with its threat's number."""
 
 NOT_AS_ROOT = ("33-closed-directory", "33-read-only-directory")
 """Root may enter and empty any directory, so these are none to a program that runs as root."""

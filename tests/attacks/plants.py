@@ -47,7 +47,7 @@ GIT_ATTACKS = {
     "45-objects": "find $G/objects -type f -exec chmod u+w {} + -exec truncate -s 0 {} +",
     "46-skip-worktree": "$git update-index --skip-worktree README.md src/calc.py",
 }
-"""22 ways, numbered as the threats in docs/security.md, to turn git against whoever uses it."""
+"""22 ways, each named after a threat by its number, to turn git against whoever uses it."""
 
 WORK = "echo changed > README.md\n"
 """What the agent was asked for."""

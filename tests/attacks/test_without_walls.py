@@ -18,7 +18,7 @@ from world.other_user import run_as_another_user
 
 __all__ = ["target"]
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
-SECTION = re.compile(r"<!-- what works without bubblewrap -->\n(.*?)\n\n", re.DOTALL)
+SECTION = re.compile(r"a test holds the list to that:\n\n(.*?)\n\n", re.DOTALL)
 
 
 def listed() -> list[str]:

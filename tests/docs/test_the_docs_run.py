@@ -1,5 +1,6 @@
 """Every command that the documentation shows exists, and the front page runs as it stands."""
 
+import argparse
 import os
 import re
 import shlex
@@ -8,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+import requests
 
 from world.place import BIN
 
@@ -18,6 +20,10 @@ COMMAND = re.compile(
 )
 CODE = re.compile(r"`([^`\n]+)`|^\$? ?((?:\.venv/bin/)?mulligan .*)$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#:]+)\)")
+ANCHOR = re.compile(r"\]\(([^)#:]*)#([^)]+)\)")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+PRACTICE = re.findall(r"^\$ (curl .*)$", (ROOT / "docs/people.md").read_text(), re.MULTILINE)
+PORT = re.compile(r"127\.0\.0\.1:\d+")
 MAKE = re.compile(r"\bmake ((?:[a-z]+ ?)+)")
 
 
@@ -63,6 +69,18 @@ def test_links_and_make_targets_lead_somewhere(page: Path) -> None:
     assert named <= set(targets)
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_into_a_page_lead_to_a_heading(page: Path) -> None:
+    for file, anchor in ANCHOR.findall(page.read_text()):
+        target = page.parent / file if file else page
+        assert anchor in {slug(each) for each in HEADING.findall(target.read_text())}, anchor
+
+
+def slug(heading: str) -> str:
+    """Name a heading as GitHub does in its address."""
+    return re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-")
+
+
 @pytest.mark.timeout(120)
 def test_the_front_page_leads_to_a_pull_request_in_at_most_six_commands(tmp_path: Path) -> None:
     page = (ROOT / "README.md").read_text()
@@ -81,6 +99,7 @@ def test_the_front_page_leads_to_a_pull_request_in_at_most_six_commands(tmp_path
             )
             assert done.returncode == (3 if " once " in command else 0), command
             shown[command] = done.stdout
+        assert [asked(line, tmp_path) for line in PRACTICE] == [201, 200, 200]
         simulator.terminate()
     assert simulator.returncode == 0
     once, status, prompt = shown.values()
@@ -92,3 +111,18 @@ def test_the_front_page_leads_to_a_pull_request_in_at_most_six_commands(tmp_path
 def words(command: str) -> list[str]:
     program, *rest = shlex.split(command)
     return [str(BIN / Path(program).name), *rest]
+
+
+def asked(line: str, place: Path) -> int:
+    """Send what a line with curl sends, to the simulated GitHub at a place; give the status."""
+    parser = argparse.ArgumentParser()
+    for flag in ("-X", "-H", "-d"):
+        parser.add_argument(flag)
+    parser.add_argument("url")
+    told = parser.parse_args(shlex.split(line)[1:])
+    here = PORT.findall((place / "practice" / "mulligan.yml").read_text())[0]
+    name, _, value = told.H.partition(": ")
+    url = PORT.sub(here, told.url)
+    return requests.request(
+        told.X or "POST", url, data=told.d, headers={name: value}, timeout=10
+    ).status_code

@@ -172,7 +172,9 @@ def test_each_rule_refuses_what_breaks_it_and_nothing_else(
 def test_a_settled_issue_without_the_label_only_has_to_get_it() -> None:
     bare = facts(status=replace(KNOWN, stage=Stage.HITL), issue=replace(ISSUE, labels=frozenset()))
     found = {found.rule: found.refusal for found in findings(bare)}
-    assert found["stage"] == "It is in hitl; put the label on for a new epoch."
+    assert found["stage"] == (
+        "It is with a person; put the label on, or write `/mulligan retry`, for new attempts."
+    )
 
 
 def test_every_rule_has_its_row_in_the_table_above() -> None:
@@ -222,7 +224,10 @@ def test_the_first_rule_that_is_broken_gives_the_reason() -> None:
         ),
         (
             facts(status=replace(KNOWN, stage=Stage.HITL)),
-            "It is in hitl; take the label off and put it on again for a new epoch.",
+            (
+                "It is with a person; take the label off and put it on again, or write "
+                "`/mulligan retry`, for new attempts."
+            ),
         ),
         (
             facts(issue=replace(ISSUE, labels=frozenset())),

@@ -1,6 +1,7 @@
 """`mulligan demo` tells the whole life of six issues, on any machine, within a minute."""
 
 import os
+import shlex
 import signal
 import subprocess
 import time
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import requests
 from pydantic import BaseModel, TypeAdapter
 
 from mulligan.domain.issue import Stage
@@ -86,6 +88,7 @@ def test_six_issues_live_as_they_should(tmp_path: Path) -> None:
     )
     pushed = [f"mulligan/issue-{n}" for n in (1, 2, 4, 6)]
     assert branches.stdout.split() == ["main", *pushed]
+    assert "`mulligan simulate` keeps one running" in told
     for line in told.splitlines():
         if line.startswith("  mulligan "):
             assert run(tmp_path, *line.split()[1:]).returncode == 0, line
@@ -124,3 +127,15 @@ def test_the_simulated_github_ends_when_told_to(tmp_path: Path, number: signal.S
         shown.send_signal(number)
         _, errors = shown.communicate(timeout=10)
     assert (shown.returncode, errors) == (0, "")
+
+
+def test_its_maintainer_can_speak_on_the_simulated_github(tmp_path: Path) -> None:
+    with started(tmp_path, "simulate", "--port", "0", "--directory", "here") as shown:
+        assert shown.stdout
+        while not (line := shown.stdout.readline()).startswith("  curl "):
+            assert shown.poll() is None
+        program, *_, body, url = shlex.split(line)
+        header = {"Authorization": "Bearer maya"}
+        said = requests.post(url, data=body, headers=header, timeout=10).json()
+    assert (program, said["user"]["login"], said["body"]) == ("curl", "maya", "/mulligan retry")
+    assert '"Authorization: Bearer maya"' in line

@@ -144,7 +144,8 @@ def test_the_command_prints_every_rule_behind_its_mark(here: Place) -> None:
     assert asked.startswith(f"{MAINTAINER} asked for the work, by the label at ")
     assert gap == ""
     assert "✓ It is open." in rules
-    assert "✗ It is in hitl; put the label on for a new epoch." in rules
+    asks = "put the label on, or write `/mulligan retry`, for new attempts."
+    assert f"✗ It is with a person; {asks}" in rules
 
 
 def test_programs_get_json(here: Place) -> None:

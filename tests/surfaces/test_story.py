@@ -98,6 +98,21 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
         HumanResponded(key="comment:1", command=Verb.FIX, actor="ada", answer="It is taken up."),
         "ada: /mulligan fix  It is taken up.",
     ),
+    (
+        FIRST,
+        HumanResponded(key="c", command=Verb.MISTYPED, actor="ada", answer="There is no `x`."),
+        "ada: There is no `x`.",
+    ),
+    (
+        FIRST,
+        HumanResponded(key="c", command=Verb.SKIP, actor="ada", answer="ada left it out."),
+        "ada: /mulligan skip",
+    ),
+    (
+        FIRST,
+        Resolved(resolution="It was merged.", total_attempts=1, total_duration_ms=1),
+        "done with: It was merged.",
+    ),
     (FIRST, STARTED, "attempt 2 of 3"),
     (FIRST, OLD_STARTED, "attempt 1"),
     (
@@ -137,9 +152,9 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
         "  ✗ (as before the change) a (0.0 s)",
     ),
     (FIRST, CheckFinished(check=marked("flaky", passed=True)), "  ✓ a (0.0 s), flaky"),
-    (FIRST, baseline(check("a")), "  without the change a fails as well"),
-    (FIRST, baseline(check("a", passed=True)), "  without the change a passes"),
-    (FIRST, baseline(None), "  without the change a cannot be run"),
+    (FIRST, baseline(check("a")), "  a: without the change, the check fails as well"),
+    (FIRST, baseline(check("a", passed=True)), "  a: without the change, the check passes"),
+    (FIRST, baseline(None), "  a: without the change, the check cannot be run"),
     (FIRST, FixRoundStarted(number=1, most=2, failed=("a",)), "  fix round 1 of 2"),
     (FIRST, ReviewFinished(verdict=VerifierOutcome.PASS), "  the reviewer says PASS"),
     (
@@ -201,7 +216,6 @@ UNTOLD: list[tuple[IssueStatus, Event]] = [
     (came_to(Outcome.CHECKS_FAILED, Retry(reason="x")), RetryScheduled(due=NOON, reason="x")),
     (came_to(Outcome.CANCELLED, StandDown(reason="x")), StoodDown(reason="x")),
     (FIRST, CommandReceived(key="comment:1", command=Verb.RETRY, at=NOON)),
-    (FIRST, Resolved(resolution="merged", total_attempts=1, total_duration_ms=1)),
 ]
 """What a line before or after it says already, or nobody needs while waiting."""
 

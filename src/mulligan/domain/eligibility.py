@@ -109,11 +109,18 @@ def _unauthorised(facts: Facts) -> str | None:
     return None if facts.act.trusted else facts.act.reason
 
 
+RESTS = {
+    Stage.REVIEW: "It is in review",
+    Stage.HITL: "It is with a person",
+    Stage.RESOLVED: "It is done with",
+}
+
+
 def _settled(facts: Facts) -> str | None:
     if facts.status.stage not in SETTLED or opens_epoch(facts):
         return None
     how = "take the label off and put it on again" if _carried(facts) else "put the label on"
-    return f"It is in {facts.status.stage}; {how} for a new epoch."
+    return f"{RESTS[facts.status.stage]}; {how}, or write `/mulligan retry`, for new attempts."
 
 
 def _unconcluded(facts: Facts) -> str | None:

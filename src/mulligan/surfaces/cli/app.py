@@ -11,7 +11,7 @@ from mulligan.surfaces.cli.commands import (
     working,
 )
 
-for command in (starting.init, starting.rehearse):
+for command in (trying.demo, trying.simulate, starting.init, starting.rehearse):
     app.command()(command)
 for command in (working.once, working.run, working.work, working.action):
     app.command()(command)
@@ -23,8 +23,7 @@ for command in (
 for command in (looking.status, looking.inspect, looking.prompt, looking.explain, looking.doctor):
     app.command()(command)
 app.command("check")(trying.check_here)
-for command in (trying.digest, trying.demo, trying.simulate):
-    app.command()(command)
+app.command()(trying.digest)
 for command in (configuring.check, configuring.show, configuring.schema):
     config_app.command()(command)
 for command in (moving.pull, moving.push):

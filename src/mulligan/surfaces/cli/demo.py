@@ -93,6 +93,7 @@ def simulate(port: int, directory: Path | None) -> Exit:
     console, place = make_console(), _place(directory)
     world, stop = World(), threading.Event()
     seeded = seed(world, place, TOKEN)
+    world.add_user(MAINTAINER, token=MAINTAINER)
 
     def end(_number: int, _frame: FrameType | None) -> None:
         stop.set()
@@ -102,12 +103,23 @@ def simulate(port: int, directory: Path | None) -> Exit:
 
     def announce(url: str) -> None:
         config = _write_configuration(place, url, seeded)
-        console.print(f"A GitHub of your own, in a browser at {url}/{seeded.repository}")
-        console.print(f"In another terminal: {escape(program())} once --config {config}")
-        console.print("Ctrl-C ends it.")
+        _announce(console, f"{url}/{seeded.repository}", f"{url}/repos/{seeded.repository}", config)
 
     serve(world, port=port, announce=announce, stop=stop)
     return Exit.DONE
+
+
+def _announce(console: Console, page: str, api: str, config: Path) -> None:
+    work = f"{program()} once --config {config}"
+    say = f"""curl -H "Authorization: Bearer {MAINTAINER}" -d '{{"body": "/mulligan retry"}}' """
+    for line in (
+        f"A GitHub of your own, in a browser at {page}",
+        f"In another terminal: {work}",
+        f"To speak there as {MAINTAINER}, its maintainer:",
+        f"  {say}{api}/issues/3/comments",
+        "Ctrl-C ends it.",
+    ):
+        console.print(escape(line), soft_wrap=True)
 
 
 def _place(directory: Path | None) -> Path:
@@ -181,7 +193,10 @@ def _show_comment(console: Console, world: World, seeded: Seeded) -> None:
 def _name_commands(console: Console, seeded: Seeded, config: Path) -> None:
     mulligan = program()
     second = f"{mulligan} inspect {seeded.issues[1]}"
-    console.print("\nLook at everything:")
+    console.print(
+        "\nIts GitHub has ended; `mulligan simulate` keeps one running, in a browser, too."
+    )
+    console.print("Look at everything else:")
     for line in (
         f"{mulligan} status --config {config}",
         f"{second} --config {config}",

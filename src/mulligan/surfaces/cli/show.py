@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from mulligan.domain.events import Decided, Recorded
-from mulligan.domain.issue import IssueRef
+from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.errors import UsageError
@@ -152,7 +152,8 @@ def _status_table(statuses: Sequence[IssueStatus]) -> Table:
     for column in ("issue", "stage", "attempt", "outcome", "reason"):
         table.add_column(column, overflow="fold")
     for each in statuses:
-        why = each.pull_request or each.reason
+        rests = each.stage is Stage.RESOLVED and each.reason
+        why = rests or each.pull_request or each.reason
         table.add_row(
             escape(str(each.issue)),
             each.stage,

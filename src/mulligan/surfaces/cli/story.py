@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from mulligan.domain.ci import CiFailed, CiPassed
+from mulligan.domain.command import Verb
 from mulligan.domain.decision import (
     Decision,
     Escalate,
@@ -27,6 +28,7 @@ from mulligan.domain.events import (
     Event,
     FixRoundStarted,
     Published,
+    Resolved,
     RetryContextAssembled,
     RetryScheduled,
     ReviewFinished,
@@ -93,6 +95,10 @@ def _feedback_line(event: Event) -> str | None:
             return f"[yellow]fails on GitHub[/]  {_plain(names)}"
         case CiPassed(count=count):
             return f"[green]{counted(count, 'check')} passed on GitHub[/]"
+        case HumanResponded(command=Verb.MISTYPED, actor=actor, answer=answer):
+            return f"[cyan]{_plain(actor)}:[/] {_plain(answer)}"
+        case HumanResponded(command=Verb.SKIP, actor=actor):
+            return f"[cyan]{_plain(actor)}: /mulligan skip[/]"
         case HumanResponded(command=command, actor=actor, answer=answer):
             return f"[cyan]{_plain(actor)}: /mulligan {command}[/]  {_plain(answer)}"
         case _:
@@ -126,9 +132,10 @@ def _verdict_line(event: Event) -> str | None:
         case CheckFinished(check=check):
             return _check_line(check)
         case BaselineRecorded(name=name, check=None):
-            return f"  without the change {_plain(name)} cannot be run"
+            return f"  {_plain(name)}: without the change, the check cannot be run"
         case BaselineRecorded(name=name, check=CheckResult(passed=passed)):
-            return f"  without the change {_plain(name)} {'passes' if passed else 'fails as well'}"
+            how = "the check passes" if passed else "the check fails as well"
+            return f"  {_plain(name)}: without the change, {how}"
         case ReviewFinished(unreadable=why) if why:
             return f"  [yellow]{_plain(why)}[/]"
         case ReviewFinished(verdict=verdict, feedback=feedback):
@@ -152,6 +159,8 @@ def _result_line(status: IssueStatus, event: Event) -> str | None:
             return f"  [magenta]→ {_plain(url)}[/]"
         case StoodDown(reason=reason) if not isinstance(status.decision, StandDown):
             return f"  [yellow]→ left alone:[/] {_plain(reason)}"
+        case Resolved(resolution=reason):
+            return f"[green]done with:[/] {_plain(reason)}"
         case _:
             return None
 

@@ -60,7 +60,7 @@ def inspect(
 
 @in_one_sentence
 def prompt(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
-    """Print what an agent would be told now, and on standard error its sizes; changes nothing."""
+    """Print what an agent would be told now, and the size of each part; changes nothing."""
     from mulligan.surfaces.cli import prompt as module
 
     return module.prompt(config, issue, json=json)
@@ -83,7 +83,7 @@ def doctor(
         bool, typer.Option("--agent", help="Run every configured agent twice; costs money.")
     ] = False,
 ) -> Exit:
-    """Look whether everything that the work needs is there; each finding has its fix."""
+    """Say whether all that the work needs is there; each finding has its fix."""
     from mulligan.surfaces.cli import doctor as module
 
     return module.doctor(config, json=json, agent=agent)

@@ -17,7 +17,7 @@ def check_here(
     ] = None,
     json: Json = False,
 ) -> Exit:
-    """Run a repository's checks in this directory, as it stands; say what an agent would hear."""
+    """Run a repository's checks here; show what an agent would be told."""
     from mulligan.surfaces.cli import verification
 
     return verification.check(policy, json=json)
@@ -46,7 +46,7 @@ def demo(
         Path | None, typer.Option(help="Where to put it; default: a new temporary directory.")
     ] = None,
 ) -> Exit:
-    """Watch the life of a few issues on this machine: no account, no network."""
+    """Watch the life of six issues on this machine: no account, no network."""
     from mulligan.surfaces.cli import demo as module
 
     return module.demo(directory)
@@ -60,7 +60,7 @@ def simulate(
         Path | None, typer.Option(help="Where to put it; default: a new temporary directory.")
     ] = None,
 ) -> Exit:
-    """Run a GitHub of your own on this machine, with the demo's repository, until interrupted."""
+    """Run a GitHub of your own on this machine, with the demo's repository."""
     from mulligan.surfaces.cli import demo as module
 
     return module.simulate(port, directory)
