@@ -53,7 +53,7 @@ class Conflicted(Record):
 
 
 class Feedback(Record):
-    """All that is pending, since `at`: the remarks of reviewers, a conflict."""
+    """All that is pending: the remarks of reviewers, a conflict; `at` is when the last came."""
 
     at: datetime
     remarks: tuple[Remark, ...] = ()
@@ -106,7 +106,7 @@ def joined(pending: Feedback | None, new: Feedback) -> Feedback:
     if pending is None:
         return new
     return Feedback(
-        at=pending.at,
+        at=new.at,
         remarks=(*pending.remarks, *new.remarks)[:MOST_REMARKS],
         conflict=new.conflict or pending.conflict,
     )

@@ -98,8 +98,10 @@ def _compare(
     rebuilds = tools.policies.current(ref.repository).on_conflict is OnConflict.REBUILD
     if not rebuilds or base is None or ears.merged.get(ref) == (base, pull.head_sha):
         return None
-    ears.merged[ref] = (base, pull.head_sha)
-    return worker.safely(ref, partial(_rebuild, ref, (base, pull.head_sha)))
+    done = worker.safely(ref, partial(_rebuild, ref, (base, pull.head_sha)))
+    if not (done.problem or done.skipped):
+        ears.merged[ref] = (base, pull.head_sha)
+    return done
 
 
 def _rebuild(ref: IssueRef, pair: tuple[str, str], tools: Tools) -> Visit:
