@@ -11,6 +11,7 @@ from mulligan.domain.outcome import Outcome
 from mulligan.engine.commands import known_of, listen
 from mulligan.engine.intake import poll
 from mulligan.engine.once import once
+from mulligan.engine.preview import preview
 from mulligan.engine.worker import Worker
 from mulligan.ports import CodingAgent
 from mulligan.simulator.faults import Fault
@@ -125,3 +126,19 @@ def test_a_review_of_an_issue_that_was_closed_is_let_go(here: Shop) -> None:
     do(here)
     assert here.ledger.status(ref).stage is Stage.RESOLVED
     assert here.labels(ref) == []
+
+
+@pytest.mark.parametrize("words", ["", "/mulligan fix: Keep it short."])
+def test_the_prompt_of_a_review_can_be_seen_before_it_is_given(here: Shop, words: str) -> None:
+    ref, pull = published(here)
+    review(here, pull, "Please write 3", Note(FILE, 1, "Here."))
+    if words:
+        here.desk.hub.world.comment(ref, words, "wes")
+    told = list[str]()
+    tools = here.tools(lambda given: told.append(given.prompt))
+    here.desk.clock.time += timedelta(hours=1)
+    worker = Worker(tools, most=1)
+    assert poll([NAME], tools, worker)[0] == [ref]
+    seen = preview(ref, tools)
+    worker.visit(ref)
+    assert told == [seen.prompt]
