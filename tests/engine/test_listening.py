@@ -147,7 +147,6 @@ def test_a_review_after_the_last_attempt_opens_a_round_until_a_person_is_asked(h
     assert outcomes(here, ref) == [(1, DONE), (2, DONE)]
     review(here, pull, "Please write 2")
     make_pass(here)
-    make_pass(here)
     assert here.labels(ref) == ["mulligan:hitl"]
     assert "Reviews have opened 1 round already" in here.said(ref)[-1]
     assert len(here.ledger.history(ref)) == 2

@@ -15,6 +15,7 @@ from mulligan.domain.status import IssueStatus, Phase
 from mulligan.effects import show
 from mulligan.engine.worker import Visit, Worker
 from mulligan.errors import DeniedError, UnavailableError
+from mulligan.implement import resume
 from mulligan.retry.policy import Ended, RetryPolicy, count_spent
 from mulligan.retry.returned import LISTENING, Left, is_settled, new_reviews, received
 from mulligan.tools import Tools
@@ -78,6 +79,8 @@ def _hear(ref: IssueRef, pull: OpenPull, ears: Ears, tools: Tools) -> Visit:
         event = received(new, status, _left(status, tools), settings)
         tools.ledger.append(ref, event)
         log.info("reviewed", issue=str(ref), reviews=len(new), refused=event.refused)
+        if event.refused:
+            resume(ref, tools)
     if pull.updated_at + SAME_SECOND <= now:
         ears.updated[ref] = pull.updated_at
     return Visit(ref)
