@@ -106,7 +106,7 @@ def joined(pending: Feedback | None, new: Feedback) -> Feedback:
     if pending is None:
         return new
     return Feedback(
-        at=new.at,
+        at=max(pending.at, new.at),
         remarks=(*pending.remarks, *new.remarks)[:MOST_REMARKS],
         conflict=new.conflict or pending.conflict,
     )

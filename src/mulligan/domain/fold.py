@@ -161,7 +161,7 @@ def _advance_result(status: IssueStatus, event: Event) -> IssueStatus:
             left = status.feedback if status.is_asked_anew else None
             return replace(_done_with(status, reason), feedback=left)
         case Resolved(resolution=reason):
-            return replace(_done_with(status, reason), pull_number=None)
+            return replace(_done_with(status, reason), pull_number=None, paused_by="")
         case _:
             return status
 
