@@ -252,3 +252,16 @@ def test_listening_costs_nothing_while_nobody_says_anything(here: Shop) -> None:
     ]
     assert not any(one.counted for one in world.requests)
     assert here.ledger.status(ref).stage is Stage.REVIEW
+
+
+def test_a_conflict_that_another_worker_kept_from_being_seen_is_seen_later(here: Shop) -> None:
+    here.policy["on_conflict"] = "rebuild"
+    ref, _ = published(here)
+    commit_to(here.desk.hub.bare, {FILE: "X = 0\nZ = 0\n"})
+    tools, fresh = here.tools(do_what_is_asked), Freshness()
+    here.desk.clock.time += timedelta(hours=1)
+    other = here.leases.claim(ref, "two")
+    assert other
+    assert poll([NAME], tools, Worker(tools), fresh) == ([], {})
+    here.leases.release(other)
+    assert poll([NAME], tools, Worker(tools), fresh) == ([ref], {})
