@@ -198,9 +198,11 @@ def _previous(case: Case, tree: Worktree | None, tools: Tools) -> Previous | Non
 
     told = told_in_full(case.history)
     published = told.outcome is Outcome.SUCCEEDED or not told.files_modified
-    if case.status.pull_number is not None and tree and published and (proposed := tree.proposed):
+    discarded = _diff(told, tools)
+    proposed = tree.proposed if tree else discarded
+    if case.status.pull_number is not None and published and proposed:
         return Previous(proposed, stands=True)
-    return Previous(_diff(told, tools))
+    return Previous(discarded)
 
 
 def _put_down(previous: Previous | None, tree: Worktree) -> Path | None:

@@ -155,6 +155,10 @@ def test_one_line_says_what_will_be_done_and_why(
         ),
         (facts(NEW, act=None), "Nobody has asked for the work."),
         (
+            facts(replace(KNOWN, act="review:7", actor="wes")),
+            "wes asked for the work, by a review at 2025-03-01 12:00:00 UTC.",
+        ),
+        (
             facts(replace(KNOWN, act="operator:2025", actor="")),
             "An operator's command asked for the work at 2025-03-01 12:00:00 UTC.",
         ),

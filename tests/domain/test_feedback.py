@@ -65,7 +65,7 @@ def test_feedback_is_told_until_an_attempt_at_it_is_published() -> None:
 
 def test_what_comes_back_adds_up() -> None:
     status = after(REVIEWED, AGAIN, CONFLICTED)
-    assert status.feedback == Feedback(at=START, remarks=(ONE, TWO), conflict="a, c")
+    assert status.feedback == Feedback(at=AGAIN.at, remarks=(ONE, TWO), conflict="a, c")
     assert status.feedback
     assert status.feedback.threads == (7,)
     assert status.heard == ("review:5", "review:6", "review:8", "conflict:b:h")

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mulligan.domain.command import Verb
 from mulligan.domain.decision import Escalate, OpenPullRequest, Retry
 from mulligan.domain.events import (
     AgentStarted,
@@ -28,6 +29,7 @@ from mulligan.domain.feedback import ReviewReceived
 from mulligan.domain.fold import advance
 from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import Outcome
+from mulligan.domain.people import CommandReceived
 from mulligan.domain.status import SHOWN_STAGE, IssueStatus, Phase
 from world.ledgers import ISSUES, START, completed, events
 
@@ -151,3 +153,19 @@ def test_whatever_happens_an_issue_is_in_one_stage_and_its_counts_never_fall(
         if settled and following.stage is not status.stage:
             assert (following.phase, following.due) == (Phase.IDLE, None)
         status = following
+
+
+def test_a_pause_ends_with_the_issue_and_not_with_the_label() -> None:
+    pause = CommandReceived(key="comment:9", command=Verb.PAUSE, actor="ada", at=START)
+    begun = (SEEN, AUTHORISED, pause)
+    assert after(*begun, STOOD_DOWN).paused_by == "ada"
+    assert after(*begun, RESOLVED).paused_by == ""
+
+
+def test_only_new_guidance_saves_a_review_from_the_end_of_its_attempt() -> None:
+    review = ReviewReceived(reviews=(4,), author="wes", at=START, remarks=())
+    fix = CommandReceived(key="comment:9", command=Verb.FIX, text="Keep it short.", at=START)
+    begun = (SEEN, AUTHORISED, FIRST, GOOD, OPEN, PUBLISHED, review)
+    assert after(*begun, STOOD_DOWN).feedback is None
+    assert after(*begun, fix, STOOD_DOWN).feedback == after(*begun).feedback
+    assert after(*begun, fix, RESOLVED).feedback is None

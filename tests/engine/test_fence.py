@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mulligan.domain.command import Order, Verb
 from mulligan.domain.events import IssueSeen
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.lease import Lease
@@ -286,6 +287,7 @@ def test_nothing_is_written_anywhere_without_the_lease(here: Shop) -> None:
     assert lease
     with under_lease(lease, here.tools(mend), Stop()) as fenced:
         case, tracker = look(fenced.tracker.read(ref), fenced), fenced.tracker
+        order = Order("comment:7", Verb.RESUME, "", "wes", here.desk.clock.now(), Stage.READY)
         here.let_leases_run_out()
         settings = fenced.policies.current(NAME)
         writes: list[Callable[[], object]] = [
@@ -293,7 +295,15 @@ def test_nothing_is_written_anywhere_without_the_lease(here: Shop) -> None:
             lambda: tracker.update_status(case),
             lambda: tracker.ask_for_help(case, settings.escalation),
             lambda: tracker.open_pull_request(case, "main", settings.pull_request),
+            lambda: tracker.ask_for_label(case, "labeled:1", "It was changed"),
+            lambda: tracker.react(NAME, 7, "eyes"),
+            lambda: tracker.reply(case, order, "It goes on."),
+            lambda: tracker.pulls.answer(ref, 7, 8, "Changed."),
+            lambda: tracker.pulls.close_issue(ref),
             lambda: fenced.worktrees.push(ref, "0" * 40, None),
+            lambda: fenced.worktrees.push_attempt(ref, "0" * 40, 1),
+            lambda: fenced.worktrees.keep(ref, "0" * 40, here.directory / "kept"),
+            lambda: fenced.worktrees.drop(ref, ()),
             lambda: fenced.worktrees.discard(ref),
             lambda: fenced.ledger.append(ref, IssueSeen(title="Mend it")),
         ]

@@ -147,7 +147,6 @@ def test_a_review_after_the_last_attempt_opens_a_round_until_a_person_is_asked(h
     assert outcomes(here, ref) == [(1, DONE), (2, DONE)]
     review(here, pull, "Please write 2")
     make_pass(here)
-    make_pass(here)
     assert here.labels(ref) == ["mulligan:hitl"]
     assert "Reviews have opened 1 round already" in here.said(ref)[-1]
     assert len(here.ledger.history(ref)) == 2
@@ -253,3 +252,16 @@ def test_listening_costs_nothing_while_nobody_says_anything(here: Shop) -> None:
     ]
     assert not any(one.counted for one in world.requests)
     assert here.ledger.status(ref).stage is Stage.REVIEW
+
+
+def test_a_conflict_that_another_worker_kept_from_being_seen_is_seen_later(here: Shop) -> None:
+    here.policy["on_conflict"] = "rebuild"
+    ref, _ = published(here)
+    commit_to(here.desk.hub.bare, {FILE: "X = 0\nZ = 0\n"})
+    tools, fresh = here.tools(do_what_is_asked), Freshness()
+    here.desk.clock.time += timedelta(hours=1)
+    other = here.leases.claim(ref, "two")
+    assert other
+    assert poll([NAME], tools, Worker(tools), fresh) == ([], {})
+    here.leases.release(other)
+    assert poll([NAME], tools, Worker(tools), fresh) == ([ref], {})

@@ -18,7 +18,8 @@ from mulligan.state.ref import STATE_REF
 from mulligan.state.ref_ledger import RefLedger
 from mulligan.wiring.clock import SystemClock
 from world.books import book_at
-from world.place import NAME, TOKEN, Place, place
+from world.ears import ears
+from world.place import MAINTAINER, NAME, TOKEN, Place, place
 from world.processes import wait_until
 from world.repositories import commit_to, git
 from world.runner import ROOT, Job, commented, labelled, write_event
@@ -175,6 +176,38 @@ def test_a_run_that_is_killed_loses_nothing_and_costs_nothing(hosted: Hosted) ->
     assert here.world.labels_of(ref) == ["mulligan:review"]
     assert len(here.world.pulls_of(NAME)) == 1
     assert hosted.refs() == [STATE_REF]
+
+
+def test_a_command_is_heard_once_by_runs_that_share_no_disk(hosted: Hosted) -> None:
+    here = hosted.here
+    policy = {"checks": [CHECK], "max_issue_attempts": 1}
+    commit_to(here.bare, {".github/mulligan.yml": yaml.safe_dump(policy)})
+    here.agent(BAD)
+    ref = here.issue()
+    here.world.comment(ref, "Good morning", MAINTAINER)
+    hosted.job().run()
+    here.world.comment(ref, "/mulligan retry", MAINTAINER)
+    here.world.comment(ref, "/mulligan status", MAINTAINER)
+    jobs = [hosted.job().run() for _ in range(2)]
+    assert [job.code for job in jobs] == [0, 0], [job.said for job in jobs]
+    assert [job.outputs["attempts"] for job in jobs] == ["1", ""]
+    status, history = hosted.stands(ref)
+    assert (status.epoch, len(history), status.pending) == (2, 2, ())
+    assert sum("mulligan:reply" in said for said in here.comments(ref)) == 1
+
+
+def test_whoever_is_to_be_notified_hears_of_an_escalation(hosted: Hosted) -> None:
+    here = hosted.here
+    policy = {"checks": [CHECK], "max_issue_attempts": 1}
+    with ears() as (url, heard):
+        written = yaml.safe_dump({"notify": {"url": url}})
+        files = {".github/mulligan.yml": yaml.safe_dump(policy), "ops/mulligan.yml": written}
+        commit_to(here.bare, files)
+        here.agent(BAD)
+        ref = here.issue()
+        job = hosted.job(config="ops/mulligan.yml").run()
+    assert job.outputs["stage"] == "hitl", job.said
+    assert [(each["event"], each["issue"]) for each in heard] == [("escalated", str(ref))]
 
 
 def test_what_one_run_verified_another_publishes(hosted: Hosted) -> None:

@@ -1,15 +1,10 @@
 """People elsewhere hear that they are needed; nothing waits for them to."""
 
-import json
-import threading
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from pydantic import JsonValue, SecretStr, TypeAdapter, ValidationError
+from pydantic import SecretStr, ValidationError
 
 from mulligan.config.notify import Notify, Occasion
 from mulligan.domain.command import Verb
@@ -20,6 +15,7 @@ from mulligan.domain.people import CommandReceived
 from mulligan.domain.status import IssueStatus
 from mulligan.notify.hook import Hook, hooked
 from mulligan.notify.messages import message_of
+from world.ears import ears
 
 STATUS = IssueStatus(IssueRef("octo/calc", 12))
 NOON = datetime(2025, 3, 4, 12, 0, tzinfo=UTC)
@@ -27,31 +23,6 @@ URL = "https://github.com/octo/calc/issues/12#issuecomment-9"
 ASKED = Escalated(reason="All <!channel> 3 attempts failed.", comment=URL)
 PAUSED = CommandReceived(key="comment:9", command=Verb.PAUSE, actor="ada", at=NOON)
 BUDGET = Decided(decision=WaitForBudget(reason="The day's budget is used up."))
-MAPPING: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
-
-
-@contextmanager
-def ears(*answers: int) -> Generator[tuple[str, list[dict[str, JsonValue]]]]:
-    """Listen on loopback; the answers in order, then 200."""
-    heard, left = list[dict[str, JsonValue]](), list(answers)
-
-    class Ear(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            length = int(self.headers["content-length"])
-            heard.append(MAPPING.validate_python(json.loads(self.rfile.read(length))))
-            self.send_response(left.pop(0) if left else 200)
-            self.send_header("content-length", "0")
-            self.end_headers()
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its own name
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Ear) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/secret", heard
-        server.shutdown()
-        thread.join()
 
 
 def settings(url: str, *events: Occasion) -> Notify:

@@ -7,12 +7,14 @@ import pytest
 from mulligan.domain.events import (
     AgentStarted,
     AttemptStarted,
+    EffectDone,
     Event,
     IssueSeen,
     Recorded,
     StoodDown,
 )
 from mulligan.domain.issue import IssueRef
+from mulligan.domain.status import READ_TO
 from mulligan.errors import ConfigError
 from mulligan.state.events import folded
 from mulligan.state.lines import (
@@ -108,6 +110,22 @@ def test_a_long_issue_loses_its_story_first_and_then_its_old_findings() -> None:
 def test_an_issue_without_a_completed_attempt_is_shortened_too() -> None:
     text = write_lines(recorded(AgentStarted(agent="x")), PLAIN)
     assert bounded(REF, text, PLAIN, most=1) == b""
+
+
+def test_of_how_far_comments_were_read_a_long_issue_keeps_the_last() -> None:
+    marks = [EffectDone(effect=READ_TO, key="issue", remote_id=f"to:{n}") for n in range(9)]
+    answered = [EffectDone(effect="reply", key=f"comment:{n}", remote_id=f"{n}") for n in (1, 2)]
+    events = recorded(IssueSeen(title="a"), *marks, *answered)
+    text = write_lines(events, PLAIN)
+    shorter = read_lines(REF, bounded(REF, text, PLAIN, most=len(text) - 1))
+    assert [each.event for each in shorter] == [events[0].event, marks[-1], *answered]
+    assert folded(REF, shorter) == folded(REF, events)
+
+
+def test_the_issue_that_holds_how_far_comments_were_read_stays() -> None:
+    mark = EffectDone(effect=READ_TO, key="issue", remote_id="to:7")
+    stood = {REF: recorded(StoodDown(reason="a"), mark), OTHER: recorded(StoodDown(reason="a"))}
+    assert outdated(stood, dict.fromkeys(stood, 1), START + KEPT + DAY) == {OTHER}
 
 
 def test_resolved_issues_go_after_their_time() -> None:

@@ -145,6 +145,8 @@ def told_by(act: AuthorisingAct | None) -> str:
     at = _written(act.at)
     if act.by_comment and act.trusted:
         return f"{act.actor} asked for the work, by a comment at {at}."
+    if act.by_review:
+        return f"{act.actor} asked for the work, by a review at {at}."
     if not act.by_label and not act.by_comment:
         return f"An operator's command asked for the work at {at}."
     if not act.trusted:

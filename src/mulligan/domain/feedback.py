@@ -58,7 +58,10 @@ Returned = ReviewReceived | Conflicted | CiFailed | CiPassed
 
 
 class Feedback(Record):
-    """All that is pending, since `at`: the remarks of reviewers, a conflict, checks that failed."""
+    """All that is pending: remarks of reviewers, a conflict, checks that failed on GitHub.
+
+    `at` is when the last of it came.
+    """
 
     at: datetime
     remarks: tuple[Remark, ...] = ()
@@ -112,7 +115,7 @@ def joined(pending: Feedback | None, new: Feedback) -> Feedback:
     if pending is None:
         return new
     return Feedback(
-        at=pending.at,
+        at=max(pending.at, new.at),
         remarks=(*pending.remarks, *new.remarks)[:MOST_REMARKS],
         conflict=new.conflict or pending.conflict,
         checks=new.checks or pending.checks,

@@ -168,9 +168,11 @@ def _advance_result(status: IssueStatus, event: Event) -> IssueStatus:
             is_kept = status.is_kept or status.outcome is Outcome.SUCCEEDED
             return replace(_at_rest(status, Stage.HITL), reason=reason, is_kept=is_kept)
         case StoodDown(reason=reason):
-            return _done_with(status, reason)
+            # Who gives new guidance ends an attempt, and not what is asked for.
+            left = status.feedback if status.is_asked_anew else None
+            return replace(_done_with(status, reason), feedback=left)
         case Resolved(resolution=reason):
-            return replace(_done_with(status, reason), pull_number=None)
+            return replace(_done_with(status, reason), pull_number=None, paused_by="")
         case _:
             return status
 

@@ -156,6 +156,11 @@ class AuthorisingAct:
         """Tell whether a command in a comment asked for the work."""
         return self.act.startswith("comment:")
 
+    @property
+    def by_review(self) -> bool:
+        """Tell whether a review of the pull request asked for the work."""
+        return self.act.startswith("review:")
+
 
 @dataclass(frozen=True, slots=True)
 class Objection:

@@ -14,6 +14,9 @@ from mulligan.domain.outcome import Outcome
 SHOWN_STAGE = "shown_stage"
 """The effect that GitHub was told of the stage; it lasts until the stage changes."""
 
+READ_TO = "comments_read"
+"""The effect that holds, on any issue of a repository, how far its comments were read."""
+
 PUSHED_WORK = "pushed_work"
 """The effect that the work of an attempt can be fetched, by its number; its ref."""
 

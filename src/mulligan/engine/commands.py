@@ -16,14 +16,11 @@ from mulligan.domain.events import Authorised, EffectDone, Resolved
 from mulligan.domain.issue import AuthorisingAct, IssueRef
 from mulligan.domain.people import CommandReceived, HumanResponded
 from mulligan.domain.ruling import Deed, Ruling, ruling
-from mulligan.domain.status import IssueStatus, Phase
+from mulligan.domain.status import READ_TO, IssueStatus, Phase
 from mulligan.effects import THE_ONE, show, stand_down
 from mulligan.errors import DeniedError, GoneError, WorldError
 from mulligan.survey import look
 from mulligan.tools import Tools
-
-READ_TO = "comments_read"
-"""The effect that holds, on any issue of a repository, how far its comments were read."""
 
 TO = "to:"
 """Tells how far from what Mulligan wrote itself, which the ledger knows by such ids."""

@@ -197,6 +197,7 @@ class FencedWorktrees:
         return self.inner.base_branch(repository)
 
     def keep(self, ref: IssueRef, head_sha: str, place: Path) -> None:
+        self.check()
         self.inner.keep(ref, head_sha, place)
 
     def restore(self, ref: IssueRef, head_sha: str, bundle: Path) -> bool:

@@ -11,7 +11,7 @@ from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.engine.commands import listen, obey
 from mulligan.engine.freshness import LONGEST, Freshness
-from mulligan.engine.listening import follow
+from mulligan.engine.listening import Ears, follow
 from mulligan.engine.recovery import let_go_all
 from mulligan.engine.worker import A_BUG, Visit, Worker, is_queued
 from mulligan.errors import GoneError, MulliganError, ShutdownError
@@ -43,10 +43,8 @@ def poll(
         try:
             if wrong := freshness.renew(repository, tools, LONGEST):
                 failed[repository] = wrong
-            due = _ask(repository, known[repository], tools, worker)
-            heard = follow(repository, known[repository].values(), tools, worker, freshness.ears)
-            failed |= {str(each.issue): each.problem for each in heard if each.problem}
-            due += [ref for ref in _returned(known[repository], heard, tools) if ref not in due]
+            due, problems = _ask(repository, known[repository], tools, worker, freshness.ears)
+            failed |= problems
             if due:
                 freshness.renew(repository, tools, A_MOMENT)
             found += due
@@ -68,27 +66,48 @@ def _known(tools: Tools) -> defaultdict[str, Known]:
     return known
 
 
-def _ask(repository: str, known: Known, tools: Tools, worker: Worker) -> list[IssueRef]:
-    """List the labelled issues of a repository whose time has come, oldest first."""
-    _talk(repository, known, tools, worker)
+def _ask(
+    repository: str, known: Known, tools: Tools, worker: Worker, ears: Ears
+) -> tuple[list[IssueRef], dict[str, str]]:
+    """List the issues of a repository whose time has come, the labelled ones first, oldest first.
+
+    Gives a sentence for each pull request that could not be looked at, too. What people command is
+    heard first, and carried out last: a pull request that has ended does not end what was asked
+    for afterwards.
+    """
+    commanded = _hear(repository, known, tools, worker)
+    labelled = _labelled(repository, known, tools, worker)
+    followed = follow(repository, known.values(), tools, worker, ears)
+    known |= {done.issue: tools.ledger.status(done.issue) for done in followed}
+    _obey_all(commanded, known, tools, worker)
+    let_go_all((status for ref, status in known.items() if ref not in labelled), worker)
+    asked = (ref for ref, status in known.items() if status.by_command and is_queued(status))
+    due = [ref for ref in dict.fromkeys([*labelled, *asked]) if _is_due(known.get(ref), tools)]
+    due += [ref for ref in _returned(known, tools) if ref not in due]
+    return due, {str(done.issue): done.problem for done in followed if done.problem}
+
+
+def _hear(repository: str, known: Known, tools: Tools, worker: Worker) -> list[IssueRef]:
+    """Hear what people command, and end the work that it ends; name the issues it is about."""
+    noted = listen(repository, known, tools)
+    pending = [ref for ref, status in known.items() if status.pending]
+    commanded = list(dict.fromkeys([*pending, *noted]))
+    worker.heed(commanded)
+    return commanded
+
+
+def _labelled(repository: str, known: Known, tools: Tools, worker: Worker) -> Sequence[IssueRef]:
+    """List the labelled issues; where the repository is gone, all that is queued is let go."""
     labels = tools.policies.current(repository).labels
     try:
-        labelled = tools.tracker.labelled(repository, labels.ready, labels.priority)
+        return tools.tracker.labelled(repository, labels.ready, labels.priority)
     except GoneError:
         let_go_all(known.values(), worker)
         raise
-    let_go_all((status for ref, status in known.items() if ref not in labelled), worker)
-    commanded = (ref for ref, status in known.items() if status.by_command and is_queued(status))
-    asked = dict.fromkeys([*labelled, *commanded])
-    return [ref for ref in asked if _is_due(known.get(ref), tools)]
 
 
-def _talk(repository: str, known: Known, tools: Tools, worker: Worker) -> None:
-    """Hear what people command, end the work that it ends, and carry the rest out."""
-    noted = listen(repository, known, tools)
-    commanded = [ref for ref, status in known.items() if status.pending]
-    refs = list(dict.fromkeys([*commanded, *noted]))
-    worker.heed(refs)
+def _obey_all(refs: Sequence[IssueRef], known: Known, tools: Tools, worker: Worker) -> None:
+    """Carry out what was commanded."""
     for ref in refs:
         done = worker.safely(ref, partial(_obey, ref))
         if done.problem:
@@ -101,10 +120,10 @@ def _obey(ref: IssueRef, tools: Tools) -> Visit:
     return Visit(ref)
 
 
-def _returned(known: Known, heard: Sequence[Visit], tools: Tools) -> list[IssueRef]:
+def _returned(known: Known, tools: Tools) -> list[IssueRef]:
     """List the issues whose pull request asks for another attempt, whatever their labels."""
-    pending = {ref for ref, status in known.items() if status.feedback}
-    now = map(tools.ledger.status, sorted(pending | {done.issue for done in heard}))
+    pending = sorted(ref for ref, status in known.items() if status.feedback)
+    now = map(tools.ledger.status, pending)
     return [each.issue for each in now if _is_returned(each) and _is_due(each, tools)]
 
 

@@ -16,6 +16,7 @@ from mulligan.effects import show
 from mulligan.engine.on_github import Seen, left, watch
 from mulligan.engine.worker import Visit, Worker
 from mulligan.errors import DeniedError, UnavailableError
+from mulligan.implement import resume
 from mulligan.retry.returned import LISTENING, is_settled, new_reviews, received
 from mulligan.tools import Tools
 
@@ -81,6 +82,8 @@ def _hear(ref: IssueRef, pull: OpenPull, ears: Ears, tools: Tools) -> Visit:
         event = received(new, status, left(status, tools), settings)
         tools.ledger.append(ref, event)
         log.info("reviewed", issue=str(ref), reviews=len(new), refused=event.refused)
+        if event.refused:
+            resume(ref, tools)
     if pull.updated_at + SAME_SECOND <= now:
         ears.updated[ref] = pull.updated_at
     return Visit(ref)
@@ -94,8 +97,10 @@ def _compare(
     rebuilds = tools.policies.current(ref.repository).on_conflict is OnConflict.REBUILD
     if not rebuilds or base is None or ears.merged.get(ref) == (base, pull.head_sha):
         return None
-    ears.merged[ref] = (base, pull.head_sha)
-    return worker.safely(ref, partial(_rebuild, ref, (base, pull.head_sha)))
+    done = worker.safely(ref, partial(_rebuild, ref, (base, pull.head_sha)))
+    if not (done.problem or done.skipped):
+        ears.merged[ref] = (base, pull.head_sha)
+    return done
 
 
 def _rebuild(ref: IssueRef, pair: tuple[str, str], tools: Tools) -> Visit:

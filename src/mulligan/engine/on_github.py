@@ -20,6 +20,7 @@ from mulligan.domain.status import IssueStatus, Phase
 from mulligan.effects import PUSH, show
 from mulligan.engine.worker import Visit, Worker
 from mulligan.errors import WorldError
+from mulligan.implement import resume
 from mulligan.retry.policy import Ended, RetryPolicy, count_spent
 from mulligan.retry.returned import Left, failed_on_github
 from mulligan.tools import Tools
@@ -90,6 +91,8 @@ def _take_in(status: IssueStatus, head: str, failed: tuple[CheckRun, ...], tools
     event = failed_on_github(head, told, status, left(status, tools), settings)
     tools.ledger.append(ref, event)
     log.info("failed_on_github", issue=str(ref), checks=len(failed), refused=event.refused)
+    if event.refused:
+        resume(ref, tools)
 
 
 def _digest(ref: IssueRef, run: CheckRun, tools: Tools) -> str:

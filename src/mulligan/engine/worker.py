@@ -161,7 +161,8 @@ def is_queued(status: IssueStatus) -> bool:
     """Tell whether an issue that was asked for waits for an attempt, or for its first epoch."""
     waits = status.phase is Phase.IDLE and status.stage is Stage.READY
     held = not status.epoch and bool(status.reason)
-    return waits and (held or status.by_command or status.act.startswith("labeled:"))
+    asked = status.by_command or status.act.startswith("labeled:")
+    return waits and (held or asked or status.feedback is not None)
 
 
 def _rested(ref: IssueRef, made: int, tools: Tools, *, escalated: bool) -> Visit:

@@ -110,7 +110,7 @@ class Authority:
     def _taken_off(
         self, issue: IssueShape, events: list[EventShape], status: IssueStatus, labels: Labels
     ) -> str | None:
-        if status.feedback:
+        if status.feedback and (status.act_at or LONG_AGO) <= status.feedback.at:
             # What the pull request brought back asks for work; the ready label went before.
             status = replace(status, act="review", act_at=status.feedback.at)
         asked = unlabelled_since(events, labels.ready, status)
@@ -151,8 +151,7 @@ class Authority:
     def _distrust(self, ref: IssueRef, status: IssueStatus, events: list[EventShape]) -> str | None:
         """Look again at who put the label on; an operator's command needs no looking at."""
         if status.act.startswith("review:"):
-            reviewer = Account(login=status.actor or "ghost", id=status.actor_id)
-            return self._trust.refusal(ref.repository, reviewer)
+            return self._checked(ref, _account(status))
         number = number_of(status.text_act or status.act)
         if number is None and not status.act.startswith("comment:"):
             return None
@@ -183,7 +182,7 @@ class Authority:
 
 
 def _account(status: IssueStatus) -> Account:
-    """Name the account whose command opened the epoch."""
+    """Name the account whose command or review opened the epoch."""
     return Account(login=status.actor, id=status.actor_id)
 
 

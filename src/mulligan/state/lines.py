@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 
 from pydantic import TypeAdapter, ValidationError
 
-from mulligan.domain.events import AttemptCompleted, Recorded
+from mulligan.domain.events import AttemptCompleted, EffectDone, Recorded
 from mulligan.domain.issue import REPOSITORY, IssueRef, Stage
 from mulligan.domain.result import CheckResult, WorkerResultMeta
+from mulligan.domain.status import READ_TO, SHOWN_STAGE
 from mulligan.errors import ConfigError
 from mulligan.retry.context import told_in_full
 from mulligan.state.events import Row, folded, recorded_of, redacted, values_of, write_time
@@ -25,6 +26,8 @@ MOST_IN_ALL = 16 * 1024 * 1024
 """Bytes."""
 STORY = frozenset({"worktree_reset", "agent_started", "agent_finished", "check_finished"})
 """Events from which nothing is derived; the records of the attempts say the same."""
+LAST_COUNTS = frozenset({SHOWN_STAGE, READ_TO})
+"""Effects of which only the last is looked at; every few comments in a repository leave one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +124,23 @@ def bounded(ref: IssueRef, text: bytes, redactor: Redactor, most: int = MOST_OF_
     """Shorten an issue's file where it is too long: the story goes first, then old findings."""
     if len(text) <= most:
         return text
-    events = [each for each in read_lines(ref, text) if each.event.kind not in STORY]
+    events = _without_story(read_lines(ref, text))
     shorter = write_lines(events, redactor)
     if len(shorter) <= most:
         return shorter
     return write_lines(_without_findings(events), redactor)
+
+
+def _without_story(events: Sequence[Recorded]) -> list[Recorded]:
+    last = {each.event.effect: each.seq for each in events if isinstance(each.event, EffectDone)}
+    return [each for each in events if each.event.kind not in STORY and not _is_past(each, last)]
+
+
+def _is_past(recorded: Recorded, last: Mapping[str, int]) -> bool:
+    event = recorded.event
+    if not isinstance(event, EffectDone) or event.effect not in LAST_COUNTS:
+        return False
+    return recorded.seq < last[event.effect]
 
 
 def _without_findings(events: Sequence[Recorded]) -> list[Recorded]:
@@ -168,9 +183,10 @@ def outdated(
 ) -> frozenset[IssueRef]:
     """Choose the issues that go: resolved ones after their time, or sooner where there is no room.
 
-    The oldest go first; one that is not resolved always stays.
+    The oldest go first. One that is not resolved always stays, and so does one that holds how far
+    comments were read, lest old commands be obeyed again.
     """
-    resolved = [ref for ref, events in issues.items() if _is_resolved(ref, events)]
+    resolved = [ref for ref, events in issues.items() if _may_go(ref, events)]
     going, held = set[IssueRef](), sum(sizes.values())
     for ref in sorted(resolved, key=lambda ref: issues[ref][-1].at):
         if held > most or now - issues[ref][-1].at > KEPT:
@@ -179,5 +195,9 @@ def outdated(
     return frozenset(going)
 
 
-def _is_resolved(ref: IssueRef, events: Sequence[Recorded]) -> bool:
-    return bool(events) and folded(ref, events).stage is Stage.RESOLVED
+def _may_go(ref: IssueRef, events: Sequence[Recorded]) -> bool:
+    if not events or folded(ref, events).stage is not Stage.RESOLVED:
+        return False
+    return not any(
+        isinstance(each.event, EffectDone) and each.event.effect == READ_TO for each in events
+    )

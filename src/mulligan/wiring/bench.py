@@ -108,9 +108,8 @@ def build_on(
     redactor, clock = redactor_of(operator, environment), SystemClock()
     with (
         open_database(operator.state.url) as database,
-        hooked(operator.notify) as hook,
+        hearing(operator, listener, redactor) as hears,
     ):
-        hears = redacting(_both(listener, hook), redactor)
         ledger = WatchedLedger(SqlLedger(database, clock, redactor=redactor), hears)
         artifacts = open_artifacts(operator, redactor)
         books = _books(ledger, database, artifacts, redactor)
@@ -152,6 +151,13 @@ def build_dry(
         ledger = WatchedLedger(MemoryLedger(clock, leases, redactor), redacting(listener, redactor))
         books = Books(ledger, leases, MemoryAccounts(), artifacts, redactor)
         yield assemble(operator, environment, sandbox, tracker, (rehearsed, policies), books)
+
+
+@contextmanager
+def hearing(operator: Operator, listener: Listener, redactor: Redactor) -> Generator[Listener]:
+    """Let a listener hear of events as they are stored, and whoever is to be notified as well."""
+    with hooked(operator.notify) as hook:
+        yield redacting(_both(listener, hook), redactor)
 
 
 def _both(listener: Listener, hook: Hook | None) -> Listener:

@@ -25,9 +25,9 @@ from mulligan.wiring.bench import (
     GitHub,
     assemble,
     for_git,
+    hearing,
     open_git,
     open_github,
-    redacting,
 )
 from mulligan.wiring.clock import SystemClock
 from mulligan.wiring.confinement import confine
@@ -56,7 +56,8 @@ def build_shared(
         book.restore()
         accounts = SqlAccounts(database, redactor)
         _restore_accounts(book.ledger, accounts)
-        ledger = WatchedLedger(RefLedger(book), redacting(listener, redactor))
+        hears = opened.enter_context(hearing(operator, listener, redactor))
+        ledger = WatchedLedger(RefLedger(book), hears)
         artifacts = open_artifacts(operator, redactor)
         books = Books(ledger, RefLeases(book), accounts, artifacts, redactor)
         worktrees, policies = open_git(operator, github, environment)
