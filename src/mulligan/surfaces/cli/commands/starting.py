@@ -23,11 +23,16 @@ def init(
     config: Annotated[
         Path | None, typer.Option(help="The operator's file: read if there, else proposed.")
     ] = None,
+    workflow: Annotated[bool, typer.Option(help="Propose the workflow of the Action too.")] = True,
+    action: Annotated[
+        str | None,
+        typer.Option(metavar="OWNER/NAME@COMMIT", help="Mulligan itself, for the workflow."),
+    ] = None,
 ) -> Exit:
-    """Propose both configuration files for a clone, with real checks; and create the labels."""
+    """Propose the configuration files for a clone, with real checks; and create the labels."""
     from mulligan.surfaces.cli import init as module
 
-    return module.init(module.Asked(directory, yes, repository, config))
+    return module.init(module.Asked(directory, yes, repository, config, workflow, action))
 
 
 @in_one_sentence
