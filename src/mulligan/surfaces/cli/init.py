@@ -23,6 +23,7 @@ from mulligan.starter.proposal import Proposal
 from mulligan.surfaces.cli.calling import propose_workflow, say_of_workflow
 from mulligan.surfaces.cli.exits import Exit
 from mulligan.surfaces.cli.program import program
+from mulligan.surfaces.cli.register import Wanted, register
 from mulligan.surfaces.cli.setup import DEFAULT, configuration_path, environment, make_console
 from mulligan.wiring.clone import (
     agent_here,
@@ -62,8 +63,7 @@ class Start:
 def init(asked: Asked) -> Exit:
     """Propose, show, ask, write; what is there already is left as it is."""
     console, clone = make_console(), asked.directory.absolute()
-    origin = _origin(asked, git_config(clone))
-    config = _operator_path(asked, clone)
+    origin, config = _origin(asked, git_config(clone)), _operator_path(asked, clone)
     start = _plan(console, clone, origin, config)
     if asked.workflow:
         start = _with_workflow(console, start, clone, asked.action)
@@ -81,6 +81,13 @@ def init(asked: Asked) -> Exit:
     _carry_out(console, start)
     _say_next(console, clone, config, start)
     return Exit.DONE
+
+
+def init_app(asked: Asked, wanted: Wanted) -> Exit:
+    """Have GitHub make an App; a clone only says for which repository, and on which server."""
+    clone = asked.directory.absolute()
+    origin = _origin(asked, git_config(clone) if (clone / ".git").exists() else "")
+    return register(wanted, origin, _operator_path(asked, clone))
 
 
 def _origin(asked: Asked, config: str) -> Origin | None:
