@@ -6,7 +6,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mulligan.domain.issue import IssueRef, Stage
-from mulligan.domain.retention import AttemptFiles, has_rested, is_at_rest, needs_files, outdated
+from mulligan.domain.retention import (
+    AttemptFiles,
+    has_rested,
+    is_at_rest,
+    needs_commit,
+    needs_files,
+    outdated,
+)
 from mulligan.domain.status import IssueStatus, Phase
 
 pytestmark = pytest.mark.pure
@@ -64,3 +71,9 @@ def test_an_issue_has_rested_once_nothing_happened_for_long(
 ) -> None:
     status = replace(REVIEWED, stage=stage)
     assert has_rested(status, NOW - days_ago * DAY, NOW, 7 * DAY) is rested
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_a_verified_commit_is_needed_until_it_is_published_or_given_up(phase: Phase) -> None:
+    assert needs_commit(replace(REVIEWED, phase=phase)) is (phase is not Phase.IDLE)
+    assert needs_commit(replace(REVIEWED, phase=phase, is_kept=True))

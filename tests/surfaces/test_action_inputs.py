@@ -87,6 +87,47 @@ def test_a_file_of_the_base_branch_says_the_rest() -> None:
     assert operator.state.url.endswith("mulligan-state/mulligan.db")
 
 
+def test_a_file_may_name_an_app_and_an_authority() -> None:
+    text = b"""
+    github:
+      api_url: https://elsewhere.example
+      app: {id: 7, private_key: $MULLIGAN_APP_KEY}
+      ca_file: /etc/ca.pem
+    agent: {kind: claude}
+    """
+    github = read({**RUN, "MULLIGAN_APP_KEY": "the key"}, text).github
+    assert github.app
+    assert github.app.private_key
+    assert github.app.private_key.get_secret_value() == "the key"
+    assert (github.token, github.ca_file) == (None, Path("/etc/ca.pem"))
+    assert github.api_url == "https://ghe.acme.example/api/v3"
+
+
+def test_an_authority_leaves_the_token_of_the_run_as_it_is() -> None:
+    text = b"github: {ca_file: /etc/ca.pem, token_file: /elsewhere}\nagent: {kind: claude}\n"
+    github = read(RUN, text).github
+    assert github.token
+    assert (github.token_file, github.ca_file) == (None, Path("/etc/ca.pem"))
+
+
+@pytest.mark.parametrize(
+    ("github", "said"),
+    [
+        ("{app: {id: 7, private_key: $NOT_SET}}", "line 1: github.app.private_key asks for the"),
+        ("{app: {id: 7}}", "line 1: github.app"),
+        ("7", ""),
+    ],
+)
+def test_a_mistake_in_what_the_file_adds_is_told(github: str, said: str) -> None:
+    variables = {**RUN, "INPUT_AGENT": "claude", "INPUT_CONFIG": "m.yml"}
+    text = f"github: {github}\n".encode()
+    if not said:
+        assert read(variables, text).github.token
+        return
+    with pytest.raises(ConfigError, match=said):
+        read(variables, text)
+
+
 def test_a_command_is_split_as_a_shell_does() -> None:
     operator = read({**RUN, "INPUT_COMMAND": "python3 'my agent.py' --fast"})
     assert operator.agent.command == ("python3", "my agent.py", "--fast")
@@ -116,6 +157,7 @@ def test_numbers_and_times_are_read() -> None:
         ({"INPUT_ATTEMPTS": "0"}, "The input `attempts` is '0'; write a number from 1 on."),
         ({"INPUT_LIMIT": "many"}, "The input `limit` is 'many'; write a number from 1 on."),
         ({"INPUT_LEASE": "soon"}, "The input `lease` is 'soon'; write it like 30s, 10m or 1h."),
+        ({"INPUT_LEASE": "59s"}, "The input `lease` is '59s'; write 60s or more"),
         ({"INPUT_COMMAND": "a 'b"}, "The input `command` is no command line"),
     ],
 )

@@ -262,9 +262,28 @@ def test_what_keeps_agents_in_is_said(
 ) -> None:
     here.configure(sandbox=mode)
     found = see(here, lambda probes: replace(probes, walls=lambda: walls))
-    *_, last = (each for each in found if each.area == "sandbox")
-    assert last.level is level
-    assert words in last.said
+    assert level in {each.level for each in found if words in each.said}
+
+
+@pytest.mark.parametrize(
+    ("agent", "network", "level", "words"),
+    [
+        ("claude", None, Level.OK, "The agent reaches its model and sandbox.hosts alone."),
+        ("claude", "none", Level.OK, "The agent reaches no network."),
+        ("command", None, Level.NOTE, "The agent reaches whatever this machine does."),
+        ("command", "model", Level.FAULT, "sandbox.network: model cannot be kept"),
+    ],
+)
+def test_the_network_of_an_agent_is_said(
+    agent: str, network: str | None, level: Level, words: str, here: Place
+) -> None:
+    command: dict[str, JsonValue] = {"kind": agent, "command": ["/bin/sh"]}
+    here.configure(sandbox={"network": network}, agent=command)
+    found = see(here, lambda probes: replace(probes, walls=lambda: Walls(stand=True)))
+    (said,) = (each for each in found if each.area == "sandbox" and words in each.said)
+    assert said.level is level
+    confined = see(here, lambda probes: replace(probes, walls=lambda: NO_WALLS))
+    assert words not in "".join(each.said for each in confined)
 
 
 def test_what_the_sandbox_is_to_show_has_to_be_there(here: Place) -> None:

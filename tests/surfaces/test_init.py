@@ -2,7 +2,6 @@
 
 import os
 import pty
-import shutil
 import subprocess
 import sys
 from collections.abc import Generator
@@ -11,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from mulligan.config.load import load_policy
-from world.place import BIN, NAME, Place, place
-from world.repositories import git
+from world.place import NAME, Place, place
+from world.starts import clone, mulligan
 
-SAMPLES = Path(__file__).parents[1] / "fixtures" / "repositories"
 PROGRAMS = {
     "c-make": "cc --version",
     "cpp-cmake": "cmake --version",
@@ -26,29 +24,6 @@ PROGRAMS = {
     "rust": "cargo --version",
 }
 """Samples whose checks need nothing but one program, and how that one shows that it works."""
-
-
-def mulligan(
-    directory: Path, *arguments: str, **environment: str
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "mulligan", *arguments],
-        cwd=directory,
-        env={"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(directory.parent), **environment},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def clone(directory: Path, sample: str, url: str = "") -> Path:
-    made = directory / "clone"
-    shutil.copytree(SAMPLES / sample, made)
-    git(made, "init", "--quiet", "--initial-branch", "main")
-    if url:
-        git(made, "remote", "add", "origin", url)
-    return made
 
 
 @pytest.mark.parametrize("sample", PROGRAMS)

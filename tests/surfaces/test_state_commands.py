@@ -16,13 +16,15 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
+from mulligan.state.accounts import SqlAccounts
+from mulligan.state.database import open_database
 from mulligan.state.ref_ledger import RefLeases, RefLedger
 from mulligan.wiring.clock import SystemClock
 from world.books import book_at
 from world.ledgers import START
 from world.place import NAME, Place, place
 from world.repositories import git
-from world.stories import attempt
+from world.stories import NOON, attempt
 
 REF = IssueRef(NAME, 1)
 CHECK = {"name": "two", "run": "grep -qx two notes.txt"}
@@ -59,6 +61,8 @@ def test_a_worker_goes_on_where_the_action_stopped_and_back(here: Place) -> None
     pulled = here.run("state", "pull")
     assert (pulled.returncode, pulled.stderr) == (0, "")
     assert pulled.stdout == f"{REF}  taken over\n1 issue taken over.\n"
+    with open_database(here.operator().state.url) as database:
+        assert SqlAccounts(database).on(NOON.date())[NAME].usd == 0.21
     here.agent("pathlib.Path('notes.txt').write_text('half\\n')")
     assert here.run("once", "--attempts", "1").returncode == 0
     assert [meta.attempt for meta in here.attempts(REF)] == [1, 2]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from mulligan.config.github import AppSettings
 from mulligan.config.load import load_operator
 from mulligan.config.operator import Operator
 from mulligan.errors import ConfigError
@@ -39,6 +40,16 @@ def test_where_it_works_it_is_used_and_hides_what_is_mulligans(tmp_path: Path) -
     assert isinstance(chosen, Bubblewrap)
     assert set(chosen.hidden) == {tmp_path / name for name in ("state", "work", "token")}
     assert (chosen.common.read, chosen.bounds.processes) == ((Path("/srv"),), 77)
+
+
+def test_the_key_of_an_app_is_hidden_as_a_token_is(tmp_path: Path) -> None:
+    sandbox()
+    made = operator(tmp_path, "auto")
+    app = AppSettings(id=7, private_key_file=tmp_path / "app.pem")
+    github = made.github.model_copy(update={"token_file": None, "app": app})
+    chosen = confine(made.model_copy(update={"github": github}), os.environ)
+    assert isinstance(chosen, Bubblewrap)
+    assert set(chosen.hidden) == {tmp_path / name for name in ("state", "work", "app.pem")}
 
 
 def test_where_it_does_not_work_that_is_said(tmp_path: Path) -> None:

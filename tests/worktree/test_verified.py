@@ -69,6 +69,15 @@ def test_what_was_handed_over_is_replaced_by_a_newer_one(
     assert second.restore(REF, newer, tmp_path / "not here.bundle")
 
 
+def test_what_no_issue_needs_any_more_goes(first: GitWorktrees, remote: Path, head: str) -> None:
+    for name in ("12345", "x"):
+        git(remote, "update-ref", f"refs/mulligan/verified/{name}", "main")
+    first.let_go_of_old(REF.repository, lambda number: number == REF.number)
+    assert refs(remote) == [HANDED_OVER, "refs/mulligan/verified/x"]
+    first.let_go_of_old(REF.repository, lambda _: False)
+    assert refs(remote) == ["refs/mulligan/verified/x"]
+
+
 def test_a_refusal_is_left_to_the_publication(
     first: GitWorktrees, remote: Path, head: str, tmp_path: Path
 ) -> None:

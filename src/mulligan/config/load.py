@@ -44,10 +44,17 @@ def load_operator(
 
 
 def read_operator(
-    text: bytes, environment: Mapping[str, str], where: str, given: Mapping[str, JsonValue]
+    text: bytes,
+    environment: Mapping[str, str],
+    where: str,
+    given: Mapping[str, JsonValue],
+    beside: Collection[Place] = (),
 ) -> Operator:
-    """Read the text of a configuration; `given` replaces whole keys, and is taken as it stands."""
-    document = _without(_document(_decoded(text, where), where), given)
+    """Read the text of a configuration; `given` replaces whole keys, and is taken as it stands.
+
+    `beside` are keys within those, such as ("github", "app"), that the text may add.
+    """
+    document = _without(_document(_decoded(text, where), where), given, frozenset(beside))
     return _operator(document, environment, where, given)
 
 
@@ -58,7 +65,7 @@ def _operator(
     given: Mapping[str, JsonValue],
 ) -> Operator:
     wrong = [*_secrets(document), *_unset(document, environment)]
-    content = {**_mapping(document.content, environment), **given}
+    content = _joined(_mapping(document.content, environment), given)
     try:
         operator = Operator.model_validate(content)
     except ValidationError as error:
@@ -184,17 +191,33 @@ def _texts(value: JsonValue, place: Place = ()) -> Iterator[tuple[Place, str]]:
             yield from _texts(inner, (*place, key))
 
 
-def _without(document: Document, keys: Collection[str]) -> Document:
+def _without(document: Document, keys: Collection[str], beside: Collection[Place]) -> Document:
     """Pass over what is decided elsewhere."""
-    content = {key: value for key, value in document.content.items() if key not in keys}
+    content = dict[str, JsonValue]()
+    for key, value in document.content.items():
+        if key not in keys:
+            content[key] = value
+        elif isinstance(value, dict):
+            kept = {name: inner for name, inner in value.items() if (key, name) in beside}
+            content |= {key: kept} if kept else {}
     spots = {
-        place: spot for place, spot in document.spots.items() if place[:1] not in _places(keys)
+        place: spot
+        for place, spot in document.spots.items()
+        if not place or place[0] not in keys or place[:2] in beside
     }
     return Document(content, spots)
 
 
-def _places(keys: Collection[str]) -> set[Place]:
-    return {(key,) for key in keys}
+def _joined(
+    content: Mapping[str, JsonValue], given: Mapping[str, JsonValue]
+) -> dict[str, JsonValue]:
+    """Put what is given over the content, beside what was left of its keys."""
+    found = {**content, **given}
+    for key, value in given.items():
+        kept = content.get(key)
+        if isinstance(kept, dict) and isinstance(value, dict):
+            found[key] = {**kept, **value}
+    return found
 
 
 def _mapping(

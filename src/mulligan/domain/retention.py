@@ -30,6 +30,11 @@ def needs_files(status: IssueStatus) -> bool:
     return status.is_kept or not is_at_rest(status)
 
 
+def needs_commit(status: IssueStatus) -> bool:
+    """Tell whether a verified commit is, or may still be, to be published."""
+    return status.is_kept or status.phase is not Phase.IDLE
+
+
 def outdated(
     found: Collection[AttemptFiles],
     spared: Iterable[IssueRef],

@@ -1,6 +1,6 @@
 """Look whether all that the work needs is there; whatever is missing, the rest is looked at."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from mulligan.config.operator import Operator, SandboxMode
 from mulligan.domain.diagnosis import (
@@ -34,9 +34,10 @@ def examine(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
     yield from _state(probes)
     yield _room(STATE, "state.url", probes.state_room)
     yield _room(WORKSPACE, "workspace.root", probes.workspace_room)
-    for name, found in probes.agents().items():
-        yield from _agent(f"agents.{name}" if name else AGENT, found)
-    yield from _sandbox(operator.sandbox.mode, probes)
+    agents = probes.agents()
+    for name, found in agents.items():
+        yield from _agent(_key(name), found)
+    yield from _sandbox(operator.sandbox.mode, probes, agents)
     account = _account(operator, probes)
     yield account
     if account.level is Level.OK:
@@ -95,6 +96,10 @@ def _room(area: str, key: str, look: Callable[[], Room]) -> Diagnosis:
     return warning(area, f"Only {free}.", fix) if room.free < LITTLE else fine(area, f"{free}.")
 
 
+def _key(name: str) -> str:
+    return f"agents.{name}" if name else AGENT
+
+
 def _agent(key: str, found: Presence) -> Iterator[Diagnosis]:
     """Look at one agent, which stands at a `key` of the configuration."""
     program = found.wanted
@@ -117,7 +122,7 @@ def _agent(key: str, found: Presence) -> Iterator[Diagnosis]:
         yield fault(key, f"{key}.env names {name}, which is not set.", fix)
 
 
-def _sandbox(mode: SandboxMode, probes: Probes) -> Iterator[Diagnosis]:
+def _sandbox(mode: SandboxMode, probes: Probes, agents: Collection[str]) -> Iterator[Diagnosis]:
     if mode is SandboxMode.OFF:
         said = f"The sandbox is off: {UNCONFINED}"
         yield warning(SANDBOX, said, "Set sandbox to auto or required.")
@@ -125,6 +130,7 @@ def _sandbox(mode: SandboxMode, probes: Probes) -> Iterator[Diagnosis]:
     walls = probes.walls()
     if walls.stand:
         yield fine(SANDBOX, "Agents, set-up lines and checks are confined by bubblewrap.")
+        yield from (_network(name, probes) for name in agents)
     elif mode is SandboxMode.REQUIRED:
         yield fault(SANDBOX, f"sandbox: required cannot be kept. {walls.why_not}", walls.cure)
     else:
@@ -135,6 +141,22 @@ def _sandbox(mode: SandboxMode, probes: Probes) -> Iterator[Diagnosis]:
     for path in walls.missing:
         fix = "Make it, or take it out of the configuration."
         yield warning(SANDBOX, f"sandbox names {path}, which is not there.", fix)
+
+
+def _network(name: str, probes: Probes) -> Diagnosis:
+    """Say what an agent reaches from within the walls."""
+    who = f"The agent {name}" if name else "The agent"
+    try:
+        match probes.network(name):
+            case "model":
+                return fine(SANDBOX, f"{who} reaches its model and sandbox.hosts alone.")
+            case "none":
+                return fine(SANDBOX, f"{who} reaches no network.")
+            case _:
+                fix = "Name the hosts of its model in sandbox.hosts; it then reaches no others."
+                return note(SANDBOX, f"{who} reaches whatever this machine does.", fix)
+    except MulliganError as error:
+        return failed(SANDBOX, error, TRY_AGAIN)
 
 
 def _account(operator: Operator, probes: Probes) -> Diagnosis:

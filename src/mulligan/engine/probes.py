@@ -16,7 +16,8 @@ class Probes:
     `facts`, `labels`, `fetch` (which names the base branch), `policy`, `file` and `names` take a
     repository, the last two a path in it as well. `at_work` names the Mulligan that runs now;
     `ledger` opens it for writing and counts its issues; `program_of` names what a shell line
-    starts, and `finds` tells whether the shell knows it. `agents` are found by name, "" for none.
+    starts, and `finds` tells whether the shell knows it. `agents` are found by name, "" for none;
+    `network` tells what the one of a name reaches from within the walls: none, model or open.
     """
 
     account: Callable[[], str]
@@ -34,5 +35,6 @@ class Probes:
     workspace_room: Callable[[], Room]
     agents: Callable[[], Mapping[str, Presence]]
     walls: Callable[[], Walls]
+    network: Callable[[str], str]
     program_of: Callable[[str], str]
     finds: Callable[[str], bool]

@@ -39,6 +39,15 @@ class Remote:
         found = re.search(rf"^([0-9a-f]{{40,64}})\t{re.escape(ref)}$", finished.text, re.MULTILINE)
         return found[1] if found else None
 
+    def tips(self, through: Repository, pattern: str) -> dict[str, str]:
+        """Read which commits the refs of a pattern name there, such as refs/heads/*."""
+        with access(self.url, self.token) as way:
+            finished = through.run(
+                "ls-remote", "-q", "--refs", "--", self.url, pattern, patience=GLANCE, access=way
+            )
+        found = re.findall(r"^([0-9a-f]{40,64})\t(\S+)$", finished.text, re.MULTILINE)
+        return {name: sha for sha, name in found}
+
     def delete(self, through: Repository, ref: str, held: str) -> None:
         """Delete a full ref there, unless it is no longer `held`."""
         with access(self.url, self.token) as way:

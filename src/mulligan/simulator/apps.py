@@ -45,10 +45,11 @@ class Grant:
 
 @dataclass(slots=True)
 class Apps:
-    """All apps by their id, and all their tokens."""
+    """All apps by their id, all their tokens, and manifests by the code of each."""
 
     known: dict[str, App] = field(default_factory=dict[str, App])
     grants: dict[str, Grant] = field(default_factory=dict[str, Grant])
+    manifests: dict[str, str] = field(default_factory=dict[str, str])
 
     def add(self, app: App) -> None:
         """Make an app known."""

@@ -33,5 +33,10 @@ def origin_of(git_config: str) -> Origin | None:
     except configparser.Error:
         return None
     urls = (parser.get(f'remote "{name}"', "url", fallback=None) for name in REMOTES)
-    found = (ADDRESS.fullmatch(url) for url in urls if url)
-    return next((Origin(each["name"], each["host"]) for each in found if each), None)
+    return next((found for url in urls if url and (found := at_address(url))), None)
+
+
+def at_address(url: str) -> Origin | None:
+    """Read the address of a repository; None where it is none of a GitHub."""
+    found = ADDRESS.fullmatch(url)
+    return Origin(found["name"], found["host"]) if found else None

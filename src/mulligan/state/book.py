@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from mulligan.domain.events import Recorded
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.lease import Lease
+from mulligan.domain.retention import needs_commit
 from mulligan.errors import UnavailableError
 from mulligan.ports import Clock
 from mulligan.state.ledger import SqlLedger
@@ -185,6 +186,14 @@ class Book:
             self._ended = set(self._claims)
             if self._ended:
                 self.save()
+
+    def needs_commit(self, ref: IssueRef) -> bool:
+        """Tell, as the ref shows now, whether a verified commit of an issue is still of use."""
+        with self.lock:
+            self.refresh()
+            tenure = self.tenures().get(ref)
+            at_work = tenure is not None and tenure.is_good(self.clock.now())
+            return at_work or needs_commit(self.ledger.status(ref))
 
     def tenures(self) -> Mapping[IssueRef, Tenure]:
         """Say who works on what, as far as this run knows."""

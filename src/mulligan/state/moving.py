@@ -1,24 +1,43 @@
 """Move issues between a ledger of this machine and the ref, so that counts and history go along."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from mulligan.domain.events import Recorded
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.spending import Run
 from mulligan.errors import UsageError
+from mulligan.state.accounts import SqlAccounts
 from mulligan.state.ledger import SqlLedger
 from mulligan.state.lines import Snapshot, bounded, read_lines, write_lines
 from mulligan.state.ref import StateRef
 
 
 def pull(ref: StateRef, repository: str, ledger: SqlLedger) -> list[str]:
-    """Take over the issues of which the ref knows something newer; name them."""
-    stored, moved = _at_rest(ref.read(), ledger), list[str]()
+    """Take over the issues of which the ref knows something newer, and name them.
+
+    What their attempts used counts for its day here as well.
+    """
+    stored, moved = _at_rest(ref.read(), ledger), list[IssueRef]()
     for issue, text in stored.issues.items():
         events = read_lines(issue, text)
         if issue.repository == repository and _is_newer(events, ledger.events(issue)):
             ledger.adopt(issue, events)
-            moved.append(str(issue))
-    return moved
+            moved.append(issue)
+    count_spending(ledger, SqlAccounts(ledger.database, ledger.redactor), moved)
+    return [str(issue) for issue in moved]
+
+
+def count_spending(ledger: SqlLedger, accounts: SqlAccounts, issues: Iterable[IssueRef]) -> None:
+    """Count what was used elsewhere for its day, as the records of the attempts tell it."""
+    for issue in issues:
+        for meta in ledger.history(issue):
+            usages = {0: meta.agent, **{each.number: each.usage for each in meta.fix_rounds}}
+            for fix_round, usage in usages.items():
+                if usage:
+                    agent = usage.name or usage.kind
+                    run = Run(issue, meta.number, fix_round, meta.started_at, agent)
+                    accounts.record(run, usage)
 
 
 def push(ref: StateRef, repository: str, ledger: SqlLedger) -> list[str]:

@@ -10,6 +10,7 @@ from mulligan.config.policy import Labels
 from mulligan.errors import UsageError
 from mulligan.github.labels import looks
 from mulligan.starter.files import KINDS
+from mulligan.starter.origin import Origin, origin_of
 from mulligan.starter.tree import READ, Tree, fits
 from mulligan.wiring.bench import HASTE, open_github
 from mulligan.wiring.redaction import redactor_of
@@ -41,6 +42,11 @@ def git_config(directory: Path) -> str:
         message = f"{directory} is not the top of a git repository; name the directory of a clone."
         raise UsageError(message)
     return _text(place / "config")
+
+
+def origin_in(directory: Path) -> Origin | None:
+    """Read which repository a clone is of; None where it does not say."""
+    return origin_of(git_config(directory))
 
 
 def agent_here(environment: Mapping[str, str]) -> str | None:

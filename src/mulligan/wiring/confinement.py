@@ -34,9 +34,14 @@ def confine(operator: Operator, environment: Mapping[str, str]) -> Sandbox:
 
 def network_for(settings: AgentSettings, operator: Operator, sandbox: Sandbox) -> Network:
     """Say what an agent may reach; without walls, that is whatever this machine does."""
-    adapter = adapter_of(settings, operator.adapters)
-    wanted = choose_network(operator.sandbox.network, adapter, operator.sandbox.hosts)
+    wanted = network_inside(settings, operator)
     return Network.OPEN if isinstance(sandbox, Unconfined) else wanted
+
+
+def network_inside(settings: AgentSettings, operator: Operator) -> Network:
+    """Say what an agent may reach from within the walls; ConfigError where that cannot be kept."""
+    adapter = adapter_of(settings, operator.adapters)
+    return choose_network(operator.sandbox.network, adapter, operator.sandbox.hosts)
 
 
 def look_at_walls(operator: Operator, environment: Mapping[str, str]) -> Walls:
@@ -52,6 +57,6 @@ def look_at_walls(operator: Operator, environment: Mapping[str, str]) -> Walls:
 def try_sandbox(operator: Operator, environment: Mapping[str, str]) -> Tried:
     """Try whether commands can be confined here, and hide from them what is Mulligan's."""
     own = [operator.workspace.root, state_directory(operator.state.url)]
-    if token := operator.github.token_file:
-        own.append(token)
+    app = operator.github.app
+    own += [each for each in (operator.github.token_file, app and app.private_key_file) if each]
     return try_out(operator.sandbox, environment, tuple(each.absolute() for each in own))

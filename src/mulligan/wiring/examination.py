@@ -4,7 +4,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 
 from mulligan.agent.presence import look_for
-from mulligan.config.operator import Operator
+from mulligan.config.operator import AgentSettings, Operator
 from mulligan.domain.machine import Presence
 from mulligan.engine.probes import Probes
 from mulligan.git.version import version
@@ -14,7 +14,7 @@ from mulligan.state.room import room_for
 from mulligan.verification.programs import is_there, program_of
 from mulligan.wiring.bench import HASTE, Environment, open_git, open_github
 from mulligan.wiring.clock import SystemClock
-from mulligan.wiring.confinement import look_at_walls
+from mulligan.wiring.confinement import look_at_walls, network_inside
 from mulligan.wiring.records import at_work
 from mulligan.wiring.redaction import redactor_of
 
@@ -46,6 +46,7 @@ def build_probes(operator: Operator, environment: Environment) -> Generator[Prob
             workspace_room=lambda: room_for(operator.workspace.root),
             agents=lambda: _agents(operator, environment),
             walls=lambda: look_at_walls(operator, environment),
+            network=lambda name: network_inside(_settings(operator)[name], operator),
             program_of=program_of,
             finds=lambda program: is_there(program, environment),
         )
@@ -54,8 +55,12 @@ def build_probes(operator: Operator, environment: Environment) -> Generator[Prob
 def _agents(operator: Operator, environment: Environment) -> Mapping[str, Presence]:
     return {
         name: look_for(settings, environment, operator.adapters)
-        for name, settings in {"": operator.agent, **operator.agents}.items()
+        for name, settings in _settings(operator).items()
     }
+
+
+def _settings(operator: Operator) -> Mapping[str, AgentSettings]:
+    return {"": operator.agent, **operator.agents}
 
 
 def _open_ledger(operator: Operator) -> int:

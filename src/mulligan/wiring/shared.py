@@ -1,20 +1,21 @@
 """Build for runs that have nothing in common but a repository: their state is on a ref of it."""
 
 from collections.abc import Callable, Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache
 
 from mulligan.config.operator import Operator
-from mulligan.domain.spending import Run
+from mulligan.domain.issue import IssueRef
 from mulligan.engine.watch import Listener, WatchedLedger
+from mulligan.errors import WorldError
 from mulligan.git.remote import Remote
 from mulligan.state.accounts import SqlAccounts
 from mulligan.state.book import Book
 from mulligan.state.database import open_database
 from mulligan.state.ledger import SqlLedger
-from mulligan.state.moving import pull, push
+from mulligan.state.moving import count_spending, pull, push
 from mulligan.state.ref import StateRef, open_state_ref
 from mulligan.state.ref_ledger import RefLeases, RefLedger
 from mulligan.wiring.bench import (
@@ -55,27 +56,19 @@ def build_shared(
         book = Book(ref, SqlLedger(database, clock, redactor=redactor), clock, redactor, lease)
         book.restore()
         accounts = SqlAccounts(database, redactor)
-        _restore_accounts(book.ledger, accounts)
+        known = [status.issue for status in book.ledger.statuses()]
+        count_spending(book.ledger, accounts, known)
         hears = opened.enter_context(hearing(operator, listener, redactor))
         ledger = WatchedLedger(RefLedger(book), hears)
         artifacts = open_artifacts(operator, redactor)
         books = Books(ledger, RefLeases(book), accounts, artifacts, redactor)
         worktrees, policies = open_git(operator, github, environment)
-        git = (replace(worktrees, hands_over=True), policies)
+        handing = replace(worktrees, hands_over=True)
+        git = (handing, policies)
         bench = assemble(operator, environment, sandbox, github.tracker, git, books)
         yield replace(bench, tools=replace(bench.tools, worker=worker))
-
-
-def _restore_accounts(ledger: SqlLedger, accounts: SqlAccounts) -> None:
-    """Count what earlier runs have used for its day, as the records of their attempts tell it."""
-    for status in ledger.statuses():
-        for meta in ledger.history(status.issue):
-            usages = {0: meta.agent, **{each.number: each.usage for each in meta.fix_rounds}}
-            for fix_round, usage in usages.items():
-                if usage:
-                    agent = usage.name or usage.kind
-                    run = Run(status.issue, meta.number, fix_round, meta.started_at, agent)
-                    accounts.record(run, usage)
+        with suppress(WorldError):  # what is left does no harm
+            handing.let_go_of_old(name, lambda number: book.needs_commit(IssueRef(name, number)))
 
 
 def read_base_file(operator: Operator, environment: Environment, path: str) -> bytes | None:

@@ -8,6 +8,7 @@ from mulligan.domain.issue import IssueRef
 from mulligan.git.remote import Remote
 from mulligan.worktree.mirror import Mirror
 
+VERIFIED = "refs/mulligan/verified/"
 PATIENCE = timedelta(minutes=10)
 
 
@@ -52,4 +53,4 @@ def _below(mirror: Mirror, head_sha: str) -> str:
 
 def name_of(ref: IssueRef) -> str:
     """Name the ref, here or on the remote, that holds an issue's verified commit."""
-    return f"refs/mulligan/verified/{ref.number}"
+    return f"{VERIFIED}{ref.number}"

@@ -3,13 +3,14 @@
 For runs that have no disk in common. No workflow runs for such a ref.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 
 from mulligan.domain.issue import IssueRef
 from mulligan.errors import DeniedError, WorldError
 from mulligan.git.remote import Remote
 from mulligan.stop import recording
-from mulligan.worktree.bundle import name_of
+from mulligan.worktree.bundle import VERIFIED, name_of
 from mulligan.worktree.mirror import Mirror
 
 
@@ -37,3 +38,12 @@ def let_go(mirror: Mirror, remote: Remote, ref: IssueRef) -> None:
     with suppress(WorldError):
         if held := remote.tip(mirror.git, name_of(ref)):
             remote.delete(mirror.git, name_of(ref), held)
+
+
+def let_go_of_old(mirror: Mirror, remote: Remote, needed: Callable[[int], bool]) -> None:
+    """Remove the refs of issues that need theirs no more; `needed` is asked once all are listed."""
+    with recording():
+        for name, held in remote.tips(mirror.git, f"{VERIFIED}*").items():
+            number = name.removeprefix(VERIFIED)
+            if number.isdecimal() and not needed(int(number)):
+                remote.delete(mirror.git, name, held)

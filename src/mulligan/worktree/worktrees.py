@@ -24,7 +24,7 @@ from mulligan.worktree.naming import BRANCH, LITTER, issue_place, place_of
 from mulligan.worktree.proposal import Proposal, conflicts_in, fetch_proposal
 from mulligan.worktree.publish import gone, publish, publish_attempt
 from mulligan.worktree.reset import Site, restore
-from mulligan.worktree.verified import hand_over, let_go, take_over
+from mulligan.worktree.verified import hand_over, let_go, let_go_of_old, take_over
 
 LOCK_PATIENCE = timedelta(seconds=2)
 MOST_READ = 1000
@@ -160,6 +160,13 @@ class GitWorktrees:
         publish(mirror, remote, ref, head_sha, expected)
         if self.hands_over:
             let_go(mirror, remote, ref)
+
+    @disk_faults()
+    def let_go_of_old(self, repository: str, needed: Callable[[int], bool]) -> None:
+        """Remove what was handed over for issues, by number, that need it no more."""
+        mirror = self._mirror(repository)
+        if self.hands_over and mirror.place.mirror.exists():
+            let_go_of_old(mirror, self._upstream(repository)[0], needed)
 
     @disk_faults()
     def push_attempt(self, ref: IssueRef, head_sha: str, number: int) -> str:

@@ -10,6 +10,7 @@ from mulligan.simulator.routes import (
     graphql,
     issues,
     labels,
+    manifests,
     pages,
     pulls,
     reviews,
@@ -19,6 +20,7 @@ from mulligan.simulator.routes import (
 ROUTES: tuple[tuple[str, str, Handler], ...] = (
     *accounts.ROUTES,
     *apps.ROUTES,
+    *manifests.ROUTES,
     *comments.ROUTES,
     *events.ROUTES,
     *labels.ROUTES,

@@ -20,6 +20,10 @@ EVENT = re.compile(r"[a-z_]{1,40}")
 NUMBER = re.compile(r"[1-9][0-9]{0,5}")
 DIGITS = re.compile(r"[0-9]{1,20}")
 SERVER = "https://github.com"
+BESIDE = (("github", "app"), ("github", "ca_file"))
+"""What the file says of GitHub that a run does not know better."""
+SHORTEST = timedelta(minutes=1)
+"""A lease that a slow answer of GitHub does not outlast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,7 @@ def inputs_of(variables: Mapping[str, str], runner: Runner) -> Inputs:
         config=said.get("CONFIG", ""),
         attempts=_number(said, "ATTEMPTS"),
         limit=_number(said, "LIMIT"),
-        lease=_duration(lease) if lease else Inputs.lease,
+        lease=_lease(lease) if lease else Inputs.lease,
     )
 
 
@@ -102,6 +106,7 @@ def operator_of(
     written = read_content(text or b"", where)
     given: dict[str, JsonValue] = {
         **inputs.given,
+        "github": _github(_keys(inputs.given["github"]), _keys(written.get("github"))),
         "repositories": [_repository(runner.repository, written.get("repositories"))],
     }
     if inputs.agent:
@@ -110,7 +115,7 @@ def operator_of(
         given["sandbox"] = {**_keys(written.get("sandbox")), "mode": inputs.sandbox}
     elif "sandbox" not in written:
         given["sandbox"] = "required"
-    return read_operator(text or b"", variables, where, given)
+    return read_operator(text or b"", variables, where, given, BESIDE)
 
 
 def preliminary(inputs: Inputs, runner: Runner, variables: Mapping[str, str]) -> Operator:
@@ -121,6 +126,11 @@ def preliminary(inputs: Inputs, runner: Runner, variables: Mapping[str, str]) ->
         "agent": {"kind": "command", "command": ["none"]},
     }
     return read_operator(b"", variables, WHERE, given)
+
+
+def _github(run: Mapping[str, JsonValue], own: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Take the address from the run, and its token too unless the file names an app."""
+    return {key: value for key, value in run.items() if key != "token" or not own.get("app")}
 
 
 def _keys(value: JsonValue) -> dict[str, JsonValue]:
@@ -176,9 +186,13 @@ def _number(said: Mapping[str, str], name: str) -> int | None:
     return int(value)
 
 
-def _duration(value: str) -> timedelta:
+def _lease(value: str) -> timedelta:
     try:
-        return parse_duration(value)
+        found = parse_duration(value)
     except ValueError as error:
         message = f"The input `lease` is {value[:20]!r}; {error}."
         raise UsageError(message) from error
+    if found < SHORTEST:
+        message = f"The input `lease` is {value[:20]!r}; write 60s or more, so that none is lost."
+        raise UsageError(message)
+    return found

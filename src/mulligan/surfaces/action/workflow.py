@@ -2,6 +2,7 @@
 
 import json
 import re
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +48,11 @@ class Caller:
     command: str = ""
     model: str = ""
     minute: int = 17
+
+
+def minute_of(repository: str) -> int:
+    """Give a minute from 1 to 29 that is a repository's own, so that not all wake at once."""
+    return 1 + zlib.crc32(repository.lower().encode()) % 29
 
 
 def workflow_text(caller: Caller) -> str:

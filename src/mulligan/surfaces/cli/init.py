@@ -2,7 +2,7 @@
 
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -20,8 +20,10 @@ from mulligan.starter.files import operator_text, policy_text
 from mulligan.starter.origin import Origin, origin_of
 from mulligan.starter.plan import Draft
 from mulligan.starter.proposal import Proposal
+from mulligan.surfaces.cli.calling import propose_workflow, say_of_workflow
 from mulligan.surfaces.cli.exits import Exit
 from mulligan.surfaces.cli.program import program
+from mulligan.surfaces.cli.register import Wanted, register
 from mulligan.surfaces.cli.setup import DEFAULT, configuration_path, environment, make_console
 from mulligan.wiring.clone import (
     agent_here,
@@ -43,6 +45,8 @@ class Asked:
     yes: bool = False
     repository: str | None = None
     config: Path | None = None
+    workflow: bool = True
+    action: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +63,10 @@ class Start:
 def init(asked: Asked) -> Exit:
     """Propose, show, ask, write; what is there already is left as it is."""
     console, clone = make_console(), asked.directory.absolute()
-    origin = _origin(asked, git_config(clone))
-    config = _operator_path(asked, clone)
+    origin, config = _origin(asked, git_config(clone)), _operator_path(asked, clone)
     start = _plan(console, clone, origin, config)
+    if asked.workflow:
+        start = _with_workflow(console, start, clone, asked.action)
     if not (start.drafts or start.missing):
         console.print("Nothing to do.")
         return Exit.DONE
@@ -76,6 +81,13 @@ def init(asked: Asked) -> Exit:
     _carry_out(console, start)
     _say_next(console, clone, config, start)
     return Exit.DONE
+
+
+def init_app(asked: Asked, wanted: Wanted) -> Exit:
+    """Have GitHub make an App; a clone only says for which repository, and on which server."""
+    clone = asked.directory.absolute()
+    origin = _origin(asked, git_config(clone) if (clone / ".git").exists() else "")
+    return register(wanted, origin, _operator_path(asked, clone))
 
 
 def _origin(asked: Asked, config: str) -> Origin | None:
@@ -109,6 +121,15 @@ def _plan(console: Console, clone: Path, origin: Origin | None, config: Path) ->
     operator = _operator(console, origin, config, drafts)
     missing = _missing(console, operator, origin, labels)
     return Start(tuple(drafts), missing, labels, operator, origin)
+
+
+def _with_workflow(console: Console, start: Start, clone: Path, action: str | None) -> Start:
+    agent = start.operator.agent if start.operator else None
+    proposed = propose_workflow(clone, start.origin, agent, action)
+    if proposed.draft is None:
+        console.print(escape(proposed.said))
+        return start
+    return replace(start, drafts=(*start.drafts, proposed.draft))
 
 
 def _found(proposal: Proposal, clone: Path) -> str:
@@ -193,4 +214,6 @@ def _say_next(console: Console, clone: Path, config: Path, start: Start) -> None
     if any(draft.path == clone / POLICY for draft in start.drafts):
         console.print(f"  read {POLICY}, and try it: {program()} check", markup=False)
         console.print("  commit it and push it: it counts from the base branch on", markup=False)
+    for line in say_of_workflow(clone, start.drafts):
+        console.print(f"  {line}", markup=False)
     console.print(f"  {program()} doctor{named}", markup=False)

@@ -23,11 +23,27 @@ def init(
     config: Annotated[
         Path | None, typer.Option(help="The operator's file: read if there, else proposed.")
     ] = None,
+    workflow: Annotated[bool, typer.Option(help="Propose the workflow of the Action too.")] = True,
+    action: Annotated[
+        str | None,
+        typer.Option(metavar="OWNER/NAME@COMMIT", help="Mulligan itself, for the workflow."),
+    ] = None,
+    app: Annotated[
+        bool, typer.Option("--app", help="Make a GitHub App for Mulligan instead, in a browser.")
+    ] = False,
+    organization: Annotated[
+        str | None, typer.Option(help="The organisation that owns the App; default: you.")
+    ] = None,
+    app_name: Annotated[str | None, typer.Option(help="The name of the App.")] = None,
+    key_file: Annotated[Path | None, typer.Option(help="Where its private key is kept.")] = None,
 ) -> Exit:
-    """Propose both configuration files for a clone, with real checks; and create the labels."""
+    """Propose the configuration files for a clone, with real checks; and create the labels."""
     from mulligan.surfaces.cli import init as module
 
-    return module.init(module.Asked(directory, yes, repository, config))
+    asked = module.Asked(directory, yes, repository, config, workflow, action)
+    if app:
+        return module.init_app(asked, module.Wanted(organization, app_name, key_file))
+    return module.init(asked)
 
 
 @in_one_sentence
