@@ -22,7 +22,8 @@ RESET_ATTACKS = {
     "45-head-destroyed": "echo x > $(git rev-parse --git-dir)/HEAD; echo x > README.md",
     "46-skip-worktree": "git update-index --skip-worktree README.md; echo x > README.md",
     "46-sparse-checkout": "git sparse-checkout set --no-cone /README.md",
-    "46-core.fileMode": "git config core.fileMode false; chmod +x README.md",
+    "46-core.fileMode": f"{TRUST}; git config core.fileMode false; touch -d 2001-01-01 README.md; "
+    "git status -s; chmod +x README.md",
     "46-core.worktree": "git config extensions.worktreeConfig true; "
     "git config --worktree core.worktree $HOME; echo x > README.md",
     "46-core.ignoreCase": "git config core.ignoreCase true; echo x > readme.MD",
