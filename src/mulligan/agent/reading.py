@@ -105,7 +105,7 @@ def read_output(tail: bytes) -> Said:
     lines = [line for line in tail.splitlines() if line.strip()]
     usage = Usage()
     for position in range(len(lines) - 1, max(len(lines) - 1 - USAGE_WITHIN, -1), -1):
-        record = _record(lines[position])
+        record = json_object(lines[position])
         if record and Usage.model_fields.keys() & record.keys():
             usage = Usage.model_validate(record)
             del lines[position]
@@ -158,8 +158,8 @@ def facts_of(said: Said, kind: str, exit_code: int, stopped_by: TimeLimit | None
     )
 
 
-def _record(line: bytes) -> dict[str, JsonValue] | None:
-    """Read a line that is a JSON object."""
+def json_object(line: bytes) -> dict[str, JsonValue] | None:
+    """Read a line that is a JSON object; None for any other."""
     if not line.lstrip().startswith(b"{"):
         return None
     try:
@@ -171,7 +171,7 @@ def _record(line: bytes) -> dict[str, JsonValue] | None:
 def _closing_words(lines: Sequence[bytes]) -> str:
     """Join the last lines that are written for people, as many as there is room for."""
     kept, room = list[str](), SUMMARY_CHARS
-    for line in _shown(line for line in reversed(lines) if _record(line) is None):
+    for line in _shown(line for line in reversed(lines) if json_object(line) is None):
         room -= len(line) + 1
         if kept and room < -1:
             break

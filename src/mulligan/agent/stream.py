@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import assert_never
 
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue
 
+from mulligan.agent.reading import json_object
 from mulligan.config.adapters import Fact, Meaning, Rule
 
 LONGEST_LINE = 8 * 1024 * 1024
@@ -21,7 +22,6 @@ STATUS = re.compile(r"(?<![0-9])(?<![0-9][.:])([45][0-9]{2})(?![0-9])")
 MOST = 2.0**53
 NOTHING: tuple[JsonValue, ...] = (None, "", [], {})
 
-JSON_OBJECT = TypeAdapter(dict[str, JsonValue])
 Line = Mapping[str, JsonValue]
 
 
@@ -72,12 +72,12 @@ class Reader:
 
     def read_record(self, content: bytes) -> None:
         """Read a file that holds one JSON object, as if it were one line."""
-        if line := _object(content):
+        if line := json_object(content):
             self._apply(line, "")
 
     def _read(self, line: bytes) -> None:
         if line.strip():
-            found = _object(line)
+            found = json_object(line)
             self._apply(found, line.decode(errors="replace") if found is None else "")
 
     def _apply(self, line: Line | None, text: str) -> None:
@@ -196,12 +196,3 @@ def _numbers(found: Iterable[JsonValue]) -> list[float]:
 
 def _text(value: JsonValue) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _object(line: bytes) -> Line | None:
-    if not line.lstrip().startswith(b"{"):
-        return None
-    try:
-        return JSON_OBJECT.validate_json(line)
-    except ValidationError:
-        return None

@@ -1,4 +1,8 @@
-"""Fold the events of an issue into where it stands; a status comes about in no other way. Pure."""
+"""Fold the events of an issue into where it stands; a status comes about in no other way.
+
+What is changed here needs a new revision in state/migrations/, be it an empty one: statuses that
+are stored are folded anew when a database is brought up to date. Pure.
+"""
 
 from dataclasses import replace
 from datetime import datetime
