@@ -2,11 +2,9 @@
 
 A line holds the configuration, the desk's directory, the most attempts for an issue (0: no limit)
 and whether the points are watched (`watched` or not), with tabs between. Two lines come back:
-`worker PID`, and when it has ended `ended CODE`, negative for a signal. All modules are imported
-before the first fork, so that a pass costs little.
+`worker PID`, and when it has ended `ended CODE`, negative for a signal.
 """
 
-import importlib
 import os
 import sys
 from dataclasses import replace
@@ -19,6 +17,7 @@ from mulligan.engine.once import Extent, once
 from mulligan.wiring.bench import build
 from mulligan.wiring.records import lock_state
 from world.crash_points import CountedLedger, Desk
+from world.loading import load_everything
 
 
 def say_nothing(_status: IssueStatus, _event: Event) -> None:
@@ -42,8 +41,7 @@ def make_pass(config: Path, desk: Desk, attempts: int | None, *, watched: bool) 
 
 
 def main() -> None:
-    # What git/repository.py imports when it is first needed.
-    importlib.import_module("git.cmd")
+    load_everything()
     for line in sys.stdin:
         config, directory, attempts, watched = line.rstrip("\n").split("\t")
         worker = os.fork()

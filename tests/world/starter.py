@@ -1,32 +1,21 @@
 """Its own process: run `mulligan` as often as asked, each time in a fork of its own.
 
-All modules are imported before the first fork, so that a command costs what it does, not what it
-loads. On the socket whose descriptor is the first argument, each message is the arguments, the
-directory and the environment as JSON, with the descriptors for standard output and error; the
-answer is the exit code, negative for a signal.
+All is loaded before the first fork (world/loading.py). On the socket whose descriptor is the first
+argument, each message is the arguments, the directory and the environment as JSON, with the
+descriptors for standard output and error; the answer is the exit code, negative for a signal.
 """
 
-import importlib
 import os
-import pkgutil
 import socket
 import sys
 import traceback
 
 from pydantic import BaseModel
 
-import mulligan
 from mulligan.surfaces.cli.app import app
+from world.loading import load_everything
 
 LONGEST = 1 << 20
-
-
-def load_everything() -> None:
-    for module in pkgutil.walk_packages(mulligan.__path__, "mulligan."):
-        if not module.name.endswith("__main__") and ".migrations." not in module.name:
-            importlib.import_module(module.name)
-    # What git/repository.py imports when it is first needed.
-    importlib.import_module("git.cmd")
 
 
 class Message(BaseModel):

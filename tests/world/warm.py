@@ -2,6 +2,7 @@
 
 import atexit
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -24,7 +25,9 @@ def _starter() -> socket.socket:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         argv = [sys.executable, str(STARTER), str(theirs.fileno())]
-        stack.enter_context(subprocess.Popen(argv, pass_fds=[theirs.fileno()]))
+        environment = {**os.environ, "PYTHONPATH": str(STARTER.parents[1])}
+        starter = subprocess.Popen(argv, env=environment, pass_fds=[theirs.fileno()])
+        stack.enter_context(starter)
     return stack.enter_context(ours)
 
 
