@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: install demo test check check-agents bench bench-digest bench-retry docs format update clean
+.PHONY: install demo test test-deep check check-agents bench bench-digest bench-retry docs format update clean
 
 install: $(STAMP)
 
@@ -19,6 +19,10 @@ demo: install
 
 test: install
 	$(BIN)/pytest
+
+# What takes too long for every run: a kill before and after everything that lasts.
+test-deep: install
+	$(BIN)/pytest -m deep
 
 check: install
 	$(BIN)/ruff format --check .

@@ -9,13 +9,13 @@ from mulligan.domain.issue import Stage
 from mulligan.domain.people import CommandReceived, HumanResponded
 from mulligan.state.database import open_database
 from mulligan.state.ledger import SqlLedger
-from world.crash_points import AFTER, Point, Watch
+from world.crash_points import AFTER, BEFORE, Point, Watch
 from world.ledgers import TickingClock, folded
 from world.lives import Life, living
 from world.place import MAINTAINER
 
 KILLED = -9
-SLICES = 2
+DEEP_SLICES = 8
 TALK, BEGIN = "three commands", "a retry"
 WORDS = ("/mulligan status", "/mulligan rettry", "/mulligan skip not worth it")
 
@@ -80,32 +80,51 @@ def assert_one_epoch_was_opened(life: Life) -> None:
     assert life.here.world.labels_of(life.ref) == [f"mulligan:{Stage.REVIEW}"]
 
 
-def until_it_is_opened(watch: Watch) -> list[int]:
-    """Number the points up to where the epoch is opened; the rest is as after any label."""
-    opened = watch.passed.index(Point(AFTER, "ledger authorised"))
-    return [number for number in watch.different() if number <= opened + 2]
+def assert_killed_commands_are_answered_once(life: Life, number: int) -> None:
+    life.begin(TALK, "knows")
+    assert life.make_pass(Watch(fatal=number)) == KILLED, life.said
+    assert life.make_pass() == 0, life.said
+    assert_all_was_said_once(life)
+
+
+def assert_a_killed_retry_opens_one_epoch(life: Life, number: int) -> None:
+    life.begin(BEGIN, "knows")
+    assert life.make_pass(Watch(fatal=number)) == KILLED, life.said
+    assert life.make_pass() == 0, life.said
+    assert_one_epoch_was_opened(life)
+
+
+def opened(watch: Watch) -> int:
+    """Number the point after which the epoch is open; the rest is as after any label."""
+    return watch.passed.index(Point(AFTER, "ledger authorised")) + 2
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("part", range(SLICES))
-def test_commands_that_talk_are_answered_once(
-    life: Life, watched: dict[str, Watch], part: int
-) -> None:
-    # Every second point: before and after take turns.
-    for number in watched[TALK].different()[part :: 2 * SLICES]:
-        life.begin(TALK, "knows")
-        assert life.make_pass(Watch(fatal=number)) == KILLED, life.said
-        assert life.make_pass() == 0, life.said
-        assert_all_was_said_once(life)
+def test_commands_that_talk_are_answered_once(life: Life, watched: dict[str, Watch]) -> None:
+    for number in watched[TALK].of_each_effect():
+        assert_killed_commands_are_answered_once(life, number)
 
 
 @pytest.mark.timeout(120)
 def test_a_retry_opens_one_epoch(life: Life, watched: dict[str, Watch]) -> None:
-    for number in until_it_is_opened(watched[BEGIN]):
-        life.begin(BEGIN, "knows")
-        assert life.make_pass(Watch(fatal=number)) == KILLED, life.said
-        assert life.make_pass() == 0, life.said
-        assert_one_epoch_was_opened(life)
+    known = {effect for _, effect in watched[TALK].passed}
+    watch = watched[BEGIN]
+    for number in watch.of_each_effect(known, Point(BEFORE, "ledger command_received")):
+        if number <= opened(watch):
+            assert_a_killed_retry_opens_one_epoch(life, number)
+
+
+@pytest.mark.deep
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("part", range(DEEP_SLICES))
+def test_commands_are_answered_once_wherever_mulligan_is_killed(
+    part: int, life: Life, watched: dict[str, Watch]
+) -> None:
+    for number in watched[TALK].different()[part::DEEP_SLICES]:
+        assert_killed_commands_are_answered_once(life, number)
+    for number in watched[BEGIN].different()[part::DEEP_SLICES]:
+        if number <= opened(watched[BEGIN]):
+            assert_a_killed_retry_opens_one_epoch(life, number)
 
 
 def test_every_effect_of_a_command_is_among_the_points(watched: dict[str, Watch]) -> None:

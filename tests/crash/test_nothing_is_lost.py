@@ -2,12 +2,12 @@
 
 The life of an issue is cut into three chapters, each one attempt long: a first try that fails; a
 second one that succeeds and is published; a third one that fails, and a person is asked. Each is
-watched once, which finds its points (see `world.crash_points`). Then it begins again for every
-point of the first two and every second one of the third, is killed there, and passes are made
-until the issue rests.
+watched once, which finds its points (see `world.crash_points`). Then it begins again for a point of
+every effect, is killed there, and passes are made until the issue rests. `make test-deep` does so
+for every point.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -24,7 +24,7 @@ from world.lives import Life, living
 from world.place import NAME
 from world.repositories import git, tip
 
-SLICES = 16
+SLICES, DEEP_SLICES = 4, 16
 """Into how many tests the points of a chapter are dealt out, so that they can run side by side."""
 PASSES = 4
 KILLED = -9
@@ -39,12 +39,18 @@ class Chapter:
     mood: str
     end: Stage
     paid: frozenset[int]
-    every: int = 1
 
 
 FIRST = Chapter("the label", "fails", Stage.REVIEW, frozenset({1, 2}))
 SECOND = Chapter("one red attempt", "mends", Stage.REVIEW, frozenset({2}))
-THIRD = Chapter("two red attempts", "fails", Stage.HITL, frozenset({3}), every=2)
+THIRD = Chapter("two red attempts", "fails", Stage.HITL, frozenset({3}))
+CHAPTERS = (FIRST, SECOND, THIRD)
+
+
+IN_EACH_CHAPTER = pytest.mark.parametrize(
+    "chapter", CHAPTERS, ids=lambda each: f"after {each.after}"
+)
+Wrong = dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,7 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Generator[Life]:
 def watched(life: Life) -> dict[Chapter, Watch]:
     """Every chapter as it goes when nobody is killed."""
     found = dict[Chapter, Watch]()
-    for chapter in (FIRST, SECOND, THIRD):
+    for chapter in CHAPTERS:
         life.begin(chapter.after, chapter.mood)
         found[chapter] = Watch(lasting=life.here.directory)
         assert life.make_pass(found[chapter], attempts=1) == 0, life.said
@@ -159,21 +165,54 @@ def see_to_its_end(number: int, chapter: Chapter, life: Life) -> None:
     assert life.agent_runs - runs == (0 if before.verified else len(new))
 
 
-@A_WHILE
-@pytest.mark.parametrize("part", range(SLICES))
-@pytest.mark.parametrize("chapter", [FIRST, SECOND, THIRD], ids=lambda each: f"after {each.after}")
-def test_a_kill_anywhere_loses_and_doubles_nothing(
-    chapter: Chapter, part: int, life: Life, watched: dict[Chapter, Watch]
-) -> None:
-    numbers = watched[chapter].different()[:: chapter.every]
-    wrong = dict[str, str]()
-    for number in numbers[part::SLICES]:
+def of_each_effect(watched: dict[Chapter, Watch], chapter: Chapter) -> list[int]:
+    """Leave out what an earlier chapter does too, but not how this one is carried out."""
+    earlier = CHAPTERS[: CHAPTERS.index(chapter)]
+    known = {effect for each in earlier for _, effect in watched[each].passed}
+    return watched[chapter].of_each_effect(known, Point(BEFORE, "ledger decided"))
+
+
+def what_goes_wrong(numbers: Sequence[int], chapter: Chapter, life: Life, watch: Watch) -> Wrong:
+    wrong = Wrong()
+    for number in numbers:
         try:
             see_to_its_end(number, chapter, life)
         except AssertionError as error:
-            side, effect = watched[chapter].passed[number]
+            side, effect = watch.passed[number]
             wrong[f"{side} {effect} ({number})"] = str(error)
-    assert wrong == {}
+    return wrong
+
+
+@A_WHILE
+@pytest.mark.parametrize("part", range(SLICES))
+@IN_EACH_CHAPTER
+def test_a_kill_at_any_effect_loses_and_doubles_nothing(
+    chapter: Chapter, part: int, life: Life, watched: dict[Chapter, Watch]
+) -> None:
+    numbers = of_each_effect(watched, chapter)[part::SLICES]
+    assert what_goes_wrong(numbers, chapter, life, watched[chapter]) == {}
+
+
+@A_WHILE
+@pytest.mark.deep
+@pytest.mark.parametrize("part", range(DEEP_SLICES))
+@IN_EACH_CHAPTER
+def test_a_kill_anywhere_loses_and_doubles_nothing(
+    chapter: Chapter, part: int, life: Life, watched: dict[Chapter, Watch]
+) -> None:
+    numbers = watched[chapter].different()[part::DEEP_SLICES]
+    assert what_goes_wrong(numbers, chapter, life, watched[chapter]) == {}
+
+
+def test_every_effect_has_its_kill(watched: dict[Chapter, Watch]) -> None:
+    killed = {
+        watched[chapter].passed[number].effect
+        for chapter in CHAPTERS
+        for number in of_each_effect(watched, chapter)
+    }
+    assert killed == {
+        watch.passed[number].effect for watch in watched.values() for number in watch.different()
+    }
 
 
 def test_every_kind_of_effect_is_among_the_points(watched: dict[Chapter, Watch]) -> None:
@@ -191,13 +230,14 @@ def test_every_kind_of_effect_is_among_the_points(watched: dict[Chapter, Watch])
 
 
 @A_WHILE
-def test_restarts_that_are_killed_too_come_to_an_end(life: Life) -> None:
-    """Each restart gets four points further than the one before."""
+@pytest.mark.parametrize("further", [8, pytest.param(3, marks=pytest.mark.deep)])
+def test_restarts_that_are_killed_too_come_to_an_end(further: int, life: Life) -> None:
+    """Each restart gets some points further than the one before."""
     life.begin(SECOND.after, SECOND.mood)
     life.here.configure(limits={"interruptions": 1000})
     fatal, code = 1, KILLED
     while code == KILLED:
-        code, fatal = life.make_pass(Watch(fatal=fatal)), fatal + 4
+        code, fatal = life.make_pass(Watch(fatal=fatal)), fatal + further
     kept = restart(life)
     assert (kept.status.stage, kept.paid) == (Stage.REVIEW, 2)
     assert fatal > 40

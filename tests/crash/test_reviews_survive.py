@@ -1,6 +1,6 @@
 """Whatever kills Mulligan while a review comes in: it is taken in once, answered once, and done."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 
 import pytest
 
@@ -17,9 +17,9 @@ from world.lives import Life, living
 from world.place import NAME
 from world.repositories import read_branch, tip
 
-SLICES = 4
+SLICES, DEEP_SLICES = 2, 16
 EVERY = 8
-"""Which of the points are looked at; all of them take minutes."""
+"""Which of the points are looked at; `make test-deep` looks at all of them."""
 PASSES = 4
 CHAPTER = "a review"
 
@@ -71,13 +71,9 @@ def assert_answered(life: Life) -> None:
     assert life.here.world.labels_of(life.ref) == ["mulligan:review"]
 
 
-@pytest.mark.timeout(120)
-@pytest.mark.parametrize("part", range(SLICES))
-def test_a_kill_while_a_review_comes_in_loses_and_doubles_nothing(
-    part: int, life: Life, watched: Watch
-) -> None:
+def what_goes_wrong(numbers: Sequence[int], life: Life, watch: Watch) -> dict[str, str]:
     wrong = dict[str, str]()
-    for number in watched.different()[part * EVERY :: EVERY * SLICES]:
+    for number in numbers:
         life.begin(CHAPTER, "answers")
         assert life.make_pass(Watch(fatal=number)) == -9, life.said
         try:
@@ -87,6 +83,25 @@ def test_a_kill_while_a_review_comes_in_loses_and_doubles_nothing(
                     break
             assert_answered(life)
         except AssertionError as error:
-            side, effect = watched.passed[number]
+            side, effect = watch.passed[number]
             wrong[f"{side} {effect} ({number})"] = str(error)
-    assert wrong == {}
+    return wrong
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("part", range(SLICES))
+def test_a_kill_while_a_review_comes_in_loses_and_doubles_nothing(
+    part: int, life: Life, watched: Watch
+) -> None:
+    numbers = watched.different()[part * EVERY :: EVERY * SLICES]
+    assert what_goes_wrong(numbers, life, watched) == {}
+
+
+@pytest.mark.deep
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("part", range(DEEP_SLICES))
+def test_a_kill_anywhere_in_a_review_loses_and_doubles_nothing(
+    part: int, life: Life, watched: Watch
+) -> None:
+    numbers = watched.different()[part::DEEP_SLICES]
+    assert what_goes_wrong(numbers, life, watched) == {}

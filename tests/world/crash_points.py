@@ -19,7 +19,7 @@ import os
 import shutil
 import signal
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -139,6 +139,21 @@ class Watch:
         """Number the points, but for those that find everything as the one before them did."""
         before = [None, *self.states]
         return [number for number, state in enumerate(self.states) if state != before[number]]
+
+    def of_each_effect(self, known: Collection[str] = (), since: Point | None = None) -> list[int]:
+        """Number one of the different points of each effect; where both sides are, they take turns.
+
+        Effects that are `known` are left out, but not from the point `since` on.
+        """
+        opened = self.passed.index(since) if since else len(self.passed)
+        sides = dict[str, dict[str, int]]()
+        for number in self.different():
+            side, effect = self.passed[number]
+            if number >= opened or effect not in known:
+                sides.setdefault(effect, {}).setdefault(side, number)
+        return sorted(
+            [*each.values()][turn % len(each)] for turn, each in enumerate(sides.values())
+        )
 
     def answer(self, method: str, path: str) -> Fault | None:
         """Take down what the simulated GitHub is asked to change."""
