@@ -97,3 +97,29 @@ def test_a_directory_that_is_no_repository_is_an_error_of_the_machine(tmp_path: 
     assert Bare(tmp_path).branches() == {}
     with pytest.raises(UnavailableError, match="cannot be used by git"):
         Bare(tmp_path).merge("main", "topic", "Merge")
+
+
+@pytest.mark.parametrize(
+    "done",
+    [
+        ("pack-refs", "--all"),
+        ("update-ref", "-d", "refs/heads/topic/one"),
+        ("symbolic-ref", "refs/heads/alias", "refs/heads/main"),
+        ("tag", "topic", "main"),
+    ],
+    ids=lambda done: done[0],
+)
+def test_branches_are_those_that_git_lists(tmp_path: Path, done: tuple[str, ...]) -> None:
+    bare = tmp_path / "bare.git"
+    bare.mkdir()
+    assert git(bare, "init", "--quiet", "--bare", ".") is not None
+    push(bare, "main", {"a": "a"}, start=None)
+    push(bare, "topic/one", {"b": "b"})
+    for words in (done, ("pack-refs", "--all"), done):
+        git(bare, *words)
+        push(bare, "main", {"c": words[0]})
+        (bare / "refs" / "heads" / "main.lock").write_text("a" * 40)
+        listed = Bare(bare).refs()
+        shas = {name.removeprefix("refs/heads/"): sha for name, (sha, _) in listed.items()}
+        assert Bare(bare).branches() == shas
+        (bare / "refs" / "heads" / "main.lock").unlink()

@@ -1,15 +1,19 @@
 """What git knows of a simulated repository, read from a bare repository on disk."""
 
 import os
+import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 from mulligan.errors import UnavailableError
+from mulligan.git.repository import Repository
 from mulligan.process import Command, run
 
+HEADS = "refs/heads/"
+SHA = re.compile(r"[0-9a-f]{40,64}")
 FIELDS = "%H%x00%T%x00%P%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%cI%x00%B%x00"
 WITHIN = timedelta(seconds=60)
 STATUSES = {"A": "added", "M": "modified", "D": "removed", "T": "changed"}
@@ -82,7 +86,7 @@ class Bare:
 
     path: Path
 
-    def refs(self, prefix: str = "refs/heads/") -> dict[str, tuple[str, str]]:
+    def refs(self, prefix: str = HEADS) -> dict[str, tuple[str, str]]:
         """Map each ref below a prefix to its object's id and type."""
         form = "--format=%(objectname) %(objecttype) %(refname)"
         found = dict[str, tuple[str, str]]()
@@ -92,19 +96,20 @@ class Bare:
         return found
 
     def branches(self) -> dict[str, str]:
-        """Map each branch to its commit."""
-        return {name.removeprefix("refs/heads/"): sha for name, (sha, _) in self.refs().items()}
+        """Map each branch to its commit, by the files of git that say so: each request asks."""
+        found = dict(_loose(self.path / HEADS))
+        for line in _lines(self.path / "packed-refs"):
+            sha, _, name = line.partition(" ")
+            if name.startswith(HEADS):
+                found.setdefault(name.removeprefix(HEADS), sha)
+        if all(map(SHA.fullmatch, found.values())) and not (self.path / "reftable").exists():
+            return found
+        return {name.removeprefix(HEADS): sha for name, (sha, _) in self.refs().items()}
 
     def resolve(self, revision: str) -> str | None:
         """Give the commit that a branch, tag or (short) id means."""
-        found = git(
-            self.path,
-            "rev-parse",
-            "--verify",
-            "--quiet",
-            "--end-of-options",
-            f"{revision}^{{commit}}",
-        )
+        options = ("--verify", "--quiet", "--end-of-options")
+        found = self._ask("rev-parse", *options, f"{revision}^{{commit}}")
         return found.decode().strip() if found else None
 
     def commits(self, *span: str, limit: int = 250) -> list[Commit]:
@@ -116,7 +121,7 @@ class Bare:
 
     def common(self, one: str, other: str) -> str | None:
         """Find the commit where two lines of work parted."""
-        found = git(self.path, "merge-base", one, other)
+        found = self._ask("merge-base", one, other)
         return found.decode().split()[0] if found else None
 
     def ahead(self, base: str, head: str) -> int:
@@ -125,7 +130,8 @@ class Bare:
 
     def changes(self, base: str, head: str) -> list[Changed]:
         """List the files that differ."""
-        options = ("--no-renames", "--no-ext-diff", "--no-textconv", "-z")
+        plain = ("--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none")
+        options = (*plain, "-z")
         raw = self._text("diff", *options, "--raw", "--no-abbrev", base, head).split("\0")
         facts = dict(zip(raw[1::2], raw[::2], strict=False))
         counts = self._text("diff", *options, "--numstat", base, head).split("\0")
@@ -141,7 +147,7 @@ class Bare:
 
     def read(self, blob: str) -> bytes:
         """Read a file's content by its id."""
-        return git(self.path, "cat-file", "blob", blob) or b""
+        return self._ask("cat-file", "blob", blob) or b""
 
     def merge(
         self, base: str, head: str, message: str, *, squash: bool = False, into: str = ""
@@ -170,7 +176,28 @@ class Bare:
 
     def _text(self, *arguments: str) -> str:
         """Give git's answer as text, or nothing where it has none."""
-        return (git(self.path, *arguments) or b"").decode(errors="replace")
+        return (self._ask(*arguments) or b"").decode(errors="replace")
+
+    def _ask(self, *arguments: str) -> bytes | None:
+        """Give git's answer at once, without a keeper; None where it says no."""
+        answer = Repository(self.path.name, self.path, os.environ).ask(*arguments)
+        return None if answer.exit_code else answer.output
+
+
+def _loose(directory: Path) -> Iterator[tuple[str, str]]:
+    """Give what the files below a directory of refs say."""
+    for where, _, names in os.walk(directory):
+        for name in names:
+            file = Path(where, name)
+            if file.suffix != ".lock":
+                yield from ((str(file.relative_to(directory)), line) for line in _lines(file))
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return file.read_text(errors="replace").splitlines()
+    except FileNotFoundError:
+        return []
 
 
 def _must(output: bytes | None) -> bytes:
