@@ -16,6 +16,7 @@ from pydantic import BaseModel, TypeAdapter
 from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import Outcome
 from world.place import BIN
+from world.warm import run_warm
 
 
 class Row(BaseModel):
@@ -39,13 +40,17 @@ OUTCOMES = [
 ]
 
 
+def environment(home: Path) -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
+
+
 @contextmanager
 def started(home: Path, *arguments: str) -> Generator[subprocess.Popen[str]]:
     """Start a command of Mulligan; nothing of it is left, however the test ends."""
     shown = subprocess.Popen(
         [BIN / "mulligan", *arguments],
         cwd=home,
-        env={"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"},
+        env=environment(home),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -59,9 +64,7 @@ def started(home: Path, *arguments: str) -> Generator[subprocess.Popen[str]]:
 
 
 def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    with started(home, *arguments) as shown:
-        out, err = shown.communicate(timeout=60)
-    return subprocess.CompletedProcess(arguments, shown.returncode, out, err)
+    return run_warm(arguments, home, environment(home), str(BIN / "mulligan"))
 
 
 @pytest.mark.timeout(90)

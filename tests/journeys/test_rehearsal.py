@@ -10,6 +10,7 @@ import pytest
 
 from world.place import BIN
 from world.repositories import git
+from world.warm import run_warm
 
 POLICY = "checks: [{name: two, run: grep -qx two notes.txt, kind: test}]\n"
 ISSUE = "Intro.\n\n# Say two\n\nPlease make notes.txt say two.\n"
@@ -41,18 +42,13 @@ def rehearse(clone: Path, agent: str, *arguments: str) -> subprocess.CompletedPr
         script.write_text("import pathlib, sys\n" + dedent(agent))
     named = ["--agent", f"{sys.executable} {script}"] if agent else []
     (clone.parent / "tmp").mkdir(exist_ok=True)
-    return subprocess.run(
-        [BIN / "mulligan", "rehearse", "ISSUE.md", str(clone), *named, *arguments],
-        cwd=clone.parent,
-        env={
-            "PATH": os.environ["PATH"],
-            "HOME": str(clone.parent),
-            "TMPDIR": str(clone.parent / "tmp"),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(clone.parent),
+        "TMPDIR": str(clone.parent / "tmp"),
+    }
+    words = ["rehearse", "ISSUE.md", str(clone), *named, *arguments]
+    return run_warm(words, clone.parent, environment, str(BIN / "mulligan"))
 
 
 def state_of(clone: Path) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ LONGEST = 1 << 20
 class Message(BaseModel):
     """What is asked for."""
 
+    program: str
     arguments: tuple[str, ...]
     directory: str
     environment: dict[str, str]
@@ -28,13 +29,14 @@ class Message(BaseModel):
 
 def become(asked: Message, out: int, err: int) -> None:
     """Be `mulligan` with these arguments, in this directory and environment; never returns."""
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(out, 1)
     os.dup2(err, 2)
     os.closerange(3, max(out, err) + 1)
     os.chdir(asked.directory)
     os.environ.clear()
     os.environ.update(asked.environment)
-    sys.argv = ["mulligan", *asked.arguments]
+    sys.argv = [asked.program, *asked.arguments]
     code: object = 1
     try:
         app()

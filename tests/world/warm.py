@@ -32,10 +32,14 @@ def _starter() -> socket.socket:
 
 
 def run_warm(
-    arguments: Sequence[str], directory: Path, environment: Mapping[str, str]
+    arguments: Sequence[str],
+    directory: Path,
+    environment: Mapping[str, str],
+    program: str = "mulligan",
 ) -> subprocess.CompletedProcess[str]:
-    """Run `mulligan` with these arguments to its end."""
+    """Run `mulligan` with these arguments to its end; `program` is how it was called."""
     message = {
+        "program": program,
         "arguments": list(arguments),
         "directory": str(directory),
         "environment": dict(environment),
