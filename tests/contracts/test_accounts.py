@@ -13,19 +13,19 @@ from mulligan.domain.spending import Run, Spent
 from mulligan.state.accounts import MemoryAccounts, SqlAccounts
 from mulligan.state.database import open_database
 from mulligan.text.redact import Redactor
-from world.ledgers import url_of
+from world.ledgers import url_for, url_of
 
 ONE, TWO, ELSEWHERE = IssueRef("o/r", 1), IssueRef("o/r", 2), IssueRef("o/s", 1)
 NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
 TODAY = NOON.date()
 
 
-@pytest.fixture(params=["memory", "sql"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def accounts(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Accounts]:
     if request.param == "memory":
         yield MemoryAccounts()
         return
-    with open_database(url_of(tmp_path / "mulligan.db")) as database:
+    with open_database(url_for(request, tmp_path)) as database:
         yield SqlAccounts(database)
 
 

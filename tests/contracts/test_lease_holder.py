@@ -11,7 +11,7 @@ from mulligan.ports import Leases
 from mulligan.state.database import open_database
 from mulligan.state.leases import LEASE_TIME, SqlLeases
 from mulligan.state.memory import MemoryLeases
-from world.ledgers import url_of
+from world.ledgers import url_for
 from world.trackers import StillClock
 
 REF = IssueRef("octo/hello", 12)
@@ -22,12 +22,12 @@ def clock() -> StillClock:
     return StillClock()
 
 
-@pytest.fixture(params=["database", "memory"])
+@pytest.fixture(params=["sqlite", "postgres", "memory"])
 def leases(request: pytest.FixtureRequest, tmp_path: Path, clock: StillClock) -> Generator[Leases]:
     if request.param == "memory":
         yield MemoryLeases(clock)
         return
-    with open_database(url_of(tmp_path / "leases.db")) as database:
+    with open_database(url_for(request, tmp_path)) as database:
         yield SqlLeases(database, clock)
 
 

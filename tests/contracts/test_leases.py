@@ -23,7 +23,7 @@ from mulligan.state.ledger import SqlLedger
 from mulligan.state.memory import MemoryLeases, MemoryLedger
 from mulligan.state.ref_ledger import RefLeases, RefLedger
 from world.books import book_of
-from world.ledgers import ISSUES, url_of
+from world.ledgers import ISSUES, url_for
 from world.trackers import StillClock
 
 REF, OTHER, THIRD = ISSUES
@@ -62,7 +62,7 @@ class Office:
         return lease
 
 
-@pytest.fixture(params=["sqlite", "memory", "ref"])
+@pytest.fixture(params=["sqlite", "postgres", "memory", "ref"])
 def office(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Office]:
     clock = StillClock()
     if request.param == "memory":
@@ -73,7 +73,7 @@ def office(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Office]:
         with book_of(tmp_path, clock, lease=LEASE_TIME) as book:
             yield Office(RefLeases(book), RefLedger(book), clock)
         return
-    with open_database(url_of(tmp_path / "ledger.db")) as database:
+    with open_database(url_for(request, tmp_path)) as database:
         yield Office(SqlLeases(database, clock), SqlLedger(database, clock), clock)
 
 
@@ -265,8 +265,12 @@ def test_of_eight_threads_with_room_for_three_three_win(office: Office) -> None:
         assert len([lease for lease in pool.map(claim, range(8)) if lease]) == 3
 
 
-def test_of_two_processes_on_one_database_one_wins(tmp_path: Path) -> None:
-    url = url_of(tmp_path / "ledger.db")
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return url_for(request, tmp_path)
+
+
+def test_of_two_processes_on_one_database_one_wins(url: str) -> None:
     open_database(url).close()
     processes = [
         subprocess.Popen(

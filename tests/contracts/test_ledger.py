@@ -28,14 +28,23 @@ from mulligan.ports import Ledger
 from mulligan.state.memory import MemoryLedger
 from mulligan.state.ref_ledger import RefLedger
 from world.books import book_of
-from world.ledgers import ISSUES, START, TickingClock, all_folded, completed, folded, opened
+from world.ledgers import (
+    ISSUES,
+    START,
+    TickingClock,
+    all_folded,
+    completed,
+    folded,
+    opened_at,
+    url_for,
+)
 
 REF, OTHER, THIRD = ISSUES
 AUTHORISED = Authorised(act="labeled:7", actor="ada", act_at=START)
 STARTED = AttemptStarted(attempt=1, number=1, worker="here")
 
 
-@pytest.fixture(params=["sqlite", "memory", "watched", "ref"])
+@pytest.fixture(params=["sqlite", "postgres", "memory", "watched", "ref"])
 def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Ledger]:
     if request.param == "memory":
         yield MemoryLedger(TickingClock())
@@ -51,7 +60,7 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Ledger]:
         with book_of(tmp_path, TickingClock()) as book:
             yield RefLedger(book)
         return
-    with opened(tmp_path / "ledger.db") as kept:
+    with opened_at(url_for(request, tmp_path)) as kept:
         yield kept
 
 

@@ -11,6 +11,7 @@ from threading import Lock
 from types import UnionType
 from typing import TypeVar, Union, get_args, get_origin
 
+import pytest
 from hypothesis import strategies as st
 
 from mulligan.domain.attempt import SHUTDOWN
@@ -52,9 +53,23 @@ def url_of(path: Path) -> str:
     return f"sqlite:///{path}"
 
 
+def url_for(request: pytest.FixtureRequest, directory: Path) -> str:
+    """Give a database for a fixture's parameter: "postgres", or else a file."""
+    if request.param != "postgres":
+        return url_of(directory / "ledger.db")
+    url: str = request.getfixturevalue("postgres_url")
+    return url
+
+
 @contextmanager
 def opened(path: Path) -> Generator[SqlLedger]:
-    with open_database(url_of(path)) as database:
+    with opened_at(url_of(path)) as ledger:
+        yield ledger
+
+
+@contextmanager
+def opened_at(url: str) -> Generator[SqlLedger]:
+    with open_database(url) as database:
         yield SqlLedger(database, TickingClock())
 
 

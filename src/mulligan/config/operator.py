@@ -163,7 +163,7 @@ class StateSettings(Settings):
     """Where the ledger is."""
 
     url: str = Field(default_factory=_state_url)
-    """An SQLAlchemy URL."""
+    """sqlite:////PATH for one worker; postgresql://USER:PASSWORD@HOST/NAME for a fleet of them."""
 
 
 class WorkspaceSettings(Settings):
@@ -184,6 +184,9 @@ class Limits(Settings):
     """Issues of one repository worked on at the same time."""
     fleet: int | None = Field(default=None, ge=1)
     """Issues worked on at the same time by all workers on one ledger; default: any number."""
+    lease: Duration = Field(default=timedelta(seconds=60), ge=timedelta(seconds=1))
+    """How long a worker that is not heard of is believed alive; then others take its issues over.
+    It makes itself heard four times as often."""
     infrastructure_retries: int = Field(default=5, ge=0)
     """Attempts in an epoch that may fail through GitHub, git, disk or set-up."""
     consecutive_timeouts: int = Field(default=2, ge=1)

@@ -32,8 +32,8 @@ def examine(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
     """Find everything there is to say, from this machine to the last repository."""
     yield _git(probes)
     yield from _state(probes)
-    yield _room(STATE, "state.url", probes.state_room)
-    yield _room(WORKSPACE, "workspace.root", probes.workspace_room)
+    yield from _room(STATE, "state.url", probes.state_room)
+    yield from _room(WORKSPACE, "workspace.root", probes.workspace_room)
     agents = probes.agents()
     for name, found in agents.items():
         yield from _agent(_key(name), found)
@@ -81,11 +81,17 @@ def _state(probes: Probes) -> Iterator[Diagnosis]:
         yield note(STATE, "No Mulligan is at work now.", fix)
 
 
-def _room(area: str, key: str, look: Callable[[], Room]) -> Diagnosis:
+def _room(area: str, key: str, look: Callable[[], Room | None]) -> Iterator[Diagnosis]:
     try:
         room = look()
     except MulliganError as error:
-        return failed(area, error, TRY_AGAIN)
+        yield failed(area, error, TRY_AGAIN)
+        return
+    if room:
+        yield _judged(room, area, key)
+
+
+def _judged(room: Room, area: str, key: str) -> Diagnosis:
     free = f"{room.free / GIB:.1f} GiB are free for {room.place}"
     if not room.writable:
         fix = f"Give this user the right to write there, or name another place in {key}."

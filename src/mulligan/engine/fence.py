@@ -23,6 +23,8 @@ from mulligan.stop import STOP, Stop
 from mulligan.tools import Tools
 
 HEARTBEAT = timedelta(seconds=15)
+BEATS = 4
+"""How often a worker makes itself heard in the time of a lease."""
 
 Check = Callable[[], None]
 """Raises LeaseLostError where the lease is lost."""

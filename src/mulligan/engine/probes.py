@@ -31,7 +31,7 @@ class Probes:
     git_version: Callable[[], tuple[int, int]]
     at_work: Callable[[], str | None]
     ledger: Callable[[], int]
-    state_room: Callable[[], Room]
+    state_room: Callable[[], Room | None]
     workspace_room: Callable[[], Room]
     agents: Callable[[], Mapping[str, Presence]]
     walls: Callable[[], Walls]

@@ -13,7 +13,7 @@ from mulligan.domain.issue import AuthorisingAct, IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.effects import stand_down
 from mulligan.engine.commands import obey
-from mulligan.engine.fence import under_lease
+from mulligan.engine.fence import BEATS, under_lease
 from mulligan.errors import LeaseLostError, MulliganError, ShutdownError, WithdrawnError, WorldError
 from mulligan.implement import implement
 from mulligan.stop import Stop, stopping
@@ -111,7 +111,8 @@ class Worker:
             yield None
             return
         stop = Stop()
-        with under_lease(lease, self._tools, stop) as tools:
+        heartbeat = self._tools.limits.lease / BEATS
+        with under_lease(lease, self._tools, stop, heartbeat) as tools:
             with self._lock:
                 self._stops[ref] = stop
             try:

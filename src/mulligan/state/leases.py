@@ -14,7 +14,7 @@ from mulligan.state.schema import LEASES_TABLE
 
 LEASE = LEASES_TABLE.c
 LEASE_TIME = timedelta(seconds=60)
-"""How long a worker is believed alive after it was heard last."""
+"""How long a worker is believed alive after it was heard last, unless something else is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,7 @@ class SqlLeases:
 
     database: Database
     clock: Clock
+    time: timedelta = LEASE_TIME
 
     def claim(self, ref: IssueRef, worker: str, most: int | None = None) -> Lease | None:
         """Take an issue for a while; None where another worker holds it, or `most` are held."""
@@ -82,7 +83,7 @@ class SqlLeases:
         ).scalar_one()
 
     def _later(self) -> str:
-        return _written(self.clock.now() + LEASE_TIME)
+        return _written(self.clock.now() + self.time)
 
     def _good(self, expires: str | None) -> bool:
         return expires is not None and expires > _written(self.clock.now())

@@ -19,6 +19,9 @@ HEAD = "0004"
 VERSION_TABLE = "mulligan_version"
 """Where the revision of a database stands; a name that no other program uses."""
 
+WRITES = "writes"
+"""The execution option of a transaction that writes, and so waits for its turn."""
+
 METADATA = MetaData()
 
 BASELINES = text("kind = 'baseline_recorded'")
@@ -52,7 +55,12 @@ EVENTS_TABLE = Table(
 ISSUES_TABLE = Table(
     "issues",
     METADATA,
-    Column("repository", String(140), primary_key=True),
+    # Sorted by its characters everywhere, and not as people of some country sort words.
+    Column(
+        "repository",
+        String(140).with_variant(String(140, collation="C"), "postgresql"),
+        primary_key=True,
+    ),
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("stage", String(16), nullable=False),
     Column("phase", String(16), nullable=False),

@@ -7,10 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from mulligan.accounts import Accounts
 from mulligan.agent.invocation import Own
 from mulligan.agent.runner import CommandAgent
-from mulligan.artifacts import Artifacts
 from mulligan.config.operator import Operator
 from mulligan.domain.events import Event
 from mulligan.domain.status import IssueStatus
@@ -23,21 +21,19 @@ from mulligan.github.pause import Pauses
 from mulligan.github.sessions import Transport
 from mulligan.github.tracker import GitHubTracker
 from mulligan.notify.hook import Hook, hooked
-from mulligan.ports import CodingAgent, Credentials, Leases, Ledger, Policies, Tracker, Worktrees
+from mulligan.ports import CodingAgent, Credentials, Policies, Tracker, Worktrees
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
-from mulligan.state.accounts import MemoryAccounts, SqlAccounts
+from mulligan.state.accounts import MemoryAccounts
 from mulligan.state.artifacts import ScratchArtifacts
-from mulligan.state.database import Database, open_database
+from mulligan.state.database import open_database
 from mulligan.state.events import redacted
-from mulligan.state.leases import SqlLeases
-from mulligan.state.ledger import SqlLedger
 from mulligan.state.memory import MemoryLeases, MemoryLedger
 from mulligan.text.redact import Redactor
 from mulligan.tools import Roster, Tools
 from mulligan.verification.checks import CommandVerifier
+from mulligan.wiring.books import Books, open_books
 from mulligan.wiring.clock import SystemClock
 from mulligan.wiring.confinement import confine, network_for
-from mulligan.wiring.records import open_artifacts
 from mulligan.wiring.redaction import redactor_of
 from mulligan.worktree.naming import LITTER
 from mulligan.worktree.policies import BasePolicies
@@ -73,22 +69,6 @@ class Source(Protocol):
     def credentials(self) -> Credentials: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Books:
-    """What is written down, and the filter for what is written elsewhere."""
-
-    ledger: Ledger
-    leases: Leases
-    accounts: Accounts
-    artifacts: Artifacts
-    redactor: Redactor
-
-
-def _books(ledger: Ledger, database: Database, artifacts: Artifacts, redactor: Redactor) -> Books:
-    leases, accounts = SqlLeases(database, SystemClock()), SqlAccounts(database, redactor)
-    return Books(ledger, leases, accounts, artifacts, redactor)
-
-
 @contextmanager
 def build(operator: Operator, environment: Environment, listener: Listener) -> Generator[Bench]:
     """Build for real work; `listener` hears every event."""
@@ -105,14 +85,12 @@ def build_on(
 ) -> Generator[Bench]:
     """Build for real work on the issues of any tracker."""
     sandbox = confine(operator, environment)
-    redactor, clock = redactor_of(operator, environment), SystemClock()
+    redactor = redactor_of(operator, environment)
     with (
         open_database(operator.state.url) as database,
         hearing(operator, listener, redactor) as hears,
     ):
-        ledger = WatchedLedger(SqlLedger(database, clock, redactor=redactor), hears)
-        artifacts = open_artifacts(operator, redactor)
-        books = _books(ledger, database, artifacts, redactor)
+        books = open_books(operator, database, redactor, hears)
         git = open_git(operator, github, environment)
         yield assemble(operator, environment, sandbox, github.tracker, git, books)
 
@@ -120,14 +98,12 @@ def build_on(
 @contextmanager
 def build_to_look(operator: Operator, environment: Environment) -> Generator[Bench]:
     """Build for a command that only looks; it needs no lock, and may run beside a worker."""
-    redactor, clock = redactor_of(operator, environment), SystemClock()
+    redactor = redactor_of(operator, environment)
     with (
         open_github(operator, redactor, HASTE) as github,
         open_database(operator.state.url) as database,
     ):
-        ledger = SqlLedger(database, clock, redactor=redactor)
-        artifacts = open_artifacts(operator, redactor)
-        books = _books(ledger, database, artifacts, redactor)
+        books = open_books(operator, database, redactor, _nobody)
         git = open_git(operator, github, environment)
         yield assemble(operator, environment, Unconfined(), github.tracker, git, books)
 
@@ -158,6 +134,10 @@ def hearing(operator: Operator, listener: Listener, redactor: Redactor) -> Gener
     """Let a listener hear of events as they are stored, and whoever is to be notified as well."""
     with hooked(operator.notify) as hook:
         yield redacting(_both(listener, hook), redactor)
+
+
+def _nobody(_status: IssueStatus, _event: Event) -> None:
+    """Hear nothing."""
 
 
 def _both(listener: Listener, hook: Hook | None) -> Listener:

@@ -56,7 +56,7 @@ def look_at_walls(operator: Operator, environment: Mapping[str, str]) -> Walls:
 
 def try_sandbox(operator: Operator, environment: Mapping[str, str]) -> Tried:
     """Try whether commands can be confined here, and hide from them what is Mulligan's."""
-    own = [operator.workspace.root, state_directory(operator.state.url)]
-    app = operator.github.app
-    own += [each for each in (operator.github.token_file, app and app.private_key_file) if each]
+    app, github = operator.github.app, operator.github
+    files = (state_directory(operator.state.url), github.token_file, app and app.private_key_file)
+    own = (operator.workspace.root, *(each for each in files if each))
     return try_out(operator.sandbox, environment, tuple(each.absolute() for each in own))

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from mulligan.agent.presence import look_for
 from mulligan.config.operator import AgentSettings, Operator
-from mulligan.domain.machine import Presence
+from mulligan.domain.machine import Presence, Room
 from mulligan.engine.probes import Probes
 from mulligan.git.version import version
 from mulligan.state.database import open_database, state_directory
@@ -42,7 +42,7 @@ def build_probes(operator: Operator, environment: Environment) -> Generator[Prob
             git_version=lambda: version(environment),
             at_work=lambda: at_work(operator),
             ledger=lambda: _open_ledger(operator),
-            state_room=lambda: room_for(state_directory(operator.state.url)),
+            state_room=lambda: _state_room(operator),
             workspace_room=lambda: room_for(operator.workspace.root),
             agents=lambda: _agents(operator, environment),
             walls=lambda: look_at_walls(operator, environment),
@@ -61,6 +61,11 @@ def _agents(operator: Operator, environment: Environment) -> Mapping[str, Presen
 
 def _settings(operator: Operator) -> Mapping[str, AgentSettings]:
     return {"": operator.agent, **operator.agents}
+
+
+def _state_room(operator: Operator) -> Room | None:
+    directory = state_directory(operator.state.url)
+    return room_for(directory) if directory else None
 
 
 def _open_ledger(operator: Operator) -> int:

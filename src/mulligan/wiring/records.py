@@ -2,6 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 from mulligan.artifacts import Artifacts
 from mulligan.config.operator import Operator
@@ -11,6 +12,7 @@ from mulligan.state.database import open_database, state_directory
 from mulligan.state.leases import SqlLeases
 from mulligan.state.ledger import SqlLedger
 from mulligan.state.lock import holder, locked
+from mulligan.state.server_clock import clock_of
 from mulligan.text.redact import Redactor
 from mulligan.wiring.clock import SystemClock
 
@@ -19,7 +21,8 @@ from mulligan.wiring.clock import SystemClock
 def open_ledger(operator: Operator, redactor: Redactor | None = None) -> Generator[Ledger]:
     """Open the ledger; nobody waits for a worker. Who writes has to bring the filter."""
     with open_database(operator.state.url) as database:
-        yield SqlLedger(database, SystemClock(), redactor=redactor or Redactor())
+        clock = clock_of(database, SystemClock())
+        yield SqlLedger(database, clock, redactor=redactor or Redactor())
 
 
 def open_artifacts(operator: Operator, redactor: Redactor | None = None) -> Artifacts:
@@ -28,18 +31,25 @@ def open_artifacts(operator: Operator, redactor: Redactor | None = None) -> Arti
 
 
 def at_work(operator: Operator) -> str | None:
-    """Name the Mulligan that works with this state now, if one does; takes nothing from it."""
-    return holder(state_directory(operator.state.url))
+    """Name the Mulligan that works here now, if one does; takes nothing from it."""
+    return holder(_claimed_by_work(operator))
 
 
 @contextmanager
 def lock_state(operator: Operator, what: str) -> Generator[None]:
-    """Hold the state directory for a command that works; UsageError names who has it already.
+    """Hold this place of work for a command that works; UsageError names who has it already.
 
-    Whoever held a lease before is dead then, so all leases are ended.
+    Whoever held a lease of a state directory before is dead then, so all its leases are ended.
+    Those in a database that workers share run out by themselves.
     """
     url, clock = operator.state.url, SystemClock()
-    with locked(state_directory(url), what=what, since=clock.now()):
-        with open_database(url) as database:
-            SqlLeases(database, clock).forget()
+    with locked(_claimed_by_work(operator), what=what, since=clock.now()):
+        if state_directory(url):
+            with open_database(url) as database:
+                SqlLeases(database, clock).forget()
         yield
+
+
+def _claimed_by_work(operator: Operator) -> Path:
+    """Give the directory that one worker has to itself: of the state, or its workspace."""
+    return state_directory(operator.state.url) or operator.workspace.root

@@ -21,7 +21,6 @@ from mulligan.state.ref_ledger import RefLeases, RefLedger
 from mulligan.wiring.bench import (
     HASTE,
     Bench,
-    Books,
     Environment,
     GitHub,
     assemble,
@@ -30,6 +29,7 @@ from mulligan.wiring.bench import (
     open_git,
     open_github,
 )
+from mulligan.wiring.books import Books
 from mulligan.wiring.clock import SystemClock
 from mulligan.wiring.confinement import confine
 from mulligan.wiring.records import open_artifacts

@@ -1,0 +1,21 @@
+"""What tests of every package may ask for."""
+
+from collections.abc import Generator
+
+import pytest
+
+from world.postgres import Server, server
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Generator[Server]:
+    """One PostgreSQL for all tests of this process, started by the first that asks for it."""
+    with server() as made:
+        yield made
+
+
+@pytest.fixture
+def postgres_url(postgres: Server) -> Generator[str]:
+    """Give the way to a database of the test's own, with an empty ledger."""
+    with postgres.fresh() as url:
+        yield url

