@@ -9,7 +9,7 @@ from mulligan.domain.retention import AttemptFiles
 
 
 class Artifacts(Protocol):
-    """The files of an attempt: prompt, logs, diff. See state/artifacts.py."""
+    """The files of an attempt: prompt, logs, diff. See state/artifacts.py, shared_artifacts.py."""
 
     def path(self, ref: IssueRef, number: int, name: str) -> Path:
         """Give the place of a file that somebody else will write; its directory exists."""
@@ -21,6 +21,10 @@ class Artifacts(Protocol):
 
     def write(self, ref: IssueRef, number: int, name: str, content: bytes) -> str:
         """Keep a file whole or not at all; give its artifact name."""
+        ...
+
+    def share(self, path: Path) -> None:
+        """Have a file that somebody else has written found by every worker (SPEC A15)."""
         ...
 
     def name(self, path: Path) -> str:

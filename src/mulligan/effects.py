@@ -79,6 +79,7 @@ def secure(ref: IssueRef, tools: Tools) -> str | None:
     place = tools.artifacts.path(ref, last.number, VERIFIED)
     if last.head_sha and tools.worktrees.restore(ref, last.head_sha, place):
         tools.worktrees.keep(ref, last.head_sha, place)
+        tools.artifacts.share(place)
         return last.head_sha
     tools.ledger.append(ref, AttemptCompleted(meta=lost(last)))
     return None

@@ -12,15 +12,22 @@ from mulligan.domain.issue import IssueRef
 from mulligan.domain.retention import AttemptFiles
 from mulligan.errors import UnavailableError
 from mulligan.state.artifacts import FileArtifacts, ScratchArtifacts
+from mulligan.state.database import open_database
+from mulligan.state.shared_artifacts import SharedArtifacts
+from world.ledgers import TickingClock, url_of
 
 NOW = datetime(2025, 3, 4, 12, 0, tzinfo=UTC)
 REF = IssueRef("octo/hello.world", 12)
 
 
-@pytest.fixture(params=["files", "scratch"])
+@pytest.fixture(params=["files", "scratch", "shared"])
 def artifacts(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Artifacts]:
     if request.param == "files":
         yield FileArtifacts(tmp_path / "artifacts")
+        return
+    if request.param == "shared":
+        with open_database(url_of(tmp_path / "ledger.db")) as database:
+            yield SharedArtifacts(FileArtifacts(tmp_path / "artifacts"), database, TickingClock())
         return
     with ScratchArtifacts() as scratch:
         yield scratch

@@ -46,9 +46,16 @@ class FileArtifacts:
     def write(self, ref: IssueRef, number: int, name: str, content: bytes) -> str:
         """Keep a file whole or not at all, whatever is killed; give its artifact name."""
         place = self.path(ref, number, name)
-        with _translated(place):
-            _replace(place, self.redactor.content(content))
+        self.put(place, self.redactor.content(content))
         return self.name(place)
+
+    def put(self, place: Path, content: bytes) -> None:
+        """Keep a file as it is, whole or not at all, at a `path` that was given out."""
+        with _translated(place):
+            _replace(place, content)
+
+    def share(self, path: Path) -> None:
+        """Leave a file where it is: every worker on this machine finds it there."""
 
     def name(self, path: Path) -> str:
         """Give the artifact name of a file at a `path` that was given out."""
@@ -122,6 +129,10 @@ class ScratchArtifacts:
     def write(self, ref: IssueRef, number: int, name: str, content: bytes) -> str:
         """Keep a file until the end; give its artifact name."""
         return self._files.write(ref, number, name, content)
+
+    def share(self, path: Path) -> None:
+        """Leave a file where it is."""
+        self._files.share(path)
 
     def name(self, path: Path) -> str:
         """Give the artifact name of a file at a `path` that was given out."""

@@ -6,6 +6,7 @@ from sqlalchemy import (
     Column,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -13,7 +14,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0004"
+HEAD = "0005"
 """The newest revision in migrations/versions/; revisions count up."""
 
 VERSION_TABLE = "mulligan_version"
@@ -98,3 +99,16 @@ RUNS_TABLE = Table(
     Index("runs_by_day", "day", "repository", "microdollars", "tokens"),
 )
 """What each run of an agent has used, as it reported last; `attempt` is over all epochs."""
+
+FILES_TABLE = Table(
+    "files",
+    METADATA,
+    Column("repository", String(140), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("attempt", Integer, primary_key=True, autoincrement=False),
+    Column("name", String(200), primary_key=True),
+    Column("at", String(32), nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("content", LargeBinary, nullable=False),
+)
+"""What one worker of a fleet leaves for all; `attempt` is over all epochs, `size` in bytes."""

@@ -37,6 +37,6 @@ def open_books(
         ledger=WatchedLedger(SqlLedger(database, clock, redactor=redactor), hears),
         leases=SqlLeases(database, clock, operator.limits.lease),
         accounts=SqlAccounts(database, redactor),
-        artifacts=open_artifacts(operator, redactor),
+        artifacts=open_artifacts(operator, redactor, database),
         redactor=redactor,
     )

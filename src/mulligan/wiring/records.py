@@ -8,11 +8,12 @@ from mulligan.artifacts import Artifacts
 from mulligan.config.operator import Operator
 from mulligan.ports import Ledger
 from mulligan.state.artifacts import FileArtifacts
-from mulligan.state.database import open_database, state_directory
+from mulligan.state.database import Database, open_database, state_directory
 from mulligan.state.leases import SqlLeases
 from mulligan.state.ledger import SqlLedger
 from mulligan.state.lock import holder, locked
 from mulligan.state.server_clock import clock_of
+from mulligan.state.shared_artifacts import SharedArtifacts
 from mulligan.text.redact import Redactor
 from mulligan.wiring.clock import SystemClock
 
@@ -25,9 +26,25 @@ def open_ledger(operator: Operator, redactor: Redactor | None = None) -> Generat
         yield SqlLedger(database, clock, redactor=redactor or Redactor())
 
 
-def open_artifacts(operator: Operator, redactor: Redactor | None = None) -> Artifacts:
-    """Give the files of all attempts; who writes any has to bring the filter."""
-    return FileArtifacts(operator.workspace.root / "artifacts", redactor or Redactor())
+@contextmanager
+def open_records(operator: Operator) -> Generator[tuple[Ledger, Artifacts]]:
+    """Open the ledger, and the files of all attempts, to look at them."""
+    with open_database(operator.state.url) as database:
+        clock = clock_of(database, SystemClock())
+        yield SqlLedger(database, clock), open_artifacts(operator, database=database)
+
+
+def open_artifacts(
+    operator: Operator, redactor: Redactor | None = None, database: Database | None = None
+) -> Artifacts:
+    """Give the files of all attempts; who writes any has to bring the filter.
+
+    Those that other workers have shared are among them where their `database` is given.
+    """
+    files = FileArtifacts(operator.workspace.root / "artifacts", redactor or Redactor())
+    if database is None or state_directory(operator.state.url):
+        return files
+    return SharedArtifacts(files, database, clock_of(database, SystemClock()))
 
 
 def at_work(operator: Operator) -> str | None:

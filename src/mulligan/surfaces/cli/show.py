@@ -20,7 +20,7 @@ from mulligan.surfaces.cli.exits import Exit
 from mulligan.surfaces.cli.layout import print_json
 from mulligan.surfaces.cli.setup import make_console, read_configuration
 from mulligan.text.escape import one_line, visible
-from mulligan.wiring.records import open_artifacts, open_ledger
+from mulligan.wiring.records import open_ledger, open_records
 
 
 def status(config: Path | None, *, json: bool) -> Exit:
@@ -70,15 +70,14 @@ def part(config: Path | None, issue: str, attempt: int | None, name: str) -> Exi
     Programs get it byte for byte; to a terminal goes nothing that would steer it.
     """
     operator, ref = read_configuration(config, needs_token=False), IssueRef.parse(issue)
-    with open_ledger(operator) as ledger:
-        found = _known(ref, ledger)
-    number = attempt or found.number
-    artifacts = open_artifacts(operator)
-    stored = artifacts.find(ref, number, name)
-    if stored is None:
-        message = f"Attempt {number} of {ref} has no {name}; `mulligan inspect {ref}` lists them."
-        raise UsageError(message)
-    content = artifacts.read(stored)
+    with open_records(operator) as (ledger, artifacts):
+        number = attempt or _known(ref, ledger).number
+        stored = artifacts.find(ref, number, name)
+        if stored is None:
+            advice = f"`mulligan inspect {ref}` lists them"
+            message = f"Attempt {number} of {ref} has no {name}; {advice}."
+            raise UsageError(message)
+        content = artifacts.read(stored)
     if sys.stdout.isatty():
         content = visible(content.decode(errors="replace")).encode()
     sys.stdout.buffer.write(content)
@@ -88,16 +87,14 @@ def part(config: Path | None, issue: str, attempt: int | None, name: str) -> Exi
 def verify(config: Path | None, issue: str, *, json: bool) -> Exit:
     """Recompute every hash of what an issue's attempts were told; say where a chain is broken."""
     operator, ref = read_configuration(config, needs_token=False), IssueRef.parse(issue)
-    with open_ledger(operator) as ledger:
+    with open_records(operator) as (ledger, artifacts):
         _known(ref, ledger)
-        history = ledger.history(ref)
-    artifacts = open_artifacts(operator)
 
-    def stored(number: int, name: str) -> bytes | None:
-        found = artifacts.find(ref, number, name)
-        return artifacts.read(found) if found else None
+        def stored(number: int, name: str) -> bytes | None:
+            found = artifacts.find(ref, number, name)
+            return artifacts.read(found) if found else None
 
-    proofs = prove_lineage(history, stored)
+        proofs = prove_lineage(ledger.history(ref), stored)
     if json:
         print_json([{"number": proof.number, "broken": [*proof.broken]} for proof in proofs])
     else:
