@@ -227,6 +227,10 @@ class Leases(Protocol):
         """End every lease, when it is known that no worker is alive."""
         ...
 
+    def attend(self, worker: str) -> Sequence[str]:
+        """Be heard as a worker; name all that share the leases and were heard of lately."""
+        ...
+
 
 class Policies(Protocol):
     """See worktree/policies.py."""

@@ -290,3 +290,22 @@ def test_of_two_processes_on_one_database_one_wins(url: str) -> None:
         process.stdin.flush()
     said = [process.communicate("end\n", timeout=20)[0].strip() for process in processes]
     assert said in (["one", "refused"], ["refused", "two"])
+
+
+def test_a_worker_hears_of_itself(office: Office) -> None:
+    assert list(office.leases.attend("one")) == ["one"]
+
+
+def test_workers_that_share_a_database_hear_of_each_other_while_they_are_there(
+    postgres_url: str,
+) -> None:
+    clock = StillClock()
+    with open_database(postgres_url) as first, open_database(postgres_url) as second:
+        one, two = SqlLeases(first, clock), SqlLeases(second, clock)
+        assert list(one.attend("one")) == ["one"]
+        assert list(two.attend("two")) == ["one", "two"]
+        clock.time += LEASE_TIME - MOMENT
+        assert list(two.attend("two")) == ["one", "two"]
+        clock.time += MOMENT
+        assert list(one.present()) == ["two"]
+        assert list(two.attend("two")) == ["two"]

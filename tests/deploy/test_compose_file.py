@@ -10,7 +10,7 @@ from mulligan.config.settings import parse_duration
 from world.deployment import DEPLOY, MARGIN, ROOT, example, judge, read_yaml
 
 HERE = DEPLOY / "compose"
-FILE = HERE / "compose.yml"
+FILE, FLEET = HERE / "compose.yml", HERE / "fleet.yml"
 
 
 class Worker(BaseModel):
@@ -49,7 +49,7 @@ def worker(compose: Compose) -> Worker:
 
 
 def test_the_compose_specification_knows_all_of_it() -> None:
-    judge("check-jsonschema", "--builtin-schema", "vendor.compose-spec", FILE)
+    judge("check-jsonschema", "--builtin-schema", "vendor.compose-spec", FILE, FLEET)
 
 
 def test_the_worker_may_do_little(worker: Worker) -> None:
@@ -91,3 +91,22 @@ def test_the_examples_differ_in_their_place_only() -> None:
     examples = [example("systemd/mulligan.yml"), example("compose/config/mulligan.yml")]
     both = [each.model_copy(update={"github": None}) for each in examples]
     assert both[0] == both[1]
+
+
+def test_a_worker_of_a_fleet_may_as_little_as_one_alone(worker: Worker) -> None:
+    services = read_yaml(FLEET)["services"]
+    assert isinstance(services, dict)
+    several = Worker.model_validate(services["worker"])
+    shared = ("build", "restart", "stop_grace_period", "secrets", "env_file", "read_only")
+    for name in (*shared, "cap_drop", "security_opt", "privileged", "environment"):
+        assert getattr(several, name) == getattr(worker, name), name
+    # A volume with a name would be one for all, and the second worker would be refused.
+    assert "/var/lib/mulligan" in several.volumes
+
+
+def test_the_password_of_a_fleets_database_stays_out_of_git() -> None:
+    secrets = read_yaml(FLEET)["secrets"]
+    assert isinstance(secrets, dict)
+    asked = ["git", "check-ignore", "-q", str(HERE / "database-password")]
+    assert {"file": "./database-password"} in secrets.values()
+    assert subprocess.run(asked, cwd=ROOT, check=False).returncode == 0

@@ -61,7 +61,7 @@ def test_only_what_it_needs_is_sent_to_the_build() -> None:
 
 
 def test_every_package_in_it_is_known_by_its_hash() -> None:
-    text = (ROOT / "requirements" / "runtime.txt").read_text()
+    text = (ROOT / "requirements" / "fleet.txt").read_text()
     packages = re.split(r"(?<!\\)\n", text.rstrip("\n"))
     assert len(packages) > 30
     assert [line for line in packages if "==" not in line or "--hash=sha256:" not in line] == []

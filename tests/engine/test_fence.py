@@ -1,7 +1,7 @@
 """A worker whose lease ran out has no effect any more, wherever it was when it did (SPEC E4)."""
 
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -193,6 +193,9 @@ class ShakyLeases:
 
     def forget(self) -> None:
         self.inner.forget()
+
+    def attend(self, worker: str) -> Sequence[str]:
+        return self.inner.attend(worker)
 
     def beat(self) -> None:
         """Wait until the heart has beaten at least once from its beginning to its end."""

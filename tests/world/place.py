@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
+from typing import IO
 
 import yaml
 from pydantic import JsonValue, TypeAdapter
@@ -70,14 +71,16 @@ class Place:
         self.world.label(ref, "mulligan", MAINTAINER)
         return ref
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(
+        self, *arguments: str, said: int | IO[str] = subprocess.PIPE
+    ) -> subprocess.Popen[str]:
         """Start a command of Mulligan, as a person does."""
         return subprocess.Popen(
             [sys.executable, "-m", "mulligan", *arguments, "--config", str(self.config)],
             cwd=self.directory,
             env=self._environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=said,
+            stderr=said,
             text=True,
         )
 

@@ -12,6 +12,7 @@ from mulligan.config.operator import Limits
 from mulligan.domain.issue import IssueRef
 from mulligan.engine.cleanup import clean_up
 from mulligan.engine.dispatch import PoolDispatcher
+from mulligan.engine.fence import BEATS
 from mulligan.engine.freshness import Freshness
 from mulligan.engine.intake import poll
 from mulligan.engine.pace import stretched
@@ -48,6 +49,7 @@ class Daemon:
         self._reload = reload
         self._lock = threading.Lock()
         self._crews: list[Crew] = []
+        self._workers = 1
 
     def poll(self, wake: Callable[[list[IssueRef]], None]) -> None:
         """Recover, then ask every repository, and wake the issues that were found."""
@@ -63,9 +65,19 @@ class Daemon:
 
     @property
     def repositories(self) -> int:
-        """Count the repositories that are polled."""
+        """Count the repositories that are polled, as often as workers are heard of that do so."""
         with self._lock:
-            return len(self._crews[-1].repositories) if self._crews else 0
+            return len(self._crews[-1].repositories) * self._workers if self._crews else 0
+
+    def attend(self) -> None:
+        """Be heard as a worker, and count all that share the ledger."""
+        crew = self._newest()
+        if crew is None:
+            return
+        try:
+            self._workers = len(crew.tools.leases.attend(crew.tools.worker))
+        except MulliganError as error:
+            log.warning("not_heard", reason=str(error))
 
     def watch(self) -> None:
         """Stop the work on every issue whose request was withdrawn."""
@@ -113,6 +125,7 @@ def serving(daemon: Daemon, interval: timedelta, limits: Limits, clock: Clock) -
         ticks = {
             "poll": (look, lambda: stretched(interval, daemon.repositories)),
             "watch": (daemon.watch, lambda: interval),
+            "attend": (daemon.attend, lambda: limits.lease / BEATS),
             "clean_up": (daemon.clean_up, lambda: CLEANUP),
         }
         with ticking(ticks, clock.now()):

@@ -57,6 +57,11 @@ class Database:
         with self._transaction(self.engine.execution_options(**{WRITES: True})) as connection:
             yield connection
 
+    @property
+    def is_shared(self) -> bool:
+        """Tell whether workers on several machines may have it open."""
+        return self.engine.dialect.name == "postgresql"
+
     def close(self) -> None:
         """Close every connection."""
         self.engine.dispose()

@@ -1,18 +1,20 @@
 """Leases in the database: at most one worker on each issue, proven by a transaction (SPEC E4)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import ColumnElement, Connection, and_, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, or_, select, update
 from sqlalchemy.sql.functions import count
 
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.lease import Lease
 from mulligan.ports import Clock
 from mulligan.state.database import Database
-from mulligan.state.schema import LEASES_TABLE
+from mulligan.state.schema import LEASES_TABLE, WORKERS_TABLE
 
 LEASE = LEASES_TABLE.c
+WORKER = WORKERS_TABLE.c
 LEASE_TIME = timedelta(seconds=60)
 """How long a worker is believed alive after it was heard last, unless something else is said."""
 
@@ -75,6 +77,24 @@ class SqlLeases:
         """End every lease, when it is known that no worker is alive."""
         with self.database.write() as connection:
             connection.execute(update(LEASES_TABLE).values(worker=None, expires=None))
+
+    def attend(self, worker: str) -> Sequence[str]:
+        """Be heard as a worker; name all that were heard of lately, where they may be several."""
+        if not self.database.is_shared:
+            return (worker,)
+        gone = or_(WORKER.worker == worker, WORKER.expires <= _written(self.clock.now()))
+        with self.database.write() as connection:
+            connection.execute(delete(WORKERS_TABLE).where(gone))
+            row = {"worker": worker, "expires": self._later()}
+            connection.execute(insert(WORKERS_TABLE).values(row))
+        return self.present()
+
+    def present(self) -> Sequence[str]:
+        """Name the workers that were heard of lately."""
+        good = WORKER.expires > _written(self.clock.now())
+        wanted = select(WORKER.worker).where(good).order_by(WORKER.worker)
+        with self.database.read() as connection:
+            return connection.execute(wanted).scalars().all()
 
     def _held(self, connection: Connection) -> int:
         good = LEASE.expires > _written(self.clock.now())

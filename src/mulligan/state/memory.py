@@ -69,6 +69,10 @@ class MemoryLeases:
         with self._lock:
             self._held.clear()
 
+    def attend(self, worker: str) -> Sequence[str]:
+        """Name the one worker there can be."""
+        return (worker,)
+
     def _good(self, lease: Lease) -> bool:
         held = self._held.get(lease.issue)
         return held is not None and held[0] == lease and held[1] > self._clock.now()

@@ -52,6 +52,10 @@ class RefLeases:
         """End every lease, when it is known that no run is alive."""
         self.book.forget()
 
+    def attend(self, worker: str) -> Sequence[str]:
+        """Name the one run that is known of: each is over before anybody would count it."""
+        return (worker,)
+
 
 @dataclass(frozen=True, slots=True)
 class RefLedger:

@@ -112,3 +112,11 @@ FILES_TABLE = Table(
     Column("content", LargeBinary, nullable=False),
 )
 """What one worker of a fleet leaves for all; `attempt` is over all epochs, `size` in bytes."""
+
+WORKERS_TABLE = Table(
+    "workers",
+    METADATA,
+    Column("worker", String(200), primary_key=True),
+    Column("expires", String(32), nullable=False),
+)
+"""Who makes itself heard, in a ledger that workers share."""

@@ -30,5 +30,4 @@ class ServerClock:
 
 def clock_of(database: Database, own: Clock) -> Clock:
     """Give the clock that all share who share the database."""
-    shared = database.engine.dialect.name == "postgresql"
-    return ServerClock(database, own) if shared else own
+    return ServerClock(database, own) if database.is_shared else own

@@ -48,8 +48,16 @@ def open_artifacts(
 
 
 def at_work(operator: Operator) -> str | None:
-    """Name the Mulligan that works here now, if one does; takes nothing from it."""
-    return holder(_claimed_by_work(operator))
+    """Name the Mulligan that works here now, or those of the fleet; takes nothing from it."""
+    here, url = holder(_claimed_by_work(operator)), operator.state.url
+    if here or state_directory(url):
+        return here
+    with open_database(url) as database:
+        clock = clock_of(database, SystemClock())
+        workers = SqlLeases(database, clock).present()
+    if len(workers) > 1:
+        return f"Each of {', '.join(workers[:-1])} and {workers[-1]}"
+    return f"The worker {workers[0]}" if workers else None
 
 
 @contextmanager

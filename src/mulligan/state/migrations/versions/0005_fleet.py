@@ -1,4 +1,4 @@
-"""Keep the files of attempts that every worker of a fleet has to find."""
+"""Keep what workers of a fleet have to know of each other: files of attempts, and who is there."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "0004"
 
 
 def upgrade() -> None:
-    """Make the table; on a ledger that one worker has to itself it stays empty."""
+    """Make the tables; on a ledger that one worker has to itself they stay empty."""
     op.create_table(
         "files",
         sa.Column("repository", sa.String(140), primary_key=True),
@@ -18,4 +18,9 @@ def upgrade() -> None:
         sa.Column("at", sa.String(32), nullable=False),
         sa.Column("size", sa.BigInteger, nullable=False),
         sa.Column("content", sa.LargeBinary, nullable=False),
+    )
+    op.create_table(
+        "workers",
+        sa.Column("worker", sa.String(200), primary_key=True),
+        sa.Column("expires", sa.String(32), nullable=False),
     )
