@@ -1,4 +1,4 @@
-"""Move issues between a ledger of this machine and the ref, so that counts and history go along."""
+"""Move issues from ledger to ledger, or to the ref, so that counts and history go along."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -26,6 +26,18 @@ def pull(ref: StateRef, repository: str, ledger: SqlLedger) -> list[str]:
             moved.append(issue)
     count_spending(ledger, SqlAccounts(ledger.database, ledger.redactor), moved)
     return [str(issue) for issue in moved]
+
+
+def copy(source: SqlLedger, ledger: SqlLedger) -> list[IssueRef]:
+    """Take over from another ledger the issues of which it knows something newer; name them."""
+    moved = list[IssueRef]()
+    for status in source.statuses():
+        events = source.events(status.issue)
+        if _is_newer(events, ledger.events(status.issue)):
+            ledger.adopt(status.issue, events)
+            moved.append(status.issue)
+    count_spending(ledger, SqlAccounts(ledger.database, ledger.redactor), moved)
+    return moved
 
 
 def count_spending(ledger: SqlLedger, accounts: SqlAccounts, issues: Iterable[IssueRef]) -> None:

@@ -77,6 +77,20 @@ class SharedArtifacts:
             connection.execute(delete(FILES_TABLE).where(_is(ref, number, name)))
             connection.execute(insert(FILES_TABLE).values(values))
 
+    def offer(self, ref: IssueRef) -> None:
+        """Share what lies here of an issue's attempts, but for the logs."""
+        for place in sorted((self.files.root / ref.repository / str(ref.number)).glob("*/*")):
+            if place.suffix != ".log" and not place.name.startswith(".") and place.is_file():
+                self.share(place)
+
+    def bring(self, ref: IssueRef) -> None:
+        """Put on this machine what workers have shared of an issue's attempts."""
+        mine = and_(FILE.repository == ref.repository, FILE.number == ref.number)
+        with self.database.read() as connection:
+            rows = connection.execute(select(FILE.attempt, FILE.name).where(mine)).all()
+        for number, name in rows:
+            self.path(ref, number, name)
+
     def name(self, path: Path) -> str:
         """Give the artifact name of a file at a `path` that was given out."""
         return self.files.name(path)

@@ -26,7 +26,7 @@ app.command("check")(trying.check_here)
 app.command()(trying.digest)
 for command in (configuring.check, configuring.show, configuring.schema):
     config_app.command()(command)
-for command in (moving.pull, moving.push):
+for command in (moving.pull, moving.push, moving.copy):
     state_app.command()(command)
 
 __all__ = ["app"]

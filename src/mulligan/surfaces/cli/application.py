@@ -29,7 +29,7 @@ app.add_typer(config_app)
 
 state_app = typer.Typer(
     name="state",
-    help="Move counts to and from the GitHub Action.",
+    help="Move counts and history between ledgers, and the GitHub Action.",
     no_args_is_help=True,
 )
 app.add_typer(state_app)

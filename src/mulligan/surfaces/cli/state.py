@@ -1,4 +1,4 @@
-"""`mulligan state`: move counts and history between this machine and the GitHub Action."""
+"""`mulligan state`: move counts and history between ledgers, and the GitHub Action."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +10,7 @@ from mulligan.retry.words import counted
 from mulligan.surfaces.cli.exits import Exit
 from mulligan.surfaces.cli.setup import environment, make_console, read_configuration, start_logs
 from mulligan.wiring.bench import Environment
+from mulligan.wiring.copying import copy_state
 from mulligan.wiring.records import lock_state
 from mulligan.wiring.shared import pull_state, push_state
 
@@ -24,16 +25,28 @@ def push(config: Path | None) -> Exit:
     return _move(config, push_state, "state push", "handed over")
 
 
+def copy(config: Path | None, source: Path) -> Exit:
+    """Take over another ledger, which the configuration `source` names."""
+    operator, other = (read_configuration(each, needs_token=False) for each in (config, source))
+    start_logs()
+    return _told(copy_state(operator, other), "taken over")
+
+
 def _move(
     config: Path | None,
     move: Callable[[Operator, Environment], list[str]],
     what: str,
     done: str,
 ) -> Exit:
-    operator, console = read_configuration(config), make_console()
+    operator = read_configuration(config)
     start_logs()
     with lock_state(operator, what):
         moved = move(operator, environment())
+    return _told(moved, done)
+
+
+def _told(moved: list[str], done: str) -> Exit:
+    console = make_console()
     for issue in moved:
         console.print(f"[cyan]{escape(issue)}[/]  {done}")
     console.print(f"{counted(len(moved), 'issue')} {done}.")

@@ -1,5 +1,10 @@
 """The commands under `mulligan state`."""
 
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
 from mulligan.surfaces.cli.application import Config, in_one_sentence
 from mulligan.surfaces.cli.exits import Exit
 
@@ -18,3 +23,17 @@ def push(*, config: Config = None) -> Exit:
     from mulligan.surfaces.cli import state
 
     return state.push(config)
+
+
+@in_one_sentence
+def copy(
+    *,
+    source: Annotated[
+        Path, typer.Option("--from", metavar="FILE", help="A configuration with the other state.")
+    ],
+    config: Config = None,
+) -> Exit:
+    """Take over another ledger, such as a single worker's into a fleet's, or back."""
+    from mulligan.surfaces.cli import state
+
+    return state.copy(config, source)
