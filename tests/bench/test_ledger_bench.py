@@ -29,15 +29,19 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef
+from mulligan.domain.lease import Lease
 from mulligan.domain.result import AgentFacts, CheckKind, CheckResult, FileChange, Finding
 from mulligan.domain.spending import Run
 from mulligan.domain.status import IssueStatus
 from mulligan.state.accounts import SqlAccounts
 from mulligan.state.database import Database, open_database
 from mulligan.state.events import happen, values_of
+from mulligan.state.leases import SqlLeases
 from mulligan.state.ledger import SqlLedger
 from mulligan.state.schema import EVENTS_TABLE, RUNS_TABLE
+from mulligan.state.server_clock import clock_of
 from world.ledgers import START, TickingClock, completed, url_of
+from world.postgres import server
 
 ISSUES = 10_000
 ATTEMPTS = 10
@@ -159,6 +163,40 @@ def test_what_a_day_has_cost_is_read_from_its_own_rows(place: Path) -> None:
     report("a day of 100,000 runs", f"{among_many:.2f} ms", f"{among_many / alone:.2f} × it alone")
     report("record()", f"{noted:.2f} ms")
     assert among_many / alone < 1.5 * HISTORY_RATIO
+
+
+@pytest.mark.timeout(900)
+def test_the_same_ledger_on_postgresql() -> None:
+    """Its server waits for no disk here; what is measured is what Mulligan asks of it."""
+    ref = IssueRef("octo/large", ISSUES // 2)
+    with (
+        server() as own,
+        own.fresh() as url,
+        own.fresh() as other,
+        open_database(url) as large,
+        open_database(other) as small,
+    ):
+        alone, ledger = fill(small, 1), fill(large, ISSUES)
+        rebuild = milliseconds(ledger.rebuild, 1)
+        own.execute("VACUUM ANALYZE")
+        status = milliseconds(ledger.statuses, 9)
+        one = milliseconds(lambda: alone.history(IssueRef("octo/large", 1)), 101)
+        history = milliseconds(lambda: ledger.history(ref), 101)
+        append = milliseconds(lambda: ledger.append(ref, CheckFinished(check=CHECK)), 101)
+        leases = SqlLeases(large, clock_of(large, TickingClock()))
+        claim = milliseconds(lambda: leases.release(lease_of(leases, ref)), 101)
+    report("PostgreSQL: statuses()", f"{status:.0f} ms")
+    report("PostgreSQL: history()", f"{history:.2f} ms", f"{history / one:.2f} × that issue alone")
+    report("PostgreSQL: append()", f"{append:.2f} ms")
+    report("PostgreSQL: claim() and release()", f"{claim:.2f} ms")
+    report("PostgreSQL: rebuild()", f"{rebuild:.0f} ms")
+    assert history / one < 1.5 * HISTORY_RATIO
+
+
+def lease_of(leases: SqlLeases, ref: IssueRef) -> Lease:
+    lease = leases.claim(ref, "here", most=10)
+    assert lease
+    return lease
 
 
 def fill_runs(database: Database, days: int) -> None:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Generator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,8 +13,12 @@ from mulligan.domain.issue import IssueRef, Stage
 from mulligan.engine.daemon import Crew, Daemon, serving
 from mulligan.engine.worker import Worker
 from mulligan.simulator.faults import Fault
+from mulligan.state.database import open_database
+from mulligan.state.leases import SqlLeases
+from mulligan.state.ledger import SqlLedger
 from mulligan.tools import Tools
 from world.behaviours import Behaviour, Given
+from world.postgres import server
 from world.processes import wait_until
 from world.simulated import NAME
 from world.workers import Shop, mend, shop
@@ -61,6 +66,26 @@ def test_nothing_is_asked_before_there_is_a_configuration(here: Shop) -> None:
     assert (woken, here.desk.requests()) == ([], [])
     daemon.poll(woken.append)
     assert len(woken) == 1
+
+
+def patient_with_nothing(_error: Exception) -> bool:
+    return False
+
+
+def test_a_ledger_that_is_away_for_a_while_stops_nothing(
+    here: Shop, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with server() as own, own.fresh() as url, open_database(url) as database:
+        impatient, clock = replace(database, is_away=patient_with_nothing), here.desk.clock
+        ledger, leases = SqlLedger(impatient, clock), SqlLeases(impatient, clock)
+        tools = replace(here.tools(mend), ledger=ledger, leases=leases)
+        daemon = Daemon(Reloads(crew(tools)))
+        with serving(daemon, SOON, Limits(), here.desk.clock):
+            own.stop()
+            wait_until(lambda: "cannot be reached" in capfd.readouterr().out)
+            own.start()
+            ref = here.desk.ready()
+            wait_until(lambda: ledger.status(ref).stage is Stage.REVIEW)
 
 
 def test_a_visit_that_fails_is_made_again_at_the_next_poll(here: Shop) -> None:

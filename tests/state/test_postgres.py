@@ -23,6 +23,7 @@ from mulligan.errors import ConfigError, MulliganError, UnavailableError
 from mulligan.state.database import MIGRATIONS, open_database, state_directory
 from mulligan.state.events import happen, values_of
 from mulligan.state.ledger import SqlLedger
+from mulligan.state.postgres import unfitness
 from mulligan.state.schema import EVENTS_TABLE, METADATA, VERSION_TABLE
 from mulligan.state.server_clock import clock_of
 from world.ledgers import ISSUES, START, TickingClock, opened_at, url_of
@@ -194,6 +195,13 @@ def test_the_database_of_another_program_is_left_alone(postgres: Server, empty: 
 def test_a_database_that_cannot_hold_every_text_is_refused(postgres: Server) -> None:
     postgres.execute("CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1'")
     assert "make one with ENCODING 'UTF8'" in str(refusal(postgres.url("latin")))
+
+
+@pytest.mark.parametrize(
+    ("version", "said"), [(140012, "PostgreSQL 14 is too old"), (150000, ""), (180004, "")]
+)
+def test_an_old_server_is_refused(version: int, said: str) -> None:
+    assert (unfitness(version, "utf-8") or "").startswith(said)
 
 
 def test_issues_are_sorted_by_their_characters_whatever_the_language(ledger: SqlLedger) -> None:

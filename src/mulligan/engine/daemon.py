@@ -52,10 +52,19 @@ class Daemon:
         self._workers = 1
 
     def poll(self, wake: Callable[[list[IssueRef]], None]) -> None:
-        """Recover, then ask every repository, and wake the issues that were found."""
+        """Recover, then ask every repository, and wake the issues that were found.
+
+        Where the ledger itself is away, that is logged, and all of it left to the next poll.
+        """
         crew = self._newest()
         if crew is None:
             return
+        try:
+            self._poll(crew, wake)
+        except MulliganError as error:
+            log.warning("not_polled", reason=str(error))
+
+    def _poll(self, crew: Crew, wake: Callable[[list[IssueRef]], None]) -> None:
         for ref, reason in recover(crew.tools, crew.worker, crew.repositories).failed.items():
             log.warning("not_recovered", issue=str(ref), reason=reason)
         found, failed = poll(crew.repositories, crew.tools, crew.worker, crew.freshness)

@@ -90,14 +90,19 @@ def in_our_words(where: str, error: DatabaseError) -> MulliganError | None:
             return UnavailableError(f"{where} cannot be used: {said}.") if known else None
 
 
-def _prepare(connection: Connected, _entry: ConnectionPoolEntry) -> None:
-    version, encoding = connection.info.server_version, connection.info.encoding
-    if version // 10_000 < OLDEST:
-        message = f"PostgreSQL {version // 10_000} is too old for Mulligan; use {OLDEST} or newer."
-        raise ConfigError(message)
+def unfitness(version: int, encoding: str) -> str | None:
+    """Say why a server's version, as libpq counts, or a database's encoding does not do."""
+    major = version // 10_000
+    if major < OLDEST:
+        return f"PostgreSQL {major} is too old for Mulligan; use {OLDEST} or newer."
     if encoding != "utf-8":
-        message = f"The database of state.url is in {encoding}; make one with ENCODING 'UTF8'."
-        raise ConfigError(message)
+        return f"The database of state.url is in {encoding}; make one with ENCODING 'UTF8'."
+    return None
+
+
+def _prepare(connection: Connected, _entry: ConnectionPoolEntry) -> None:
+    if unfit := unfitness(connection.info.server_version, connection.info.encoding):
+        raise ConfigError(unfit)
     for setting in PREPARE:
         connection.execute(setting)
     connection.commit()

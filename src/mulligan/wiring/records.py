@@ -13,7 +13,6 @@ from mulligan.state.leases import SqlLeases
 from mulligan.state.ledger import SqlLedger
 from mulligan.state.lock import holder, locked
 from mulligan.state.server_clock import clock_of
-from mulligan.state.shared_artifacts import SharedArtifacts
 from mulligan.text.redact import Redactor
 from mulligan.wiring.clock import SystemClock
 
@@ -44,6 +43,9 @@ def open_artifacts(
     files = FileArtifacts(operator.workspace.root / "artifacts", redactor or Redactor())
     if database is None or state_directory(operator.state.url):
         return files
+    # Imported here, since most commands look at the files of one worker.
+    from mulligan.state.shared_artifacts import SharedArtifacts  # noqa: PLC0415
+
     return SharedArtifacts(files, database, clock_of(database, SystemClock()))
 
 
