@@ -143,6 +143,10 @@ class FencedTracker:
         self.check()
         return self.inner.open_pull_request(case, base_branch, settings)
 
+    def open_draft(self, case: Case, base_branch: str) -> PullRequest:
+        self.check()
+        return self.inner.open_draft(case, base_branch)
+
 
 @dataclass(frozen=True, slots=True)
 class FencedPulls:
