@@ -14,7 +14,7 @@ from mulligan.domain.attempt import (
     worth_fixing,
     worth_verifying,
 )
-from mulligan.domain.case import Case
+from mulligan.domain.case import Case, own_commits
 from mulligan.domain.events import AgentFinished, AgentStarted, WorktreeReset
 from mulligan.effects import announce, stopped
 from mulligan.errors import ShutdownError, WithdrawnError, WorldError
@@ -51,7 +51,7 @@ def _standing(case: Case) -> Standing | None:
     """Tell the worktree of the pull request that is open, and which commits there are ours."""
     if case.status.pull_number is None:
         return None
-    own = frozenset(meta.head_sha for meta in case.history if meta.head_sha)
+    own = own_commits(case.status, case.history)
     feedback = case.status.feedback
     return Standing(own, is_answered=feedback is not None and not feedback.conflict)
 

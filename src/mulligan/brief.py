@@ -198,9 +198,12 @@ def _previous(case: Case, tree: Worktree | None, tools: Tools) -> Previous | Non
 
     told = told_in_full(case.history)
     published = told.outcome is Outcome.SUCCEEDED or not told.files_modified
+    # Somebody went on from a draft, so that the attempt that it shows was not thrown away.
+    goes_on = tree is not None and tree.start_sha != tree.base_sha
+    stands = published or (goes_on and case.status.draft_of == told.number)
     discarded = _diff(told, tools)
     proposed = tree.proposed if tree else discarded
-    if case.status.pull_number is not None and published and proposed:
+    if case.status.pull_number is not None and stands and proposed:
         return Previous(proposed, stands=True)
     return Previous(discarded)
 

@@ -2,6 +2,7 @@
 
 import hashlib
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import structlog
@@ -11,7 +12,6 @@ from mulligan.domain.decision import Escalate, Retry, StandDown, WaitForBudget
 from mulligan.domain.events import (
     AttemptCompleted,
     Authorised,
-    EffectDone,
     Escalated,
     Published,
     PublishStarted,
@@ -21,18 +21,17 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.result import WorkerResultMeta
-from mulligan.domain.status import PUSHED_WORK, SHOWN_STAGE, IssueStatus
+from mulligan.domain.status import PUSH, SHOWN_STAGE
+from mulligan.done import THE_ONE, done, held
 from mulligan.errors import DeniedError, GoneError, UnavailableError, WorldError
+from mulligan.handover import draft_work, push_work
 from mulligan.purse import spent_today
 from mulligan.retry.record import lost, pushed_over
 from mulligan.retry.remarks import thread_answer
 from mulligan.survey import look, objection, renewal, withdrawal
 from mulligan.tools import Tools
 
-PUSH, STATUS_COMMENT, LABEL_COMMENT, HELD = "push", "status_comment", "label_comment", "held"
-ANSWER = "answer"
-THE_ONE = "issue"
+STATUS_COMMENT, LABEL_COMMENT, HELD, ANSWER = "status_comment", "label_comment", "held", "answer"
 VERIFIED = "verified.bundle"
 
 log = structlog.get_logger()
@@ -64,8 +63,8 @@ def show(ref: IssueRef, tools: Tools) -> None:
         case = look(tools.tracker.read(ref), tools)
         if not tools.tracker.repository(ref.repository).archived:
             tools.tracker.show_stage(ref, stage, labels)
-            _done(ref, STATUS_COMMENT, THE_ONE, tools.tracker.update_status(case), tools)
-    _done(ref, SHOWN_STAGE, THE_ONE, stage, tools)
+            done(ref, STATUS_COMMENT, THE_ONE, tools.tracker.update_status(case), tools)
+    done(ref, SHOWN_STAGE, THE_ONE, stage, tools)
 
 
 def secure(ref: IssueRef, tools: Tools) -> str | None:
@@ -98,24 +97,22 @@ def publish(ref: IssueRef, head: str, tools: Tools) -> Escalate | StandDown | No
     settings = tools.policies.current(ref.repository).pull_request
     tools.ledger.append(ref, PublishStarted(head_sha=head))
     try:
-        tools.worktrees.push(ref, head, _held(case.status, case.last))
-        _done(ref, PUSH, ref.branch, head, tools)
+        tools.worktrees.push(ref, head, held(case.status, case.last))
+        done(ref, PUSH, ref.branch, head, tools)
         opened = tools.tracker.open_pull_request(case, base, settings)
     except DeniedError as error:
         fix = "Mend this, then write /mulligan retry; the verified commit is kept."
         return Escalate(reason=f"The verified work could not be published: {error}", fix=fix)
     answer(case, head, tools)
-    done = Published(pull_request=opened.url, number=opened.number, head_sha=head)
-    tools.ledger.append(ref, done)
+    published = Published(
+        pull_request=opened.url,
+        number=opened.number,
+        head_sha=head,
+        left_draft=opened.left_draft,
+    )
+    tools.ledger.append(ref, published)
     show(ref, tools)
     return None
-
-
-def _held(status: IssueStatus, last: WorkerResultMeta | None) -> str | None:
-    """Give the commit that the branch has to be at: what was built on, or was pushed last."""
-    if last and last.start_sha != last.base_sha:
-        return last.start_sha
-    return status.effect(PUSH, status.issue.branch)
 
 
 def overtaken(ref: IssueRef, tools: Tools) -> bool:
@@ -127,7 +124,7 @@ def overtaken(ref: IssueRef, tools: Tools) -> bool:
     if status.pull_number is None:
         return False
     tip = tools.worktrees.tip(ref)
-    if tip in {None, last.head_sha, _held(status, last)}:
+    if tip in {None, last.head_sha, held(status, last)}:
         return False
     tools.ledger.append(ref, AttemptCompleted(meta=pushed_over(last)))
     return True
@@ -145,11 +142,11 @@ def answer(case: Case, head: str, tools: Tools) -> None:
         path = next((each.path for each in status.feedback.remarks if each.thread == thread), "")
         text = thread_answer(ref, head, path, last)
         try:
-            done = tools.tracker.pulls.answer(ref, status.pull_number, thread, text)
+            answered = tools.tracker.pulls.answer(ref, status.pull_number, thread, text)
         except DeniedError as error:
             log.warning("not_answered", issue=str(ref), thread=thread, reason=str(error))
             continue
-        _done(ref, ANSWER, key, done, tools)
+        done(ref, ANSWER, key, answered, tools)
 
 
 def ask_for_label(ref: IssueRef, act: str, reason: str, tools: Tools) -> None:
@@ -158,7 +155,7 @@ def ask_for_label(ref: IssueRef, act: str, reason: str, tools: Tools) -> None:
         return
     try:
         case = look(tools.tracker.read(ref), tools)
-        _done(ref, LABEL_COMMENT, act, tools.tracker.ask_for_label(case, act, reason), tools)
+        done(ref, LABEL_COMMENT, act, tools.tracker.ask_for_label(case, act, reason), tools)
     except WorldError as error:
         log.warning("not_asked", issue=str(ref), reason=str(error))
 
@@ -209,7 +206,7 @@ def hold(ref: IssueRef, reason: str, tools: Tools) -> None:
     if status.reason != reason:
         tools.ledger.append(ref, Waiting(until=None, reason=reason))
     show(ref, tools)
-    _done(ref, HELD, THE_ONE, told, tools)
+    done(ref, HELD, THE_ONE, told, tools)
 
 
 def escalate(ref: IssueRef, decision: Escalate, tools: Tools) -> StandDown | None:
@@ -220,38 +217,17 @@ def escalate(ref: IssueRef, decision: Escalate, tools: Tools) -> StandDown | Non
     if why := withdrawal(ref, tools):
         return StandDown(reason=why)
     escalation = tools.policies.current(ref.repository).escalation
+    no_draft = draft_work(ref, tools) if escalation.draft_pr else ""
     if escalation.push_work:
         push_work(ref, tools)
-    case = look(tools.tracker.read(ref), tools)
+    case = replace(look(tools.tracker.read(ref), tools), no_draft=no_draft)
     comment = tools.tracker.ask_for_help(case, escalation)
     tools.ledger.append(ref, Escalated(reason=decision.reason, comment=comment))
     show(ref, tools)
     return None
 
 
-def push_work(ref: IssueRef, tools: Tools) -> None:
-    """Push what the last attempt left, for people to look at; best effort (SPEC H3).
-
-    Never what a guard stopped: it may hold what must not leave this machine.
-    """
-    last = next(reversed(tools.ledger.history(ref)), None)
-    if last is None or last.head_sha is None or last.guard_violations:
-        return
-    try:
-        pushed = tools.worktrees.push_attempt(ref, last.head_sha, last.number)
-    except WorldError as error:
-        log.warning("work_not_pushed", issue=str(ref), reason=str(error))
-        return
-    _done(ref, PUSHED_WORK, str(last.number), pushed, tools)
-
-
 def stand_down(ref: IssueRef, decision: StandDown, tools: Tools) -> None:
     """Leave an issue alone that was withdrawn, and take Mulligan's labels off it."""
     tools.ledger.append(ref, StoodDown(reason=decision.reason))
     show(ref, tools)
-
-
-def _done(ref: IssueRef, effect: str, key: str, remote_id: str, tools: Tools) -> None:
-    """Record an effect, unless the ledger says so already."""
-    if tools.ledger.status(ref).effect(effect, key) != remote_id:
-        tools.ledger.append(ref, EffectDone(effect=effect, key=key, remote_id=remote_id))

@@ -82,7 +82,14 @@ class Tracker(Conversation, Protocol):
     def open_pull_request(
         self, case: Case, base_branch: str, settings: PullRequestSettings
     ) -> PullRequest:
-        """Open the pull request of the issue's branch, or bring the open one up to date (P1)."""
+        """Open the pull request of the issue's branch, or bring the open one up to date (P1).
+
+        A draft that shows unverified work becomes ready for review.
+        """
+        ...
+
+    def open_draft(self, case: Case, base_branch: str) -> PullRequest:
+        """Have the pull request show the last attempt's work, as a draft if it is new (SPEC H3)."""
         ...
 
 

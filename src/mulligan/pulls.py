@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from mulligan.config.policy import CommitSettings
 from mulligan.domain.ci import CheckRun
 from mulligan.domain.feedback import OpenPull, PullState, Review
 from mulligan.domain.issue import IssueRef
@@ -61,6 +62,19 @@ class Branches(Protocol):
 
     def conflicts(self, ref: IssueRef, base_sha: str, head_sha: str) -> tuple[str, ...]:
         """Name the files in which a head does not merge; none where it does, or is not here."""
+        ...
+
+    def is_behind(self, ref: IssueRef, base_sha: str, head_sha: str) -> bool:
+        """Tell whether a head lacks commits of the base; False where either is not to be had."""
+        ...
+
+    def merge(
+        self, ref: IssueRef, base_sha: str, head_sha: str, settings: CommitSettings
+    ) -> str | None:
+        """Make the commit that merges the base into a head; None where they conflict.
+
+        Equal arguments give the same commit, on every machine.
+        """
         ...
 
     def tip(self, ref: IssueRef) -> str | None:

@@ -140,3 +140,43 @@ def test_conflicts_are_named_by_file(worktrees: Worktrees, remote: Path) -> None
     assert moved == tip(remote, "main")
     assert moved
     assert worktrees.conflicts(REF, moved, head) == ("README.md",)
+
+
+def test_a_head_is_behind_once_the_base_branch_has_moved(
+    worktrees: Worktrees, remote: Path
+) -> None:
+    head = propose(worktrees)
+    base = worktrees.base_sha(REPOSITORY) or ""
+    assert not worktrees.is_behind(REF, base, head)
+    commit_to(remote, {"new": "1\n"})
+    worktrees.refresh(REPOSITORY)
+    assert worktrees.is_behind(REF, worktrees.base_sha(REPOSITORY) or "", head)
+    assert not worktrees.is_behind(REF, base, "0" * 40)
+
+
+def test_a_merge_of_the_base_branch_is_the_same_whoever_makes_it(
+    worktrees: Worktrees, remote: Path
+) -> None:
+    head = propose(worktrees)
+    base = commit_to(remote, {"new": "1\n"})
+    worktrees.refresh(REPOSITORY)
+    merged = worktrees.merge(REF, base, head, SETTINGS)
+    assert merged
+    assert worktrees.merge(REF, base, head, SETTINGS) == merged
+    worktrees.push(REF, merged, head)
+    assert git(remote, "rev-list", "--parents", "-1", BRANCH) == f"{merged} {head} {base}"
+    assert git(remote, "show", f"{BRANCH}:README.md") == "two"
+    assert git(remote, "show", f"{BRANCH}:new") == "1"
+    assert (
+        git(remote, "show", "-s", "--format=%an <%ae>", BRANCH) == "mulligan <mulligan@bot.invalid>"
+    )
+    with worktrees.open(REF, standing(head, merged)) as tree:
+        assert tree.start_sha == base
+
+
+def test_what_conflicts_is_not_merged(worktrees: Worktrees, remote: Path) -> None:
+    head = propose(worktrees)
+    base = commit_to(remote, {"README.md": "three\n"})
+    worktrees.refresh(REPOSITORY)
+    assert worktrees.is_behind(REF, base, head)
+    assert worktrees.merge(REF, base, head, SETTINGS) is None

@@ -195,6 +195,17 @@ def test_there_is_one_pull_request(office: Desk, tracker: Tracker) -> None:
     assert tracker.open_pull_request(again, "main", SETTINGS) == first
 
 
+def test_a_draft_becomes_the_pull_request(office: Desk, tracker: Tracker) -> None:
+    ref = office.ready()
+    office.branch(ref)
+    red = about(escalated(attempt(1), reason="It is hard."), ref)
+    first = tracker.open_draft(red, "main")
+    assert tracker.open_draft(red, "main") == first
+    verified = about(published(attempt(1), attempt(2, Outcome.SUCCEEDED)), ref)
+    verified = replace(verified, status=replace(verified.status, draft_of=1))
+    assert tracker.open_pull_request(verified, "main", SETTINGS) == first
+
+
 def test_mulligan_does_not_listen_to_itself(office: Desk, tracker: Tracker) -> None:
     ref = office.ready()
     office.tracker.update_status(about(case(), ref))

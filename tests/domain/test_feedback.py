@@ -4,11 +4,14 @@ from datetime import timedelta
 
 import pytest
 
+from mulligan.domain.case import own_commits
 from mulligan.domain.ci import CiFailed, CiPassed, FailedCheck
 from mulligan.domain.decision import Escalate
 from mulligan.domain.events import (
     AttemptStarted,
     Authorised,
+    BroughtUpToDate,
+    Drafted,
     EffectDone,
     Escalated,
     Event,
@@ -140,3 +143,25 @@ def test_what_passed_on_github_is_shown_until_the_head_is_another() -> None:
     assert (passed.ci_passed, passed.stage, passed.is_shown) == (2, Stage.REVIEW, False)
     for event in (REVIEWED, FAILED, PUBLISHED, AttemptStarted(attempt=2, number=2, worker="x")):
         assert advance(passed, event, START).ci_passed == 0
+
+
+def test_a_draft_is_known_until_its_work_is_verified() -> None:
+    drafted = Drafted(pull_request="https://x/pull/3", number=3, head_sha="abc", attempt=1)
+    status = after(Resolved(resolution="x", total_attempts=1, total_duration_ms=1), drafted)
+    assert (status.pull_request, status.pull_number) == ("https://x/pull/3", 3)
+    assert status.draft_of == 1
+    again = PUBLISHED.model_copy(update={"left_draft": "There is no GraphQL."})
+    left = advance(status, again, START)
+    assert (left.draft_of, left.left_draft) == (0, "There is no GraphQL.")
+    assert advance(left, PUBLISHED, START).left_draft == ""
+
+
+def test_a_merge_of_the_base_is_mulligans_own_and_its_checks_are_to_come() -> None:
+    merge = EffectDone(effect="merge", key="b:abc", remote_id="def")
+    shown = EffectDone(effect="shown_stage", key="issue", remote_id="review")
+    update = BroughtUpToDate(base_sha="b", head_sha="def")
+    status = after(CiPassed(head_sha="abc", count=2), merge, shown, update)
+    assert (status.ci_passed, status.updated_to, status.is_shown) == (0, "b", False)
+    assert status.effect("push", status.issue.branch) == "def"
+    assert own_commits(status, ()) == {"def"}
+    assert advance(status, PUBLISHED, START).updated_to == ""

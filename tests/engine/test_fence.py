@@ -298,6 +298,7 @@ def test_nothing_is_written_anywhere_without_the_lease(here: Shop) -> None:
             lambda: tracker.update_status(case),
             lambda: tracker.ask_for_help(case, settings.escalation),
             lambda: tracker.open_pull_request(case, "main", settings.pull_request),
+            lambda: tracker.open_draft(case, "main"),
             lambda: tracker.ask_for_label(case, "labeled:1", "It was changed"),
             lambda: tracker.react(NAME, 7, "eyes"),
             lambda: tracker.reply(case, order, "It goes on."),

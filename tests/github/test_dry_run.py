@@ -19,6 +19,7 @@ def test_nothing_is_written_and_everything_is_said(office: Desk) -> None:
     verified = about(published(attempt(1, Outcome.SUCCEEDED)), ref)
     tracker.open_pull_request(verified, "main", PullRequestSettings(draft=True))
     tracker.show_stage(ref, Stage.REVIEW, Labels())
+    tracker.open_draft(about(escalated(attempt(1), reason="It is hard."), ref), "main")
     assert [said.partition("\n")[0] for said in office.said] == [
         f"Would change the labels of {ref}: +mulligan:running",
         f"Would write the status comment of {ref}:",
@@ -26,6 +27,7 @@ def test_nothing_is_written_and_everything_is_said(office: Desk) -> None:
         f"Would write a comment on {ref} that asks for help:",
         f"Would write a draft pull request of {ref.branch} into main of {NAME}:",
         f"Would change the labels of {ref}: +mulligan:review -mulligan -mulligan:running",
+        f"Would change a draft pull request of {ref.branch} into main of {NAME}:",
     ]
     assert "attempt 1 of 3" in office.said[1]
     assert "It is hard." in office.said[3]

@@ -18,6 +18,7 @@ from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import Outcome, ZeroKind
 from mulligan.domain.result import AgentFacts, FileChange, Finding, FixRound, WorkerResultMeta
 from mulligan.github.advice import ADVICE, KILLED, ONLY_IGNORED, QUESTION, Advice, advice_on
+from mulligan.github.drafts import draft_body, draft_title
 from mulligan.github.escalation import escalation_comment, escalation_marker
 from mulligan.github.messages import (
     pull_request_body,
@@ -143,6 +144,41 @@ def pushed_twice_the_same() -> Case:
     return replace(found, history=history, status=status, observed=(SAME_FAILURE,))
 
 
+def drafted(*history: WorkerResultMeta) -> Case:
+    found = escalated(*(history or (attempt(1), attempt(2), attempt(3))), reason=ALL_FAILED)
+    url = "https://github.com/octo/calc/pull/13"
+    status = replace(found.status, pull_request=url, draft_of=3, pull_number=13)
+    return replace(found, status=status)
+
+
+def rejected() -> Case:
+    why = "The reviewer rejected the work, see @zoe."
+    kept = {"files_modified", "diff_summary", "head_sha", "commits"}
+    work = attempt(1).model_dump(include=kept)
+    return drafted(attempt(1, Outcome.REJECTED, why).model_copy(update=work | {"checks": ()}))
+
+
+def no_drafts() -> Case:
+    why = "GitHub refused POST /repos/octo/calc/pulls (Draft pull requests are not supported)."
+    return replace(red_three_times(), no_draft=why)
+
+
+def in_hitl() -> Case:
+    found = drafted()
+    return replace(found, status=replace(found.status, stage=Stage.HITL))
+
+
+def silent_after_a_draft() -> Case:
+    return drafted(*silent_three_times().history[:2], attempt(4, Outcome.ZERO_COMMIT, NO_OUTPUT))
+
+
+def up_to_date() -> Case:
+    found = second_try()
+    why = "This server has no GraphQL, by which alone a draft is ended."
+    status = replace(found.status, updated_to="0123456789abcdef", left_draft=why)
+    return replace(found, status=status)
+
+
 def drifting() -> Case:
     found = red_three_times()
     elsewhere = (FileChange(path="src/other.py", status="M", insertions=1, deletions=1),)
@@ -172,6 +208,13 @@ MESSAGES: dict[str, tuple[Callable[[Case], str], Callable[[], Case]]] = {
     "help-checks-failed": (help_wanted, red_three_times),
     "help-work-pushed": (help_wanted, pushed_twice_the_same),
     "help-drift": (help_wanted, drifting),
+    "help-drafted": (help_wanted, drafted),
+    "help-no-drafts": (help_wanted, no_drafts),
+    "help-earlier-draft": (help_wanted, silent_after_a_draft),
+    "draft": (draft_body, drafted),
+    "draft-rejected": (draft_body, rejected),
+    "status-drafted": (status_comment, in_hitl),
+    "status-up-to-date": (status_comment, up_to_date),
     "status-paused": (status_comment, paused),
     "help-zero-commit": (help_wanted, silent_three_times),
     "help-blocked": (help_wanted, blocked),
@@ -188,6 +231,10 @@ MESSAGES: dict[str, tuple[Callable[[Case], str], Callable[[], Case]]] = {
 def test_messages_read_as_they_were_approved(name: str) -> None:
     word, told = MESSAGES[name]
     assert word(told()) + "\n" == (GOLDEN / f"{name}.md").read_text(encoding="utf-8")
+
+
+def test_a_draft_is_told_by_its_title() -> None:
+    assert draft_title(drafted()) == f"Not verified: {ISSUE.title}"
 
 
 def test_no_golden_file_is_left_over() -> None:

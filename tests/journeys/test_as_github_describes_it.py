@@ -19,8 +19,9 @@ CHECK = {"name": "two", "run": "sh test.sh", "kind": "test"}
 
 
 def test_every_request_of_a_life_is_one_that_github_describes(tmp_path: Path) -> None:
+    drafts: JsonValue = {"draft_pr": True}
     settings: JsonValue = {"labels": ["robot"], "reviewers": ["wes"]}
-    with place(tmp_path, FILES, [CHECK], pull_request=settings) as here:
+    with place(tmp_path, FILES, [CHECK], pull_request=settings, escalation=drafts) as here:
         here.world.exchanges = []
         here.agent(AGENT)
         good = here.issue("Good")

@@ -90,6 +90,27 @@ def test_a_hopeless_issue_reaches_a_person_and_comes_back(here: Place, emulate: 
     assert len(emulate.comments(ref)) == 2
 
 
+def test_work_that_does_not_hold_is_a_draft_that_a_person_ends(
+    emulate: Emulate, tmp_path: Path
+) -> None:
+    """It has no GraphQL, by which Mulligan would."""
+    settings: JsonValue = {"draft_pr": True}
+    more = {"checks": [CHECK], "max_issue_attempts": 1, "escalation": settings}
+    here = place_on(emulate, tmp_path, "drafts", FILES, **more)
+    here.agent(SPOIL)
+    ref = emulate.label(emulate.issue(repository(here), "Two is missing"))
+    assert here.run("once").returncode == 3
+    (pull,) = emulate.pulls(repository(here))
+    assert (pull.draft, pull.title) == (True, "Not verified: Two is missing")
+    here.agent(WRITE)
+    emulate.label(ref)
+    assert here.run("once").returncode == 0
+    (same,) = emulate.pulls(repository(here))
+    assert (same.number, same.draft, same.title) == (pull.number, True, "Two is missing")
+    assert read_branch(here.bare, ref.branch, "notes.txt") == "one\ntwo"
+    assert "please press *Ready for review*" in (emulate.comments(ref)[0].body or "")
+
+
 def test_nobody_starts_work_who_may_not(here: Place, emulate: Emulate) -> None:
     here.agent(WRITE)
     where = repository(here)

@@ -1,6 +1,7 @@
 """The plainest worktrees: a fresh clone for every attempt, thrown away, for agents that behave."""
 
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Collection, Generator
 from contextlib import contextmanager
@@ -145,6 +146,27 @@ class FreshClones:
         merge = ("merge-tree", "--write-tree", "--name-only", "--no-messages")
         done = run_git(self._kept, *merge, base_sha, head_sha)
         return tuple(done.stdout.splitlines()[1:]) if done.returncode == 1 else ()
+
+    def is_behind(self, ref: IssueRef, base_sha: str, head_sha: str) -> bool:
+        self._fetch()
+        self._head(ref)
+        asked = ("merge-base", "--is-ancestor", base_sha, head_sha)
+        return run_git(self._kept, *asked).returncode == 1
+
+    def merge(
+        self, ref: IssueRef, base_sha: str, head_sha: str, settings: CommitSettings
+    ) -> str | None:
+        made = run_git(self._kept, "merge-tree", "--write-tree", base_sha, head_sha)
+        if made.returncode:
+            return None
+        when = max(git(self._kept, "show", "-s", "--format=%ct", base_sha, head_sha).split())
+        who = ("-c", f"user.name={settings.name}", "-c", f"user.email={settings.email}")
+        tree = ("commit-tree", made.stdout.strip(), "-p", head_sha, "-p", base_sha, "-m", "Merge")
+        dated = ("env", f"GIT_AUTHOR_DATE={when} +0000", f"GIT_COMMITTER_DATE={when} +0000", "git")
+        done = subprocess.run(
+            [*dated, "-C", str(self._kept), *who, *tree], check=True, capture_output=True, text=True
+        )
+        return done.stdout.strip()
 
     def tip(self, ref: IssueRef) -> str | None:
         return tip(self.remote, ref.branch)

@@ -10,6 +10,8 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from mulligan.domain.issue import IssueRef
 from mulligan.state.database import open_database
 from world.crash_points import Desk, Watch
@@ -120,7 +122,7 @@ def working_below(directory: Path) -> list[str]:
 
 
 @contextmanager
-def living(directory: Path) -> Generator[Life]:
+def living(directory: Path, **policy: JsonValue) -> Generator[Life]:
     """Set up an issue that has just been labelled."""
     desk, home = Desk(directory / "desk"), directory / "home"
     desk.prepare()
@@ -128,8 +130,9 @@ def living(directory: Path) -> Generator[Life]:
     home.mkdir()
     environment = {**os.environ, "PYTHONPATH": str(TESTS), "GITHUB_TOKEN": TOKEN}
     checks = [{"name": "two", "run": CHECK}]
+    rules: dict[str, JsonValue] = {"review": {"settle": "0s"}, **policy}
     with (
-        place(home, FILES, checks, review={"settle": "0s"}) as here,
+        place(home, FILES, checks, **rules) as here,
         subprocess.Popen(
             [sys.executable, str(TESTS / "world" / "pass_maker.py")],
             stdin=subprocess.PIPE,

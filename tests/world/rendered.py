@@ -17,6 +17,7 @@ from mulligan.domain.case import Case
 from mulligan.domain.issue import Stage
 from mulligan.domain.result import FileChange
 from mulligan.domain.status import PUSHED_WORK
+from mulligan.github.drafts import draft_body
 from mulligan.github.escalation import escalation_comment
 from mulligan.github.messages import pull_request_body, status_comment
 from world.stories import attempt, case, escalated, published
@@ -69,12 +70,15 @@ def pages() -> dict[str, str]:
     red = replace(red, status=replace(red.status, effects=effects))
     running = case(attempt(1), stage=Stage.RUNNING)
     done = published(attempt(1), attempt(2, red.history[0].outcome.SUCCEEDED))
+    draft = replace(red.status, pull_request="#13", draft_of=3)
     told = Escalation(mention=("ann",))
     return {
         "escalation": escalation_comment(red, told),
         "escalation-hostile": escalation_comment(hostile(red), told),
         "status": status_comment(running),
         "status-hostile": status_comment(hostile(case(attempt(1), stage=Stage.HITL))),
+        "draft": draft_body(replace(red, status=draft)),
+        "draft-hostile": draft_body(hostile(replace(red, status=draft))),
         "pull-request": pull_request_body(done),
         "pull-request-hostile": pull_request_body(hostile(done)),
     }

@@ -226,6 +226,8 @@ class Escalation(Settings):
     """Logins the issue is assigned to."""
     push_work: bool = False
     """Push the last attempt's work to refs/mulligan/attempts/N-K, where no workflow runs."""
+    draft_pr: bool = False
+    """Open the pull request as a draft, with the last attempt's work; workflows do run on it."""
 
 
 class CommitSettings(Settings):
@@ -274,6 +276,8 @@ class Policy(Settings):
     """How reviews of the pull request are answered."""
     on_conflict: OnConflict = OnConflict.IGNORE
     """`rebuild` spends an attempt on a pull request that does not merge any more."""
+    update_branch: bool = False
+    """Merge the base branch into a pull request where GitHub wants that before it is merged."""
     watch_ci: Annotated[
         WatchCi, BeforeValidator(_as_mapping, json_schema_input_type=WatchCi | bool)
     ] = WatchCi(enabled=False)

@@ -1,5 +1,6 @@
 """All that the route and its words need of one issue at one moment. Pure."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mulligan.domain.decision import Decision
@@ -14,6 +15,7 @@ class Case:
 
     `verifies` tells whether the repository has any check; `counted` is how many attempts of the
     epoch cost one, out of `max_attempts`. `ready_label` is what a person puts on to ask for work.
+    `no_draft` says why the last attempt's work could not be shown as a draft, where it should.
     """
 
     issue: Issue
@@ -24,6 +26,7 @@ class Case:
     verifies: bool = True
     observed: tuple[str, ...] = ()
     ready_label: str = "mulligan"
+    no_draft: str = ""
 
     @property
     def epoch_history(self) -> tuple[WorkerResultMeta, ...]:
@@ -48,12 +51,18 @@ class Skipped:
     reason: str
 
 
+def own_commits(status: IssueStatus, history: Iterable[WorkerResultMeta]) -> frozenset[str]:
+    """Name the commits of a pull request that are Mulligan's own: of attempts, and merges."""
+    return status.merges | {meta.head_sha for meta in history if meta.head_sha}
+
+
 @dataclass(frozen=True, slots=True)
 class PullRequest:
-    """A pull request that is open; `head_sha` is what it shows."""
+    """A pull request that is open; `left_draft` says why it is a draft that should be none."""
 
     number: int
     url: str
+    left_draft: str = ""
 
 
 Result = Decision | Skipped

@@ -9,6 +9,7 @@ from mulligan.domain.decision import Decision
 from mulligan.domain.feedback import Returned
 from mulligan.domain.issue import AuthorisingAct, IssueRef
 from mulligan.domain.people import CommandReceived, HumanResponded
+from mulligan.domain.proposed import BroughtUpToDate, Drafted, Published, PublishStarted
 from mulligan.domain.record import Record
 from mulligan.domain.result import CheckResult, VerifierOutcome, WorkerResultMeta
 
@@ -196,22 +197,6 @@ class EffectDone(Record):
     remote_id: str
 
 
-class PublishStarted(Record):
-    """The verified commit is about to be pushed."""
-
-    kind: Literal["publish_started"] = "publish_started"
-    head_sha: str
-
-
-class Published(Record):
-    """The pull request is open."""
-
-    kind: Literal["published"] = "published"
-    pull_request: str
-    number: int
-    head_sha: str
-
-
 class RetryScheduled(Record):
     """The next attempt may start at `due`."""
 
@@ -272,6 +257,8 @@ Event = Annotated[
     | EffectDone
     | PublishStarted
     | Published
+    | Drafted
+    | BroughtUpToDate
     | Returned
     | RetryScheduled
     | Waiting

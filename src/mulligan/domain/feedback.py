@@ -103,11 +103,16 @@ class OpenPull:
 
 @dataclass(frozen=True, slots=True)
 class PullState:
-    """What became of a pull request; `into_default` tells whether GitHub closes the issue."""
+    """What became of a pull request; `into_default` tells whether GitHub closes the issue.
+
+    It `is_behind` where nothing but commits of the base branch is missing for it to be merged.
+    """
 
     is_open: bool
     is_merged: bool = False
     into_default: bool = True
+    is_draft: bool = False
+    is_behind: bool = False
 
 
 def joined(pending: Feedback | None, new: Feedback) -> Feedback:

@@ -15,7 +15,9 @@ from mulligan.domain.events import (
     AttemptCompleted,
     AttemptStarted,
     Authorised,
+    BroughtUpToDate,
     Decided,
+    Drafted,
     EffectDone,
     Escalated,
     Event,
@@ -30,16 +32,20 @@ from mulligan.domain.feedback import Conflicted, Feedback, Returned, ReviewRecei
 from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.people import CommandReceived, HumanResponded
-from mulligan.domain.status import SHOWN_STAGE, IssueStatus, Phase
+from mulligan.domain.status import PUSH, SHOWN_STAGE, IssueStatus, Phase
 
 
 def advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
     """Fold one event into the status; events that only tell a story change nothing."""
     after = _advance(replace(status, known_since=status.known_since or at), event, at)
-    if (after.stage, after.ci_passed) == (status.stage, status.ci_passed):
+    if _shown_of(after) == _shown_of(status):
         return after
     lasting = tuple(done for done in after.effects if not done[0].startswith(f"{SHOWN_STAGE}:"))
     return replace(after, effects=lasting)
+
+
+def _shown_of(status: IssueStatus) -> tuple[object, ...]:
+    return status.stage, status.ci_passed, status.updated_to
 
 
 def _advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
@@ -55,10 +61,41 @@ def _advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
         case ReviewReceived() | Conflicted() | CiFailed() | CiPassed():
             return _advance_returned(status, event, at)
         case EffectDone(effect=effect, key=key, remote_id=remote_id):
-            effects = dict(status.effects) | {f"{effect}:{key}": remote_id}
-            return replace(status, effects=tuple(sorted(effects.items())))
+            return _with_effect(status, f"{effect}:{key}", remote_id)
+        case Published() | Drafted() | BroughtUpToDate():
+            return _advance_proposed(status, event)
         case _:
             return _advance_result(status, event)
+
+
+def _with_effect(status: IssueStatus, key: str, remote_id: str) -> IssueStatus:
+    effects = dict(status.effects) | {key: remote_id}
+    return replace(status, effects=tuple(sorted(effects.items())))
+
+
+def _advance_proposed(
+    status: IssueStatus, event: Published | Drafted | BroughtUpToDate
+) -> IssueStatus:
+    match event:
+        case Published(pull_request=url, number=number, left_draft=left_draft):
+            return replace(
+                _at_rest(status, Stage.REVIEW),
+                pull_request=url,
+                pull_number=number,
+                feedback=None,
+                is_kept=False,
+                ci_passed=0,
+                draft_of=0,
+                left_draft=left_draft,
+                updated_to="",
+            )
+        case Drafted(pull_request=url, number=number, attempt=attempt):
+            return replace(status, pull_request=url, pull_number=number, draft_of=attempt)
+        case BroughtUpToDate(base_sha=base, head_sha=head):
+            pushed = _with_effect(status, f"{PUSH}:{status.issue.branch}", head)
+            return replace(pushed, ci_passed=0, updated_to=base)
+        case _:
+            assert_never(event)
 
 
 def _advance_talk(status: IssueStatus, event: CommandReceived | HumanResponded) -> IssueStatus:
@@ -161,11 +198,6 @@ def _advance_attempt(
 
 def _advance_result(status: IssueStatus, event: Event) -> IssueStatus:
     match event:
-        case Published(pull_request=url, number=number):
-            rests = _at_rest(replace(status, ci_passed=0), Stage.REVIEW)
-            return replace(
-                rests, pull_request=url, pull_number=number, feedback=None, is_kept=False
-            )
         case RetryScheduled(due=due, reason=reason) | Waiting(until=due, reason=reason):
             return replace(_at_rest(status, Stage.READY), due=due, reason=reason)
         case Escalated(reason=reason):
@@ -176,7 +208,8 @@ def _advance_result(status: IssueStatus, event: Event) -> IssueStatus:
             left = status.feedback if status.is_asked_anew else None
             return replace(_done_with(status, reason), feedback=left)
         case Resolved(resolution=reason):
-            return replace(_done_with(status, reason), pull_number=None, paused_by="")
+            rests = _done_with(status, reason)
+            return replace(rests, pull_number=None, paused_by="", draft_of=0, left_draft="")
         case _:
             return status
 

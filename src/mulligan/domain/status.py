@@ -21,6 +21,13 @@ PUSHED_WORK = "pushed_work"
 """The effect that the work of an attempt can be fetched, by its number; its ref."""
 
 
+PUSH = "push"
+"""The effect that the issue's branch was pushed; its commit."""
+
+MERGE = "merge"
+"""The effect that the base branch was merged into the pull request's, by both; the commit."""
+
+
 class Phase(StrEnum):
     """What has to be done next for an issue, whatever was killed (DESIGN 1)."""
 
@@ -43,6 +50,9 @@ class IssueStatus:
     at it is published; `rounds` counts the epochs that reviews have opened since a person asked.
     `ci_attempts` counts the attempts of the epoch that checks on GitHub asked for, and `ci_passed`
     how many of those passed on the head that is in review.
+    `draft_of` is the attempt whose work the pull request shows as a draft, 0 where it is none;
+    `left_draft` says why it is still one although its work is verified. `updated_to` is the commit
+    of the base branch that Mulligan has merged into the work in review.
     `pending` are the commands that are still to be answered; `heard` names all commands, reviews,
     conflicts and failing heads that were acted on. `paused_by` names who has it rest, if anybody
     does, and `known_since` is when this ledger heard of the issue first.
@@ -79,6 +89,9 @@ class IssueStatus:
     pending: tuple[Order, ...] = ()
     paused_by: str = ""
     known_since: datetime | None = None
+    draft_of: int = 0
+    left_draft: str = ""
+    updated_to: str = ""
 
     @property
     def by_command(self) -> bool:
@@ -105,6 +118,11 @@ class IssueStatus:
     def effect(self, name: str, key: str) -> str | None:
         """Give the remote id of an effect that was done, if it was."""
         return dict(self.effects).get(f"{name}:{key}")
+
+    @property
+    def merges(self) -> frozenset[str]:
+        """Name the commits by which Mulligan has merged the base branch into the pull request."""
+        return frozenset(sha for name, sha in self.effects if name.startswith(f"{MERGE}:"))
 
     @property
     def is_shown(self) -> bool:

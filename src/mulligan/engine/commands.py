@@ -17,7 +17,8 @@ from mulligan.domain.issue import AuthorisingAct, IssueRef
 from mulligan.domain.people import CommandReceived, HumanResponded
 from mulligan.domain.ruling import Deed, Ruling, ruling
 from mulligan.domain.status import READ_TO, IssueStatus, Phase
-from mulligan.effects import THE_ONE, show, stand_down
+from mulligan.done import THE_ONE
+from mulligan.effects import show, stand_down
 from mulligan.errors import DeniedError, GoneError, WorldError
 from mulligan.survey import look
 from mulligan.tools import Tools

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from mulligan.config.policy import Escalation, Labels, PullRequestSettings
+from mulligan.config.policy import CommitSettings, Escalation, Labels, PullRequestSettings
 from mulligan.domain.case import Case, PullRequest
 from mulligan.domain.ci import CheckRun
 from mulligan.domain.command import Heard, Order
@@ -145,6 +145,10 @@ class FencedTracker:
         self.check()
         return self.inner.open_pull_request(case, base_branch, settings)
 
+    def open_draft(self, case: Case, base_branch: str) -> PullRequest:
+        self.check()
+        return self.inner.open_draft(case, base_branch)
+
 
 @dataclass(frozen=True, slots=True)
 class FencedPulls:
@@ -210,6 +214,14 @@ class FencedWorktrees:
 
     def conflicts(self, ref: IssueRef, base_sha: str, head_sha: str) -> tuple[str, ...]:
         return self.inner.conflicts(ref, base_sha, head_sha)
+
+    def is_behind(self, ref: IssueRef, base_sha: str, head_sha: str) -> bool:
+        return self.inner.is_behind(ref, base_sha, head_sha)
+
+    def merge(
+        self, ref: IssueRef, base_sha: str, head_sha: str, settings: CommitSettings
+    ) -> str | None:
+        return self.inner.merge(ref, base_sha, head_sha, settings)
 
     def tip(self, ref: IssueRef) -> str | None:
         return self.inner.tip(ref)

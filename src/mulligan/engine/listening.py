@@ -1,6 +1,6 @@
 """Listen to open pull requests: reviews and conflicts ask for another attempt, an end resolves."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -8,12 +8,14 @@ from functools import partial
 import structlog
 
 from mulligan.config.policy import OnConflict
+from mulligan.domain.case import own_commits
 from mulligan.domain.events import Resolved
 from mulligan.domain.feedback import Conflicted, OpenPull, PullState
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.effects import show
 from mulligan.engine.on_github import Seen, left, watch
+from mulligan.engine.up_to_date import keep_up
 from mulligan.engine.worker import Visit, Worker
 from mulligan.errors import DeniedError, UnavailableError
 from mulligan.implement import resume
@@ -65,6 +67,8 @@ def _attend(
     if status.stage is Stage.REVIEW and not (done and done.problem):
         done = _compare(ref, pull, tools, worker, ears) or done
     if status.stage is Stage.REVIEW and not (done and done.problem):
+        done = keep_up(status, pull, tools, worker) or done
+    if status.stage is Stage.REVIEW and not (done and done.problem):
         return watch(status, pull, tools, worker, ears.checks) or done
     return done
 
@@ -106,7 +110,7 @@ def _compare(
 def _rebuild(ref: IssueRef, pair: tuple[str, str], tools: Tools) -> Visit:
     """Have a conflict resolved by an attempt, while one is left; others' commits stay (P2)."""
     status, (base, head) = tools.ledger.status(ref), pair
-    own = {meta.head_sha for meta in tools.ledger.history(ref)}
+    own = own_commits(status, tools.ledger.history(ref))
     known = f"conflict:{base}:{head}" in status.heard
     if known or head not in own or status.stage is not Stage.REVIEW or left(status, tools).nothing:
         return Visit(ref)
@@ -124,7 +128,7 @@ def _end(ref: IssueRef, tools: Tools) -> Visit:
     if ended.is_open:
         return Visit(ref)
     history = tools.ledger.history(ref)
-    _leave_nothing(ref, ended, {meta.head_sha for meta in history if meta.head_sha}, tools)
+    _leave_nothing(ref, ended, own_commits(status, history), tools)
     how = "merged" if ended.is_merged else "closed without being merged"
     resolved = Resolved(
         resolution=f"Its pull request was {how}.",
@@ -136,7 +140,7 @@ def _end(ref: IssueRef, tools: Tools) -> Visit:
     return Visit(ref)
 
 
-def _leave_nothing(ref: IssueRef, ended: PullState, own: set[str], tools: Tools) -> None:
+def _leave_nothing(ref: IssueRef, ended: PullState, own: Collection[str], tools: Tools) -> None:
     """Close the issue where GitHub does not, and remove branch and worktree; best effort."""
     try:
         if ended.is_merged and not ended.into_default:

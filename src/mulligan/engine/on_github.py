@@ -16,8 +16,8 @@ from mulligan.domain.ci import (
 )
 from mulligan.domain.feedback import OpenPull
 from mulligan.domain.issue import IssueRef, Stage
-from mulligan.domain.status import IssueStatus, Phase
-from mulligan.effects import PUSH, show
+from mulligan.domain.status import PUSH, IssueStatus, Phase
+from mulligan.effects import show
 from mulligan.engine.worker import Visit, Worker
 from mulligan.errors import WorldError
 from mulligan.implement import resume

@@ -160,7 +160,18 @@ class Client:
         body = {"query": text, "variables": dict(variables)}
         whose = f"{variables['owner']}/{variables['name']}" if "owner" in variables else None
         ask = Ask("POST", self._graphql, body=body, repository=whose)
-        return self._patiently(lambda: answered(shape, self._ask(ask), "POST /graphql"))
+        return self._patiently(lambda: answered(shape, self._ask(ask)))
+
+    def mutate(
+        self, shape: TypeAdapter[T], text: str, variables: Mapping[str, object], repository: str
+    ) -> T:
+        """Change something by GraphQL, once; NotFoundError where the server has none.
+
+        After an UnavailableError it may have happened all the same.
+        """
+        body = {"query": text, "variables": dict(variables)}
+        ask = Ask("POST", self._graphql, body=body, repository=repository)
+        return answered(shape, self._ask(ask), "the permission to write pull requests")
 
     def write(self, shape: TypeAdapter[T], verb: str, path: str, body: object) -> T:
         """Change something, once; after an UnavailableError it may have happened all the same.

@@ -12,6 +12,7 @@ from mulligan.domain.feedback import OpenPull, PullState, Review
 from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection, Stage
 from mulligan.domain.repository import RepositoryFacts
 from mulligan.domain.status import IssueStatus
+from mulligan.github.drafts import draft_body, draft_title
 from mulligan.github.escalation import escalation_comment
 from mulligan.github.labels import LabelChange, label_change
 from mulligan.github.messages import (
@@ -170,6 +171,13 @@ class DryRunTracker:
         what = f"{kind} of {ref.branch} into {base_branch} of {ref.repository}"
         text = f"{pull_request_title(case)}\n\n{pull_request_body(case)}"
         self._tell("pull request", what, text, ref)
+        return PullRequest(0, f"dry-run:{ref}:pull-request")
+
+    def open_draft(self, case: Case, base_branch: str) -> PullRequest:
+        """Say what the draft would say; it has no number."""
+        ref = case.issue.ref
+        what = f"a draft pull request of {ref.branch} into {base_branch} of {ref.repository}"
+        self._tell("pull request", what, f"{draft_title(case)}\n\n{draft_body(case)}", ref)
         return PullRequest(0, f"dry-run:{ref}:pull-request")
 
     def _changes(self, ref: IssueRef) -> tuple[frozenset[str], frozenset[str]]:

@@ -49,7 +49,7 @@ def escalation_comment(case: Case, escalation: Escalation) -> str:
         "### Attempt history",
         attempts_table(case) or "No attempt was made.",
         "### Last failure",
-        _last_failure(case, last),
+        last_failure(case, last),
         "### Files touched by the last attempt",
         _files(case, last),
         "### Observed patterns",
@@ -66,7 +66,7 @@ def _summary(case: Case) -> str:
     return defuse(one_line(case.status.reason, REASON_CHARS)) or "Nothing is known."
 
 
-def _last_failure(case: Case, last: WorkerResultMeta | None) -> str:
+def last_failure(case: Case, last: WorkerResultMeta | None) -> str:
     """Show what failed, word for word: red checks, broken rules, or the reason as recorded."""
     if last is None or last.outcome is Outcome.SUCCEEDED:
         return code_block(_shortened(case.status.reason))
@@ -95,12 +95,26 @@ def _shortened(text: str) -> str:
 def _files(case: Case, last: WorkerResultMeta | None) -> str:
     files = last.files_modified if last else ()
     if not files:
-        return "None."
+        return body("None.", _drafted(case, last))
     more = len(files) - SHOWN_FILES
     lines = [file_line(file) for file in files[:SHOWN_FILES]]
     listed = "\n".join([*lines, f"- (+ {more} more)"] if more > 0 else lines)
     whole = f"The whole diff: `mulligan inspect {case.issue.ref} --diff`"
-    return body(listed, whole, _fetching(case, last))
+    return body(listed, whole, _drafted(case, last), _fetching(case, last))
+
+
+def _drafted(case: Case, last: WorkerResultMeta | None) -> str:
+    """Say where the work is shown as a draft, or why it is not (SPEC H3)."""
+    if case.no_draft:
+        why = defuse(one_line(case.no_draft, REASON_CHARS))
+        return f"It could not be shown as a draft pull request: {why}"
+    shown, url = case.status.draft_of, case.status.pull_request
+    if not shown or not url:
+        return ""
+    where = f"and **is not verified**: {one_line(url, 300)}"
+    if last and shown == last.number:
+        return f"This work is shown as a draft pull request, {where}"
+    return f"The work of an earlier attempt stands in the pull request, {where}"
 
 
 def _fetching(case: Case, last: WorkerResultMeta | None) -> str:
@@ -134,7 +148,16 @@ def _options(case: Case, last: WorkerResultMeta | None) -> Sequence[str]:
         f"`/mulligan fix: <what to do>` tries again, and follows your words; {more}.",
         again,
         "`/mulligan skip [reason]` leaves the issue alone; so does closing it.",
-        "Or do it yourself: nothing more happens here until somebody asks for it.",
+        _by_hand(case),
+    )
+
+
+def _by_hand(case: Case) -> str:
+    if not case.status.draft_of:
+        return "Or do it yourself: nothing more happens here until somebody asks for it."
+    return (
+        f"Or finish it yourself: commit to {code(case.issue.ref.branch)}, and mark the draft as "
+        "ready for review. Closing the draft leaves the issue alone."
     )
 
 

@@ -154,3 +154,8 @@ class LocalTracker:
         """Open nothing; the commit stays where it is."""
         del case, base_branch, settings
         return PullRequest(0, NOT_OPENED)
+
+    def open_draft(self, case: Case, base_branch: str) -> PullRequest:
+        """Open nothing; the commit stays where it is."""
+        del case, base_branch
+        return PullRequest(0, NOT_OPENED)

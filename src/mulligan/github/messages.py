@@ -7,21 +7,21 @@ from typing import assert_never
 
 from mulligan.domain.case import Case
 from mulligan.domain.issue import IssueRef, Stage
-from mulligan.domain.result import CheckResult, WorkerResultMeta
+from mulligan.domain.result import WorkerResultMeta
 from mulligan.github.parts import (
     attempts_table,
     attempts_used,
     body,
+    checks_table,
     code,
     marker,
     moment,
     quoted,
     remarks,
     spent,
-    table,
 )
-from mulligan.retry.words import counted, span
-from mulligan.text.escape import defuse, one_line, subject_line, table_cell
+from mulligan.retry.words import counted
+from mulligan.text.escape import defuse, one_line, subject_line
 
 TITLE_CHARS = 200
 REASON_CHARS = 600
@@ -95,8 +95,14 @@ def _because(case: Case) -> str:
         case Stage.RUNNING:
             return "The agent is told what went wrong before." if case.epoch_history else ""
         case Stage.REVIEW:
-            return f"{_how_far(case)}; {spent(case)}.{_on_github(case)}"
-        case Stage.READY | Stage.HITL | Stage.RESOLVED:
+            return body(
+                f"{_how_far(case)}; {spent(case)}.{_on_github(case)}",
+                _up_to_date(case),
+                _left_draft(case),
+            )
+        case Stage.HITL:
+            return body(defuse(one_line(case.status.reason, REASON_CHARS)), _draft(case))
+        case Stage.READY | Stage.RESOLVED:
             return defuse(one_line(case.status.reason, REASON_CHARS))
         case _:
             assert_never(case.status.stage)
@@ -109,6 +115,31 @@ def _how_far(case: Case) -> str:
 def _on_github(case: Case) -> str:
     count = case.status.ci_passed
     return f" On GitHub {counted(count, 'check')} passed, and none failed." if count else ""
+
+
+def _up_to_date(case: Case) -> str:
+    """Say that the pull request holds a merge that nobody asked for; its files are new together."""
+    base = case.status.updated_to
+    if not base:
+        return ""
+    return (
+        f"The base branch, at {base[:10]}, was merged into the pull request afterwards, without a "
+        "conflict. Mulligan's own checks ran before that; those on GitHub run on it."
+    )
+
+
+def _left_draft(case: Case) -> str:
+    """Ask for the one thing that Mulligan could not do to the pull request."""
+    why = defuse(one_line(case.status.left_draft, REASON_CHARS))
+    return f"**It is still a draft:** please press *Ready for review*. {why}" if why else ""
+
+
+def _draft(case: Case) -> str:
+    """Name the draft that shows work that was not verified."""
+    if not case.status.draft_of or not case.status.pull_request:
+        return ""
+    url = one_line(case.status.pull_request, 300)
+    return f"What was done so far is in a draft, and is not verified: {url}"
 
 
 def _next(case: Case) -> str:
@@ -161,7 +192,7 @@ def pull_request_body(case: Case) -> str:
     return body(
         f"Closes #{number}",
         "### What changed",
-        _what_changed(last),
+        what_changed(last),
         "### Checks",
         _checks(case, last),
         *_advice(last),
@@ -177,7 +208,8 @@ def pull_request_body(case: Case) -> str:
     )
 
 
-def _what_changed(meta: WorkerResultMeta | None) -> str:
+def what_changed(meta: WorkerResultMeta | None) -> str:
+    """Say how much was changed, and what the agent says that it did."""
     if meta is None:
         return ""
     said = quoted(meta.agent_summary)
@@ -203,21 +235,4 @@ def _checks(case: Case, meta: WorkerResultMeta | None) -> str:
     checks = meta.checks if meta else ()
     if not case.verifies or not checks:
         return NOTHING_VERIFIED
-    rows = table(("Check", "Result", "Command", "Took"), (_check_row(check) for check in checks))
-    return body(rows, remarks(meta))
-
-
-def _check_row(check: CheckResult) -> tuple[str, ...]:
-    command = code(check.command, 80).replace("|", "\\|")
-    return table_cell(check.name, 100), _verdict(check), command, span(check.duration_ms)
-
-
-def _verdict(check: CheckResult) -> str:
-    if check.flaky:
-        return "passed, flaky: it failed first and passed when run again"
-    if check.passed:
-        return "passed"
-    if check.preexisting:
-        return "fails on the base branch too (pre-existing)"
-    how = "timed out" if check.timed_out else "failed"
-    return how if check.required else f"{how}, not required"
+    return body(checks_table(checks), remarks(meta))

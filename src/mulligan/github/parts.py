@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from mulligan.domain.case import Case
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import FREE, Outcome
-from mulligan.domain.result import AgentFacts, FileChange, Finding, WorkerResultMeta
+from mulligan.domain.result import AgentFacts, CheckResult, FileChange, Finding, WorkerResultMeta
 from mulligan.retry.words import TITLES, counted, span
 from mulligan.text.escape import defuse, one_line, table_cell, visible
 
@@ -130,6 +130,27 @@ def _named(findings: Sequence[Finding]) -> str:
     names = [code(found.test_id or found.summary, 150) for found in findings[:NAMED_FINDINGS]]
     more = len(findings) - NAMED_FINDINGS
     return ", ".join([*names, f"(+ {more} more)"] if more > 0 else names)
+
+
+def checks_table(checks: Iterable[CheckResult]) -> str:
+    """Write what each check came to, one row each (SPEC P1)."""
+    return table(("Check", "Result", "Command", "Took"), map(_check_row, checks))
+
+
+def _check_row(check: CheckResult) -> tuple[str, ...]:
+    command = code(check.command, 80).replace("|", "\\|")
+    return table_cell(check.name, 100), _verdict(check), command, span(check.duration_ms)
+
+
+def _verdict(check: CheckResult) -> str:
+    if check.flaky:
+        return "passed, flaky: it failed first and passed when run again"
+    if check.passed:
+        return "passed"
+    if check.preexisting:
+        return "fails on the base branch too (pre-existing)"
+    how = "timed out" if check.timed_out else "failed"
+    return how if check.required else f"{how}, not required"
 
 
 def quoted(text: str) -> str:

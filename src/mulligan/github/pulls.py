@@ -6,10 +6,12 @@ from mulligan.config.policy import PullRequestSettings
 from mulligan.domain.case import Case, PullRequest
 from mulligan.domain.issue import IssueRef
 from mulligan.errors import UnavailableError, WorldError
-from mulligan.github.answers import AlreadyExistsError
+from mulligan.github.answers import AlreadyExistsError, NotFoundError, TransientError
 from mulligan.github.client import Client
+from mulligan.github.drafts import draft_body, draft_title
 from mulligan.github.messages import pull_request_body, pull_request_title
 from mulligan.github.parts import MARKER
+from mulligan.github.queries import READY, READY_MUTATION
 from mulligan.github.shapes import ANYTHING, PULL, PULLS, PullShape, leads_to
 
 log = structlog.get_logger()
@@ -23,17 +25,50 @@ class Pulls:
 
     def open(self, case: Case, base_branch: str, settings: PullRequestSettings) -> PullRequest:
         """Open the pull request of the issue's branch, or bring the open one up to date."""
-        ref = case.issue.ref
         texts = {"title": pull_request_title(case), "body": pull_request_body(case)}
+        found = self._show(case.issue.ref, base_branch, texts, draft=settings.draft)
+        was_ours = case.status.draft_of or case.status.left_draft
+        left_draft = ""
+        if found.draft and was_ours and not settings.draft:
+            left_draft = self._end_draft(found, case.issue.ref)
+        self._decorate(found, case, settings)
+        return PullRequest(found.number, found.html_url, left_draft)
+
+    def open_draft(self, case: Case, base_branch: str) -> PullRequest:
+        """Open it as a draft with work that was not verified, or have the open one say so."""
+        texts = {"title": draft_title(case), "body": draft_body(case)}
+        found = self._show(case.issue.ref, base_branch, texts, draft=True)
+        return PullRequest(found.number, found.html_url)
+
+    def _show(
+        self, ref: IssueRef, base_branch: str, texts: dict[str, str], *, draft: bool
+    ) -> PullShape:
+        """Have a pull request there that says these texts."""
         wanted = {name: self._client.as_sent(text) for name, text in texts.items()}
         found = self._find(ref)
         if found is None:
-            found = self._create(ref, base_branch, settings, wanted)
+            created = {"head": ref.branch, "base": base_branch, "draft": draft}
+            found = self._create(ref, {**wanted, **created})
         # A text that people made their own, so that the marker is gone, is left to them.
         if MARKER in (found.body or "") and not _says(found, wanted):
             found = self._update(found, ref, wanted)
-        self._decorate(found, case, settings)
-        return PullRequest(found.number, found.html_url)
+        return found
+
+    def _end_draft(self, pull: PullShape, ref: IssueRef) -> str:
+        """Mark a draft as ready for review; say why it stays one, where it cannot be."""
+        path = f"/repos/{ref.repository}/pulls/{pull.number}"
+        try:
+            self._client.mutate(READY, READY_MUTATION, {"pull": pull.node_id}, ref.repository)
+        except NotFoundError:
+            return "This server has no GraphQL, by which alone a draft is ended."
+        except WorldError as error:
+            # A failed answer does not mean that it did not happen (SPEC E7).
+            if not self._client.read(PULL, path).draft:
+                return ""
+            if isinstance(error, TransientError):
+                raise
+            return str(error)
+        return ""
 
     def _find(self, ref: IssueRef) -> PullShape | None:
         """Find the open one; of several the oldest."""
@@ -43,14 +78,7 @@ class Pulls:
         ours = [_belongs(pull, ref) for pull in pulls if _is_from(pull, ref)]
         return min(ours, key=lambda pull: pull.number, default=None)
 
-    def _create(
-        self,
-        ref: IssueRef,
-        base_branch: str,
-        settings: PullRequestSettings,
-        wanted: dict[str, str],
-    ) -> PullShape:
-        body = {**wanted, "head": ref.branch, "base": base_branch, "draft": settings.draft}
+    def _create(self, ref: IssueRef, body: dict[str, object]) -> PullShape:
         try:
             created = self._client.write(PULL, "POST", f"/repos/{ref.repository}/pulls", body)
         except (UnavailableError, AlreadyExistsError):

@@ -41,6 +41,15 @@ VIEWER_QUERY = "query { viewer { __typename login } }"
 """Whom a token acts as; REST does not tell the token of an app."""
 
 
+READY_MUTATION = """\
+mutation($pull: ID!) {
+  markPullRequestReadyForReview(input: {pullRequestId: $pull}) {
+    pullRequest { number isDraft }
+  }
+}"""
+"""Ends a draft; REST takes `draft: false` of a change, and passes it over."""
+
+
 class Actor(Shape):
     """An account as GraphQL gives it: an app's bot without the `[bot]` that it has elsewhere."""
 
@@ -112,6 +121,25 @@ class ViewerAnswer(Shape):
     data: _Viewer
 
 
+class _Ready(Shape):
+    number: int
+    is_draft: bool = Field(alias="isDraft")
+
+
+class _Marked(Shape):
+    pull: _Ready = Field(alias="pullRequest")
+
+
+class _Marking(Shape):
+    marked: _Marked = Field(alias="markPullRequestReadyForReview")
+
+
+class ReadyAnswer(Shape):
+    """The answer to READY_MUTATION."""
+
+    data: _Marking
+
+
 class _Problem(Shape):
     type: Words = ""
     message: Words = ""
@@ -123,16 +151,21 @@ class _Problems(Shape):
 
 EDITS = TypeAdapter(EditsAnswer)
 VIEWER = TypeAdapter(ViewerAnswer)
+READY = TypeAdapter(ReadyAnswer)
 
 
-def answered(shape: TypeAdapter[T], answer: Answer, request: str) -> T:
-    """Read an answer of GraphQL's, which says with status 200 that something went wrong."""
-    if answer.fine and (wrong := _problem(answer, request)):
+def answered(shape: TypeAdapter[T], answer: Answer, right: str = "to read issues") -> T:
+    """Read an answer of GraphQL's, which says with status 200 that something went wrong.
+
+    `right` is what the token needs for the question.
+    """
+    request = "POST /graphql"
+    if answer.fine and (wrong := _problem(answer, request, right)):
         raise wrong
     return parsed(shape, answer, request)
 
 
-def _problem(answer: Answer, request: str) -> WorldError | None:
+def _problem(answer: Answer, request: str, right: str) -> WorldError | None:
     try:
         problems = _Problems.model_validate_json(answer.body).errors
     except ValidationError:
@@ -145,7 +178,7 @@ def _problem(answer: Answer, request: str) -> WorldError | None:
         message = f"GitHub's rate limit stopped {request}; it opens again by itself."
         return TransientError(message, asked_to_wait(answer))
     if kinds & {"FORBIDDEN", "INSUFFICIENT_SCOPES"}:
-        message = f"GitHub forbids {request} ({said}); the token needs to read issues."
+        message = f"GitHub forbids {request} ({said}); the token needs {right}."
         return ForbiddenError(message)
     if said.startswith("Something went wrong"):
         return TransientError(f"GitHub failed at {request} ({said}); try again later.")

@@ -26,6 +26,11 @@ from mulligan.github.shapes import (
 from mulligan.github.trust import TrustReader
 
 BRANCHES = "mulligan/issue-"
+BEHIND = "behind"
+"""What GitHub calls a pull request whose base wants branches up to date, and that only lacks that.
+
+REST does not list the words; they are those of GraphQL's MergeStateStatus.
+"""
 OBJECTS = "CHANGES_REQUESTED"
 SUBMITTED = frozenset({OBJECTS, "COMMENTED"})
 """States of reviews whose words are feedback; who approves asks for nothing."""
@@ -60,6 +65,8 @@ class GitHubPulls:
             is_open=pull.state == "open",
             is_merged=pull.merged_at is not None,
             into_default=pull.base is None or pull.base.ref == into,
+            is_draft=pull.draft,
+            is_behind=pull.mergeable_state == BEHIND,
         )
 
     def reviews(self, ref: IssueRef, number: int) -> Sequence[Review]:

@@ -149,6 +149,9 @@ class PullShape(Shape):
     state: str = "open"
     merged_at: AwareDatetime | None = None
     updated_at: AwareDatetime | None = None
+    draft: bool = False
+    node_id: str = ""
+    mergeable_state: Words = ""
 
 
 class ReviewShape(Shape):

@@ -214,6 +214,10 @@ class GitHubTracker:
         """Open the pull request of the issue's branch, or bring the open one up to date (P1)."""
         return self._pulls.open(case, base_branch, settings)
 
+    def open_draft(self, case: Case, base_branch: str) -> PullRequest:
+        """Have the pull request show the last attempt's work, as a draft if it is new (SPEC H3)."""
+        return self._pulls.open_draft(case, base_branch)
+
     def _there(self, ref: IssueRef) -> IssueShape:
         """Read an issue that may be gone."""
         try:

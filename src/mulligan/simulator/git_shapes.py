@@ -1,6 +1,7 @@
 """The JSON that GitHub gives for pull requests, reviews, branches, commits and files. Pure."""
 
 import base64
+from dataclasses import dataclass
 
 from mulligan.domain.issue import Permission
 from mulligan.simulator.bare import Changed, Commit, Entry, Signature
@@ -15,6 +16,14 @@ from mulligan.simulator.shapes import (
     user,
     when,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """How a head and its base differ: commits that would be merged, and whether any are missing."""
+
+    commits: int
+    behind: bool = False
 
 
 def pull(place: Place, one: Issue, what: Pull) -> Shape:
@@ -66,24 +75,33 @@ def _links(place: Place, one: Issue, what: Pull) -> Shape:
     return {name: {"href": address} for name, address in addresses.items()}
 
 
-def whole_pull(place: Place, one: Issue, what: Pull, commits: int, files: list[Changed]) -> Shape:
+def whole_pull(place: Place, one: Issue, what: Pull, news: News, files: list[Changed]) -> Shape:
     """Shape a pull request as it is read by itself."""
-    words = {True: "clean", False: "dirty", None: "unknown"}
     return {
         **pull(place, one, what),
         "merged": what.merged_at is not None,
         "mergeable": what.mergeable,
         "rebaseable": what.mergeable,
-        "mergeable_state": words[what.mergeable],
+        "mergeable_state": _merge_state(what, news),
         "merged_by": user(place.base, what.merged_by) if what.merged_by else None,
         "comments": len(one.comments),
         "review_comments": len(what.notes),
         "maintainer_can_modify": what.can_modify,
-        "commits": commits,
+        "commits": news.commits,
         "additions": sum(each.additions for each in files),
         "deletions": sum(each.deletions for each in files),
         "changed_files": len(files),
     }
+
+
+def _merge_state(what: Pull, news: News) -> str:
+    if what.mergeable is None:
+        return "unknown"
+    if not what.mergeable:
+        return "dirty"
+    if what.draft:
+        return "draft"
+    return "behind" if news.behind else "clean"
 
 
 def _side(place: Place, ref: str, sha: str) -> Shape:

@@ -39,6 +39,8 @@ def open_pull(by: Doer, asked: Proposal) -> tuple[Issue, Pull]:
     if open_for(by.repository, head, asked.base):
         owner = by.repository.owner.login
         raise unprocessable(Resource.PULL, f"A pull request already exists for {owner}:{head}.")
+    if asked.draft and not by.repository.drafts:
+        raise Refused(422, "Draft pull requests are not supported in this repository.")
     issue = open_issue(by, asked.title, asked.body)
     pull = Pull(by.stamps.id(), head, head_sha, asked.base, base_sha, asked.draft, asked.can_modify)
     issue.pull = pull
@@ -86,6 +88,19 @@ def look_whether_mergeable(repository: Repository, pull: Pull) -> None:
         bare = Bare(repository.bare)
         plain = bare.common(*pair) == pull.base_sha
         pull.mergeable = plain or bare.merge(*pair, "Try") is not None
+
+
+def is_behind(repository: Repository, pull: Pull) -> bool:
+    """Tell whether it lacks commits of a base that takes only what is up to date with it."""
+    bare = Bare(repository.bare)
+    return repository.strict and bare.common(pull.base_sha, pull.head_sha) != pull.base_sha
+
+
+def mark_ready(by: Doer, issue: Issue, pull: Pull) -> None:
+    """End a draft."""
+    if pull.draft:
+        pull.draft = False
+        record(by, issue, new_event(by, "ready_for_review"))
 
 
 def reopen(by: Doer, issue: Issue, pull: Pull) -> None:

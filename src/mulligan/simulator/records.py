@@ -161,7 +161,8 @@ class Repository:
     """A repository: its issues here, its commits in the bare repository on disk.
 
     `role_names` are the roles of an organisation's own making, by login; what they may do is their
-    base, in `collaborators`.
+    base, in `collaborators`. `drafts` tells whether its plan has draft pull requests, and `strict`
+    whether its branches take only what is up to date with them.
     """
 
     id: int
@@ -172,6 +173,8 @@ class Repository:
     created_at: datetime
     private: bool = False
     archived: bool = False
+    drafts: bool = True
+    strict: bool = False
     collaborators: dict[str, Permission] = field(default_factory=dict[str, Permission])
     role_names: dict[str, str] = field(default_factory=dict[str, str])
     labels: list[Label] = field(default_factory=list[Label])

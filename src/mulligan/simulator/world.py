@@ -231,6 +231,11 @@ class World:
             self.follow_branches(by.repository)
             return pulls.merge(by, self.issue(ref), self._pull(ref))
 
+    def mark_ready(self, ref: IssueRef, actor: str) -> None:
+        """End a draft."""
+        with self.lock:
+            pulls.mark_ready(self.doer(ref.repository, actor), self.issue(ref), self._pull(ref))
+
     # What can be read.
 
     def labels_of(self, ref: IssueRef) -> list[str]:

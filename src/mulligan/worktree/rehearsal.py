@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
+from mulligan.config.policy import CommitSettings
 from mulligan.domain.issue import IssueRef
 from mulligan.ports import Worktree, Worktrees
 from mulligan.pulls import Standing
@@ -51,6 +52,16 @@ class RehearsedWorktrees:
     def conflicts(self, ref: IssueRef, base_sha: str, head_sha: str) -> tuple[str, ...]:
         """Name the files in which a head does not merge."""
         return self.inner.conflicts(ref, base_sha, head_sha)
+
+    def is_behind(self, ref: IssueRef, base_sha: str, head_sha: str) -> bool:
+        """Tell whether a head lacks commits of the base."""
+        return self.inner.is_behind(ref, base_sha, head_sha)
+
+    def merge(
+        self, ref: IssueRef, base_sha: str, head_sha: str, settings: CommitSettings
+    ) -> str | None:
+        """Make the commit that merges the base into a head; it stays on this machine."""
+        return self.inner.merge(ref, base_sha, head_sha, settings)
 
     def tip(self, ref: IssueRef) -> str | None:
         """Ask which commit the issue's branch on the remote is."""

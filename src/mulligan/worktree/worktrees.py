@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from mulligan.config.operator import RepositorySettings
+from mulligan.config.policy import CommitSettings
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.repository import RepositoryFacts
 from mulligan.errors import DeniedError, MisconfiguredError
@@ -19,6 +20,7 @@ from mulligan.worktree.bundle import bring_back, bring_from, keep
 from mulligan.worktree.checkout import Checkout, show
 from mulligan.worktree.disk import disk_faults
 from mulligan.worktree.lock import locked
+from mulligan.worktree.merging import lacks, merge
 from mulligan.worktree.mirror import Mirror
 from mulligan.worktree.naming import BRANCH, LITTER, issue_place, place_of
 from mulligan.worktree.proposal import Proposal, conflicts_in, fetch_proposal
@@ -128,6 +130,20 @@ class GitWorktrees:
         mirror = self._mirror(ref.repository)
         here = mirror.has(base_sha) and mirror.has(head_sha)
         return conflicts_in(mirror, base_sha, head_sha) if here else ()
+
+    @disk_faults()
+    def is_behind(self, ref: IssueRef, base_sha: str, head_sha: str) -> bool:
+        """Tell whether a head lacks commits of the base; False where either is not to be had."""
+        mirror, (remote, _) = self._mirror(ref.repository), self._upstream(ref.repository)
+        here = mirror.has(head_sha) or bring_from(remote, mirror, ref, head_sha)
+        return here and mirror.has(base_sha) and lacks(mirror, head_sha, base_sha)
+
+    @disk_faults()
+    def merge(
+        self, ref: IssueRef, base_sha: str, head_sha: str, settings: CommitSettings
+    ) -> str | None:
+        """Make the commit that merges the base into a head; None where they conflict."""
+        return merge(self._mirror(ref.repository), ref, (base_sha, head_sha), settings)
 
     @disk_faults()
     def tip(self, ref: IssueRef) -> str | None:

@@ -1,11 +1,14 @@
-"""GraphQL, as far as it is asked: who changed the text of an issue, and whose token it is."""
+"""GraphQL, as far as it is asked: an issue's changes, whose token it is, the end of a draft."""
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from pydantic import JsonValue
 
+from mulligan.domain.issue import Permission
 from mulligan.simulator.call import Call
-from mulligan.simulator.records import Issue, Repository, User
+from mulligan.simulator.pulls import mark_ready
+from mulligan.simulator.records import Doer, Issue, Pull, Repository, User
 from mulligan.simulator.refused import Refused, not_found
 from mulligan.simulator.reply import Reply
 from mulligan.simulator.shapes import Json, Shape, when
@@ -28,6 +31,13 @@ query($owner: String!, $name: String!, $number: Int!, $after: String) {
   }
 }
 """
+READY = """
+mutation($pull: ID!) {
+  markPullRequestReadyForReview(input: {pullRequestId: $pull}) {
+    pullRequest { number isDraft }
+  }
+}
+"""
 VIEWER = "query { viewer { __typename login } }"
 PAGE = 100
 
@@ -43,12 +53,41 @@ def ask(call: Call) -> Reply:
         return Reply(200, {"data": {"viewer": _actor(call.user)}})
     if query == " ".join(EDITS.split()):
         return _edits(call)
+    if query == " ".join(READY.split()):
+        return _ready(call)
     return _problem("The simulator does not know this query.")
 
 
-def _edits(call: Call) -> Reply:
+def _given(call: Call) -> dict[str, JsonValue]:
     variables = call.fields.values.get("variables")
-    given = variables if isinstance(variables, dict) else {}
+    return variables if isinstance(variables, dict) else {}
+
+
+def _ready(call: Call) -> Reply:
+    """End a draft; who wrote it may, and who may write to the repository."""
+    name = _given(call).get("pull")
+    found = next((one for one in _pulls(call) if name == f"PR_{one[2].id}"), None)
+    if found is None:
+        return _problem(f"Could not resolve to a node with the global id of '{name}'.", "NOT_FOUND")
+    repository, issue, pull = found
+    by = Doer(call.someone(), repository, call.world.stamps)
+    if by.user != issue.author and not by.may(Permission.WRITE):
+        return _problem("Resource not accessible by personal access token", "FORBIDDEN")
+    mark_ready(by, issue, pull)
+    shown: Shape = {"pullRequest": {"number": issue.number, "isDraft": pull.draft}}
+    return Reply(200, {"data": {"markPullRequestReadyForReview": shown}})
+
+
+def _pulls(call: Call) -> Iterator[tuple[Repository, Issue, Pull]]:
+    for repository in call.world.repositories.values():
+        if repository.may_be_seen_by(call.user):
+            for issue in repository.visible():
+                if issue.pull:
+                    yield repository, issue, issue.pull
+
+
+def _edits(call: Call) -> Reply:
+    given = _given(call)
     name = f"{given.get('owner')}/{given.get('name')}"
     repository = call.world.repositories.get(name.lower())
     if repository is None or not repository.may_be_seen_by(call.user):

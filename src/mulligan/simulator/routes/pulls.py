@@ -11,6 +11,7 @@ from mulligan.simulator.issues import edit, set_state
 from mulligan.simulator.pulls import (
     Proposal,
     head_branch,
+    is_behind,
     look_whether_mergeable,
     merge,
     open_pull,
@@ -161,8 +162,10 @@ def files(call: Call) -> Reply:
 def _whole(call: Call, issue: Issue, pull: Pull) -> Shape:
     bare = Bare(call.repository().bare)
     start = bare.common(pull.base_sha, pull.head_sha) or pull.base_sha
-    count = bare.ahead(pull.base_sha, pull.head_sha)
-    return git_shapes.whole_pull(call.place, issue, pull, count, bare.changes(start, pull.head_sha))
+    news = git_shapes.News(
+        bare.ahead(pull.base_sha, pull.head_sha), is_behind(call.repository(), pull)
+    )
+    return git_shapes.whole_pull(call.place, issue, pull, news, bare.changes(start, pull.head_sha))
 
 
 def _author_or_writer(call: Call, issue: Issue) -> Doer:

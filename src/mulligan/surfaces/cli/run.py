@@ -8,7 +8,7 @@ from pathlib import Path
 import structlog
 
 from mulligan.config.operator import Operator
-from mulligan.domain.events import Decided, Escalated, Event, Published
+from mulligan.domain.events import Decided, Drafted, Escalated, Event, Published
 from mulligan.domain.status import IssueStatus
 from mulligan.engine.daemon import Crew, Daemon, serving
 from mulligan.engine.worker import Worker
@@ -82,7 +82,7 @@ def _note(status: IssueStatus, event: Event) -> None:
     match event:
         case Decided(decision=decision):
             more = {"decision": decision.decision, "reason": decision.reason}
-        case Published(pull_request=url):
+        case Published(pull_request=url) | Drafted(pull_request=url):
             more = {"pull_request": url}
         case Escalated(reason=reason):
             more = {"reason": reason}

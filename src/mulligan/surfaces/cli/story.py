@@ -22,8 +22,10 @@ from mulligan.domain.events import (
     AttemptContextTruncated,
     AttemptStarted,
     BaselineRecorded,
+    BroughtUpToDate,
     CheckFinished,
     Decided,
+    Drafted,
     Escalated,
     Event,
     FixRoundStarted,
@@ -81,7 +83,19 @@ class Story:
 def tell(status: IssueStatus, event: Event) -> str | None:
     """Give the line for an event in Rich markup, or None where there is nothing to tell."""
     line = _work_line(status, event) or _verdict_line(event) or _feedback_line(event)
-    return line or _result_line(status, event)
+    return line or _result_line(status, event) or _pull_line(event)
+
+
+def _pull_line(event: Event) -> str | None:
+    match event:
+        case Published(pull_request=url):
+            return f"  [green]→ pull request {_plain(url)}[/]"
+        case Drafted(pull_request=url):
+            return f"  [yellow]→ draft, not verified:[/] {_plain(url)}"
+        case BroughtUpToDate(base_sha=sha):
+            return f"the base branch, at {sha[:10]}, is merged into the pull request"
+        case _:
+            return None
 
 
 def _feedback_line(event: Event) -> str | None:
@@ -153,8 +167,6 @@ def _result_line(status: IssueStatus, event: Event) -> str | None:
             return f"  not before {due:%H:%M:%S} UTC" if waits else None
         case Waiting(until=until) if until:
             return f"  not before {until:%Y-%m-%d %H:%M} UTC"
-        case Published(pull_request=url):
-            return f"  [green]→ pull request {_plain(url)}[/]"
         case Escalated(comment=url):
             return f"  [magenta]→ {_plain(url)}[/]"
         case StoodDown(reason=reason) if not isinstance(status.decision, StandDown):

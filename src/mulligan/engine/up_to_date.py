@@ -1,0 +1,92 @@
+"""Bring pull requests up to date that wait for nothing else, by merging the base branch."""
+
+from functools import partial
+
+import structlog
+
+from mulligan.domain.events import BroughtUpToDate
+from mulligan.domain.feedback import OpenPull
+from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.status import MERGE, PUSH, IssueStatus, Phase
+from mulligan.done import done
+from mulligan.effects import show
+from mulligan.engine.worker import Visit, Worker
+from mulligan.errors import DeniedError, WorldError
+from mulligan.tools import Tools
+
+REFUSED = "merge_refused"
+"""The effect that a merge could not be pushed, by base and head: it is not tried again."""
+
+log = structlog.get_logger()
+
+
+def keep_up(status: IssueStatus, pull: OpenPull, tools: Tools, worker: Worker) -> Visit | None:
+    """Merge the base branch, where the policy wants it and GitHub says that only that is missing.
+
+    GitHub is asked while the head lacks commits of the base, free of charge while nothing changed.
+    A head that Mulligan did not push last is left to whoever made it.
+    """
+    ref = status.issue
+    base = tools.worktrees.base_sha(ref.repository)
+    if base is None or not tools.policies.current(ref.repository).update_branch:
+        return None
+    if pull.head_sha in _unseen(status):
+        return worker.safely(ref, partial(_finish, ref, pull.head_sha))
+    try:
+        wanted = _is_wanted(status, pull, base, tools)
+    except WorldError as error:
+        return Visit(ref, problem=str(error))
+    return worker.safely(ref, partial(_update, ref, pull.head_sha, base)) if wanted else None
+
+
+def _pushed(status: IssueStatus) -> str | None:
+    return status.effect(PUSH, status.issue.branch)
+
+
+def _unseen(status: IssueStatus) -> dict[str, str]:
+    """Map each merge into what was pushed last to its base: one may have been pushed since."""
+    into = f":{_pushed(status)}"
+    return {
+        sha: key.split(":")[1]
+        for key, sha in status.effects
+        if key.startswith(f"{MERGE}:") and key.endswith(into)
+    }
+
+
+def _is_wanted(status: IssueStatus, pull: OpenPull, base: str, tools: Tools) -> bool:
+    ref, head = status.issue, pull.head_sha
+    if head != _pushed(status) or status.effect(REFUSED, f"{base}:{head}"):
+        return False
+    behind = tools.worktrees.is_behind(ref, base, head)
+    return behind and tools.tracker.pulls.state(ref, pull.number).is_behind
+
+
+def _update(ref: IssueRef, head: str, base: str, tools: Tools) -> Visit:
+    """Merge and push. The commit is known to be Mulligan's own before anybody can see it."""
+    status = tools.ledger.status(ref)
+    if status.stage is not Stage.REVIEW or status.phase is not Phase.IDLE:
+        return Visit(ref)
+    commit = tools.policies.current(ref.repository).commit
+    merged = tools.worktrees.merge(ref, base, head, commit)
+    if merged is None:
+        return Visit(ref)
+    done(ref, MERGE, f"{base}:{head}", merged, tools)
+    try:
+        tools.worktrees.push(ref, merged, head)
+    except DeniedError as error:
+        # Somebody pushed meanwhile, or the server wants no such commit: it is left to people.
+        log.warning("not_updated", issue=str(ref), reason=str(error))
+        done(ref, REFUSED, f"{base}:{head}", "refused", tools)
+        return Visit(ref)
+    return _finish(ref, merged, tools)
+
+
+def _finish(ref: IssueRef, merged: str, tools: Tools) -> Visit:
+    """Record a merge that was pushed, and say so in the status comment."""
+    status = tools.ledger.status(ref)
+    base = _unseen(status).get(merged)
+    if base and status.stage is Stage.REVIEW and status.phase is Phase.IDLE:
+        tools.ledger.append(ref, BroughtUpToDate(base_sha=base, head_sha=merged))
+        log.info("brought_up_to_date", issue=str(ref), base=base)
+        show(ref, tools)
+    return Visit(ref)
