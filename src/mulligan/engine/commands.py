@@ -43,7 +43,7 @@ def listen(repository: str, known: Known, tools: Tools) -> list[IssueRef]:
     """
     after = max(map(_read_to, known.values()), default=0)
     try:
-        heard = tools.tracker.hear(repository, after, _since(known, tools), list(known))
+        heard = tools.tracker.hear(repository, after, _since(known, tools), _places(known))
     except WorldError as error:
         log.warning("not_heard", repository=repository, reason=str(error))
         return []
@@ -62,6 +62,16 @@ def known_of(repository: str, tools: Tools) -> Known:
     """Read where the issues of a repository stand."""
     statuses = (each for each in tools.ledger.statuses() if each.issue.repository == repository)
     return {status.issue: status for status in statuses}
+
+
+def _places(known: Known) -> list[IssueRef]:
+    """List where people may speak: on issues, and on the pull requests that belong to them."""
+    pulls = [
+        IssueRef(ref.repository, status.pull_number)
+        for ref, status in known.items()
+        if status.pull_number
+    ]
+    return [*known, *pulls]
 
 
 def _since(known: Known, tools: Tools) -> datetime:
