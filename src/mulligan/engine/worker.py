@@ -69,8 +69,10 @@ class Worker:
         with self._lock:
             running = {ref: self._held[ref].stop for ref in refs if ref in self._held}
         for ref, stop in running.items():
-            if reason := self._tools.ledger.status(ref).ending:
-                stop.give(WithdrawnError(reason))
+            status = self._tools.ledger.status(ref)
+            # Before an attempt has started, the command is just being carried out.
+            if status.ending and status.phase is not Phase.IDLE:
+                stop.give(WithdrawnError(status.ending))
 
     def talk(self, ref: IssueRef) -> None:
         """Answer who asks about an issue that is being worked on here (SPEC H4)."""
@@ -117,12 +119,14 @@ class Worker:
         with self._lock:
             running = {ref: held.stop for ref, held in self._held.items()}
         for ref, stop in running.items():
+            before = self._tools.ledger.status(ref)
             try:
-                reason = withdrawal(ref, self._tools)
+                reason = withdrawal(ref, self._tools) if before.phase is not Phase.IDLE else None
             except (WorldError, ShutdownError) as error:
                 log.warning("not_watched", issue=str(ref), reason=str(error))
                 continue
-            if reason:
+            # Meanwhile another attempt may have been begun, for a newer request.
+            if reason and self._tools.ledger.status(ref).number == before.number:
                 stop.give(WithdrawnError(reason))
 
     @contextmanager
