@@ -17,7 +17,8 @@ class Conversation(Protocol):
     ) -> Heard:
         """Read the commands of trusted people in comments newer than id `after`, and `since`.
 
-        A server that has no list of all comments is asked for those of the issues in `places`.
+        A server that has no list of all comments is asked for those in `places`, which are issues
+        and pull requests.
         """
         ...
 

@@ -1,9 +1,11 @@
 """What Mulligan does on GitHub. Each effect may happen twice and shows once; each is recorded."""
 
 import hashlib
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import structlog
 
@@ -27,7 +29,7 @@ from mulligan.errors import DeniedError, GoneError, UnavailableError, WorldError
 from mulligan.handover import draft_work, push_work
 from mulligan.purse import spent_today
 from mulligan.retry.record import lost, pushed_over
-from mulligan.retry.remarks import thread_answer
+from mulligan.retry.remarks import review_answer, thread_answer
 from mulligan.survey import look, objection, renewal, withdrawal
 from mulligan.tools import Tools
 
@@ -131,22 +133,31 @@ def overtaken(ref: IssueRef, tools: Tools) -> bool:
 
 
 def answer(case: Case, head: str, tools: Tools) -> None:
-    """Say under each comment on a line what became of it, once; a refusal stops nothing (P3)."""
+    """Say what became of each comment on a line, and of each review that has none, once (P3)."""
     ref, status, last = case.issue.ref, case.status, case.last
     if status.feedback is None or status.pull_number is None or last is None:
         return
+    pulls, number = tools.tracker.pulls, status.pull_number
     for thread in status.feedback.threads:
-        key = f"{thread}:{last.number}"
-        if status.effect(ANSWER, key):
-            continue
         path = next((each.path for each in status.feedback.remarks if each.thread == thread), "")
         text = thread_answer(ref, head, path, last)
-        try:
-            answered = tools.tracker.pulls.answer(ref, status.pull_number, thread, text)
-        except DeniedError as error:
-            log.warning("not_answered", issue=str(ref), thread=thread, reason=str(error))
-            continue
-        done(ref, ANSWER, key, answered, tools)
+        said = partial(pulls.answer, ref, number, thread, text)
+        _answer(ref, f"{thread}:{last.number}", said, tools)
+    for review, author in status.feedback.reviews.items():
+        where = f"{status.pull_request}#pullrequestreview-{review}"
+        text = review_answer(head, where, author, last)
+        said = partial(pulls.answer_review, ref, number, review, text)
+        _answer(ref, f"review:{review}", said, tools)
+
+
+def _answer(ref: IssueRef, key: str, said: Callable[[], str], tools: Tools) -> None:
+    """Answer what was not answered yet; a refusal stops nothing."""
+    if tools.ledger.status(ref).effect(ANSWER, key):
+        return
+    try:
+        done(ref, ANSWER, key, said(), tools)
+    except DeniedError as error:
+        log.warning("not_answered", issue=str(ref), to=key, reason=str(error))
 
 
 def ask_for_label(ref: IssueRef, act: str, reason: str, tools: Tools) -> None:

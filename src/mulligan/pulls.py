@@ -48,6 +48,10 @@ class PullRequests(Protocol):
         """Answer a comment on a line, once for each text; give the id of the answer."""
         ...
 
+    def answer_review(self, ref: IssueRef, number: int, review: int, text: str) -> str:
+        """Answer a review in one comment on the pull request; give the comment's id."""
+        ...
+
     def close_issue(self, ref: IssueRef) -> None:
         """Close an issue whose pull request went to a branch that does not close it."""
         ...

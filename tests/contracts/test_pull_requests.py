@@ -75,7 +75,7 @@ def test_reviews_of_trusted_people_are_read_with_their_comments_on_lines(
     ]
     assert [said.body for said in asked.remarks] == ["Why?"]
     whole, line = objects.remarks
-    assert (whole.body, whole.path, whole.thread) == ("Rename it.", "", 0)
+    assert (whole.body, whole.path, whole.thread, whole.review) == ("Rename it.", "", 0, 0)
     assert (line.body, line.path, line.line, line.side) == ("This.", FILE, 1, "RIGHT")
     assert line.code == f"@@ -1,1 +1,1 @@\n X = {ref.number}"
     assert line.thread
@@ -128,6 +128,16 @@ def test_an_answer_that_was_not_acknowledged_is_found(
     assert [body for _, body in notes(office, pull)] == ["Why?", "Done."]
 
 
+def test_a_review_is_answered_in_one_comment(office: Desk, ref: IssueRef, pull: IssueRef) -> None:
+    pulls = office.tracker.pulls
+    for review, text in ((7, "Done."), (7, "Done."), (77, "Done as well."), (7, "Done again.")):
+        pulls.answer_review(ref, pull.number, review, text)
+    assert [comment.body for comment in office.hub.world.comments_of(pull)] == [
+        f"<!-- mulligan:answer {ref} review=7 -->\nDone again.",
+        f"<!-- mulligan:answer {ref} review=77 -->\nDone as well.",
+    ]
+
+
 def test_there_is_no_answer_to_what_is_not_there(
     office: Desk, ref: IssueRef, pull: IssueRef
 ) -> None:
@@ -148,9 +158,11 @@ def test_a_rehearsal_writes_nothing(
 ) -> None:
     pulls = office.rehearsal().pulls
     assert pulls.answer(ref, pull.number, thread, "Done.") == "dry-run"
+    assert pulls.answer_review(ref, pull.number, 7, "Done.") == "dry-run"
     pulls.close_issue(ref)
     assert [said.partition(":")[0] for said in office.said] == [
         f"Would answer comment {thread} on #{pull.number} of {NAME}",
+        f"Would answer review 7 on #{pull.number} of {NAME}",
         f"Would close {ref}.",
     ]
     assert [body for _, body in notes(office, pull)] == ["Why?"]

@@ -127,6 +127,19 @@ def test_every_thread_is_answered_once(here: Shop) -> None:
     assert left.endswith(f"Not changed here; the work is in {head}: Wrote 3")
 
 
+def test_a_review_without_comments_on_lines_is_answered_once_as_a_whole(here: Shop) -> None:
+    ref, pull = published(here)
+    whole = review(here, pull, "Please write 3")
+    review(here, pull, "And see below.", Note(FILE, 1, "Here."), by="mia")
+    for _ in range(2):
+        make_pass(here)
+    (told,) = here.said(pull)
+    head, url = here.pushed(ref), here.ledger.status(ref).pull_request
+    assert told.startswith(f"<!-- mulligan:answer {ref} review={whole} -->\nTo [the review](")
+    assert f"({url}#pullrequestreview-{whole}) by wes: the work is in {head}: Wrote 3" in told
+    assert len(answers(here, pull)) == 1
+
+
 def test_what_leaves_the_pull_request_as_it_is_counts_as_no_change(here: Shop) -> None:
     ref, pull = published(here)
     review(here, pull, "I do not like it.")

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from mulligan.domain.outcome import Outcome
-from world.emulated import emulating, place_on
 from world.place import NAME, Place, place
 
 FAIL = "sys.exit(1)\n"
@@ -72,23 +71,3 @@ def test_commands_wait_for_whoever_comes_to_work_next(here: Place) -> None:
 def test_what_cannot_be_a_command_is_refused(here: Place) -> None:
     done = here.run("fix", f"{NAME}#1", " ")
     assert (done.returncode, "needs to be told what to do" in done.stderr) == (2, True)
-
-
-def test_a_person_answers_an_escalation_in_a_comment_on_emulate(tmp_path: Path) -> None:
-    with emulating(tmp_path) as emulate:
-        there = place_on(
-            emulate, tmp_path, "answered", {"notes.txt": "one\n"}, max_issue_attempts=1
-        )
-        repository = "ada/answered"
-        ref = emulate.label(emulate.issue(repository, "Mend it"))
-        there.agent(FAIL)
-        assert there.run("once").returncode == 3
-        there.agent(WRITE)
-        emulate.comment(ref, "/mulligan fix: Write two.", by="zoe")
-        assert there.run("once").returncode == 0
-        assert emulate.labels(ref) == ["mulligan:hitl"]
-        emulate.comment(ref, "/mulligan fix: Write two.")
-        done = there.run("once")
-        assert (done.returncode, done.stderr) == (0, "")
-        assert emulate.labels(ref) == ["mulligan:review"]
-        assert len(emulate.pulls(repository)) == 1

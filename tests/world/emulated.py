@@ -9,29 +9,19 @@ import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import NoReturn
 
 import pytest
 import requests
-from pydantic import BaseModel, Field, JsonValue, TypeAdapter
+from pydantic import JsonValue
 
-from mulligan.domain.issue import IssueRef
-from mulligan.github.shapes import (
-    ANYTHING,
-    COMMENTS,
-    ISSUE,
-    PULLS,
-    CommentShape,
-    IssueShape,
-    PullShape,
-)
+from mulligan.github.shapes import ANYTHING
 from mulligan.simulator.world import World
+from world.people import REFERENCE, People
 from world.place import MAINTAINER, TOKEN, Place
 from world.repositories import make_remote
 
-T = TypeVar("T")
 PINNED = Path(__file__).parent / "emulate"
 CACHE = Path(__file__).parents[2] / ".venv" / "emulate"
 PATIENCE = 20.0
@@ -39,9 +29,10 @@ SEED = f"""\
 tokens:
   {TOKEN}: {{login: mulligan-bot, scopes: [repo]}}
   token-of-ada: {{login: ada, scopes: [repo]}}
+  token-of-wes: {{login: wes, scopes: [repo]}}
   token-of-zoe: {{login: zoe, scopes: [repo]}}
 github:
-  users: [{{login: mulligan-bot}}, {{login: ada}}, {{login: zoe}}]
+  users: [{{login: mulligan-bot}}, {{login: ada}}, {{login: wes}}, {{login: zoe}}]
 """
 TELL = """\
 #!{python}
@@ -55,66 +46,8 @@ for line in sys.stdin:
 """
 
 
-class Target(BaseModel):
-    sha: str
-
-
-class Reference(BaseModel):
-    """What a branch points at."""
-
-    target: Target = Field(alias="object")
-
-
-REFERENCE = TypeAdapter(Reference)
-
-
-@dataclass(frozen=True)
-class Emulate:
+class Emulate(People):
     """A running server, and what a person does there."""
-
-    url: str
-
-    def ask(
-        self,
-        shape: TypeAdapter[T],
-        method: str,
-        path: str,
-        body: JsonValue = None,
-        by: str = MAINTAINER,
-    ) -> T:
-        """Send a request as somebody; anything but success fails the test."""
-        signed = {"authorization": f"Bearer token-of-{by}"}
-        done = requests.request(method, self.url + path, json=body, headers=signed, timeout=10)
-        assert done.ok, f"{method} {path}: {done.text}"
-        return shape.validate_json(done.content)
-
-    def read(self, ref: IssueRef) -> IssueShape:
-        return self.ask(ISSUE, "GET", f"/repos/{ref.repository}/issues/{ref.number}")
-
-    def labels(self, ref: IssueRef) -> list[str]:
-        return [label.name for label in self.read(ref).labels]
-
-    def comments(self, ref: IssueRef) -> list[CommentShape]:
-        path = f"/repos/{ref.repository}/issues/{ref.number}/comments"
-        return [*self.ask(COMMENTS, "GET", path)]
-
-    def pulls(self, repository: str) -> list[PullShape]:
-        return [*self.ask(PULLS, "GET", f"/repos/{repository}/pulls?state=all")]
-
-    def issue(self, repository: str, title: str, *, by: str = "zoe", **more: JsonValue) -> IssueRef:
-        opened = self.ask(
-            ISSUE, "POST", f"/repos/{repository}/issues", {"title": title, **more}, by
-        )
-        return IssueRef(repository, opened.number)
-
-    def comment(self, ref: IssueRef, body: str, by: str = MAINTAINER) -> None:
-        path = f"/repos/{ref.repository}/issues/{ref.number}/comments"
-        self.ask(ANYTHING, "POST", path, {"body": body}, by)
-
-    def label(self, ref: IssueRef, name: str = "mulligan", by: str = MAINTAINER) -> IssueRef:
-        path = f"/repos/{ref.repository}/issues/{ref.number}/labels"
-        self.ask(ANYTHING, "POST", path, {"labels": [name]}, by)
-        return ref
 
 
 def place_on(
@@ -124,8 +57,9 @@ def place_on(
     repository = f"{MAINTAINER}/{name}"
     made: JsonValue = {"name": name, "auto_init": True}
     emulate.ask(ANYTHING, "POST", "/user/repos", made)
-    bot = f"/repos/{repository}/collaborators/mulligan-bot"
-    emulate.ask(ANYTHING, "PUT", bot, {"permission": "push"})
+    for login in ("mulligan-bot", "wes"):
+        path = f"/repos/{repository}/collaborators/{login}"
+        emulate.ask(ANYTHING, "PUT", path, {"permission": "push"})
     bare = make_remote(directory / "remote.git", files)
     start = emulate.ask(REFERENCE, "GET", f"/repos/{repository}/git/ref/heads/main")
     hook = bare / "hooks" / "post-receive"

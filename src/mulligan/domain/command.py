@@ -23,6 +23,9 @@ class Verb(StrEnum):
 OPENING = frozenset({Verb.RETRY, Verb.FIX})
 """What asks for new attempts, and ends a pause."""
 
+ASKING = frozenset({Verb.STATUS, Verb.RETRY, Verb.MISTYPED})
+"""What is answered while an attempt runs; it changes nothing then."""
+
 STOPPING = frozenset({Verb.ABORT, Verb.SKIP, Verb.FIX})
 """What ends an attempt that runs."""
 

@@ -16,7 +16,7 @@ class Remark(Record):
     """What a trusted person wants changed; on a line, where there is a `path`.
 
     `code` is what the line looked like in its surroundings; `thread` is the comment to be
-    answered, 0 where there is none.
+    answered, `review` the review to be answered as a whole, 0 where there is none.
     """
 
     author: str
@@ -26,6 +26,7 @@ class Remark(Record):
     side: str = "RIGHT"
     code: str = ""
     thread: int = 0
+    review: int = 0
 
 
 class ReviewReceived(Record):
@@ -72,6 +73,11 @@ class Feedback(Record):
     def threads(self) -> tuple[int, ...]:
         """Name the comments that are to be answered, each once."""
         return tuple(dict.fromkeys(said.thread for said in self.remarks if said.thread))
+
+    @property
+    def reviews(self) -> dict[int, str]:
+        """Name the reviews that are to be answered as a whole, and who wrote each."""
+        return {said.review: said.author for said in self.remarks if said.review}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from typing import assert_never
 
 import structlog
 
-from mulligan.domain.command import Order, Spoken, Verb
+from mulligan.domain.command import ASKING, Order, Spoken, Verb
 from mulligan.domain.decision import StandDown
 from mulligan.domain.events import Authorised, EffectDone, Resolved
-from mulligan.domain.issue import AuthorisingAct, IssueRef
+from mulligan.domain.issue import AuthorisingAct, IssueRef, Stage
 from mulligan.domain.people import CommandReceived, HumanResponded
 from mulligan.domain.ruling import Deed, Ruling, ruling
 from mulligan.domain.status import READ_TO, IssueStatus, Phase
@@ -44,7 +44,7 @@ def listen(repository: str, known: Known, tools: Tools) -> list[IssueRef]:
     """
     after = max(map(_read_to, known.values()), default=0)
     try:
-        heard = tools.tracker.hear(repository, after, _since(known, tools), list(known))
+        heard = tools.tracker.hear(repository, after, _since(known, tools), _places(known))
     except WorldError as error:
         log.warning("not_heard", repository=repository, reason=str(error))
         return []
@@ -63,6 +63,16 @@ def known_of(repository: str, tools: Tools) -> Known:
     """Read where the issues of a repository stand."""
     statuses = (each for each in tools.ledger.statuses() if each.issue.repository == repository)
     return {status.issue: status for status in statuses}
+
+
+def _places(known: Known) -> list[IssueRef]:
+    """List where people may speak: on issues, and on the pull requests that belong to them."""
+    pulls = [
+        IssueRef(ref.repository, status.pull_number)
+        for ref, status in known.items()
+        if status.pull_number
+    ]
+    return [*known, *pulls]
 
 
 def _since(known: Known, tools: Tools) -> datetime:
@@ -107,14 +117,32 @@ def obey(ref: IssueRef, tools: Tools) -> None:
         status = tools.ledger.status(ref)
         if status.phase is not Phase.IDLE:
             return
-        ruled = _ruled(order, status, tools)
-        _carry_out(ref, order, ruled, tools)
-        if order.comment is not None:
-            tools.tracker.react(ref.repository, order.comment, _reaction(order))
-        responded = HumanResponded(
-            key=order.key, command=order.verb, actor=order.actor, answer=ruled.words
-        )
-        tools.ledger.append(ref, responded)
+        _respond(ref, order, _ruled(order, status, tools), tools)
+
+
+def answer_meanwhile(ref: IssueRef, tools: Tools) -> None:
+    """Answer, under the lease, what people ask while an attempt runs; the rest waits for its end.
+
+    An attempt that is being ended is not spoken of: what is asked is answered after it.
+    """
+    status = tools.ledger.status(ref)
+    if status.stage is not Stage.RUNNING or status.ending:
+        return
+    for order in status.pending:
+        if order.verb in ASKING:
+            ruled = _ruled(order, status, tools)
+            if ruled.deed is Deed.TELL:
+                _respond(ref, order, ruled, tools)
+
+
+def _respond(ref: IssueRef, order: Order, ruled: Ruling, tools: Tools) -> None:
+    _carry_out(ref, order, ruled, tools)
+    if order.comment is not None:
+        tools.tracker.react(ref.repository, order.comment, _reaction(order))
+    responded = HumanResponded(
+        key=order.key, command=order.verb, actor=order.actor, answer=ruled.words
+    )
+    tools.ledger.append(ref, responded)
 
 
 def _ruled(order: Order, status: IssueStatus, tools: Tools) -> Ruling:

@@ -176,6 +176,10 @@ class FencedPulls:
         self.check()
         return self.inner.answer(ref, number, thread, text)
 
+    def answer_review(self, ref: IssueRef, number: int, review: int, text: str) -> str:
+        self.check()
+        return self.inner.answer_review(ref, number, review, text)
+
     def close_issue(self, ref: IssueRef) -> None:
         self.check()
         self.inner.close_issue(ref)

@@ -109,6 +109,7 @@ def _labelled(repository: str, known: Known, tools: Tools, worker: Worker) -> Se
 def _obey_all(refs: Sequence[IssueRef], known: Known, tools: Tools, worker: Worker) -> None:
     """Carry out what was commanded."""
     for ref in refs:
+        worker.talk(ref)
         done = worker.safely(ref, partial(_obey, ref))
         if done.problem:
             log.warning("not_obeyed", issue=str(ref), reason=done.problem)

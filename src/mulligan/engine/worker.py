@@ -12,7 +12,7 @@ from mulligan.domain.decision import Escalate, Retry, StandDown
 from mulligan.domain.issue import AuthorisingAct, IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.effects import stand_down
-from mulligan.engine.commands import obey
+from mulligan.engine.commands import answer_meanwhile, obey
 from mulligan.engine.fence import BEATS, under_lease
 from mulligan.errors import LeaseLostError, MulliganError, ShutdownError, WithdrawnError, WorldError
 from mulligan.implement import implement
@@ -36,6 +36,14 @@ class Visit:
     escalated: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An issue that is being worked on: what ends that, and the tools that go with its lease."""
+
+    stop: Stop
+    tools: Tools
+
+
 class Worker:
     """Works on issues under leases, from any number of threads; at most `most` attempts a visit."""
 
@@ -43,7 +51,8 @@ class Worker:
         self._tools = tools
         self._most = most
         self._lock = threading.Lock()
-        self._stops: dict[IssueRef, Stop] = {}
+        self._talking = threading.Lock()
+        self._held: dict[IssueRef, Held] = {}
 
     def visit(self, ref: IssueRef, act: AuthorisingAct | None = None) -> Visit:
         """Work an issue until it rests, and carry out what is commanded; never raises."""
@@ -58,16 +67,31 @@ class Worker:
     def heed(self, refs: Iterable[IssueRef]) -> None:
         """Stop the work on those issues whose people gave a command that ends it (SPEC H4)."""
         with self._lock:
-            running = {ref: self._stops[ref] for ref in refs if ref in self._stops}
+            running = {ref: self._held[ref].stop for ref in refs if ref in self._held}
         for ref, stop in running.items():
-            if reason := self._tools.ledger.status(ref).ending:
-                stop.give(WithdrawnError(reason))
+            status = self._tools.ledger.status(ref)
+            # Before an attempt has started, the command is just being carried out.
+            if status.ending and status.phase is not Phase.IDLE:
+                stop.give(WithdrawnError(status.ending))
+
+    def talk(self, ref: IssueRef) -> None:
+        """Answer who asks about an issue that is being worked on here (SPEC H4)."""
+        # Until it is said, the issue is not let go: nobody else may be saying it.
+        with self._talking:
+            with self._lock:
+                held = self._held.get(ref)
+            if held is None:
+                return
+            try:
+                answer_meanwhile(ref, held.tools)
+            except MulliganError as error:
+                log.warning("not_answered", issue=str(ref), reason=str(error))
 
     @property
     def running(self) -> frozenset[IssueRef]:
         """Name the issues that are being worked on."""
         with self._lock:
-            return frozenset(self._stops)
+            return frozenset(self._held)
 
     def safely(
         self, ref: IssueRef, work: Callable[[Tools], Visit], most: int | None = None
@@ -93,14 +117,16 @@ class Worker:
     def watch(self) -> None:
         """Stop the work on every issue whose request was withdrawn since (SPEC L5)."""
         with self._lock:
-            running = dict(self._stops)
+            running = {ref: held.stop for ref, held in self._held.items()}
         for ref, stop in running.items():
+            before = self._tools.ledger.status(ref)
             try:
-                reason = withdrawal(ref, self._tools)
+                reason = withdrawal(ref, self._tools) if before.phase is not Phase.IDLE else None
             except (WorldError, ShutdownError) as error:
                 log.warning("not_watched", issue=str(ref), reason=str(error))
                 continue
-            if reason:
+            # Meanwhile another attempt may have been begun, for a newer request.
+            if reason and self._tools.ledger.status(ref).number == before.number:
                 stop.give(WithdrawnError(reason))
 
     @contextmanager
@@ -114,12 +140,12 @@ class Worker:
         heartbeat = self._tools.limits.lease / BEATS
         with under_lease(lease, self._tools, stop, heartbeat) as tools:
             with self._lock:
-                self._stops[ref] = stop
+                self._held[ref] = Held(stop, tools)
             try:
                 yield tools
             finally:
-                with self._lock:
-                    del self._stops[ref]
+                with self._talking, self._lock:
+                    del self._held[ref]
 
     def _visit(self, ref: IssueRef, act: AuthorisingAct | None) -> Visit:
         return self.safely(ref, lambda tools: self._work(ref, tools, act), self._tools.limits.fleet)

@@ -58,6 +58,11 @@ class DryRunPulls:
         self.say(f"Would answer comment {thread} on #{number} of {ref.repository}:\n\n{text}")
         return "dry-run"
 
+    def answer_review(self, ref: IssueRef, number: int, review: int, text: str) -> str:
+        """Say what would be answered."""
+        self.say(f"Would answer review {review} on #{number} of {ref.repository}:\n\n{text}")
+        return "dry-run"
+
     def close_issue(self, ref: IssueRef) -> None:
         """Say which issue would be closed."""
         self.say(f"Would close {ref}.")

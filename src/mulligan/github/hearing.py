@@ -9,7 +9,7 @@ import structlog
 from mulligan.domain.command import Heard, Spoken
 from mulligan.domain.issue import IssueRef
 from mulligan.errors import UnavailableError, WorldError
-from mulligan.github.answers import NotFoundError
+from mulligan.github.answers import MovedError, NotFoundError
 from mulligan.github.client import Client
 from mulligan.github.comments import Comments
 from mulligan.github.shapes import ANYTHING, COMMENTS, Account, CommentShape
@@ -71,7 +71,14 @@ class Hearing:
         try:
             return self._client.read_all(COMMENTS, path, NEWEST_FIRST, enough)
         except NotFoundError:
-            return [comment for ref in places for comment in self._comments.on(ref)]
+            return [comment for ref in places for comment in self._on(ref)]
+
+    def _on(self, ref: IssueRef) -> list[CommentShape]:
+        """Read what was written in one place; nothing where that is gone."""
+        try:
+            return self._comments.on(ref)
+        except (NotFoundError, MovedError):
+            return []
 
     def react(self, repository: str, comment: int, reaction: str) -> None:
         """Acknowledge a comment; a refusal is only logged."""

@@ -9,6 +9,8 @@ from mulligan.domain.issue import IssueRef
 from mulligan.errors import UnavailableError
 from mulligan.github.answers import NotFoundError
 from mulligan.github.client import Client
+from mulligan.github.comments import Comments
+from mulligan.github.parts import marker
 from mulligan.github.runs import log_of, runs_on
 from mulligan.github.shapes import (
     ISSUE,
@@ -43,6 +45,7 @@ class GitHubPulls:
         self._client = client
         self._trust = trust
         self._own_login = own_login
+        self._comments = Comments(client, own_login)
 
     def listed(self, repository: str) -> Sequence[OpenPull]:
         """List the open pull requests of Mulligan's branches; free while nothing changed."""
@@ -106,6 +109,12 @@ class GitHubPulls:
             raise
         return str(written.id)
 
+    def answer_review(self, ref: IssueRef, number: int, review: int, text: str) -> str:
+        """Answer a review in one comment on the pull request; give the comment's id."""
+        named = marker("answer", ref, f"review={review}")
+        place = IssueRef(ref.repository, number)
+        return str(self._comments.keep_one(place, named, f"{named}\n{text}").id)
+
     def close_issue(self, ref: IssueRef) -> None:
         """Close an issue whose pull request went to a branch that does not close it."""
         path = f"/repos/{ref.repository}/issues/{ref.number}"
@@ -131,14 +140,18 @@ def _is_ours(pull: PullShape, repository: str) -> bool:
 
 
 def _review(who: Account, found: ReviewShape, at: datetime, notes: Sequence[NoteShape]) -> Review:
-    said = [Remark(author=who.login, body=found.body[:BODY_CHARS])] if found.body.strip() else []
+    on_lines = tuple(_remarks(who, found.id, notes))
+    # Where there are comments on lines, their answers say what was done.
+    whole = Remark(
+        author=who.login, body=found.body[:BODY_CHARS], review=0 if on_lines else found.id
+    )
     return Review(
         id=found.id,
         author=who.login,
         author_id=who.id,
         at=at,
         objects=found.state == OBJECTS,
-        remarks=(*said, *_remarks(who, found.id, notes)),
+        remarks=(whole, *on_lines) if found.body.strip() else on_lines,
     )
 
 

@@ -1,5 +1,6 @@
 """The parts of GitHub's answers that Mulligan reads; everything else is passed over. Pure."""
 
+from datetime import timedelta
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -12,6 +13,8 @@ from pydantic import (
     OnErrorOmit,
     TypeAdapter,
 )
+
+A_SECOND = timedelta(seconds=1)
 
 
 class Shape(BaseModel):
@@ -83,8 +86,9 @@ class CommentShape(Shape):
 
     @property
     def is_edited(self) -> bool:
-        """Tell whether it was changed after it was written."""
-        return self.updated_at not in {None, self.created_at}
+        """Tell whether it was changed after it was written: GitHub's times are whole seconds."""
+        # A server with finer ones may write the two a moment apart.
+        return self.updated_at is not None and self.updated_at - self.created_at >= A_SECOND
 
 
 class EventShape(Shape):

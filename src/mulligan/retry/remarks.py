@@ -70,5 +70,15 @@ def thread_answer(ref: IssueRef, head: str, path: str, meta: WorkerResultMeta) -
     """Answer a comment on a line: what was done, in the commit and the agent's words."""
     touched = path in {file.path for file in meta.files_modified}
     done = f"Changed in {head}" if touched else f"Not changed here; the work is in {head}"
+    return f"<!-- mulligan:answer {ref} -->\n{done}{_in_its_words(meta)}"
+
+
+def review_answer(head: str, where: str, author: str, meta: WorkerResultMeta) -> str:
+    """Answer a review that has no comment on a line; `where` is its address."""
+    by = one_line(author, PLACE_CHARS)
+    return f"To [the review]({where}) by {by}: the work is in {head}{_in_its_words(meta)}"
+
+
+def _in_its_words(meta: WorkerResultMeta) -> str:
     said = defuse(one_line(meta.agent_summary, SUMMARY_CHARS))
-    return f"<!-- mulligan:answer {ref} -->\n{done}{f': {said}' if said else '.'}"
+    return f": {said}" if said else "."

@@ -43,6 +43,26 @@ class Fields:
         """Read a boolean; missing means false."""
         return self.values.get(name) is True
 
+    def number(self, name: str) -> int | None:
+        """Read a whole number."""
+        value = self.values.get(name)
+        if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+            return value
+        raise Refused(422, f"Invalid request.\n\nFor '{name}', {value!r} is not an integer.")
+
+    def parts(self, name: str) -> list["Fields"]:
+        """Read a list of objects; missing means an empty one."""
+        value = self.values.get(name)
+        items = [] if value is None else value
+        if not isinstance(items, list):
+            raise Refused(422, f"Invalid request.\n\nFor '{name}', {value!r} is not an array.")
+        found = list[Fields]()
+        for item in items:
+            if not isinstance(item, dict):
+                raise Refused(422, f"Invalid request.\n\n{item!r} is not an object.")
+            found.append(Fields(item))
+        return found
+
     def names(self, name: str) -> list[str] | None:
         """Read a list of strings, or of objects with a `name`, as labels may be given."""
         value = self.values.get(name)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mulligan.simulator.bare import Bare
-from mulligan.simulator.records import Doer, Issue, Pull, Review, ReviewComment
+from mulligan.simulator.records import Doer, Issue, Pull, Repository, Review, ReviewComment
 from mulligan.simulator.refused import Refused, Resource, invalid, not_found
 
 VERDICTS = {"APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}
@@ -46,10 +46,15 @@ def submit_review(
     return review
 
 
+def lines_of(repository: Repository, pull: Pull, path: str) -> list[str] | None:
+    """Read a file as it is in the pull request's head; None where it has none of that name."""
+    bare = Bare(repository.bare)
+    files = [entry.sha for entry in bare.entries(pull.head_sha, path) if entry.path == path]
+    return bare.read(files[0]).decode(errors="replace").splitlines() if files else None
+
+
 def _comment(by: Doer, pull: Pull, review: Review, note: Note) -> ReviewComment:
-    bare = Bare(by.repository.bare)
-    entries = bare.entries(pull.head_sha, note.path)
-    lines = bare.read(entries[0].sha).decode(errors="replace").splitlines() if entries else []
+    lines = lines_of(by.repository, pull, note.path) or []
     first = max(1, note.line - HUNK_LINES + 1)
     shown = lines[first - 1 : note.line]
     span = f"@@ -{first},{len(shown)} +{first},{len(shown)} @@"

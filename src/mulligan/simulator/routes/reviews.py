@@ -3,8 +3,11 @@
 from mulligan.domain.issue import Permission
 from mulligan.simulator import git_shapes
 from mulligan.simulator.call import Call
+from mulligan.simulator.fields import Fields
+from mulligan.simulator.records import Pull, Repository
+from mulligan.simulator.refused import Refused
 from mulligan.simulator.reply import Reply
-from mulligan.simulator.reviews import reply, submit_review
+from mulligan.simulator.reviews import Note, lines_of, reply, submit_review
 
 
 def listing(call: Call) -> Reply:
@@ -14,10 +17,24 @@ def listing(call: Call) -> Reply:
 
 
 def submit(call: Call) -> Reply:
-    """Submit a review; comments on lines are written in the world only."""
+    """Submit a review, with its comments on lines; all of it or, with a 422, nothing."""
     by, (issue, pull), fields = call.doer(Permission.READ), call.pull(), call.fields
     said = (fields.text("event") or "", fields.text("body") or "")
-    return Reply(200, git_shapes.review(call.place, issue, submit_review(by, issue, pull, said)))
+    written = [_note(by.repository, pull, part) for part in fields.parts("comments")]
+    done = submit_review(by, issue, pull, said, written)
+    return Reply(200, git_shapes.review(call.place, issue, done))
+
+
+def _note(repository: Repository, pull: Pull, part: Fields) -> Note:
+    """Read a comment on a line that the head has; of `position`, the old way, nothing is known."""
+    path, words = part.required("path"), part.required("body")
+    line, side = part.number("line") or 0, part.text("side") or "RIGHT"
+    lines = lines_of(repository, pull, path)
+    if lines is None:
+        raise Refused(422, "Unprocessable Entity", ["Path could not be resolved"])
+    if not 1 <= line <= len(lines):
+        raise Refused(422, "Unprocessable Entity", ["Line could not be resolved"])
+    return Note(path, line, words, side)
 
 
 def notes(call: Call) -> Reply:
