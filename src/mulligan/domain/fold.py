@@ -168,9 +168,10 @@ def _advance_result(status: IssueStatus, event: Event) -> IssueStatus:
             )
         case RetryScheduled(due=due, reason=reason) | Waiting(until=due, reason=reason):
             return replace(_at_rest(status, Stage.READY), due=due, reason=reason)
-        case Escalated(reason=reason):
+        case Escalated(reason=reason, comment=comment):
             is_kept = status.is_kept or status.outcome is Outcome.SUCCEEDED
-            return replace(_at_rest(status, Stage.HITL), reason=reason, is_kept=is_kept)
+            rests = _at_rest(status, Stage.HITL)
+            return replace(rests, reason=reason, is_kept=is_kept, asked_at=comment)
         case StoodDown(reason=reason):
             # Who gives new guidance ends an attempt, and not what is asked for.
             left = status.feedback if status.is_asked_anew else None

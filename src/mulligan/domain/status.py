@@ -45,7 +45,8 @@ class IssueStatus:
     how many of those passed on the head that is in review.
     `pending` are the commands that are still to be answered; `heard` names all commands, reviews,
     conflicts and failing heads that were acted on. `paused_by` names who has it rest, if anybody
-    does, and `known_since` is when this ledger heard of the issue first.
+    does, and `known_since` is when this ledger heard of the issue first. `asked_at` is the address
+    of the comment that asked a person last.
     """
 
     issue: IssueRef
@@ -79,6 +80,7 @@ class IssueStatus:
     pending: tuple[Order, ...] = ()
     paused_by: str = ""
     known_since: datetime | None = None
+    asked_at: str = ""
 
     @property
     def by_command(self) -> bool:

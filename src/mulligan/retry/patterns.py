@@ -66,7 +66,12 @@ def _same_change(epoch: Sequence[WorkerResultMeta]) -> list[str]:
 
 def is_advice(line: str) -> bool:
     """Tell whether a pattern is Mulligan's own advice, without a name that others gave."""
-    return line == SAME_FAILURE or line.startswith(SAME_CHANGE.partition("{")[0])
+    return line == SAME_FAILURE or is_same_change(line)
+
+
+def is_same_change(line: str) -> bool:
+    """Tell whether a pattern says that nearly the same change was made again."""
+    return line.startswith(SAME_CHANGE.partition("{")[0])
 
 
 def _recurring(
