@@ -14,6 +14,7 @@ from mulligan.domain.events import Authorised, Resolved
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.people import CommandReceived, HumanResponded
+from mulligan.domain.status import BETWEEN_EDITS
 from mulligan.engine.explain import explain
 from mulligan.engine.intake import poll
 from mulligan.engine.once import once
@@ -135,6 +136,8 @@ def test_an_issue_without_the_label_is_begun_by_a_command(here: Shop) -> None:
 def test_skip_leaves_the_issue_with_its_reason(here: Shop) -> None:
     ref = escalated(here)
     say(here, ref, "/mulligan skip not worth it")
+    do(here)
+    here.desk.clock.time += BETWEEN_EDITS
     do(here)
     assert (stage(here, ref), here.labels(ref)) == (Stage.RESOLVED, [])
     (resolved,) = [each for each in here.events(ref) if isinstance(each, Resolved)]

@@ -11,7 +11,7 @@ from mulligan.domain.case import Skipped
 from mulligan.domain.decision import Escalate, Retry, StandDown
 from mulligan.domain.issue import AuthorisingAct, IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
-from mulligan.effects import stand_down
+from mulligan.effects import stand_down, tell_late
 from mulligan.engine.commands import obey
 from mulligan.engine.fence import BEATS, under_lease
 from mulligan.errors import LeaseLostError, MulliganError, ShutdownError, WithdrawnError, WorldError
@@ -91,12 +91,17 @@ class Worker:
             return Visit(ref, problem=A_BUG)
 
     def watch(self) -> None:
-        """Stop the work on every issue whose request was withdrawn since (SPEC L5)."""
+        """Stop the work on every issue whose request was withdrawn since (SPEC L5).
+
+        Where it goes on, the status comment says so by now.
+        """
         with self._lock:
             running = dict(self._stops)
         for ref, stop in running.items():
             try:
                 reason = withdrawal(ref, self._tools)
+                if not reason:
+                    self._tell_late(ref)
             except (WorldError, ShutdownError) as error:
                 log.warning("not_watched", issue=str(ref), reason=str(error))
                 continue
@@ -120,6 +125,12 @@ class Worker:
             finally:
                 with self._lock:
                     del self._stops[ref]
+
+    def _tell_late(self, ref: IssueRef) -> None:
+        """Write the status comment that was put off when the attempt began."""
+        status = self._tools.ledger.status(ref)
+        if status.is_late and status.stage is Stage.RUNNING:
+            tell_late(ref, self._tools)
 
     def _visit(self, ref: IssueRef, act: AuthorisingAct | None) -> Visit:
         return self.safely(ref, lambda tools: self._work(ref, tools, act), self._tools.limits.fleet)
