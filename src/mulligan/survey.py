@@ -8,6 +8,7 @@ from mulligan.domain.dependencies import dependencies, waiting_for
 from mulligan.domain.eligibility import FOR_NOW, Facts, first_broken, newer, opens_epoch
 from mulligan.domain.events import EffectDone, Escalated
 from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection, Stage
+from mulligan.domain.status import IssueStatus
 from mulligan.errors import DeniedError, GoneError
 from mulligan.retry.patterns import observe
 from mulligan.retry.policy import Ended, RetryPolicy, count_spent
@@ -91,7 +92,7 @@ def look(issue: Issue, tools: Tools) -> Case:
     history = tools.ledger.history(issue.ref)
     epoch = [meta for meta in history if meta.epoch == status.epoch]
     return Case(
-        issue=_without_own_comments(issue, tools),
+        issue=_without_own_comments(issue, status, tools),
         status=status,
         history=history,
         max_attempts=policy.max_issue_attempts,
@@ -104,13 +105,21 @@ def look(issue: Issue, tools: Tools) -> Case:
     )
 
 
-def _without_own_comments(issue: Issue, tools: Tools) -> Issue:
-    """Leave out what Mulligan wrote itself, by the ids in the ledger (SPEC T3)."""
+def _without_own_comments(issue: Issue, status: IssueStatus, tools: Tools) -> Issue:
+    """Leave out what Mulligan wrote itself, by the ids in the ledger (SPEC T3).
+
+    And the comment that guides the epoch: its words have a place of their own.
+    """
     if not issue.comments:
         return issue
-    own = set(_own_comments(issue.ref, tools))
+    own = {*_own_comments(issue.ref, tools), *_guiding(status)}
     kept = tuple(said for said in issue.comments if str(said.id) not in own)
     return replace(issue, comments=kept)
+
+
+def _guiding(status: IssueStatus) -> tuple[str, ...]:
+    kind, _, number = status.act.partition(":")
+    return (number,) if kind == "comment" and status.guidance else ()
 
 
 def _own_comments(ref: IssueRef, tools: Tools) -> Iterator[str]:

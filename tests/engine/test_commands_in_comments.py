@@ -23,6 +23,7 @@ from mulligan.ports import CodingAgent
 from mulligan.simulator.faults import Fault
 from world.behaviours import Behaviour, Given
 from world.processes import wait_until
+from world.scripted_agent import ScriptedAgent
 from world.simulated import NAME
 from world.trackers import BOT
 from world.workers import PATH, Shop, mend, red_once_changed, shop
@@ -387,3 +388,15 @@ def test_three_people_at_once_are_each_answered_once(here: Shop) -> None:
     assert acts[1:] == [f"comment:{keys[0]}"]
     assert stage(here, ref) is Stage.REVIEW
     assert len(here.desk.hub.world.pulls_of(NAME)) == 1
+
+
+def test_the_comment_that_guides_is_not_told_a_second_time(here: Shop) -> None:
+    ref = escalated(here)
+    say(here, ref, "It is about the total.")
+    say(here, ref, "/mulligan fix: Use integers.")
+    agent = ScriptedAgent(mend)
+    once([NAME], here.tools(agent))
+    prompt = agent.tasks[0].prompt
+    assert prompt.count("Use integers.") == 1
+    assert "/mulligan fix" not in prompt
+    assert "It is about the total." in prompt
