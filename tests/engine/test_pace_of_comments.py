@@ -12,7 +12,7 @@ from mulligan.engine.recovery import catch_up
 from mulligan.engine.worker import Worker
 from mulligan.errors import ShutdownError
 from mulligan.tools import Tools
-from world.behaviours import crash
+from world.behaviours import Given, crash
 from world.simulated import NAME
 from world.workers import Shop, shop
 
@@ -78,3 +78,22 @@ def test_a_shutdown_leaves_it_to_the_next_start(here: Shop) -> None:
 
     catch_up(tools, Worker(tools), [NAME], wait)
     assert here.ledger.status(ref).is_late
+
+
+def test_an_attempt_that_lasts_is_told_while_it_runs(here: Shop) -> None:
+    ref, tools = put_off(here)
+    here.desk.clock.time += BETWEEN_EDITS
+    here.desk.hub.world.label(ref, "mulligan", "wes")
+    said = list[str]()
+
+    def look_on(given: Given) -> int:
+        for _ in range(2):
+            worker.watch()
+            said.append(told(here, ref))
+            here.desk.clock.time += BETWEEN_EDITS
+        return crash(given)
+
+    worker = Worker(here.tools(look_on), most=1)
+    worker.visit(ref)
+    assert ["is working on this" in text for text in said] == [False, True]
+    del tools

@@ -9,7 +9,7 @@ import pytest
 
 from mulligan.domain.case import Case
 from mulligan.domain.issue import IssueRef, Stage
-from mulligan.domain.status import BETWEEN_EDITS
+from mulligan.domain.status import BETWEEN_EDITS, LATER
 from world.simulated import NAME
 from world.stories import attempt, case, published
 from world.trackers import BOT, Desk, about, desk
@@ -82,17 +82,16 @@ def test_two_changes_lie_fifteen_seconds_apart_whatever_they_say(office: Desk) -
     assert "asks for a review" in bodies(office, ref)[0]
 
 
-def test_what_passes_in_a_moment_is_told_once_it_lasts(office: Desk) -> None:
+@pytest.mark.parametrize("stage", [Stage.READY, Stage.RUNNING])
+def test_what_passes_in_a_moment_is_told_by_the_next_pass(office: Desk, stage: Stage) -> None:
     ref = office.ready()
-    comment = office.tracker.update_status(known(case(), ref)) or ""
-    for found in (case(attempt(1)), case(stage=Stage.READY)):
-        office.clock.time += BETWEEN_EDITS
-        story, now = known(found, ref, comment=comment), office.clock.now()
-        since = replace(story.status, started_at=now, act_at=now)
-        story = replace(story, status=since)
-        assert office.tracker.update_status(story) is None
-        office.clock.time += BETWEEN_EDITS
-        assert office.tracker.update_status(story) == comment
+    comment = office.tracker.update_status(known(published(attempt(1)), ref)) or ""
+    passing = known(case(attempt(1), stage=stage), ref, comment=comment)
+    assert office.tracker.update_status(passing) is None
+    late = (*passing.status.effects, ("shown_stage:issue", LATER))
+    still = replace(passing, status=replace(passing.status, effects=late))
+    assert office.tracker.update_status(still) == comment
+    assert "asks for a review" not in bodies(office, ref)[0]
 
 
 @pytest.mark.parametrize("stage", [Stage.READY, Stage.REVIEW, Stage.HITL, Stage.RESOLVED])

@@ -10,7 +10,7 @@ from mulligan.config.policy import Escalation, Labels, PullRequestSettings
 from mulligan.domain.case import Case
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.status import BETWEEN_EDITS
+from mulligan.domain.status import BETWEEN_EDITS, LATER
 from mulligan.errors import DeniedError, UnavailableError
 from mulligan.github.parts import MARKER
 from mulligan.simulator.faults import Fault, Faults
@@ -240,7 +240,7 @@ def test_a_status_comment_on_record_is_found_by_its_id(office: Desk) -> None:
 
 
 def on_record(told: Case, known: str) -> Case:
-    effects = (("status_comment:issue", known),)
+    effects = (("status_comment:issue", known), ("shown_stage:issue", LATER))
     return replace(told, status=replace(told.status, effects=effects))
 
 

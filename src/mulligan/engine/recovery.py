@@ -64,14 +64,19 @@ def _recover(ref: IssueRef, tools: Tools) -> Visit:
 
 def catch_up(tools: Tools, worker: Worker, among: Collection[str], wait: Wait = rest) -> None:
     """Write the status comments that were put off, since no other pass follows (SPEC H5)."""
+    with suppress(ShutdownError):
+        if _tell_all(tools, worker, among):
+            wait(BETWEEN_EDITS.total_seconds())
+            _tell_all(tools, worker, among)
+
+
+def _tell_all(tools: Tools, worker: Worker, among: Collection[str]) -> bool:
+    """Write what is late; tell whether anything is still too early."""
     known = tools.ledger.statuses()
     late = [each.issue for each in known if each.is_late and each.issue.repository in among]
-    if not late or stopping():
-        return
-    with suppress(ShutdownError):
-        wait(BETWEEN_EDITS.total_seconds())
-        for ref in late:
-            worker.safely(ref, partial(_recover, ref))
+    for ref in () if stopping() else late:
+        worker.safely(ref, partial(_recover, ref))
+    return not stopping() and any(tools.ledger.status(ref).is_late for ref in late)
 
 
 def let_go_all(unlabelled: Iterable[IssueStatus], worker: Worker) -> None:

@@ -10,7 +10,7 @@ import structlog
 from mulligan.domain.case import Skipped
 from mulligan.domain.decision import Escalate, Retry, StandDown
 from mulligan.domain.issue import AuthorisingAct, IssueRef, Stage
-from mulligan.domain.status import IssueStatus, Phase
+from mulligan.domain.status import BETWEEN_EDITS, IssueStatus, Phase
 from mulligan.effects import stand_down, tell_late
 from mulligan.engine.commands import obey
 from mulligan.engine.fence import BEATS, under_lease
@@ -127,9 +127,10 @@ class Worker:
                     del self._stops[ref]
 
     def _tell_late(self, ref: IssueRef) -> None:
-        """Write the status comment that was put off when the attempt began."""
-        status = self._tools.ledger.status(ref)
-        if status.is_late and status.stage is Stage.RUNNING:
+        """Write the status comment that was put off when the attempt began, a while ago."""
+        status, now = self._tools.ledger.status(ref), self._tools.clock.now()
+        lasts = status.started_at and status.started_at + BETWEEN_EDITS <= now
+        if lasts and status.is_late and status.stage is Stage.RUNNING:
             tell_late(ref, self._tools)
 
     def _visit(self, ref: IssueRef, act: AuthorisingAct | None) -> Visit:

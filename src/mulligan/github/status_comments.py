@@ -25,7 +25,7 @@ class StatusComments:
     def __init__(self, comments: Comments, clock: Clock) -> None:
         self._comments = comments
         self._clock = clock
-        self._edited: dict[IssueRef, datetime] = {}
+        self._edited: dict[IssueRef, tuple[datetime, str]] = {}
         self._lock = Lock()
 
     def update(self, case: Case, known: str | None) -> str | None:
@@ -46,12 +46,14 @@ class StatusComments:
 
     def _may_edit(self, case: Case) -> bool:
         """Tell whether it may be changed now, and take it as changed then; for any thread."""
-        ref, now = case.issue.ref, self._clock.now()
+        ref, now, text = case.issue.ref, self._clock.now(), status_comment(case)
         with self._lock:
-            moments = (self._edited.get(ref), _passing_since(case))
-            if any(at and at <= now < at + BETWEEN_EDITS for at in moments):
+            last, said = self._edited.get(ref, (now - BETWEEN_EDITS, ""))
+            if said == text:
+                return True
+            if _passes(case) or last <= now < last + BETWEEN_EDITS:
                 return False
-            self._edited[ref] = now
+            self._edited[ref] = (now, text)
             return True
 
     def _of_another(self, case: Case, known: str | None) -> str:
@@ -76,10 +78,9 @@ class StatusComments:
         return [(comment, match["by"] or "") for comment, match in found if match]
 
 
-def _passing_since(case: Case) -> datetime | None:
-    """Say since when it is at a stage that another may follow in a moment; None where it rests."""
+def _passes(case: Case) -> bool:
+    """Tell whether it has only now come to a stage that another may follow in a moment."""
     status = case.status
-    if status.stage is Stage.RUNNING:
-        return status.started_at
     waits = status.due or status.reason or status.paused_by
-    return status.act_at if status.stage is Stage.READY and not waits else None
+    queued = status.stage is Stage.READY and not waits
+    return (queued or status.stage is Stage.RUNNING) and not status.is_late
