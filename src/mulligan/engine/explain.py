@@ -6,7 +6,7 @@ from mulligan.domain.explanation import explain as word
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.status import IssueStatus
 from mulligan.errors import DeniedError, GoneError, WorldError
-from mulligan.survey import gather, look
+from mulligan.survey import gather, look, unmet
 from mulligan.tools import Tools
 
 
@@ -28,6 +28,7 @@ def explain(ref: IssueRef, tools: Tools, at_work: str | None) -> Explanation:
         asked_at=facts.status.asked_at,
         at_work=at_work,
         unreachable=_unreachable(facts, tools),
+        overlooked=unmet(facts.issue, tools),
     )
     return word(facts, around)
 
