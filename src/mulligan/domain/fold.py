@@ -30,6 +30,7 @@ from mulligan.domain.feedback import Conflicted, Feedback, Returned, ReviewRecei
 from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.people import CommandReceived, HumanResponded
+from mulligan.domain.remembered import is_heard, remembered, within_bounds
 from mulligan.domain.status import SHOWN_STAGE, IssueStatus, Phase
 
 
@@ -56,7 +57,7 @@ def _advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
             return _advance_returned(status, event, at)
         case EffectDone(effect=effect, key=key, remote_id=remote_id):
             effects = dict(status.effects) | {f"{effect}:{key}": remote_id}
-            return replace(status, effects=tuple(sorted(effects.items())))
+            return replace(status, effects=within_bounds(effects))
         case _:
             return _advance_result(status, event)
 
@@ -110,7 +111,7 @@ def _new_epoch(status: IssueStatus, event: Authorised) -> IssueStatus:
 
 def _hear(status: IssueStatus, event: CommandReceived) -> IssueStatus:
     """Take a command down, once; a pause holds, and ends, from here on."""
-    if event.key in status.heard:
+    if is_heard(status.heard, event.key):
         return status
     order = Order(
         event.key,
@@ -129,7 +130,7 @@ def _hear(status: IssueStatus, event: CommandReceived) -> IssueStatus:
     return replace(
         status,
         pending=(*status.pending, order),
-        heard=(*status.heard, event.key),
+        heard=remembered(status.heard, event.key),
         paused_by=paused_by,
     )
 
@@ -220,7 +221,7 @@ def _failed_on_github(status: IssueStatus, event: CiFailed, at: datetime) -> Iss
 def _due_again(
     status: IssueStatus, keys: tuple[str, ...], found: Feedback, refused: str = ""
 ) -> IssueStatus:
-    heard, pending = (*status.heard, *keys), joined(status.feedback, found)
+    heard, pending = remembered(status.heard, *keys), joined(status.feedback, found)
     status = replace(
         status,
         heard=heard,

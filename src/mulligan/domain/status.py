@@ -49,10 +49,10 @@ class IssueStatus:
     at it is published; `rounds` counts the epochs that reviews have opened since a person asked.
     `ci_attempts` counts the attempts of the epoch that checks on GitHub asked for, and `ci_passed`
     how many of those passed on the head that is in review.
-    `pending` are the commands that are still to be answered; `heard` names all commands, reviews,
-    conflicts and failing heads that were acted on. `paused_by` names who has it rest, if anybody
-    does, and `known_since` is when this ledger heard of the issue first. `asked_at` is the address
-    of the comment that asked a person last.
+    `pending` are the commands that are still to be answered; `heard` names the commands, reviews,
+    conflicts and failing heads that were acted on (domain/remembered.py). `paused_by` names who has
+    it rest, if anybody does, and `known_since` is when this ledger heard of the issue first.
+    `asked_at` is the address of the comment that asked a person last.
     """
 
     issue: IssueRef
