@@ -1,7 +1,7 @@
 """Change no table: a status tells more, and less, of the same events; it is folded anew."""
 
-revision = "0005"
-down_revision = "0004"
+revision = "0006"
+down_revision = "0005"
 
 
 def upgrade() -> None:
