@@ -23,7 +23,7 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.status import PUSH, SHOWN_STAGE
+from mulligan.domain.status import LATER, PUSH, SHOWN_STAGE
 from mulligan.done import THE_ONE, done, held
 from mulligan.errors import DeniedError, GoneError, UnavailableError, WorldError
 from mulligan.handover import draft_work, push_work
@@ -65,8 +65,25 @@ def show(ref: IssueRef, tools: Tools) -> None:
         case = look(tools.tracker.read(ref), tools)
         if not tools.tracker.repository(ref.repository).archived:
             tools.tracker.show_stage(ref, stage, labels)
-            done(ref, STATUS_COMMENT, THE_ONE, tools.tracker.update_status(case), tools)
+            tell(case, tools)
+            return
     done(ref, SHOWN_STAGE, THE_ONE, stage, tools)
+
+
+def tell_late(ref: IssueRef, tools: Tools) -> None:
+    """Write the status comment that was put off; the labels were shown, and may be moved since."""
+    with suppress(GoneError):
+        case = look(tools.tracker.read(ref), tools)
+        if not tools.tracker.repository(ref.repository).archived:
+            tell(case, tools)
+
+
+def tell(case: Case, tools: Tools) -> None:
+    """Write the status comment; where it was written a moment ago, leave that to the next pass."""
+    ref, written = case.issue.ref, tools.tracker.update_status(case)
+    if written:
+        done(ref, STATUS_COMMENT, THE_ONE, written, tools)
+    done(ref, SHOWN_STAGE, THE_ONE, case.status.stage if written else LATER, tools)
 
 
 def secure(ref: IssueRef, tools: Tools) -> str | None:

@@ -67,8 +67,8 @@ class Tracker(Conversation, Protocol):
         """Make the labels show a stage (SPEC L2, L3); no other label is touched."""
         ...
 
-    def update_status(self, case: Case) -> str:
-        """Write the one status comment of the issue (SPEC H5); give its id."""
+    def update_status(self, case: Case) -> str | None:
+        """Write the one status comment of the issue (SPEC H5); None where that is put off."""
         ...
 
     def ask_for_label(self, case: Case, act: str, reason: str) -> str:

@@ -4,10 +4,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from mulligan.domain.case import Case
-from mulligan.domain.dependencies import dependencies, waiting_for
+from mulligan.domain.dependencies import (
+    dependencies,
+    depends_on_itself,
+    in_a_circle,
+    overlooked,
+    waiting_for,
+    way_back,
+)
 from mulligan.domain.eligibility import FOR_NOW, Facts, first_broken, newer, opens_epoch
 from mulligan.domain.events import EffectDone, Escalated
 from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection, Stage
+from mulligan.domain.status import IssueStatus
 from mulligan.errors import DeniedError, GoneError
 from mulligan.retry.patterns import observe
 from mulligan.retry.policy import Ended, RetryPolicy, count_spent
@@ -44,20 +52,60 @@ def _was_labelled(ref: IssueRef, tools: Tools) -> bool:
 
 
 def _waits_for(issue: Issue, tools: Tools) -> str:
-    """Name the first open issue that this one says it depends on, and why it may wait for long."""
+    """Name what this issue says it depends on and has to wait for, and why it may be for long."""
+    opened = dict[IssueRef, Issue | None]()
+
+    def named(ref: IssueRef) -> tuple[IssueRef, ...]:
+        if ref not in opened:
+            opened[ref] = _opened(ref, tools)
+        found = opened[ref]
+        return _named_in(found) if found else ()
+
+    opened[issue.ref] = issue
     for ref in _named_in(issue):
         try:
             other = tools.tracker.read(ref)
+        except GoneError:
+            continue
         except DeniedError as error:
-            if isinstance(error, GoneError):
-                continue
             return f"It depends on {ref}, which cannot be read: {error}"
+        opened[ref] = other if other.is_open else None
         if other.is_open:
-            status = tools.ledger.status(ref)
-            left = status.reason if status.stage is Stage.RESOLVED else ""
-            returns = issue.ref in _named_in(other)
-            return waiting_for(ref, issue.ref, returns=returns, left=left)
+            way = way_back(issue.ref, named)
+            return in_a_circle(issue.ref, way) if way else _open_still(issue.ref, other, tools)
     return ""
+
+
+def _open_still(ref: IssueRef, other: Issue, tools: Tools) -> str:
+    status = tools.ledger.status(other.ref)
+    left = status.reason if status.stage is Stage.RESOLVED else ""
+    return waiting_for(other.ref, ref, is_pull_request=other.is_pull_request, left=left)
+
+
+def unmet(issue: Issue, tools: Tools) -> str:
+    """Say what an issue names that it cannot wait for, and does not; for people who ask."""
+    gone = [ref for ref in _named_in(issue) if _is_gone(ref, tools)]
+    itself = depends_on_itself(seen_in(issue.body).text, issue.ref)
+    return overlooked(issue.ref, gone, itself=itself)
+
+
+def _is_gone(ref: IssueRef, tools: Tools) -> bool:
+    try:
+        tools.tracker.read(ref)
+    except GoneError:
+        return True
+    except DeniedError:
+        return False
+    return False
+
+
+def _opened(ref: IssueRef, tools: Tools) -> Issue | None:
+    """Read an issue that others wait for; None where nobody does, or it may not be read."""
+    try:
+        found = tools.tracker.read(ref)
+    except DeniedError:
+        return None
+    return found if found.is_open else None
 
 
 def _named_in(issue: Issue) -> tuple[IssueRef, ...]:
@@ -91,7 +139,7 @@ def look(issue: Issue, tools: Tools) -> Case:
     history = tools.ledger.history(issue.ref)
     epoch = [meta for meta in history if meta.epoch == status.epoch]
     return Case(
-        issue=_without_own_comments(issue, tools),
+        issue=_without_own_comments(issue, status, tools),
         status=status,
         history=history,
         max_attempts=policy.max_issue_attempts,
@@ -104,13 +152,21 @@ def look(issue: Issue, tools: Tools) -> Case:
     )
 
 
-def _without_own_comments(issue: Issue, tools: Tools) -> Issue:
-    """Leave out what Mulligan wrote itself, by the ids in the ledger (SPEC T3)."""
+def _without_own_comments(issue: Issue, status: IssueStatus, tools: Tools) -> Issue:
+    """Leave out what Mulligan wrote itself, by the ids in the ledger (SPEC T3).
+
+    And the comment that guides the epoch: its words have a place of their own.
+    """
     if not issue.comments:
         return issue
-    own = set(_own_comments(issue.ref, tools))
+    own = {*_own_comments(issue.ref, tools), *_guiding(status)}
     kept = tuple(said for said in issue.comments if str(said.id) not in own)
     return replace(issue, comments=kept)
+
+
+def _guiding(status: IssueStatus) -> tuple[str, ...]:
+    kind, _, number = status.act.partition(":")
+    return (number,) if kind == "comment" and status.guidance else ()
 
 
 def _own_comments(ref: IssueRef, tools: Tools) -> Iterator[str]:

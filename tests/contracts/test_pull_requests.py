@@ -186,9 +186,9 @@ def test_what_runs_on_a_commit_is_read(
     runs.status((NAME, head), "deploy", "pending", "Trying again")
     found = {(run.app, run.name): run for run in pulls.checks(ref, head)}
     assert found[("github-actions", "tests")] == CheckRun(
-        first, "github-actions", "tests", "failure"
+        first, "github-actions", "tests", "failure", suite=1
     )
-    assert found[("scanner", "scan")] == CheckRun(second, "scanner", "scan")
+    assert found[("scanner", "scan")] == CheckRun(second, "scanner", "scan", suite=1)
     deploy = found[("status", "deploy")]
     assert (deploy.conclusion, deploy.said) == (None, "Trying again")
 

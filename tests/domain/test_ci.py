@@ -1,8 +1,10 @@
 """What the checks that GitHub runs on a head come to together, and what of them is noise."""
 
+from dataclasses import replace
+
 import pytest
 
-from mulligan.domain.ci import CheckRun, failed_of, key_of, latest, passed_of
+from mulligan.domain.ci import CheckRun, failed_of, key_of, latest, passed_of, told_apart
 
 pytestmark = pytest.mark.pure
 
@@ -50,6 +52,17 @@ def test_a_rerun_takes_the_place_of_the_run_before(
     runs: tuple[CheckRun, ...], kept: tuple[int, ...]
 ) -> None:
     assert {each.id for each in latest(runs)} == set(kept)
+
+
+def test_jobs_of_two_workflows_that_bear_one_name_are_both_there() -> None:
+    runs = [replace(run(at, "tests", of), suite=at) for at, of in ((1, "failure"), (2, "success"))]
+    assert [each.id for each in latest(runs)] == [1, 2]
+    assert [each.id for each in failed_of(latest(runs))] == [1]
+
+
+def test_runs_that_bear_one_name_are_told_apart() -> None:
+    runs = [run(1, "tests", "failure"), run(2, "lint", "failure"), run(3, "tests", "failure")]
+    assert told_apart(runs) == ("tests", "lint", "tests (2)")
 
 
 def test_nothing_is_said_before_all_are_complete() -> None:

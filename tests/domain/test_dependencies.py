@@ -2,7 +2,15 @@
 
 import pytest
 
-from mulligan.domain.dependencies import MOST, dependencies, waiting_for
+from mulligan.domain.dependencies import (
+    MOST,
+    dependencies,
+    depends_on_itself,
+    in_a_circle,
+    overlooked,
+    waiting_for,
+    way_back,
+)
 from mulligan.domain.issue import IssueRef
 
 pytestmark = pytest.mark.pure
@@ -39,13 +47,57 @@ def test_there_is_an_end_to_what_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ref", "returns", "left", "said"),
+    ("ref", "is_pull_request", "left", "said"),
     [
         ("octo/calc#3", False, "", "It waits until #3 is closed."),
         ("octo/else#3", False, "", "It waits until octo/else#3 is closed."),
-        ("octo/calc#3", True, "", "waits for this one in turn; take `Depends on` out of one"),
+        ("octo/calc#3", True, "", "It waits until the pull request #3 is merged or closed."),
         ("octo/calc#3", False, "Not now.", "#3, which is open, but Mulligan has left it (Not now)"),
     ],
 )
-def test_waiting_is_explained(ref: str, returns: bool, left: str, said: str) -> None:  # noqa: FBT001
-    assert said in waiting_for(IssueRef.parse(ref), THIS, returns=returns, left=left)
+def test_waiting_is_explained(ref: str, is_pull_request: bool, left: str, said: str) -> None:  # noqa: FBT001
+    told = waiting_for(IssueRef.parse(ref), THIS, is_pull_request=is_pull_request, left=left)
+    assert said in told
+
+
+@pytest.mark.parametrize(
+    ("waits", "way"),
+    [
+        ({}, []),
+        ({7: (1,)}, []),
+        ({7: (1,), 1: (7,)}, [1]),
+        ({7: (1,), 1: (2,), 2: (1, 7)}, [1, 2]),
+        ({7: (1, 2), 1: (3,), 3: (1,), 2: (7,)}, [2]),
+        ({7: (1,), 1: (2,), 2: (1,)}, []),
+        ({7: (1,)} | {each: (each % 6 + 1,) for each in range(1, 7)}, []),
+        ({7: (21,)} | {each: (each + 1,) for each in range(21, 60)} | {60: (7,)}, []),
+    ],
+)
+def test_a_circle_is_found_however_long(waits: dict[int, tuple[int, ...]], way: list[int]) -> None:
+    def named(ref: IssueRef) -> tuple[IssueRef, ...]:
+        return tuple(IssueRef("octo/calc", each) for each in waits.get(ref.number, ()))
+
+    assert [ref.number for ref in way_back(THIS, named)] == way
+
+
+def test_a_circle_is_told_in_its_order() -> None:
+    way = [IssueRef("octo/calc", 3), IssueRef("octo/else", 4)]
+    assert in_a_circle(THIS, way).startswith(
+        "It waits for #3, which waits for octo/else#4, which waits for this one in turn; take"
+    )
+
+
+@pytest.mark.parametrize(
+    ("missing", "itself", "said"),
+    [
+        ([], False, ""),
+        ([], True, "depends on itself, which nobody can wait for; that holds nothing up."),
+        ([99], False, "depends on #99, which is not there; that holds nothing up."),
+        ([99], True, "depends on itself, #99, which is not there; that holds nothing up."),
+    ],
+)
+def test_what_is_not_waited_for_is_told(missing: list[int], itself: bool, said: str) -> None:  # noqa: FBT001
+    refs = [IssueRef("octo/calc", each) for each in missing]
+    assert overlooked(THIS, refs, itself=itself).endswith(said)
+    assert depends_on_itself("Depends on #7", THIS)
+    assert not depends_on_itself("Depends on #8", THIS)

@@ -69,6 +69,16 @@ def asked_about_checks(here: Shop) -> list[str]:
     return [one.path for one in asked if one.path.endswith(parts)]
 
 
+def test_jobs_of_two_workflows_that_bear_one_name_both_count(here: Shop) -> None:
+    ref = published(here)
+    commit = (NAME, here.pushed(ref) or "")
+    for suite, conclusion in ((1, "failure"), (2, "failure"), (3, "success")):
+        here.desk.hub.world.runs.check(commit, "tests", conclusion, Output(LOG), suite=suite)
+    make_pass(here)
+    (failed,) = failures(here, ref)
+    assert [check.name for check in failed.checks] == ["tests", "tests (2)"]
+
+
 def test_a_failing_check_asks_for_one_attempt_that_is_told_of_it(here: Shop) -> None:
     ref = published(here)
     runs(here, ref, "tests", "failure")

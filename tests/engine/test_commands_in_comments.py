@@ -14,6 +14,7 @@ from mulligan.domain.events import Authorised, Resolved
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.people import CommandReceived, HumanResponded
+from mulligan.domain.status import BETWEEN_EDITS
 from mulligan.engine.explain import explain
 from mulligan.engine.intake import poll
 from mulligan.engine.once import once
@@ -22,6 +23,7 @@ from mulligan.ports import CodingAgent
 from mulligan.simulator.faults import Fault
 from world.behaviours import Behaviour, Given
 from world.processes import wait_until
+from world.scripted_agent import ScriptedAgent
 from world.simulated import NAME
 from world.trackers import BOT
 from world.workers import PATH, Shop, mend, red_once_changed, shop
@@ -135,6 +137,8 @@ def test_an_issue_without_the_label_is_begun_by_a_command(here: Shop) -> None:
 def test_skip_leaves_the_issue_with_its_reason(here: Shop) -> None:
     ref = escalated(here)
     say(here, ref, "/mulligan skip not worth it")
+    do(here)
+    here.desk.clock.time += BETWEEN_EDITS
     do(here)
     assert (stage(here, ref), here.labels(ref)) == (Stage.RESOLVED, [])
     (resolved,) = [each for each in here.events(ref) if isinstance(each, Resolved)]
@@ -384,3 +388,15 @@ def test_three_people_at_once_are_each_answered_once(here: Shop) -> None:
     assert acts[1:] == [f"comment:{keys[0]}"]
     assert stage(here, ref) is Stage.REVIEW
     assert len(here.desk.hub.world.pulls_of(NAME)) == 1
+
+
+def test_the_comment_that_guides_is_not_told_a_second_time(here: Shop) -> None:
+    ref = escalated(here)
+    say(here, ref, "It is about the total.")
+    say(here, ref, "/mulligan fix: Use integers.")
+    agent = ScriptedAgent(mend)
+    once([NAME], here.tools(agent))
+    prompt = agent.tasks[0].prompt
+    assert prompt.count("Use integers.") == 1
+    assert "/mulligan fix" not in prompt
+    assert "It is about the total." in prompt

@@ -65,3 +65,36 @@ def test_dependants_are_told_when_mulligan_leaves_what_they_wait_for(here: Shop)
 def test_what_is_not_there_is_not_waited_for(here: Shop, body: str) -> None:
     here.desk.hub.issue()
     assert make_pass(here, asked_for(here, body)) == 1
+
+
+def test_a_circle_of_three_is_told_on_each_of_them(here: Shop) -> None:
+    refs = [asked_for(here, f"Depends on #{number}") for number in (2, 3, 1)]
+    assert make_pass(here, refs[0]) == 0
+    waits = [explain(ref, here.tools(mend), None).summary for ref in refs]
+    assert waits[0].startswith("It waits for #2, which waits for #3, which waits for this one")
+    assert all("in turn; take `Depends on` out of one of them." in said for said in waits)
+    assert "which waits for this one in turn" in here.said(refs[0])[0]
+
+
+def test_a_pull_request_is_waited_for_as_one(here: Shop) -> None:
+    first = here.desk.ready()
+    make_pass(here, first)
+    (pull,) = here.desk.hub.world.pulls_of(NAME)
+    ref = asked_for(here, f"Depends on #{pull.number}")
+    assert make_pass(here, ref) == 0
+    assert f"until the pull request `#{pull.number}` is merged or closed" in here.said(ref)[0]
+
+
+def test_what_is_elsewhere_and_hidden_is_waited_for_and_said(here: Shop) -> None:
+    ref = asked_for(here, "Depends on other/secret#5")
+    assert make_pass(here, ref) == 0
+    assert "the token may see the repository" in here.said(ref)[0]
+
+
+def test_what_holds_nothing_up_is_told_to_those_who_ask(here: Shop) -> None:
+    ref = asked_for(here, "Depends on #1, #99")
+    notes = explain(ref, here.tools(mend), None).notes
+    assert "It says that it depends on itself, #99, which is not there; that holds nothing up." in (
+        notes
+    )
+    assert make_pass(here, ref) == 1

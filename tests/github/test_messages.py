@@ -15,11 +15,10 @@ from mulligan.config.policy import Escalation
 from mulligan.domain.case import Case
 from mulligan.domain.command import Verb
 from mulligan.domain.issue import Stage
-from mulligan.domain.outcome import Outcome, ZeroKind
+from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts, FileChange, Finding, FixRound, WorkerResultMeta
-from mulligan.github.advice import ADVICE, KILLED, ONLY_IGNORED, QUESTION, Advice, advice_on
 from mulligan.github.drafts import draft_body, draft_title
-from mulligan.github.escalation import escalation_comment, escalation_marker
+from mulligan.github.escalation import escalation_comment
 from mulligan.github.messages import (
     pull_request_body,
     pull_request_title,
@@ -27,13 +26,12 @@ from mulligan.github.messages import (
     status_marker,
 )
 from mulligan.github.parts import CUT, MAX_BODY, body
-from mulligan.retry.patterns import SAME_FAILURE
 from mulligan.text.commands import parse
 from world.attempts import broken_rules
+from world.escalations import ESCALATIONS, red_three_times, silent
 from world.stories import (
     ISSUE,
     NOON,
-    REF,
     attempt,
     case,
     escalated,
@@ -45,8 +43,8 @@ from world.stories import (
 pytestmark = pytest.mark.pure
 
 GOLDEN = Path(__file__).parent / "golden"
-ALL_FAILED = "All 3 attempts failed; the last: Check 'tests' failed with exit code 1."
 NO_OUTPUT = "The agent ended without a commit and without a change."
+ALL_FAILED = "All 3 attempts failed; the last: Check 'tests' failed with exit code 1."
 
 
 def waiting() -> Case:
@@ -60,42 +58,6 @@ def running_again() -> Case:
     found = case(attempt(1))
     status = replace(found.status, started_at=NOON + timedelta(minutes=10))
     return replace(found, status=status)
-
-
-def red_three_times() -> Case:
-    found = escalated(attempt(1), attempt(2), attempt(3), reason=ALL_FAILED)
-    same = "Test 'tests/test_add.py::test_negative' failed in attempts 1, 2 and 3."
-    return replace(found, observed=(same,))
-
-
-def silent_three_times() -> Case:
-    silent = [attempt(number, Outcome.ZERO_COMMIT, NO_OUTPUT) for number in (1, 2, 3)]
-    return escalated(*silent, reason=f"All 3 attempts failed; the last: {NO_OUTPUT}")
-
-
-def blocked() -> Case:
-    asked = "The issue names a file `prices.csv`, which is not in the repository."
-    return escalated(attempt(1, Outcome.BLOCKED, asked), reason=f"The agent cannot go on: {asked}")
-
-
-def out_of_scope() -> Case:
-    rule = ".github/workflows/ci.yml is denied by scope.deny (.github/**)"
-    tries = [
-        attempt(number, Outcome.SCOPE_VIOLATION, f"Scope violation detected: {rule}.").model_copy(
-            update={"guard_violations": broken_rules(rule)}
-        )
-        for number in (1, 2, 3)
-    ]
-    return escalated(*tries, reason=f"All 3 attempts failed; the last: {tries[2].error}")
-
-
-def refused_push() -> Case:
-    why = "The verified work could not be published: the server declined the push (pre-receive)."
-    return escalated(
-        attempt(1, Outcome.SUCCEEDED),
-        reason=why,
-        fix="Mend this, then write /mulligan retry; the verified commit is kept.",
-    )
 
 
 def second_try() -> Case:
@@ -133,17 +95,6 @@ def help_wanted(found: Case) -> str:
     return escalation_comment(found, Escalation(mention=("octo/maintainers",)))
 
 
-def pushed_twice_the_same() -> Case:
-    found = red_three_times()
-    test = Finding(summary="assert 3 == -3", test_id="tests/test_add.py::test_negative")
-    last = found.history[-1]
-    red = last.checks[0].model_copy(update={"findings": (test,)})
-    history = (*found.history[:-1], last.model_copy(update={"checks": (red,)}))
-    effects = (("pushed_work:3", "refs/mulligan/attempts/12-3"),)
-    status = replace(found.status, effects=effects)
-    return replace(found, history=history, status=status, observed=(SAME_FAILURE,))
-
-
 def drafted(*history: WorkerResultMeta) -> Case:
     found = escalated(*(history or (attempt(1), attempt(2), attempt(3))), reason=ALL_FAILED)
     url = "https://github.com/octo/calc/pull/13"
@@ -169,7 +120,7 @@ def in_hitl() -> Case:
 
 
 def silent_after_a_draft() -> Case:
-    return drafted(*silent_three_times().history[:2], attempt(4, Outcome.ZERO_COMMIT, NO_OUTPUT))
+    return drafted(*silent().history[:2], attempt(4, Outcome.ZERO_COMMIT, NO_OUTPUT))
 
 
 def up_to_date() -> Case:
@@ -179,11 +130,10 @@ def up_to_date() -> Case:
     return replace(found, status=status)
 
 
-def drifting() -> Case:
-    found = red_three_times()
-    elsewhere = (FileChange(path="src/other.py", status="M", insertions=1, deletions=1),)
-    last = found.history[-1].model_copy(update={"files_modified": elsewhere})
-    return replace(found, history=(*found.history[:-1], last))
+def escalated_with_a_link() -> Case:
+    found = case(attempt(1), stage=Stage.HITL, reason=ALL_FAILED)
+    url = "https://github.com/octo/calc/issues/12#issuecomment-99"
+    return replace(found, status=replace(found.status, asked_at=url))
 
 
 def paused() -> Case:
@@ -201,13 +151,11 @@ MESSAGES: dict[str, tuple[Callable[[Case], str], Callable[[], Case]]] = {
         status_comment,
         lambda: case(attempt(1), stage=Stage.HITL, reason=ALL_FAILED),
     ),
+    "status-hitl-linked": (status_comment, escalated_with_a_link),
     "status-resolved": (
         status_comment,
         lambda: case(attempt(1), stage=Stage.RESOLVED, reason="The issue was closed."),
     ),
-    "help-checks-failed": (help_wanted, red_three_times),
-    "help-work-pushed": (help_wanted, pushed_twice_the_same),
-    "help-drift": (help_wanted, drifting),
     "help-drafted": (help_wanted, drafted),
     "help-no-drafts": (help_wanted, no_drafts),
     "help-earlier-draft": (help_wanted, silent_after_a_draft),
@@ -216,14 +164,10 @@ MESSAGES: dict[str, tuple[Callable[[Case], str], Callable[[], Case]]] = {
     "status-drafted": (status_comment, in_hitl),
     "status-up-to-date": (status_comment, up_to_date),
     "status-paused": (status_comment, paused),
-    "help-zero-commit": (help_wanted, silent_three_times),
-    "help-blocked": (help_wanted, blocked),
-    "help-scope-violation": (help_wanted, out_of_scope),
-    "help-not-published": (help_wanted, refused_push),
-    "help-no-attempt": (help_wanted, lambda: escalated(reason="The policy file is invalid.")),
     "pull-request": (pull_request_body, second_try),
     "pull-request-marked-checks": (pull_request_body, marked_checks),
     "pull-request-unverified": (pull_request_body, unverified),
+    **{f"help-{name}": (help_wanted, told) for name, told in ESCALATIONS.items()},
 }
 
 
@@ -241,49 +185,6 @@ def test_no_golden_file_is_left_over() -> None:
     assert {file.stem for file in GOLDEN.iterdir()} == set(MESSAGES)
 
 
-def test_there_is_advice_on_every_outcome() -> None:
-    assert set(ADVICE) == set(Outcome)
-
-
-@pytest.mark.parametrize(
-    ("outcome", "kind", "advice"),
-    [
-        (Outcome.ZERO_COMMIT, ZeroKind.ASKED, QUESTION),
-        (Outcome.ZERO_DIFF, ZeroKind.ONLY_IGNORED, ONLY_IGNORED),
-        (Outcome.AGENT_CRASHED, ZeroKind.CUT_OFF, KILLED),
-        (Outcome.AGENT_TIMED_OUT, ZeroKind.CUT_OFF, ADVICE[Outcome.AGENT_TIMED_OUT]),
-        (Outcome.AGENT_CRASHED, ZeroKind.NOTHING, ADVICE[Outcome.AGENT_CRASHED]),
-        (Outcome.ZERO_DIFF, ZeroKind.UNDONE, ADVICE[Outcome.ZERO_DIFF]),
-        (Outcome.ZERO_COMMIT, None, ADVICE[Outcome.ZERO_COMMIT]),
-    ],
-)
-def test_an_agent_that_left_nothing_is_advised_on_by_how_that_came(
-    outcome: Outcome, kind: ZeroKind | None, advice: Advice
-) -> None:
-    last = attempt(1, outcome).model_copy(update={"zero_kind": kind})
-    assert advice_on(last) is advice
-    assert advice.ask in help_wanted(escalated(last, reason="It did not work out."))
-
-
-ORDER = [
-    "Failure summary",
-    "Attempt history",
-    "Last failure",
-    "Files touched by the last attempt",
-    "Observed patterns",
-    "Suggested actions",
-    "Your options",
-]
-
-
-@pytest.mark.parametrize("outcome", Outcome)
-def test_the_escalation_comment_keeps_its_order_whatever_happened(outcome: Outcome) -> None:
-    text = help_wanted(escalated(attempt(1, outcome), reason="It did not work out."))
-    assert re.findall(r"^### (.*)$", text, re.MULTILINE) == ORDER
-    assert ADVICE[outcome].ask in text
-    assert "{" not in text
-
-
 def test_commands_that_do_not_exist_are_not_promised() -> None:
     promised = re.compile(r"`(/mulligan [^`]*)`")
     for word, told in MESSAGES.values():
@@ -297,7 +198,6 @@ def test_commands_that_do_not_exist_are_not_promised() -> None:
 def test_markers_name_the_issue_and_the_epoch() -> None:
     named = f"<!-- mulligan:status octo/calc#12 by={case().status.instance} -->"
     assert status_marker(case()) == named
-    assert escalation_marker(REF, 2) == "<!-- mulligan:hitl octo/calc#12 epoch=2 -->"
     assert status_comment(case()).startswith(named)
 
 
@@ -305,36 +205,6 @@ def test_the_label_is_called_what_the_policy_calls_it() -> None:
     for word, told in MESSAGES.values():
         renamed = replace(told(), ready_label="please fix")
         assert "`mulligan`" not in word(renamed)
-
-
-def test_a_mention_is_written_once_however_it_was_configured() -> None:
-    text = escalation_comment(red_three_times(), Escalation(mention=("@ann", "octo/core")))
-    assert "\n@ann @octo/core **Mulligan needs a person here.**" in text
-
-
-def test_the_fix_that_is_known_comes_first() -> None:
-    actions = help_wanted(refused_push()).partition("### Suggested actions")[2]
-    assert actions.strip().startswith("- Mend this, then write /mulligan retry")
-
-
-def test_a_digest_that_is_long_is_cut_with_a_mark() -> None:
-    red = attempt(1).model_copy(update={"checks": (red_check(digest="x" * 7000),)})
-    assert "[... 1000 characters omitted]" in help_wanted(escalated(red, reason="Red."))
-
-
-def test_a_check_without_a_word_says_so() -> None:
-    red = attempt(1).model_copy(update={"checks": (red_check(digest="\n"),)})
-    assert "(it printed nothing)" in help_wanted(escalated(red, reason="Red."))
-
-
-def test_long_lists_are_counted_instead_of_shown() -> None:
-    checks = tuple(red_check(f"check-{number}") for number in range(5))
-    files = tuple(FileChange(path=f"f{number}", status="A") for number in range(25))
-    red = attempt(1).model_copy(update={"checks": checks, "files_modified": files})
-    text = help_wanted(escalated(red, reason="Red."))
-    assert "(+ 2 failing checks)" in text
-    assert "- `f19` (added, binary)\n- (+ 5 more)" in text
-    assert "check-3" not in text
 
 
 def test_only_the_last_attempts_of_a_long_history_are_listed() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from mulligan.domain.case import Case
 from mulligan.domain.issue import IssueRef, Stage
-from mulligan.github.status_comments import QUIET
+from mulligan.domain.status import BETWEEN_EDITS, LATER
 from world.simulated import NAME
 from world.stories import attempt, case, published
 from world.trackers import BOT, Desk, about, desk
@@ -37,7 +37,7 @@ def bodies(office: Desk, ref: IssueRef) -> list[str]:
 
 def test_two_installations_keep_a_comment_each_and_say_so(office: Desk) -> None:
     ref = office.ready()
-    mine = office.tracker.update_status(known(case(), ref))
+    mine = office.tracker.update_status(known(case(), ref)) or ""
     theirs = office.tracker.update_status(known(case(stage=Stage.HITL), ref, since=2))
     assert mine != theirs
     office.tracker.update_status(known(published(attempt(1)), ref, comment=mine))
@@ -66,21 +66,38 @@ def test_a_comment_of_an_earlier_version_is_taken_over(office: Desk) -> None:
     assert " by=" in body
 
 
-def test_that_another_attempt_runs_is_told_at_most_every_fifteen_seconds(office: Desk) -> None:
+def test_two_changes_lie_fifteen_seconds_apart_whatever_they_say(office: Desk) -> None:
     ref = office.ready()
-    comment = office.tracker.update_status(known(case(), ref))
+    comment = office.tracker.update_status(known(case(), ref)) or ""
+    waits = known(case(attempt(1), stage=Stage.READY, reason="It waits."), ref, comment=comment)
+    assert office.tracker.update_status(waits) == comment
     office.requests()
-    again = known(case(attempt(1)), ref, comment=comment)
-    assert office.tracker.update_status(again) == comment
+    done = known(published(attempt(1)), ref, comment=comment)
+    office.clock.time += BETWEEN_EDITS - timedelta(seconds=1)
+    assert office.tracker.update_status(done) is None
     assert office.requests() == []
-    office.clock.time += QUIET
-    office.tracker.update_status(again)
-    assert "attempt 2 of 3" in bodies(office, ref)[0]
+    assert "It waits." in bodies(office, ref)[0]
+    office.clock.time += timedelta(seconds=1)
+    assert office.tracker.update_status(done) == comment
+    assert "asks for a review" in bodies(office, ref)[0]
+
+
+@pytest.mark.parametrize("stage", [Stage.READY, Stage.RUNNING])
+def test_what_passes_in_a_moment_is_told_by_the_next_pass(office: Desk, stage: Stage) -> None:
+    ref = office.ready()
+    comment = office.tracker.update_status(known(published(attempt(1)), ref)) or ""
+    passing = known(case(attempt(1), stage=stage), ref, comment=comment)
+    assert office.tracker.update_status(passing) is None
+    late = (*passing.status.effects, ("shown_stage:issue", LATER))
+    still = replace(passing, status=replace(passing.status, effects=late))
+    assert office.tracker.update_status(still) == comment
+    assert "asks for a review" not in bodies(office, ref)[0]
 
 
 @pytest.mark.parametrize("stage", [Stage.READY, Stage.REVIEW, Stage.HITL, Stage.RESOLVED])
-def test_where_it_comes_to_rest_is_told_at_once(office: Desk, stage: Stage) -> None:
+def test_where_it_comes_to_rest_first_is_told_at_once(office: Desk, stage: Stage) -> None:
     ref = office.ready()
-    comment = office.tracker.update_status(known(case(), ref))
-    office.tracker.update_status(known(case(attempt(1), stage=stage), ref, comment=comment))
+    comment = office.tracker.update_status(known(case(), ref)) or ""
+    rests = known(case(attempt(1), stage=stage, reason="It rests."), ref, comment=comment)
+    office.tracker.update_status(rests)
     assert "is working on this" not in bodies(office, ref)[0]

@@ -71,3 +71,18 @@ def test_commands_wait_for_whoever_comes_to_work_next(here: Place) -> None:
 def test_what_cannot_be_a_command_is_refused(here: Place) -> None:
     done = here.run("fix", f"{NAME}#1", " ")
     assert (done.returncode, "needs to be told what to do" in done.stderr) == (2, True)
+
+
+def test_a_command_for_what_is_no_issue_is_refused_and_not_recorded(here: Place) -> None:
+    nobody = here.run("pause", f"{NAME}#99")
+    assert (nobody.returncode, nobody.stdout) == (1, "")
+    assert f"GitHub has no issue {NAME}#99, or not any more; check its number." in nobody.stderr
+    here.agent(WRITE)
+    here.issue()
+    assert here.run("once").returncode == 0
+    (pull,) = here.world.pulls_of(NAME)
+    wrong = here.run("skip", f"{NAME}#{pull.number}")
+    assert (wrong.returncode, "is a pull request" in wrong.stderr) == (2, True)
+    rows = here.ask("status")
+    assert isinstance(rows, list)
+    assert len(rows) == 1

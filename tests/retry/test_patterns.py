@@ -2,6 +2,7 @@
 
 import pytest
 
+from mulligan.domain.guard import GuardViolation
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.retry.patterns import DRIFT, SAME_FAILURE, drift, observe
@@ -15,6 +16,12 @@ STOPPED = attempt(2, Outcome.INTERRUPTED)
 
 def in_epoch(epoch: int, meta: WorkerResultMeta, number: int) -> WorkerResultMeta:
     return meta.model_copy(update={"epoch": epoch, "number": number})
+
+
+def out_of_scope(number: int, *paths: str | None) -> WorkerResultMeta:
+    broken = tuple(GuardViolation(path=path, message="It must not change.") for path in paths)
+    meta = attempt(number, Outcome.SCOPE_VIOLATION)
+    return meta.model_copy(update={"guard_violations": broken})
 
 
 @pytest.mark.parametrize(
@@ -48,7 +55,23 @@ def in_epoch(epoch: int, meta: WorkerResultMeta, number: int) -> WorkerResultMet
             (red(1, check("a")), red(2, check("a"), files=()), red(3, check("a"), files=())),
             ("Check 'a' failed in attempts 1, 2 and 3.",),
         ),
-        ((attempt(1, Outcome.ZERO_COMMIT), attempt(2, Outcome.ZERO_COMMIT)), ()),
+        (
+            (attempt(1, Outcome.ZERO_DIFF), attempt(2, Outcome.ZERO_DIFF)),
+            ("The outcome was 'Commits without a change' in attempts 1 and 2.",),
+        ),
+        (
+            tuple(attempt(number, Outcome.AGENT_TIMED_OUT) for number in (1, 2, 3)),
+            ("The outcome was 'Agent timed out' in attempts 1, 2 and 3.",),
+        ),
+        ((attempt(1, Outcome.ZERO_DIFF), attempt(2, Outcome.ZERO_COMMIT)), ()),
+        (tuple(attempt(number, Outcome.SUCCEEDED) for number in (1, 2)), ()),
+        (
+            (out_of_scope(1, "a.py", "b.py"), out_of_scope(2, "b.py", None)),
+            (
+                "The outcome was 'Out of scope' in attempts 1 and 2.",
+                "The change of 'b.py' was refused in attempts 1 and 2.",
+            ),
+        ),
     ],
 )
 def test_what_comes_back_is_named(

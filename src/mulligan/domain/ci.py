@@ -1,5 +1,6 @@
 """The checks that GitHub runs on a pull request's head, and what they come to together. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -44,7 +45,8 @@ class CiPassed(Record):
 class CheckRun:
     """A check run or a commit status as GitHub has it; without a conclusion it still runs.
 
-    A higher `id` of the same `app` is the later one. `said` is what a status says in a line.
+    A higher `id` of the same `app` is the later one. `said` is what a status says in a line. Runs
+    of one `suite` were started together: two workflows have one each, also on the same commit.
     """
 
     id: int
@@ -52,6 +54,7 @@ class CheckRun:
     name: str
     conclusion: str | None = None
     said: str = ""
+    suite: int = 0
 
     @property
     def failed(self) -> bool:
@@ -60,9 +63,19 @@ class CheckRun:
 
 
 def latest(runs: Iterable[CheckRun]) -> tuple[CheckRun, ...]:
-    """Keep the newest of each name and app: a re-run takes the place of the run before."""
-    newest = {(run.app, run.name): run for run in sorted(runs, key=lambda run: run.id)}
+    """Keep the newest of each name and suite: a re-run takes the place of the run before."""
+    newest = {(run.app, run.suite, run.name): run for run in sorted(runs, key=lambda run: run.id)}
     return tuple(newest.values())
+
+
+def told_apart(runs: Sequence[CheckRun]) -> tuple[str, ...]:
+    """Name the runs, each by another name: of two `tests`, the second is `tests (2)`."""
+    counts, names = Counter[str](), list[str]()
+    for run in runs:
+        counts[run.name] += 1
+        again = counts[run.name] > 1
+        names.append(f"{run.name} ({counts[run.name]})" if again else run.name)
+    return tuple(names)
 
 
 def failed_of(runs: Sequence[CheckRun]) -> tuple[CheckRun, ...]:

@@ -29,7 +29,8 @@ class Surroundings:
 
     `counted` of `most` attempts of the epoch are used up; `holder` is the worker that is on the
     issue; `asked_at` is where a person was asked; `at_work` is the Mulligan that runs now;
-    `unreachable` says why the base branch cannot be fetched.
+    `unreachable` says why the base branch cannot be fetched, `overlooked` what the issue names and
+    does not wait for.
     """
 
     counted: int
@@ -38,6 +39,7 @@ class Surroundings:
     asked_at: str = ""
     at_work: str | None = None
     unreachable: str = ""
+    overlooked: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,7 @@ def _notes(facts: Facts, around: Surroundings) -> list[str]:
     idle = around.at_work is None and around.holder is None
     return [
         *([NOBODY_AT_WORK] if idle and (waits or refusal(facts) is None) else []),
+        *([around.overlooked] if around.overlooked else []),
         *([LOCKED] if facts.issue.is_locked else []),
         *([NOT_TELLING] if facts.act and not facts.act.edits.telling else []),
     ]

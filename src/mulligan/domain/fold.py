@@ -32,6 +32,7 @@ from mulligan.domain.feedback import Conflicted, Feedback, Returned, ReviewRecei
 from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.people import CommandReceived, HumanResponded
+from mulligan.domain.remembered import is_heard, remembered, within_bounds
 from mulligan.domain.status import PUSH, SHOWN_STAGE, IssueStatus, Phase
 
 
@@ -70,7 +71,7 @@ def _advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
 
 def _with_effect(status: IssueStatus, key: str, remote_id: str) -> IssueStatus:
     effects = dict(status.effects) | {key: remote_id}
-    return replace(status, effects=tuple(sorted(effects.items())))
+    return replace(status, effects=within_bounds(effects))
 
 
 def _advance_proposed(
@@ -147,7 +148,7 @@ def _new_epoch(status: IssueStatus, event: Authorised) -> IssueStatus:
 
 def _hear(status: IssueStatus, event: CommandReceived) -> IssueStatus:
     """Take a command down, once; a pause holds, and ends, from here on."""
-    if event.key in status.heard:
+    if is_heard(status.heard, event.key):
         return status
     order = Order(
         event.key,
@@ -166,7 +167,7 @@ def _hear(status: IssueStatus, event: CommandReceived) -> IssueStatus:
     return replace(
         status,
         pending=(*status.pending, order),
-        heard=(*status.heard, event.key),
+        heard=remembered(status.heard, event.key),
         paused_by=paused_by,
     )
 
@@ -200,9 +201,10 @@ def _advance_result(status: IssueStatus, event: Event) -> IssueStatus:
     match event:
         case RetryScheduled(due=due, reason=reason) | Waiting(until=due, reason=reason):
             return replace(_at_rest(status, Stage.READY), due=due, reason=reason)
-        case Escalated(reason=reason):
+        case Escalated(reason=reason, comment=comment):
             is_kept = status.is_kept or status.outcome is Outcome.SUCCEEDED
-            return replace(_at_rest(status, Stage.HITL), reason=reason, is_kept=is_kept)
+            rests = _at_rest(status, Stage.HITL)
+            return replace(rests, reason=reason, is_kept=is_kept, asked_at=comment)
         case StoodDown(reason=reason):
             # Who gives new guidance ends an attempt, and not what is asked for.
             left = status.feedback if status.is_asked_anew else None
@@ -252,7 +254,7 @@ def _failed_on_github(status: IssueStatus, event: CiFailed, at: datetime) -> Iss
 def _due_again(
     status: IssueStatus, keys: tuple[str, ...], found: Feedback, refused: str = ""
 ) -> IssueStatus:
-    heard, pending = (*status.heard, *keys), joined(status.feedback, found)
+    heard, pending = remembered(status.heard, *keys), joined(status.feedback, found)
     status = replace(
         status,
         heard=heard,

@@ -1,7 +1,7 @@
 """Where an issue stands, folded from its events: never stored by hand. Pure."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from hashlib import sha256
 
@@ -13,6 +13,12 @@ from mulligan.domain.outcome import Outcome
 
 SHOWN_STAGE = "shown_stage"
 """The effect that GitHub was told of the stage; it lasts until the stage changes."""
+
+BETWEEN_EDITS = timedelta(seconds=15)
+"""How long the status comment stays as it is, once it was changed (SPEC H5)."""
+
+LATER = "later"
+"""What that effect holds while the status comment is still to be written, for the sake of pace."""
 
 READ_TO = "comments_read"
 """The effect that holds, on any issue of a repository, how far its comments were read."""
@@ -53,9 +59,10 @@ class IssueStatus:
     `draft_of` is the attempt whose work the pull request shows as a draft, 0 where it is none;
     `left_draft` says why it is still one although its work is verified. `updated_to` is the commit
     of the base branch that Mulligan has merged into the work in review.
-    `pending` are the commands that are still to be answered; `heard` names all commands, reviews,
-    conflicts and failing heads that were acted on. `paused_by` names who has it rest, if anybody
-    does, and `known_since` is when this ledger heard of the issue first.
+    `pending` are the commands that are still to be answered; `heard` names the commands, reviews,
+    conflicts and failing heads that were acted on (domain/remembered.py). `paused_by` names who has
+    it rest, if anybody does, and `known_since` is when this ledger heard of the issue first.
+    `asked_at` is the address of the comment that asked a person last.
     """
 
     issue: IssueRef
@@ -92,6 +99,7 @@ class IssueStatus:
     draft_of: int = 0
     left_draft: str = ""
     updated_to: str = ""
+    asked_at: str = ""
 
     @property
     def by_command(self) -> bool:
@@ -127,4 +135,11 @@ class IssueStatus:
     @property
     def is_shown(self) -> bool:
         """Tell whether GitHub was told of the stage since it changed last."""
-        return any(key.startswith(f"{SHOWN_STAGE}:") for key, _ in self.effects)
+        return (
+            any(key.startswith(f"{SHOWN_STAGE}:") for key, _ in self.effects) and not self.is_late
+        )
+
+    @property
+    def is_late(self) -> bool:
+        """Tell whether the status comment is still to be written."""
+        return (f"{SHOWN_STAGE}:issue", LATER) in self.effects

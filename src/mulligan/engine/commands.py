@@ -15,6 +15,7 @@ from mulligan.domain.decision import StandDown
 from mulligan.domain.events import Authorised, EffectDone, Resolved
 from mulligan.domain.issue import AuthorisingAct, IssueRef, Stage
 from mulligan.domain.people import CommandReceived, HumanResponded
+from mulligan.domain.remembered import is_heard
 from mulligan.domain.ruling import Deed, Ruling, ruling
 from mulligan.domain.status import READ_TO, IssueStatus, Phase
 from mulligan.done import THE_ONE
@@ -97,7 +98,7 @@ def _about(repository: str, spoken: Spoken, known: Iterable[IssueStatus]) -> Iss
 
 
 def _note(ref: IssueRef, spoken: Spoken, tools: Tools) -> None:
-    if spoken.key in tools.ledger.status(ref).heard:
+    if is_heard(tools.ledger.status(ref).heard, spoken.key):
         return
     received = CommandReceived(
         key=spoken.key,

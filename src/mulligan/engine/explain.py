@@ -1,13 +1,12 @@
 """Find out why an issue is, or is not, being worked on; nothing is changed, and nothing taken."""
 
 from mulligan.domain.eligibility import Facts, refusal
-from mulligan.domain.events import Escalated
 from mulligan.domain.explanation import Explanation, Surroundings, explain_unread
 from mulligan.domain.explanation import explain as word
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.status import IssueStatus
 from mulligan.errors import DeniedError, GoneError, WorldError
-from mulligan.survey import gather, look
+from mulligan.survey import gather, look, unmet
 from mulligan.tools import Tools
 
 
@@ -26,9 +25,10 @@ def explain(ref: IssueRef, tools: Tools, at_work: str | None) -> Explanation:
         counted=case.counted,
         most=case.max_attempts,
         holder=tools.leases.holder(ref),
-        asked_at=_asked_at(ref, tools),
+        asked_at=facts.status.asked_at,
         at_work=at_work,
         unreachable=_unreachable(facts, tools),
+        overlooked=unmet(facts.issue, tools),
     )
     return word(facts, around)
 
@@ -55,9 +55,3 @@ def _why_unread(status: IssueStatus, tools: Tools) -> str:
     if reason and not status.number:
         return "There is no such issue, or not any more; check its number."
     return reason or "It could not be read a moment ago; ask again."
-
-
-def _asked_at(ref: IssueRef, tools: Tools) -> str:
-    """Give the address of the comment that asked a person last."""
-    asked = [each.event for each in tools.ledger.events(ref) if isinstance(each.event, Escalated)]
-    return asked[-1].comment if asked else ""

@@ -127,7 +127,7 @@ class FencedTracker:
         self.check()
         self.inner.show_stage(ref, stage, labels)
 
-    def update_status(self, case: Case) -> str:
+    def update_status(self, case: Case) -> str | None:
         self.check()
         return self.inner.update_status(case)
 

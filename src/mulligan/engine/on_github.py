@@ -13,6 +13,7 @@ from mulligan.domain.ci import (
     key_of,
     latest,
     passed_of,
+    told_apart,
 )
 from mulligan.domain.feedback import OpenPull
 from mulligan.domain.issue import IssueRef, Stage
@@ -83,9 +84,10 @@ def _judge(ref: IssueRef, now: Seen, tools: Tools) -> Visit:
 
 def _take_in(status: IssueStatus, head: str, failed: tuple[CheckRun, ...], tools: Tools) -> None:
     ref = status.issue
+    shown = failed[:MOST_CHECKS]
     told = [
-        FailedCheck(name=run.name, digest=_digest(ref, run, tools) if at < MOST_LOGS else "")
-        for at, run in enumerate(failed[:MOST_CHECKS])
+        FailedCheck(name=name, digest=_digest(ref, run, tools) if at < MOST_LOGS else "")
+        for at, (name, run) in enumerate(zip(told_apart(shown), shown, strict=True))
     ]
     settings = tools.policies.current(ref.repository).watch_ci
     event = failed_on_github(head, told, status, left(status, tools), settings)

@@ -1,6 +1,7 @@
 """Put right what a worker that died left half done, and let go of what was withdrawn."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -8,12 +9,15 @@ import structlog
 
 from mulligan.domain.decision import Escalate
 from mulligan.domain.issue import IssueRef
-from mulligan.domain.status import IssueStatus, Phase
-from mulligan.effects import show
+from mulligan.domain.status import BETWEEN_EDITS, IssueStatus, Phase
+from mulligan.effects import show, tell_late
 from mulligan.engine.worker import Visit, Worker, is_queued, let_go
+from mulligan.errors import ShutdownError
 from mulligan.implement import resume
-from mulligan.stop import stopping
+from mulligan.stop import rest, stopping
 from mulligan.tools import Tools
+
+Wait = Callable[[float], None]
 
 log = structlog.get_logger()
 
@@ -33,7 +37,8 @@ def recover(tools: Tools, worker: Worker, among: Collection[str] | None = None) 
     """
     failed, escalated = dict[IssueRef, str](), False
     for status in tools.ledger.statuses():
-        if status.phase is Phase.IDLE and (status.is_shown or not status.epoch):
+        untold = status.is_late or (status.epoch and not status.is_shown)
+        if status.phase is Phase.IDLE and not untold:
             continue
         if among is not None and status.issue.repository not in among:
             continue
@@ -49,9 +54,29 @@ def recover(tools: Tools, worker: Worker, among: Collection[str] | None = None) 
 def _recover(ref: IssueRef, tools: Tools) -> Visit:
     log.info("recovered", issue=str(ref), phase=tools.ledger.status(ref).phase)
     decision = resume(ref, tools)
-    if not tools.ledger.status(ref).is_shown:
+    status = tools.ledger.status(ref)
+    if status.is_late:
+        tell_late(ref, tools)
+    elif not status.is_shown:
         show(ref, tools)
     return Visit(ref, escalated=isinstance(decision, Escalate))
+
+
+def catch_up(tools: Tools, worker: Worker, among: Collection[str], wait: Wait = rest) -> None:
+    """Write the status comments that were put off, since no other pass follows (SPEC H5)."""
+    with suppress(ShutdownError):
+        if _tell_all(tools, worker, among):
+            wait(BETWEEN_EDITS.total_seconds())
+            _tell_all(tools, worker, among)
+
+
+def _tell_all(tools: Tools, worker: Worker, among: Collection[str]) -> bool:
+    """Write what is late; tell whether anything is still too early."""
+    known = tools.ledger.statuses()
+    late = [each.issue for each in known if each.is_late and each.issue.repository in among]
+    for ref in () if stopping() else late:
+        worker.safely(ref, partial(_recover, ref))
+    return not stopping() and any(tools.ledger.status(ref).is_late for ref in late)
 
 
 def let_go_all(unlabelled: Iterable[IssueStatus], worker: Worker) -> None:

@@ -10,8 +10,8 @@ import structlog
 from mulligan.domain.case import Skipped
 from mulligan.domain.decision import Escalate, Retry, StandDown
 from mulligan.domain.issue import AuthorisingAct, IssueRef, Stage
-from mulligan.domain.status import IssueStatus, Phase
-from mulligan.effects import stand_down
+from mulligan.domain.status import BETWEEN_EDITS, IssueStatus, Phase
+from mulligan.effects import stand_down, tell_late
 from mulligan.engine.commands import answer_meanwhile, obey
 from mulligan.engine.fence import BEATS, under_lease
 from mulligan.errors import LeaseLostError, MulliganError, ShutdownError, WithdrawnError, WorldError
@@ -115,13 +115,18 @@ class Worker:
             return Visit(ref, problem=A_BUG)
 
     def watch(self) -> None:
-        """Stop the work on every issue whose request was withdrawn since (SPEC L5)."""
+        """Stop the work on every issue whose request was withdrawn since (SPEC L5).
+
+        Where it goes on, the status comment says so by now.
+        """
         with self._lock:
             running = {ref: held.stop for ref, held in self._held.items()}
         for ref, stop in running.items():
             before = self._tools.ledger.status(ref)
             try:
                 reason = withdrawal(ref, self._tools) if before.phase is not Phase.IDLE else None
+                if not reason:
+                    self._tell_late(ref)
             except (WorldError, ShutdownError) as error:
                 log.warning("not_watched", issue=str(ref), reason=str(error))
                 continue
@@ -146,6 +151,13 @@ class Worker:
             finally:
                 with self._talking, self._lock:
                     del self._held[ref]
+
+    def _tell_late(self, ref: IssueRef) -> None:
+        """Write the status comment that was put off when the attempt began, a while ago."""
+        status, now = self._tools.ledger.status(ref), self._tools.clock.now()
+        lasts = status.started_at and status.started_at + BETWEEN_EDITS <= now
+        if lasts and status.is_late and status.stage is Stage.RUNNING:
+            tell_late(ref, self._tools)
 
     def _visit(self, ref: IssueRef, act: AuthorisingAct | None) -> Visit:
         return self.safely(ref, lambda tools: self._work(ref, tools, act), self._tools.limits.fleet)

@@ -18,19 +18,38 @@ class Advice:
     actions: tuple[str, ...]
 
 
+OR_ANOTHER = "If that is not in your hands, pass this on to whoever runs Mulligan here."
+
 UNPUBLISHED = Advice(
     "The work is done and verified, but it could not be published. Please mend what is in the way.",
     ("Give Mulligan's token the right that is named, or change the rule that stands against it.",),
 )
 NO_ATTEMPT = Advice("Please look at why no attempt could be made.", ("Mend what is named above.",))
+AFTER_REVIEWS = Advice(
+    "Changes are requested once more, and the rounds of review are used up. Please say what is "
+    "still missing.",
+    (
+        "Say it in one `/mulligan fix:`; the agent is given that before everything else.",
+        "Or finish it on the pull request's branch yourself: commits of others are kept.",
+        "For more rounds, raise `review.rounds` in `.github/mulligan.yml`.",
+    ),
+)
+RED_ON_GITHUB = Advice(
+    "The pull request fails checks on GitHub, and the attempts at them are used up. Please look at "
+    "these checks.",
+    (
+        "If it fails without this change too, run it again, or mend it; then go on reviewing.",
+        "If the change is to blame, say in `/mulligan fix:` what it has to do differently.",
+    ),
+)
 
 RED = Advice(
     "The attempts did not pass the checks. Please look at what failed and decide how to go on.",
     (
         "Read the last failure: is it about the change, or does the check fail without it too?",
-        "Check whether the tests expect what this issue asks for; if not, say here which is right.",
-        "Say more in the issue: where to change what, an example, what must not change.",
-        "Split it, if it asks for several things at once.",
+        "If the tests expect something else than the issue, say in `/mulligan fix:` who is right.",
+        "Else say more there: where to change what, an example, what must not change.",
+        "Split the issue, if it asks for several things at once.",
     ),
 )
 NOTHING_CHANGED = Advice(
@@ -38,7 +57,7 @@ NOTHING_CHANGED = Advice(
     "what.",
     (
         "Is it done already? Then close the issue.",
-        "Is the text clear? Say what should be different afterwards, and in which file.",
+        "Is the text clear? Say in `/mulligan fix:` what should be different, and where.",
         "Is it a question rather than a change? Then answer it yourself.",
     ),
 )
@@ -47,12 +66,13 @@ KILLED = Advice(
     (
         "Look at the log of the machine that runs it: was it out of memory?",
         "See what it did last: `mulligan inspect {issue} --log`.",
+        OR_ANOTHER,
     ),
 )
 QUESTION = Advice(
     "The agent asked a question instead of changing anything. Please answer it.",
     (
-        "Answer in a comment here, or write it into the issue.",
+        "Answer with `/mulligan fix:` and your answer; a plain comment starts nothing.",
         "If it only waits for permission, let its program work without asking for it.",
     ),
 )
@@ -64,24 +84,20 @@ ONLY_IGNORED = Advice(
     ),
 )
 OUT_OF_SCOPE = Advice(
-    "The agent changed what it must not. Please decide whether the scope or the task is to change.",
-    (
-        "If it is wanted there, widen `scope` in `.github/mulligan.yml` on the base branch.",
-        "If it is not, say in the issue which files are to be changed instead.",
-    ),
+    "The agent changed what it must not. Please decide whether the rule or the task is to change.",
+    ("If not, say in `/mulligan fix:` which files are to be changed instead.",),
 )
 REJECTED = Advice(
     "The reviewer command rejected the work. Please decide who is right.",
     (
-        "Read its words below: if they are right, say in the issue what they ask for.",
+        "Read its words above: if they are right, say in `/mulligan fix:` what they ask for.",
         "If they are wrong, mend or switch off `reviewer` in `.github/mulligan.yml`.",
     ),
 )
 OUT_OF_TIME = Advice(
-    "The agent ran out of time. Please make the task smaller, or give it more time.",
+    "The agent met a limit before it was done. Please make the task smaller, or raise the limit.",
     (
-        "Split the issue, or say where to look, so that there is less to find out.",
-        "Give it more time: `agent.timeout` and `agent.stall_timeout` in `mulligan.yml`.",
+        "Say in `/mulligan fix:` where to look, so that there is less to find out.",
         "See in the log whether it waited for something: `mulligan inspect {issue} --log`.",
     ),
 )
@@ -90,42 +106,57 @@ CRASHED = Advice(
     (
         "Run the agent by hand on the machine that runs Mulligan: is it logged in and up to date?",
         "Read its log: `mulligan inspect {issue} --log`.",
+        OR_ANOTHER,
     ),
 )
 BLOCKED = Advice(
     "The agent cannot go on without you. Please answer what it asks.",
     (
-        "Answer in a comment here, or write it into the issue.",
-        "If it lacks access or a tool, give it that, or do this step yourself.",
+        "Answer with `/mulligan fix:` and your answer; a plain comment starts nothing.",
+        "If it lacks access or a tool, give it that, and write `/mulligan retry`.",
     ),
 )
 DONE_ALREADY = Advice(
     "The agent says that there is nothing to do. Please say whether it is right.",
     (
         "If it is right, close the issue.",
-        "If it is not, say in the issue how to see that something is missing.",
+        "If it is not, say in `/mulligan fix:` how to see that something is missing.",
     ),
 )
 AROUND = Advice(
     "Something around the agent is in the way; the issue may be fine. Please mend it.",
     (
-        "Mend what the failure names: it is about the machine, the network or a server.",
-        "Run `mulligan status` there to see whether other issues meet the same.",
+        "Has it passed by itself, as a server that is back? Then write `/mulligan retry`.",
+        "Else pass this on to whoever runs Mulligan here: `mulligan doctor` looks at everything.",
     ),
 )
 SET_UP = Advice(
     "Mulligan's set-up is not complete; the issue may be fine. Please mend it.",
-    ("Mend what the failure names, in `mulligan.yml` or `.github/mulligan.yml`.",),
+    (
+        "Mend it as the failure says; what is set by a repository is in `.github/mulligan.yml`.",
+        f"{OR_ANOTHER} `mulligan doctor` shows there whether it is mended.",
+    ),
 )
 ACCESS = Advice(
     "Access was refused; the issue may be fine. Please give the right that is missing.",
-    ("Renew the credential that the failure names, or give it the right that is missing.",),
+    (
+        "Renew the credential that the failure names, or give it the right that is missing.",
+        OR_ANOTHER,
+    ),
 )
 CUT_OFF = Advice(
     "Mulligan itself was cut off again and again during this issue. Please see why.",
     (
         "Look at the log of the machine that runs it: was it out of memory, or restarted?",
         "Check whether this issue makes the agent use up the machine.",
+        OR_ANOTHER,
+    ),
+)
+TOO_DEAR = Advice(
+    "A budget is used up by this issue. Please decide whether it is worth more.",
+    (
+        "If it is, have whoever runs Mulligan here raise the budget that is named.",
+        "If it is not, split the issue, or do it yourself.",
     ),
 )
 UP_TO_YOU = Advice("Please decide how to go on.", ("Read what happened, above.",))
@@ -146,7 +177,7 @@ ADVICE: Mapping[Outcome, Advice] = {
     Outcome.MISCONFIGURED: SET_UP,
     Outcome.DENIED: ACCESS,
     Outcome.INTERRUPTED: CUT_OFF,
-    Outcome.OVER_BUDGET: UP_TO_YOU,
+    Outcome.OVER_BUDGET: TOO_DEAR,
     Outcome.CANCELLED: UP_TO_YOU,
 }
 """By how the last attempt ended; a test sees that none is left out."""

@@ -9,7 +9,14 @@ from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.status import PUSHED_WORK
-from mulligan.github.advice import NO_ATTEMPT, Advice, advice_on
+from mulligan.github.advice import (
+    AFTER_REVIEWS,
+    NO_ATTEMPT,
+    RED_ON_GITHUB,
+    UNPUBLISHED,
+    Advice,
+    advice_on,
+)
 from mulligan.github.parts import (
     attempts_table,
     attempts_used,
@@ -28,6 +35,17 @@ SHOWN_CHECKS = 3
 SHOWN_FILES = 20
 DIGEST_CHARS = 6000
 REASON_CHARS = 1000
+TO_BE_MENDED = frozenset(
+    {
+        Outcome.DENIED,
+        Outcome.MISCONFIGURED,
+        Outcome.INFRASTRUCTURE,
+        Outcome.INTERRUPTED,
+        Outcome.OVER_BUDGET,
+        Outcome.AGENT_CRASHED,
+    }
+)
+"""Outcomes after which nothing has to be said to the agent, once their cause is gone."""
 
 
 def escalation_marker(ref: IssueRef, epoch: int) -> str:
@@ -38,12 +56,13 @@ def escalation_marker(ref: IssueRef, epoch: int) -> str:
 def escalation_comment(case: Case, escalation: Escalation) -> str:
     """Ask for help, in the order of SPEC H2."""
     ref, last = case.issue.ref, case.epoch_history[-1] if case.epoch_history else None
-    advice = advice_on(last) if last else NO_ATTEMPT
+    advice = _advice(case, last)
     mentions = " ".join(f"@{name.removeprefix('@')}" for name in escalation.mention)
     return body(
         escalation_marker(ref, case.status.epoch),
         f"{mentions} **Mulligan needs a person here.** {advice.ask}".lstrip(),
-        f"Issue #{ref.number} · attempts used: {attempts_used(case)} · spent: {spent(case)}",
+        f"Issue #{ref.number} · attempts used: {attempts_used(case)} · spent: {spent(case)}"
+        f"{_pull_request(case)}",
         "### Failure summary",
         _summary(case),
         "### Attempt history",
@@ -57,9 +76,31 @@ def escalation_comment(case: Case, escalation: Escalation) -> str:
         "### Suggested actions",
         _items(_actions(case, advice)),
         "### Your options",
-        "Write one of these as a comment that begins with it:",
+        "A comment that begins with one of these is obeyed; any other starts nothing.",
         _items(_options(case, last)),
+        _by_hand(case),
     )
+
+
+def _pull_request(case: Case) -> str:
+    number = case.status.pull_number
+    return f" · pull request #{number}" if number else ""
+
+
+def _advice(case: Case, last: WorkerResultMeta | None) -> Advice:
+    """Tell verified work that could not be published from a pull request that came back."""
+    if last is None:
+        return NO_ATTEMPT
+    if last.outcome is not Outcome.SUCCEEDED:
+        return advice_on(last)
+    if _is_unpublished(case):
+        return UNPUBLISHED
+    back = case.status.feedback
+    return RED_ON_GITHUB if back and back.checks else AFTER_REVIEWS
+
+
+def _is_unpublished(case: Case) -> bool:
+    return case.status.is_kept or case.status.outcome is Outcome.SUCCEEDED
 
 
 def _summary(case: Case) -> str:
@@ -69,7 +110,7 @@ def _summary(case: Case) -> str:
 def last_failure(case: Case, last: WorkerResultMeta | None) -> str:
     """Show what failed, word for word: red checks, broken rules, or the reason as recorded."""
     if last is None or last.outcome is Outcome.SUCCEEDED:
-        return code_block(_shortened(case.status.reason))
+        return body(*_red_on_github(case)) or code_block(_shortened(case.status.reason))
     red = failing(last.checks)
     if last.outcome is Outcome.CHECKS_FAILED and red:
         more = len(red) - SHOWN_CHECKS
@@ -77,7 +118,24 @@ def last_failure(case: Case, last: WorkerResultMeta | None) -> str:
         return body(*shown, f"(+ {counted(more, 'failing check')})" if more > 0 else "")
     if last.guard_violations:
         return code_block(_shortened("\n".join(broken.message for broken in last.guard_violations)))
-    return code_block(_shortened(explain(last.outcome, last.failure_reason or last.error)))
+    told = explain(last.outcome, last.failure_reason or last.error)
+    if last.outcome is Outcome.REJECTED and last.verifier_feedback:
+        told = f"{told}\n\n{last.verifier_feedback}"
+    return code_block(_shortened(told))
+
+
+def _red_on_github(case: Case) -> Sequence[str]:
+    """Show what the checks printed that failed on GitHub, where that is what came back."""
+    back = case.status.feedback
+    if back is None or _is_unpublished(case):
+        return ()
+    return tuple(
+        body(
+            f"{code(check.name, 100)} failed on GitHub.",
+            code_block(_shortened(check.digest) or "(it is not known what it printed)"),
+        )
+        for check in back.checks[:SHOWN_CHECKS]
+    )
 
 
 def _digest(check: CheckResult) -> str:
@@ -136,20 +194,18 @@ def _actions(case: Case, advice: Advice) -> Sequence[str]:
 
 
 def _options(case: Case, last: WorkerResultMeta | None) -> Sequence[str]:
+    """Give the commands, the likeliest first."""
     label = code(case.ready_label)
     more = f"that gives {counted(case.max_attempts, 'new attempt')}"
-    again = f"`/mulligan retry` tries again as it stands; {more}. The label {label} does the same."
-    if last and last.outcome is Outcome.SUCCEEDED:
-        again = (
-            "`/mulligan retry`, once what is in the way is mended, publishes the work. The label "
-            f"{label} does the same."
-        )
-    return (
-        f"`/mulligan fix: <what to do>` tries again, and follows your words; {more}.",
-        again,
-        "`/mulligan skip [reason]` leaves the issue alone; so does closing it.",
-        _by_hand(case),
-    )
+    guided = f"`/mulligan fix: <what to do>` tries again, and follows your words; {more}."
+    same = f"The label {label} does the same."
+    left = "`/mulligan skip [reason]` leaves the issue alone; so does closing it."
+    if _is_unpublished(case):
+        again = "`/mulligan retry`, once what is in the way is mended, publishes the work."
+        return f"{again} {same}", guided, left
+    if last and last.outcome in TO_BE_MENDED:
+        return f"`/mulligan retry`, once it is mended, tries again; {more}. {same}", guided, left
+    return guided, f"`/mulligan retry` tries again as it stands; {more}. {same}", left
 
 
 def _by_hand(case: Case) -> str:

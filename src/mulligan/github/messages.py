@@ -50,7 +50,13 @@ def status_comment(case: Case, other: str = "") -> str:
 
 
 def standing(case: Case) -> str:
-    """Say where the issue stands, as the status comment and the answer to `status` do."""
+    """Say where the issue stands, as the status comment and the answer to `status` do.
+
+    What the comment that asks a person says already is not said again.
+    """
+    asked = case.status.asked_at if case.status.stage is Stage.HITL else ""
+    if asked:
+        return body(f"**{_headline(case)}**", f"[What happened, and what can be done]({asked})")
     return body(
         f"**{_headline(case)}**",
         _because(case),

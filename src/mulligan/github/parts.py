@@ -96,6 +96,8 @@ def attempts_used(case: Case) -> str:
 def spent(case: Case) -> str:
     """Say what the attempts of the epoch took and cost."""
     history = case.epoch_history
+    if not history:
+        return "nothing"
     took = span(sum(meta.duration_ms for meta in history))
     return f"{took}, {_cost(history) or 'no cost reported'}"
 

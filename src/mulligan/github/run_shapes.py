@@ -22,6 +22,12 @@ class OutputShape(Shape):
     text: Words = ""
 
 
+class SuiteShape(Shape):
+    """What a check run was started with: the run of one workflow."""
+
+    id: int
+
+
 class CheckRunShape(Shape):
     """A check run; it has a conclusion once it is completed."""
 
@@ -30,6 +36,7 @@ class CheckRunShape(Shape):
     status: str
     conclusion: str | None = None
     app: AppShape | None = None
+    check_suite: SuiteShape | None = None
     output: OutputShape = OutputShape()
 
 

@@ -52,7 +52,8 @@ def _said(client: Client, repository: str, run: CheckRun) -> bytes:
 def _of_check(found: CheckRunShape) -> CheckRun:
     app = found.app.slug if found.app else ""
     done = found.status == "completed"
-    return CheckRun(found.id, app, found.name, found.conclusion if done else None)
+    suite = found.check_suite.id if found.check_suite else 0
+    return CheckRun(found.id, app, found.name, found.conclusion if done else None, suite=suite)
 
 
 def _of_status(found: StatusShape) -> CheckRun:

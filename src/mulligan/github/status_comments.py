@@ -1,20 +1,20 @@
 """The one status comment of an issue: whose it is, and how often it is written (SPEC H5, E4)."""
 
 import re
-from datetime import datetime, timedelta
+from datetime import datetime
+from threading import Lock
 
 import structlog
 
 from mulligan.domain.case import Case
 from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.status import BETWEEN_EDITS
+from mulligan.errors import WorldError
 from mulligan.github.comments import Comments
 from mulligan.github.messages import status_comment, status_marker
 from mulligan.github.parts import MARKER
 from mulligan.github.shapes import CommentShape
 from mulligan.ports import Clock
-
-QUIET = timedelta(seconds=15)
-"""How soon after the last one another edit may only say that an attempt runs."""
 
 log = structlog.get_logger()
 
@@ -25,25 +25,36 @@ class StatusComments:
     def __init__(self, comments: Comments, clock: Clock) -> None:
         self._comments = comments
         self._clock = clock
-        self._edited: dict[IssueRef, datetime] = {}
+        self._edited: dict[IssueRef, tuple[datetime, str]] = {}
+        self._lock = Lock()
 
-    def update(self, case: Case, known: str | None) -> str:
+    def update(self, case: Case, known: str | None) -> str | None:
         """Write it, and give its id; `known` is what the ledger has.
 
-        That an attempt runs is left out shortly after the last edit, for another follows; where
-        the issue comes to rest is written at once.
+        None where that is put off: it was changed a moment ago, or says what passes in a moment.
         """
-        ref, now = case.issue.ref, self._clock.now()
-        last = self._edited.get(ref)
-        is_soon = last is not None and last <= now < last + QUIET
-        if known and is_soon and case.status.stage is Stage.RUNNING:
-            return known
-        other = self._of_another(case, known)
-        text = status_comment(case, other)
-        mine = known or self._without_a_name(ref)
-        written = self._comments.keep_one(ref, status_marker(case), text, mine)
-        self._edited[ref] = now
-        return str(written.id)
+        ref = case.issue.ref
+        if known and not self._may_edit(case):
+            return None
+        try:
+            text = status_comment(case, self._of_another(case, known))
+            mine = known or self._without_a_name(ref)
+            return str(self._comments.keep_one(ref, status_marker(case), text, mine).id)
+        except WorldError:
+            self._edited.pop(ref, None)
+            raise
+
+    def _may_edit(self, case: Case) -> bool:
+        """Tell whether it may be changed now, and take it as changed then; for any thread."""
+        ref, now, text = case.issue.ref, self._clock.now(), status_comment(case)
+        with self._lock:
+            last, said = self._edited.get(ref, (now - BETWEEN_EDITS, ""))
+            if said == text:
+                return True
+            if _passes(case) or last <= now < last + BETWEEN_EDITS:
+                return False
+            self._edited[ref] = (now, text)
+            return True
 
     def _of_another(self, case: Case, known: str | None) -> str:
         """Find where another installation tells how it stands; empty where none does."""
@@ -65,3 +76,11 @@ class StatusComments:
             if self._comments.is_own(comment)
         ]
         return [(comment, match["by"] or "") for comment, match in found if match]
+
+
+def _passes(case: Case) -> bool:
+    """Tell whether it has only now come to a stage that another may follow in a moment."""
+    status = case.status
+    waits = status.due or status.reason or status.paused_by
+    queued = status.stage is Stage.READY and not waits
+    return (queued or status.stage is Stage.RUNNING) and not status.is_late

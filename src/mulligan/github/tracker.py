@@ -188,8 +188,8 @@ class GitHubTracker:
                 change = left
         return None
 
-    def update_status(self, case: Case) -> str:
-        """Write the one status comment of the issue (SPEC H5); give its id."""
+    def update_status(self, case: Case) -> str | None:
+        """Write the one status comment of the issue (SPEC H5); None where that is put off."""
         known = case.status.effect(STATUS_COMMENT, THE_ONE)
         return self._status.update(case, known)
 

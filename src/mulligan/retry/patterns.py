@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from mulligan.domain.outcome import FREE
+from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.retry.sketch import NEARLY_THE_SAME, similarity
-from mulligan.retry.words import failing
+from mulligan.retry.words import TITLES, failing
 from mulligan.text.escape import one_line
 
 SAME_FAILURE = "The same failure twice: take a different approach."
@@ -15,15 +15,20 @@ DRIFT = (
     "or the approach wrong. If you cannot tell what is wanted, answer BLOCKED and say what "
     "a person has to decide."
 )
+NO_ENDING = frozenset({Outcome.CHECKS_FAILED, Outcome.SUCCEEDED, Outcome.CANCELLED})
+"""Outcomes that say nothing by coming back: of failing checks the names do, of others a person."""
+
 NAMED = 5
 NAME_CHARS = 150
 
 
 def observe(epoch: Sequence[WorkerResultMeta]) -> tuple[str, ...]:
-    """Name the checks, tests and files that come back, most telling first."""
+    """Name the outcomes, checks, tests and files that come back, most telling first."""
     return (
         *([SAME_FAILURE] if _same_failure(epoch) else []),
         *_same_change(epoch),
+        *_recurring(epoch, _ending, "The outcome was '{}' in {}."),
+        *_recurring(epoch, _refused_paths, "The change of '{}' was refused in {}."),
         *_recurring(epoch, _failed_checks, "Check '{}' failed in {}."),
         *_recurring(epoch, _failed_tests, "Test '{}' failed in {}."),
         *_recurring(epoch, _files, "File '{}' was changed in {}."),
@@ -61,7 +66,12 @@ def _same_change(epoch: Sequence[WorkerResultMeta]) -> list[str]:
 
 def is_advice(line: str) -> bool:
     """Tell whether a pattern is Mulligan's own advice, without a name that others gave."""
-    return line == SAME_FAILURE or line.startswith(SAME_CHANGE.partition("{")[0])
+    return line == SAME_FAILURE or is_same_change(line)
+
+
+def is_same_change(line: str) -> bool:
+    """Tell whether a pattern says that nearly the same change was made again."""
+    return line.startswith(SAME_CHANGE.partition("{")[0])
 
 
 def _recurring(
@@ -85,6 +95,14 @@ def _recurring(
 def _attempts(numbers: Sequence[int]) -> str:
     *others, last = (str(number) for number in numbers)
     return f"attempts {', '.join(others)} and {last}"
+
+
+def _ending(meta: WorkerResultMeta) -> list[str]:
+    return [] if meta.outcome in NO_ENDING else [TITLES[meta.outcome]]
+
+
+def _refused_paths(meta: WorkerResultMeta) -> list[str]:
+    return [broken.path for broken in meta.guard_violations if broken.path]
 
 
 def _failed_checks(meta: WorkerResultMeta) -> list[str]:

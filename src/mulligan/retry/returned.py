@@ -8,6 +8,7 @@ from mulligan.config.policy import ReviewSettings, WatchCi
 from mulligan.domain.ci import CiFailed, FailedCheck
 from mulligan.domain.feedback import MOST_REMARKS, Review, ReviewReceived
 from mulligan.domain.issue import Stage
+from mulligan.domain.remembered import is_heard
 from mulligan.domain.status import IssueStatus
 from mulligan.retry.words import counted
 from mulligan.text.escape import one_line
@@ -31,7 +32,7 @@ class Left:
 
 def new_reviews(reviews: Sequence[Review], status: IssueStatus) -> list[Review]:
     """Pick what was not acted on yet; nothing where none of it requests changes."""
-    new = [each for each in reviews if each.key not in status.heard]
+    new = [each for each in reviews if not is_heard(status.heard, each.key)]
     return new if any(each.objects for each in new) else []
 
 

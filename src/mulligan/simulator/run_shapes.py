@@ -20,7 +20,7 @@ def check_run(place: Place, one: CheckRun) -> Shape:
         "html_url": f"{place.html}/runs/{one.id}",
         "details_url": f"{place.html}/runs/{one.id}",
         "external_id": "",
-        "check_suite": {"id": one.id},
+        "check_suite": {"id": one.suite},
         "status": "completed" if done else "in_progress",
         "conclusion": one.conclusion,
         "started_at": when(one.at),

@@ -40,6 +40,7 @@ class CheckRun:
     conclusion: str | None
     output: Output
     at: datetime
+    suite: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +71,15 @@ class Runs:
         conclusion: str | None = None,
         output: Output | None = None,
         app: str = ACTIONS,
+        suite: int = 1,
     ) -> int:
-        """Have a check run on a commit; the same name again is a re-run. Give its id."""
+        """Have a check run on a commit; the same name again is a re-run in its suite. Give its id.
+
+        Each workflow has a suite of its own.
+        """
         now, where = self.stamps.now(), (commit[0].lower(), commit[1])
         said = output or Output()
-        run = CheckRun(self.stamps.id(), where, name, app, conclusion, said, now)
+        run = CheckRun(self.stamps.id(), where, name, app, conclusion, said, now, suite)
         self.checks.append(run)
         return run.id
 
@@ -89,7 +94,7 @@ class Runs:
     def checks_of(self, commit: tuple[str, str], *, every: bool) -> list[CheckRun]:
         """List the check runs of a commit, newest first; only the latest of each, or `every`."""
         found = [run for run in self.checks if run.commit == commit]
-        newest = {(run.app, run.name): run for run in found}
+        newest = {(run.app, run.suite, run.name): run for run in found}
         return list(reversed(found if every else list(newest.values())))
 
     def statuses_of(self, commit: tuple[str, str]) -> list[Status]:

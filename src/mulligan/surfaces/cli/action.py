@@ -11,6 +11,8 @@ from mulligan.domain.events import Event
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.status import IssueStatus
 from mulligan.engine.once import Extent, Pass, once
+from mulligan.engine.recovery import catch_up
+from mulligan.engine.worker import Worker
 from mulligan.errors import ConfigError, MulliganError
 from mulligan.retry.policy import Ended, RetryPolicy, count_spent
 from mulligan.stop import stopping
@@ -82,6 +84,7 @@ def _work(inputs: Inputs, runner: Runner, variables: Mapping[str, str]) -> tuple
     extent = Extent(inputs.attempts, inputs.limit, operator.poll.interval)
     with build_shared(operator, variables, hear, runner.worker, inputs.lease) as bench:
         done = once(bench.repositories, bench.tools, extent)
+        catch_up(bench.tools, Worker(bench.tools), bench.repositories)
         left_alone = {each.issue for each in done.visits if each.skipped and not each.attempts}
         return [_told(ref, bench.tools) for ref in heard if ref not in left_alone], done
 

@@ -4,10 +4,11 @@ from pathlib import Path
 
 from rich.markup import escape
 
+from mulligan.config.operator import Operator
 from mulligan.domain.command import Verb
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.people import CommandReceived
-from mulligan.errors import UsageError
+from mulligan.errors import GoneError, UsageError, WorldError
 from mulligan.surfaces.cli.exits import Exit
 from mulligan.surfaces.cli.layout import print_json
 from mulligan.surfaces.cli.setup import (
@@ -17,6 +18,7 @@ from mulligan.surfaces.cli.setup import (
     served,
 )
 from mulligan.text.commands import command
+from mulligan.wiring.bench import HASTE, open_github
 from mulligan.wiring.clock import SystemClock
 from mulligan.wiring.records import at_work, open_ledger
 from mulligan.wiring.redaction import redactor_of
@@ -29,6 +31,8 @@ def give(config: Path | None, verb: Verb, issue: str, text: str, *, json: bool) 
     typed = command(verb, text)
     if typed.verb is Verb.MISTYPED:
         raise UsageError(typed.text)
+    with open_ledger(operator) as ledger:
+        _see_to_it(ref, operator, is_known=ref in {each.issue for each in ledger.statuses()})
     now = SystemClock().now()
     received = CommandReceived(
         key=f"command:{now.isoformat()}", command=typed.verb, text=typed.text, at=now
@@ -43,6 +47,23 @@ def give(config: Path | None, verb: Verb, issue: str, text: str, *, json: bool) 
     when = f"{worker} carries it out within one poll." if worker else NOBODY
     make_console().print(escape(f"{ref}: {typed.verb} is recorded; {when}"))
     return Exit.DONE
+
+
+def _see_to_it(ref: IssueRef, operator: Operator, *, is_known: bool) -> None:
+    """Ask GitHub for the issue; one that is known is commanded also while GitHub is away."""
+    with open_github(operator, redactor_of(operator, environment()), HASTE) as github:
+        try:
+            found = github.tracker.read(ref)
+        except GoneError as error:
+            message = f"GitHub has no issue {ref}, or not any more; check its number."
+            raise GoneError(message) from error
+        except WorldError:
+            if is_known:
+                return
+            raise
+    if found.is_pull_request:
+        message = f"{ref} is a pull request; give the number of the issue that it is for."
+        raise UsageError(message)
 
 
 NOBODY = "`mulligan run` or `mulligan once` carries it out as soon as one is started."

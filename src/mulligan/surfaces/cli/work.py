@@ -10,7 +10,7 @@ from mulligan.config.operator import Operator
 from mulligan.domain.issue import AuthorisingAct, IssueRef
 from mulligan.engine.once import Extent, Pass, told
 from mulligan.engine.once import once as make_pass
-from mulligan.engine.recovery import recover
+from mulligan.engine.recovery import catch_up, recover
 from mulligan.engine.watch import Listener
 from mulligan.engine.worker import Worker
 from mulligan.stop import stopping
@@ -37,6 +37,7 @@ def once(config: Path | None, attempts: int | None, limit: int | None) -> Exit:
     with lock_state(operator, "once"), build(operator, environment(), teller(console)) as bench:
         done = make_pass(bench.repositories, bench.tools, extent)
         summarise(done, console)
+        catch_up(bench.tools, Worker(bench.tools), bench.repositories)
     return code_of(done)
 
 
@@ -57,6 +58,7 @@ def work(issue: str, config: Path | None, *, dry_run: bool) -> Exit:
         if dry_run:
             console.print("A dry run: nothing was written to GitHub, the remote or the ledger.")
         summarise(done, console)
+        catch_up(bench.tools, worker, bench.repositories)
     return Exit.FAILED if visit.skipped else code_of(done)
 
 

@@ -1,0 +1,56 @@
+"""What was done is not done twice, however much was done since, and the record stays small."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mulligan.domain.remembered import MOST, is_heard, remembered, within_bounds
+
+pytestmark = pytest.mark.pure
+
+KINDS = ("comment", "review", "command", "conflict", "ci")
+KEYS = st.builds("{}:{}".format, st.sampled_from(KINDS), st.integers(1, 10**6))
+
+
+@given(st.lists(KEYS, max_size=400))
+def test_what_was_heard_of_people_is_never_forgotten(keys: list[str]) -> None:
+    heard: tuple[str, ...] = ()
+    for key in keys:
+        heard = remembered(heard, key)
+        assert is_heard(heard, key)
+    said = [key for key in keys if key.startswith(("comment:", "review:"))]
+    assert all(is_heard(heard, key) for key in said)
+    assert len(heard) <= len(KINDS) * MOST + 2
+
+
+@given(st.sampled_from(["comment", "review"]), st.integers(MOST + 2, 4 * MOST))
+def test_what_comes_after_all_that_was_heard_is_new(kind: str, count: int) -> None:
+    heard = remembered((), *(f"{kind}:{number}" for number in range(1, count)))
+    assert len(heard) == MOST + 1
+    assert all(is_heard(heard, f"{kind}:{number}") for number in range(1, count))
+    assert not is_heard(heard, f"{kind}:{count}")
+    assert not is_heard(heard, "review:1" if kind == "comment" else "comment:1")
+
+
+def test_the_last_of_what_has_no_order_is_kept() -> None:
+    heard = remembered((), *(f"ci:{number:040}" for number in range(MOST + 5)))
+    assert len(heard) == MOST
+    assert is_heard(heard, f"ci:{MOST + 4:040}")
+    assert not is_heard(heard, f"ci:{0:040}")
+
+
+def test_a_key_is_kept_once() -> None:
+    assert remembered(("ci:a",), "ci:a", "ci:b") == ("ci:a", "ci:b")
+
+
+@given(st.lists(st.integers(1, 10**6), max_size=300), st.integers(10**6, 10**7))
+def test_the_effects_of_the_last_attempt_are_kept(numbers: list[int], last: int) -> None:
+    effects = {"push:mulligan/issue-12": "c0ffee", "status_comment:issue": "7"}
+    effects |= {f"reply:comment:{number}": "1" for number in numbers}
+    effects |= {f"answer:{number}:1": "2" for number in numbers}
+    effects |= {f"answer:{thread}:{last}": "3" for thread in range(50)}
+    kept = dict(within_bounds(effects))
+    assert len(kept) <= 2 * MOST + 2
+    assert kept.items() <= effects.items()
+    assert all(f"answer:{thread}:{last}" in kept for thread in range(50))
+    assert {"push:mulligan/issue-12", "status_comment:issue"} <= kept.keys()

@@ -1,0 +1,99 @@
+"""The status comment is changed at a pace that people can follow, and is never left behind."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.status import BETWEEN_EDITS
+from mulligan.engine.once import once
+from mulligan.engine.recovery import catch_up
+from mulligan.engine.worker import Worker
+from mulligan.errors import ShutdownError
+from mulligan.tools import Tools
+from world.behaviours import Given, crash
+from world.simulated import NAME
+from world.workers import Shop, shop
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Shop]:
+    with shop(tmp_path) as found:
+        yield found
+
+
+def told(here: Shop, ref: IssueRef) -> str:
+    (status,) = [text for text in here.said(ref) if "<!-- mulligan:status" in text]
+    return status
+
+
+def put_off(here: Shop) -> tuple[IssueRef, Tools]:
+    """Have an issue skipped in the very moment in which a person was asked."""
+    ref, tools = here.desk.ready(), here.tools(crash)
+    once([NAME], tools)
+    here.desk.hub.world.comment(ref, "/mulligan skip too old", "wes")
+    once([NAME], tools)
+    assert here.ledger.status(ref).stage is Stage.RESOLVED
+    assert here.labels(ref) == []
+    assert "handed this issue to a person" in told(here, ref)
+    return ref, tools
+
+
+def test_what_was_put_off_is_written_by_the_next_pass(here: Shop) -> None:
+    ref, tools = put_off(here)
+    here.desk.clock.time += BETWEEN_EDITS
+    once([NAME], tools)
+    assert "too old" in told(here, ref)
+    assert here.ledger.status(ref).is_shown
+
+
+def test_a_label_that_a_person_moved_meanwhile_stays(here: Shop) -> None:
+    ref, tools = put_off(here)
+    here.desk.hub.world.label(ref, "mulligan:review", "wes")
+    here.desk.clock.time += BETWEEN_EDITS
+    once([NAME], tools)
+    assert here.labels(ref) == ["mulligan:review"]
+
+
+def test_the_last_pass_waits_for_what_it_put_off(here: Shop) -> None:
+    ref, tools = put_off(here)
+    waited = list[float]()
+
+    def wait(seconds: float) -> None:
+        waited.append(seconds)
+        here.desk.clock.time += BETWEEN_EDITS
+
+    catch_up(tools, Worker(tools), [NAME], wait)
+    catch_up(tools, Worker(tools), [NAME], wait)
+    assert waited == [15]
+    assert "too old" in told(here, ref)
+
+
+def test_a_shutdown_leaves_it_to_the_next_start(here: Shop) -> None:
+    ref, tools = put_off(here)
+
+    def wait(_seconds: float) -> None:
+        raise ShutdownError
+
+    catch_up(tools, Worker(tools), [NAME], wait)
+    assert here.ledger.status(ref).is_late
+
+
+def test_an_attempt_that_lasts_is_told_while_it_runs(here: Shop) -> None:
+    ref, tools = put_off(here)
+    here.desk.clock.time += BETWEEN_EDITS
+    here.desk.hub.world.label(ref, "mulligan", "wes")
+    said = list[str]()
+
+    def look_on(given: Given) -> int:
+        for _ in range(2):
+            worker.watch()
+            said.append(told(here, ref))
+            here.desk.clock.time += BETWEEN_EDITS
+        return crash(given)
+
+    worker = Worker(here.tools(look_on), most=1)
+    worker.visit(ref)
+    assert ["is working on this" in text for text in said] == [False, True]
+    del tools

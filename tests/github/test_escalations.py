@@ -1,0 +1,158 @@
+"""The comment that hands an issue to a person: asked for first is what helps first."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from mulligan.config.policy import Escalation
+from mulligan.domain.case import Case
+from mulligan.domain.guard import GuardKind, GuardViolation
+from mulligan.domain.outcome import Outcome, ZeroKind
+from mulligan.domain.result import FileChange
+from mulligan.github.advice import ADVICE, KILLED, ONLY_IGNORED, QUESTION, Advice, advice_on
+from mulligan.github.escalation import escalation_comment, escalation_marker
+from mulligan.github.suggestions import ON_GUARDS
+from world.escalations import ESCALATIONS, not_published, red_three_times
+from world.stories import REF, attempt, escalated, red_check
+
+pytestmark = pytest.mark.pure
+
+ORDER = [
+    "Failure summary",
+    "Attempt history",
+    "Last failure",
+    "Files touched by the last attempt",
+    "Observed patterns",
+    "Suggested actions",
+    "Your options",
+]
+FIRST = {
+    "checks-failed": "The same failure came back. Look at `tests/test_add.py::test_negative`",
+    "drift": "Give `e2e` a longer `timeout`",
+    "same-change": "Nearly the same change was made again",
+    "zero-commit": "No checks are configured",
+    "scope-violation": "If `docs/index.md` should change, widen `scope`",
+    "timed-out": "It worked until `agent.timeout`",
+    "stalled": "It printed nothing for `agent.stall_timeout`",
+    "own-limit": "It stopped at a limit of its own",
+    "blocked": "Answer with `/mulligan fix:`",
+    "question": "Answer with `/mulligan fix:`",
+    "misconfigured": "Mend it as the failure says",
+    "tools-refused": "The sandbox did not let the agent reach `pypi.example`",
+    "key-refused": "Renew the key of the agent's model",
+    "not-published": "Mend this, then write /mulligan retry",
+    "review-rounds": "Say it in one `/mulligan fix:`",
+}
+
+
+def help_wanted(found: Case) -> str:
+    return escalation_comment(found, Escalation())
+
+
+def section(text: str, name: str) -> str:
+    return text.partition(f"### {name}\n\n")[2].partition("\n\n### ")[0]
+
+
+def test_there_is_a_story_for_every_outcome_that_comes_to_a_person() -> None:
+    told = (story() for story in ESCALATIONS.values())
+    shown = {found.history[-1].outcome for found in told if found.history}
+    assert shown == set(Outcome) - {Outcome.CANCELLED}
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_what_helps_first_is_chosen_from_the_facts(name: str) -> None:
+    actions = section(help_wanted(ESCALATIONS[name]()), "Suggested actions")
+    assert actions.startswith(f"- {FIRST[name]}")
+
+
+@pytest.mark.parametrize("kind", GuardKind)
+def test_each_broken_rule_says_what_a_person_can_decide(kind: GuardKind) -> None:
+    broken = (GuardViolation(kind=kind, path="a.py", message="a.py must not."),)
+    last = attempt(1, Outcome.SCOPE_VIOLATION).model_copy(update={"guard_violations": broken})
+    actions = section(help_wanted(escalated(last, reason="It is refused.")), "Suggested actions")
+    assert f"- {ON_GUARDS[kind].format('`a.py`')}" in actions
+
+
+def test_attempts_that_end_alike_are_a_pattern() -> None:
+    for name in ("zero-diff", "timed-out", "interrupted", "rejected", "scope-violation"):
+        assert section(help_wanted(ESCALATIONS[name]()), "Observed patterns") != "None."
+
+
+def test_the_words_of_the_reviewer_and_of_github_are_shown() -> None:
+    assert "See `price.py`." in section(help_wanted(ESCALATIONS["rejected"]()), "Last failure")
+    assert "OSError" in section(help_wanted(ESCALATIONS["red-on-github"]()), "Last failure")
+
+
+def test_a_pull_request_that_came_back_is_not_said_to_be_unpublished() -> None:
+    for name in ("review-rounds", "red-on-github"):
+        text = help_wanted(ESCALATIONS[name]())
+        assert "could not be published" not in text
+        assert "publishes the work" not in text
+
+
+def test_kept_work_that_is_refused_again_is_still_unpublished() -> None:
+    found = not_published()
+    again = replace(found, status=replace(found.status, outcome=None, is_kept=True))
+    assert help_wanted(again) == help_wanted(found)
+
+
+def test_there_is_advice_on_every_outcome() -> None:
+    assert set(ADVICE) == set(Outcome)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "kind", "advice"),
+    [
+        (Outcome.ZERO_COMMIT, ZeroKind.ASKED, QUESTION),
+        (Outcome.ZERO_DIFF, ZeroKind.ONLY_IGNORED, ONLY_IGNORED),
+        (Outcome.AGENT_CRASHED, ZeroKind.CUT_OFF, KILLED),
+        (Outcome.AGENT_TIMED_OUT, ZeroKind.CUT_OFF, ADVICE[Outcome.AGENT_TIMED_OUT]),
+        (Outcome.AGENT_CRASHED, ZeroKind.NOTHING, ADVICE[Outcome.AGENT_CRASHED]),
+        (Outcome.ZERO_DIFF, ZeroKind.UNDONE, ADVICE[Outcome.ZERO_DIFF]),
+        (Outcome.ZERO_COMMIT, None, ADVICE[Outcome.ZERO_COMMIT]),
+    ],
+)
+def test_an_agent_that_left_nothing_is_advised_on_by_how_that_came(
+    outcome: Outcome, kind: ZeroKind | None, advice: Advice
+) -> None:
+    last = attempt(1, outcome).model_copy(update={"zero_kind": kind})
+    assert advice_on(last) is advice
+    assert advice.ask in help_wanted(escalated(last, reason="It did not work out."))
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_the_escalation_comment_keeps_its_order_whatever_happened(outcome: Outcome) -> None:
+    text = help_wanted(escalated(attempt(1, outcome), reason="It did not work out."))
+    assert re.findall(r"^### (.*)$", text, re.MULTILINE) == ORDER
+    assert ADVICE[outcome].ask in text
+    assert "{" not in text
+
+
+def test_the_marker_names_the_issue_and_the_epoch() -> None:
+    assert escalation_marker(REF, 2) == "<!-- mulligan:hitl octo/calc#12 epoch=2 -->"
+
+
+def test_a_mention_is_written_once_however_it_was_configured() -> None:
+    text = escalation_comment(red_three_times(), Escalation(mention=("@ann", "octo/core")))
+    assert "\n@ann @octo/core **Mulligan needs a person here.**" in text
+
+
+def test_a_digest_that_is_long_is_cut_with_a_mark() -> None:
+    red = attempt(1).model_copy(update={"checks": (red_check(digest="x" * 7000),)})
+    assert "[... 1000 characters omitted]" in help_wanted(escalated(red, reason="Red."))
+
+
+def test_a_check_without_a_word_says_so() -> None:
+    red = attempt(1).model_copy(update={"checks": (red_check(digest="\n"),)})
+    assert "(it printed nothing)" in help_wanted(escalated(red, reason="Red."))
+
+
+def test_long_lists_are_counted_instead_of_shown() -> None:
+    checks = tuple(red_check(f"check-{number}") for number in range(5))
+    files = tuple(FileChange(path=f"f{number}", status="A") for number in range(25))
+    red = attempt(1).model_copy(update={"checks": checks, "files_modified": files})
+    text = help_wanted(escalated(red, reason="Red."))
+    assert "(+ 2 failing checks)" in text
+    assert "- `f19` (added, binary)\n- (+ 5 more)" in text
+    assert "check-3" not in text

@@ -1,0 +1,238 @@
+"""Every way in which an issue comes to a person, decided and worded by the product itself."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from mulligan.domain.attempt import TimeLimit
+from mulligan.domain.case import Case
+from mulligan.domain.ci import FailedCheck
+from mulligan.domain.decision import Escalate
+from mulligan.domain.feedback import Feedback, Remark
+from mulligan.domain.guard import GuardKind, GuardViolation
+from mulligan.domain.outcome import Outcome, ZeroKind
+from mulligan.domain.result import AgentFacts, FileChange, Finding, WorkerResultMeta
+from mulligan.domain.status import PUSHED_WORK
+from mulligan.retry.patterns import observe
+from mulligan.retry.policy import Ended, RetryPolicy, count_spent, decide
+from world.stories import NOON, attempt, escalated, red_check
+
+TEST = Finding(summary="assert 3 == -3", test_id="tests/test_add.py::test_negative")
+
+
+def given_up(*history: WorkerResultMeta) -> Case:
+    """Let the policy decide about the last attempt, which has to go to a person."""
+    epoch, policy = [Ended.of(meta) for meta in history], RetryPolicy()
+    decision = decide(epoch[-1], epoch[:-1], policy)
+    assert isinstance(decision, Escalate), decision
+    found = escalated(*history, reason=decision.reason, fix=decision.fix)
+    return replace(found, observed=observe(history), counted=count_spent(epoch, policy))
+
+
+def thrice(outcome: Outcome, error: str, **more: object) -> list[WorkerResultMeta]:
+    tries = [attempt(number, outcome, error) for number in (1, 2, 3)]
+    return [meta.model_copy(update=more) for meta in tries]
+
+
+def facts(meta: WorkerResultMeta, **more: object) -> AgentFacts:
+    assert meta.agent
+    return meta.agent.model_copy(update=more)
+
+
+def red_three_times() -> Case:
+    check = red_check().model_copy(update={"findings": (TEST,), "fingerprint": "f1"})
+    return given_up(*thrice(Outcome.CHECKS_FAILED, "", checks=(check,)))
+
+
+def red_differently() -> Case:
+    elsewhere = (FileChange(path="src/other.py", status="M", insertions=1, deletions=1),)
+    *before, last = thrice(Outcome.CHECKS_FAILED, "")
+    slow = red_check("e2e", digest="").model_copy(update={"timed_out": True, "exit_code": None})
+    more = {"files_modified": elsewhere, "checks": (slow,)}
+    return given_up(*before, last.model_copy(update=more))
+
+
+def work_pushed() -> Case:
+    found = red_three_times()
+    effects = ((f"{PUSHED_WORK}:3", "refs/mulligan/attempts/12-3"),)
+    return replace(found, status=replace(found.status, effects=effects))
+
+
+def nearly_the_same_change() -> Case:
+    checks = [red_check().model_copy(update={"fingerprint": f"f{n}"}) for n in (1, 2, 3)]
+    tries = thrice(Outcome.CHECKS_FAILED, "", sketch=("one", "two", "three"))
+    red = [
+        meta.model_copy(update={"checks": (check,)})
+        for meta, check in zip(tries, checks, strict=True)
+    ]
+    return given_up(*red)
+
+
+def silent() -> Case:
+    said = "The agent ended without a commit and without a change."
+    found = given_up(*thrice(Outcome.ZERO_COMMIT, said, zero_kind=ZeroKind.NOTHING))
+    return replace(found, verifies=False)
+
+
+def asked() -> Case:
+    said = "The agent ended without a commit and without a change. It asked: Shall I go on?"
+    return given_up(*thrice(Outcome.ZERO_COMMIT, said, zero_kind=ZeroKind.ASKED))
+
+
+def undone() -> Case:
+    said = "The agent made 2 commits, but the tree equals the base."
+    return given_up(*thrice(Outcome.ZERO_DIFF, said, zero_kind=ZeroKind.UNDONE, commits=2))
+
+
+def out_of_scope() -> Case:
+    rules = (
+        (GuardKind.PROTECTED, ".github/workflows/ci.yml", "must not change (scope.protect: ci)."),
+        (GuardKind.SCOPE, "docs/index.md", "is outside the allowed scope (src/**)."),
+    )
+    broken = tuple(
+        GuardViolation(kind=kind, path=path, message=f"{path} {rule}") for kind, path, rule in rules
+    )
+    said = " ".join(each.message for each in broken)
+    changed = (FileChange(path="docs/index.md", status="M", insertions=1, deletions=0),)
+    more = {"guard_violations": broken, "files_modified": changed}
+    error = f"Scope violation detected: {said}"
+    return given_up(*thrice(Outcome.SCOPE_VIOLATION, error, **more))
+
+
+def rejected() -> Case:
+    words = "The rounding is wrong for negative prices.\nSee `price.py`."
+    return given_up(
+        *thrice(Outcome.REJECTED, "The reviewer rejected the change.", verifier_feedback=words)
+    )
+
+
+def timed_out(limit: TimeLimit, said: str) -> Case:
+    tries = [attempt(number, Outcome.AGENT_TIMED_OUT, said) for number in (1, 2)]
+    agent = facts(tries[0], stop_reason=limit.value, last_activity="npm install")
+    return given_up(*(meta.model_copy(update={"agent": agent}) for meta in tries))
+
+
+def crashed() -> Case:
+    said = "The agent ended with exit code 1 and left no change."
+    return given_up(*thrice(Outcome.AGENT_CRASHED, said))
+
+
+def killed() -> Case:
+    said = "The agent ended with exit code 137 (killed by SIGKILL) and left no change."
+    return given_up(*thrice(Outcome.AGENT_CRASHED, said, zero_kind=ZeroKind.CUT_OFF))
+
+
+def blocked() -> Case:
+    said = "The issue names a file `prices.csv`, which is not in the repository."
+    return given_up(attempt(1, Outcome.BLOCKED, f"The agent cannot go on: {said}"))
+
+
+def nothing_to_do() -> Case:
+    said = "The agent says that there is nothing to do: add() handles signs. Evidence: tests pass."
+    return given_up(attempt(1, Outcome.NOTHING_TO_DO, said))
+
+
+def interrupted() -> Case:
+    said = "Mulligan died during the attempt."
+    return given_up(*(attempt(number, Outcome.INTERRUPTED, said) for number in range(1, 7)))
+
+
+def infrastructure() -> Case:
+    said = "The set-up command `npm ci` failed with exit code 1."
+    return given_up(*(attempt(number, Outcome.INFRASTRUCTURE, said) for number in range(1, 7)))
+
+
+def misconfigured() -> Case:
+    said = (
+        "The program 'ruff' of the check 'lint' is not on this machine; install it or mend the "
+        "check."
+    )
+    return given_up(attempt(1, Outcome.MISCONFIGURED, said))
+
+
+def not_let_through() -> Case:
+    said = "The agent was refused Bash; allow the tool in agent.arguments, with --allowedTools."
+    meta = attempt(1, Outcome.MISCONFIGURED, said)
+    agent = facts(meta, refused=("Bash",), refused_hosts=("pypi.example",))
+    return given_up(meta.model_copy(update={"agent": agent}))
+
+
+def denied() -> Case:
+    said = "The server refused to be read; give Mulligan's token the right to read this repository."
+    return given_up(attempt(1, Outcome.DENIED, said))
+
+
+def key_refused() -> Case:
+    said = (
+        "The model's service refused: credit balance is too low (HTTP 400); see to the agent's key "
+        "and its credit."
+    )
+    meta = attempt(1, Outcome.DENIED, said)
+    return given_up(meta.model_copy(update={"agent": facts(meta, denied=True)}))
+
+
+def over_budget() -> Case:
+    said = (
+        "The budget of this issue is used up: $5.02 and 812345 tokens of $5.00. Raise budget.issue "
+        "in mulligan.yml, then put the label on again."
+    )
+    meta = attempt(2, Outcome.OVER_BUDGET, said, cost=4.81)
+    return given_up(attempt(1), meta.model_copy(update={"budget": "issue"}))
+
+
+def not_published() -> Case:
+    why = "The verified work could not be published: the server declined the push (pre-receive)."
+    fix = "Mend this, then write /mulligan retry; the verified commit is kept."
+    return escalated(attempt(1, Outcome.SUCCEEDED), reason=why, fix=fix)
+
+
+def came_back(reason: str, back: Feedback) -> Case:
+    found = escalated(attempt(1, Outcome.SUCCEEDED), reason=reason)
+    status = replace(found.status, outcome=None, pull_number=13, feedback=back)
+    return replace(found, status=status)
+
+
+def reviewed_again() -> Case:
+    said = "Reviews have opened 3 rounds already, and changes are requested again."
+    back = Feedback(at=NOON, remarks=(Remark(author="ann", body="Please use Decimal."),))
+    return came_back(said, back)
+
+
+def red_on_github() -> Case:
+    said = "Checks of the pull request fail on GitHub after 2 attempts at them: windows, macos."
+    digest = "FAILED tests/test_add.py::test_negative - OSError"
+    checks = (FailedCheck(name="windows", digest=digest), FailedCheck(name="macos"))
+    return came_back(said, Feedback(at=NOON, checks=checks))
+
+
+ESCALATIONS: Mapping[str, Callable[[], Case]] = {
+    "checks-failed": red_three_times,
+    "drift": red_differently,
+    "work-pushed": work_pushed,
+    "same-change": nearly_the_same_change,
+    "zero-commit": silent,
+    "question": asked,
+    "zero-diff": undone,
+    "scope-violation": out_of_scope,
+    "rejected": rejected,
+    "timed-out": lambda: timed_out(TimeLimit.TIMEOUT, "Attempt timed out after 1800 seconds."),
+    "stalled": lambda: timed_out(
+        TimeLimit.STALL_TIMEOUT, "Attempt was stopped after 300 seconds without output."
+    ),
+    "own-limit": lambda: timed_out(TimeLimit.OWN_LIMIT, "The agent stopped at a limit of its own."),
+    "crashed": crashed,
+    "killed": killed,
+    "blocked": blocked,
+    "nothing-to-do": nothing_to_do,
+    "interrupted": interrupted,
+    "infrastructure": infrastructure,
+    "misconfigured": misconfigured,
+    "tools-refused": not_let_through,
+    "denied": denied,
+    "key-refused": key_refused,
+    "over-budget": over_budget,
+    "not-published": not_published,
+    "review-rounds": reviewed_again,
+    "red-on-github": red_on_github,
+    "no-attempt": lambda: escalated(reason="The policy file is invalid."),
+}
+"""Told as stories, by name; the golden comments are tests/github/golden/help-NAME.md."""
