@@ -12,6 +12,7 @@ import pytest
 import requests
 
 from world.place import BIN
+from world.warm import run_warm
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -28,13 +29,8 @@ MAKE = re.compile(r"\bmake ((?:[a-z]+ ?)+)")
 
 
 def help_of(command: str) -> str:
-    done = subprocess.run(
-        [BIN / "mulligan", *command.split(), "--help"],
-        env={"PATH": os.environ["PATH"], "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = {"PATH": os.environ["PATH"], "COLUMNS": "200"}
+    done = run_warm([*command.split(), "--help"], ROOT, environment)
     assert done.returncode == 0, f"there is no command {command}"
     return done.stdout
 

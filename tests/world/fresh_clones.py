@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from mulligan.config.policy import CommitSettings
@@ -119,8 +120,8 @@ class FreshClones:
     def base_file(self, repository: str, path: str, sha: str | None = None) -> bytes | None:
         if not self._kept.exists():
             return None
-        found = run_git(self._kept, "cat-file", "blob", f"{sha or self.branch}:{path}")
-        return None if found.returncode else found.stdout.encode()
+        held = self._kept / "refs" / "heads" / self.branch
+        return _content(self._kept, sha or held.read_text().strip(), path)
 
     def base_branch(self, repository: str) -> str:
         return self.branch
@@ -233,3 +234,10 @@ class FreshClones:
         refspec = f"+{self.branch}:{self.branch}"
         git(self._kept, "fetch", "-q", "--update-head-ok", str(self.remote), refspec)
         return sha
+
+
+@cache
+def _content(kept: Path, sha: str, path: str) -> bytes | None:
+    """Read a file of a commit, which cannot change; every step asks for the policy."""
+    found = run_git(kept, "cat-file", "blob", f"{sha}:{path}")
+    return None if found.returncode else found.stdout.encode()
