@@ -16,7 +16,9 @@ def mulligan(
     directory: Path, *arguments: str, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     path = f"{BIN}:{os.environ['PATH']}"
-    return run_warm(arguments, directory, {"PATH": path, "HOME": str(directory.parent)} | environment)
+    return run_warm(
+        arguments, directory, {"PATH": path, "HOME": str(directory.parent)} | environment
+    )
 
 
 def clone(directory: Path, sample: str, url: str = "") -> Path:
