@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+# Where Python may not keep what it compiled, each worker of the tests compiles them all again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: install demo test test-deep check check-agents bench bench-digest bench-retry docs format update clean
 
@@ -12,6 +14,7 @@ $(STAMP): pyproject.toml requirements/dev.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m compileall -q src
 	@touch $(STAMP)
 
 demo: install

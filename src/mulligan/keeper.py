@@ -1,11 +1,12 @@
 """Its own process: start a command, and see to it that nothing the command started outlives it.
 
-Run as `python -I -S keeper.py WIRE_FD BOUNDS PROGRAM ARG…`, with the standard library only. It is a
-child subreaper, so that whatever a command detaches (`setsid`, double fork) comes back to it. On
-the wire, a socket, the parent writes `T` to ask everything to end and `K` to kill it; when the
-parent dies, even by SIGKILL, the wire closes and everything is killed. One line back says how the
-command ended: `exit N`, `signal N`, `error ERRNO` where it could not be started, or `left PID…`
-where something cannot be killed.
+Started by process.py with WIRE_FD BOUNDS PROGRAM ARG…, on the standard library. It is imported:
+Python would compile a file that it runs for each command, a fifth of what that costs. As a child
+subreaper it has whatever a command detaches (`setsid`, double fork) come back to it. On the wire, a
+socket, the parent writes `T` to ask everything to end and `K` to kill it; when the parent dies,
+even by SIGKILL, the wire closes and everything is killed. One line back says how the command ended:
+`exit N`, `signal N`, `error ERRNO` where it could not be started, or `left PID…` where something
+cannot be killed.
 
 BOUNDS are `-`, or the most processes, bytes of memory and bytes in a file that a sandbox may have:
 PROGRAM is one then. It would die of TERM and take all in it along, so it is not sent any.

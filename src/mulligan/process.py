@@ -21,7 +21,8 @@ from mulligan.errors import MisconfiguredError, MulliganError, UnavailableError
 from mulligan.stop import reason_to_stop
 from mulligan.text.redact import Redaction, Redactor
 
-KEEPER = (sys.executable, "-I", "-S", str(Path(__file__).with_name("keeper.py")))
+KEEP = "import os, sys; sys.path.append(sys.argv.pop(1)); import keeper; keeper.main(); os._exit(0)"
+KEEPER = (sys.executable, "-I", "-S", "-c", KEEP, str(Path(__file__).parent))
 TAIL_BYTES = 64 * 1024
 PIPE_BYTES = 1024 * 1024
 """The most that a pipe may hold (/proc/sys/fs/pipe-max-size)."""
@@ -276,9 +277,8 @@ class _Run:
         """Give the signal that killed the keeper, and with it the command; else it failed."""
         program, code = self.command.argv[0], self.keeper.process.returncode
         if word:
-            left = f"{program} left processes that cannot be killed ({rest})"
-            message = f"{left}; restart the machine."
-            raise UnavailableError(message)
+            why = f"{program} left processes that cannot be killed ({rest}); restart the machine."
+            raise UnavailableError(why)
         if code >= 0:
             last = self.tail.decode(errors="replace").strip().rpartition("\n")[2]
             message = f"{program} cannot be run, since its keeper failed: {last}"

@@ -12,6 +12,7 @@ import pytest
 import requests
 
 from world.place import BIN
+from world.warm import run_warm
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -28,13 +29,8 @@ MAKE = re.compile(r"\bmake ((?:[a-z]+ ?)+)")
 
 
 def help_of(command: str) -> str:
-    done = subprocess.run(
-        [BIN / "mulligan", *command.split(), "--help"],
-        env={"PATH": os.environ["PATH"], "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = {"PATH": os.environ["PATH"], "COLUMNS": "200"}
+    done = run_warm([*command.split(), "--help"], ROOT, environment)
     assert done.returncode == 0, f"there is no command {command}"
     return done.stdout
 
@@ -94,9 +90,8 @@ def test_the_front_page_leads_to_a_pull_request_in_at_most_six_commands(tmp_path
             assert time.monotonic() < patience
             time.sleep(0.05)
         for command in others:
-            done = subprocess.run(
-                words(command), cwd=tmp_path, check=False, stdout=subprocess.PIPE, text=True
-            )
+            program, *arguments = words(command)
+            done = run_warm(arguments, tmp_path, os.environ, program)
             assert done.returncode == (3 if " once " in command else 0), command
             shown[command] = done.stdout
         assert [asked(line, tmp_path) for line in PRACTICE] == [201, 200, 200]

@@ -9,7 +9,7 @@ import pytest
 
 from mulligan.config.load import load_policy
 from mulligan.errors import ConfigError
-from world.place import BIN
+from world.warm import run_warm
 
 LOG = "== 1 of 900 ==\n" * 900 + "src/cart.py:3:5: error: the total is wrong\n" + "ok\n" * 900
 POLICY = """
@@ -21,15 +21,8 @@ checks:
 
 
 def mulligan(*words: str, where: Path, said: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [BIN / "mulligan", *words],
-        cwd=where,
-        env={"PATH": os.environ["PATH"], "COLUMNS": "100"},
-        input=said,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = {"PATH": os.environ["PATH"], "COLUMNS": "100"}
+    return run_warm(words, where, environment, said=said)
 
 
 def test_a_digest_names_the_one_failure_of_a_long_log(tmp_path: Path) -> None:

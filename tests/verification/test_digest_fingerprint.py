@@ -126,7 +126,7 @@ class TestA(unittest.TestCase):
 }
 PYTHON = (sys.executable, "-B")
 TOOLS = {
-    "pytest": (*PYTHON, "-m", "pytest", "-p", "no:cacheprovider", "test_a.py"),
+    "pytest": (*PYTHON, "-m", "pytest", "-pno:cacheprovider", "-pno:hypothesispytest", "test_a.py"),
     "unittest": (*PYTHON, "-m", "unittest"),
     "syntax": (*PYTHON, "broken.py"),
     "traceback": (*PYTHON, "crash.py"),

@@ -14,7 +14,7 @@ from mulligan.state.database import open_database
 from mulligan.state.ledger import SqlLedger
 from mulligan.state.ref import open_state_ref
 from mulligan.text.redact import Redactor
-from world.ledgers import url_of
+from world.ledgers import migrated
 from world.repositories import make_remote
 
 RUNS = itertools.count()
@@ -45,7 +45,7 @@ def book_at(
     url = bare.as_uri()
     environment = {"PATH": os.environ["PATH"]}
     with (
-        open_database(url_of(directory / f"run-{next(RUNS)}" / "ledger.db")) as database,
+        open_database(migrated(directory / f"run-{next(RUNS)}" / "ledger.db")) as database,
         open_state_ref(environment, lambda: Remote(url)) as ref,
     ):
         book = Book(ref, SqlLedger(database, clock), clock, redactor, lease)

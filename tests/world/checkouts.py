@@ -102,6 +102,8 @@ def _what(path: Path) -> str:
         return f"-> {path.readlink()}"
     if stat.S_ISDIR(mode):
         return "directory"
+    if stat.S_ISREG(mode) and not mode & stat.S_IWUSR:
+        return "read-only"
     if stat.S_ISREG(mode):
         return ("! " if mode & stat.S_IXUSR else "= ") + path.read_text(errors="replace")
     return "special"

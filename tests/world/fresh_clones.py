@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from mulligan.config.policy import CommitSettings
@@ -107,20 +108,20 @@ class FreshClones:
         own = standing.own if standing else frozenset[str]()
         start = head if head and self._others(sha, head, own) else sha
         place = Path(tempfile.mkdtemp(dir=self.root))
-        git(self.root, "clone", "-q", "--", str(self._kept), str(place / "tree"))
-        git(place / "tree", "fetch", "-q", "origin", "+refs/made/*:refs/made/*")
+        made = ("-c", "remote.origin.fetch=+refs/made/*:refs/made/*")
+        git(self.root, "clone", "-qn", *made, "--", str(self._kept), str(place / "tree"))
         git(place / "tree", "checkout", "-q", "-B", ref.branch, start)
         (place / "private").mkdir()
         answered = standing is not None and standing.is_answered and head is not None
         yield FreshClone(place / "tree", place / "private", sha, start, head, answered)
-        git(self._kept, "fetch", "-q", str(place / "tree"), "+refs/made/*:refs/made/*")
+        if (place / "tree/.git/refs/made").exists():
+            git(self._kept, "fetch", "-q", str(place / "tree"), "+refs/made/*:refs/made/*")
         shutil.rmtree(place)
 
     def base_file(self, repository: str, path: str, sha: str | None = None) -> bytes | None:
         if not self._kept.exists():
             return None
-        found = run_git(self._kept, "cat-file", "blob", f"{sha or self.branch}:{path}")
-        return None if found.returncode else found.stdout.encode()
+        return _content(self._kept, sha or self._held.read_text().strip(), path)
 
     def base_branch(self, repository: str) -> str:
         return self.branch
@@ -133,10 +134,11 @@ class FreshClones:
 
     def restore(self, ref: IssueRef, head_sha: str, bundle: Path) -> bool:
         self._fetch()
-        if run_git(self._kept, "cat-file", "-e", head_sha).returncode:
-            run_git(self._kept, "fetch", "-q", str(bundle), "+refs/made/*:refs/made/*")
-            pushed = f"+refs/heads/{ref.branch}:refs/made/pushed"
-            run_git(self._kept, "fetch", "-q", str(self.remote), pushed)
+        if not run_git(self._kept, "cat-file", "-e", head_sha).returncode:
+            return True
+        run_git(self._kept, "fetch", "-q", str(bundle), "+refs/made/*:refs/made/*")
+        pushed = f"+refs/heads/{ref.branch}:refs/made/pushed"
+        run_git(self._kept, "fetch", "-q", str(self.remote), pushed)
         return not run_git(self._kept, "cat-file", "-e", head_sha).returncode
 
     def base_sha(self, repository: str) -> str | None:
@@ -219,6 +221,11 @@ class FreshClones:
     def _kept(self) -> Path:
         return self.root / "kept.git"
 
+    @property
+    def _held(self) -> Path:
+        """The file in which git has the commit of the base branch."""
+        return self._kept / "refs" / "heads" / self.branch
+
     def _fetch(self) -> str:
         if not self.remote.exists():
             message = f"{self.remote} is away; try again."
@@ -230,6 +237,14 @@ class FreshClones:
         if not self._kept.exists():
             self._kept.mkdir(parents=True)
             git(self._kept, "init", "-q", "--bare", f"--initial-branch={self.branch}")
-        refspec = f"+{self.branch}:{self.branch}"
-        git(self._kept, "fetch", "-q", "--update-head-ok", str(self.remote), refspec)
+        if not self._held.exists() or self._held.read_text().strip() != sha:
+            refspec = f"+{self.branch}:{self.branch}"
+            git(self._kept, "fetch", "-q", "--update-head-ok", str(self.remote), refspec)
         return sha
+
+
+@cache
+def _content(kept: Path, sha: str, path: str) -> bytes | None:
+    """Read a file of a commit, which cannot change; every step asks for the policy."""
+    found = run_git(kept, "cat-file", "blob", f"{sha}:{path}")
+    return None if found.returncode else found.stdout.encode()

@@ -1,8 +1,12 @@
 """Bare repositories on this disk that stand for what GitHub serves."""
 
+import atexit
 import os
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 NOBODY = {
@@ -47,11 +51,26 @@ def git(
 
 def make_remote(path: Path, files: Mapping[str, str], branch: str = "main") -> Path:
     """Make a bare repository whose one branch holds the files; with no files it is empty."""
-    path.mkdir(parents=True)
-    git(path, "init", "-q", "--bare", f"--initial-branch={branch}")
+    template = _template(branch, tuple(files.items()))
+    return Path(shutil.copytree(template, path))
+
+
+@cache
+def _template(branch: str, files: tuple[tuple[str, str], ...]) -> Path:
+    """Make what such repositories are copied from, once."""
+    made = Path(_templates(), str(len(list(Path(_templates()).iterdir()))))
+    made.mkdir()
+    git(made, "init", "-q", "--bare", f"--initial-branch={branch}")
     if files:
-        commit_to(path, files, branch)
-    return path
+        commit_to(made, dict(files), branch)
+    return made
+
+
+@cache
+def _templates() -> str:
+    place = tempfile.TemporaryDirectory(prefix="remotes-")
+    atexit.register(place.cleanup)
+    return place.name
 
 
 def commit_to(

@@ -2,13 +2,14 @@
 
 All is loaded before the first fork (world/loading.py). On the socket whose descriptor is the first
 argument, each message is the arguments, the directory and the environment as JSON, with the
-descriptors for standard output and error; the answer is the exit code, negative for a signal.
+descriptors for the three standard streams; the answer is the exit code, negative for a signal.
 """
 
 import os
 import socket
 import sys
 import traceback
+from collections.abc import Sequence
 
 from pydantic import BaseModel
 
@@ -27,12 +28,11 @@ class Message(BaseModel):
     environment: dict[str, str]
 
 
-def become(asked: Message, out: int, err: int) -> None:
+def become(asked: Message, streams: Sequence[int]) -> None:
     """Be `mulligan` with these arguments, in this directory and environment; never returns."""
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(out, 1)
-    os.dup2(err, 2)
-    os.closerange(3, max(out, err) + 1)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+    os.closerange(3, max(streams) + 1)
     os.chdir(asked.directory)
     os.environ.clear()
     os.environ.update(asked.environment)
@@ -53,12 +53,12 @@ def main() -> None:
     load_everything()
     with socket.socket(fileno=int(sys.argv[1])) as asked:
         while True:
-            body, descriptors, _, _ = socket.recv_fds(asked, LONGEST, 2)
+            body, descriptors, _, _ = socket.recv_fds(asked, LONGEST, 3)
             if not body:
                 return
             child = os.fork()
             if child == 0:
-                become(Message.model_validate_json(body), *descriptors)
+                become(Message.model_validate_json(body), descriptors)
             for descriptor in descriptors:
                 os.close(descriptor)
             _, status = os.waitpid(child, 0)

@@ -3,11 +3,11 @@
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 from world.place import BIN
 from world.repositories import git
+from world.warm import run_warm
 
 SAMPLES = Path(__file__).parents[1] / "fixtures" / "repositories"
 
@@ -15,14 +15,9 @@ SAMPLES = Path(__file__).parents[1] / "fixtures" / "repositories"
 def mulligan(
     directory: Path, *arguments: str, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "mulligan", *arguments],
-        cwd=directory,
-        env={"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(directory.parent), **environment},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
+    path = f"{BIN}:{os.environ['PATH']}"
+    return run_warm(
+        arguments, directory, {"PATH": path, "HOME": str(directory.parent)} | environment
     )
 
 

@@ -47,6 +47,7 @@ def run_tool(directory: Path, *argv: str) -> Ran:
 
 
 def run_pytest(directory: Path, *options: str) -> Ran:
-    """Run pytest on a project, without what would leave files behind or shuffle."""
-    quiet = ("-p", "no:cacheprovider", "-p", "no:randomly")
-    return run_tool(directory, sys.executable, "-B", "-m", "pytest", *quiet, *options)
+    """Run pytest on a project, without what leaves files behind, shuffles, or is slow to load."""
+    plugins = ("cacheprovider", "randomly", "anyio", "hypothesispytest")
+    without = [f"-pno:{plugin}" for plugin in plugins]
+    return run_tool(directory, sys.executable, "-B", "-m", "pytest", *without, *options)

@@ -36,17 +36,26 @@ def run_warm(
     directory: Path,
     environment: Mapping[str, str],
     program: str = "mulligan",
+    said: str = "",
 ) -> subprocess.CompletedProcess[str]:
-    """Run `mulligan` with these arguments to its end; `program` is how it was called."""
+    """Run `mulligan` with these arguments to its end; `program` is how it was called.
+
+    What is `said` comes on its standard input.
+    """
     message = {
         "program": program,
         "arguments": list(arguments),
         "directory": str(directory),
         "environment": dict(environment),
     }
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, ONE_AT_A_TIME:
-        starter = _starter()
-        socket.send_fds(starter, [json.dumps(message).encode()], [out.fileno(), err.fileno()])
+    with ExitStack() as stack:
+        stack.enter_context(ONE_AT_A_TIME)
+        files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
+        into, out, err = files
+        into.write(said.encode())
+        into.seek(0)
+        starter, body = _starter(), json.dumps(message).encode()
+        socket.send_fds(starter, [body], [each.fileno() for each in files])
         code = int(starter.recv(16))
         out.seek(0)
         err.seek(0)

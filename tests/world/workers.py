@@ -25,7 +25,7 @@ from mulligan.tools import Tools
 from mulligan.worktree.policies import BasePolicies
 from world.behaviours import Behaviour, Given
 from world.fresh_clones import FreshClones
-from world.ledgers import url_of
+from world.ledgers import migrated
 from world.repositories import tip
 from world.scripted_agent import ScriptedAgent
 from world.scripted_verifier import ScriptedVerifier, Verdict
@@ -129,7 +129,7 @@ def red_once_changed(tree: Path) -> str | None:
 @contextmanager
 def shop(directory: Path) -> Generator[Shop]:
     """Set up a GitHub, a ledger and leases on one clock that stands still."""
-    with desk(directory) as found, open_database(url_of(directory / "mulligan.db")) as database:
+    with desk(directory) as found, open_database(migrated(directory / "mulligan.db")) as database:
         # APScheduler goes by the true time, and would make up for what it missed since then.
         found.clock.time = datetime.now(UTC)
         ledger, leases = SqlLedger(database, found.clock), SqlLeases(database, found.clock)

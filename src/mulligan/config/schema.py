@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from enum import StrEnum
+from functools import cache
 
 from pydantic import BaseModel, JsonValue, TypeAdapter
 
@@ -41,8 +42,12 @@ def published(file: File) -> Schema:
     return {"$schema": DRAFT, **made, "title": NAMES[file]}
 
 
+@cache
 def schema_of(file: File) -> Schema:
-    """Give the schema of a file's values; every key has its meaning and its default."""
+    """Give the schema of a file's values; every key has its meaning and its default.
+
+    Each mistake in a file asks for it, and making it takes 50 ms.
+    """
     made = SCHEMA.validate_python(MODELS[file].model_json_schema())
     definitions = _part(made, "$defs")
     _describe(made, MODELS[file])

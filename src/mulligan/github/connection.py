@@ -63,11 +63,18 @@ def connect(api_url: str, timeout: int, ca_file: Path | None = None) -> Connecti
     """Make the connection of one thread; `timeout` is in seconds, for a wait and for the body.
 
     `ca_file` holds the certificates that are trusted; default: those of the requests library.
+    Proxies are those of the environment.
     """
     parts = urlsplit(api_url)
     kind = _Https if parts.scheme == "https" else _Http
     verify = str(ca_file) if ca_file else True
-    return kind(parts.hostname or "", parts.port, timeout=timeout, verify=verify)
+    connection = kind(parts.hostname or "", parts.port, timeout=timeout, verify=verify)
+    # Asked once, not for each request, a quarter of whose time it would take.
+    session = connection.session
+    given = session.merge_environment_settings(api_url, {}, None, verify, None)
+    session.proxies, connection.verify = given["proxies"], given["verify"]
+    session.trust_env = False
+    return connection
 
 
 def _exchange(connection: Connection) -> RequestsResponse:

@@ -131,11 +131,11 @@ class Bare:
     def changes(self, base: str, head: str) -> list[Changed]:
         """List the files that differ."""
         plain = ("--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none")
-        options = (*plain, "-z")
-        raw = self._text("diff", *options, "--raw", "--no-abbrev", base, head).split("\0")
-        facts = dict(zip(raw[1::2], raw[::2], strict=False))
-        counts = self._text("diff", *options, "--numstat", base, head).split("\0")
-        return [_changed(line, facts) for line in counts if line]
+        shapes = ("--raw", "--no-abbrev", "--numstat", "-z")
+        told = self._text("diff", *plain, *shapes, base, head).rstrip("\0").split("\0")
+        size = 2 * (len(told) // 3)
+        facts = dict(zip(told[1:size:2], told[:size:2], strict=True))
+        return [_changed(line, facts) for line in told[size:] if line]
 
     def entries(self, sha: str, path: str) -> list[Entry]:
         """List what is at a path: the file itself, or what a directory holds."""

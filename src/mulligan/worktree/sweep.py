@@ -17,7 +17,9 @@ LONGEST = 1024
 """Characters of a path in a worktree, beyond which git is slow or blind; macOS allows no more."""
 
 CLOSED_DIRECTORIES = ("-type", "d", "!", "-perm", "-700", "-execdir", "chmod", "u+rwx", "{}", ";")
-CLOSED_FILES = ("-type", "f", "!", "-perm", "-400", "-execdir", "chmod", "u+r", "{}", "+")
+UNREADABLE = ("-type", "f", "!", "-perm", "-400", "-execdir", "chmod", "u+r", "{}", "+")
+CLOSED_FILES = ("-type", "f", "!", "-perm", "-600", "-execdir", "chmod", "u+rw", "{}", "+")
+"""Git does not see that a file lost these rights; the next agent would."""
 NEVER_TRUE = ("(", *CLOSED_DIRECTORIES, "-false", ")", "-o")
 REPOSITORIES = (
     *("-name", ".git", "-prune", "(", "-type", "d"),
@@ -73,7 +75,7 @@ class Broom:
             directory,
             *NEVER_TRUE,
             *("(", "!", "-type", "d", "!", "-type", "f", "-execdir", "rm", "-f", "{}", "+", ")"),
-            *("-o", *CLOSED_FILES),
+            *("-o", *UNREADABLE),
         )
 
     def strange(self, tree: Path) -> str:
@@ -81,7 +83,7 @@ class Broom:
         found = self._find(
             tree,
             *("(", "-name", ".git", "-o", *SPECIAL, "-o", *_too_long(tree)),
-            *("-o", "-type", "d", "!", "-perm", "-700", "-o", "-type", "f", "!", "-perm", "-400"),
+            *("-o", "-type", "d", "!", "-perm", "-700", "-o", "-type", "f", "!", "-perm", "-600"),
             *(")", "-print", "-quit"),
         )
         return "it takes too long to look through" if found.stopped_by else found.text.strip()
