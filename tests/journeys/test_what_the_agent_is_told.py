@@ -30,7 +30,8 @@ def test_one_failure_among_twenty_thousand_passing_lines_is_told(tmp_path: Path)
         "noise.py": "for number in range(20_000):\n    print(f'test_{number} ... ok')\n",
         ".gitignore": "__pycache__/\n.pytest_cache/\n",
     }
-    pytest = f"{sys.executable} -m pytest -v -p no:cacheprovider -p no:xdist"
+    plain = "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1"
+    pytest = f"{plain} {sys.executable} -m pytest -v -p no:cacheprovider"
     run = f"{sys.executable} noise.py; {pytest}; code=$?; {sys.executable} noise.py; exit $code"
     with place(tmp_path, files, [{"name": "tests", "run": run, "kind": "test"}]) as here:
         here.agent("""

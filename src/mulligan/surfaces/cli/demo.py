@@ -38,7 +38,7 @@ from mulligan.wiring.bench import build
 TOKEN = "a-token-of-the-simulated-github"  # noqa: S105 - of a GitHub that is not one
 PASSES = 6
 """Enough for everything to rest, also on a machine that is slow."""
-WATCH = timedelta(seconds=0.3)
+WATCH = timedelta(seconds=1)
 REST = {
     Stage.REVIEW: ("in review", "green"),
     Stage.HITL: ("with a person", "magenta"),
