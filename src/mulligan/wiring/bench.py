@@ -37,6 +37,7 @@ from mulligan.tools import Roster, Tools
 from mulligan.verification.checks import CommandVerifier
 from mulligan.wiring.clock import SystemClock
 from mulligan.wiring.confinement import confine, network_for
+from mulligan.wiring.gauges import GAUGES
 from mulligan.wiring.records import open_artifacts
 from mulligan.wiring.redaction import redactor_of
 from mulligan.worktree.naming import LITTER
@@ -249,7 +250,7 @@ def open_github(
 ) -> Generator[GitHub]:
     """Give GitHub; `patience` says how long it is waited for."""
     settings, clock = operator.github, SystemClock()
-    transport = Transport(PAUSES, settings.ca_file)
+    transport = Transport(PAUSES, settings.ca_file, GAUGES)
     credentials = (
         AppCredentials(settings.api_url, settings.app, clock, patience, transport)
         if settings.app
