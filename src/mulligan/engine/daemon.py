@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -10,11 +10,13 @@ import structlog
 
 from mulligan.config.operator import Limits
 from mulligan.domain.issue import IssueRef
+from mulligan.domain.status import Phase
 from mulligan.engine.cleanup import clean_up
 from mulligan.engine.dispatch import PoolDispatcher
 from mulligan.engine.freshness import Freshness
 from mulligan.engine.intake import poll
 from mulligan.engine.pace import stretched
+from mulligan.engine.pulse import Pulse
 from mulligan.engine.recovery import recover
 from mulligan.engine.schedule import ticking
 from mulligan.engine.worker import Worker
@@ -46,17 +48,25 @@ class Daemon:
     def __init__(self, reload: Callable[[], Crew | None]) -> None:
         """Start with no crew; `reload` gives one whenever the configuration changed, else None."""
         self._reload = reload
+        self.pulse = Pulse()
         self._lock = threading.Lock()
         self._crews: list[Crew] = []
 
     def poll(self, wake: Callable[[list[IssueRef]], None]) -> None:
         """Recover, then ask every repository, and wake the issues that were found."""
+        with self.pulse.polling():
+            self._poll(wake)
+
+    def _poll(self, wake: Callable[[list[IssueRef]], None]) -> None:
         crew = self._newest()
         if crew is None:
             return
         for ref, reason in recover(crew.tools, crew.worker, crew.repositories).failed.items():
             log.warning("not_recovered", issue=str(ref), reason=reason)
-        found, failed = poll(crew.repositories, crew.tools, crew.worker, crew.freshness)
+        asked = self.pulse.each(crew.repositories)
+        found, failed = poll(asked, crew.tools, crew.worker, crew.freshness)
+        unread = len(failed.keys() & set(crew.repositories))
+        self.pulse.asked(len(crew.repositories), unread)
         for repository, reason in failed.items():
             log.warning("not_polled", repository=repository, reason=reason)
         wake(found)
@@ -66,6 +76,12 @@ class Daemon:
         """Count the repositories that are polled."""
         with self._lock:
             return len(self._crews[-1].repositories) if self._crews else 0
+
+    @property
+    def tools(self) -> Tools | None:
+        """Give what the newest crew works with; None before there is one."""
+        with self._lock:
+            return self._crews[-1].tools if self._crews else None
 
     def watch(self) -> None:
         """Stop the work on every issue whose request was withdrawn."""
@@ -93,6 +109,7 @@ class Daemon:
         done = crew.worker.visit(ref)
         if done.problem:
             log.warning("visit_failed", issue=str(ref), reason=done.problem)
+        self.pulse.visited(undone=bool(done.problem) and _is_undone(ref, crew.tools))
 
     def _newest(self) -> Crew | None:
         # Whoever comes first reads the configuration; the others wait for it.
@@ -100,6 +117,13 @@ class Daemon:
             if changed := self._reload():
                 self._crews.append(changed)
             return self._crews[-1] if self._crews else None
+
+
+def _is_undone(ref: IssueRef, tools: Tools) -> bool:
+    """Tell whether something is left to be done of what was decided."""
+    with suppress(MulliganError):
+        return tools.ledger.status(ref).phase is Phase.DECIDED
+    return False
 
 
 @contextmanager
