@@ -2,15 +2,18 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 from mulligan.artifacts import Artifacts
 from mulligan.config.operator import Operator
+from mulligan.errors import UnavailableError
 from mulligan.ports import Ledger
 from mulligan.state.artifacts import FileArtifacts
 from mulligan.state.database import open_database, state_directory
 from mulligan.state.leases import SqlLeases
 from mulligan.state.ledger import SqlLedger
 from mulligan.state.lock import holder, locked
+from mulligan.state.room import room_for
 from mulligan.text.redact import Redactor
 from mulligan.wiring.clock import SystemClock
 
@@ -25,6 +28,21 @@ def open_ledger(operator: Operator, redactor: Redactor | None = None) -> Generat
 def open_artifacts(operator: Operator, redactor: Redactor | None = None) -> Artifacts:
     """Give the files of all attempts; who writes any has to bring the filter."""
     return FileArtifacts(operator.workspace.root / "artifacts", redactor or Redactor())
+
+
+def check_writable(operator: Operator) -> None:
+    """See that the ledger can be written; a MulliganError says why not. Changes nothing."""
+    with open_database(operator.state.url) as database, database.write():
+        pass
+    place = state_directory(operator.state.url)
+    if not room_for(place).writable:
+        message = f"{place} cannot be written to; see to the rights on it, and to the disk."
+        raise UnavailableError(message)
+
+
+def state_place(operator: Operator) -> Path:
+    """Name the directory of the ledger, which only its user can read."""
+    return state_directory(operator.state.url)
 
 
 def at_work(operator: Operator) -> str | None:
