@@ -12,10 +12,11 @@ STOPPING = "Mulligan was told to stop."
 def illness(desk: Desk) -> str | None:
     """Say why the process should be started anew; None while its poll is alive.
 
-    What lies elsewhere, such as a GitHub that is away, is not mended by that.
+    What lies elsewhere, such as a GitHub that is away, is not mended by that. Who was told to stop
+    polls no more, and is let end what runs.
     """
     quiet = desk.pulse.quiet
-    if quiet <= desk.patience():
+    if quiet <= desk.patience() or stopping():
         return None
     return f"The poll has been quiet for {quiet:.0f} s; start Mulligan again."
 
