@@ -140,6 +140,7 @@ def test_events_are_given_by_their_number(dashboard: Dashboard) -> None:
     assert isinstance(rows, list)
     known = [event_row(each) for each in dashboard.books.ledger.events(after=1, most=2)]
     assert rows == known
+    assert [each["name"] for each in known] == ["authorised", "attempt_started"]
     assert dashboard.ask("/api/events?after=x").status == 404
     assert dashboard.ask("/api/events?after=-1").status == 404
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mulligan.domain.events import Decided, Recorded
+from mulligan.domain.events import EVENT_SCHEMA_VERSION, Decided, Recorded
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 
@@ -55,5 +55,14 @@ def decisions_of(events: Sequence[Recorded]) -> list[Row]:
 
 
 def event_row(recorded: Recorded) -> Row:
-    """Write one event of the ledger; `event` has its `kind`, and what that kind records."""
-    return {**recorded.model_dump(mode="json"), "issue": str(recorded.issue)}
+    """Write one event of the ledger; `payload` is what there is to say of it, by its name."""
+    return {
+        "seq": recorded.seq,
+        "time": recorded.at.isoformat(timespec="microseconds"),
+        "schema_version": EVENT_SCHEMA_VERSION,
+        "name": recorded.event.kind,
+        "issue": str(recorded.issue),
+        "epoch": recorded.epoch,
+        "attempt": recorded.attempt,
+        "payload": recorded.event.model_dump(mode="json", exclude={"kind"}),
+    }
