@@ -31,8 +31,8 @@ class Artifacts(Protocol):
         """Give the artifact name of a file at a `path` that was given out."""
         ...
 
-    def read(self, artifact: str) -> bytes:
-        """Read an artifact by its name; UnavailableError where retention took it."""
+    def read(self, artifact: str, last: int | None = None) -> bytes:
+        """Read an artifact, or its `last` bytes; UnavailableError where retention took it."""
         ...
 
     def attempts(self) -> Sequence[AttemptFiles]:

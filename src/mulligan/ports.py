@@ -198,8 +198,14 @@ class Ledger(Protocol):
         """Give the completed attempts of all epochs, oldest first."""
         ...
 
-    def events(self, ref: IssueRef | None = None, after: int = 0) -> Sequence[Recorded]:
-        """Give the events of one issue, or of all, with `seq` above `after`, in order."""
+    def events(
+        self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
+    ) -> Sequence[Recorded]:
+        """Give the events of one issue, or of all, with `seq` above `after`; the `most` first."""
+        ...
+
+    def newest(self) -> int:
+        """Give the highest `seq` there is; 0 for none."""
         ...
 
     def baseline(self, repository: str, key: str) -> BaselineRecorded | None:

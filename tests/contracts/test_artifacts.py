@@ -37,6 +37,8 @@ def test_what_was_written_is_read_by_the_name_that_was_given(artifacts: Artifact
     name = artifacts.write(REF, 3, "prompt.md", b"Mend it.\x00\xff")
     assert name == "octo/hello.world/12/3/prompt.md"
     assert artifacts.read(name) == b"Mend it.\x00\xff"
+    assert artifacts.read(name, last=2) == b"\x00\xff"
+    assert artifacts.read(name, last=100) == b"Mend it.\x00\xff"
 
 
 def test_a_second_writing_takes_the_place_of_the_first(artifacts: Artifacts) -> None:

@@ -69,6 +69,7 @@ def test_an_issue_never_seen_stands_at_epoch_0(ledger: Ledger) -> None:
     assert ledger.history(REF) == ()
     assert list(ledger.events(REF)) == []
     assert list(ledger.statuses()) == []
+    assert ledger.newest() == 0
 
 
 def test_the_status_after_an_event_is_given_back_and_kept(ledger: Ledger) -> None:
@@ -140,6 +141,8 @@ def test_events_can_be_followed(ledger: Ledger) -> None:
     assert [each.seq for each in ledger.events(after=2)] == [3, 4]
     assert [each.seq for each in ledger.events(REF, after=1)] == [3]
     assert list(ledger.events(after=4)) == []
+    assert [each.seq for each in ledger.events(after=1, most=2)] == [2, 3]
+    assert ledger.newest() == 4
 
 
 def test_repositories_with_the_same_number_are_told_apart(ledger: Ledger) -> None:

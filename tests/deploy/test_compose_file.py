@@ -27,6 +27,8 @@ class Worker(BaseModel):
     read_only: bool
     cap_drop: list[str]
     security_opt: list[str]
+    ports: list[str]
+    healthcheck: dict[str, str | list[str]]
     privileged: bool = False
     environment: dict[str, str] = Field(default_factory=dict[str, str])
 
@@ -77,6 +79,13 @@ def test_the_example_fits_what_is_mounted(compose: Compose, worker: Worker) -> N
     assert (HERE / worker.build / "Dockerfile").is_file()
 
 
+def test_the_dashboard_is_published_on_loopback_and_asked_for_its_health(worker: Worker) -> None:
+    address = example("compose/config/mulligan.yml").dashboard.address
+    assert address is not None
+    assert worker.ports == [f"127.0.0.1:{address[1]}:{address[1]}"]
+    assert f"127.0.0.1:{address[1]}/healthz" in " ".join(worker.healthcheck["test"])
+
+
 def test_what_is_secret_is_neither_in_the_file_nor_in_git(compose: Compose, worker: Worker) -> None:
     assert worker.environment == {}
     secret = [each["file"] for each in compose.secrets.values()]
@@ -89,7 +98,8 @@ def test_what_is_secret_is_neither_in_the_file_nor_in_git(compose: Compose, work
 
 def test_the_examples_differ_in_their_place_only() -> None:
     examples = [example("systemd/mulligan.yml"), example("compose/config/mulligan.yml")]
-    both = [each.model_copy(update={"github": None}) for each in examples]
+    place = {"github": None, "dashboard": None}
+    both = [each.model_copy(update=place) for each in examples]
     assert both[0] == both[1]
 
 

@@ -232,5 +232,10 @@ class CountedLedger:
     def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
         return self.inner.baseline(repository, key)
 
-    def events(self, ref: IssueRef | None = None, after: int = 0) -> Sequence[Recorded]:
-        return self.inner.events(ref, after)
+    def events(
+        self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
+    ) -> Sequence[Recorded]:
+        return self.inner.events(ref, after, most)
+
+    def newest(self) -> int:
+        return self.inner.newest()

@@ -144,5 +144,6 @@ def place(
             agent={"kind": "command", "command": [sys.executable, str(directory / "agent.py")]},
             state={"url": f"sqlite:///{directory}/mulligan.db"},
             workspace={"root": str(directory / "work")},
+            dashboard="off",
         )
         yield made

@@ -17,6 +17,7 @@ from pydantic import (
 
 from mulligan.config.adapters import Adapter
 from mulligan.config.budget import Budget, Price
+from mulligan.config.dashboard import AddressOrMore, Dashboard, address_alone
 from mulligan.config.github import GitHubSettings
 from mulligan.config.notify import Notify
 from mulligan.config.policy import Policy
@@ -250,6 +251,10 @@ class Operator(Settings):
     """What is kept of issues that are in review, with a person or resolved."""
     trust: Trust = Trust()
     """Who may start work."""
+    dashboard: Annotated[
+        Dashboard, BeforeValidator(address_alone, json_schema_input_type=AddressOrMore)
+    ] = Dashboard()
+    """Where `mulligan run` serves health, metrics and the dashboard."""
     notify: Notify = Notify()
     """Who hears of what, besides GitHub."""
 

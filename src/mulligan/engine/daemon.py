@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -10,12 +10,14 @@ import structlog
 
 from mulligan.config.operator import Limits
 from mulligan.domain.issue import IssueRef
+from mulligan.domain.status import Phase
 from mulligan.engine.cleanup import clean_up
 from mulligan.engine.dispatch import PoolDispatcher
 from mulligan.engine.fence import BEATS
 from mulligan.engine.freshness import Freshness
 from mulligan.engine.intake import poll
 from mulligan.engine.pace import stretched
+from mulligan.engine.pulse import Pulse
 from mulligan.engine.recovery import recover
 from mulligan.engine.schedule import ticking
 from mulligan.engine.worker import Worker
@@ -47,6 +49,7 @@ class Daemon:
     def __init__(self, reload: Callable[[], Crew | None]) -> None:
         """Start with no crew; `reload` gives one whenever the configuration changed, else None."""
         self._reload = reload
+        self.pulse = Pulse()
         self._lock = threading.Lock()
         self._crews: list[Crew] = []
         self._workers = 1
@@ -56,18 +59,25 @@ class Daemon:
 
         Where the ledger itself is away, that is logged, and all of it left to the next poll.
         """
+        with self.pulse.polling():
+            self._poll(wake)
+
+    def _poll(self, wake: Callable[[list[IssueRef]], None]) -> None:
         crew = self._newest()
         if crew is None:
             return
         try:
-            self._poll(crew, wake)
+            self._ask(crew, wake)
         except MulliganError as error:
             log.warning("not_polled", reason=str(error))
 
-    def _poll(self, crew: Crew, wake: Callable[[list[IssueRef]], None]) -> None:
+    def _ask(self, crew: Crew, wake: Callable[[list[IssueRef]], None]) -> None:
         for ref, reason in recover(crew.tools, crew.worker, crew.repositories).failed.items():
             log.warning("not_recovered", issue=str(ref), reason=reason)
-        found, failed = poll(crew.repositories, crew.tools, crew.worker, crew.freshness)
+        asked = self.pulse.each(crew.repositories)
+        found, failed = poll(asked, crew.tools, crew.worker, crew.freshness)
+        unread = len(failed.keys() & set(crew.repositories))
+        self.pulse.asked(len(crew.repositories), unread)
         for repository, reason in failed.items():
             log.warning("not_polled", repository=repository, reason=reason)
         wake(found)
@@ -87,6 +97,12 @@ class Daemon:
             self._workers = len(crew.tools.leases.attend(crew.tools.worker))
         except MulliganError as error:
             log.warning("not_heard", reason=str(error))
+
+    @property
+    def tools(self) -> Tools | None:
+        """Give what the newest crew works with; None before there is one."""
+        with self._lock:
+            return self._crews[-1].tools if self._crews else None
 
     def watch(self) -> None:
         """Stop the work on every issue whose request was withdrawn."""
@@ -114,6 +130,7 @@ class Daemon:
         done = crew.worker.visit(ref)
         if done.problem:
             log.warning("visit_failed", issue=str(ref), reason=done.problem)
+        self.pulse.visited(undone=bool(done.problem) and _is_undone(ref, crew.tools))
 
     def _newest(self) -> Crew | None:
         # Whoever comes first reads the configuration; the others wait for it.
@@ -121,6 +138,13 @@ class Daemon:
             if changed := self._reload():
                 self._crews.append(changed)
             return self._crews[-1] if self._crews else None
+
+
+def _is_undone(ref: IssueRef, tools: Tools) -> bool:
+    """Tell whether something is left to be done of what was decided."""
+    with suppress(MulliganError):
+        return tools.ledger.status(ref).phase is Phase.DECIDED
+    return False
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Find the issues that ask for work; a repository that cannot be asked does not stop the others."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from functools import partial
 
@@ -27,7 +27,7 @@ Known = dict[IssueRef, IssueStatus]
 
 
 def poll(
-    repositories: Sequence[str], tools: Tools, worker: Worker, freshness: Freshness | None = None
+    repositories: Iterable[str], tools: Tools, worker: Worker, freshness: Freshness | None = None
 ) -> tuple[list[IssueRef], dict[str, str]]:
     """Ask every repository; give the issues that may be due, and a sentence for each that failed.
 

@@ -275,6 +275,7 @@ class Client:
             message = f"GitHub at {host} did not answer {request}: {reason_of(error)}; {advice}."
             raise TransientError(message) from error
         answer = Answer(status, {str(name): str(value) for name, value in received.items()}, text)
+        self._transport.gauges.read(answer)
         now = self._patience.now()
         if is_limit(answer):
             session.pause.begin(now, asked_to_wait(answer))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from github import Auth, Github
 from mulligan.github.connection import Connection, connect
+from mulligan.github.gauges import Gauges
 from mulligan.github.pause import Pause, Pauses
 
 MOST_TOKENS = 64
@@ -26,11 +27,12 @@ class Bearer(Auth.Token):
 class Transport:
     """How a server is reached: `ca_file` holds the certificates that are trusted; default: usual.
 
-    Clients with the same `pauses` leave GitHub alone together.
+    Clients with the same `pauses` leave GitHub alone together; `gauges` reads every answer.
     """
 
     pauses: Pauses = field(default_factory=Pauses)
     ca_file: Path | None = None
+    gauges: Gauges = field(default_factory=Gauges)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,12 +61,12 @@ class FileArtifacts:
         """Give the artifact name of a file at a `path` that was given out."""
         return path.relative_to(self.root).as_posix()
 
-    def read(self, artifact: str) -> bytes:
+    def read(self, artifact: str, last: int | None = None) -> bytes:
         """Read an artifact by its name; UnavailableError where it is gone, or not one of these."""
         place = self._place(artifact)
         with _translated(place):
             try:
-                return place.read_bytes()
+                return place.read_bytes() if last is None else _end_of(place, last)
             except FileNotFoundError:
                 message = f"The artifact {artifact} is not there any more; retention took it."
                 raise UnavailableError(message) from None
@@ -138,9 +138,9 @@ class ScratchArtifacts:
         """Give the artifact name of a file at a `path` that was given out."""
         return self._files.name(path)
 
-    def read(self, artifact: str) -> bytes:
+    def read(self, artifact: str, last: int | None = None) -> bytes:
         """Read an artifact by its name."""
-        return self._files.read(artifact)
+        return self._files.read(artifact, last)
 
     def attempts(self) -> tuple[AttemptFiles, ...]:
         """List the attempts that have files here, in no order."""
@@ -176,6 +176,12 @@ def _look(path: Path) -> os.stat_result | None:
         return path.lstat()
     except FileNotFoundError:
         return None
+
+
+def _end_of(place: Path, most: int) -> bytes:
+    with place.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - most))
+        return file.read(most)
 
 
 def _replace(place: Path, content: bytes) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select, update
 
 from mulligan.domain.events import AttemptCompleted, BaselineRecorded, Event, Recorded
 from mulligan.domain.fold import advance
@@ -86,10 +86,17 @@ class SqlLedger:
             if isinstance(recorded.event, AttemptCompleted)
         )
 
-    def events(self, ref: IssueRef | None = None, after: int = 0) -> Sequence[Recorded]:
-        """Give the events of one issue, or of all, with `seq` above `after`, in order."""
+    def events(
+        self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
+    ) -> Sequence[Recorded]:
+        """Give the events of one issue, or of all, with `seq` above `after`; the `most` first."""
         newer = EVENT.seq > after
-        return self._events(newer if ref is None else and_(newer, _events_of(ref)))
+        return self._events(newer if ref is None else and_(newer, _events_of(ref)), most)
+
+    def newest(self) -> int:
+        """Give the highest `seq` there is; 0 for none."""
+        with self.database.read() as connection:
+            return connection.execute(select(func.max(EVENT.seq))).scalar() or 0
 
     def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
         """Give what was recorded last under a key, for whichever issue of the repository."""
@@ -119,8 +126,8 @@ class SqlLedger:
                 connection.execute(insert(EVENTS_TABLE), [*map(values_of, events)])
                 connection.execute(insert(ISSUES_TABLE).values(projection_of(status)))
 
-    def _events(self, which: ColumnElement[bool]) -> list[Recorded]:
-        wanted = select(EVENTS_TABLE).where(which).order_by(EVENT.seq)
+    def _events(self, which: ColumnElement[bool], most: int | None = None) -> list[Recorded]:
+        wanted = select(EVENTS_TABLE).where(which).order_by(EVENT.seq).limit(most)
         with self.database.read() as connection:
             rows = connection.execute(wanted).all()
         return [recorded_of(Row._make(row)) for row in rows]

@@ -108,9 +108,15 @@ class LeasedLedger:
         """Give the completed attempts of all epochs, oldest first."""
         return self.inner.history(ref)
 
-    def events(self, ref: IssueRef | None = None, after: int = 0) -> Sequence[Recorded]:
+    def events(
+        self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
+    ) -> Sequence[Recorded]:
         """Give the events of one issue, or of all, in order."""
-        return self.inner.events(ref, after)
+        return self.inner.events(ref, after, most)
+
+    def newest(self) -> int:
+        """Give the highest `seq` there is; 0 for none."""
+        return self.inner.newest()
 
     def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
         """Give what was recorded last under a key."""
@@ -165,11 +171,18 @@ class MemoryLedger:
             if isinstance(recorded.event, AttemptCompleted)
         )
 
-    def events(self, ref: IssueRef | None = None, after: int = 0) -> Sequence[Recorded]:
-        """Give the events of one issue, or of all, with `seq` above `after`, in order."""
+    def events(
+        self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
+    ) -> Sequence[Recorded]:
+        """Give the events of one issue, or of all, with `seq` above `after`; the `most` first."""
         with self._lock:
             newer = self._events[max(0, after) :]
-        return [recorded for recorded in newer if ref in (None, recorded.issue)]
+        return [recorded for recorded in newer if ref in (None, recorded.issue)][:most]
+
+    def newest(self) -> int:
+        """Give the highest `seq` there is; 0 for none."""
+        with self._lock:
+            return len(self._events)
 
     def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
         """Give what was recorded last under a key, for whichever issue of the repository."""

@@ -94,9 +94,15 @@ class RefLedger:
         """Give the completed attempts of all epochs, oldest first."""
         return self.book.ledger.history(ref)
 
-    def events(self, ref: IssueRef | None = None, after: int = 0) -> Sequence[Recorded]:
-        """Give the events of one issue, or of all, with `seq` above `after`, in order."""
-        return self.book.ledger.events(ref, after)
+    def events(
+        self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
+    ) -> Sequence[Recorded]:
+        """Give the events of one issue, or of all, with `seq` above `after`; the `most` first."""
+        return self.book.ledger.events(ref, after, most)
+
+    def newest(self) -> int:
+        """Give the highest `seq` there is; 0 for none."""
+        return self.book.ledger.newest()
 
     def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
         """Give what was recorded last under a key, for whichever issue of the repository."""

@@ -95,15 +95,15 @@ class SharedArtifacts:
         """Give the artifact name of a file at a `path` that was given out."""
         return self.files.name(path)
 
-    def read(self, artifact: str) -> bytes:
-        """Read an artifact by its name; UnavailableError where neither this machine has it."""
+    def read(self, artifact: str, last: int | None = None) -> bytes:
+        """Read an artifact, or its `last` bytes; UnavailableError where no worker has shared it."""
         try:
-            return self.files.read(artifact)
+            return self.files.read(artifact, last)
         except UnavailableError:
             content = self._shared(*_parts(artifact)) if artifact.count("/") >= DEPTH else None
             if content is None:
                 raise
-            return content
+            return content if last is None else content[max(0, len(content) - last) :]
 
     def attempts(self) -> Sequence[AttemptFiles]:
         """List the attempts that have files here, or shared ones, in no order."""

@@ -34,6 +34,7 @@ from mulligan.verification.checks import CommandVerifier
 from mulligan.wiring.books import Books, open_books
 from mulligan.wiring.clock import SystemClock
 from mulligan.wiring.confinement import confine, network_for
+from mulligan.wiring.gauges import GAUGES
 from mulligan.wiring.redaction import redactor_of
 from mulligan.worktree.naming import LITTER
 from mulligan.worktree.policies import BasePolicies
@@ -229,7 +230,7 @@ def open_github(
 ) -> Generator[GitHub]:
     """Give GitHub; `patience` says how long it is waited for."""
     settings, clock = operator.github, SystemClock()
-    transport = Transport(PAUSES, settings.ca_file)
+    transport = Transport(PAUSES, settings.ca_file, GAUGES)
     credentials = (
         AppCredentials(settings.api_url, settings.app, clock, patience, transport)
         if settings.app

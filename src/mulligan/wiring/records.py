@@ -6,12 +6,14 @@ from pathlib import Path
 
 from mulligan.artifacts import Artifacts
 from mulligan.config.operator import Operator
+from mulligan.errors import UnavailableError
 from mulligan.ports import Ledger
 from mulligan.state.artifacts import FileArtifacts
 from mulligan.state.database import Database, open_database, state_directory
 from mulligan.state.leases import SqlLeases
 from mulligan.state.ledger import SqlLedger
 from mulligan.state.lock import holder, locked
+from mulligan.state.room import room_for
 from mulligan.state.server_clock import clock_of
 from mulligan.text.redact import Redactor
 from mulligan.wiring.clock import SystemClock
@@ -47,6 +49,21 @@ def open_artifacts(
     from mulligan.state.shared_artifacts import SharedArtifacts  # noqa: PLC0415
 
     return SharedArtifacts(files, database, clock_of(database, SystemClock()))
+
+
+def check_writable(operator: Operator) -> None:
+    """See that the ledger can be written; a MulliganError says why not. Changes nothing."""
+    with open_database(operator.state.url) as database, database.write():
+        pass
+    place = state_directory(operator.state.url)
+    if place and not room_for(place).writable:
+        message = f"{place} cannot be written to; see to the rights on it, and to the disk."
+        raise UnavailableError(message)
+
+
+def state_place(operator: Operator) -> Path:
+    """Name the directory of the ledger, or that of the work where a server keeps the ledger."""
+    return state_directory(operator.state.url) or operator.workspace.root
 
 
 def at_work(operator: Operator) -> str | None:

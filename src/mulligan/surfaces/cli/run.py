@@ -1,8 +1,9 @@
 """`mulligan run`: the daemon, its log, and its configuration, read again when it changes."""
 
 import logging
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -11,6 +12,7 @@ from mulligan.config.operator import Operator
 from mulligan.domain.events import Decided, Drafted, Escalated, Event, Published
 from mulligan.domain.status import IssueStatus
 from mulligan.engine.daemon import Crew, Daemon, serving
+from mulligan.engine.watch import Listener
 from mulligan.engine.worker import Worker
 from mulligan.errors import MulliganError
 from mulligan.stop import CLOSING
@@ -35,16 +37,33 @@ def run(config: Path | None) -> Exit:
     operator = read_configuration(path)
     start_logs(logging.INFO)
     stop_on_signals(operator.limits.shutdown_grace)
+    listeners: list[Listener] = [_note]
     with lock_state(operator, "run"), ExitStack() as benches:
-        daemon = Daemon(_reloading(path, benches))
+        daemon = Daemon(_reloading(path, benches, partial(_tell, listeners)))
         log.info("started", repositories=len(operator.repositories))
-        with serving(daemon, operator.poll.interval, operator.limits, SystemClock()):
+        with (
+            _dashboard(operator, daemon, listeners.append),
+            serving(daemon, operator.poll.interval, operator.limits, SystemClock()),
+        ):
             CLOSING.wait()
     log.info("stopped")
     return Exit.DONE
 
 
-def _reloading(path: Path, benches: ExitStack) -> Callable[[], Crew | None]:
+def _dashboard(
+    operator: Operator, daemon: Daemon, listen: Callable[[Listener], None]
+) -> AbstractContextManager[None]:
+    """Give the dashboard, or nothing where it is off."""
+    address = operator.dashboard.address
+    if address is None:
+        return nullcontext()
+    # Imported here, since a web server is 15 MB that a daemon without one does not need.
+    from mulligan.surfaces.dashboard.opening import opened  # noqa: PLC0415
+
+    return opened(operator, daemon, address, listen)
+
+
+def _reloading(path: Path, benches: ExitStack, listener: Listener) -> Callable[[], Crew | None]:
     """Give what reads the file whenever it changed; a mistake in it is logged, once."""
     seen: list[object] = [None]
 
@@ -54,7 +73,7 @@ def _reloading(path: Path, benches: ExitStack) -> Callable[[], Crew | None]:
             return None
         seen[0] = found
         try:
-            return _hire(read_configuration(path), benches)
+            return _hire(read_configuration(path), benches, listener)
         except MulliganError as error:
             log.error("configuration_refused", reason=str(error), kept="the last good one")  # noqa: TRY400
             return None
@@ -62,8 +81,8 @@ def _reloading(path: Path, benches: ExitStack) -> Callable[[], Crew | None]:
     return reload
 
 
-def _hire(operator: Operator, benches: ExitStack) -> Crew:
-    bench = benches.enter_context(build(operator, environment(), _note))
+def _hire(operator: Operator, benches: ExitStack, listener: Listener) -> Crew:
+    bench = benches.enter_context(build(operator, environment(), listener))
     log.info("configured", repositories=len(bench.repositories))
     return Crew(bench.repositories, bench.tools, Worker(bench.tools))
 
@@ -75,6 +94,12 @@ def _mark(path: Path) -> object:
     except OSError as error:
         return error.errno
     return (found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+def _tell(listeners: Iterable[Listener], status: IssueStatus, event: Event) -> None:
+    """Let everybody hear of an event."""
+    for each in listeners:
+        each(status, event)
 
 
 def _note(status: IssueStatus, event: Event) -> None:

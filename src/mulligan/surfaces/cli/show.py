@@ -8,7 +8,6 @@ from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from mulligan.domain.events import Decided, Recorded
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
@@ -19,6 +18,7 @@ from mulligan.retry.words import counted
 from mulligan.surfaces.cli.exits import Exit
 from mulligan.surfaces.cli.layout import print_json
 from mulligan.surfaces.cli.setup import make_console, read_configuration
+from mulligan.surfaces.shapes import decisions_of, inspection, status_row
 from mulligan.text.escape import one_line, visible
 from mulligan.wiring.records import open_ledger, open_records
 
@@ -28,7 +28,7 @@ def status(config: Path | None, *, json: bool) -> Exit:
     with open_ledger(read_configuration(config, needs_token=False)) as ledger:
         statuses = ledger.statuses()
     if json:
-        print_json([_status_row(each) for each in statuses])
+        print_json([status_row(each) for each in statuses])
         return Exit.DONE
     console = make_console()
     console.print(_status_table(statuses) if statuses else "No issue has asked for work yet.")
@@ -45,16 +45,9 @@ def inspect(config: Path | None, issue: str, attempt: int | None, *, json: bool)
     if attempt and not history and attempt != found.number:
         message = f"{ref} has no attempt {attempt}; `mulligan inspect {ref}` lists those it has."
         raise UsageError(message)
-    decisions = [row for row in _decisions(events) if attempt in {None, row["number"]}]
+    decisions = [row for row in decisions_of(events) if attempt in {None, row["number"]}]
     if json:
-        print_json(
-            {
-                **_status_row(found),
-                "title": found.title,
-                "attempts": [meta.model_dump(mode="json") for meta in history],
-                "decisions": decisions,
-            }
-        )
+        print_json(inspection(found, history, decisions))
         return Exit.DONE
     console = make_console()
     console.print(_headline(found))
@@ -110,38 +103,6 @@ def _known(ref: IssueRef, ledger: Ledger) -> IssueStatus:
         message = f"{ref} is not in the ledger; `mulligan status` lists the issues that are."
         raise UsageError(message)
     return found
-
-
-def _status_row(found: IssueStatus) -> dict[str, object]:
-    return {
-        "issue": str(found.issue),
-        "stage": found.stage,
-        "epoch": found.epoch,
-        "attempt": found.attempt,
-        "outcome": found.outcome,
-        "reason": found.reason,
-        "pull_request": found.pull_request,
-    }
-
-
-def _decisions(events: Sequence[Recorded]) -> list[dict[str, object]]:
-    """List what was decided, with the attempt it followed; `number` counts over all epochs."""
-    rows, number = list[dict[str, object]](), 0
-    for recorded in events:
-        event = recorded.event
-        if event.kind == "attempt_started":
-            number = event.number
-        if isinstance(event, Decided):
-            rows.append(
-                {
-                    "attempt": recorded.attempt,
-                    "number": number,
-                    "epoch": recorded.epoch,
-                    "decision": event.decision.decision,
-                    "reason": event.decision.reason,
-                }
-            )
-    return rows
 
 
 def _status_table(statuses: Sequence[IssueStatus]) -> Table:

@@ -1,0 +1,68 @@
+"""The JSON that other programs read, one shape whether from a command or the dashboard. Pure."""
+
+from collections.abc import Sequence
+
+from mulligan.domain.events import EVENT_SCHEMA_VERSION, Decided, Recorded
+from mulligan.domain.result import WorkerResultMeta
+from mulligan.domain.status import IssueStatus
+
+Row = dict[str, object]
+
+
+def status_row(found: IssueStatus) -> Row:
+    """Say where one issue stands, as `mulligan status --json` does."""
+    return {
+        "issue": str(found.issue),
+        "stage": found.stage,
+        "epoch": found.epoch,
+        "attempt": found.attempt,
+        "outcome": found.outcome,
+        "reason": found.reason,
+        "pull_request": found.pull_request,
+    }
+
+
+def inspection(
+    found: IssueStatus, history: Sequence[WorkerResultMeta], decisions: Sequence[Row]
+) -> Row:
+    """Tell what happened to one issue, as `mulligan inspect --json` does."""
+    return {
+        **status_row(found),
+        "title": found.title,
+        "attempts": [meta.model_dump(mode="json") for meta in history],
+        "decisions": [*decisions],
+    }
+
+
+def decisions_of(events: Sequence[Recorded]) -> list[Row]:
+    """List what was decided, with the attempt it followed; `number` counts over all epochs."""
+    rows, number = list[Row](), 0
+    for recorded in events:
+        event = recorded.event
+        if event.kind == "attempt_started":
+            number = event.number
+        if isinstance(event, Decided):
+            rows.append(
+                {
+                    "attempt": recorded.attempt,
+                    "number": number,
+                    "epoch": recorded.epoch,
+                    "decision": event.decision.decision,
+                    "reason": event.decision.reason,
+                }
+            )
+    return rows
+
+
+def event_row(recorded: Recorded) -> Row:
+    """Write one event of the ledger; `payload` is what there is to say of it, by its name."""
+    return {
+        "seq": recorded.seq,
+        "time": recorded.at.isoformat(timespec="microseconds"),
+        "schema_version": EVENT_SCHEMA_VERSION,
+        "name": recorded.event.kind,
+        "issue": str(recorded.issue),
+        "epoch": recorded.epoch,
+        "attempt": recorded.attempt,
+        "payload": recorded.event.model_dump(mode="json", exclude={"kind"}),
+    }

@@ -1,0 +1,93 @@
+"""`mulligan run` serves its dashboard on loopback, and neither waits for it nor needs it."""
+
+import http.client
+import re
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from world.place import NAME, Place, place
+
+OPEN = re.compile(r"event=dashboard_open address=http://127.0.0.1:(\d+)/ key_file=(\S+)")
+LISTEN = (
+    "GET /api/events?after=0 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n"
+    "Accept: text/event-stream\r\n\r\n"
+)
+WRITE = "pathlib.Path('notes.txt').write_text('two')\n"
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Generator[Place]:
+    with place(tmp_path, {"notes.txt": "one\n"}) as made:
+        made.agent(WRITE)
+        made.configure(poll={"interval": "300ms"}, dashboard="127.0.0.1:0")
+        yield made
+
+
+def said_until(daemon: subprocess.Popen[str], words: str) -> str:
+    assert daemon.stderr
+    said = ""
+    while words not in said:
+        line = daemon.stderr.readline()
+        assert line, said
+        said += line
+    return said
+
+
+def get(port: int, path: str, key: str = "") -> str:
+    line = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    line.request("GET", path, headers={"Authorization": f"Bearer {key}"})
+    answer = line.getresponse()
+    content = answer.read().decode()
+    line.close()
+    assert answer.status == 200, content
+    return content
+
+
+def test_an_issue_can_be_followed_from_the_label_to_the_pull_request(here: Place) -> None:
+    ref = here.issue("Mend <it>")
+    with here.start("run") as daemon:
+        opened = OPEN.search(said_until(daemon, "action=published"))
+        assert opened
+        port, key = int(opened[1]), Path(opened[2]).read_text().strip()
+        assert get(port, "/healthz") == get(port, "/readyz") == "ok\n"
+        assert 'mulligan_attempts_total{outcome="SUCCEEDED"} 1.0' in get(port, "/metrics")
+        assert "Mend &lt;it&gt;" in get(port, "/", key)
+        assert "+two" in get(port, f"/issues/{NAME}/{ref.number}/attempts/1/diff", key)
+        with socket.create_connection(("127.0.0.1", port)) as line:
+            line.sendall(LISTEN.format(key=key).encode())
+            assert b"issue_seen" in read_until(line, b"issue_seen")
+            # Whoever listens does not hold up the end.
+            began = time.monotonic()
+            daemon.send_signal(signal.SIGTERM)
+            daemon.communicate(timeout=20)
+            assert time.monotonic() - began < 10
+    assert daemon.returncode == 0
+
+
+def test_a_port_that_is_taken_is_said_once_and_stops_nothing(here: Place) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        here.configure(dashboard=address)
+        here.issue()
+        with here.start("run") as daemon:
+            said = said_until(daemon, "action=published")
+            daemon.send_signal(signal.SIGTERM)
+            daemon.communicate(timeout=20)
+    assert said.count("dashboard_closed") == 1
+    assert f"cannot listen at {address}" in said
+    assert daemon.returncode == 0
+
+
+def read_until(line: socket.socket, words: bytes) -> bytes:
+    read = b""
+    while words not in read:
+        chunk = line.recv(65536)
+        assert chunk, read
+        read += chunk
+    return read

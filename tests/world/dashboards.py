@@ -1,0 +1,162 @@
+"""A dashboard on loopback, over a ledger that a test writes, and a client without any comfort."""
+
+import http.client
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import JsonValue, TypeAdapter
+
+from mulligan.config.budget import AllowanceSettings, Budget
+from mulligan.domain.decision import Decision, Escalate, OpenPullRequest, Retry
+from mulligan.domain.events import (
+    AgentStarted,
+    AttemptCompleted,
+    AttemptStarted,
+    Authorised,
+    Decided,
+    Escalated,
+    IssueSeen,
+    Published,
+    RetryScheduled,
+)
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.outcome import Outcome
+from mulligan.domain.result import WorkerResultMeta
+from mulligan.engine.pulse import Pulse
+from mulligan.github.gauges import Gauges
+from mulligan.state.accounts import MemoryAccounts
+from mulligan.state.artifacts import FileArtifacts
+from mulligan.state.memory import MemoryLedger
+from mulligan.surfaces.dashboard.app import build
+from mulligan.surfaces.dashboard.desk import Books, Desk
+from mulligan.surfaces.dashboard.key import Key, key_in
+from mulligan.surfaces.dashboard.metrics import Measures
+from mulligan.surfaces.dashboard.server import serving
+from mulligan.text.redact import Redactor
+from world.ledgers import START, TickingClock
+from world.stories import attempt
+
+JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
+LOCAL = "127.0.0.1"
+SECRET = "correct-horse-battery-staple"
+BUDGET = Budget(day=AllowanceSettings(usd=5))
+
+
+@dataclass(frozen=True)
+class Said:
+    """What came back; the names of headers are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+    @property
+    def json(self) -> JsonValue:
+        return JSON.validate_json(self.body)
+
+
+@dataclass
+class Dashboard:
+    """A dashboard that is served, and everything behind it."""
+
+    port: int
+    key: Key
+    desk: Desk
+    books: Books
+    measures: Measures
+    writable: list[Exception] = field(default_factory=list[Exception])
+
+    def ask(self, path: str, method: str = "GET", body: str | None = None, **headers: str) -> Said:
+        """Send one request, as whoever has the key unless an `authorization` is given."""
+        sent = {"authorization": f"Bearer {self.key.secret}"} | headers
+        named = {name.replace("_", "-"): value for name, value in sent.items()}
+        line = http.client.HTTPConnection(LOCAL, self.port, timeout=10)
+        try:
+            line.request(method, path, body, named)
+            answer = line.getresponse()
+            found = {name.lower(): value for name, value in answer.getheaders()}
+            return Said(answer.status, found, answer.read())
+        finally:
+            line.close()
+
+    def stranger(self, path: str, method: str = "GET", **headers: str) -> Said:
+        """Send one request, as somebody without the key."""
+        return self.ask(path, method, authorization="", **headers)
+
+    def begin(self, ref: IssueRef, title: str, url: str = "") -> None:
+        """Have an issue asked for, and its first attempt begun."""
+        ledger = self.books.ledger
+        ledger.append(ref, IssueSeen(title=title, url=url))
+        ledger.append(ref, Authorised(act="labeled:7", actor="ada", act_at=START))
+        self.start(ref, 1)
+
+    def start(self, ref: IssueRef, number: int) -> None:
+        """Have an attempt begun, and its agent at work."""
+        ledger = self.books.ledger
+        ledger.append(ref, AttemptStarted(attempt=number, number=number, worker="here"))
+        ledger.append(ref, AgentStarted(agent="claude"))
+
+    def end(self, ref: IssueRef, meta: WorkerResultMeta) -> None:
+        """Have an attempt ended, and what follows carried out."""
+        ledger, meta = self.books.ledger, meta.model_copy(update={"issue": str(ref)})
+        ledger.append(ref, AttemptCompleted(meta=meta))
+        for event in _following(meta):
+            ledger.append(ref, event)
+
+
+def _following(
+    meta: WorkerResultMeta,
+) -> list[Decided | Published | Escalated | RetryScheduled]:
+    if meta.outcome is Outcome.SUCCEEDED:
+        url = "https://github.com/octo/one/pull/13"
+        published = Published(pull_request=url, number=13, head_sha="c0ffee")
+        return [_decided(OpenPullRequest()), published]
+    if meta.attempt < 3:
+        again = RetryScheduled(due=START, reason=meta.error)
+        return [_decided(Retry(reason=meta.error)), again]
+    said = f"All 3 attempts failed, the last: {meta.error}"
+    asked = Escalated(reason=said, comment="https://github.com/octo/one/issues/1#issuecomment-9")
+    return [_decided(Escalate(reason=said)), asked]
+
+
+def _decided(decision: Decision) -> Decided:
+    return Decided(decision=decision)
+
+
+def tried(number: int, outcome: Outcome = Outcome.CHECKS_FAILED) -> WorkerResultMeta:
+    """Record an attempt of an issue."""
+    return attempt(number, outcome)
+
+
+@contextmanager
+def showing(directory: Path, *, is_starting: bool = False) -> Generator[Dashboard]:
+    """Serve a dashboard over an empty ledger; `is_starting` is before there is one."""
+    clock = TickingClock()
+    artifacts = FileArtifacts(directory / "artifacts")
+    books = Books(
+        MemoryLedger(clock), MemoryAccounts(), artifacts, clock, BUDGET, Redactor((SECRET,))
+    )
+    wrong = list[Exception]()
+
+    def check_writable() -> None:
+        if wrong:
+            raise wrong[0]
+
+    desk = Desk(
+        find_books=lambda: None if is_starting else books,
+        pulse=Pulse(),
+        gauges=Gauges(),
+        patience=lambda: 60.0,
+        check_writable=check_writable,
+    )
+    measures, key = Measures(desk), key_in(directory)
+    app = build(desk, key, frozenset({"mulligan.example"}), measures)
+    with serving(app, (LOCAL, 0), desk.ending) as where:
+        port = int(where.rstrip("/").rpartition(":")[2])
+        yield Dashboard(port, key, desk, books, measures, wrong)
