@@ -243,8 +243,12 @@ class StoodDown(Record):
     reason: str
 
 
+MERGED = "Its pull request was merged."
+NOT_MERGED = "Its pull request was closed without being merged."
+
+
 class Resolved(Record):
-    """The issue is done with."""
+    """The issue is done with; `resolution` is one of the above, or what a person said."""
 
     kind: Literal["resolved"] = "resolved"
     resolution: str

@@ -8,7 +8,7 @@ from functools import partial
 import structlog
 
 from mulligan.config.policy import OnConflict
-from mulligan.domain.events import Resolved
+from mulligan.domain.events import MERGED, NOT_MERGED, Resolved
 from mulligan.domain.feedback import Conflicted, OpenPull, PullState
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
@@ -125,9 +125,8 @@ def _end(ref: IssueRef, tools: Tools) -> Visit:
         return Visit(ref)
     history = tools.ledger.history(ref)
     _leave_nothing(ref, ended, {meta.head_sha for meta in history if meta.head_sha}, tools)
-    how = "merged" if ended.is_merged else "closed without being merged"
     resolved = Resolved(
-        resolution=f"Its pull request was {how}.",
+        resolution=MERGED if ended.is_merged else NOT_MERGED,
         total_attempts=len(history),
         total_duration_ms=sum(meta.duration_ms for meta in history),
     )
