@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from mulligan.accounts import Accounts
 from mulligan.artifacts import Artifacts
+from mulligan.attic import Attic, Undisturbed
 from mulligan.config.budget import Budget
 from mulligan.config.operator import Limits, Retention
 from mulligan.config.policy import Policy
@@ -51,6 +52,7 @@ class Tools:
     retention: Retention = field(default_factory=Retention)
     redactor: Redactor = field(default_factory=Redactor)
     roster: Roster = field(default_factory=Roster)
+    attic: Attic = field(default_factory=Undisturbed)
 
 
 @dataclass(frozen=True, slots=True)

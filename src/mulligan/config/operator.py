@@ -206,6 +206,17 @@ class Retention(Settings):
     """How much all artifacts may take, in MiB; beyond it the oldest attempts go."""
     worktrees: Duration = timedelta(days=7)
     """How long after the last event the worktree of an issue is kept."""
+    ledger: Duration = timedelta(days=90)
+    """How long after its last event the history of a resolved issue is kept; 2d at least."""
+
+    @field_validator("ledger")
+    @classmethod
+    def _past_the_day(cls, ledger: timedelta) -> timedelta:
+        # What was spent today counts for the budget of the day.
+        if ledger < timedelta(days=2):
+            message = "write 2d or more"
+            raise ValueError(message)
+        return ledger
 
 
 class Trust(Settings):

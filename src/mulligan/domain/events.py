@@ -11,6 +11,7 @@ from mulligan.domain.issue import AuthorisingAct, IssueRef
 from mulligan.domain.people import CommandReceived, HumanResponded
 from mulligan.domain.record import Record
 from mulligan.domain.result import CheckResult, VerifierOutcome, WorkerResultMeta
+from mulligan.domain.retention import Forgotten
 
 EVENT_SCHEMA_VERSION = 1
 
@@ -243,12 +244,8 @@ class StoodDown(Record):
     reason: str
 
 
-MERGED = "Its pull request was merged."
-NOT_MERGED = "Its pull request was closed without being merged."
-
-
 class Resolved(Record):
-    """The issue is done with; `resolution` is one of the above, or what a person said."""
+    """The issue is done with."""
 
     kind: Literal["resolved"] = "resolved"
     resolution: str
@@ -283,7 +280,8 @@ Event = Annotated[
     | StoodDown
     | CommandReceived
     | HumanResponded
-    | Resolved,
+    | Resolved
+    | Forgotten,
     Field(discriminator="kind"),
 ]
 

@@ -30,6 +30,7 @@ from mulligan.domain.feedback import Conflicted, Feedback, Returned, ReviewRecei
 from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.people import CommandReceived, HumanResponded
+from mulligan.domain.retention import Forgotten
 from mulligan.domain.status import SHOWN_STAGE, IssueStatus, Phase
 
 
@@ -177,8 +178,23 @@ def _advance_result(status: IssueStatus, event: Event) -> IssueStatus:
             return replace(_done_with(status, reason), feedback=left)
         case Resolved(resolution=reason):
             return replace(_done_with(status, reason), pull_number=None, paused_by="")
+        case Forgotten():
+            return _forgotten(status, event)
         case _:
             return status
+
+
+def _forgotten(status: IssueStatus, event: Forgotten) -> IssueStatus:
+    return IssueStatus(
+        status.issue,
+        stage=Stage.RESOLVED,
+        reason=event.reason,
+        number=event.number,
+        act=event.act,
+        known_since=event.known_since,
+        pull_request=event.pull_request,
+        effects=tuple((each.name, each.remote_id) for each in event.effects),
+    )
 
 
 def _done_with(status: IssueStatus, reason: str) -> IssueStatus:

@@ -8,8 +8,8 @@ from functools import partial
 import structlog
 
 from mulligan.config.policy import OnConflict
-from mulligan.domain.events import MERGED, NOT_MERGED, Resolved
-from mulligan.domain.feedback import Conflicted, OpenPull, PullState
+from mulligan.domain.events import Resolved
+from mulligan.domain.feedback import MERGED, NOT_MERGED, Conflicted, OpenPull, PullState
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.effects import show

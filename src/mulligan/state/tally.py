@@ -6,7 +6,7 @@ from datetime import datetime
 from pydantic import ValidationError
 from sqlalchemy import Connection, select
 
-from mulligan.domain.events import MERGED, NOT_MERGED
+from mulligan.domain.feedback import MERGED, NOT_MERGED
 from mulligan.domain.figures import Chronicle, Failure, Moment, Try, Turn
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome

@@ -188,6 +188,7 @@ def assemble(
         retention=operator.retention,
         redactor=books.redactor,
         roster=_roster(operator, agents),
+        attic=books.attic,
     )
     return Bench(tuple(each.name for each in operator.repositories), tools)
 
