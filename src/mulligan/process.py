@@ -39,7 +39,7 @@ class Command:
     The tail of the output is kept whatever its size. `stall` is the longest silence allowed, and
     `grace` the time between asking to end and killing. `pass_fds` are descriptors it inherits.
     With a `redactor`, nobody sees its output but redacted, and sizes are those of what is seen.
-    With `bounds`, it is a sandbox (domain/bounds.py). `listen` hears it, and may name a limit.
+    With `bounds`, it is a sandbox. `listen` hears it and may name a limit; `watch` may end it.
     """
 
     argv: Sequence[str]
@@ -55,6 +55,7 @@ class Command:
     redactor: Redactor | None = None
     bounds: Bounds | None = None
     listen: Callable[[bytes], TimeLimit | None] | None = None
+    watch: Callable[[], MulliganError | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +251,7 @@ class _Run:
         elif not self.stopped_by and stall and now - self.heard > stall.total_seconds():
             self.stopped_by = TimeLimit.STALL_TIMEOUT
         elif not self.stopped_by:
-            self.told_to_stop = reason_to_stop()
+            self.told_to_stop = reason_to_stop() or (self.command.watch and self.command.watch())
         if self.stopped_by or self.told_to_stop:
             self.asked = now
             self.keeper.say(b"T")
@@ -276,8 +277,7 @@ class _Run:
         """Give the signal that killed the keeper, and with it the command; else it failed."""
         program, code = self.command.argv[0], self.keeper.process.returncode
         if word:
-            left = f"{program} left processes that cannot be killed ({rest})"
-            message = f"{left}; restart the machine."
+            message = f"{program} left what cannot be killed ({rest}); restart the machine."
             raise UnavailableError(message)
         if code >= 0:
             last = self.tail.decode(errors="replace").strip().rpartition("\n")[2]

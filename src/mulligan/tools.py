@@ -1,6 +1,6 @@
 """Everything the route needs of the world: built by wiring, passed from top to bottom."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mulligan.accounts import Accounts
@@ -32,6 +32,10 @@ class Roster:
     fallback: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
 
 
+def _none() -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Tools:
     """Everything the route needs, built by wiring.py."""
@@ -53,6 +57,8 @@ class Tools:
     redactor: Redactor = field(default_factory=Redactor)
     roster: Roster = field(default_factory=Roster)
     attic: Attic = field(default_factory=Undisturbed)
+    shortage: Callable[[], str | None] = _none
+    """Says what there is too little room for to begin anything; None where there is enough."""
 
 
 @dataclass(frozen=True, slots=True)

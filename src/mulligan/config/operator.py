@@ -195,6 +195,9 @@ class Limits(Settings):
     """Deaths of Mulligan in an epoch that cost no attempt."""
     shutdown_grace: Duration = timedelta(seconds=30)
     """How long running attempts may go on after `mulligan run` was told to stop."""
+    free_mib: int = Field(default=512, ge=0)
+    """MiB that have to be free on the disks of ledger and workspace for an attempt to begin; where
+    less than half of that is left, whatever runs is stopped."""
 
 
 class Retention(Settings):
