@@ -40,7 +40,6 @@ class Sheet:
 def points(stats: Stats) -> list[Point]:
     """Give the figures that come first."""
     of, cost = stats.overall, stats.overall.cost
-    merged = "all that was spent, failed issues too, divided by "
     return [
         Point("issues taken", f"{of.taken:,}", f"{of.tried:,} with an attempt"),
         Point("pull requests", f"{of.published:,}", f"{of.closed:,} closed without being merged"),
@@ -51,12 +50,16 @@ def points(stats: Stats) -> list[Point]:
         Point("until the pull request", lasted(of.to_pull_request), "median, from the request"),
         Point("until the merge", lasted(of.to_merge), "median, from the request"),
         Point("spent", money(cost.usd, cost), _tokens_and_silence(cost)),
-        Point("per attempt", money(cost.per(of.attempts), cost), f"divided by {of.attempts:,}"),
-        Point("per issue", money(cost.per(of.tried), cost), f"divided by {of.tried:,} tried"),
+        Point(
+            "per attempt",
+            money(cost.per(of.attempts), cost),
+            f"divided by {counted(of.attempts, 'attempt')}",
+        ),
+        Point("per issue", money(cost.per(of.tried), cost), "divided by those with an attempt"),
         Point(
             "per merged pull request",
             money(cost.per(of.merged), cost),
-            f"{merged}{of.merged:,} merged",
+            f"all that was spent, failed issues too, divided by {of.merged:,} merged",
         ),
     ]
 
