@@ -59,6 +59,8 @@ docs: install
 	$(BIN)/python -c 'from mulligan.config.reference import reference; print(reference(), end="")' > docs/configuration.md
 	$(BIN)/mulligan config schema operator > docs/schemas/operator.json
 	$(BIN)/mulligan config schema policy > docs/schemas/policy.json
+	$(BIN)/python -c 'from mulligan.surfaces.cli.event_reference import reference; print(reference(), end="")' > docs/events.md
+	$(BIN)/mulligan events --schema > docs/schemas/events.json
 
 format: install
 	$(BIN)/ruff format .

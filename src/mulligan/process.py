@@ -40,7 +40,7 @@ class Command:
     The tail of the output is kept whatever its size. `stall` is the longest silence allowed, and
     `grace` the time between asking to end and killing. `pass_fds` are descriptors it inherits.
     With a `redactor`, nobody sees its output but redacted, and sizes are those of what is seen.
-    With `bounds`, it is a sandbox (domain/bounds.py). `listen` hears it, and may name a limit.
+    With `bounds`, it is a sandbox. `listen` hears it and may name a limit; `watch` may end it.
     """
 
     argv: Sequence[str]
@@ -56,6 +56,7 @@ class Command:
     redactor: Redactor | None = None
     bounds: Bounds | None = None
     listen: Callable[[bytes], TimeLimit | None] | None = None
+    watch: Callable[[], MulliganError | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +252,7 @@ class _Run:
         elif not self.stopped_by and stall and now - self.heard > stall.total_seconds():
             self.stopped_by = TimeLimit.STALL_TIMEOUT
         elif not self.stopped_by:
-            self.told_to_stop = reason_to_stop()
+            self.told_to_stop = reason_to_stop() or (self.command.watch and self.command.watch())
         if self.stopped_by or self.told_to_stop:
             self.asked = now
             self.keeper.say(b"T")
@@ -262,10 +263,8 @@ class _Run:
         if self.told_to_stop:
             raise self.told_to_stop
         match word:
-            case "exit":
-                code = int(rest)
-            case "signal":
-                code = -int(rest)
+            case "exit" | "signal":
+                code = int(rest) if word == "exit" else -int(rest)
             case "error":
                 raise _not_started(self.command.argv[0], int(rest))
             case _:
@@ -278,12 +277,12 @@ class _Run:
         program, code = self.command.argv[0], self.keeper.process.returncode
         if word:
             why = f"{program} left processes that cannot be killed ({rest}); restart the machine."
-            raise UnavailableError(why)
-        if code >= 0:
-            last = self.tail.decode(errors="replace").strip().rpartition("\n")[2]
-            message = f"{program} cannot be run, since its keeper failed: {last}"
-            raise UnavailableError(message)
-        return code
+        elif code >= 0:
+            *_, last = self.tail.decode(errors="replace").strip().split("\n")
+            why = f"{program} cannot be run, since its keeper failed: {last}"
+        else:
+            return code
+        raise UnavailableError(why)
 
 
 def _not_started(program: str, number: int) -> MisconfiguredError | UnavailableError:

@@ -17,7 +17,7 @@ from mulligan.domain.eligibility import (
     opens_epoch,
 )
 from mulligan.domain.events import AttemptStarted, Authorised, IssueSeen
-from mulligan.domain.issue import Issue
+from mulligan.domain.issue import Issue, IssueRef
 from mulligan.domain.status import Phase
 from mulligan.effects import ask_for_label, hold, rest_until, wait
 from mulligan.purse import spent_today
@@ -48,11 +48,15 @@ def receive(facts: Facts, tools: Tools) -> str | None:
 
 
 def put_off(facts: Facts, tools: Tools) -> str | None:
-    """Let an issue wait while nothing may be spent, or its agent's key is refused; say why.
+    """Let an issue wait while a disk is full, nothing may be spent, or a key is refused; say why.
 
     An operator's command tries a key at once.
     """
     ref = facts.issue.ref
+    if short := _shortage(ref, tools):
+        hold(ref, short, tools)
+        log.warning("no_room", issue=str(ref), reason=short)
+        return short
     if spent := spent_today(ref, tools):
         wait(ref, WaitForBudget(reason=spent.reason), tools)
         return spent.reason
@@ -62,6 +66,15 @@ def put_off(facts: Facts, tools: Tools) -> str | None:
         log.warning("agent_refused", issue=str(ref), reason=refused[1])
         return refused[1]
     return None
+
+
+def _shortage(ref: IssueRef, tools: Tools) -> str | None:
+    """Look for room; what an agent left of this issue's last attempt may be what fills the disk."""
+    short = tools.shortage()
+    if short and tools.worktrees.has(ref):
+        tools.worktrees.discard(ref)
+        return tools.shortage()
+    return short
 
 
 def _record_text(facts: Facts, tools: Tools, *, fine: bool) -> None:

@@ -1,10 +1,11 @@
 """Everything the route needs of the world: built by wiring, passed from top to bottom."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mulligan.accounts import Accounts
 from mulligan.artifacts import Artifacts
+from mulligan.attic import Attic, Undisturbed
 from mulligan.config.budget import Budget
 from mulligan.config.operator import Limits, Retention
 from mulligan.config.policy import Policy
@@ -31,6 +32,10 @@ class Roster:
     fallback: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
 
 
+def _none() -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Tools:
     """Everything the route needs, built by wiring.py."""
@@ -51,6 +56,9 @@ class Tools:
     retention: Retention = field(default_factory=Retention)
     redactor: Redactor = field(default_factory=Redactor)
     roster: Roster = field(default_factory=Roster)
+    attic: Attic = field(default_factory=Undisturbed)
+    shortage: Callable[[], str | None] = _none
+    """Says what there is too little room for to begin anything; None where there is enough."""
 
 
 @dataclass(frozen=True, slots=True)

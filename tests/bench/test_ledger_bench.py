@@ -32,6 +32,7 @@ from mulligan.domain.issue import IssueRef
 from mulligan.domain.lease import Lease
 from mulligan.domain.result import AgentFacts, CheckKind, CheckResult, FileChange, Finding
 from mulligan.domain.spending import Run
+from mulligan.domain.stats import summarise
 from mulligan.domain.status import IssueStatus
 from mulligan.state.accounts import SqlAccounts
 from mulligan.state.database import Database, open_database
@@ -40,6 +41,7 @@ from mulligan.state.leases import SqlLeases
 from mulligan.state.ledger import SqlLedger
 from mulligan.state.schema import EVENTS_TABLE, RUNS_TABLE
 from mulligan.state.server_clock import clock_of
+from mulligan.state.tally import read_chronicle
 from world.ledgers import START, TickingClock, completed, url_of
 from world.postgres import server
 
@@ -49,6 +51,9 @@ STATUS_RATIO = 2.0
 """Committed: what `statuses()` may take, in times of sqlite3 and json reading the same rows."""
 HISTORY_RATIO = 1.5
 """Committed: what one history may take, in times of the same in a ledger of that issue alone."""
+
+STATS_RATIO = 2.5
+"""Committed: what `stats` may take, in times of sqlite3 and json reading the same attempts."""
 
 FINDING = Finding(
     summary="tests/test_add.py::test_add", message="assert 3 == 4", file="a.py", line=4
@@ -112,6 +117,19 @@ def plain_reading(path: Path) -> None:
     assert len(found) == ISSUES
 
 
+def plain_attempts(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    wanted = "SELECT body FROM events WHERE kind = 'attempt_completed' ORDER BY seq"
+    found = sum(json.loads(body)["meta"]["number"] > 0 for (body,) in connection.execute(wanted))
+    connection.close()
+    assert found == ISSUES * ATTEMPTS
+
+
+def count(database: Database) -> None:
+    found = summarise(read_chronicle(database), START)
+    assert found.overall.attempts == ISSUES * ATTEMPTS
+
+
 @pytest.fixture
 def place() -> Iterator[Path]:
     # Close to a gigabyte, which pytest's own directories would keep for three runs.
@@ -130,6 +148,8 @@ def test_status_and_history_stay_fast_with_a_hundred_thousand_attempts(place: Pa
         alone = fill(small, 1)
         ledger = fill(large, ISSUES)
         rebuild = milliseconds(ledger.rebuild, 1)
+        counted = milliseconds(lambda: count(large), 3)
+        read = milliseconds(lambda: plain_attempts(path), 3)
         assert len(ledger.statuses()) == ISSUES
         assert len(ledger.history(ref)) == ATTEMPTS
         plain = milliseconds(lambda: plain_reading(path), 9)
@@ -142,6 +162,8 @@ def test_status_and_history_stay_fast_with_a_hundred_thousand_attempts(place: Pa
     report("history() of one issue", f"{history:.2f} ms", f"{history / one:.2f} × that issue alone")
     report("append()", f"{append:.2f} ms")
     report("rebuild()", f"{rebuild:.0f} ms")
+    report("stats", f"{counted:.0f} ms", f"{counted / read:.2f} × sqlite3 and json")
+    assert counted / read < 1.5 * STATS_RATIO
     assert status / plain < 1.5 * STATUS_RATIO
     assert history / one < 1.5 * HISTORY_RATIO
 

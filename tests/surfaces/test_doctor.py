@@ -292,6 +292,14 @@ def test_what_the_sandbox_is_to_show_has_to_be_there(here: Place) -> None:
     assert only(see(here), "sandbox").said == "sandbox names /nowhere/x, which is not there."
 
 
+def test_a_disk_without_room_for_files_is_a_fault(here: Place) -> None:
+    room = Room(Path("/srv"), 10 * GIB, writable=True, files=3)
+    found = see(here, lambda probes: replace(probes, state_room=lambda: room))
+    assert "Hardly any more files" in " ".join(
+        each.said for each in found if each.level is Level.FAULT
+    )
+
+
 @pytest.mark.parametrize(
     ("free", "writable", "level"),
     [

@@ -52,6 +52,7 @@ from mulligan.domain.feedback import Conflicted, ReviewReceived
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.people import CommandReceived, HumanResponded
 from mulligan.domain.result import CheckResult, VerifierOutcome
+from mulligan.domain.retention import remnant_of
 from mulligan.domain.status import IssueStatus
 from mulligan.surfaces.cli.story import Story, tell
 from world.attempts import MESSAGE, REF, TEST_ID, attempt, check, failing_test
@@ -228,6 +229,7 @@ UNTOLD: list[tuple[IssueStatus, Event]] = [
     (came_to(Outcome.CHECKS_FAILED, Retry(reason="x")), RetryScheduled(due=NOON, reason="x")),
     (came_to(Outcome.CANCELLED, StandDown(reason="x")), StoodDown(reason="x")),
     (FIRST, CommandReceived(key="comment:1", command=Verb.RETRY, at=NOON)),
+    (FIRST, remnant_of(FIRST)),
 ]
 """What a line before or after it says already, or nobody needs while waiting."""
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from mulligan.accounts import Accounts
+from mulligan.attic import Attic, Undisturbed
 from mulligan.config.operator import Limits
 from mulligan.domain.events import Event
 from mulligan.domain.issue import IssueRef
@@ -18,6 +19,7 @@ from mulligan.simulator.exchange import Request
 from mulligan.simulator.faults import Fault
 from mulligan.state.accounts import SqlAccounts
 from mulligan.state.artifacts import FileArtifacts
+from mulligan.state.attic import SqlAttic
 from mulligan.state.database import open_database
 from mulligan.state.leases import LEASE_TIME, SqlLeases
 from mulligan.state.ledger import SqlLedger
@@ -46,6 +48,7 @@ class Shop:
     accounts: Accounts
     lines: dict[str, Verdict] = field(default_factory=dict[str, Verdict])
     policy: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    attic: Attic = field(default_factory=Undisturbed)
 
     def tools(
         self,
@@ -71,6 +74,7 @@ class Shop:
             clock=self.desk.clock,
             worker=worker,
             limits=Limits(),
+            attic=self.attic,
         )
 
     def check(self, verdict: Verdict) -> None:
@@ -133,4 +137,5 @@ def shop(directory: Path) -> Generator[Shop]:
         # APScheduler goes by the true time, and would make up for what it missed since then.
         found.clock.time = datetime.now(UTC)
         ledger, leases = SqlLedger(database, found.clock), SqlLeases(database, found.clock)
-        yield Shop(directory, found, ledger, leases, SqlAccounts(database))
+        attic = SqlAttic(database, found.clock)
+        yield Shop(directory, found, ledger, leases, SqlAccounts(database), attic=attic)

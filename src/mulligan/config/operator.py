@@ -196,6 +196,9 @@ class Limits(Settings):
     """Deaths of Mulligan in an epoch that cost no attempt."""
     shutdown_grace: Duration = timedelta(seconds=30)
     """How long running attempts may go on after `mulligan run` was told to stop."""
+    free_mib: int = Field(default=512, ge=0)
+    """MiB that have to be free on the disks of ledger and workspace for an attempt to begin; where
+    less than half of that is left, whatever runs is stopped."""
 
 
 class Retention(Settings):
@@ -207,6 +210,17 @@ class Retention(Settings):
     """How much all artifacts may take, in MiB; beyond it the oldest attempts go."""
     worktrees: Duration = timedelta(days=7)
     """How long after the last event the worktree of an issue is kept."""
+    ledger: Duration = timedelta(days=90)
+    """How long after its last event the history of a resolved issue is kept; 2d at least."""
+
+    @field_validator("ledger")
+    @classmethod
+    def _past_the_day(cls, ledger: timedelta) -> timedelta:
+        # What was spent today counts for the budget of the day.
+        if ledger < timedelta(days=2):
+            message = "write 2d or more"
+            raise ValueError(message)
+        return ledger
 
 
 class Trust(Settings):

@@ -12,6 +12,7 @@ from mulligan.domain.people import CommandReceived, HumanResponded
 from mulligan.domain.proposed import BroughtUpToDate, Drafted, Published, PublishStarted
 from mulligan.domain.record import Record
 from mulligan.domain.result import CheckResult, VerifierOutcome, WorkerResultMeta
+from mulligan.domain.retention import Forgotten
 
 EVENT_SCHEMA_VERSION = 1
 
@@ -266,7 +267,8 @@ Event = Annotated[
     | StoodDown
     | CommandReceived
     | HumanResponded
-    | Resolved,
+    | Resolved
+    | Forgotten,
     Field(discriminator="kind"),
 ]
 

@@ -10,6 +10,8 @@ from mulligan.domain.record import Record
 MOST_REMARKS = 50
 BODY_CHARS = 4000
 CODE_CHARS = 2000
+MERGED = "Its pull request was merged."
+NOT_MERGED = "Its pull request was closed without being merged."
 
 
 class Remark(Record):

@@ -33,6 +33,7 @@ from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.people import CommandReceived, HumanResponded
 from mulligan.domain.remembered import is_heard, remembered, within_bounds
+from mulligan.domain.retention import Forgotten
 from mulligan.domain.status import PUSH, SHOWN_STAGE, IssueStatus, Phase
 
 
@@ -212,8 +213,23 @@ def _advance_result(status: IssueStatus, event: Event) -> IssueStatus:
         case Resolved(resolution=reason):
             rests = _done_with(status, reason)
             return replace(rests, pull_number=None, paused_by="", draft_of=0, left_draft="")
+        case Forgotten():
+            return _forgotten(status, event)
         case _:
             return status
+
+
+def _forgotten(status: IssueStatus, event: Forgotten) -> IssueStatus:
+    return IssueStatus(
+        status.issue,
+        stage=Stage.RESOLVED,
+        reason=event.reason,
+        number=event.number,
+        act=event.act,
+        known_since=event.known_since,
+        pull_request=event.pull_request,
+        effects=tuple((each.name, each.remote_id) for each in event.effects),
+    )
 
 
 def _done_with(status: IssueStatus, reason: str) -> IssueStatus:

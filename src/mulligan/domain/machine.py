@@ -1,16 +1,38 @@
 """What was found on this machine. Pure."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+
+MIB = 1024**2
+LEAST_FILES = 1000
+"""How many files there has to be room for, whatever is configured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The bytes that are free where a directory is or will be, and whether it can be written to."""
+    """The bytes that are free where a directory is or will be, and whether it can be written to.
+
+    `files` is how many more may be made, None where the file system has no such limit.
+    """
 
     place: Path
     free: int
     writable: bool
+    files: int | None = None
+
+
+def shortage(rooms: Iterable[Room], least: int) -> str | None:
+    """Say where less than `least` bytes are free, or no files can be made; None where there is."""
+    for room in rooms:
+        if room.free < least:
+            short = f"Less than {least // MIB} MiB are free for {room.place}"
+        elif room.files is not None and room.files < LEAST_FILES:
+            short = f"Hardly any more files can be made on the disk of {room.place}"
+        else:
+            continue
+        return f"{short}; make room on that disk."
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,38 @@
-"""What is kept on this machine, and for how long (SPEC 14). Pure."""
+"""What is kept, and for how long (SPEC 14). Pure."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Literal
 
 from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.record import Record
 from mulligan.domain.status import IssueStatus, Phase
 
 RESTING = frozenset({Stage.REVIEW, Stage.HITL, Stage.RESOLVED})
+
+
+class KeptEffect(Record):
+    """An effect that must not be done again; `name` is `<effect>:<key>`."""
+
+    name: str
+    remote_id: str
+
+
+class Forgotten(Record):
+    """All that was recorded of an issue was removed, but for what a new request still needs.
+
+    `number` is how many attempts there were, `act` the request that was met; `known_since` is when
+    the ledger first heard of the issue.
+    """
+
+    kind: Literal["forgotten"] = "forgotten"
+    reason: str
+    number: int
+    act: str
+    known_since: datetime | None
+    pull_request: str | None = None
+    effects: tuple[KeptEffect, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +77,24 @@ def outdated(
             going.append(each)
             held -= each.size
     return tuple(going)
+
+
+def may_be_forgotten(status: IssueStatus) -> bool:
+    """Tell whether nobody waits for anything of an issue; one that is paused stays so."""
+    waits = status.pull_number or status.feedback or status.pending or status.paused_by
+    return status.stage is Stage.RESOLVED and status.phase is Phase.IDLE and not waits
+
+
+def remnant_of(status: IssueStatus) -> Forgotten:
+    """Keep of an issue what its next request needs: what is its own on GitHub, and what is old."""
+    return Forgotten(
+        reason=status.reason,
+        number=status.number,
+        act=status.act,
+        known_since=status.known_since,
+        pull_request=status.pull_request,
+        effects=tuple(KeptEffect(name=name, remote_id=given) for name, given in status.effects),
+    )
 
 
 def has_rested(status: IssueStatus, last_event: datetime, now: datetime, time: timedelta) -> bool:

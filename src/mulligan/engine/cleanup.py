@@ -1,13 +1,20 @@
-"""Remove what is not needed any more: artifacts by age and size, worktrees of issues at rest."""
+"""Remove what is not needed any more: artifacts by age and size, worktrees, old histories."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import partial
 
 import structlog
 
 from mulligan.domain.issue import IssueRef
-from mulligan.domain.retention import AttemptFiles, has_rested, needs_files, outdated
+from mulligan.domain.retention import (
+    AttemptFiles,
+    has_rested,
+    may_be_forgotten,
+    needs_files,
+    outdated,
+)
 from mulligan.domain.status import IssueStatus
 from mulligan.engine.worker import Visit, Worker
 from mulligan.stop import stopping
@@ -28,10 +35,15 @@ def clean_up(tools: Tools, worker: Worker) -> dict[IssueRef, str]:
     known = {status.issue: status for status in tools.ledger.statuses()}
     files, failed = _outdated(found, known, tools), dict[IssueRef, str]()
     unused = [ref for ref in known if _is_unused(ref, tools)]
-    for ref in sorted({*files, *unused}):
+    work = {ref: partial(_clean_up, ref, files.get(ref, ())) for ref in (*files, *unused)}
+    before = tools.clock.now() - tools.retention.ledger
+    for ref in tools.attic.outdated(before):
+        its_own = [each for each in found if each.issue == ref]
+        work[ref] = partial(_forget, ref, its_own, before)
+    for ref in sorted(work):
         if stopping():
             break
-        done = worker.safely(ref, partial(_clean_up, ref, files.get(ref, ())))
+        done = worker.safely(ref, work[ref])
         if done.problem:
             failed[ref] = done.problem
     return failed
@@ -67,4 +79,17 @@ def _clean_up(ref: IssueRef, files: Sequence[AttemptFiles], tools: Tools) -> Vis
     if unused := _is_unused(ref, tools):
         tools.worktrees.discard(ref)
     log.info("cleaned_up", issue=str(ref), attempts=len(going), worktree=unused)
+    return Visit(ref)
+
+
+def _forget(ref: IssueRef, files: Sequence[AttemptFiles], before: datetime, tools: Tools) -> Visit:
+    """Let go of an issue's history, and first of all that only the history leads to."""
+    if not may_be_forgotten(tools.ledger.status(ref)):
+        return Visit(ref)
+    for each in files:
+        tools.artifacts.remove(ref, each.number)
+    if tools.worktrees.has(ref):
+        tools.worktrees.discard(ref)
+    if tools.attic.forget(ref, before):
+        log.info("forgotten", issue=str(ref))
     return Visit(ref)

@@ -13,7 +13,7 @@ from mulligan.domain.diagnosis import (
     note,
     warning,
 )
-from mulligan.domain.machine import Presence, Room
+from mulligan.domain.machine import MIB, Presence, Room, shortage
 from mulligan.engine.checkup import look_at_repository
 from mulligan.engine.probes import Probes
 from mulligan.errors import MulliganError
@@ -23,8 +23,8 @@ AGENT, SANDBOX, GITHUB = "agent", "sandbox", "github"
 OLDEST_GIT = (2, 32)
 """The first that can be kept from reading the user's configuration (GIT_CONFIG_GLOBAL)."""
 GIB = 1024**3
-LITTLE, TOO_LITTLE = 2 * GIB, GIB // 4
-"""Bytes that should be free, and that have to be."""
+LITTLE = 2 * GIB
+"""Bytes that should be free; how many have to be is in limits.free_mib."""
 UNCONFINED = "agents and checks may do whatever this user may."
 
 
@@ -32,8 +32,9 @@ def examine(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
     """Find everything there is to say, from this machine to the last repository."""
     yield _git(probes)
     yield from _state(probes)
-    yield from _room(STATE, "state.url", probes.state_room)
-    yield from _room(WORKSPACE, "workspace.root", probes.workspace_room)
+    least = operator.limits.free_mib * MIB
+    yield from _room(STATE, "state.url", probes.state_room, least)
+    yield from _room(WORKSPACE, "workspace.root", probes.workspace_room, least)
     agents = probes.agents()
     for name, found in agents.items():
         yield from _agent(_key(name), found)
@@ -81,24 +82,24 @@ def _state(probes: Probes) -> Iterator[Diagnosis]:
         yield note(STATE, "No Mulligan is at work now.", fix)
 
 
-def _room(area: str, key: str, look: Callable[[], Room | None]) -> Iterator[Diagnosis]:
+def _room(area: str, key: str, look: Callable[[], Room | None], least: int) -> Iterator[Diagnosis]:
     try:
         room = look()
     except MulliganError as error:
         yield failed(area, error, TRY_AGAIN)
         return
     if room:
-        yield _judged(room, area, key)
+        yield _judged(room, area, key, least)
 
 
-def _judged(room: Room, area: str, key: str) -> Diagnosis:
+def _judged(room: Room, area: str, key: str, least: int) -> Diagnosis:
     free = f"{room.free / GIB:.1f} GiB are free for {room.place}"
     if not room.writable:
         fix = f"Give this user the right to write there, or name another place in {key}."
         return fault(area, f"{room.place} cannot be written to.", fix)
     fix = f"Make room on that disk, or name another place in {key}."
-    if room.free < TOO_LITTLE:
-        return fault(area, f"Only {free}.", fix)
+    if short := shortage([room], least):
+        return fault(area, f"No attempt begins: {free}. {short}", fix)
     return warning(area, f"Only {free}.", fix) if room.free < LITTLE else fine(area, f"{free}.")
 
 

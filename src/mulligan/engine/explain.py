@@ -34,9 +34,11 @@ def explain(ref: IssueRef, tools: Tools, at_work: str | None) -> Explanation:
 
 
 def _unreachable(facts: Facts, tools: Tools) -> str:
-    """Say why the base branch of an issue that may be worked on cannot be fetched."""
+    """Say what keeps an issue that may be worked on waiting: a full disk, or its base branch."""
     if refusal(facts) is not None or facts.status.is_kept:
         return ""
+    if short := tools.shortage():
+        return short
     try:
         tools.worktrees.refresh(facts.issue.ref.repository)
     except WorldError as error:

@@ -10,7 +10,7 @@ import structlog
 from mulligan.config.policy import OnConflict
 from mulligan.domain.case import own_commits
 from mulligan.domain.events import Resolved
-from mulligan.domain.feedback import Conflicted, OpenPull, PullState
+from mulligan.domain.feedback import MERGED, NOT_MERGED, Conflicted, OpenPull, PullState
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.effects import show
@@ -129,9 +129,8 @@ def _end(ref: IssueRef, tools: Tools) -> Visit:
         return Visit(ref)
     history = tools.ledger.history(ref)
     _leave_nothing(ref, ended, own_commits(status, history), tools)
-    how = "merged" if ended.is_merged else "closed without being merged"
     resolved = Resolved(
-        resolution=f"Its pull request was {how}.",
+        resolution=MERGED if ended.is_merged else NOT_MERGED,
         total_attempts=len(history),
         total_duration_ms=sum(meta.duration_ms for meta in history),
     )

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from mulligan.domain.bounds import Bounds
-from mulligan.errors import MisconfiguredError, UnavailableError
+from mulligan.errors import MisconfiguredError, MulliganError, UnavailableError
 from mulligan.process import Command, Finished, run
 from mulligan.sandbox.confinement import DOOR, Confinement, Network, Wires, arguments
 from mulligan.sandbox.programs import brought
@@ -22,6 +22,8 @@ STARTED = b'"exit-code"'
 NOT_THERE = "execvp "
 PORT = 3128
 """Of the sandbox's own loopback, so that it is always free."""
+
+Watch = Callable[[], MulliganError | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +50,19 @@ class Sandbox(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
 class Unconfined:
-    """Runs commands with all the rights of Mulligan's own user."""
+    """Runs commands with all the rights of Mulligan's own user; see Bubblewrap for `watch`."""
 
-    name = "off"
+    watch: Watch | None = None
+
+    @property
+    def name(self) -> str:
+        return "off"
 
     def run(self, command: Command, reach: Reach) -> Finished:  # noqa: ARG002 - it has every reach
         """Run a command without any confinement."""
-        return run(command)
+        return run(replace(command, watch=self.watch))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,7 @@ class Bubblewrap:
     """Runs commands in namespaces of their own, at `program`'s hands.
 
     `common` is what every command has; `filter` is loaded into each, and `hidden`, directories and
-    files that may be made later, is seen by none.
+    files that may be made later, is seen by none. What `watch` says while one runs ends it.
     """
 
     program: str
@@ -71,6 +78,7 @@ class Bubblewrap:
     bounds: Bounds
     filter: bytes | None
     hidden: tuple[Path, ...] = ()
+    watch: Watch | None = None
 
     @property
     def name(self) -> str:
@@ -88,6 +96,7 @@ class Bubblewrap:
                     argv=(self.program, *inside),
                     pass_fds=(*command.pass_fds, *wires.all),
                     bounds=self.bounds,
+                    watch=self.watch,
                 )
             )
             status, trouble = _read(wires.status), _read(wires.trouble)

@@ -196,8 +196,6 @@ def outdated(
 
 
 def _may_go(ref: IssueRef, events: Sequence[Recorded]) -> bool:
-    if not events or folded(ref, events).stage is not Stage.RESOLVED:
-        return False
-    return not any(
-        isinstance(each.event, EffectDone) and each.event.effect == READ_TO for each in events
-    )
+    status = folded(ref, events)
+    holds_cursor = any(name.startswith(f"{READ_TO}:") for name, _ in status.effects)
+    return bool(events) and status.stage is Stage.RESOLVED and not holds_cursor

@@ -1,7 +1,6 @@
 """How much room there is where things are kept."""
 
 import os
-import shutil
 from pathlib import Path
 
 from mulligan.domain.machine import Room
@@ -12,8 +11,10 @@ def room_for(directory: Path) -> Room:
     """Look at a directory, or where it would be made; makes nothing."""
     try:
         place = next(each for each in (directory, *directory.parents) if each.exists())
-        free = shutil.disk_usage(place).free
+        disk = os.statvfs(place)
     except OSError as error:
         message = f"{directory} cannot be looked at ({error.strerror}); see to the rights on it."
         raise UnavailableError(message) from error
-    return Room(directory, free, place.is_dir() and os.access(place, os.W_OK | os.X_OK))
+    writable = place.is_dir() and os.access(place, os.W_OK | os.X_OK)
+    files = disk.f_favail if disk.f_files else None
+    return Room(directory, disk.f_bavail * disk.f_frsize, writable, files)

@@ -36,6 +36,7 @@ from mulligan.wiring.clock import SystemClock
 from mulligan.wiring.confinement import confine, network_for
 from mulligan.wiring.gauges import GAUGES
 from mulligan.wiring.redaction import redactor_of
+from mulligan.wiring.room import lacks_room
 from mulligan.worktree.naming import LITTER
 from mulligan.worktree.policies import BasePolicies
 from mulligan.worktree.rehearsal import RehearsedWorktrees
@@ -189,6 +190,8 @@ def assemble(
         retention=operator.retention,
         redactor=books.redactor,
         roster=_roster(operator, agents),
+        attic=books.attic,
+        shortage=lambda: lacks_room(operator),
     )
     return Bench(tuple(each.name for each in operator.repositories), tools)
 

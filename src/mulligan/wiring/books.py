@@ -1,13 +1,15 @@
 """Open all that is written down, in one database that workers may share."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mulligan.accounts import Accounts
 from mulligan.artifacts import Artifacts
+from mulligan.attic import Attic, Undisturbed
 from mulligan.config.operator import Operator
 from mulligan.engine.watch import Listener, WatchedLedger
 from mulligan.ports import Leases, Ledger
 from mulligan.state.accounts import SqlAccounts
+from mulligan.state.attic import SqlAttic
 from mulligan.state.database import Database
 from mulligan.state.leases import SqlLeases
 from mulligan.state.ledger import SqlLedger
@@ -26,6 +28,7 @@ class Books:
     accounts: Accounts
     artifacts: Artifacts
     redactor: Redactor
+    attic: Attic = field(default_factory=Undisturbed)
 
 
 def open_books(
@@ -39,4 +42,5 @@ def open_books(
         accounts=SqlAccounts(database, redactor),
         artifacts=open_artifacts(operator, redactor, database),
         redactor=redactor,
+        attic=SqlAttic(database, clock),
     )

@@ -2,6 +2,8 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 
 import structlog
 
@@ -14,22 +16,27 @@ from mulligan.sandbox.confinement import Network
 from mulligan.sandbox.probe import Tried, try_out
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.state.database import state_directory
+from mulligan.wiring.room import ran_full
 
 log = structlog.get_logger()
 
 
 def confine(operator: Operator, environment: Mapping[str, str]) -> Sandbox:
-    """Give the sandbox that works here; ConfigError where one is required and none does."""
+    """Give the sandbox that works here; ConfigError where one is required and none does.
+
+    Whatever runs in it is stopped where a disk runs full.
+    """
+    watch = partial(ran_full, operator)
     if operator.sandbox.mode is SandboxMode.OFF:
-        return Unconfined()
+        return Unconfined(watch)
     tried = try_sandbox(operator, environment)
     if tried.sandbox:
-        return tried.sandbox
+        return replace(tried.sandbox, watch=watch)
     if operator.sandbox.mode is SandboxMode.REQUIRED:
         message = f"sandbox: required cannot be kept. {tried.trouble}"
         raise ConfigError(message)
     log.warning("not_confined", reason=str(tried.trouble))
-    return Unconfined()
+    return Unconfined(watch)
 
 
 def network_for(settings: AgentSettings, operator: Operator, sandbox: Sandbox) -> Network:

@@ -6,17 +6,32 @@ from pathlib import Path
 
 from mulligan.artifacts import Artifacts
 from mulligan.config.operator import Operator
+from mulligan.domain.figures import Chronicle
 from mulligan.errors import UnavailableError
 from mulligan.ports import Ledger
 from mulligan.state.artifacts import FileArtifacts
 from mulligan.state.database import Database, open_database, state_directory
+from mulligan.state.feed import EventFeed, Wanted
 from mulligan.state.leases import SqlLeases
 from mulligan.state.ledger import SqlLedger
 from mulligan.state.lock import holder, locked
 from mulligan.state.room import room_for
 from mulligan.state.server_clock import clock_of
+from mulligan.state.tally import read_chronicle
 from mulligan.text.redact import Redactor
 from mulligan.wiring.clock import SystemClock
+
+__all__ = [
+    "EventFeed",
+    "Wanted",
+    "at_work",
+    "lock_state",
+    "open_artifacts",
+    "open_feed",
+    "open_ledger",
+    "open_records",
+    "read_ledger",
+]
 
 
 @contextmanager
@@ -25,6 +40,19 @@ def open_ledger(operator: Operator, redactor: Redactor | None = None) -> Generat
     with open_database(operator.state.url) as database:
         clock = clock_of(database, SystemClock())
         yield SqlLedger(database, clock, redactor=redactor or Redactor())
+
+
+def read_ledger(operator: Operator) -> Chronicle:
+    """Read what the ledger holds, as far as it is counted."""
+    with open_database(operator.state.url) as database:
+        return read_chronicle(database)
+
+
+@contextmanager
+def open_feed(operator: Operator) -> Generator[EventFeed]:
+    """Open the ledger's events for reading, page by page; nobody waits for it."""
+    with open_database(operator.state.url) as database:
+        yield EventFeed(database)
 
 
 @contextmanager

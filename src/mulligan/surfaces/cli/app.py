@@ -22,6 +22,8 @@ for command in (
     app.command()(command)
 for command in (looking.status, looking.inspect, looking.prompt, looking.explain, looking.doctor):
     app.command()(command)
+for command in (looking.stats, looking.events):
+    app.command()(command)
 app.command("check")(trying.check_here)
 app.command()(trying.digest)
 for command in (configuring.check, configuring.show, configuring.schema):

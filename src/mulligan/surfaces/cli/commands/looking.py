@@ -1,5 +1,6 @@
 """The commands that show what happened, and what stands in the way."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -72,6 +73,49 @@ def explain(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
     from mulligan.surfaces.cli import explain as module
 
     return module.explain(config, issue, json=json)
+
+
+@in_one_sentence
+def stats(
+    *,
+    config: Config = None,
+    json: Json = False,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write it as a page.")
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option("--since", help="Count this last time only, such as 30d.")
+    ] = None,
+) -> Exit:
+    """Count what the work came to: issues, attempts, money and time."""
+    from mulligan.surfaces.cli import stats as module
+
+    return module.stats(config, since, html, json=json)
+
+
+@in_one_sentence
+def events(
+    *,
+    config: Config = None,
+    json: Json = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as more happens.")] = False,
+    issue: Annotated[
+        str | None, typer.Option("--issue", metavar="OWNER/NAME#N", help="Of one issue only.")
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", help="After the event of this number, or of this last time: 7d."),
+    ] = None,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON Schema of a line instead.")
+    ] = False,
+) -> Exit:
+    """Print what was recorded, one line for each event."""
+    from mulligan.surfaces.cli import events as module
+
+    if schema:
+        return module.print_schema()
+    return module.events(config, issue, since, follow=follow, json=json)
 
 
 @in_one_sentence

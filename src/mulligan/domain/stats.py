@@ -1,0 +1,215 @@
+"""Count from the ledger what the work came to: issues, attempts, money and time. Pure."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from statistics import median
+from typing import TypeVar
+
+from mulligan.domain.figures import (
+    AgentFigures,
+    Chronicle,
+    Cost,
+    Failure,
+    Figures,
+    Frequent,
+    Moment,
+    Place,
+    Stats,
+    Try,
+    Turn,
+)
+from mulligan.domain.outcome import FREE, Outcome
+
+MOST_LISTED = 10
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
+Failed = tuple[Try, Failure]
+
+
+def summarise(all_of_it: Chronicle, now: datetime, since: datetime | None = None) -> Stats:
+    """Count what was recorded at or after `since`, or all of it."""
+    # Moments of before stay: times are counted from them.
+    recent = [each for each in all_of_it.tries if _is_in(each.at, since)]
+    found = replace(all_of_it, tries=recent)
+    begin, failed = all_of_it.since, _failed(recent)
+    return Stats(
+        since=max(begin, since) if begin and since else begin,
+        until=now,
+        overall=_figures(found, since),
+        outcomes=dict(Counter(each.outcome for each in recent).most_common()),
+        places=_places(all_of_it.tries, since),
+        checks=_frequent_checks(failed),
+        failures=_frequent_failures(failed),
+        repositories={name: _figures(_of(name, found), since) for name in _repositories(found)},
+        agents=tuple(_agents(recent)),
+    )
+
+
+def _of(repository: str, found: Chronicle) -> Chronicle:
+    return Chronicle(
+        found.since,
+        [each for each in found.tries if each.issue.repository == repository],
+        [each for each in found.moments if each.issue.repository == repository],
+        [each for each in found.stages if each[0].repository == repository],
+    )
+
+
+def _repositories(found: Chronicle) -> list[str]:
+    return sorted({ref.repository for ref, _ in found.stages})
+
+
+def _figures(found: Chronicle, since: datetime | None) -> Figures:
+    to_pull_request, to_merge = _times(found.moments, since)
+    reached = {turn: _reached(turn, found.moments, since) for turn in Turn}
+    return Figures(
+        taken=reached[Turn.ASKED],
+        published=reached[Turn.PUBLISHED],
+        merged=reached[Turn.MERGED],
+        closed=reached[Turn.CLOSED],
+        left=reached[Turn.LEFT],
+        stages=dict(Counter(stage for _, stage in found.stages)),
+        tried=len({each.issue for each in found.tries}),
+        attempts=len(found.tries),
+        counted=sum(map(_counts, found.tries)),
+        succeeded=sum(map(_succeeded, found.tries)),
+        cost=cost_of(found.tries),
+        to_pull_request=_median(to_pull_request),
+        to_merge=_median(to_merge),
+    )
+
+
+def _is_in(at: datetime, since: datetime | None) -> bool:
+    return since is None or at >= since
+
+
+def _counts(tried: Try) -> bool:
+    return tried.outcome not in FREE
+
+
+def _succeeded(tried: Try) -> bool:
+    return tried.outcome is Outcome.SUCCEEDED
+
+
+def _reached(turn: Turn, moments: Iterable[Moment], since: datetime | None) -> int:
+    """Count the issues that took a turn, each once."""
+    return len({each.issue for each in moments if each.turn is turn and _is_in(each.at, since)})
+
+
+def cost_of(tries: Sequence[Try]) -> Cost:
+    """Add up what attempts used; what an agent did not say is unknown, and not nothing."""
+    costs = [cost for each in tries for cost in each.costs]
+    tokens = [count for each in tries for count in each.tokens]
+    silent = sum(len(each.costs) < each.runs for each in tries)
+    wordless = sum(len(each.tokens) < each.runs for each in tries)
+    return Cost(
+        usd=round(sum(costs), 6) if costs or not silent else None,
+        tokens=sum(tokens) if tokens or not wordless else None,
+        silent=silent,
+        wordless=wordless,
+    )
+
+
+def _times(
+    moments: Iterable[Moment], since: datetime | None
+) -> tuple[list[timedelta], list[timedelta]]:
+    """Give how long it took from each request to its pull request, and to its merge."""
+    taken: dict[Turn, list[timedelta]] = {Turn.PUBLISHED: [], Turn.MERGED: []}
+    for life in _by(lambda moment: moment.issue, moments).values():
+        for asked, moment in _answered(life):
+            if _is_in(moment.at, since):
+                taken[moment.turn].append(moment.at - asked)
+    return taken[Turn.PUBLISHED], taken[Turn.MERGED]
+
+
+def _answered(life: Iterable[Moment]) -> Iterator[tuple[datetime, Moment]]:
+    """Find the first pull request after each request, and its merge."""
+    asked, waits = None, True
+    for moment in life:
+        match moment.turn:
+            case Turn.ASKED:
+                asked = asked or moment.asked_at
+            case Turn.PUBLISHED:
+                if asked and waits:
+                    yield asked, moment
+                waits = False
+            case _:
+                if asked and moment.turn is Turn.MERGED:
+                    yield asked, moment
+                asked, waits = None, True
+
+
+def _median(times: Sequence[timedelta]) -> timedelta | None:
+    return timedelta(seconds=median(each.total_seconds() for each in times)) if times else None
+
+
+def _places(tries: Iterable[Try], since: datetime | None) -> tuple[Place, ...]:
+    """Number the attempts of each epoch that counted, and see how each number fared."""
+    made, succeeded = Counter[int](), Counter[int]()
+    for epoch in _by(lambda each: (each.issue, each.epoch), filter(_counts, tries)).values():
+        for place, each in enumerate(epoch, start=1):
+            if _is_in(each.at, since):
+                made[place] += 1
+                succeeded[place] += _succeeded(each)
+    return tuple(Place(place, made[place], succeeded[place]) for place in sorted(made))
+
+
+def _by(key: Callable[[T], K], rows: Iterable[T]) -> dict[K, list[T]]:
+    """Bring together what belongs together, each in its order."""
+    found = defaultdict[K, list[T]](list)
+    for row in rows:
+        found[key(row)].append(row)
+    return found
+
+
+def _failed(tries: Iterable[Try]) -> list[Failed]:
+    return [(each, failure) for each in tries for failure in each.failures]
+
+
+def _frequent_checks(failed: Iterable[Failed]) -> tuple[Frequent, ...]:
+    found = _by(lambda each: (each[0].issue.repository, each[1].check), failed)
+    return _ranked(_told(group) for group in found.values())
+
+
+def _frequent_failures(failed: Iterable[Failed]) -> tuple[Frequent, ...]:
+    """Tell one failure from another by its fingerprint; those without one cannot be."""
+    found = _by(
+        lambda each: (each[0].issue.repository, each[1].check, each[1].fingerprint),
+        (each for each in failed if each[1].fingerprint),
+    )
+    named = [(group[-1][1], _told(group)) for group in found.values()]
+    return _ranked(
+        replace(told, summary=failure.summary, fingerprint=failure.fingerprint)
+        for failure, told in named
+    )
+
+
+def _told(group: Sequence[Failed]) -> Frequent:
+    tried, failure = group[-1]
+    return Frequent(
+        repository=tried.issue.repository,
+        check=failure.check,
+        attempts=len({(each.issue, each.number) for each, _ in group}),
+        issues=len({each.issue for each, _ in group}),
+    )
+
+
+def _ranked(found: Iterable[Frequent]) -> tuple[Frequent, ...]:
+    return tuple(sorted(found, key=_often)[:MOST_LISTED])
+
+
+def _often(each: Frequent) -> tuple[int, int, str, str, str]:
+    return -each.attempts, -each.issues, each.repository, each.check, each.fingerprint
+
+
+def _agents(tries: Iterable[Try]) -> Iterator[AgentFigures]:
+    ran = _by(lambda each: each.agent, (each for each in tries if each.agent))
+    for name, made in sorted(ran.items()):
+        yield AgentFigures(
+            agent=name,
+            attempts=len(made),
+            counted=sum(map(_counts, made)),
+            succeeded=sum(map(_succeeded, made)),
+            cost=cost_of(made),
+        )

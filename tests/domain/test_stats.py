@@ -1,0 +1,209 @@
+"""What is counted of the work, by tables of what happened."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from mulligan.domain.figures import (
+    Chronicle,
+    Cost,
+    Failure,
+    Frequent,
+    Moment,
+    Place,
+    Stats,
+    Try,
+    Turn,
+)
+from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.outcome import Outcome
+from mulligan.domain.stats import cost_of, summarise
+
+pytestmark = pytest.mark.pure
+
+NOON = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+ONE, TWO, OTHER = IssueRef("a/b", 1), IssueRef("a/b", 2), IssueRef("x/y", 1)
+RED, GREEN = Outcome.CHECKS_FAILED, Outcome.SUCCEEDED
+
+
+def tried(ref: IssueRef, number: int, outcome: Outcome = RED, epoch: int = 1) -> Try:
+    """Give an attempt that cost a dollar and a hundred tokens."""
+    at = NOON + number * HOUR
+    return Try(ref, epoch, number, at, outcome, "claude", 1, costs=(1.0,), tokens=(100,))
+
+
+def at(ref: IssueRef, turn: Turn, hours: float) -> Moment:
+    when = NOON + hours * HOUR
+    return Moment(ref, turn, when, when - HOUR / 2 if turn is Turn.ASKED else None)
+
+
+def counted(
+    tries: list[Try],
+    moments: list[Moment] | None = None,
+    stages: list[tuple[IssueRef, Stage]] | None = None,
+    since: datetime | None = None,
+) -> Stats:
+    return summarise(Chronicle(NOON, tries, moments or [], stages or []), NOON + 99 * HOUR, since)
+
+
+def test_an_empty_ledger_has_no_beginning() -> None:
+    found = summarise(Chronicle(None, [], [], []), NOON, NOON - HOUR)
+    assert found.since is None
+    assert found.overall.cost == Cost(0.0, 0, 0, 0)
+    assert (found.overall.to_merge, found.places, found.agents) == (None, (), ())
+
+
+@pytest.mark.parametrize(
+    ("since", "begin"),
+    [(None, NOON), (NOON - HOUR, NOON), (NOON + HOUR, NOON + HOUR)],
+)
+def test_it_begins_where_the_ledger_or_the_span_does(
+    since: datetime | None, begin: datetime
+) -> None:
+    assert counted([], since=since).since == begin
+
+
+def test_attempts_are_numbered_in_their_epoch_and_free_ones_left_out() -> None:
+    found = counted(
+        [
+            tried(ONE, 1, Outcome.INFRASTRUCTURE),
+            tried(ONE, 2),
+            tried(ONE, 3, GREEN),
+            tried(ONE, 4, GREEN, epoch=2),
+            tried(TWO, 1),
+        ]
+    )
+    assert found.places == (Place(1, 3, 1), Place(2, 1, 1))
+    assert found.outcomes == {RED: 2, GREEN: 2, Outcome.INFRASTRUCTURE: 1}
+    assert (found.overall.attempts, found.overall.counted, found.overall.succeeded) == (5, 4, 2)
+    assert found.overall.tried == 2
+
+
+def test_an_attempt_keeps_its_place_whatever_span_is_asked_for() -> None:
+    found = counted([tried(ONE, 1), tried(ONE, 2, GREEN)], since=NOON + 2 * HOUR)
+    assert found.places == (Place(2, 1, 1),)
+    assert found.overall.attempts == 1
+
+
+@pytest.mark.parametrize(
+    ("tries", "cost"),
+    [
+        (
+            [tried(ONE, 1), replace(tried(ONE, 2), costs=(2.0, 0.5), tokens=(1, 2), runs=2)],
+            (3.5, 103, 0, 0),
+        ),
+        ([tried(ONE, 1), replace(tried(ONE, 2), costs=(), tokens=())], (1.0, 100, 1, 1)),
+        ([replace(tried(ONE, 1), costs=(2.0,), runs=2)], (2.0, 100, 1, 1)),
+        ([replace(tried(ONE, 1), costs=())], (None, 100, 1, 0)),
+        ([replace(tried(ONE, 1), tokens=())], (1.0, None, 0, 1)),
+        ([replace(tried(ONE, 1), agent="", runs=0, costs=(), tokens=())], (0.0, 0, 0, 0)),
+    ],
+)
+def test_what_was_not_told_is_unknown_and_never_nothing(
+    tries: list[Try], cost: tuple[float | None, int | None, int, int]
+) -> None:
+    assert cost_of(tries) == Cost(*cost)
+
+
+@pytest.mark.parametrize(
+    ("usd", "count", "each"), [(3.0, 2, 1.5), (3.0, 0, None), (None, 2, None), (0.0, 2, 0.0)]
+)
+def test_a_cost_is_divided_where_both_are_known(
+    usd: float | None, count: int, each: float | None
+) -> None:
+    assert Cost(usd, 0, 0, 0).per(count) == each
+
+
+def test_a_merged_pull_request_costs_all_that_was_spent_by_merges() -> None:
+    """What failed issues cost is in it."""
+    moments = [at(ONE, Turn.ASKED, 0), at(ONE, Turn.MERGED, 5)]
+    overall = counted([tried(ONE, 1, GREEN), tried(TWO, 1), tried(TWO, 2)], moments).overall
+    assert overall.cost.per(overall.merged) == 3.0
+
+
+def test_issues_are_counted_once_by_what_became_of_them() -> None:
+    moments = [
+        at(ONE, Turn.ASKED, 0),
+        at(ONE, Turn.PUBLISHED, 1),
+        at(ONE, Turn.PUBLISHED, 2),
+        at(ONE, Turn.MERGED, 3),
+        at(TWO, Turn.ASKED, 0),
+        at(TWO, Turn.ASKED, 1),
+        at(TWO, Turn.CLOSED, 2),
+        at(OTHER, Turn.ASKED, 0),
+        at(OTHER, Turn.LEFT, 1),
+    ]
+    stages = [(ONE, Stage.RESOLVED), (TWO, Stage.HITL), (OTHER, Stage.HITL)]
+    found = counted([], moments, stages)
+    of = found.overall
+    assert (of.taken, of.published, of.merged, of.closed, of.left) == (3, 1, 1, 1, 1)
+    assert of.stages == {Stage.RESOLVED: 1, Stage.HITL: 2}
+    assert list(found.repositories) == ["a/b", "x/y"]
+    assert [each.taken for each in found.repositories.values()] == [2, 1]
+    late = counted([], moments, stages, since=NOON + 2 * HOUR).overall
+    assert (late.taken, late.published, late.merged, late.closed, late.left) == (0, 1, 1, 1, 0)
+
+
+def test_times_run_from_the_first_request_to_the_first_pull_request_and_its_merge() -> None:
+    moments = [
+        at(ONE, Turn.ASKED, 0),
+        at(TWO, Turn.ASKED, 1),
+        at(ONE, Turn.ASKED, 1),
+        at(ONE, Turn.PUBLISHED, 2),
+        at(TWO, Turn.PUBLISHED, 2),
+        at(ONE, Turn.PUBLISHED, 4),
+        at(ONE, Turn.MERGED, 5),
+        at(TWO, Turn.CLOSED, 9),
+        at(ONE, Turn.ASKED, 20),
+        at(ONE, Turn.MERGED, 22),
+        at(OTHER, Turn.PUBLISHED, 1),
+        at(OTHER, Turn.MERGED, 1),
+    ]
+    of = counted([], moments).overall
+    assert of.to_pull_request == 2 * HOUR
+    assert of.to_merge == 4 * HOUR
+    late = counted([], moments, since=NOON + 6 * HOUR).overall
+    assert (late.to_pull_request, late.to_merge) == (None, 2.5 * HOUR)
+
+
+def test_what_fails_most_often_comes_first() -> None:
+    add, sub, lint = (
+        Failure("tests", "f1", "test_add"),
+        Failure("tests", "f2", "test_sub"),
+        Failure("lint"),
+    )
+    found = counted(
+        [
+            replace(tried(ONE, 1), failures=(add, lint)),
+            replace(tried(ONE, 2), failures=(sub,)),
+            replace(tried(TWO, 1), failures=(add,)),
+            replace(tried(OTHER, 1), failures=(add,)),
+        ]
+    )
+    assert found.checks == (
+        Frequent("a/b", "tests", attempts=3, issues=2),
+        Frequent("a/b", "lint", attempts=1, issues=1),
+        Frequent("x/y", "tests", attempts=1, issues=1),
+    )
+    assert [(each.summary, each.attempts, each.issues) for each in found.failures] == [
+        ("test_add", 2, 2),
+        ("test_sub", 1, 1),
+        ("test_add", 1, 1),
+    ]
+
+
+def test_agents_are_told_apart_and_attempts_without_one_left_out() -> None:
+    found = counted(
+        [
+            tried(ONE, 1),
+            replace(tried(ONE, 2, GREEN), agent="codex", costs=()),
+            replace(tried(TWO, 1, Outcome.INFRASTRUCTURE), agent="", runs=0, costs=(), tokens=()),
+            tried(TWO, 2, Outcome.OVER_BUDGET),
+        ]
+    )
+    assert [
+        (each.agent, each.attempts, each.counted, each.succeeded, each.cost.usd)
+        for each in found.agents
+    ] == [("claude", 2, 1, 0, 2.0), ("codex", 1, 1, 1, None)]
