@@ -27,8 +27,8 @@ class Worker(BaseModel):
     read_only: bool
     cap_drop: list[str]
     security_opt: list[str]
-    ports: list[str]
     healthcheck: dict[str, str | list[str]]
+    ports: list[str] = Field(default_factory=list[str])
     privileged: bool = False
     environment: dict[str, str] = Field(default_factory=dict[str, str])
 
@@ -108,7 +108,7 @@ def test_a_worker_of_a_fleet_may_as_little_as_one_alone(worker: Worker) -> None:
     assert isinstance(services, dict)
     several = Worker.model_validate(services["worker"])
     shared = ("build", "restart", "stop_grace_period", "secrets", "env_file", "read_only")
-    for name in (*shared, "cap_drop", "security_opt", "privileged", "environment"):
+    for name in (*shared, "cap_drop", "security_opt", "privileged", "environment", "healthcheck"):
         assert getattr(several, name) == getattr(worker, name), name
     # A volume with a name would be one for all, and the second worker would be refused.
     assert "/var/lib/mulligan" in several.volumes

@@ -116,7 +116,8 @@ def no_drafts() -> Case:
 
 def in_hitl() -> Case:
     found = drafted()
-    return replace(found, status=replace(found.status, stage=Stage.HITL))
+    url = "https://github.com/octo/calc/issues/12#issuecomment-99"
+    return replace(found, status=replace(found.status, stage=Stage.HITL, asked_at=url))
 
 
 def silent_after_a_draft() -> Case:

@@ -109,7 +109,9 @@ def test_three_failures_reach_a_person_with_everything_they_need(here: Place) ->
     assert here.world.pulls_of(NAME) == []
     assert tip(here.bare, ref.branch) is None
     status, asked = here.comments(ref)
-    assert "All 3 attempts failed" in status
+    assert "has handed this issue to a person" in status
+    assert f"/issues/{ref.number}#issuecomment-" in status
+    assert "All 3 attempts failed" in asked
     sections = [line for line in asked.splitlines() if line.startswith("#")]
     assert [section.lstrip("# ") for section in sections] == [
         "Failure summary",

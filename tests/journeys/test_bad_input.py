@@ -165,7 +165,7 @@ def unreadable(place: Path) -> None:
         (garbage, 2, "is not a database; name another file in state.url."),
         (damaged, 2, "is damaged; put a backup of it in its place."),
         (newer, 2, "was written by a newer Mulligan; use that version or a later one."),
-        (somebody_elses, 2, "is the database of another program; name another file in state.url."),
+        (somebody_elses, 2, "is the database of another program; name another one in state.url."),
         (a_directory, 1, "give Mulligan the right to write it and its directory."),
         (unreadable, 1, "give Mulligan the right to write it and its directory."),
     ],

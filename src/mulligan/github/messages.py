@@ -56,7 +56,8 @@ def standing(case: Case) -> str:
     """
     asked = case.status.asked_at if case.status.stage is Stage.HITL else ""
     if asked:
-        return body(f"**{_headline(case)}**", f"[What happened, and what can be done]({asked})")
+        told = f"[What happened, and what can be done]({asked})"
+        return body(f"**{_headline(case)}**", told, _draft(case))
     return body(
         f"**{_headline(case)}**",
         _because(case),
