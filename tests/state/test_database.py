@@ -25,7 +25,8 @@ from mulligan.domain.status import IssueStatus
 from mulligan.errors import ConfigError, MulliganError, UnavailableError
 from mulligan.state.database import MIGRATIONS, open_database, state_directory
 from mulligan.state.events import happen, values_of
-from mulligan.state.schema import EVENTS_TABLE, HEAD, METADATA, VERSION_TABLE
+from mulligan.state.schema import EVENTS_TABLE, METADATA
+from mulligan.state.version import HEAD, VERSION_TABLE
 from world.ledgers import ISSUES, START, opened, url_of
 
 REF = ISSUES[0]

@@ -24,8 +24,9 @@ from mulligan.state.database import MIGRATIONS, open_database, state_directory
 from mulligan.state.events import happen, values_of
 from mulligan.state.ledger import SqlLedger
 from mulligan.state.postgres import unfitness
-from mulligan.state.schema import EVENTS_TABLE, METADATA, VERSION_TABLE
+from mulligan.state.schema import EVENTS_TABLE, METADATA
 from mulligan.state.server_clock import clock_of
+from mulligan.state.version import VERSION_TABLE
 from world.ledgers import ISSUES, START, TickingClock, opened_at, url_of
 from world.postgres import PASSWORD, Server, server
 

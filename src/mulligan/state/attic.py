@@ -12,8 +12,9 @@ from mulligan.domain.retention import may_be_forgotten, remnant_of
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.ports import Clock
 from mulligan.state.database import Database
-from mulligan.state.events import happen, projection_of, statuses_of, values_of, write_time
+from mulligan.state.events import happen, projection_of, values_of, write_time
 from mulligan.state.schema import EVENTS_TABLE, ISSUES_TABLE, RUNS_TABLE
+from mulligan.state.statuses import statuses_of
 
 EVENT, ISSUE, RUN = EVENTS_TABLE.c, ISSUES_TABLE.c, RUNS_TABLE.c
 EFFECT, REMNANT = "effect_done", "forgotten"

@@ -15,7 +15,8 @@ from sqlalchemy.exc import ArgumentError, DatabaseError
 from mulligan.errors import ConfigError, MulliganError
 from mulligan.state import sqlite
 from mulligan.state.refold import fold_anew
-from mulligan.state.schema import HEAD, VERSION_TABLE, WRITES
+from mulligan.state.schema import WRITES
+from mulligan.state.version import HEAD, VERSION_TABLE
 from mulligan.stop import rest
 
 MIGRATIONS = Path(__file__).with_name("migrations")

@@ -1,12 +1,11 @@
-"""Between the ledger's rows and what they mean: events and statuses as JSON, and back. Pure."""
+"""Between the ledger's rows and what they mean: events as JSON, and back. Pure."""
 
 import json
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from functools import cache
 from typing import NamedTuple
 
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from mulligan.domain.events import EVENT_SCHEMA_VERSION, EVENTS, Event, Recorded
@@ -14,6 +13,7 @@ from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.status import IssueStatus
 from mulligan.errors import ConfigError
+from mulligan.state.statuses import written
 from mulligan.text.redact import Redactor
 
 
@@ -123,27 +123,13 @@ def projection_of(status: IssueStatus) -> dict[str, str | int | None]:
         "stage": status.stage.value,
         "phase": status.phase.value,
         "due": write_time(status.due) if status.due else None,
-        "status": _statuses().dump_json([status])[1:-1].decode(),
+        "status": written(status),
     }
-
-
-def statuses_of(stored: Iterable[str]) -> list[IssueStatus]:
-    """Read statuses as they are stored, all in one go: 10,000 take about 0.1 s."""
-    try:
-        return _statuses().validate_json(f"[{','.join(stored)}]")
-    except ValidationError as error:
-        message = "The ledger holds a status that this Mulligan cannot read; use a newer version."
-        raise ConfigError(message) from error
 
 
 def write_time(at: datetime) -> str:
     """Write a time in UTC, always at the same length."""
     return at.astimezone(UTC).isoformat(timespec="microseconds")
-
-
-@cache
-def _statuses() -> TypeAdapter[list[IssueStatus]]:
-    return TypeAdapter(list[IssueStatus])
 
 
 def _not_readable(row: Row) -> ConfigError:

@@ -20,13 +20,13 @@ from mulligan.state.events import (
     projection_of,
     recorded_of,
     redacted,
-    statuses_of,
     storable,
     values_of,
 )
 from mulligan.state.leases import still_held
 from mulligan.state.refold import fold_anew
 from mulligan.state.schema import BASELINES, EVENTS_TABLE, ISSUES_TABLE
+from mulligan.state.statuses import statuses_of
 from mulligan.text.redact import Redactor
 
 EVENT = EVENTS_TABLE.c

@@ -10,7 +10,8 @@ from sqlalchemy.exc import DatabaseError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from mulligan.errors import ConfigError, MulliganError, UnavailableError
-from mulligan.state.schema import VERSION_TABLE, WRITES
+from mulligan.state.schema import WRITES
+from mulligan.state.version import VERSION_TABLE
 
 NAMES = frozenset({"sqlite", "sqlite+pysqlite"})
 BUSY_SECONDS = 20.0
