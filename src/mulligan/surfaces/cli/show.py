@@ -1,4 +1,4 @@
-"""`mulligan status` and `mulligan inspect`: what the ledger knows, for people and programs."""
+"""`mulligan inspect`: what the ledger knows of an issue, for people and programs."""
 
 import sys
 from collections.abc import Sequence
@@ -6,9 +6,8 @@ from pathlib import Path
 
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
-from rich.table import Table
 
-from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.errors import UsageError
@@ -18,21 +17,9 @@ from mulligan.retry.words import counted
 from mulligan.surfaces.cli.exits import Exit
 from mulligan.surfaces.cli.layout import print_json
 from mulligan.surfaces.cli.setup import make_console, read_configuration
-from mulligan.surfaces.shapes import decisions_of, inspection, status_row
+from mulligan.surfaces.shapes import decisions_of, inspection
 from mulligan.text.escape import one_line, visible
 from mulligan.wiring.records import open_ledger, open_records
-
-
-def status(config: Path | None, *, json: bool) -> Exit:
-    """List the issues of the ledger."""
-    with open_ledger(read_configuration(config, needs_token=False)) as ledger:
-        statuses = ledger.statuses()
-    if json:
-        print_json([status_row(each) for each in statuses])
-        return Exit.DONE
-    console = make_console()
-    console.print(_status_table(statuses) if statuses else "No issue has asked for work yet.")
-    return Exit.DONE
 
 
 def inspect(config: Path | None, issue: str, attempt: int | None, *, json: bool) -> Exit:
@@ -103,23 +90,6 @@ def _known(ref: IssueRef, ledger: Ledger) -> IssueStatus:
         message = f"{ref} is not in the ledger; `mulligan status` lists the issues that are."
         raise UsageError(message)
     return found
-
-
-def _status_table(statuses: Sequence[IssueStatus]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("issue", "stage", "attempt", "outcome", "reason"):
-        table.add_column(column, overflow="fold")
-    for each in statuses:
-        rests = each.stage is Stage.RESOLVED and each.reason
-        why = rests or each.pull_request or each.reason
-        table.add_row(
-            escape(str(each.issue)),
-            each.stage,
-            f"{each.attempt}" if each.epoch < 2 else f"{each.attempt} (epoch {each.epoch})",  # noqa: PLR2004
-            each.outcome or "",
-            escape(one_line(why, 200)),
-        )
-    return table
 
 
 def _headline(found: IssueStatus) -> str:

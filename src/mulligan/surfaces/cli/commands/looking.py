@@ -13,9 +13,9 @@ from mulligan.surfaces.cli.exits import Exit
 @in_one_sentence
 def status(*, config: Config = None, json: Json = False) -> Exit:
     """List every issue that Mulligan knows, and where it stands."""
-    from mulligan.surfaces.cli import show
+    from mulligan.surfaces.cli import overview
 
-    return show.status(config, json=json)
+    return overview.status(config, json=json)
 
 
 @in_one_sentence
