@@ -105,6 +105,12 @@ def test_two_documents_in_one_output_are_both_read() -> None:
     assert [finding.file for finding in found.findings] == ["/repo/src/a.py", "a.cpp"]
 
 
+def test_lines_that_only_look_like_json_do_not_hide_a_report_behind_them() -> None:
+    log = "[ok] one step more\n{ that is no object }\n" * 1000
+    told = digest(f"{log}{RUFF}", exit_code=1).text
+    assert "F401 `os` imported but unused" in told
+
+
 def test_an_output_too_long_for_a_report_keeps_nothing() -> None:
     kept = Kept(room=100)
     assert list(kept.passing([b"{" * 60, b"}" * 60])) == [b"{" * 60, b"}" * 60]

@@ -279,6 +279,7 @@ def test_the_totals_that_count_failures_are_shown() -> None:
     assert total_lines(lines) == ("1 failed", "Errors: 3")
     assert total_lines(lines[3:]) == ("todo 0",)
     assert total_lines(["text"]) == ()
+    assert total_lines([f"1 failed after {'9' * 200} s"]) == ()
     assert ends_results("Finished in 0.1 seconds")
     assert ends_results("3 failed")
     assert not ends_results("text")

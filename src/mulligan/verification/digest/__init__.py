@@ -3,6 +3,7 @@
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from mulligan.domain.result import Finding
 from mulligan.verification.digest.families import FAMILIES
@@ -23,6 +24,7 @@ from mulligan.verification.digest.stream import Output, chunks
 from mulligan.verification.digest.totals import total_lines
 
 MAX_CHARS = 2000
+LAST_WORDS = 20
 SHELL_SIGNAL = 128
 """A shell gives a command that a signal ended this exit code and the signal's number."""
 
@@ -129,8 +131,7 @@ def _of_log(log: Log, reading: Reading, exit_code: int | None, max_chars: int) -
         return Digest(text, (), 0, "", passed=True)
     findings = tuple(found.finding for found in reading.found)
     note = _ended_by(exit_code)
-    last = [line for line in log.lines if line.strip() and not PASSING.search(line)]
-    telling = [*last[-20:], str(exit_code)]
+    telling = [*_last_words(log), str(exit_code)]
     return Digest(
         text=clip(render(reading, log, max_chars, note), max_chars),
         findings=findings,
@@ -138,6 +139,12 @@ def _of_log(log: Log, reading: Reading, exit_code: int | None, max_chars: int) -
         fingerprint=fingerprint(findings, telling),
         passed=False,
     )
+
+
+def _last_words(log: Log) -> list[str]:
+    """Give the last lines that do not say that all is well, in their order."""
+    said = (line for line in reversed(log.lines) if line.strip() and not PASSING.search(line))
+    return [*islice(said, LAST_WORDS)][::-1]
 
 
 def _ended_by(exit_code: int | None) -> str:

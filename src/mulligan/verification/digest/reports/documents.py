@@ -10,6 +10,11 @@ Json = str | int | float | bool | list["Json"] | dict[str, "Json"] | None
 OPENS = re.compile(r"^\s*(?:[\[{]|<\?xml|<testsuites?\b|<checkstyle\b)", re.MULTILINE)
 XML = re.compile(r"<\?xml\b|<(?:testsuites?|checkstyle)\b")
 XML_END = re.compile(r"</(?:testsuites?|checkstyle)>")
+BEGINS = re.compile(
+    r'^\s*(?:\{(?=\s*["}])|\[(?=\s*(?:["\[{\]\d-]|true|false|null|NaN|Infinity)))', re.MULTILINE
+)
+"""Where JSON may begin: what follows a bracket there can follow it in JSON, unlike in `[ok]`."""
+
 MOST = 1000
 """Documents, and failed attempts to read one, in a text."""
 
@@ -75,7 +80,7 @@ def _parsed(text: str) -> Json:
 def _whole(text: str) -> Iterator[Document]:
     """Yield the values that begin where a line begins."""
     decoder, done = json.JSONDecoder(strict=False), 0
-    for tried, opening in enumerate(re.finditer(r"^\s*[\[{]", text, re.MULTILINE)):
+    for tried, opening in enumerate(BEGINS.finditer(text)):
         start = opening.end() - 1
         if start < done or tried > MOST:
             continue
