@@ -50,8 +50,14 @@ class Hosted:
     jobs: int = 0
 
     def job(
-        self, event: str = "schedule", payload: Mapping[str, JsonValue] | None = None, **inputs: str
+        self,
+        event: str = "schedule",
+        payload: Mapping[str, JsonValue] | None = None,
+        *,
+        cold: bool = False,
+        **inputs: str,
     ) -> Job:
+        """Make a job; a cold one starts Mulligan itself, so that it can be killed, or not alone."""
         self.jobs += 1
         home = self.directory / f"runner-{self.jobs}"
         variables = {
@@ -65,7 +71,8 @@ class Hosted:
         }
         agent = f"{sys.executable} {self.here.directory / 'agent.py'}"
         given = {"agent": "command", "command": agent, "sandbox": "off", **inputs}
-        return Job(home, variables, {name.replace("_", "-"): text for name, text in given.items()})
+        named = {name.replace("_", "-"): text for name, text in given.items()}
+        return Job(home, variables, named, cold=cold)
 
     def stands(self, ref: IssueRef) -> tuple[IssueStatus, tuple[WorkerResultMeta, ...]]:
         """Say where an issue stands, by the ref alone."""
@@ -142,7 +149,7 @@ def test_an_issue_at_rest_is_left_alone_by_the_next_run(hosted: Hosted) -> None:
 def test_two_runs_at_once_make_one_attempt(hosted: Hosted) -> None:
     hosted.here.agent(f"import time; time.sleep(1)\n{BAD}")
     ref = hosted.here.issue()
-    jobs = [hosted.job(attempts="1") for _ in range(2)]
+    jobs = [hosted.job(attempts="1", cold=True) for _ in range(2)]
     threads = [threading.Thread(target=job.run) for job in jobs]
     for thread in threads:
         thread.start()
@@ -158,7 +165,7 @@ def test_a_run_that_is_killed_loses_nothing_and_costs_nothing(hosted: Hosted) ->
     here, at_work = hosted.here, hosted.directory / "at work"
     here.agent(f"import time; pathlib.Path({str(at_work)!r}).touch(); time.sleep(60)")
     ref = here.issue()
-    killed = hosted.job(lease="60s")
+    killed = hosted.job(lease="60s", cold=True)
     thread = threading.Thread(target=killed.run)
     thread.start()
     wait_until(at_work.exists)

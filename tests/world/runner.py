@@ -3,7 +3,8 @@
 Each step is a script for bash, with the environment files and the variables that GitHub documents,
 and with the expressions of `env` and `if` evaluated before. What a runner has of its own,
 `python3 -m venv`, `pip` and `sudo`, are stand-ins that take down how they were called; the Python
-that they give is the one of the tests.
+that they give is the one of the tests. Unless a job is cold, it takes down what it was asked for
+as well, which a process that has loaded Mulligan already does after the script (world/warm.py).
 """
 
 import json
@@ -20,6 +21,8 @@ from pathlib import Path
 import yaml
 from pydantic import JsonValue, TypeAdapter
 
+from world.warm import run_warm
+
 ROOT = Path(__file__).parents[2]
 MAPPING: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 STEPS: TypeAdapter[list[dict[str, JsonValue]]] = TypeAdapter(list[dict[str, JsonValue]])
@@ -33,12 +36,16 @@ echo "python3 $*" >> '{calls}'
 case $1$2 in
     -mvenv)
         mkdir -p "$3/bin"
-        printf '#!/bin/sh\\nexec "%s" "$@"\\n' '{python}' > "$3/bin/python"
+        cp '{interpreter}' "$3/bin/python"
         printf '#!/bin/sh\\necho "pip $*" >> "%s"\\n' '{calls}' > "$3/bin/pip"
         chmod +x "$3/bin/python" "$3/bin/pip" ;;
     *) exec '{python}' "$@" ;;
 esac
 """
+COLD = "#!/bin/sh\nexec '{python}' \"$@\"\n"
+WARM = "#!/bin/sh\nprintf '%s\\0' \"$@\" > '{asked}.arguments'\nenv -0 > '{asked}.environment'\n"
+STARTED = ["-P", "-m", "mulligan"]
+"""How the Action starts Mulligan from its own files."""
 SUDO = "#!/bin/sh\necho \"sudo $*\" >> '{calls}'\n"
 
 
@@ -49,6 +56,7 @@ class Job:
     directory: Path
     variables: Mapping[str, str]
     inputs: Mapping[str, str]
+    cold: bool = False
     said: str = ""
     outputs: dict[str, str] = field(default_factory=dict[str, str])
     summary: str = ""
@@ -91,8 +99,15 @@ class Job:
     def _prepare(self) -> None:
         for name in ("bin", "temp", "workspace"):
             (self.directory / name).mkdir(parents=True)
-        words = {"calls": self.directory / "calls", "python": sys.executable}
-        for name, text in {"python3": PYTHON, "sudo": SUDO}.items():
+        words = {
+            "calls": self.directory / "calls",
+            "python": sys.executable,
+            "interpreter": self.directory / "bin" / "interpreter",
+            "asked": self.directory / "asked",
+        }
+        interpreter = COLD if self.cold else WARM
+        programs = {"python3": PYTHON, "sudo": SUDO, "interpreter": interpreter}
+        for name, text in programs.items():
             place = self.directory / "bin" / name
             place.write_text(text.format(**words))
             place.chmod(0o755)
@@ -127,8 +142,27 @@ class Job:
         out, _ = self.process.communicate(timeout=60)
         self.said += out
         self.code = self.process.returncode
+        self._run_what_was_asked()
         self.summary += files["GITHUB_STEP_SUMMARY"].read_text()
         self.outputs |= _outputs(files["GITHUB_OUTPUT"].read_text())
+
+    def _run_what_was_asked(self) -> None:
+        arguments, environment = map(self._taken_down, ("arguments", "environment"))
+        if not arguments:
+            return
+        assert (self.code, arguments[: len(STARTED)]) == (0, STARTED)
+        variables = dict(each.split("=", 1) for each in environment)
+        assert variables["PYTHONPATH"] == str(ROOT / "src")
+        done = run_warm(arguments[len(STARTED) :], self.directory / "workspace", variables)
+        self.said += done.stdout + done.stderr
+        self.code = done.returncode
+
+    def _taken_down(self, what: str) -> list[str]:
+        """Read what the stand-in for Python left, once."""
+        place = self.directory / f"asked.{what}"
+        said = place.read_text() if place.exists() else ""
+        place.unlink(missing_ok=True)
+        return said.split("\0")[:-1]
 
     def _is_wanted(self, step: Mapping[str, JsonValue], action: Mapping[str, JsonValue]) -> bool:
         condition = step.get("if")
