@@ -50,6 +50,14 @@ def test_a_wide_terminal_has_it_in_one_row() -> None:
     assert lines(console)[1].endswith("https://github.com/acme/calculator/pull/7")
 
 
+def test_where_a_person_is_asked_the_reason_comes_before_the_draft() -> None:
+    console = terminal(120)
+    print_statuses(
+        [replace(ASKED, pull_request="https://x.example/pull/8", reason="Why.")], console
+    )
+    assert lines(console)[1].endswith("Why.")
+
+
 def test_what_wraps_of_an_attempt_stays_below_its_own_text() -> None:
     console = terminal(40)
     print_attempt(tried(1), console)

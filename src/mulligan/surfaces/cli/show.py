@@ -133,8 +133,9 @@ def _table(rows: Sequence[tuple[str, ...]]) -> Table:
 
 
 def _row(found: IssueStatus) -> tuple[str, ...]:
-    rests = found.stage is Stage.RESOLVED and found.reason
-    why = rests or found.pull_request or found.reason
+    is_open = found.stage in {Stage.REVIEW, Stage.RUNNING}
+    first, second = found.pull_request or "", found.reason
+    why = (first or second) if is_open else (second or first)
     return (
         str(found.issue),
         found.stage,
