@@ -2,6 +2,7 @@
 
 import requests
 
+from mulligan.domain.issue import IssueRef
 from world.simulated import NAME, Hub, push
 
 
@@ -34,8 +35,11 @@ def test_a_reaction_is_shown_below_its_comment(github: Hub) -> None:
 
 def test_a_pull_request_and_its_repository_are_shown(github: Hub) -> None:
     push(github.bare, "work", {"new.txt": "new"})
-    made = github.post("pulls", {"title": "Work", "head": "work", "base": "main"}).json()
+    work = {"title": "Work", "head": "work", "base": "main", "draft": True}
+    made = github.post("pulls", work).json()
     assert "work into main" in page(made["html_url"])
+    assert "pull request #1 · draft" in page(made["html_url"])
+    github.world.mark_ready(IssueRef(NAME, 1), "ada")
     listed = page(made["html_url"].rpartition("/pull/")[0])
     assert f'<a href="/{NAME}/pull/{made["number"]}">#1 Work</a> · pull request, open' in listed
     github.post("pulls/1/reviews", {"event": "COMMENT", "body": "Say *why*."})

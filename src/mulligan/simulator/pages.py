@@ -56,7 +56,10 @@ def _standing(issue: Issue) -> str:
 
 
 def _state(issue: Issue) -> str:
-    return "merged" if issue.pull and issue.pull.merged_at else issue.state
+    pull = issue.pull
+    if pull and pull.merged_at:
+        return "merged"
+    return "draft" if pull and pull.draft and issue.state == "open" else issue.state
 
 
 def _labels(issue: Issue) -> str:
