@@ -40,7 +40,7 @@ def test_an_abort_and_a_fix_reach_a_daemon_from_the_command_line(here: Place) ->
         (meta,) = here.attempts(ref)
         assert meta.outcome is Outcome.CANCELLED
         assert "two" in here.run("inspect", str(ref), "--diff").stdout
-        assert here.run("fix", str(ref), "Write two.").returncode == 0
+        assert here.run("fix", str(ref), "Write", "two.").returncode == 0
         until(lambda: here.world.labels_of(ref) == ["mulligan:review"])
     finally:
         daemon.kill()
@@ -62,7 +62,7 @@ def test_commands_wait_for_whoever_comes_to_work_next(here: Place) -> None:
     assert here.run("resume", str(ref)).returncode == 0
     assert here.run("once").returncode == 0
     assert here.world.labels_of(ref) == ["mulligan:review"]
-    assert here.run("skip", str(ref), "not now").returncode == 0
+    assert here.run("skip", str(ref), "not", "now").returncode == 0
     assert here.run("once").returncode == 0
     assert here.world.labels_of(ref) == []
     assert "An operator left it out: not now" in here.comments(ref)[0]

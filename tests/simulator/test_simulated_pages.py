@@ -2,6 +2,7 @@
 
 import requests
 
+from mulligan.domain.issue import IssueRef
 from world.simulated import NAME, Hub, push
 
 
@@ -24,12 +25,29 @@ def test_an_issue_is_shown_with_its_comments(github: Hub) -> None:
     assert '<span class="label">mulligan</span>' in shown
 
 
+def test_a_reaction_is_shown_below_its_comment(github: Hub) -> None:
+    github.world.open_issue(NAME, "Mend it", "Please", "zoe")
+    said = github.post("issues/1/comments", {"body": "/mulligan retry"}).json()
+    for content in ("eyes", "rocket"):
+        github.post(f"issues/comments/{said['id']}/reactions", {"content": content})
+    assert "<p>👀 🚀</p>" in page(github.get("issues/1").json()["html_url"])
+
+
 def test_a_pull_request_and_its_repository_are_shown(github: Hub) -> None:
     push(github.bare, "work", {"new.txt": "new"})
-    made = github.post("pulls", {"title": "Work", "head": "work", "base": "main"}).json()
+    work = {"title": "Work", "head": "work", "base": "main", "draft": True}
+    made = github.post("pulls", work).json()
     assert "work into main" in page(made["html_url"])
+    assert "pull request #1 · draft" in page(made["html_url"])
+    github.world.mark_ready(IssueRef(NAME, 1), "ada")
     listed = page(made["html_url"].rpartition("/pull/")[0])
-    assert f'<a href="/{NAME}/pull/{made["number"]}">' in listed
+    assert f'<a href="/{NAME}/pull/{made["number"]}">#1 Work</a> · pull request, open' in listed
+    github.post("pulls/1/reviews", {"event": "COMMENT", "body": "Say *why*."})
+    assert github.ask("PUT", "pulls/1/merge", body={}).status_code == 200
+    shown = page(made["html_url"])
+    assert "pull request #1 · merged" in shown
+    assert "· commented ·" in shown
+    assert "<p>Say <em>why</em>.</p>" in shown
 
 
 def test_what_is_not_there_is_still_an_error_of_the_api(github: Hub) -> None:

@@ -16,6 +16,7 @@ from mulligan.domain.events import (
     Decided,
     Event,
     IssueSeen,
+    PublishStarted,
     Recorded,
     StoodDown,
 )
@@ -79,6 +80,7 @@ def test_a_line_holds_no_secret_and_nothing_that_steers() -> None:
             "agent_finished  exit_code=0 duration_ms=5",
         ),
         (StoodDown(reason="a\nb"), "stood_down  reason=a b"),
+        (PublishStarted(head_sha="c0ffee" * 6 + "1234"), "publish_started  head_sha=c0ffeec0ff"),
     ],
 )
 def test_people_read_one_line(event: Event, words: str) -> None:

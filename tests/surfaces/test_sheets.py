@@ -8,7 +8,7 @@ import pytest
 
 from mulligan.domain.figures import Cost, Frequent
 from mulligan.domain.stats import summarise
-from mulligan.surfaces.cli.sheets import Sheet, lasted, money, points, rate, sheets, tokens
+from mulligan.surfaces.cli.sheets import Sheet, halves, lasted, money, points, rate, sheets, tokens
 from mulligan.surfaces.cli.stats_page import write_page
 from world.chronicles import END, month
 
@@ -57,6 +57,12 @@ def test_tokens_say_so_too() -> None:
 def test_times_have_two_units_at_most(seconds: int, written: str) -> None:
     assert lasted(timedelta(seconds=seconds)) == written
     assert lasted(None) == "–"
+
+
+def test_a_wide_sheet_is_halved_and_both_halves_name_the_rows() -> None:
+    first, second = halves(Sheet("Wide", ("name", "a", "b", "c"), (("x", "1", "2", "3"),)))
+    assert (first.columns, first.rows) == (("name", "a", "b"), (("x", "1", "2"),))
+    assert (second.columns, second.rows) == (("name", "c"), (("x", "3"),))
 
 
 def test_a_share_of_nothing_is_none() -> None:

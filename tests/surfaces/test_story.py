@@ -113,6 +113,11 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
     ),
     (
         FIRST,
+        HumanResponded(key="c", command=Verb.RETRY, actor="", answer="It is taken up."),
+        "operator: /mulligan retry  It is taken up.",
+    ),
+    (
+        FIRST,
         Resolved(resolution="It was merged.", total_attempts=1, total_duration_ms=1),
         "done with: It was merged.",
     ),

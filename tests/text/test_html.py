@@ -16,6 +16,20 @@ pytestmark = pytest.mark.pure
         ("<details><summary>More</summary>", "<details><summary>More</summary>"),
         ("<details onclick=x>", "&lt;details onclick=x&gt;"),
         ("seen <!-- not\nseen -->", "<p>seen</p>\n"),
+        (
+            'See http://a.example/b?c=1&d#e, "http://x.example"on=1',
+            (
+                '<p>See <a href="http://a.example/b?c=1&amp;d#e">'
+                'http://a.example/b?c=1&amp;d#e</a>, "<a href="http://x.example">http://x.example</a>"on=1</p>\n'
+            ),
+        ),
+        (
+            "[http://a.example](http://b.example)\n`http://c.example`",
+            (
+                '<p><a href="http://b.example">http://a.example</a><br />\n'
+                "<code>http://c.example</code></p>\n"
+            ),
+        ),
         ("[x](javascript:alert(1))", "<p>[x](javascript:alert(1))</p>\n"),
     ],
 )

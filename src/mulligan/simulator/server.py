@@ -66,6 +66,7 @@ def _listen(port: int) -> socket.socket:
         listening.listen()
     except OSError as error:
         listening.close()
-        message = f"The simulator cannot listen on port {port}: {error}; name a free port."
+        message = f"The simulator cannot listen on port {port} ({error.strerror}); "
+        message += "name a free one with --port."
         raise UnavailableError(message) from error
     return listening

@@ -1,6 +1,7 @@
 """One event as one line: JSON with stable fields for programs, words for people. Pure."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import get_args
 
@@ -21,6 +22,7 @@ Json = dict[str, JsonValue]
 JSON: TypeAdapter[Json] = TypeAdapter(Json)
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 WIDTH = 200
+HASH = re.compile(r"\b([0-9a-f]{10})[0-9a-f]{30,54}\b")
 KINDS: tuple[type[Event], ...] = get_args(get_args(Event)[0])
 """Every kind of event there is."""
 
@@ -49,10 +51,10 @@ def line_of(recorded: Recorded, redactor: Redactor) -> str:
 
 
 def words_of(recorded: Recorded) -> str:
-    """Write an event as one line for people."""
+    """Write an event as one line for people; of a hash only its beginning."""
     attempt = f"attempt {recorded.attempt}" if recorded.attempt else ""
     when = f"{recorded.at:%Y-%m-%d %H:%M:%S}"
-    about = one_line(_said(recorded.event), WIDTH)
+    about = one_line(HASH.sub(r"\1", _said(recorded.event)), WIDTH)
     parts = (when, f"{recorded.seq}", f"{recorded.issue}", attempt, recorded.event.kind, about)
     return "  ".join(part for part in parts if part)
 

@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from mulligan.domain.issue import Stage
 from mulligan.domain.status import IssueStatus
 from mulligan.surfaces.cli.exits import Exit
-from mulligan.surfaces.cli.layout import print_json
+from mulligan.surfaces.cli.layout import fits, print_json, print_point
 from mulligan.surfaces.cli.setup import make_console, read_configuration
 from mulligan.surfaces.shapes import status_row
 from mulligan.text.escape import one_line
@@ -22,23 +24,45 @@ def status(config: Path | None, *, json: bool) -> Exit:
     if json:
         print_json([status_row(each) for each in statuses])
         return Exit.DONE
-    console = make_console()
-    console.print(_status_table(statuses) if statuses else "No issue has asked for work yet.")
+    print_statuses(statuses, make_console())
     return Exit.DONE
 
 
-def _status_table(statuses: Sequence[IssueStatus]) -> Table:
+def print_statuses(statuses: Sequence[IssueStatus], console: Console) -> None:
+    """Print a table; where it would break an address, the reasons stand below their rows."""
+    if not statuses:
+        console.print("No issue has asked for work yet.")
+        return
+    rows = [("issue", "stage", "attempt", "outcome", "reason"), *map(_row, statuses)]
+    table = _table(rows)
+    if fits(table, console):
+        console.print(table)
+        return
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+    for style, (*cells, why) in zip(["bold", *[""] * len(statuses)], rows, strict=True):
+        padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
+        console.print(Text("  ".join(padded).rstrip(), style))
+        if why and not style:
+            print_point(console, Text(" "), why)
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("issue", "stage", "attempt", "outcome", "reason"):
+    for column in rows[0]:
         table.add_column(column, overflow="fold")
-    for each in statuses:
-        rests = each.stage is Stage.RESOLVED and each.reason
-        why = rests or each.pull_request or each.reason
-        table.add_row(
-            escape(str(each.issue)),
-            each.stage,
-            f"{each.attempt}" if each.epoch < 2 else f"{each.attempt} (epoch {each.epoch})",  # noqa: PLR2004
-            each.outcome or "",
-            escape(one_line(why, 200)),
-        )
+    for row in rows[1:]:
+        table.add_row(*map(escape, row))
     return table
+
+
+def _row(found: IssueStatus) -> tuple[str, ...]:
+    is_open = found.stage in {Stage.REVIEW, Stage.RUNNING}
+    first, second = found.pull_request or "", found.reason
+    why = (first or second) if is_open else (second or first)
+    return (
+        str(found.issue),
+        found.stage,
+        f"{found.attempt}" if found.epoch < 2 else f"{found.attempt} (epoch {found.epoch})",  # noqa: PLR2004
+        found.outcome or "",
+        one_line(why, 200),
+    )

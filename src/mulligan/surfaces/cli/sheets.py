@@ -1,7 +1,7 @@
 """Lay out statistics for people, the same for a terminal and for a page. Pure."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from mulligan.domain.figures import AgentFigures, Cost, Figures, Frequent, Stats
@@ -75,6 +75,23 @@ def sheets(stats: Stats) -> list[Sheet]:
         _failures(stats.failures),
     ]
     return [sheet for sheet in found if sheet.rows]
+
+
+def halves(sheet: Sheet) -> tuple[Sheet, Sheet]:
+    """Share the figures of a sheet out to two; both name the rows."""
+    middle = (len(sheet.columns) + 2) // 2
+
+    def front(row: tuple[str, ...]) -> tuple[str, ...]:
+        return row[:middle]
+
+    def back(row: tuple[str, ...]) -> tuple[str, ...]:
+        return (row[0], *row[middle:])
+
+    first, second = (
+        replace(sheet, columns=part(sheet.columns), rows=tuple(map(part, sheet.rows)))
+        for part in (front, back)
+    )
+    return first, second
 
 
 def _places(stats: Stats) -> Sheet:

@@ -1,11 +1,12 @@
 """`mulligan inspect`: what the ledger knows of an issue, for people and programs."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console
 from rich.markup import escape
+from rich.text import Text
 
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import CheckResult, WorkerResultMeta
@@ -15,7 +16,7 @@ from mulligan.ports import Ledger
 from mulligan.retry.lineage import prove_lineage
 from mulligan.retry.words import counted
 from mulligan.surfaces.cli.exits import Exit
-from mulligan.surfaces.cli.layout import print_json
+from mulligan.surfaces.cli.layout import print_json, print_point
 from mulligan.surfaces.cli.setup import make_console, read_configuration
 from mulligan.surfaces.shapes import decisions_of, inspection
 from mulligan.text.escape import one_line, visible
@@ -39,7 +40,7 @@ def inspect(config: Path | None, issue: str, attempt: int | None, *, json: bool)
     console = make_console()
     console.print(_headline(found))
     for meta in history:
-        console.print(_attempt(meta))
+        print_attempt(meta, console)
     _print_decisions(decisions, console)
     return Exit.DONE
 
@@ -54,8 +55,8 @@ def part(config: Path | None, issue: str, attempt: int | None, name: str) -> Exi
         number = attempt or _known(ref, ledger).number
         stored = artifacts.find(ref, number, name)
         if stored is None:
-            advice = f"`mulligan inspect {ref}` lists them"
-            message = f"Attempt {number} of {ref} has no {name}; {advice}."
+            advice = f"`mulligan inspect {ref}` says how far it came"
+            message = f"Attempt {number} of {ref} has no {name}, or not any more; {advice}."
             raise UsageError(message)
         content = artifacts.read(stored)
     if sys.stdout.isatty():
@@ -101,38 +102,39 @@ def _headline(found: IssueStatus) -> str:
     return "\n".join(lines)
 
 
-def _attempt(meta: WorkerResultMeta) -> RenderableType:
+def print_attempt(meta: WorkerResultMeta, console: Console) -> None:
+    """Print what an attempt came to; what wraps stays below its own text."""
     took = f"{meta.duration_ms / 1000:.1f} s"
-    lines = [f"\n[bold]attempt {meta.number}[/]  {meta.outcome}  {took}"]
+    console.print(f"\n[bold]attempt {meta.number}[/]  {meta.outcome}  {took}")
+    for mark, said in _points(meta):
+        print_point(console, Text(mark), said)
+
+
+def _points(meta: WorkerResultMeta) -> Iterator[tuple[str, str]]:
+    """Give what is said of an attempt, each with the mark that it stands behind."""
     if meta.error:
-        lines.append(f"  {escape(meta.error)}")
-    changed = escape(meta.diff_summary or "nothing changed")
-    lines.append(f"  {counted(meta.commits, 'commit')}, {changed}")
+        yield " ", meta.error
+    yield " ", f"{counted(meta.commits, 'commit')}, {meta.diff_summary or 'nothing changed'}"
     for check in meta.checks:
-        lines += _check(check)
-    lines += [f"  ! {escape(broken.message)}" for broken in meta.guard_violations]
+        yield from _check(check)
+    for broken in meta.guard_violations:
+        yield "  !", broken.message
     if meta.agent and meta.agent.refused_hosts:
         hosts = ", ".join(meta.agent.refused_hosts)
-        lines.append(f"  ! not let through to {escape(hosts)} (sandbox.hosts)")
-    return Group(*lines)
+        yield "  !", f"not let through to {hosts} (sandbox.hosts)"
 
 
-def _check(check: CheckResult) -> list[str]:
-    mark = "✓" if check.passed else "✗"
+def _check(check: CheckResult) -> Iterator[tuple[str, str]]:
+    yield "  ✓" if check.passed else "  ✗", check.name
     listed = {"": check.findings, "before the change: ": check.known, "flaky: ": check.unsteady}
-    return [
-        f"  {mark} {escape(check.name)}",
-        *(
-            f"      {of}{escape(found.summary)}"
-            for of, findings in listed.items()
-            for found in findings[:5]
-        ),
-    ]
+    for of, findings in listed.items():
+        for found in findings[:5]:
+            yield " " * 5, f"{of}{found.summary}"
 
 
 def _print_decisions(decisions: Sequence[dict[str, object]], console: Console) -> None:
     if decisions:
         console.print("\n[bold]decisions[/]")
     for row in decisions:
-        said = escape(f"attempt {row['number']}: {row['decision']}: {row['reason']}")
-        console.print(f"  {said}")
+        said = f"attempt {row['number']}: {row['decision']}: {row['reason']}"
+        print_point(console, Text(" "), said)

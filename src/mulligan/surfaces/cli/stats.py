@@ -12,9 +12,9 @@ from mulligan.domain.figures import AgentFigures, Cost, Figures, Frequent, Stats
 from mulligan.domain.stats import summarise
 from mulligan.errors import UnavailableError, UsageError
 from mulligan.surfaces.cli.exits import Exit
-from mulligan.surfaces.cli.layout import print_json
+from mulligan.surfaces.cli.layout import fits, print_json
 from mulligan.surfaces.cli.setup import make_console, read_configuration
-from mulligan.surfaces.cli.sheets import Sheet, points, sheets
+from mulligan.surfaces.cli.sheets import Sheet, halves, points, sheets
 from mulligan.wiring.clock import SystemClock
 from mulligan.wiring.records import read_ledger
 
@@ -37,7 +37,7 @@ def stats(config: Path | None, since: str | None, page: Path | None, *, json: bo
     elif found.since is None:
         console.print(EMPTY)
     else:
-        _print(found, console)
+        print_figures(found, console)
     return Exit.DONE
 
 
@@ -61,7 +61,8 @@ def _write(page: Path, found: Stats) -> None:
         raise UnavailableError(message) from error
 
 
-def _print(found: Stats, console: Console) -> None:
+def print_figures(found: Stats, console: Console) -> None:
+    """Print the figures and tables, none of them wider than the terminal if that can be."""
     console.print(period(found))
     table = Table(box=None, show_header=False, pad_edge=False)
     for each in points(found):
@@ -69,7 +70,16 @@ def _print(found: Stats, console: Console) -> None:
     console.print(table)
     for sheet in sheets(found):
         console.print(f"\n[bold]{sheet.title}[/]")
-        console.print(_table(sheet))
+        for table in _tables(sheet, console):
+            console.print(table)
+
+
+def _tables(sheet: Sheet, console: Console) -> list[Table]:
+    """Lay out a sheet; one with more figures than the terminal is wide for, in two tables."""
+    table = _table(sheet)
+    if sheet.words or fits(table, console):
+        return [table]
+    return [_table(half) for half in halves(sheet)]
 
 
 def _table(sheet: Sheet) -> Table:

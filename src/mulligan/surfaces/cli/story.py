@@ -48,6 +48,7 @@ from mulligan.text.escape import one_line
 
 WIDTH = 200
 INDENT = 2
+OPERATOR = "operator"
 
 
 class Story:
@@ -112,9 +113,10 @@ def _feedback_line(event: Event) -> str | None:
         case HumanResponded(command=Verb.MISTYPED, actor=actor, answer=answer):
             return f"[cyan]{_plain(actor)}:[/] {_plain(answer)}"
         case HumanResponded(command=Verb.SKIP, actor=actor):
-            return f"[cyan]{_plain(actor)}: /mulligan skip[/]"
+            return f"[cyan]{_plain(actor or OPERATOR)}: /mulligan skip[/]"
         case HumanResponded(command=command, actor=actor, answer=answer):
-            return f"[cyan]{_plain(actor)}: /mulligan {command}[/]  {_plain(answer)}"
+            who = _plain(actor or OPERATOR)
+            return f"[cyan]{who}: /mulligan {command}[/]  {_plain(answer)}"
         case _:
             return None
 

@@ -20,7 +20,7 @@ def retry(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
 @in_one_sentence
 def fix(
     issue: Issue,
-    what: Annotated[str, typer.Argument(help="What is to be done.", metavar="TEXT")],
+    what: Annotated[list[str], typer.Argument(help="What is to be done.", metavar="TEXT")],
     *,
     config: Config = None,
     json: Json = False,
@@ -29,13 +29,13 @@ def fix(
     from mulligan.domain.command import Verb
     from mulligan.surfaces.cli import orders
 
-    return orders.give(config, Verb.FIX, issue, what, json=json)
+    return orders.give(config, Verb.FIX, issue, " ".join(what), json=json)
 
 
 @in_one_sentence
 def skip(
     issue: Issue,
-    reason: Annotated[str, typer.Argument(help="Why.", metavar="[REASON]")] = "",
+    reason: Annotated[list[str] | None, typer.Argument(help="Why.", metavar="REASON")] = None,
     *,
     config: Config = None,
     json: Json = False,
@@ -44,7 +44,7 @@ def skip(
     from mulligan.domain.command import Verb
     from mulligan.surfaces.cli import orders
 
-    return orders.give(config, Verb.SKIP, issue, reason, json=json)
+    return orders.give(config, Verb.SKIP, issue, " ".join(reason or ()), json=json)
 
 
 @in_one_sentence
