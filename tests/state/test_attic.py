@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
+from mulligan.domain.command import Verb
 from mulligan.domain.events import (
     AttemptStarted,
     Authorised,
@@ -18,7 +19,6 @@ from mulligan.domain.events import (
     Resolved,
     StoodDown,
 )
-from mulligan.domain.command import Verb
 from mulligan.domain.feedback import ReviewReceived
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.people import CommandReceived, HumanResponded
