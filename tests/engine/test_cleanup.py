@@ -13,7 +13,8 @@ from mulligan.config.operator import Limits, RepositorySettings, Retention
 from mulligan.domain.events import RetryScheduled
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.engine.cleanup import MIB, clean_up
-from mulligan.engine.daemon import Crew, Daemon, serving
+from mulligan.engine.crews import Crew
+from mulligan.engine.daemon import Daemon, serving
 from mulligan.engine.worker import Visit, Worker
 from mulligan.tools import Tools
 from mulligan.worktree.lock import locked
