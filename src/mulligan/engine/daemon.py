@@ -28,7 +28,7 @@ log = structlog.get_logger()
 
 
 class Daemon:
-    """Serves the newest crew. One that was replaced ends its visits, watched still, and is closed."""
+    """Serves the newest crew; one that was replaced ends its visits, watched still."""
 
     def __init__(self, reload: Callable[[], Crew | None]) -> None:
         """Start with no crew; `reload` gives one whenever the configuration changed, else None."""
