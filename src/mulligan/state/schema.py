@@ -46,8 +46,8 @@ EVENTS_TABLE = Table(
         "baselines_of_repository",
         "repository",
         "seq",
+        # So it is in PostgreSQL as well; to say that here would load its dialect at every start.
         sqlite_where=BASELINES,
-        postgresql_where=BASELINES,
     ),
     sqlite_autoincrement=True,
 )
