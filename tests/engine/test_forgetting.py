@@ -9,6 +9,7 @@ from sqlalchemy import text
 
 from mulligan.domain.events import EffectDone
 from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.people import HumanResponded
 from mulligan.domain.retention import Forgotten
 from mulligan.engine.cleanup import clean_up
 from mulligan.engine.once import once
@@ -113,6 +114,15 @@ def test_a_person_is_asked_anew_and_not_in_a_comment_of_long_ago(here: Shop) -> 
     tidy(here)
     here.desk.hub.world.label(ref, "mulligan", "wes")
     assert len(give_up()) == 3
+
+
+def test_who_speaks_while_nobody_listens_for_days_is_heard(here: Shop) -> None:
+    ref = merged(here)
+    tidy(here)
+    here.desk.hub.world.comment(ref, "/mulligan status", "wes")
+    here.desk.clock.time += timedelta(days=2)
+    do(here)
+    assert [each.command for each in here.events(ref) if isinstance(each, HumanResponded)]
 
 
 def test_commands_that_were_obeyed_are_not_obeyed_again(here: Shop) -> None:
