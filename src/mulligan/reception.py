@@ -18,6 +18,7 @@ from mulligan.domain.eligibility import (
 )
 from mulligan.domain.events import AttemptStarted, Authorised, IssueSeen
 from mulligan.domain.issue import Issue, IssueRef
+from mulligan.domain.machine import is_shortage
 from mulligan.domain.status import Phase
 from mulligan.effects import ask_for_label, hold, rest_until, wait
 from mulligan.purse import spent_today
@@ -54,7 +55,10 @@ def put_off(facts: Facts, tools: Tools) -> str | None:
     """
     ref = facts.issue.ref
     if short := _shortage(ref, tools):
-        hold(ref, short, tools)
+        said = tools.ledger.status(ref).reason
+        # Several workers whose disks are full would otherwise take turns in saying so, for ever.
+        if said == short or not is_shortage(said):
+            hold(ref, short, tools)
         log.warning("no_room", issue=str(ref), reason=short)
         return short
     if spent := spent_today(ref, tools):

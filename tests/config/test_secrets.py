@@ -27,6 +27,14 @@ def test_the_file_the_addresses_and_the_agents_variables_hold_secrets() -> None:
     }
 
 
+@pytest.mark.parametrize("name", ["password", "sslpassword"])
+def test_a_password_may_stand_among_the_settings_of_an_address(name: str) -> None:
+    url = f"postgresql://db/m?sslmode=require&{name}=a%20pass%2Bword&user=mulligan"
+    found = secrets_of(Operator.model_validate(SETTINGS | {"state": {"url": url}}), {})
+    assert {"a pass+word", "a%20pass%2Bword"} <= set(found)
+    assert "mulligan" not in found
+
+
 def test_an_address_that_is_none_has_no_secret() -> None:
     settings = {
         "repositories": [{"name": "a/b", "clone_url": "http://[::1"}],

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.domain.machine import LEAST_FILES, MIB, Room, shortage
+from mulligan.domain.machine import LEAST_FILES, MIB, Room, is_shortage, shortage
 
 pytestmark = pytest.mark.pure
 
@@ -29,3 +29,5 @@ ENOUGH = Room(STATE, 512 * MIB, writable=True, files=LEAST_FILES)
 )
 def test_a_disk_with_little_room_is_named(rooms: list[Room], said: str | None) -> None:
     assert shortage(rooms, 512 * MIB) == said
+    assert said is None or is_shortage(said)
+    assert not is_shortage("The agent refused its key.")

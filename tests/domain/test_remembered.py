@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mulligan.domain.remembered import MOST, is_heard, remembered, within_bounds
+from mulligan.domain.remembered import MOST, is_heard, remembered, summed, within_bounds
 
 pytestmark = pytest.mark.pure
 
@@ -30,6 +30,15 @@ def test_what_comes_after_all_that_was_heard_is_new(kind: str, count: int) -> No
     assert all(is_heard(heard, f"{kind}:{number}") for number in range(1, count))
     assert not is_heard(heard, f"{kind}:{count}")
     assert not is_heard(heard, "review:1" if kind == "comment" else "comment:1")
+
+
+@given(st.lists(KEYS, max_size=250))
+def test_in_sum_it_is_one_mark_for_each_kind_that_has_an_order(keys: list[str]) -> None:
+    marks = summed(remembered((), *keys))
+    said = [key for key in keys if key.startswith(("comment:", "review:"))]
+    assert all(is_heard(marks, key) for key in said)
+    assert len(marks) == len({key.partition(":")[0] for key in said})
+    assert summed(marks) == marks
 
 
 def test_the_last_of_what_has_no_order_is_kept() -> None:

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from mulligan.config.operator import Limits, RepositorySettings, Retention
-from mulligan.domain.events import RetryScheduled
+from mulligan.domain.events import EffectDone, RetryScheduled
 from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.status import READ_TO
 from mulligan.engine.cleanup import MIB, clean_up
-from mulligan.engine.daemon import Crew, Daemon, serving
+from mulligan.engine.crews import Crew
+from mulligan.engine.daemon import Daemon, serving
 from mulligan.engine.worker import Visit, Worker
 from mulligan.tools import Tools
 from mulligan.worktree.lock import locked
@@ -87,6 +89,16 @@ def test_the_worktree_of_a_rested_issue_goes_and_comes_back(here: Shop, tools: T
     assert kept_attempts(tools) == [(ref, 1)]
     with tools.worktrees.open(ref) as tree:
         assert (tree.path / "src/tool.py").read_text() == "X = 1\n"
+
+
+def test_that_comments_of_the_repository_were_read_keeps_no_worktree(
+    here: Shop, tools: Tools
+) -> None:
+    ref = reviewed(here, tools)
+    here.desk.clock.time += 8 * DAY
+    here.ledger.append(ref, EffectDone(effect=READ_TO, key="issue", remote_id="to:9"))
+    clean_up(tools, Worker(tools))
+    assert not tools.worktrees.has(ref)
 
 
 def test_what_waits_for_another_attempt_keeps_all(here: Shop, tools: Tools) -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from mulligan.config.operator import Limits
 from mulligan.domain.issue import IssueRef, Stage
-from mulligan.engine.daemon import Crew, Daemon, serving
+from mulligan.engine.crews import Crew
+from mulligan.engine.daemon import Daemon, serving
 from mulligan.engine.worker import Worker
 from mulligan.simulator.faults import Fault
 from mulligan.state.database import open_database

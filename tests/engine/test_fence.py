@@ -242,7 +242,7 @@ def test_a_lease_that_is_lost_ends_what_runs_under_it(here: Shop, tmp_path: Path
     with held(here, ref), ThreadPoolExecutor(1) as pool:
 
         def lose() -> None:
-            wait_until(lambda: living_in(directory) != [])
+            wait_until(lambda: living_in(directory) != [], seconds=15)
             here.let_leases_run_out()
             assert here.leases.claim(ref, "two")
 

@@ -9,11 +9,13 @@ from sqlalchemy import text
 
 from mulligan.domain.events import EffectDone
 from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.people import HumanResponded
 from mulligan.domain.retention import Forgotten
 from mulligan.engine.cleanup import clean_up
 from mulligan.engine.once import once
 from mulligan.engine.worker import Worker
 from mulligan.state.ledger import SqlLedger
+from world.behaviours import Given
 from world.simulated import NAME
 from world.workers import Shop, mend, shop
 
@@ -86,6 +88,41 @@ def test_one_that_is_labelled_again_is_worked_on_from_the_first_attempt(here: Sh
     assert here.pushed(ref) != old
     assert len(here.said(ref)) == 1
     assert here.said(ref)[0] != comment
+
+
+def test_a_person_is_asked_anew_and_not_in_a_comment_of_long_ago(here: Shop) -> None:
+    ref, asked = here.desk.ready(), "needs a person here"
+
+    def nothing(given: Given) -> None:
+        given.write("src/tool.py", "X = 1\n")
+
+    def give_up() -> list[str]:
+        assert once((NAME,), here.tools(nothing)).problems == ()
+        assert here.ledger.status(ref).stage is Stage.HITL
+        return [text for text in here.said(ref) if asked in text]
+
+    old = give_up()
+    here.desk.hub.world.comment(ref, "/mulligan skip", "wes")
+    do(here)
+    tidy(here)
+    assert isinstance(here.events(ref)[0], Forgotten)
+    here.desk.hub.world.label(ref, "mulligan", "wes")
+    new = give_up()
+    assert (len(old), new[:1], len(new)) == (1, old, 2)
+    here.desk.hub.world.comment(ref, "/mulligan skip", "wes")
+    do(here)
+    tidy(here)
+    here.desk.hub.world.label(ref, "mulligan", "wes")
+    assert len(give_up()) == 3
+
+
+def test_who_speaks_while_nobody_listens_for_days_is_heard(here: Shop) -> None:
+    ref = merged(here)
+    tidy(here)
+    here.desk.hub.world.comment(ref, "/mulligan status", "wes")
+    here.desk.clock.time += timedelta(days=2)
+    do(here)
+    assert [each.command for each in here.events(ref) if isinstance(each, HumanResponded)]
 
 
 def test_commands_that_were_obeyed_are_not_obeyed_again(here: Shop) -> None:

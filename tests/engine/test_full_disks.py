@@ -43,6 +43,17 @@ def test_nothing_begins_on_a_full_disk_and_all_goes_on_by_itself(here: Shop) -> 
     assert here.ledger.status(ref).stage is Stage.REVIEW
 
 
+def test_workers_whose_disks_are_full_do_not_take_turns_in_saying_so(here: Shop) -> None:
+    ref, other = here.desk.ready(), FULL.replace("/work", "/elsewhere")
+    for _ in range(2):
+        for name, short in (("one", FULL), ("two", other)):
+            tools = replace(here.tools(mend, name), shortage=lambda short=short: short)
+            assert Worker(tools).visit(ref).skipped == short
+    assert here.ledger.status(ref).reason == FULL
+    assert [event.kind for event in here.events(ref)].count("waiting") == 1
+    assert Worker(here.tools(mend, "three")).visit(ref).attempts == 1
+
+
 def test_an_agent_that_fills_the_disk_is_stopped_and_its_files_go(here: Shop) -> None:
     """What an agent of this issue left is what fills the disk: the next pass clears it away."""
     root, settings = here.directory / "work", RepositorySettings(name=NAME)

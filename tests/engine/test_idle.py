@@ -11,7 +11,8 @@ from mulligan.config.operator import RepositorySettings
 from mulligan.domain.decision import Escalate
 from mulligan.domain.events import Decided, RetryScheduled
 from mulligan.domain.issue import IssueRef
-from mulligan.engine.daemon import Crew, Daemon
+from mulligan.engine.crews import Crew
+from mulligan.engine.daemon import Daemon
 from mulligan.engine.worker import Worker
 from mulligan.worktree.worktrees import GitWorktrees
 from world.ledgers import completed

@@ -1,5 +1,6 @@
 """Several workers on one PostgreSQL: each issue is one worker's, and another's when that dies."""
 
+import http.client
 import re
 import signal
 import time
@@ -23,12 +24,21 @@ WRITE = "pathlib.Path('notes.txt').write_text(os.environ['MULLIGAN_ATTEMPT'])\n"
 STARTED = "(pathlib.Path.home() / 'started').touch()\nimport time\n"
 FIRST_WAITS = f"{STARTED}if os.environ['MULLIGAN_ATTEMPT'] == '1': time.sleep(30)\n{WRITE}"
 REVIEW = ["mulligan:review"]
+OPEN = re.compile(r"event=dashboard_open address=http://127.0.0.1:(\d+)/ key_file=(\S+)")
 
 
 @pytest.fixture
 def crew(tmp_path: Path, postgres_url: str) -> Generator[Fleet]:
     with fleet(tmp_path, postgres_url, fleet=2) as made:
         yield made
+
+
+def get(port: int, path: str, key: str = "") -> str:
+    line = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    line.request("GET", path, headers={"Authorization": f"Bearer {key}"})
+    content = line.getresponse().read().decode()
+    line.close()
+    return content
 
 
 def until(happened: Callable[[], bool]) -> None:
@@ -135,3 +145,24 @@ def test_an_attempt_goes_on_while_the_database_is_away_for_a_moment(tmp_path: Pa
         until(lambda: crew.place.world.labels_of(ref) == REVIEW)
         (meta,) = crew.history(ref)
         assert meta.outcome is Outcome.SUCCEEDED
+
+
+def test_each_worker_serves_a_dashboard_of_the_work_of_all(crew: Fleet) -> None:
+    crew.place.agent(WRITE)
+    crew.place.configure(dashboard="127.0.0.1:0")
+    ref = crew.place.issue("Mend it")
+    for name in ("one", "two"):
+        crew.start(name)
+    until(lambda: crew.place.world.labels_of(ref) == REVIEW)
+    until(lambda: all(OPEN.search(crew.said(name)) for name in ("one", "two")))
+    for name in ("one", "two"):
+        opened = OPEN.search(crew.said(name))
+        assert opened
+        key = Path(opened[2])
+        assert key == crew.place.directory / name / "work" / "dashboard.key"
+        assert get(int(opened[1]), "/readyz") == "ok\n"
+        assert 'mulligan_issues{stage="review"} 1.0' in get(int(opened[1]), "/metrics")
+        page = f"/issues/{NAME}/{ref.number}"
+        assert "Mend it" in get(int(opened[1]), page, key.read_text().strip())
+        diff = get(int(opened[1]), f"{page}/attempts/1/diff", key.read_text().strip())
+        assert "notes.txt" in diff

@@ -1,6 +1,7 @@
 """`mulligan demo` tells the whole life of six issues, on any machine, within a minute."""
 
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -42,6 +43,30 @@ OUTCOMES = [
 
 def environment(home: Path) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
+
+
+FULL_DISK = """
+import os, sys
+found = os.statvfs("/")
+os.statvfs = lambda _: os.statvfs_result((*found[:3], 0, 0, *found[5:]))
+from mulligan.__main__ import main
+main()
+"""
+
+
+def test_it_says_at_once_that_there_is_no_room(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [BIN / "python", "-c", FULL_DISK, "demo", "--directory", str(tmp_path / "demo")],
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert re.fullmatch(
+        r"mulligan: Less than 64 MiB are free for \S+; make room .*\.\n", done.stderr
+    )
+    assert done.stdout == ""
 
 
 @contextmanager

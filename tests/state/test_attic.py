@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
+from mulligan.domain.command import Verb
 from mulligan.domain.events import (
     AttemptStarted,
     Authorised,
@@ -18,7 +19,10 @@ from mulligan.domain.events import (
     Resolved,
     StoodDown,
 )
+from mulligan.domain.feedback import ReviewReceived
 from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.people import CommandReceived, HumanResponded
+from mulligan.domain.remembered import is_heard
 from mulligan.domain.result import AgentFacts
 from mulligan.domain.retention import Forgotten, KeptEffect
 from mulligan.domain.spending import Run
@@ -78,6 +82,7 @@ def test_a_remnant_holds_what_the_next_request_needs(ledger: SqlLedger, attic: S
         number=2,
         act="labeled:7",
         known_since=known,
+        epochs=1,
         pull_request="https://x.example/pull/7",
         effects=(
             KeptEffect(name=f"{READ_TO}:issue", remote_id="to:9"),
@@ -100,6 +105,18 @@ def test_a_remnant_is_folded_as_it_is_stored(ledger: SqlLedger, attic: SqlAttic)
     assert (status.epoch, status.number, status.stage) == (0, 2, Stage.RESOLVED)
     assert status.instance == before.instance
     assert status.effects == before.effects
+
+
+def test_what_people_said_up_to_then_counts_as_heard(ledger: SqlLedger, attic: SqlAttic) -> None:
+    review = ReviewReceived(reviews=(7,), author="ada", author_id=1, at=START, remarks=())
+    command = CommandReceived(key="comment:9", command=Verb.STATUS, actor="ada", at=START)
+    answer = HumanResponded(key="comment:9", command=Verb.STATUS, actor="ada", answer="Well.")
+    live(ledger, REF, *LIFE[:5], review, command, answer, RESOLVED)
+    assert attic.forget(REF, LATER)
+    heard = ledger.status(REF).heard
+    assert all(is_heard(heard, key) for key in ("review:7", "review:3", "comment:9"))
+    assert not any(is_heard(heard, key) for key in ("review:8", "comment:10"))
+    assert attic.forget(REF, LATER) is False
 
 
 def test_what_is_not_over_is_kept(ledger: SqlLedger, attic: SqlAttic) -> None:

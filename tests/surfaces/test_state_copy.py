@@ -62,6 +62,8 @@ def test_nothing_is_copied_while_somebody_works(here: Place, postgres_url: str) 
     here.configure(state={"url": postgres_url})
     with open_database(postgres_url) as database:
         SqlLeases(database, SystemClock()).attend("vm:7")
-    done = here.run("state", "copy", "--from", from_alone)
-    assert done.returncode == 2
-    assert done.stderr == "mulligan: The worker vm:7 is at work; stop it, and copy then.\n"
+    for moving in (("copy", "--from", from_alone), ("pull",), ("push",)):
+        done = here.run("state", *moving)
+        assert done.returncode == 2
+        told = f"mulligan: The worker vm:7 is at work; stop it, and {moving[0]} then.\n"
+        assert done.stderr == told

@@ -135,11 +135,13 @@ def tried(number: int, outcome: Outcome = Outcome.CHECKS_FAILED) -> WorkerResult
 
 
 @contextmanager
-def showing(directory: Path, *, is_starting: bool = False) -> Generator[Dashboard]:
-    """Serve a dashboard over an empty ledger; `is_starting` is before there is one."""
+def showing(
+    directory: Path, *, is_starting: bool = False, found: Books | None = None
+) -> Generator[Dashboard]:
+    """Serve a dashboard over an empty ledger, or what was `found`; `is_starting` is before that."""
     clock = TickingClock()
     artifacts = FileArtifacts(directory / "artifacts")
-    books = Books(
+    books = found or Books(
         MemoryLedger(clock), MemoryAccounts(), artifacts, clock, BUDGET, Redactor((SECRET,))
     )
     wrong = list[Exception]()

@@ -51,7 +51,14 @@ def _passwords(operator: Operator) -> Iterator[str]:
     """Take the passwords out of the URLs."""
     for url in (operator.state.url, *(each.clone_url or "" for each in operator.repositories)):
         try:
-            password = urlsplit(url).password or ""
+            parts = urlsplit(url)
         except ValueError:
             continue
-        yield from {password, unquote(password)} - {""}
+        found = {parts.password or "", *map(_password_in, parts.query.split("&"))}
+        yield from (found | set(map(unquote, found))) - {""}
+
+
+def _password_in(setting: str) -> str:
+    """Give what a setting of an address holds, as libpq takes them, if it is a password."""
+    name, _, value = setting.partition("=")
+    return value if name in {"password", "sslpassword"} else ""

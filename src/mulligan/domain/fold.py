@@ -229,6 +229,8 @@ def _forgotten(status: IssueStatus, event: Forgotten) -> IssueStatus:
         known_since=event.known_since,
         pull_request=event.pull_request,
         effects=tuple((each.name, each.remote_id) for each in event.effects),
+        forgotten_epochs=event.epochs,
+        heard=event.heard,
     )
 
 

@@ -22,6 +22,9 @@ class Room:
     files: int | None = None
 
 
+MAKE_ROOM = "make room on that disk."
+
+
 def shortage(rooms: Iterable[Room], least: int) -> str | None:
     """Say where less than `least` bytes are free, or no files can be made; None where there is."""
     for room in rooms:
@@ -31,8 +34,13 @@ def shortage(rooms: Iterable[Room], least: int) -> str | None:
             short = f"Hardly any more files can be made on the disk of {room.place}"
         else:
             continue
-        return f"{short}; make room on that disk."
+        return f"{short}; {MAKE_ROOM}"
     return None
+
+
+def is_shortage(reason: str) -> bool:
+    """Tell whether a reason is that there is too little room, here or with another worker."""
+    return reason.endswith(MAKE_ROOM)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,15 @@ def remembered(heard: tuple[str, ...], *keys: str) -> tuple[str, ...]:
     return kept
 
 
+def summed(heard: Iterable[str]) -> tuple[str, ...]:
+    """Give for comments, and for reviews, one mark below which all count as heard."""
+    highest = dict[str, int]()
+    for key in heard:
+        if _is_numbered(kind := _kind(key)):
+            highest[kind] = max(highest.get(kind, 0), _numbers(key)[-1])
+    return tuple(f"{kind}{BELOW}{number}" for kind, number in sorted(highest.items()))
+
+
 def _marked(kind: str, kept: tuple[str, ...], gone: set[str]) -> tuple[str, ...]:
     """Give the mark that stands for what goes; the one before goes with it."""
     if not _is_numbered(kind):

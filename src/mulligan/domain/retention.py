@@ -7,6 +7,7 @@ from typing import Literal
 
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.record import Record
+from mulligan.domain.remembered import summed
 from mulligan.domain.status import IssueStatus, Phase
 
 RESTING = frozenset({Stage.REVIEW, Stage.HITL, Stage.RESOLVED})
@@ -22,8 +23,9 @@ class KeptEffect(Record):
 class Forgotten(Record):
     """All that was recorded of an issue was removed, but for what a new request still needs.
 
-    `number` is how many attempts there were, `act` the request that was met; `known_since` is when
-    the ledger first heard of the issue.
+    `number` is how many attempts there were, in how many `epochs`, and `act` the request that was
+    met; `known_since` is when the ledger first heard of the issue, and `heard` says up to where
+    comments and reviews were acted on.
     """
 
     kind: Literal["forgotten"] = "forgotten"
@@ -33,6 +35,8 @@ class Forgotten(Record):
     known_since: datetime | None
     pull_request: str | None = None
     effects: tuple[KeptEffect, ...] = ()
+    epochs: int = 0
+    heard: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,8 @@ def remnant_of(status: IssueStatus) -> Forgotten:
         known_since=status.known_since,
         pull_request=status.pull_request,
         effects=tuple(KeptEffect(name=name, remote_id=given) for name, given in status.effects),
+        epochs=status.epochs,
+        heard=summed(status.heard),
     )
 
 

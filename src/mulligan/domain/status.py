@@ -62,7 +62,8 @@ class IssueStatus:
     `pending` are the commands that are still to be answered; `heard` names the commands, reviews,
     conflicts and failing heads that were acted on (domain/remembered.py). `paused_by` names who has
     it rest, if anybody does, and `known_since` is when this ledger heard of the issue first.
-    `asked_at` is the address of the comment that asked a person last.
+    `asked_at` is the address of the comment that asked a person last. `forgotten_epochs` counts
+    those of which retention has left nothing.
     """
 
     issue: IssueRef
@@ -100,11 +101,17 @@ class IssueStatus:
     left_draft: str = ""
     updated_to: str = ""
     asked_at: str = ""
+    forgotten_epochs: int = 0
 
     @property
     def by_command(self) -> bool:
         """Tell whether a command opened the epoch, so that no label has to be on."""
         return self.act.startswith(("comment:", "command:"))
+
+    @property
+    def epochs(self) -> int:
+        """Count the epochs there ever were; what GitHub has of each tells it from all others."""
+        return self.forgotten_epochs + self.epoch
 
     @property
     def ending(self) -> str | None:

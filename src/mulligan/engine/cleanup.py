@@ -7,6 +7,7 @@ from functools import partial
 
 import structlog
 
+from mulligan.domain.events import EffectDone
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.retention import (
     AttemptFiles,
@@ -67,7 +68,9 @@ def _is_unused(ref: IssueRef, tools: Tools) -> bool:
     """Tell whether an issue has a worktree here, and has rested for long."""
     if not tools.worktrees.has(ref):
         return False
-    last = tools.ledger.events(ref)[-1].at
+    events = tools.ledger.events(ref)
+    # How far the comments of a repository were read is recorded with any of its issues.
+    last = max(each.at for each in events if not isinstance(each.event, EffectDone))
     keep = tools.retention.worktrees
     return has_rested(tools.ledger.status(ref), last, tools.clock.now(), keep)
 

@@ -28,7 +28,7 @@ TO = "to:"
 """Tells how far from what Mulligan wrote itself, which the ledger knows by such ids."""
 
 FIRST_LOOK = timedelta(days=1)
-"""How far back the comments of a repository are read of which the ledger knows nothing."""
+"""How far back comments are read from when the ledger came to know of a repository."""
 
 SEEN, DONE, PUZZLED = "eyes", "rocket", "confused"
 
@@ -77,9 +77,10 @@ def _places(known: Known) -> list[IssueRef]:
 
 
 def _since(known: Known, tools: Tools) -> datetime:
-    """Say from when on comments count: the first request, or not long ago where there is none."""
-    asked = (status.act_at for status in known.values() if status.act_at)
-    return min(asked, default=tools.clock.now() - FIRST_LOOK)
+    """Say from when on comments count: the first request, or not long before an issue was known."""
+    heard_of = (each.known_since for each in known.values() if each.known_since)
+    first_look = min(heard_of, default=tools.clock.now()) - FIRST_LOOK
+    return min((each.act_at for each in known.values() if each.act_at), default=first_look)
 
 
 def _read_to(status: IssueStatus) -> int:

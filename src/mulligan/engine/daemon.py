@@ -1,9 +1,7 @@
 """The daemon: poll, wake, recover, watch and clean up at intervals, until it is told to stop."""
 
-import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from datetime import timedelta
 
 import structlog
@@ -12,15 +10,14 @@ from mulligan.config.operator import Limits
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.status import Phase
 from mulligan.engine.cleanup import clean_up
+from mulligan.engine.crews import Crew, Crews
 from mulligan.engine.dispatch import PoolDispatcher
 from mulligan.engine.fence import BEATS
-from mulligan.engine.freshness import Freshness
 from mulligan.engine.intake import poll
 from mulligan.engine.pace import stretched
 from mulligan.engine.pulse import Pulse
 from mulligan.engine.recovery import recover
 from mulligan.engine.schedule import ticking
-from mulligan.engine.worker import Worker
 from mulligan.errors import MulliganError
 from mulligan.ports import Clock
 from mulligan.tools import Tools
@@ -30,28 +27,13 @@ CLEANUP = timedelta(hours=1)
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True)
-class Crew:
-    """What the configuration asks for: the repositories, and a worker with its tools.
-
-    A new one fetches every repository afresh.
-    """
-
-    repositories: tuple[str, ...]
-    tools: Tools
-    worker: Worker
-    freshness: Freshness = field(default_factory=Freshness)
-
-
 class Daemon:
-    """Serves the newest crew. One that was replaced finishes its visits, and is watched still."""
+    """Serves the newest crew; one that was replaced ends its visits, watched still."""
 
     def __init__(self, reload: Callable[[], Crew | None]) -> None:
         """Start with no crew; `reload` gives one whenever the configuration changed, else None."""
-        self._reload = reload
+        self._crews = Crews(reload)
         self.pulse = Pulse()
-        self._lock = threading.Lock()
-        self._crews: list[Crew] = []
         self._workers = 1
 
     def poll(self, wake: Callable[[list[IssueRef]], None]) -> None:
@@ -63,13 +45,13 @@ class Daemon:
             self._poll(wake)
 
     def _poll(self, wake: Callable[[list[IssueRef]], None]) -> None:
-        crew = self._newest()
-        if crew is None:
-            return
-        try:
-            self._ask(crew, wake)
-        except MulliganError as error:
-            log.warning("not_polled", reason=str(error))
+        with self._crews.renewed() as crew:
+            if crew is None:
+                return
+            try:
+                self._ask(crew, wake)
+            except MulliganError as error:
+                log.warning("not_polled", reason=str(error))
 
     def _ask(self, crew: Crew, wake: Callable[[list[IssueRef]], None]) -> None:
         for ref, reason in recover(crew.tools, crew.worker, crew.repositories).failed.items():
@@ -85,59 +67,56 @@ class Daemon:
     @property
     def repositories(self) -> int:
         """Count the repositories that are polled, as often as workers are heard of that do so."""
-        with self._lock:
-            return len(self._crews[-1].repositories) * self._workers if self._crews else 0
+        crew = self._crews.newest
+        return len(crew.repositories) * self._workers if crew else 0
 
     def attend(self) -> None:
         """Be heard as a worker, and count all that share the ledger."""
-        crew = self._newest()
-        if crew is None:
-            return
-        try:
-            self._workers = len(crew.tools.leases.attend(crew.tools.worker))
-        except MulliganError as error:
-            log.warning("not_heard", reason=str(error))
+        with self._crews.renewed() as crew:
+            if crew is None:
+                return
+            try:
+                self._workers = len(crew.tools.leases.attend(crew.tools.worker))
+            except MulliganError as error:
+                log.warning("not_heard", reason=str(error))
 
     @property
     def tools(self) -> Tools | None:
         """Give what the newest crew works with; None before there is one."""
-        with self._lock:
-            return self._crews[-1].tools if self._crews else None
+        crew = self._crews.newest
+        return crew.tools if crew else None
 
     def watch(self) -> None:
         """Stop the work on every issue whose request was withdrawn."""
-        with self._lock:
-            crews = list(self._crews)
-        for crew in crews:
-            crew.worker.watch()
+        with self._crews.all() as crews:
+            for crew in crews:
+                crew.worker.watch()
 
     def clean_up(self) -> None:
         """Remove what retention does not keep, and log what resists until the next time."""
-        crew = self._newest()
-        if crew is None:
-            return
-        try:
-            failed = clean_up(crew.tools, crew.worker)
-        except MulliganError as error:
-            log.warning("not_cleaned_up", reason=str(error))
-            return
+        with self._crews.renewed() as crew:
+            if crew is None:
+                return
+            try:
+                failed = clean_up(crew.tools, crew.worker)
+            except MulliganError as error:
+                log.warning("not_cleaned_up", reason=str(error))
+                return
         for ref, reason in failed.items():
             log.warning("not_cleaned_up", issue=str(ref), reason=reason)
 
     def visit(self, ref: IssueRef) -> None:
         """Work one issue until it rests, and log what failed around the agent."""
-        crew = self._crews[-1]
-        done = crew.worker.visit(ref)
+        with self._crews.serving() as crew:
+            done = crew.worker.visit(ref)
+            undone = bool(done.problem) and _is_undone(ref, crew.tools)
         if done.problem:
             log.warning("visit_failed", issue=str(ref), reason=done.problem)
-        self.pulse.visited(undone=bool(done.problem) and _is_undone(ref, crew.tools))
+        self.pulse.visited(undone=undone)
 
-    def _newest(self) -> Crew | None:
-        # Whoever comes first reads the configuration; the others wait for it.
-        with self._lock:
-            if changed := self._reload():
-                self._crews.append(changed)
-            return self._crews[-1] if self._crews else None
+    def close(self) -> None:
+        """Give back what every crew has open, once nothing runs any more."""
+        self._crews.close()
 
 
 def _is_undone(ref: IssueRef, tools: Tools) -> bool:

@@ -59,7 +59,7 @@ def escalation_comment(case: Case, escalation: Escalation) -> str:
     advice = _advice(case, last)
     mentions = " ".join(f"@{name.removeprefix('@')}" for name in escalation.mention)
     return body(
-        escalation_marker(ref, case.status.epoch),
+        escalation_marker(ref, case.status.epochs),
         f"{mentions} **Mulligan needs a person here.** {advice.ask}".lstrip(),
         f"Issue #{ref.number} · attempts used: {attempts_used(case)} · spent: {spent(case)}"
         f"{_pull_request(case)}",

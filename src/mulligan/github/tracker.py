@@ -202,7 +202,7 @@ class GitHubTracker:
     def ask_for_help(self, case: Case, escalation: Escalation) -> str:
         """Write the escalation comment of the epoch (SPEC H1, H2); give its URL."""
         ref = case.issue.ref
-        marker = escalation_marker(ref, case.status.epoch)
+        marker = escalation_marker(ref, case.status.epochs)
         comment = self._comments.keep_one(ref, marker, escalation_comment(case, escalation))
         if escalation.assignees:
             self._assign(ref, escalation.assignees)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +25,8 @@ VERSION = select(column("version_num", String)).select_from(table(VERSION_TABLE)
 POSTGRES = frozenset({"postgresql", "postgresql+psycopg"})
 PATIENCE, PAUSE = 30.0, 0.5
 """How long a server that went away is waited for, and how often it is asked, in seconds."""
+
+_HURRIED: ContextVar[bool] = ContextVar("hurried", default=False)
 
 Words = Callable[[str, DatabaseError], MulliganError | None]
 """Says of a named database what is wrong; None where a statement is, which is a bug."""
@@ -97,9 +100,19 @@ class Database:
             try:
                 return _begin(engine)
             except DatabaseError as error:
-                if not self.is_away(error) or time.monotonic() > give_up:
+                if not self.is_away(error) or _HURRIED.get() or time.monotonic() > give_up:
                     raise
             rest(PAUSE)
+
+
+@contextmanager
+def in_haste() -> Generator[None]:
+    """Have this block not wait for a server that went away: somebody waits for its answer."""
+    token = _HURRIED.set(True)
+    try:
+        yield
+    finally:
+        _HURRIED.reset(token)
 
 
 def open_database(url: str) -> Database:

@@ -30,14 +30,15 @@ class SqlLeases:
     def claim(self, ref: IssueRef, worker: str, most: int | None = None) -> Lease | None:
         """Take an issue for a while; None where another worker holds it, or `most` are held."""
         with self.database.write() as connection:
+            now = self.clock.now()
             wanted = select(LEASE.fence, LEASE.expires).where(_of(ref))
             found = connection.execute(wanted).first()
-            if found and self._good(found.expires):
+            if found and found.expires is not None and found.expires > _written(now):
                 return None
-            if most is not None and self._held(connection) >= most:
+            if most is not None and _held(connection, now) >= most:
                 return None
             lease = Lease(ref, worker, 1 + (found.fence if found else 0))
-            values = {"fence": lease.fence, "worker": worker, "expires": self._later()}
+            values = {"fence": lease.fence, "worker": worker, "expires": self._after(now)}
             connection.execute(
                 update(LEASES_TABLE).where(_of(ref)).values(**values)
                 if found
@@ -50,10 +51,11 @@ class SqlLeases:
     def renew(self, lease: Lease) -> bool:
         """Hold it for as long again; False where it was lost."""
         with self.database.write() as connection:
-            if not still_held(connection, lease, self.clock.now()):
+            now = self.clock.now()
+            if not still_held(connection, lease, now):
                 return False
-            longer = update(LEASES_TABLE).where(_of(lease.issue)).values(expires=self._later())
-            connection.execute(longer)
+            longer = {"expires": self._after(now)}
+            connection.execute(update(LEASES_TABLE).where(_of(lease.issue)).values(**longer))
         return True
 
     def holds(self, lease: Lease) -> bool:
@@ -82,10 +84,11 @@ class SqlLeases:
         """Be heard as a worker; name all that were heard of lately, where they may be several."""
         if not self.database.is_shared:
             return (worker,)
-        gone = or_(WORKER.worker == worker, WORKER.expires <= _written(self.clock.now()))
         with self.database.write() as connection:
+            now = self.clock.now()
+            gone = or_(WORKER.worker == worker, WORKER.expires <= _written(now))
             connection.execute(delete(WORKERS_TABLE).where(gone))
-            row = {"worker": worker, "expires": self._later()}
+            row = {"worker": worker, "expires": self._after(now)}
             connection.execute(insert(WORKERS_TABLE).values(row))
         return self.present()
 
@@ -96,23 +99,19 @@ class SqlLeases:
         with self.database.read() as connection:
             return connection.execute(wanted).scalars().all()
 
-    def _held(self, connection: Connection) -> int:
-        good = LEASE.expires > _written(self.clock.now())
-        return connection.execute(
-            select(count()).select_from(LEASES_TABLE).where(good)
-        ).scalar_one()
-
-    def _later(self) -> str:
-        return _written(self.clock.now() + self.time)
-
-    def _good(self, expires: str | None) -> bool:
-        return expires is not None and expires > _written(self.clock.now())
+    def _after(self, now: datetime) -> str:
+        return _written(now + self.time)
 
 
 def still_held(connection: Connection, lease: Lease, now: datetime) -> bool:
     """Tell, within a transaction, whether a lease is good."""
     good = and_(_of(lease.issue), LEASE.fence == lease.fence, LEASE.expires > _written(now))
     return connection.execute(select(LEASE.fence).where(good)).first() is not None
+
+
+def _held(connection: Connection, now: datetime) -> int:
+    good = LEASE.expires > _written(now)
+    return connection.execute(select(count()).select_from(LEASES_TABLE).where(good)).scalar_one()
 
 
 def _of(ref: IssueRef) -> ColumnElement[bool]:

@@ -41,15 +41,16 @@ class MemoryLeases:
     def renew(self, lease: Lease) -> bool:
         """Hold it for as long again; False where it was lost."""
         with self._lock:
-            good = self._good(lease)
+            now = self._clock.now()
+            good = self._good(lease, now)
             if good:
-                self._held[lease.issue] = (lease, self._clock.now() + LEASE_TIME)
+                self._held[lease.issue] = (lease, now + LEASE_TIME)
             return good
 
     def holds(self, lease: Lease) -> bool:
         """Tell whether the lease is still good."""
         with self._lock:
-            return self._good(lease)
+            return self._good(lease, self._clock.now())
 
     def release(self, lease: Lease) -> None:
         """Give it back; one that was lost is left alone."""
@@ -73,9 +74,9 @@ class MemoryLeases:
         """Name the one worker there can be."""
         return (worker,)
 
-    def _good(self, lease: Lease) -> bool:
+    def _good(self, lease: Lease, now: datetime) -> bool:
         held = self._held.get(lease.issue)
-        return held is not None and held[0] == lease and held[1] > self._clock.now()
+        return held is not None and held[0] == lease and held[1] > now
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from mulligan.domain.figures import Chronicle
 from mulligan.errors import UnavailableError
 from mulligan.ports import Ledger
 from mulligan.state.artifacts import FileArtifacts
-from mulligan.state.database import Database, open_database, state_directory
+from mulligan.state.database import Database, in_haste, open_database, state_directory
 from mulligan.state.feed import EventFeed, Wanted
 from mulligan.state.leases import SqlLeases
 from mulligan.state.ledger import SqlLedger
@@ -25,6 +25,7 @@ __all__ = [
     "EventFeed",
     "Wanted",
     "at_work",
+    "in_haste",
     "lock_state",
     "open_artifacts",
     "open_feed",

@@ -20,7 +20,7 @@ from mulligan.domain.outcome import FREE
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.engine.once import Extent, once
-from mulligan.errors import UsageError
+from mulligan.errors import UnavailableError, UsageError
 from mulligan.retry.words import TITLES, counted
 from mulligan.simulator.seed import MAINTAINER, SCRIPTED_AGENT, Seeded, seed
 from mulligan.simulator.server import running, serve
@@ -34,6 +34,7 @@ from mulligan.surfaces.cli.setup import environment, make_console, start_logs, s
 from mulligan.surfaces.cli.story import Story
 from mulligan.tools import Tools
 from mulligan.wiring.bench import build
+from mulligan.wiring.room import lacks_room
 
 TOKEN = "a-token-of-the-simulated-github"  # noqa: S105 - of a GitHub that is not one
 PASSES = 6
@@ -54,7 +55,7 @@ repositories:
 agent: {{kind: command, command: ["{python}", "{agent}"], timeout: 1m}}
 state: {{url: "sqlite:///{directory}/mulligan.db"}}
 workspace: {{root: "{directory}/work"}}
-limits: {{concurrency: 1}}
+limits: {{concurrency: 1, free_mib: 64}}
 """
 
 
@@ -67,11 +68,13 @@ def demo(directory: Path | None) -> Exit:
     seeded = seed(world, place, TOKEN)
     with running(world) as url:
         config = _write_configuration(place, url, seeded)
+        operator = load_operator(config, environment())
+        if short := lacks_room(operator):
+            raise UnavailableError(short)
         _open_story(console, world, seeded)
         story = Story(console)
         *_, withdrawn, unlucky = seeded.issues
         mishaps = Mishaps(world, story, withdrawn, unlucky)
-        operator = load_operator(config, environment())
 
         def hear(status: IssueStatus, event: Event) -> None:
             story.hear(status, event)

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +11,8 @@ import structlog
 from mulligan.config.operator import Operator
 from mulligan.domain.events import Decided, Drafted, Escalated, Event, Published
 from mulligan.domain.status import IssueStatus
-from mulligan.engine.daemon import Crew, Daemon, serving
+from mulligan.engine.crews import Crew
+from mulligan.engine.daemon import Daemon, serving
 from mulligan.engine.watch import Listener
 from mulligan.engine.worker import Worker
 from mulligan.errors import MulliganError
@@ -38,8 +39,8 @@ def run(config: Path | None) -> Exit:
     start_logs(logging.INFO)
     stop_on_signals(operator.limits.shutdown_grace)
     listeners: list[Listener] = [_note]
-    with lock_state(operator, "run"), ExitStack() as benches:
-        daemon = Daemon(_reloading(path, benches, partial(_tell, listeners)))
+    daemon = Daemon(_reloading(path, partial(_tell, listeners)))
+    with lock_state(operator, "run"), closing(daemon):
         log.info("started", repositories=len(operator.repositories))
         with (
             _dashboard(operator, daemon, listeners.append),
@@ -63,7 +64,7 @@ def _dashboard(
     return opened(operator, daemon, address, listen)
 
 
-def _reloading(path: Path, benches: ExitStack, listener: Listener) -> Callable[[], Crew | None]:
+def _reloading(path: Path, listener: Listener) -> Callable[[], Crew | None]:
     """Give what reads the file whenever it changed; a mistake in it is logged, once."""
     seen: list[object] = [None]
 
@@ -73,7 +74,7 @@ def _reloading(path: Path, benches: ExitStack, listener: Listener) -> Callable[[
             return None
         seen[0] = found
         try:
-            return _hire(read_configuration(path), benches, listener)
+            return _hire(read_configuration(path), listener)
         except MulliganError as error:
             log.error("configuration_refused", reason=str(error), kept="the last good one")  # noqa: TRY400
             return None
@@ -81,10 +82,11 @@ def _reloading(path: Path, benches: ExitStack, listener: Listener) -> Callable[[
     return reload
 
 
-def _hire(operator: Operator, benches: ExitStack, listener: Listener) -> Crew:
-    bench = benches.enter_context(build(operator, environment(), listener))
+def _hire(operator: Operator, listener: Listener) -> Crew:
+    opened = ExitStack()
+    bench = opened.enter_context(build(operator, environment(), listener))
     log.info("configured", repositories=len(bench.repositories))
-    return Crew(bench.repositories, bench.tools, Worker(bench.tools))
+    return Crew(bench.repositories, bench.tools, Worker(bench.tools), close=opened.close)
 
 
 def _mark(path: Path) -> object:

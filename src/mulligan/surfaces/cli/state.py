@@ -6,12 +6,13 @@ from pathlib import Path
 from rich.markup import escape
 
 from mulligan.config.operator import Operator
+from mulligan.errors import UsageError
 from mulligan.retry.words import counted
 from mulligan.surfaces.cli.exits import Exit
 from mulligan.surfaces.cli.setup import environment, make_console, read_configuration, start_logs
 from mulligan.wiring.bench import Environment
 from mulligan.wiring.copying import copy_state
-from mulligan.wiring.records import lock_state
+from mulligan.wiring.records import at_work, lock_state
 from mulligan.wiring.shared import pull_state, push_state
 
 
@@ -40,6 +41,9 @@ def _move(
 ) -> Exit:
     operator = read_configuration(config)
     start_logs()
+    if worker := at_work(operator):
+        message = f"{worker} is at work; stop it, and {what.rpartition(' ')[2]} then."
+        raise UsageError(message)
     with lock_state(operator, what):
         moved = move(operator, environment())
     return _told(moved, done)

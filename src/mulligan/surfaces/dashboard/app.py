@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mulligan.errors import MulliganError, UsageError
 from mulligan.surfaces.dashboard import api, texts
@@ -21,6 +21,7 @@ from mulligan.surfaces.dashboard.key import Key
 from mulligan.surfaces.dashboard.metrics import CONTENT_TYPE, Measures
 from mulligan.surfaces.dashboard.pages import Pages
 from mulligan.surfaces.dashboard.render import renderer
+from mulligan.wiring.records import in_haste
 
 STATIC = Path(__file__).with_name("static")
 KINDS = {"style.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
@@ -70,7 +71,18 @@ def build(desk: Desk, key: Key, hosts: frozenset[str], measures: Measures) -> AS
         return say(request, 500, A_BUG)
 
     handled = {MulliganError: refused, HTTPException: missing, Exception: failed}
-    return Guard(Starlette(routes=routes, exception_handlers=handled), key, hosts)
+    served = Starlette(routes=routes, exception_handlers=handled)
+    return Guard(_hurrying(served), key, hosts)
+
+
+def _hurrying(app: ASGIApp) -> ASGIApp:
+    """Answer at once while the ledger is away; what works waits for it."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        with in_haste():
+            await app(scope, receive, send)
+
+    return answer
 
 
 def _healthz(desk: Desk, _: Request) -> Response:

@@ -8,7 +8,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from mulligan.artifacts import Artifacts
 from mulligan.domain.issue import IssueRef
-from mulligan.domain.result import WorkerResultMeta
+from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.errors import UsageError
 from mulligan.retry.lineage import of_round
 from mulligan.surfaces.dashboard.api import found
@@ -43,7 +43,7 @@ def text(desk: Desk, request: Request) -> Response:
         raise UsageError(message)
     artifact = _artifact(status.issue, int(number), part, history, books.artifacts)
     if artifact is None:
-        message = f"Attempt {number} of {status.issue} has no {part}, or not any more."
+        message = f"Attempt {number} of {status.issue} has no {part} here, or not any more."
         raise UsageError(message)
     content = books.redactor.content(books.artifacts.read(artifact, MOST + 1))
     shown = visible(content[-MOST:].decode(errors="replace"))
@@ -64,7 +64,9 @@ def files_of(
     kept = [each for each in wanted if _kept(ref, number, each[0], artifacts)]
     checks = enumerate(meta.checks if meta else (), start=1)
     logs = [
-        (f"check-{place}", f"log of {check.name}") for place, check in checks if check.log_artifact
+        (f"check-{place}", f"log of {check.name}")
+        for place, check in checks
+        if _log_of(check, ref, number, artifacts)
     ]
     return (*kept, *logs)
 
@@ -79,8 +81,15 @@ def _artifact(
     if of_check := CHECK.fullmatch(part):
         checks = [check for meta in history if meta.number == number for check in meta.checks]
         place = int(of_check[1]) - 1
-        return checks[place].log_artifact or None if place < len(checks) else None
+        return _log_of(checks[place], ref, number, artifacts) if place < len(checks) else None
     return _kept(ref, number, part, artifacts)
+
+
+def _log_of(check: CheckResult, ref: IssueRef, number: int, artifacts: Artifacts) -> str | None:
+    """Give the log of a check, if it is kept, and on this machine."""
+    own = f"{ref.repository}/{ref.number}/{number}/"
+    name = check.log_artifact.removeprefix(own)
+    return artifacts.find(ref, number, name) if name else None
 
 
 def _kept(ref: IssueRef, number: int, part: str, artifacts: Artifacts) -> str | None:
