@@ -6,6 +6,7 @@ from pathlib import Path
 from rich.markup import escape
 from rich.table import Table
 
+from mulligan.domain.explanation import told_of_review
 from mulligan.domain.issue import Stage
 from mulligan.domain.status import IssueStatus
 from mulligan.surfaces.cli.exits import Exit
@@ -39,6 +40,6 @@ def _status_table(statuses: Sequence[IssueStatus]) -> Table:
             each.stage,
             f"{each.attempt}" if each.epoch < 2 else f"{each.attempt} (epoch {each.epoch})",  # noqa: PLR2004
             each.outcome or "",
-            escape(one_line(why, 200)),
+            escape("\n".join(filter(None, (one_line(why, 200), told_of_review(each))))),
         )
     return table

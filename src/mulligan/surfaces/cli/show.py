@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 
+from mulligan.domain.explanation import told_of_review
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
@@ -98,6 +99,8 @@ def _headline(found: IssueStatus) -> str:
     lines.append(where if not found.reason else f"{where}: {escape(found.reason)}")
     if found.pull_request:
         lines.append(escape(found.pull_request))
+    if told := told_of_review(found):
+        lines.append(escape(told))
     return "\n".join(lines)
 
 
