@@ -258,9 +258,13 @@ def zero_kind(known: Evidence) -> ZeroKind | None:
         return ZeroKind.CUT_OFF
     if run.question and run.exit_code == 0:
         return ZeroKind.ASKED
-    if change.ignored_files:
-        return ZeroKind.ONLY_IGNORED
-    return ZeroKind.UNDONE if change.commits else ZeroKind.NOTHING
+    return _kind_of(change)
+
+
+def _kind_of(change: Change) -> ZeroKind:
+    undone = ZeroKind.PROPOSED if change.is_proposed else ZeroKind.UNDONE
+    left = undone if change.commits else ZeroKind.NOTHING
+    return ZeroKind.ONLY_IGNORED if change.ignored_files else left
 
 
 def signal_of(exit_code: int | None) -> signal.Signals | None:
