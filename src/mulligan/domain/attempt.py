@@ -53,13 +53,13 @@ class AgentReport:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that was not the agent's doing ended the attempt."""
+    """What ended the attempt that was not the agent's doing; a `budget`, where it names one."""
 
     outcome: Outcome
     reason: str
     log: str = ""
     budget: str | None = None
-    """Whose budget is used up, where that is what it was."""
+    eats_budget: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,8 +155,8 @@ CUT_OFF = Advice(
 TOO_DEAR = Advice(
     "A budget is used up by this issue. Please decide whether it is worth more.",
     (
-        "If it is, have whoever runs Mulligan here raise the budget that is named.",
-        "If it is not, split the issue, or do it yourself.",
+        "If it is worth more, have whoever runs Mulligan here raise the budget that is named.",
+        "If it is not worth more, split it, or do it yourself.",
     ),
 )
 UP_TO_YOU = Advice("Please decide how to go on.", ("Read what happened, above.",))
