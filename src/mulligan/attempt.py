@@ -53,7 +53,9 @@ def _standing(case: Case) -> Standing | None:
         return None
     own = own_commits(case.status, case.history)
     feedback = case.status.feedback
-    return Standing(own, is_answered=feedback is not None and not feedback.conflict)
+    if feedback is None or feedback.conflict:
+        return Standing(own)
+    return Standing(own, is_answered=True, is_reviewed=bool(feedback.remarks))
 
 
 def _rounds(known: Evidence, at: Trial) -> Iterator[Evidence]:

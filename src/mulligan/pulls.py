@@ -14,11 +14,13 @@ from mulligan.domain.issue import IssueRef
 class Standing:
     """A pull request that is open; `own` are the commits in it that Mulligan made.
 
-    Where it `is_answered`, a change that leaves its tree as it is counts as none (SPEC 6).
+    Where it `is_answered`, a change that leaves its tree as it is counts as none (SPEC 6); where
+    people reviewed it, so does the same change on a base that has moved.
     """
 
     own: frozenset[str]
     is_answered: bool = False
+    is_reviewed: bool = False
 
 
 class PullRequests(Protocol):

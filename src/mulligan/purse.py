@@ -1,14 +1,14 @@
 """Keep account of what an attempt uses, and hold it to every budget while it runs (SPEC 13a)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date
 
 from mulligan.domain.attempt import Evidence, Fault
 from mulligan.domain.case import Case
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import AgentFacts
-from mulligan.domain.spending import Run, Spent, spent_in
+from mulligan.domain.spending import Run, Spent, spent_in, spent_on
 from mulligan.retry.budget import Used, may_go_on, spent_now, used_so_far, used_up
 from mulligan.tools import Tools
 
@@ -33,8 +33,9 @@ class Purse:
         return used_up(used, self.tools.budget, ran=known.run is not None)
 
     def _used(self, now: Spent) -> Used:
-        ref = self.run.issue
-        return used_so_far(self.case.history, now, ref.repository, _on(self.run.day, self.tools))
+        day, history = self.run.day, self.case.history
+        used = used_so_far(history, now, self.run.issue.repository, _on(day, self.tools))
+        return replace(used, own_day=spent_on(day, history).plus(now))
 
 
 def open_purse(case: Case, known: Evidence, tools: Tools) -> Purse:

@@ -71,6 +71,37 @@ def test_the_pull_requests_own_tree_is_no_change_on_review(
     assert change.commits == 1
 
 
+MOVED = {"new": "1\n"}
+CONFLICTING = {**MOVED, "README.md": "three\n"}
+
+
+@pytest.mark.parametrize(
+    ("moved", "reviewed", "work", "proposed"),
+    [
+        (MOVED, True, "echo two > README.md", True),
+        (MOVED, True, "echo two > README.md; echo more > more", False),
+        (MOVED, True, "echo '  two' > README.md", False),
+        (MOVED, False, "echo two > README.md", False),
+        (CONFLICTING, True, "echo two > README.md", False),
+    ],
+)
+def test_the_same_change_on_a_base_that_moved_is_none_on_review(
+    worktrees: Worktrees,
+    remote: Path,
+    moved: dict[str, str],
+    reviewed: bool,  # noqa: FBT001
+    work: str,
+    proposed: bool,  # noqa: FBT001
+) -> None:
+    head = propose(worktrees)
+    commit_to(remote, moved)
+    stands = Standing(frozenset({head}), is_answered=True, is_reviewed=reviewed)
+    with worktrees.open(REF, stands) as tree:
+        act(tree, work)
+        change = tree.capture(TEXT, SETTINGS)
+    assert (change.is_proposed, change.tree_changed) == (proposed, not proposed)
+
+
 @pytest.mark.parametrize("above", [True, False])
 def test_work_begins_on_top_of_other_peoples_commits(
     worktrees: Worktrees,

@@ -155,6 +155,7 @@ IGNORED_COMMIT = replace(IGNORED, commits=1)
         (run(None), UNCHANGED, ZeroKind.NOTHING),
         (run(), COMMITTED_NOTHING, ZeroKind.UNDONE),
         (run(1), COMMITTED_NOTHING, ZeroKind.UNDONE),
+        (run(), replace(COMMITTED_NOTHING, is_proposed=True), ZeroKind.PROPOSED),
         (run(), IGNORED, ZeroKind.ONLY_IGNORED),
         (run(), IGNORED_COMMIT, ZeroKind.ONLY_IGNORED),
         (run(1), IGNORED, ZeroKind.ONLY_IGNORED),

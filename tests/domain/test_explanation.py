@@ -15,9 +15,10 @@ from mulligan.domain.explanation import (
     explain,
     explain_unread,
     told_by,
+    told_of_review,
 )
 from mulligan.domain.issue import AuthorisingAct, Edits, Issue, IssueRef, Stage
-from mulligan.domain.status import IssueStatus, Phase
+from mulligan.domain.status import SETTLING, IssueStatus, Phase
 
 pytestmark = pytest.mark.pure
 
@@ -194,6 +195,30 @@ def test_a_base_branch_that_cannot_be_fetched_is_told_before_the_next_pass_is_pr
     assert explain(facts(), around).summary == (
         "It cannot be worked on now: octo/hello has no branch 'dev'; push one."
     )
+
+
+@pytest.mark.parametrize(
+    ("stage", "heard", "told"),
+    [
+        (Stage.REVIEW, (), True),
+        (Stage.READY, ("review:6",), True),
+        (Stage.HITL, ("review:7",), False),
+        (Stage.RESOLVED, (), False),
+    ],
+)
+def test_a_review_that_further_ones_are_waited_for_is_told(
+    stage: Stage,
+    heard: tuple[str, ...],
+    told: bool,  # noqa: FBT001
+) -> None:
+    effects = ((f"{SETTLING}:issue", f"7 {NOON.isoformat()}"),)
+    status = replace(KNOWN, stage=stage, heard=heard, effects=effects)
+    words = (
+        "A review requests changes; it is acted on after 2025-03-01 12:00:00 UTC, together with "
+        "those that come until then."
+    )
+    assert (words in explain(facts(status), HELD).notes) is told
+    assert told_of_review(replace(status, effects=((f"{SETTLING}:issue", ""),))) == ""
 
 
 def test_an_issue_that_is_gone_keeps_what_the_ledger_knows() -> None:

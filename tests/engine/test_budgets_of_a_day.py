@@ -126,3 +126,15 @@ def test_a_run_that_goes_on_past_midnight_counts_for_its_own_day(here: Shop) -> 
     assert here.ledger.history(ref)[-1].outcome is Outcome.OVER_BUDGET
     assert (status.stage, status.due) == (Stage.READY, clock.time)
     assert here.accounts.on(MIDNIGHT.date()) == {}
+
+
+def test_an_issue_that_no_day_is_enough_for_comes_to_a_person(here: Shop) -> None:
+    ref = here.desk.ready()
+    for day in range(2):
+        here.desk.clock.time = TEN + timedelta(days=day)
+        assert visit(here, ref, DAY, steps=200).attempts == 1
+    status = here.ledger.status(ref)
+    assert status.stage is Stage.HITL
+    assert "used up most of budget.day on 2 days" in status.reason
+    here.desk.clock.time = TEN + timedelta(days=2)
+    assert visit(here, ref, DAY, steps=200).attempts == 0

@@ -146,7 +146,7 @@ def test_what_leaves_the_pull_request_as_it_is_counts_as_no_change(here: Shop) -
     here.policy["max_issue_attempts"] = 2
     make_pass(here)
     assert outcomes(here, ref) == [(1, DONE), (1, Outcome.ZERO_DIFF)]
-    assert "equals the pull request as it stands" in here.ledger.history(ref)[-1].error
+    assert "left the pull request's change as it was" in here.ledger.history(ref)[-1].error
     assert here.labels(ref) == ["mulligan:hitl"]
     (found,) = here.desk.hub.world.pulls_of(NAME)
     assert found.state == "open"

@@ -17,6 +17,7 @@ from mulligan.ports import CodingAgent
 from mulligan.simulator.faults import Fault
 from mulligan.simulator.reviews import Note
 from world.behaviours import Behaviour, Given
+from world.repositories import commit_to, read_branch
 from world.simulated import NAME
 from world.workers import Shop, mend, shop
 
@@ -142,3 +143,18 @@ def test_the_prompt_of_a_review_can_be_seen_before_it_is_given(here: Shop, words
     seen = preview(ref, tools)
     worker.visit(ref)
     assert told == [seen.prompt]
+
+
+def test_who_makes_only_the_same_change_on_a_newer_base_is_told_so(here: Shop) -> None:
+    ref, pull = published(here)
+    review(here, pull, "Another way, please")
+    commit_to(here.desk.hub.bare, {"new.txt": "1\n"})
+
+    def listen(given: Given) -> None:
+        told = "the change that the pull request has already" in given.prompt
+        given.write(FILE, "X = 3\n" if told else "X = 2\n")
+
+    do(here, listen)
+    found = [meta.outcome for meta in here.ledger.history(ref)]
+    assert found == [Outcome.SUCCEEDED, Outcome.ZERO_DIFF, Outcome.SUCCEEDED]
+    assert read_branch(here.desk.hub.bare, ref.branch, FILE) == "X = 3"

@@ -63,6 +63,7 @@ def test_a_good_change_becomes_a_pull_request_at_once(here: Place) -> None:
             "outcome": "SUCCEEDED",
             "reason": "The change is verified.",
             "pull_request": f"{here.url}/{NAME}/pull/{pull.number}",
+            "review_until": None,
         }
     ]
 

@@ -16,6 +16,9 @@ from pydantic import BaseModel, TypeAdapter
 
 from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import Outcome
+from mulligan.state.database import open_database
+from mulligan.state.ledger import SqlLedger
+from world.ledgers import TickingClock
 from world.place import BIN
 from world.warm import run_warm
 
@@ -101,6 +104,9 @@ def test_six_issues_live_as_they_should(tmp_path: Path) -> None:
     rows = ROWS.validate_json(run(tmp_path, "status", "--json", "--config", config).stdout)
     assert [(row.stage, row.attempt, row.outcome) for row in rows] == OUTCOMES
     assert [bool(row.pull_request) for row in rows] == [row[0] is Stage.REVIEW for row in OUTCOMES]
+    with open_database(f"sqlite:///{tmp_path}/here/mulligan.db") as database:
+        statuses = SqlLedger(database, TickingClock()).statuses()
+    assert [str(each.issue) for each in statuses if not each.is_shown] == []
     _, _, _, zero, withdrawn, unlucky = (part_of(told, row.issue) for row in rows)
     assert "It asked: Shall I make that change?" in zero
     assert "maya thinks again, and takes the label off" in withdrawn

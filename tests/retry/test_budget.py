@@ -10,7 +10,7 @@ from mulligan.domain.attempt import AgentRun, Change, Evidence, TimeLimit, class
 from mulligan.domain.decision import Escalate, WaitForBudget
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts, FixRound, WorkerResultMeta
-from mulligan.domain.spending import NOTHING, Spent, spent_by
+from mulligan.domain.spending import NOTHING, Spent, spent_by, spent_on
 from mulligan.retry.budget import Used, may_go_on, spent_now, used_so_far, used_up
 from mulligan.retry.policy import Ended, RetryPolicy, decide
 from mulligan.retry.words import error_line
@@ -123,6 +123,33 @@ def test_a_budget_of_the_day_says_when_it_is_there_again() -> None:
     )
     assert everywhere
     assert "The budget of the day is used up: $7.00 and 7000 tokens" in everywhere.reason
+
+
+@pytest.mark.parametrize(
+    ("limits", "own", "eats"),
+    [
+        (daily(day=6), Spent(3.0), False),
+        (daily(day=6), Spent(3.01), True),
+        (daily(day=99, tokens=7000), Spent(0, 3501), True),
+        (daily(here=3), Spent(1.6), True),
+        (daily(here=3), Spent(1.5), False),
+        (budget(issue=0.2), Spent(9.0), False),
+    ],
+)
+def test_an_issue_eats_a_day_that_it_has_used_more_than_half_of(
+    limits: Budget,
+    own: Spent,
+    eats: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    fault = used_up(replace(so_far(), own_day=own), limits)
+    assert fault
+    assert fault.eats_budget is eats
+
+
+def test_attempts_count_for_the_day_on_which_they_began() -> None:
+    day = PAST[0].started_at.date()
+    late = PAST[1].model_copy(update={"started_at": PAST[1].started_at + timedelta(days=1)})
+    assert spent_on(day, (PAST[0], late)) == Spent(0.1, 200)
 
 
 def stopped(usd: float) -> AgentRun:

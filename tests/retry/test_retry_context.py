@@ -198,6 +198,7 @@ def test_an_error_in_foreign_words_is_fenced(outcome: Outcome) -> None:
     [
         (ZeroKind.NOTHING, Outcome.ZERO_COMMIT, "describing it is not enough", False),
         (ZeroKind.UNDONE, Outcome.ZERO_DIFF, "undid each other", False),
+        (ZeroKind.PROPOSED, Outcome.ZERO_DIFF, "the pull request has already", False),
         (ZeroKind.ASKED, Outcome.ZERO_COMMIT, "Nobody answers while you work", True),
         (ZeroKind.ASKED, Outcome.ZERO_DIFF, "Nobody answers while you work", True),
         (ZeroKind.ONLY_IGNORED, Outcome.ZERO_COMMIT, "git add --force", True),

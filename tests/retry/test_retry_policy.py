@@ -1,6 +1,7 @@
 """What follows an attempt: a table of every outcome, and walks that must end."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -167,6 +168,32 @@ def test_decisions_read_well(
     epoch: tuple[Ended, ...], policy: RetryPolicy, decision: Decision
 ) -> None:
     assert after(*epoch, policy=policy) == decision
+
+
+EATEN = Ended(O.OVER_BUDGET, "The budget of the day is used up.", "day", eats_budget=True)
+SHARED = replace(EATEN, eats_budget=False)
+
+
+@pytest.mark.parametrize(
+    ("epoch", "asks"),
+    [
+        ((EATEN,), False),
+        ((SHARED, SHARED, SHARED), False),
+        ((EATEN, SHARED), False),
+        ((EATEN, EATEN), True),
+        ((EATEN, SHARED, FAULT, RED, EATEN), True),
+    ],
+)
+def test_an_issue_that_eats_the_day_twice_is_handed_to_a_person(
+    epoch: tuple[Ended, ...],
+    asks: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    plea = Escalate(
+        reason="This issue has used up most of budget.day on 2 days, and would again; raise "
+        "budget.day in mulligan.yml, or split the issue."
+    )
+    waits = WaitForBudget(reason="The budget of the day is used up.")
+    assert after(*epoch) == (plea if asks else waits)
 
 
 ROOMY = RetryPolicy(max_issue_attempts=10, max_no_output_attempts=2)

@@ -179,6 +179,16 @@ def over_budget() -> Case:
     return given_up(attempt(1), meta.model_copy(update={"budget": "issue"}))
 
 
+def too_much_for_a_day() -> Case:
+    said = (
+        "The budget of the day is used up: $10.02 and 1812345 tokens of $10.00. The next day begins"
+        " at midnight UTC; budget.day in mulligan.yml sets it."
+    )
+    tries = [attempt(number, Outcome.OVER_BUDGET, said, cost=9.61) for number in (1, 2)]
+    eaten = {"budget": "day", "eats_budget": True}
+    return given_up(*(meta.model_copy(update=eaten) for meta in tries))
+
+
 def not_published() -> Case:
     why = "The verified work could not be published: the server declined the push (pre-receive)."
     fix = "Mend this, then write /mulligan retry; the verified commit is kept."
@@ -230,6 +240,7 @@ ESCALATIONS: Mapping[str, Callable[[], Case]] = {
     "denied": denied,
     "key-refused": key_refused,
     "over-budget": over_budget,
+    "over-budget-by-day": too_much_for_a_day,
     "not-published": not_published,
     "review-rounds": reviewed_again,
     "red-on-github": red_on_github,

@@ -28,6 +28,7 @@ class FreshClone:
     start_sha: str
     head_sha: str | None = None
     is_answered: bool = False
+    is_reviewed: bool = False
     recreated: bool = False
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
@@ -46,7 +47,7 @@ class FreshClone:
         commits = int(own) + uncommitted
         if tree == git(self.path, "rev-parse", f"{self.start_sha}^{{tree}}"):
             return Change(self.start_sha, None, commits)
-        if self.is_answered and tree == git(self.path, "rev-parse", f"{self.head_sha}^{{tree}}"):
+        if self._is_proposed(tree):
             return Change(self.start_sha, None, commits, is_proposed=True)
         head = self._commit(tree, text, settings)
         listed, counted = (
@@ -56,6 +57,17 @@ class FreshClone:
         files = tuple(self._change(head, *lines) for lines in zip(listed, counted, strict=True))
         diff = git(self.path, "diff", "-M", self.start_sha, head)
         return Change(self.start_sha, head, commits, files, f"{diff}\n".encode())
+
+    def _is_proposed(self, tree: str) -> bool:
+        """Compare with the pull request as it is, and on a review as it were on this base."""
+        if not self.is_answered:
+            return False
+        if tree == git(self.path, "rev-parse", f"{self.head_sha}^{{tree}}"):
+            return True
+        if not self.is_reviewed or self.start_sha != self.base_sha:
+            return False
+        merge = ("merge-tree", "--write-tree", self.base_sha, self.head_sha or "")
+        return run_git(self.path, *merge).stdout.strip() == tree
 
     def show_commit(self, head_sha: str) -> None:
         git(self.path, "checkout", "-q", "--force", "-B", "shown", head_sha)
@@ -112,8 +124,9 @@ class FreshClones:
         git(self.root, "clone", "-qn", *made, "--", str(self._kept), str(place / "tree"))
         git(place / "tree", "checkout", "-q", "-B", ref.branch, start)
         (place / "private").mkdir()
-        answered = standing is not None and standing.is_answered and head is not None
-        yield FreshClone(place / "tree", place / "private", sha, start, head, answered)
+        about = standing if standing and head else Standing(frozenset())
+        flags = (about.is_answered, about.is_reviewed)
+        yield FreshClone(place / "tree", place / "private", sha, start, head, *flags)
         if (place / "tree/.git/refs/made").exists():
             git(self._kept, "fetch", "-q", str(place / "tree"), "+refs/made/*:refs/made/*")
         shutil.rmtree(place)

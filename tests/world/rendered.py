@@ -16,11 +16,11 @@ from mulligan.config.policy import Escalation
 from mulligan.domain.case import Case
 from mulligan.domain.issue import Stage
 from mulligan.domain.result import FileChange
-from mulligan.domain.status import PUSHED_WORK
 from mulligan.github.drafts import draft_body
 from mulligan.github.escalation import escalation_comment
 from mulligan.github.messages import pull_request_body, status_comment
-from world.stories import attempt, case, escalated, published
+from world.escalations import work_pushed
+from world.stories import attempt, case, published
 
 HOSTILE = (
     "</details></td></table>\n```\n| a | b |\n# Big ~~gone~~ <img src=x onerror=alert(1)>\n"
@@ -65,9 +65,7 @@ def hostile(found: Case) -> Case:
 
 def pages() -> dict[str, str]:
     """Give the texts at telling moments, as they are and under attack."""
-    red = escalated(attempt(1), attempt(2), attempt(3), reason="All 3 attempts failed.")
-    effects = ((f"{PUSHED_WORK}:3", "refs/mulligan/attempts/12-3"),)
-    red = replace(red, status=replace(red.status, effects=effects))
+    red = work_pushed()
     running = case(attempt(1), stage=Stage.RUNNING)
     done = published(attempt(1), attempt(2, red.history[0].outcome.SUCCEEDED))
     draft = replace(red.status, pull_request="#13", draft_of=3)

@@ -53,13 +53,13 @@ class AgentReport:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that was not the agent's doing ended the attempt."""
+    """What ended the attempt that was not the agent's doing; a `budget`, where it names one."""
 
     outcome: Outcome
     reason: str
     log: str = ""
     budget: str | None = None
-    """Whose budget is used up, where that is what it was."""
+    eats_budget: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,9 +258,13 @@ def zero_kind(known: Evidence) -> ZeroKind | None:
         return ZeroKind.CUT_OFF
     if run.question and run.exit_code == 0:
         return ZeroKind.ASKED
-    if change.ignored_files:
-        return ZeroKind.ONLY_IGNORED
-    return ZeroKind.UNDONE if change.commits else ZeroKind.NOTHING
+    return _kind_of(change)
+
+
+def _kind_of(change: Change) -> ZeroKind:
+    undone = ZeroKind.PROPOSED if change.is_proposed else ZeroKind.UNDONE
+    left = undone if change.commits else ZeroKind.NOTHING
+    return ZeroKind.ONLY_IGNORED if change.ignored_files else left
 
 
 def signal_of(exit_code: int | None) -> signal.Signals | None:

@@ -157,10 +157,22 @@ def told_by(act: AuthorisingAct | None) -> str:
     return f"{act.actor} asked for the work, by the label at {at}."
 
 
+def told_of_review(status: IssueStatus) -> str:
+    """Say that a review came, and when it is acted on; empty where none waits."""
+    if status.settles is None:
+        return ""
+    return (
+        f"A review requests changes; it is acted on after {_written(status.settles)}, together "
+        "with those that come until then."
+    )
+
+
 def _notes(facts: Facts, around: Surroundings) -> list[str]:
     waits = facts.status.due is not None or facts.status.phase is not Phase.IDLE
     idle = around.at_work is None and around.holder is None
+    reviewed = told_of_review(facts.status)
     return [
+        *([reviewed] if reviewed else []),
         *([NOBODY_AT_WORK] if idle and (waits or refusal(facts) is None) else []),
         *([around.overlooked] if around.overlooked else []),
         *([LOCKED] if facts.issue.is_locked else []),

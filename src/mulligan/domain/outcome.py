@@ -47,5 +47,6 @@ class ZeroKind(StrEnum):
     CUT_OFF = "cut_off"
     ASKED = "asked"
     ONLY_IGNORED = "only_ignored"
+    PROPOSED = "proposed"
     UNDONE = "undone"
     NOTHING = "nothing"

@@ -175,6 +175,8 @@ class WorkerResultMeta(Record):
     agent: AgentFacts | None = None
     agent_summary: str = ""
     budget: str | None = None
+    eats_budget: bool = False
+    """Whether this issue has used more than half of that budget, one of a day."""
     probe: bool = False
     """Whether it was to show that the model's service takes its agent's key again."""
     verifier_outcome: VerifierOutcome | None = None

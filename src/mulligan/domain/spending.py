@@ -41,6 +41,14 @@ class Allowance:
         )
 
     @property
+    def half(self) -> "Allowance":
+        """Give half of it."""
+        return Allowance(
+            usd=None if self.usd is None else self.usd / 2,
+            tokens=None if self.tokens is None else self.tokens // 2,
+        )
+
+    @property
     def is_used_up(self) -> bool:
         """Tell whether nothing is left."""
         return 0 in (self.usd, self.tokens)
@@ -72,6 +80,11 @@ class Run:
 def spent_in(run: AgentFacts) -> Spent:
     """Give what a run has used, as far as its agent told."""
     return Spent(run.cost_usd or 0.0, (run.input_tokens or 0) + (run.output_tokens or 0))
+
+
+def spent_on(day: date, attempts: Iterable[WorkerResultMeta]) -> Spent:
+    """Add up what attempts have used that began on a day, in UTC."""
+    return spent_by(meta for meta in attempts if meta.started_at.astimezone(UTC).date() == day)
 
 
 def spent_by(attempts: Iterable[WorkerResultMeta]) -> Spent:

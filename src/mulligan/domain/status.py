@@ -10,6 +10,7 @@ from mulligan.domain.decision import Decision
 from mulligan.domain.feedback import Feedback
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
+from mulligan.domain.remembered import is_heard
 
 SHOWN_STAGE = "shown_stage"
 """The effect that GitHub was told of the stage; it lasts until the stage changes."""
@@ -29,6 +30,9 @@ PUSHED_WORK = "pushed_work"
 
 PUSH = "push"
 """The effect that the issue's branch was pushed; its commit."""
+
+SETTLING = "settling"
+"""The effect that a review came, of which there is one: its number, and until when it waits."""
 
 MERGE = "merge"
 """The effect that the base branch was merged into the pull request's, by both; the commit."""
@@ -138,6 +142,14 @@ class IssueStatus:
     def merges(self) -> frozenset[str]:
         """Name the commits by which Mulligan has merged the base branch into the pull request."""
         return frozenset(sha for name, sha in self.effects if name.startswith(f"{MERGE}:"))
+
+    @property
+    def settles(self) -> datetime | None:
+        """Say until when further reviews are waited for, once one has come; None for not at all."""
+        number, _, until = (self.effect(SETTLING, "issue") or "").partition(" ")
+        if not until or is_heard(self.heard, f"review:{number}"):
+            return None
+        return None if self.stage is Stage.RESOLVED else datetime.fromisoformat(until)
 
     @property
     def is_shown(self) -> bool:

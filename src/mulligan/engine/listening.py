@@ -12,7 +12,8 @@ from mulligan.domain.case import own_commits
 from mulligan.domain.events import Resolved
 from mulligan.domain.feedback import MERGED, NOT_MERGED, Conflicted, OpenPull, PullState
 from mulligan.domain.issue import IssueRef, Stage
-from mulligan.domain.status import IssueStatus, Phase
+from mulligan.domain.status import SETTLING, IssueStatus, Phase
+from mulligan.done import THE_ONE, done
 from mulligan.effects import show
 from mulligan.engine.on_github import Seen, left, watch
 from mulligan.engine.up_to_date import keep_up
@@ -81,7 +82,13 @@ def _hear(ref: IssueRef, pull: OpenPull, ears: Ears, tools: Tools) -> Visit:
     now = tools.clock.now()
     new = new_reviews(tools.tracker.pulls.reviews(ref, pull.number), status)
     if new and not is_settled(new, settings, now):
+        last = max(new, key=lambda each: each.at)
+        until = last.at + settings.settle
+        done(ref, SETTLING, THE_ONE, f"{last.id} {until.isoformat()}", tools)
         return Visit(ref)
+    if status.settles and not new:
+        # It was dismissed or withdrawn meanwhile.
+        done(ref, SETTLING, THE_ONE, "", tools)
     if new:
         event = received(new, status, left(status, tools), settings)
         tools.ledger.append(ref, event)

@@ -47,7 +47,7 @@ RED = Advice(
     "The attempts did not pass the checks. Please look at what failed and decide how to go on.",
     (
         "Read the last failure: is it about the change, or does the check fail without it too?",
-        "If the tests expect something else than the issue, say in `/mulligan fix:` who is right.",
+        "If the tests expect something else than the issue, say in `/mulligan fix:` which holds.",
         "Else say more there: where to change what, an example, what must not change.",
         "Split the issue, if it asks for several things at once.",
     ),
@@ -155,8 +155,8 @@ CUT_OFF = Advice(
 TOO_DEAR = Advice(
     "A budget is used up by this issue. Please decide whether it is worth more.",
     (
-        "If it is, have whoever runs Mulligan here raise the budget that is named.",
-        "If it is not, split the issue, or do it yourself.",
+        "If it is worth more, have whoever runs Mulligan here raise the budget that is named.",
+        "If it is not worth more, split it, or do it yourself.",
     ),
 )
 UP_TO_YOU = Advice("Please decide how to go on.", ("Read what happened, above.",))

@@ -27,6 +27,7 @@ from mulligan.github.parts import (
     spent,
 )
 from mulligan.github.suggestions import suggestions
+from mulligan.retry.patterns import told_to_people
 from mulligan.retry.words import counted, explain, failing, verdict
 from mulligan.text.escape import defuse, one_line, visible
 from mulligan.text.fence import code_block
@@ -72,7 +73,7 @@ def escalation_comment(case: Case, escalation: Escalation) -> str:
         "### Files touched by the last attempt",
         _files(case, last),
         "### Observed patterns",
-        _items([defuse(one_line(seen, 300)) for seen in case.observed]) or "None.",
+        _items([defuse(one_line(told_to_people(seen), 300)) for seen in case.observed]) or "None.",
         "### Suggested actions",
         _items(_actions(case, advice)),
         "### Your options",

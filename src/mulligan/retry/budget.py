@@ -21,12 +21,16 @@ NAMES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What was used so far: by this attempt, by the issue, and on the day, here and everywhere."""
+    """What was used so far: by this attempt, by the issue, and on the day, here and everywhere.
+
+    `own_day` is what the issue has used on the day.
+    """
 
     attempt: Spent = NOTHING
     issue: Spent = NOTHING
     repository_day: Spent = NOTHING
     day: Spent = NOTHING
+    own_day: Spent = NOTHING
 
 
 def used_so_far(
@@ -60,7 +64,9 @@ def used_up(used: Used, budget: Budget, *, ran: bool = False) -> Fault | None:
     """
     for name, allowed, spent in _shared(used, budget):
         if not allowed.covers(spent) or (not ran and allowed.after(spent).is_used_up):
-            return Fault(Outcome.OVER_BUDGET, _told(name, allowed, spent), budget=name)
+            eats = name != ISSUE and not allowed.half.covers(used.own_day)
+            told = _told(name, allowed, spent)
+            return Fault(Outcome.OVER_BUDGET, told, budget=name, eats_budget=eats)
     return None
 
 

@@ -8,8 +8,9 @@ from mulligan.retry.sketch import NEARLY_THE_SAME, similarity
 from mulligan.retry.words import TITLES, failing
 from mulligan.text.escape import one_line
 
-SAME_FAILURE = "The same failure twice: take a different approach."
-SAME_CHANGE = "Nearly the same change was made in {}: take a different approach."
+ADVICE = ": take a different approach."
+SAME_FAILURE = f"The same failure twice{ADVICE}"
+SAME_CHANGE = f"Nearly the same change was made in {{}}{ADVICE}"
 DRIFT = (
     "The last two attempts changed different files altogether. The task may be under-specified, "
     "or the approach wrong. If you cannot tell what is wanted, answer BLOCKED and say what "
@@ -33,6 +34,11 @@ def observe(epoch: Sequence[WorkerResultMeta]) -> tuple[str, ...]:
         *_recurring(epoch, _failed_tests, "Test '{}' failed in {}."),
         *_recurring(epoch, _files, "File '{}' was changed in {}."),
     )
+
+
+def told_to_people(line: str) -> str:
+    """Leave out of a pattern what an agent is to make of it."""
+    return f"{line.removesuffix(ADVICE)}." if line.endswith(ADVICE) else line
 
 
 def drift(epoch: Sequence[WorkerResultMeta]) -> str | None:

@@ -23,6 +23,9 @@ from mulligan.retry.words import counted, explain
 ISSUE = "issue"
 """The budget that no later window fills again."""
 
+DAYS_EATEN = 2
+"""On how many days of an epoch an issue may use up most of a budget of the day."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ended:
@@ -32,11 +35,13 @@ class Ended:
     reason: str = ""
     budget: str | None = None
     probe: bool = False
+    eats_budget: bool = False
 
     @classmethod
     def of(cls, meta: WorkerResultMeta) -> Self:
         """Take it from an attempt's record."""
-        return cls(meta.outcome, meta.failure_reason, meta.budget, meta.probe)
+        probe, eats = meta.probe, meta.eats_budget
+        return cls(meta.outcome, meta.failure_reason, meta.budget, probe, eats)
 
     @property
     def told(self) -> str:
@@ -89,7 +94,7 @@ def decide(ended: Ended, history: Sequence[Ended], policy: RetryPolicy) -> Decis
         case Outcome.CANCELLED:
             return StandDown(reason=ended.told)
         case Outcome.OVER_BUDGET if ended.budget != ISSUE:
-            return WaitForBudget(reason=ended.told)
+            return _after_a_day(ended, history)
         case Outcome.DENIED if ended.probe:
             # A person was asked when the key was refused first.
             return Retry(reason=ended.told, backoff_step=1)
@@ -116,6 +121,19 @@ def decide(ended: Ended, history: Sequence[Ended], policy: RetryPolicy) -> Decis
             return _within_limits(ended, history, policy)
         case _:
             assert_never(ended.outcome)
+
+
+def _after_a_day(ended: Ended, history: Sequence[Ended]) -> Decision:
+    """Wait for the next day, but not for ever: an issue may need more than any day has."""
+    days = sum(past.eats_budget for past in (*history, ended))
+    if not ended.eats_budget or days < DAYS_EATEN:
+        return WaitForBudget(reason=ended.told)
+    key = f"budget.{ended.budget}"
+    taken = counted(days, "day")
+    return Escalate(
+        reason=f"This issue has used up most of {key} on {taken}, and would again; raise {key} in "
+        "mulligan.yml, or split the issue."
+    )
 
 
 def _after_infrastructure(ended: Ended, history: Sequence[Ended], policy: RetryPolicy) -> Decision:

@@ -20,8 +20,7 @@ def meta_of(
     case: Case, known: Evidence, used: Mapping[int, AgentFacts], worker: str, now: datetime
 ) -> WorkerResultMeta:
     """Write the record of an attempt that ended at `now`; `used` is what its runs reported."""
-    outcome, status = classify(known), case.status
-    started = status.started_at or now
+    outcome, status, started = classify(known), case.status, case.status.started_at or now
     change, run, first = known.change, known.run, known.rounds[0].run
     return WorkerResultMeta(
         issue=str(case.issue.ref),
@@ -46,6 +45,7 @@ def meta_of(
         guard_violations=known.violations,
         agent=first.facts if first else used.get(0),
         budget=known.blame.budget if known.blame else None,
+        eats_budget=known.blame.eats_budget if known.blame else False,
         probe=known.probe,
         agent_summary=run.summary if run else "",
         verifier_outcome=known.review.verdict if known.review else None,

@@ -10,6 +10,7 @@ from mulligan.domain.attempt import (
     SHUTDOWN,
     AgentReport,
     AgentRun,
+    Change,
     Evidence,
     ReportedStatus,
     TimeLimit,
@@ -46,6 +47,7 @@ FOUND: Mapping[ZeroKind, str] = {
     ZeroKind.CUT_OFF: "your program was killed before it had changed a file",
     ZeroKind.ASKED: "a question at your end, and every file as it was",
     ZeroKind.ONLY_IGNORED: "only files that git ignores; they are never part of a change",
+    ZeroKind.PROPOSED: "the change that the pull request has already, and nothing more",
     ZeroKind.UNDONE: (
         "commits, but files that equal the base branch: the commits were empty or undid each other"
     ),
@@ -66,6 +68,9 @@ INSTEAD: Mapping[ZeroKind, str] = {
     ZeroKind.ONLY_IGNORED: (
         "Change files that git tracks, or add new ones. One that is ignored and yet belongs into "
         "the repository you have to commit, with `git add --force`."
+    ),
+    ZeroKind.PROPOSED: (
+        "Start from that change, make what is asked for on top of it, and leave both in the files."
     ),
     ZeroKind.UNDONE: "Make the change in the files, and leave it there.",
     ZeroKind.NOTHING: "Make the change in the files; describing it is not enough.",
@@ -190,10 +195,7 @@ def _by_outcome(outcome: Outcome, known: Evidence) -> str:
         case Outcome.ZERO_COMMIT:
             return "The agent ended without a commit and without a change."
         case Outcome.ZERO_DIFF:
-            commits = counted(known.change.commits if known.change else 0, "commit")
-            stands = known.change is not None and known.change.is_proposed
-            equals = "pull request as it stands" if stands else "base"
-            return f"The agent made {commits}, but the tree equals the {equals}."
+            return _left_as_it_was(known.change) if known.change else ""
         case Outcome.REJECTED:
             return "The reviewer rejected the change."
         case (
@@ -215,6 +217,13 @@ def _by_outcome(outcome: Outcome, known: Evidence) -> str:
             return ""
         case _:
             assert_never(outcome)
+
+
+def _left_as_it_was(change: Change) -> str:
+    commits = counted(change.commits, "commit")
+    if change.is_proposed:
+        return f"The agent made {commits}, but left the pull request's change as it was."
+    return f"The agent made {commits}, but the tree equals the base."
 
 
 def _told_by(run: AgentRun) -> str:

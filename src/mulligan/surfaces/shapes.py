@@ -19,6 +19,7 @@ def status_row(found: IssueStatus) -> Row:
         "outcome": found.outcome,
         "reason": found.reason,
         "pull_request": found.pull_request,
+        "review_until": found.settles.isoformat() if found.settles else None,
     }
 
 

@@ -10,7 +10,7 @@ from mulligan.worktree import decoy
 from mulligan.worktree.capture import capture, diff_of
 from mulligan.worktree.disk import disk_faults
 from mulligan.worktree.naming import BASE_REF
-from mulligan.worktree.proposal import DIFF_BYTES, Proposal, is_tree_of
+from mulligan.worktree.proposal import DIFF_BYTES, Proposal, is_change_of, is_tree_of
 from mulligan.worktree.reset import Site, restore
 
 
@@ -70,9 +70,17 @@ class Checkout:
         stands, head = self.proposal, change.head_sha
         if head is None or stands is None or not stands.is_answered:
             return None
-        if not is_tree_of(self.site.mirror, head, stands.head_sha):
+        if not (
+            is_tree_of(self.site.mirror, head, stands.head_sha) or self._is_moved(head, stands)
+        ):
             return None
         return Change(change.start_sha, None, change.commits, is_proposed=True)
+
+    def _is_moved(self, head: str, stands: Proposal) -> bool:
+        """Tell whether it is the pull request's change, made again on a base that has moved."""
+        if not stands.is_reviewed or stands.others:
+            return False
+        return is_change_of(self.site.mirror, head, self.base_sha, stands.head_sha)
 
     @disk_faults()
     def show_commit(self, head_sha: str) -> None:

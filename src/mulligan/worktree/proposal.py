@@ -18,6 +18,7 @@ class Proposal:
     head_sha: str
     others: bool
     is_answered: bool
+    is_reviewed: bool
 
 
 def fetch_proposal(
@@ -33,7 +34,7 @@ def fetch_proposal(
     remote.fetch(mirror.git, [f"+{branch}:{_name(ref)}"])
     head = mirror.git.line("rev-parse", "--verify", f"{_name(ref)}^{{commit}}")
     others = bool(others_in(mirror, base_sha, head, standing.own))
-    return Proposal(head, others, standing.is_answered)
+    return Proposal(head, others, standing.is_answered, standing.is_reviewed)
 
 
 def others_in(mirror: Mirror, base_sha: str, head: str, own: Collection[str]) -> tuple[str, ...]:
@@ -55,6 +56,16 @@ def is_tree_of(mirror: Mirror, one: str, other: str) -> bool:
     """Tell whether two commits have the same files."""
     first, second = mirror.git.line("rev-parse", f"{one}^{{tree}}", f"{other}^{{tree}}").split()
     return first == second
+
+
+def is_change_of(mirror: Mirror, one: str, base_sha: str, head: str) -> bool:
+    """Tell whether a commit is what a head's change comes to on a base; never where they conflict.
+
+    Unlike a patch id, which passes over white space and places, this takes two changes for the
+    same only where the files come out the same.
+    """
+    merged = mirror.git.ask("merge-tree", "--write-tree", base_sha, head)
+    return not merged.exit_code and merged.text == mirror.git.line("rev-parse", f"{one}^{{tree}}")
 
 
 def _name(ref: IssueRef) -> str:

@@ -20,6 +20,8 @@ from mulligan.domain.outcome import FREE
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.engine.once import Extent, once
+from mulligan.engine.recovery import catch_up
+from mulligan.engine.worker import Worker
 from mulligan.errors import UnavailableError, UsageError
 from mulligan.retry.words import TITLES, counted
 from mulligan.simulator.seed import MAINTAINER, SCRIPTED_AGENT, Seeded, seed
@@ -82,6 +84,7 @@ def demo(directory: Path | None) -> Exit:
 
         with build(operator, environment(), hear) as bench:
             rest = _make_passes(bench.tools, seeded, console)
+            catch_up(bench.tools, Worker(bench.tools), bench.repositories)
             if stopping():
                 return Exit.INTERRUPTED
             _close_story(console, seeded, bench.tools)

@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from mulligan.domain.explanation import told_of_review
 from mulligan.domain.issue import Stage
 from mulligan.domain.status import IssueStatus
 from mulligan.surfaces.cli.exits import Exit
@@ -42,8 +43,8 @@ def print_statuses(statuses: Sequence[IssueStatus], console: Console) -> None:
     for style, (*cells, why) in zip(["bold", *[""] * len(statuses)], rows, strict=True):
         padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
         console.print(Text("  ".join(padded).rstrip(), style))
-        if why and not style:
-            print_point(console, Text(" "), why)
+        for line in () if style else why.splitlines():
+            print_point(console, Text(" "), line)
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> Table:
@@ -64,5 +65,5 @@ def _row(found: IssueStatus) -> tuple[str, ...]:
         found.stage,
         f"{found.attempt}" if found.epoch < 2 else f"{found.attempt} (epoch {found.epoch})",  # noqa: PLR2004
         found.outcome or "",
-        one_line(why, 200),
+        "\n".join(filter(None, (one_line(why, 200), told_of_review(found)))),
     )

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
+from mulligan.domain.explanation import told_of_review
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
@@ -99,6 +100,8 @@ def _headline(found: IssueStatus) -> str:
     lines.append(where if not found.reason else f"{where}: {escape(found.reason)}")
     if found.pull_request:
         lines.append(escape(found.pull_request))
+    if told := told_of_review(found):
+        lines.append(escape(told))
     return "\n".join(lines)
 
 
