@@ -163,6 +163,7 @@ def test_a_review_after_the_last_attempt_opens_a_round_until_a_person_is_asked(h
     assert here.labels(ref) == ["mulligan:hitl"]
     assert "Reviews have opened 1 round already" in here.said(ref)[-1]
     assert len(here.ledger.history(ref)) == 2
+    here.desk.hub.let_a_second_pass()
     here.desk.hub.world.label(ref, "mulligan", "wes")
     make_pass(here)
     assert outcomes(here, ref)[2:] == [(3, DONE)]

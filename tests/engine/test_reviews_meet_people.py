@@ -64,6 +64,7 @@ def test_a_label_put_on_again_counts_though_work_on_a_review_failed(here: Shop) 
     for _ in range(2):
         do(here, idle)
         assert here.labels(ref) == ["mulligan:hitl"]
+        here.desk.hub.let_a_second_pass()
         here.desk.hub.world.label(ref, "mulligan", "wes")
     do(here, lambda given: given.write(FILE, "X = 3\n"))
     assert last(here, ref) == (4, Outcome.SUCCEEDED)

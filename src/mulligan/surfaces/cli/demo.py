@@ -84,7 +84,6 @@ def demo(directory: Path | None) -> Exit:
 
         with build(operator, environment(), hear) as bench:
             rest = _make_passes(bench.tools, seeded, console)
-            catch_up(bench.tools, Worker(bench.tools), bench.repositories)
             if stopping():
                 return Exit.INTERRUPTED
             _close_story(console, seeded, bench.tools)
@@ -166,6 +165,7 @@ def _make_passes(tools: Tools, seeded: Seeded, console: Console) -> bool:
             console.print(f"    [yellow]{escape(said)}[/]", emoji=False)
         rest = REST.keys() >= {tools.ledger.status(ref).stage for ref in seeded.issues}
         if rest or stopping():
+            catch_up(tools, Worker(tools), (seeded.repository,))
             return rest
     return False
 
