@@ -85,8 +85,8 @@ def test_a_remnant_holds_what_the_next_request_needs(ledger: SqlLedger, attic: S
         epochs=1,
         pull_request="https://x.example/pull/7",
         effects=(
-            KeptEffect(name=f"{READ_TO}:issue", remote_id="to:9"),
             KeptEffect(name=f"push:{REF.branch}", remote_id="c0ffee"),
+            KeptEffect(name=f"{READ_TO}:issue", remote_id="to:9"),
         ),
     )
     assert kept.seq > max(each.seq for each in ledger.events(OTHER))

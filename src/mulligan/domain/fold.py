@@ -71,7 +71,7 @@ def _advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
 
 
 def _with_effect(status: IssueStatus, key: str, remote_id: str) -> IssueStatus:
-    effects = dict(status.effects) | {key: remote_id}
+    effects = {name: given for name, given in status.effects if name != key} | {key: remote_id}
     return replace(status, effects=within_bounds(effects))
 
 
