@@ -14,6 +14,7 @@ from mulligan.domain.decision import Escalate, Retry, StandDown, WaitForBudget
 from mulligan.domain.events import (
     AttemptCompleted,
     Authorised,
+    BroughtUpToDate,
     Escalated,
     Published,
     PublishStarted,
@@ -145,6 +146,9 @@ def overtaken(ref: IssueRef, tools: Tools) -> bool:
     tip = tools.worktrees.tip(ref)
     if tip in {None, last.head_sha, held(status, last)}:
         return False
+    if tip and (base := status.merged_since.get(tip)):
+        # Whoever merged the base branch was killed before that was on record.
+        status = tools.ledger.append(ref, BroughtUpToDate(base_sha=base, head_sha=tip))
     tools.ledger.append(ref, AttemptCompleted(meta=pushed_over(last)))
     return True
 
