@@ -164,11 +164,9 @@ class IssueStatus:
     @property
     def is_shown(self) -> bool:
         """Tell whether GitHub was told of the stage since it changed last."""
-        return (
-            any(key.startswith(f"{SHOWN_STAGE}:") for key, _ in self.effects) and not self.is_late
-        )
+        return self.effect(SHOWN_STAGE, "issue") == self.stage
 
     @property
     def is_late(self) -> bool:
         """Tell whether the status comment is still to be written."""
-        return (f"{SHOWN_STAGE}:issue", LATER) in self.effects
+        return self.effect(SHOWN_STAGE, "issue") == LATER
