@@ -14,6 +14,7 @@ from mulligan.domain.decision import Escalate, Retry, StandDown, WaitForBudget
 from mulligan.domain.events import (
     AttemptCompleted,
     Authorised,
+    BroughtUpToDate,
     Escalated,
     Published,
     PublishStarted,
@@ -76,6 +77,8 @@ def tell_late(ref: IssueRef, tools: Tools) -> None:
         case = look(tools.tracker.read(ref), tools)
         if not tools.tracker.repository(ref.repository).archived:
             tell(case, tools)
+            return
+    done(ref, SHOWN_STAGE, THE_ONE, tools.ledger.status(ref).stage, tools)
 
 
 def tell(case: Case, tools: Tools) -> None:
@@ -143,6 +146,9 @@ def overtaken(ref: IssueRef, tools: Tools) -> bool:
     if status.pull_number is None:
         return False
     tip = tools.worktrees.tip(ref)
+    if tip and (base := status.merged_since.get(tip)):
+        # Whoever merged the base branch was killed before that was on record.
+        status = tools.ledger.append(ref, BroughtUpToDate(base_sha=base, head_sha=tip))
     if tip in {None, last.head_sha, held(status, last)}:
         return False
     tools.ledger.append(ref, AttemptCompleted(meta=pushed_over(last)))

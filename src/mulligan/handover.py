@@ -9,7 +9,7 @@ from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import PUSH, PUSHED_WORK
 from mulligan.done import done, held
 from mulligan.errors import DeniedError, WorldError
-from mulligan.survey import look
+from mulligan.survey import look, objection
 from mulligan.tools import Tools
 
 NOT_VERIFIED = frozenset({Outcome.CHECKS_FAILED, Outcome.REJECTED})
@@ -32,6 +32,8 @@ def push_work(ref: IssueRef, tools: Tools) -> None:
     if last.outcome not in {*NOT_VERIFIED, Outcome.SUCCEEDED}:
         return
     try:
+        if objection(ref, tools):
+            return
         pushed = tools.worktrees.push_attempt(ref, last.head_sha, last.number)
     except WorldError as error:
         log.warning("work_not_pushed", issue=str(ref), reason=str(error))
@@ -42,7 +44,8 @@ def push_work(ref: IssueRef, tools: Tools) -> None:
 def draft_work(ref: IssueRef, tools: Tools) -> str:
     """Show what the last attempt left as a draft; say why not, where that is refused for good.
 
-    Work that no guard let pass stays here. A pull request that is no draft of Mulligan's stays as
+    Work that no guard let pass stays here, and so does what was asked for by somebody who may not
+    any more, or on another text (SPEC T1). A pull request that is no draft of Mulligan's stays as
     it is, since what was not verified never takes the place of what was; so does one that somebody
     pushed to.
     """
@@ -50,6 +53,8 @@ def draft_work(ref: IssueRef, tools: Tools) -> str:
     if last is None or last.head_sha is None or last.outcome not in NOT_VERIFIED:
         return ""
     try:
+        if wrong := objection(ref, tools):
+            return f"{wrong.reason}."
         if _is_taken(ref, last, tools):
             return ""
         _show(ref, last, last.head_sha, tools)

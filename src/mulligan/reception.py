@@ -9,9 +9,12 @@ from mulligan.domain.case import Case
 from mulligan.domain.decision import WaitForBudget
 from mulligan.domain.eligibility import (
     DEPENDS,
+    PAUSED,
     POLICY,
+    SETTLED,
     UNCHANGED,
     Facts,
+    Finding,
     changed_text,
     first_broken,
     opens_epoch,
@@ -20,7 +23,7 @@ from mulligan.domain.events import AttemptStarted, Authorised, IssueSeen
 from mulligan.domain.issue import Issue, IssueRef
 from mulligan.domain.machine import is_shortage
 from mulligan.domain.status import Phase
-from mulligan.effects import ask_for_label, hold, rest_until, wait
+from mulligan.effects import ask_for_label, hold, rest_until, show, wait
 from mulligan.purse import spent_today
 from mulligan.survey import look
 from mulligan.tools import Tools
@@ -31,13 +34,16 @@ log = structlog.get_logger()
 def receive(facts: Facts, tools: Tools) -> str | None:
     """Record what is new about an issue and who asks for it; a new request opens an epoch.
 
-    Gives the reason where it may not be worked on. What a person has to mend first, a text that
-    was changed or a policy, is said on the issue (SPEC T2, 17).
+    Gives the reason where it may not be worked on. A pause holds for a new request too, and the
+    issue then says so. What a person has to mend first, a text that was changed or a policy, is
+    said on the issue (SPEC T2, 17).
     """
     ref, broken = facts.issue.ref, first_broken(facts)
     _record_text(facts, tools, fine=broken is None)
-    if facts.act and broken is None and opens_epoch(facts):
+    if facts.act and (broken is None or _begins_paused(facts, broken)) and opens_epoch(facts):
         tools.ledger.append(ref, Authorised.of(facts.act))
+        if broken:
+            show(ref, tools)
     if broken is None or broken.refusal is None:
         return None
     if broken.rule in {POLICY, DEPENDS}:
@@ -46,6 +52,12 @@ def receive(facts: Facts, tools: Tools) -> str | None:
     if facts.act and changed:
         ask_for_label(ref, facts.act.act, changed, tools)
     return broken.refusal
+
+
+def _begins_paused(facts: Facts, broken: Finding) -> bool:
+    """Tell whether only a pause holds up what rests otherwise; one that is queued says so."""
+    rests = facts.status.stage in SETTLED or not facts.status.epoch
+    return rests and broken.rule == PAUSED
 
 
 def put_off(facts: Facts, tools: Tools) -> str | None:

@@ -2,8 +2,10 @@
 
 import pytest
 
-from mulligan.domain.case import Case
+from mulligan.domain.case import Case, is_on_others
 from mulligan.domain.issue import Issue
+from mulligan.domain.outcome import Outcome
+from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from world.ledgers import ISSUES, completed
 
@@ -33,3 +35,17 @@ def test_an_epoch_has_its_own_attempts_only() -> None:
 
 def test_an_epoch_without_attempts_lives_on_the_one_before() -> None:
     assert case(epoch=3, attempt=0).epoch_history == (NEW,)
+
+
+def test_work_goes_on_top_of_others_where_the_last_that_succeeded_does() -> None:
+    def made(number: int, outcome: Outcome, start: str) -> WorkerResultMeta:
+        shas = {"base_sha": "base", "start_sha": start}
+        return completed(REF, number, outcome).meta.model_copy(update=shas)
+
+    alone = made(1, Outcome.SUCCEEDED, "base")
+    joined = made(2, Outcome.SUCCEEDED, "theirs")
+    failed = made(3, Outcome.CHECKS_FAILED, "base")
+    assert not is_on_others(())
+    assert not is_on_others((failed,))
+    assert not is_on_others((joined, alone, failed))
+    assert is_on_others((alone, joined, failed))

@@ -19,7 +19,15 @@ from mulligan.domain.events import (
     Resolved,
     StoodDown,
 )
-from mulligan.domain.feedback import Conflicted, Feedback, Remark, Review, ReviewReceived
+from mulligan.domain.feedback import (
+    MERGED,
+    NOT_MERGED,
+    Conflicted,
+    Feedback,
+    Remark,
+    Review,
+    ReviewReceived,
+)
 from mulligan.domain.fold import advance
 from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import Outcome
@@ -98,7 +106,9 @@ def test_a_review_that_is_refused_asks_a_person() -> None:
     ("end", "number"),
     [
         (StoodDown(reason="The issue was closed."), 2),
-        (Resolved(resolution="merged", total_attempts=1, total_duration_ms=5), None),
+        (Resolved(resolution="wes left it out.", total_attempts=1, total_duration_ms=5), 2),
+        (Resolved(resolution=MERGED, total_attempts=1, total_duration_ms=5), None),
+        (Resolved(resolution=NOT_MERGED, total_attempts=1, total_duration_ms=5), None),
     ],
 )
 def test_an_end_leaves_nothing_pending(end: Event, number: int | None) -> None:
@@ -160,6 +170,9 @@ def test_a_merge_of_the_base_is_mulligans_own_and_its_checks_are_to_come() -> No
     merge = EffectDone(effect="merge", key="b:abc", remote_id="def")
     shown = EffectDone(effect="shown_stage", key="issue", remote_id="review")
     update = BroughtUpToDate(base_sha="b", head_sha="def")
+    pushed = EffectDone(effect="push", key=REF.branch, remote_id="abc")
+    assert after(pushed, merge).merged_since == {"def": "b"}
+    assert after(pushed, merge, update).merged_since == {}
     status = after(CiPassed(head_sha="abc", count=2), merge, shown, update)
     assert (status.ci_passed, status.updated_to, status.is_shown) == (0, "b", False)
     assert status.effect("push", status.issue.branch) == "def"

@@ -1,5 +1,7 @@
 """What was done is not done twice, however much was done since, and the record stays small."""
 
+from hashlib import sha256
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -63,3 +65,13 @@ def test_the_effects_of_the_last_attempt_are_kept(numbers: list[int], last: int)
     assert kept.items() <= effects.items()
     assert all(f"answer:{thread}:{last}" in kept for thread in range(50))
     assert {"push:mulligan/issue-12", "status_comment:issue"} <= kept.keys()
+
+
+def test_what_was_done_last_is_kept_whatever_its_key() -> None:
+    merges = {f"merge:{sha(number)}:{sha(number - 1)}": sha(number) for number in range(3 * MOST)}
+    assert within_bounds(merges) == tuple(merges.items())[-MOST:]
+
+
+def sha(number: int) -> str:
+    """Make one up; some of the real ones have hardly a digit in them."""
+    return sha256(str(number).encode()).hexdigest()[:40]

@@ -129,6 +129,7 @@ def test_a_stage_is_shown_until_it_changes() -> None:
     assert after(AUTHORISED, shown, SEEN).is_shown
     assert not after(AUTHORISED, shown, FIRST).is_shown
     assert not after(AUTHORISED, shown, FIRST, GOOD, AGAIN, SCHEDULED).is_shown
+    assert not after(AUTHORISED, FIRST, shown).is_shown
 
 
 @pytest.mark.parametrize(

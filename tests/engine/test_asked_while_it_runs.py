@@ -1,6 +1,8 @@
 """Who asks while an attempt runs is answered meanwhile, once; what changes anything waits (H4)."""
 
+import time
 from collections.abc import Generator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from mulligan.domain.command import Verb
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.people import CommandReceived, HumanResponded
 from mulligan.engine.intake import poll
+from mulligan.engine.once import Extent, once
 from mulligan.engine.worker import Worker
 from mulligan.simulator.faults import Fault
 from world.behaviours import Given
@@ -104,3 +107,18 @@ def test_another_worker_leaves_the_answer_to_the_one_at_work(here: Shop) -> None
 
     Worker(here.tools(work)).visit(ref)
     assert answered(here, ref) == [Verb.STATUS]
+
+
+def test_a_single_pass_answers_meanwhile_as_well(here: Shop) -> None:
+    ref, meanwhile = here.desk.ready(), list[Verb]()
+
+    def work(given: Given) -> None:
+        mend(given)
+        say(here, ref, "status")
+        end = time.monotonic() + 10
+        while not answered(here, ref) and time.monotonic() < end:
+            time.sleep(0.02)
+        meanwhile.extend(answered(here, ref))
+
+    once([NAME], here.tools(work), Extent(watch_interval=timedelta(milliseconds=50)))
+    assert meanwhile == [Verb.STATUS]

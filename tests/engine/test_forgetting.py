@@ -132,6 +132,12 @@ def test_commands_that_were_obeyed_are_not_obeyed_again(here: Shop) -> None:
     do(here)
     assert here.ledger.status(ref).stage is Stage.RESOLVED
     tidy(here)
+    # Its pull request is open still.
+    assert not isinstance(here.events(ref)[0], Forgotten)
+    (pull,) = here.desk.hub.world.pulls_of(NAME)
+    here.desk.hub.world.close(IssueRef(NAME, pull.number), "wes")
+    do(here)
+    tidy(here)
     assert isinstance(here.events(ref)[0], Forgotten)
     here.desk.ready("Another")
     do(here)

@@ -10,6 +10,7 @@ from mulligan.domain.decision import Escalate
 from mulligan.domain.events import Decided
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
+from mulligan.domain.status import BETWEEN_EDITS
 from mulligan.engine.explain import explain
 from mulligan.engine.once import once
 from mulligan.engine.worker import Worker
@@ -192,3 +193,31 @@ def test_a_label_on_the_pull_request_is_ignored_with_a_reason(here: Shop) -> Non
     assert here.ledger.status(ref).epoch == 1
     assert "pull request" in explain(pull, here.tools(mend), None).summary
     assert [each.issue for each in here.ledger.statuses()] == [ref]
+
+
+def unasked(here: Shop) -> IssueRef:
+    return here.desk.hub.issue()
+
+
+@pytest.mark.parametrize("stage", [unasked, asked, resolved, reviewed])
+def test_a_label_on_an_issue_that_rests_by_a_pause_opens_an_epoch_that_waits(
+    here: Shop, stage: Callable[[Shop], IssueRef]
+) -> None:
+    ref = stage(here)
+    here.desk.hub.world.comment(ref, "/mulligan pause", "wes")
+    do(here)
+    attempts = here.ledger.history(ref)
+    on(READY)(here, ref)
+    here.desk.clock.time += BETWEEN_EDITS
+    do(here)
+    status = here.ledger.status(ref)
+    assert (status.stage, status.epoch) == (Stage.READY, 1 if stage is unasked else 2)
+    assert here.ledger.history(ref) == attempts
+    assert here.labels(ref) == [READY]
+    here.desk.clock.time += BETWEEN_EDITS
+    do(here)
+    assert "wes has paused this" in here.said(ref)[0]
+    here.desk.hub.world.comment(ref, "/mulligan resume", "wes")
+    do(here)
+    do(here)
+    assert len(here.ledger.history(ref)) == len(attempts) + 1

@@ -1,16 +1,18 @@
 """The status comment is changed at a pace that people can follow, and is never left behind."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from mulligan.domain.events import Waiting
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.status import BETWEEN_EDITS
 from mulligan.engine.once import once
 from mulligan.engine.recovery import catch_up
 from mulligan.engine.worker import Worker
 from mulligan.errors import ShutdownError
+from mulligan.simulator.faults import Fault
 from mulligan.tools import Tools
 from world.behaviours import Given, crash
 from world.simulated import NAME
@@ -97,3 +99,61 @@ def test_an_attempt_that_lasts_is_told_while_it_runs(here: Shop) -> None:
     worker.visit(ref)
     assert ["is working on this" in text for text in said] == [False, True]
     del tools
+
+
+def long_attempt(here: Shop, ref: IssueRef, look_on: Callable[[Worker], None]) -> None:
+    """Have an attempt run so long that its comment is late, and look on."""
+    here.desk.clock.time += BETWEEN_EDITS
+    here.desk.hub.world.label(ref, "mulligan", "wes")
+
+    def work(given: Given) -> int:
+        here.desk.clock.time += BETWEEN_EDITS
+        look_on(worker)
+        return crash(given)
+
+    worker = Worker(here.tools(work), most=1)
+    assert worker.visit(ref).problem is None
+
+
+def test_an_attempt_that_ends_while_it_is_told_of_is_told_of_again(here: Shop) -> None:
+    ref, _ = put_off(here)
+
+    def look_on(worker: Worker) -> None:
+        def end(method: str, path: str) -> Fault | None:
+            if method == "PATCH" and "/comments/" in path:
+                here.ledger.append(ref, Waiting(until=None, reason="It ended."))
+            return None
+
+        here.desk.hub.world.faults = end
+        worker.watch()
+        here.desk.hub.world.faults = None
+        assert "is working on this" in told(here, ref)
+        assert not here.ledger.status(ref).is_shown
+
+    long_attempt(here, ref, look_on)
+
+
+def test_who_has_lost_the_issue_tells_nothing(here: Shop) -> None:
+    ref, _ = put_off(here)
+
+    def look_on(worker: Worker) -> None:
+        here.let_leases_run_out()
+        assert here.leases.claim(ref, "two")
+        writes = here.writes()
+        worker.watch()
+        assert here.writes() == writes
+        assert here.ledger.status(ref).is_late
+
+    long_attempt(here, ref, look_on)
+
+
+@pytest.mark.parametrize("end", ["gone", "archived"])
+def test_what_can_be_told_nowhere_is_let_be(here: Shop, end: str) -> None:
+    ref, tools = put_off(here)
+    if end == "gone":
+        here.desk.hub.world.delete(ref)
+    else:
+        here.desk.hub.world.archive(NAME)
+    here.desk.clock.time += BETWEEN_EDITS
+    once([NAME], tools)
+    assert not here.ledger.status(ref).is_late

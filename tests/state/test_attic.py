@@ -19,7 +19,7 @@ from mulligan.domain.events import (
     Resolved,
     StoodDown,
 )
-from mulligan.domain.feedback import ReviewReceived
+from mulligan.domain.feedback import MERGED, ReviewReceived
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.people import CommandReceived, HumanResponded
 from mulligan.domain.remembered import is_heard
@@ -36,7 +36,7 @@ REF, OTHER, THIRD = ISSUES
 LATER = START + timedelta(days=1)
 PUSHED = EffectDone(effect="push", key=REF.branch, remote_id="c0ffee")
 PULL = Published(pull_request="https://x.example/pull/7", number=7, head_sha="c0ffee")
-RESOLVED = Resolved(resolution="Merged.", total_attempts=2, total_duration_ms=1)
+RESOLVED = Resolved(resolution=MERGED, total_attempts=2, total_duration_ms=1)
 LIFE: tuple[Event, ...] = (
     IssueSeen(title="Mend it"),
     Authorised(act="labeled:7", actor="ada", act_at=START),
@@ -78,15 +78,15 @@ def test_a_remnant_holds_what_the_next_request_needs(ledger: SqlLedger, attic: S
     assert attic.forget(REF, LATER)
     (kept,) = ledger.events(REF)
     assert kept.event == Forgotten(
-        reason="Merged.",
+        reason=MERGED,
         number=2,
         act="labeled:7",
         known_since=known,
         epochs=1,
         pull_request="https://x.example/pull/7",
         effects=(
-            KeptEffect(name=f"{READ_TO}:issue", remote_id="to:9"),
             KeptEffect(name=f"push:{REF.branch}", remote_id="c0ffee"),
+            KeptEffect(name=f"{READ_TO}:issue", remote_id="to:9"),
         ),
     )
     assert kept.seq > max(each.seq for each in ledger.events(OTHER))

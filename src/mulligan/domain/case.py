@@ -1,10 +1,11 @@
 """All that the route and its words need of one issue at one moment. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mulligan.domain.decision import Decision
 from mulligan.domain.issue import Issue
+from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 
@@ -54,6 +55,13 @@ class Skipped:
 def own_commits(status: IssueStatus, history: Iterable[WorkerResultMeta]) -> frozenset[str]:
     """Name the commits of a pull request that are Mulligan's own: of attempts, and merges."""
     return status.merges | {meta.head_sha for meta in history if meta.head_sha}
+
+
+def is_on_others(history: Sequence[WorkerResultMeta]) -> bool:
+    """Tell whether the work that succeeded last goes on top of commits of other people."""
+    good = (meta for meta in reversed(history) if meta.outcome is Outcome.SUCCEEDED)
+    last = next(good, None)
+    return last is not None and last.start_sha != last.base_sha
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,10 @@ DEPENDS = "dependencies"
 UNCHANGED = "text"
 """The rule that is broken by a change of the text (SPEC T2)."""
 
-FOR_NOW = frozenset({"paused", "due", POLICY})
+PAUSED = "paused"
+"""The rule that is broken while somebody has the issue rest (SPEC H4)."""
+
+FOR_NOW = frozenset({PAUSED, "due", POLICY})
 """The rules that hold work up, without speaking against the request."""
 
 
@@ -188,7 +191,7 @@ RULES = (
     Rule("stage", "It is not in review, with a person, or done with.", _settled),
     Rule(UNCHANGED, "Nobody else changed its text since the label was put on.", _changed),
     Rule(DEPENDS, "It waits for no other issue.", lambda facts: facts.waits_for or None),
-    Rule("paused", "Nobody has paused it.", _paused),
+    Rule(PAUSED, "Nobody has paused it.", _paused),
     Rule("due", "It has nothing to wait for.", _not_due),
     Rule(POLICY, "Its repository's policy is valid.", _misconfigured),
 )

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import ConfigDict, Field, JsonValue, TypeAdapter
 
 from mulligan.domain.decision import Decision
-from mulligan.domain.feedback import Returned
+from mulligan.domain.feedback import MERGED, NOT_MERGED, Returned
 from mulligan.domain.issue import AuthorisingAct, IssueRef
 from mulligan.domain.people import CommandReceived, HumanResponded
 from mulligan.domain.proposed import BroughtUpToDate, Drafted, Published, PublishStarted
@@ -236,6 +236,11 @@ class Resolved(Record):
     resolution: str
     total_attempts: int
     total_duration_ms: int
+
+    @property
+    def ends_pull(self) -> bool:
+        """Tell whether its pull request was merged or closed; it was not if a person left it."""
+        return self.resolution in {MERGED, NOT_MERGED}
 
 
 Event = Annotated[

@@ -71,7 +71,7 @@ def _advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
 
 
 def _with_effect(status: IssueStatus, key: str, remote_id: str) -> IssueStatus:
-    effects = dict(status.effects) | {key: remote_id}
+    effects = {name: given for name, given in status.effects if name != key} | {key: remote_id}
     return replace(status, effects=within_bounds(effects))
 
 
@@ -210,9 +210,8 @@ def _advance_result(status: IssueStatus, event: Event) -> IssueStatus:
             # Who gives new guidance ends an attempt, and not what is asked for.
             left = status.feedback if status.is_asked_anew else None
             return replace(_done_with(status, reason), feedback=left)
-        case Resolved(resolution=reason):
-            rests = _done_with(status, reason)
-            return replace(rests, pull_number=None, paused_by="", draft_of=0, left_draft="")
+        case Resolved():
+            return _resolved(status, event)
         case Forgotten():
             return _forgotten(status, event)
         case _:
@@ -232,6 +231,14 @@ def _forgotten(status: IssueStatus, event: Forgotten) -> IssueStatus:
         forgotten_epochs=event.epochs,
         heard=event.heard,
     )
+
+
+def _resolved(status: IssueStatus, event: Resolved) -> IssueStatus:
+    """Rest; the pull request of an issue that was left out stays open, and is seen to its end."""
+    rests = replace(_done_with(status, event.resolution), paused_by="")
+    if not event.ends_pull:
+        return rests
+    return replace(rests, pull_number=None, draft_of=0, left_draft="")
 
 
 def _done_with(status: IssueStatus, reason: str) -> IssueStatus:

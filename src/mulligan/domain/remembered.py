@@ -55,12 +55,12 @@ def _marked(kind: str, kept: tuple[str, ...], gone: set[str]) -> tuple[str, ...]
 
 
 def within_bounds(effects: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    """Keep of each effect those with the highest numbers: attempts, comments and acts count up."""
+    """Keep of each effect those that were done last; `effects` are in the order of their doing."""
     by_name = dict[str, list[str]]()
     for key in effects:
         by_name.setdefault(key.partition(":")[0], []).append(key)
-    kept = (key for keys in by_name.values() for key in sorted(keys, key=_numbers)[-MOST:])
-    return tuple((key, effects[key]) for key in sorted(kept))
+    gone = {key for keys in by_name.values() for key in keys[:-MOST]}
+    return tuple((key, given) for key, given in effects.items() if key not in gone)
 
 
 def _covers(mark: str, named: re.Match[str]) -> bool:

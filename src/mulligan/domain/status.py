@@ -152,13 +152,21 @@ class IssueStatus:
         return None if self.stage is Stage.RESOLVED else datetime.fromisoformat(until)
 
     @property
+    def merged_since(self) -> dict[str, str]:
+        """Map each merge into what was pushed last to its base: one may have been pushed since."""
+        into = f":{self.effect(PUSH, self.issue.branch)}"
+        return {
+            sha: key.split(":")[1]
+            for key, sha in self.effects
+            if key.startswith(f"{MERGE}:") and key.endswith(into)
+        }
+
+    @property
     def is_shown(self) -> bool:
         """Tell whether GitHub was told of the stage since it changed last."""
-        return (
-            any(key.startswith(f"{SHOWN_STAGE}:") for key, _ in self.effects) and not self.is_late
-        )
+        return self.effect(SHOWN_STAGE, "issue") == self.stage
 
     @property
     def is_late(self) -> bool:
         """Tell whether the status comment is still to be written."""
-        return (f"{SHOWN_STAGE}:issue", LATER) in self.effects
+        return self.effect(SHOWN_STAGE, "issue") == LATER

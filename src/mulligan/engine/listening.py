@@ -8,7 +8,7 @@ from functools import partial
 import structlog
 
 from mulligan.config.policy import OnConflict
-from mulligan.domain.case import own_commits
+from mulligan.domain.case import is_on_others, own_commits
 from mulligan.domain.events import Resolved
 from mulligan.domain.feedback import MERGED, NOT_MERGED, Conflicted, OpenPull, PullState
 from mulligan.domain.issue import IssueRef, Stage
@@ -117,9 +117,9 @@ def _compare(
 def _rebuild(ref: IssueRef, pair: tuple[str, str], tools: Tools) -> Visit:
     """Have a conflict resolved by an attempt, while one is left; others' commits stay (P2)."""
     status, (base, head) = tools.ledger.status(ref), pair
-    own = own_commits(status, tools.ledger.history(ref))
-    known = f"conflict:{base}:{head}" in status.heard
-    if known or head not in own or status.stage is not Stage.REVIEW or left(status, tools).nothing:
+    history, known = tools.ledger.history(ref), f"conflict:{base}:{head}" in status.heard
+    is_ours = head in own_commits(status, history) and not is_on_others(history)
+    if known or not is_ours or status.stage is not Stage.REVIEW or left(status, tools).nothing:
         return Visit(ref)
     if files := tools.worktrees.conflicts(ref, base, head):
         tools.ledger.append(ref, Conflicted(base_sha=base, head_sha=head, files=files[:20]))

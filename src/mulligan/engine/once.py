@@ -50,6 +50,8 @@ def once(repositories: Sequence[str], tools: Tools, extent: Extent | None = None
         for repository in {ref.repository for ref in worker.running}:
             listen(repository, known_of(repository, tools), tools)
         worker.watch()
+        for ref in worker.running:
+            worker.talk(ref)
 
     ticks = {"watch": (watch, lambda: extent.watch_interval)}
     with (

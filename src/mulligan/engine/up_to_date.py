@@ -27,11 +27,11 @@ def keep_up(status: IssueStatus, pull: OpenPull, tools: Tools, worker: Worker) -
     A head that Mulligan did not push last is left to whoever made it.
     """
     ref = status.issue
+    if pull.head_sha in status.merged_since:
+        return worker.safely(ref, partial(_finish, ref, pull.head_sha))
     base = tools.worktrees.base_sha(ref.repository)
     if base is None or not tools.policies.current(ref.repository).update_branch:
         return None
-    if pull.head_sha in _unseen(status):
-        return worker.safely(ref, partial(_finish, ref, pull.head_sha))
     try:
         wanted = _is_wanted(status, pull, base, tools)
     except WorldError as error:
@@ -41,16 +41,6 @@ def keep_up(status: IssueStatus, pull: OpenPull, tools: Tools, worker: Worker) -
 
 def _pushed(status: IssueStatus) -> str | None:
     return status.effect(PUSH, status.issue.branch)
-
-
-def _unseen(status: IssueStatus) -> dict[str, str]:
-    """Map each merge into what was pushed last to its base: one may have been pushed since."""
-    into = f":{_pushed(status)}"
-    return {
-        sha: key.split(":")[1]
-        for key, sha in status.effects
-        if key.startswith(f"{MERGE}:") and key.endswith(into)
-    }
 
 
 def _is_wanted(status: IssueStatus, pull: OpenPull, base: str, tools: Tools) -> bool:
@@ -84,7 +74,7 @@ def _update(ref: IssueRef, head: str, base: str, tools: Tools) -> Visit:
 def _finish(ref: IssueRef, merged: str, tools: Tools) -> Visit:
     """Record a merge that was pushed, and say so in the status comment."""
     status = tools.ledger.status(ref)
-    base = _unseen(status).get(merged)
+    base = status.merged_since.get(merged)
     if base and status.stage is Stage.REVIEW and status.phase is Phase.IDLE:
         tools.ledger.append(ref, BroughtUpToDate(base_sha=base, head_sha=merged))
         log.info("brought_up_to_date", issue=str(ref), base=base)

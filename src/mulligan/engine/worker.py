@@ -120,19 +120,19 @@ class Worker:
         Where it goes on, the status comment says so by now.
         """
         with self._lock:
-            running = {ref: held.stop for ref, held in self._held.items()}
-        for ref, stop in running.items():
+            running = dict(self._held)
+        for ref, held in running.items():
             before = self._tools.ledger.status(ref)
             try:
                 reason = withdrawal(ref, self._tools) if before.phase is not Phase.IDLE else None
                 if not reason:
-                    self._tell_late(ref)
-            except (WorldError, ShutdownError) as error:
+                    _tell_late(ref, held.tools)
+            except (WorldError, ShutdownError, LeaseLostError) as error:
                 log.warning("not_watched", issue=str(ref), reason=str(error))
                 continue
             # Meanwhile another attempt may have been begun, for a newer request.
             if reason and self._tools.ledger.status(ref).number == before.number:
-                stop.give(WithdrawnError(reason))
+                held.stop.give(WithdrawnError(reason))
 
     @contextmanager
     def holding(self, ref: IssueRef, most: int | None = None) -> Generator[Tools | None]:
@@ -151,13 +151,6 @@ class Worker:
             finally:
                 with self._talking, self._lock:
                     del self._held[ref]
-
-    def _tell_late(self, ref: IssueRef) -> None:
-        """Write the status comment that was put off when the attempt began, a while ago."""
-        status, now = self._tools.ledger.status(ref), self._tools.clock.now()
-        lasts = status.started_at and status.started_at + BETWEEN_EDITS <= now
-        if lasts and status.is_late and status.stage is Stage.RUNNING:
-            tell_late(ref, self._tools)
 
     def _visit(self, ref: IssueRef, act: AuthorisingAct | None) -> Visit:
         return self.safely(ref, lambda tools: self._work(ref, tools, act), self._tools.limits.fleet)
@@ -188,6 +181,14 @@ class Worker:
             if not isinstance(result, Retry) or result.backoff_step:
                 return _rested(ref, made, tools, escalated=isinstance(result, Escalate))
         return Visit(ref, made)
+
+
+def _tell_late(ref: IssueRef, tools: Tools) -> None:
+    """Write the status comment that was put off when the attempt began, a while ago."""
+    status, now = tools.ledger.status(ref), tools.clock.now()
+    lasts = status.started_at and status.started_at + BETWEEN_EDITS <= now
+    if lasts and status.is_late and status.stage is Stage.RUNNING:
+        tell_late(ref, tools)
 
 
 def let_go(ref: IssueRef, tools: Tools) -> None:
