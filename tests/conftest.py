@@ -1,10 +1,17 @@
 """What tests of every package may ask for."""
 
+import signal
 from collections.abc import Generator
 
 import pytest
 
 from world.postgres import Server, server
+
+
+def pytest_configure() -> None:
+    """Hear SIGINT: what a shell starts in the background ignores it, and so do its children."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
