@@ -16,10 +16,10 @@ from typer.testing import CliRunner, Result
 
 from mulligan.domain.events import IssueSeen
 from mulligan.domain.issue import IssueRef
-from mulligan.state.feed import MOST, EventFeed, Wanted
 from mulligan.state.ledger import SqlLedger
 from mulligan.state.schema import EVENTS_TABLE
 from mulligan.surfaces.cli.app import app
+from mulligan.surfaces.cli.events import MOST, number_at, pages
 from world.ledgers import START, opened
 from world.processes import wait_until
 
@@ -139,12 +139,8 @@ def ledger(tmp_path: Path) -> Generator[SqlLedger]:
         yield made
 
 
-def read_all(feed: EventFeed, wanted: Wanted) -> list[int]:
-    found, after = list[int](), 0
-    while (page := feed.page(after, wanted)).upto > after:
-        found += [each.seq for each in page.events]
-        after = page.upto
-    return found
+def read_all(ledger: SqlLedger, ref: IssueRef | None = None, after: int = 0) -> list[int]:
+    return [each.seq for page in pages(ledger, ref, after, follow=False) for each in page]
 
 
 def test_pages_follow_each_other_without_loss_and_without_doubles(ledger: SqlLedger) -> None:
@@ -164,8 +160,21 @@ def test_pages_follow_each_other_without_loss_and_without_doubles(ledger: SqlLed
         connection.execute(insert(EVENTS_TABLE), rows)
         # Retention leaves gaps, and nothing waits for those.
         connection.execute(delete(EVENTS_TABLE).where(EVENTS_TABLE.c.seq.between(3, 7)))
-    feed = EventFeed(ledger.database)
     left = [seq for seq in range(1, MOST + 11) if not 3 <= seq <= 7]
-    assert read_all(feed, Wanted()) == left
-    assert read_all(feed, Wanted(IssueRef("acme/tools", 1))) == [n for n in left if n % 3 == 2]
-    assert read_all(feed, Wanted(since=START + timedelta(seconds=1))) == []
+    assert read_all(ledger) == left
+    assert read_all(ledger, IssueRef("acme/tools", 1)) == [n for n in left if n % 3 == 2]
+    assert read_all(ledger, after=left[-2]) == left[-1:]
+
+
+def test_reading_begins_where_the_time_does(ledger: SqlLedger) -> None:
+    for title in ("one", "two", "three"):
+        ledger.append(ONE, IssueSeen(title=title))
+    with ledger.database.write() as connection:
+        connection.execute(delete(EVENTS_TABLE).where(EVENTS_TABLE.c.seq == 2))
+    first, third = (each.at for each in ledger.events())
+    begun = [
+        number_at(first, ledger),
+        number_at(third, ledger),
+        number_at(third + timedelta(days=1), ledger),
+    ]
+    assert [read_all(ledger, after=each) for each in begun] == [[1, 3], [3], []]

@@ -11,7 +11,6 @@ from mulligan.errors import UnavailableError
 from mulligan.ports import Ledger
 from mulligan.state.artifacts import FileArtifacts
 from mulligan.state.database import Database, in_haste, open_database, state_directory
-from mulligan.state.feed import EventFeed, Wanted
 from mulligan.state.leases import SqlLeases
 from mulligan.state.ledger import SqlLedger
 from mulligan.state.lock import holder, locked
@@ -22,13 +21,10 @@ from mulligan.text.redact import Redactor
 from mulligan.wiring.clock import SystemClock
 
 __all__ = [
-    "EventFeed",
-    "Wanted",
     "at_work",
     "in_haste",
     "lock_state",
     "open_artifacts",
-    "open_feed",
     "open_ledger",
     "open_records",
     "read_ledger",
@@ -47,13 +43,6 @@ def read_ledger(operator: Operator) -> Chronicle:
     """Read what the ledger holds, as far as it is counted."""
     with open_database(operator.state.url) as database:
         return read_chronicle(database)
-
-
-@contextmanager
-def open_feed(operator: Operator) -> Generator[EventFeed]:
-    """Open the ledger's events for reading, page by page; nobody waits for it."""
-    with open_database(operator.state.url) as database:
-        yield EventFeed(database)
 
 
 @contextmanager

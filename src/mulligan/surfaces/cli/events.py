@@ -3,13 +3,15 @@
 import select
 import signal
 import sys
-from collections.abc import Generator, Iterator
+from bisect import bisect_left
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from mulligan.domain.events import Recorded
 from mulligan.domain.issue import IssueRef
+from mulligan.ports import Ledger
 from mulligan.surfaces.cli.event_lines import line_of, schema, words_of
 from mulligan.surfaces.cli.exits import Exit
 from mulligan.surfaces.cli.layout import print_json
@@ -17,18 +19,14 @@ from mulligan.surfaces.cli.setup import read_configuration
 from mulligan.surfaces.cli.stats import before
 from mulligan.surfaces.cli.terminal import SHIELD
 from mulligan.wiring.clock import SystemClock
-from mulligan.wiring.records import EventFeed, Wanted, open_feed
+from mulligan.wiring.records import open_ledger
 
 GLANCE_MS = 500
 """How often the ledger is looked at while nothing happens."""
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
-    """Where reading begins, and what is wanted."""
-
-    after: int
-    wanted: Wanted
+MOST = 500
+"""Events that are read at a time."""
 
 
 def print_schema() -> Exit:
@@ -41,10 +39,12 @@ def events(
     config: Path | None, issue: str | None, since: str | None, *, follow: bool, json: bool
 ) -> Exit:
     """Print the events there are, and those that come if `follow`."""
-    start = _start(issue, since)
+    ref = IssueRef.parse(issue) if issue else None
+    begin = _begin(since)
     operator = read_configuration(config, needs_token=False)
-    with open_feed(operator) as feed, ending_as_tail_does():
-        for page in _pages(feed, start, follow=follow):
+    with open_ledger(operator) as ledger, ending_as_tail_does():
+        after = begin if isinstance(begin, int) else number_at(begin, ledger)
+        for page in pages(ledger, ref, after, follow=follow):
             for recorded in page:
                 written = line_of(recorded, SHIELD.redactor) if json else _in_words(recorded)
                 sys.stdout.write(f"{written}\n")
@@ -52,22 +52,29 @@ def events(
     return Exit.DONE
 
 
-def _start(issue: str | None, since: str | None) -> Start:
+def _begin(since: str | None) -> int | datetime:
     """Read where to begin: after an event's number, or at so much time ago."""
-    ref = IssueRef.parse(issue) if issue else None
-    if since and since.isascii() and since.isdigit():
-        return Start(int(since), Wanted(ref))
-    begin = before(SystemClock().now(), since) if since is not None else None
-    return Start(0, Wanted(ref, begin))
+    if since is None:
+        return 0
+    is_number = since.isascii() and since.isdigit()
+    return int(since) if is_number else before(SystemClock().now(), since)
 
 
-def _pages(feed: EventFeed, start: Start, *, follow: bool) -> Iterator[list[Recorded]]:
-    after = start.after
+def number_at(time: datetime, ledger: Ledger) -> int:
+    """Give the number after which events were recorded at a time or later; few are read for it."""
+    after_each = range(ledger.newest())
+    return bisect_left(after_each, time, key=lambda after: ledger.events(after=after, most=1)[0].at)
+
+
+def pages(
+    ledger: Ledger, ref: IssueRef | None, after: int, *, follow: bool
+) -> Iterator[Sequence[Recorded]]:
+    """Give the events above a number, of one issue or of all, and go on waiting for more."""
     while True:
-        page = feed.page(after, start.wanted)
-        yield list(page.events)
-        if page.upto > after:
-            after = page.upto
+        page = ledger.events(ref, after, MOST)
+        yield page
+        if page:
+            after = page[-1].seq
         elif not follow or nobody_reads():
             return
 
