@@ -20,10 +20,10 @@ from mulligan.domain.spending import Run
 from mulligan.domain.status import READ_TO
 from mulligan.state.accounts import SqlAccounts
 from mulligan.state.attic import SqlAttic
-from mulligan.state.feed import EventFeed, Wanted
 from mulligan.state.ledger import SqlLedger
 from mulligan.state.tally import read_chronicle
 from mulligan.surfaces.cli.app import app
+from mulligan.surfaces.cli.events import number_at, pages
 from mulligan.surfaces.dashboard.recent import Recent
 from world.ledgers import ISSUES, START, completed, opened_at, url_for
 
@@ -79,13 +79,12 @@ def test_what_is_counted_is_read_from_the_events(ledger: SqlLedger) -> None:
 
 
 def test_events_are_read_page_by_page_and_by_issue_and_time(ledger: SqlLedger) -> None:
-    feed = EventFeed(ledger.database)
-    page = feed.page(0, Wanted())
-    assert [each.seq for each in page.events] == [each.seq for each in ledger.events()]
-    assert page.upto == ledger.newest()
-    assert [each.issue for each in feed.page(0, Wanted(TWO)).events] == [TWO]
-    assert not feed.page(0, Wanted(since=LATER)).events
-    assert feed.page(page.upto, Wanted()).upto == page.upto
+    (page, end) = pages(ledger, None, 0, follow=False)
+    assert [each.seq for each in page] == [each.seq for each in ledger.events()]
+    assert not end
+    assert [each.issue for each in next(pages(ledger, TWO, 0, follow=False))] == [TWO]
+    assert number_at(START, ledger) == 0
+    assert not next(pages(ledger, None, number_at(LATER, ledger), follow=False))
 
 
 def test_the_commands_that_only_look_say_the_same(configured: None, ledger: SqlLedger) -> None:
