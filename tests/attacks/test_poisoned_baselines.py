@@ -9,10 +9,18 @@ from pathlib import Path
 from textwrap import indent
 
 import pytest
+from pydantic import JsonValue
 
+from mulligan.config.policy import Policy
+from mulligan.domain.events import BaselineRecorded
 from mulligan.domain.outcome import Outcome
+from mulligan.retry.manifest import hash_of
+from mulligan.state.database import open_database
+from mulligan.state.ledger import SqlLedger
+from mulligan.wiring.clock import SystemClock
 from world.confined import sandbox
 from world.place import Place, place
+from world.repositories import git
 
 PYTHON = Path(sys.executable).resolve()
 """Not of a virtual environment, which would leave what is in HOME alone."""
@@ -24,6 +32,7 @@ FILES = {
     ),
     ".gitignore": "__pycache__/\nbuild/\n",
 }
+SET_UP: list[JsonValue] = ["mkdir -p build ~/cache", "touch build/made ~/cache/made"]
 POISON = """\
 import unittest
 real = unittest.TestCase.assertEqual
@@ -76,8 +85,7 @@ def here(tmp_path: Path, request: pytest.FixtureRequest) -> Generator[Place]:
         "run": f"PYTHONPATH=build {PYTHON} -B -m unittest -v",
         "kind": "test",
     }
-    set_up = ["mkdir -p build ~/cache", "touch build/made ~/cache/made"]
-    with place(tmp_path, FILES, [tests], setup=set_up, max_issue_attempts=1) as made:
+    with place(tmp_path, FILES, [tests], setup=SET_UP, max_issue_attempts=1) as made:
         made.configure(sandbox={"mode": mode, "network": "none", "read": [sys.base_prefix]})
         yield made
 
@@ -101,6 +109,22 @@ def test_what_a_test_leaves_does_not_excuse_what_it_breaks(here: Place, attack: 
 def test_what_the_agent_itself_leaves_excuses_nothing(here: Place) -> None:
     plant = f"exec({PLANT!r})\nplant(in_build)\n"
     assert outcome(here, BREAK + plant) is Outcome.CHECKS_FAILED
+
+
+def test_what_an_earlier_version_recorded_of_a_start_tree_excuses_nothing(here: Place) -> None:
+    here.agent(BREAK)
+    ref = here.issue()
+    here.run("once")
+    (meta,) = here.attempts(ref)
+    (check,) = Policy.model_validate(here.operator().repositories[0].policy).checks
+    sha = git(here.bare, "rev-parse", "HEAD")
+    old = {"start_sha": sha, "check": check.model_dump(mode="json"), "setup": SET_UP}
+    with open_database(here.operator().state.url) as database:
+        found = BaselineRecorded(
+            key=hash_of(old), start_sha=sha, name=check.name, check=meta.checks[0]
+        )
+        SqlLedger(database, SystemClock()).append(ref, found)
+    assert outcome(here, BREAK) is Outcome.CHECKS_FAILED
 
 
 def test_ignored_files_that_are_kept_from_the_attempt_before_excuse_nothing(
