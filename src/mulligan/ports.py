@@ -113,6 +113,13 @@ class Worktree(Workplace, Protocol):
         """Reset the tree to a commit, so that a check sees that and nothing else (SPEC A10)."""
         ...
 
+    def untouched(self) -> AbstractContextManager[None]:
+        """Have a new checkout of `start_sha` in place of this one, for a while (SPEC A4).
+
+        It has nothing that an agent or a check wrote, nor what set-up wrote.
+        """
+        ...
+
 
 class Worktrees(Branches, Protocol):
     """See worktree/worktrees.py."""

@@ -48,6 +48,10 @@ class Verifier(Protocol):
         """Put two runs on one tree together: what failed once only is flaky (SPEC A11)."""
         ...
 
+    def reproduced(self, first: CheckResult, again: CheckResult) -> CheckResult:
+        """Put two runs on a start tree together: only what failed in both counts (SPEC A4)."""
+        ...
+
     def added(self, failed: CheckResult, before: CheckResult | None) -> CheckResult:
         """Tell what a failing check found on the start tree already from what is new (SPEC A4).
 

@@ -18,6 +18,8 @@ from mulligan.tools import Trial
 
 KEPT_FINDINGS = 50
 """Of each kind and check, in the record of an attempt."""
+BASELINES = 2
+"""Goes up when what is known of start trees is to be asked anew: 1 trusted what agents touched."""
 
 
 def verify(known: Evidence, change: Change, at: Trial) -> Iterator[Evidence]:
@@ -61,10 +63,17 @@ def _run(check: Check, sha: str, name: str, at: Trial) -> CheckResult:
 
 
 def _before(check: Check, name: str, at: Trial) -> CheckResult | None:
-    """Give what a check says of the start tree, from the ledger where any issue asked before."""
+    """Give what a check says of the start tree, from the ledger where any issue asked that day."""
     ref, start_sha = at.case.issue.ref, at.tree.start_sha
-    defined = check.model_dump(mode="json")
-    key = hash_of({"start_sha": start_sha, "check": defined, "setup": [*at.policy.setup]})
+    key = hash_of(
+        {
+            "baselines": BASELINES,
+            "day": at.tools.clock.now().date().isoformat(),
+            "start_sha": start_sha,
+            "check": check.model_dump(mode="json"),
+            "setup": [*at.policy.setup],
+        }
+    )
     known = at.tools.ledger.baseline(ref.repository, key)
     if known is None:
         found = _run_before(check, start_sha, name, at)
@@ -74,11 +83,23 @@ def _before(check: Check, name: str, at: Trial) -> CheckResult | None:
 
 
 def _run_before(check: Check, start_sha: str, name: str, at: Trial) -> CheckResult | None:
-    try:
-        return _run(check, start_sha, name, at).model_copy(update={"source": ()})
-    except MisconfiguredError:
-        # What the check runs may be what the agent was asked to write.
-        return None
+    """Run a check on a start tree that is checked out and set up anew: no agent's code ran there.
+
+    What fails there is run once more, for a failure counts as old only if it is seen twice.
+    """
+    artifacts = at.tools.artifacts
+    log = artifacts.path(at.case.issue.ref, at.case.status.number, f"{name}-setup.log")
+    with at.tree.untouched():
+        at.tools.verifier.set_up(at.policy.setup, at.tree, log)
+        try:
+            result = _run(check, start_sha, name, at)
+            if not result.passed:
+                again = _run(check, start_sha, f"{name}-again", at)
+                result = at.tools.verifier.reproduced(result, again)
+        except MisconfiguredError:
+            # What the check runs may be what the agent was asked to write.
+            return None
+        return result.model_copy(update={"source": ()})
 
 
 def _recorded(result: CheckResult) -> CheckResult:

@@ -93,6 +93,7 @@ def test_its_home_is_private_and_empty_each_time(play: Play, task: Task) -> None
         play(behaviours.keep_what_was_given, task)
         assert (task.directory / "home").read_text() == "700 []"
         assert (task.directory / "report").read_text() == "False"
+        assert list(task.private.rglob("home")) == []
 
 
 def test_a_retry_can_read_the_previous_diff(play: Play, task: Task) -> None:

@@ -247,6 +247,21 @@ def test_kept_work_outlives_its_repository(
     assert read_branch(remote, REF.branch, "README.md") == "changed"
 
 
+def test_an_untouched_worktree_has_nothing_of_an_agent_for_a_while(worktrees: Worktrees) -> None:
+    with worktrees.open(REF) as tree:
+        act(tree, CHANGE, "echo x > x.log", "mkdir build", "echo x > build/x")
+        head = tree.capture(TEXT, SETTINGS).head_sha
+        assert head
+        for _ in range(2):
+            with tree.untouched():
+                assert contents(tree.path) == files_as_committed()
+                assert act(tree, "git rev-parse HEAD") == tree.start_sha
+                act(tree, "rm -r src", "echo y > y.log", "mkdir build", "chmod 0 build")
+        tree.show_commit(head)
+        assert act(tree, "git rev-parse HEAD") == head
+        assert not (tree.path / "y.log").exists()
+
+
 def test_kept_work_is_kept_once(worktrees: Worktrees, tmp_path: Path) -> None:
     head, place = worked(worktrees), tmp_path / "verified.bundle"
     worktrees.keep(REF, head, place)

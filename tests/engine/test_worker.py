@@ -281,3 +281,21 @@ def test_an_operator_needs_no_label(here: Shop) -> None:
     act = AuthorisingAct("operator:now", "", here.desk.clock.time, trusted=True)
     assert Worker(here.tools(mend)).visit(ref, act).attempts == 1
     assert here.labels(ref) == ["mulligan:review"]
+
+
+def test_what_a_start_tree_says_is_kept_for_a_day(here: Shop) -> None:
+    asked = list[Path]()
+
+    def red_as_before(tree: Path) -> str:
+        if (tree / "src/tool.py").read_text() == "X = 1\n":
+            asked.append(tree)
+        return "It is red."
+
+    here.check(red_as_before)
+    here.policy["max_issue_attempts"] = 1
+    told = list[int]()
+    for later in (timedelta(), timedelta(), timedelta(days=1)):
+        here.desk.clock.time += later
+        Worker(here.tools(mend)).visit(here.desk.ready())
+        told.append(len(asked))
+    assert told == [2, 2, 4]

@@ -45,8 +45,28 @@ def test_a_check_sees_a_small_environment_and_the_tree(tree: PlainTree) -> None:
 
 
 def test_the_home_of_a_check_is_its_own_and_there(tree: PlainTree) -> None:
-    assert checked(tree, 'echo x > "$HOME/file" && cat "$HOME/file"').passed
-    assert (tree.private / "home").stat().st_mode & 0o777 == 0o700
+    line = 'stat -c %a "$HOME"; ls -A "$HOME"; echo x > "$HOME/file"'
+    for _ in range(2):
+        assert checked(tree, line).passed
+        assert log_of(tree) == "700\n"
+    assert not (tree.private / "home").exists()
+
+
+def test_every_check_finds_the_home_that_set_up_left(tree: PlainTree) -> None:
+    log = tree.private / "setup.log"
+    for made in ("one", "two"):
+        VERIFIER.set_up((f"echo $HOME > ~/{made}", f"echo more >> ~/{made}; exit 0"), tree, log)
+        for _ in range(2):
+            assert checked(tree, f"ls ~; cat ~/{made}; rm ~/{made}; touch ~/left").passed
+            assert log_of(tree) == f"{made}\n{tree.private}/home\nmore\n"
+
+
+def test_what_a_set_up_that_failed_left_is_in_no_home(tree: PlainTree) -> None:
+    log = tree.private / "setup.log"
+    with pytest.raises(UnavailableError):
+        VERIFIER.set_up(("touch ~/half; exit 1",), tree, log)
+    assert checked(tree, "ls ~").passed
+    assert log_of(tree) == ""
 
 
 def test_both_outputs_are_in_the_log_and_the_duration_is_told(tree: PlainTree) -> None:

@@ -3,7 +3,14 @@
 import pytest
 
 from mulligan.domain.result import CheckKind, CheckResult, Finding, SourceExcerpt
-from mulligan.verification.comparison import FLAKY, NOT_COMPARED, NOT_TOLD_APART, added, steady
+from mulligan.verification.comparison import (
+    FLAKY,
+    NOT_COMPARED,
+    NOT_TOLD_APART,
+    added,
+    reproduced,
+    steady,
+)
 
 pytestmark = pytest.mark.pure
 
@@ -171,3 +178,32 @@ def test_lint_findings_are_told_by_their_line() -> None:
     new = lint("undefined name `y`", line=4)
     result = added(red(lint("a"), new), red(lint("a")))
     assert result.digest.splitlines()[0] == "- cart.py:4:1: undefined name `y`"
+
+
+def test_only_what_fails_twice_on_the_start_tree_is_old() -> None:
+    before = reproduced(red(A, B), red(B, C))
+    assert added(red(A, B, C), before).findings == (A, C)
+    assert not added(red(A, B), before).preexisting
+    assert added(red(B), before).preexisting
+
+
+def test_a_failure_that_is_worded_otherwise_the_second_time_is_not_old() -> None:
+    before = reproduced(red(A, B), red(broken("test_a", "another word"), B))
+    assert added(red(A, B), before).findings == (A,)
+
+
+@pytest.mark.parametrize(("first", "again"), [(GREEN, red(A)), (red(A), GREEN)])
+def test_a_start_tree_that_passes_once_excuses_nothing(
+    first: CheckResult, again: CheckResult
+) -> None:
+    assert added(red(A), reproduced(first, again)) == red(A)
+
+
+def test_two_runs_that_have_nothing_in_common_excuse_nothing() -> None:
+    result = added(red(A), reproduced(red(A), red(B)))
+    assert (result.findings, result.preexisting) == ((A,), False)
+    assert NOT_TOLD_APART in result.digest
+
+
+def test_failures_that_neither_run_names_stay_unnamed() -> None:
+    assert reproduced(red(A, B, count=9), red(A, count=4)).count == 1 + 3

@@ -331,6 +331,50 @@ def test_ignored_files_are_kept_where_the_operator_wants_that(tmp_path: Path, re
         assert left == {"build", "build/x", "build/nested", "x.log"}
 
 
+def test_an_untouched_worktree_leaves_the_ignored_files_of_the_other_alone(
+    tmp_path: Path, remote: Path
+) -> None:
+    keeping = worktrees_of(tmp_path / "work", remote, sets_up=True)
+    with keeping.open(REF) as tree:
+        act(tree, "mkdir build; echo agent > build/tool; echo x > README.md")
+        with tree.untouched():
+            assert contents(tree.path) == files_as_committed()
+            act(tree, "mkdir build; echo set-up > build/tool; echo y > y.log")
+            tree.show_commit(tree.start_sha)
+            assert act(tree, "cat build/tool y.log") == "set-up\ny"
+        tree.show_commit(tree.start_sha)
+        left = contents(tree.path).keys() - files_as_committed().keys()
+        assert left == {"build", "build/tool"}
+        assert act(tree, "cat build/tool README.md") == "agent\nAdds."
+
+
+def test_whatever_ends_mulligan_in_an_untouched_worktree_the_next_one_is_clean(
+    tmp_path: Path, remote: Path
+) -> None:
+    keeping = worktrees_of(tmp_path / "work", remote, sets_up=True)
+    with keeping.open(REF) as tree:
+        act(tree, "mkdir build; echo agent > build/tool")
+        killed = tree.untouched()
+        killed.__enter__()
+        act(tree, "mkdir build; echo set-up > build/tool")
+    with keeping.open(REF) as tree:
+        assert contents(tree.path) == files_as_committed()
+        assert list(tree.private.iterdir()) == []
+
+
+@pytest.mark.parametrize("action", ["rm -rf $PWD", "rm -rf $PWD; ln -s /etc $PWD", "chmod 0 ."])
+def test_an_untouched_worktree_needs_nothing_of_the_other(
+    action: str, tmp_path: Path, remote: Path
+) -> None:
+    with worktrees_of(tmp_path / "work", remote).open(REF) as tree:
+        act(tree, action, check=False)
+        with tree.untouched():
+            assert contents(tree.path) == files_as_committed()
+            act(tree, action, check=False)
+        tree.show_commit(tree.start_sha)
+        assert contents(tree.path) == files_as_committed()
+
+
 @pytest.mark.parametrize("kind", ["untracked", "committed"])
 def test_submodules_stay_links(kind: str, worktrees: GitWorktrees, remote: Path) -> None:
     lines = f"160000 commit {'1' * 40}\tvendor/sub\n"

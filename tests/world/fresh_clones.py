@@ -73,6 +73,16 @@ class FreshClone:
         git(self.path, "checkout", "-q", "--force", "-B", "shown", head_sha)
         git(self.path, "clean", "-q", "-ffdx")
 
+    @contextmanager
+    def untouched(self) -> Generator[None]:
+        aside = self.path.with_name(f"{self.path.name}-aside")
+        self.path.rename(aside)
+        shutil.copytree(aside / ".git", self.path / ".git")
+        self.show_commit(self.start_sha)
+        yield
+        shutil.rmtree(self.path)
+        aside.rename(self.path)
+
     def _change(self, head: str, listed: str, counted: str) -> FileChange:
         about, *names = listed.split("\t")
         before, after, _, _, status = about[1:].split()

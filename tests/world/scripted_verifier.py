@@ -62,6 +62,9 @@ class ScriptedVerifier:
     def steady(self, first: CheckResult, again: CheckResult) -> CheckResult:
         return comparison.steady(first, again)
 
+    def reproduced(self, first: CheckResult, again: CheckResult) -> CheckResult:
+        return comparison.reproduced(first, again)
+
     def added(self, failed: CheckResult, before: CheckResult | None) -> CheckResult:
         return comparison.added(failed, before)
 

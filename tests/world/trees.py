@@ -26,6 +26,9 @@ class PlainTree:
     def show_commit(self, head_sha: str) -> NoReturn:
         raise NotImplementedError
 
+    def untouched(self) -> NoReturn:
+        raise NotImplementedError
+
 
 def plain_tree(root: Path) -> PlainTree:
     """Make one in a directory."""

@@ -42,6 +42,7 @@ from mulligan.domain.spending import NOTHING, spent_in
 from mulligan.errors import MisconfiguredError, UnavailableError
 from mulligan.process import Command, Finished
 from mulligan.sandbox.confinement import Network
+from mulligan.sandbox.home import clear
 from mulligan.sandbox.sandbox import Reach, Sandbox, Unconfined
 from mulligan.text.redact import Redactor
 
@@ -93,11 +94,18 @@ class CommandAgent:
         return ask_version(argv, environment, self._sandbox) if wanted else None
 
     def run(self, task: Task) -> AgentRun:
-        """Let the agent work until it ends or is stopped; nothing it started is left.
+        """Let the agent work until it ends or is stopped; nothing it started is left, nor its HOME.
 
         Raises MisconfiguredError when its program or a variable it is to have is missing.
         """
         home, report = _make_own(task.private)
+        try:
+            return self._run_in(home, report, task)
+        finally:
+            with suppress(UnavailableError):
+                clear(home, self._environment)
+
+    def _run_in(self, home: Path, report: Path, task: Task) -> AgentRun:
         log = task.log.with_name(task.log.name.replace("agent", "egress"))
         with self._outside.lead(self._adapter, self._named(), log) as way:
             start = self._invoke(way, task, home)

@@ -146,7 +146,8 @@ class CheckFinished(Record):
 class BaselineRecorded(Record):
     """What a check says of an untouched start tree; None where it could not run (SPEC A4).
 
-    `key` is a hash of the start tree and all that defines the check, whichever issue asked.
+    `key` is a hash of the start tree, all that defines the check, and the day, whichever issue
+    asked. Only what failed in both of two runs is in it.
     """
 
     kind: Literal["baseline_recorded"] = "baseline_recorded"

@@ -15,10 +15,11 @@ from mulligan.domain.result import CheckResult
 from mulligan.errors import MisconfiguredError, UnavailableError
 from mulligan.process import Command, Finished
 from mulligan.sandbox.confinement import Network
+from mulligan.sandbox.home import Homes
 from mulligan.sandbox.sandbox import Reach, Sandbox, Unconfined
 from mulligan.text.redact import Redactor
 from mulligan.verification import inside
-from mulligan.verification.comparison import added, steady
+from mulligan.verification.comparison import added, reproduced, steady
 from mulligan.verification.digest import MAX_CHARS, Digest, digest
 from mulligan.verification.guards import violations
 from mulligan.verification.programs import LOOK_UP, LOOK_UP_TIMEOUT, program_of
@@ -71,15 +72,17 @@ class CommandVerifier:
         """Run the set-up lines in order; UnavailableError where one fails (SPEC A3)."""
         log.write_bytes(b"")
         part = log.with_name(f"{log.name}.part")
-        for line in lines:
-            try:
-                ended = self._run(_Line(line, self.set_up_timeout, Network.OPEN), worktree, part)
-                told = _digest(line, ended, part)
-            finally:
-                _append(log, line, part)
-            if ended.stopped_by or ended.exit_code:
-                message = f"The set-up line {line!r} failed: {self._why(ended, told)}"
-                raise UnavailableError(message)
+        with Homes(worktree.private, self.environment).for_set_up() as home:
+            for text in lines:
+                line = _Line(text, self.set_up_timeout, Network.OPEN)
+                try:
+                    ended = self._run_in(home, line, worktree, part)
+                    told = _digest(text, ended, part)
+                finally:
+                    _append(log, text, part)
+                if ended.stopped_by or ended.exit_code:
+                    message = f"The set-up line {text!r} failed: {self._why(ended, told)}"
+                    raise UnavailableError(message)
 
     def _why(self, ended: Finished, told: Digest) -> str:
         if ended.stopped_by:
@@ -140,9 +143,16 @@ class CommandVerifier:
             )
         return read_answer(ended.tail)
 
+    def reproduced(self, first: CheckResult, again: CheckResult) -> CheckResult:
+        """Put two runs on a start tree together: only what failed in both counts (SPEC A4)."""
+        return reproduced(first, again)
+
     def _run(self, line: _Line, worktree: Workplace, log: Path) -> Finished:
-        home = worktree.private / "home"
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        """Run a line with a HOME that is as set-up left it, and that nothing else ever sees."""
+        with Homes(worktree.private, self.environment).for_command() as home:
+            return self._run_in(home, line, worktree, log)
+
+    def _run_in(self, home: Path, line: _Line, worktree: Workplace, log: Path) -> Finished:
         ended = self.sandbox.run(
             Command(
                 argv=("/bin/sh", "-c", line.text, *line.arguments),
@@ -160,11 +170,7 @@ class CommandVerifier:
                 max_log_bytes=self.max_log_bytes,
                 redactor=self.redactor,
             ),
-            Reach(
-                read=worktree.readable,
-                write=(worktree.path, home, *worktree.writable),
-                network=line.network,
-            ),
+            _reach(line, worktree, home),
         )
         _keep_the_end(ended, log)
         return ended
@@ -181,6 +187,15 @@ class CommandVerifier:
                 "install it or mend the check."
             )
             raise MisconfiguredError(message)
+
+
+def _reach(line: _Line, worktree: Workplace, home: Path) -> Reach:
+    """Say all that a command may read and write."""
+    return Reach(
+        read=worktree.readable,
+        write=(worktree.path, home, *worktree.writable),
+        network=line.network,
+    )
 
 
 def _network(asked: Check | Reviewer) -> Network:

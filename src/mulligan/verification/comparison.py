@@ -48,6 +48,15 @@ def steady(first: CheckResult, again: CheckResult) -> CheckResult:
     return _left(again, both, "").model_copy(update={"unsteady": once})
 
 
+def reproduced(first: CheckResult, again: CheckResult) -> CheckResult:
+    """Put two runs on a start tree together: only what failed in both, in one way, counts (A4)."""
+    if first.passed or again.passed:
+        return first if first.passed else again
+    both, _ = _split(again.findings, first.findings, _as_it_fails)
+    unnamed = min(_unnamed(first), _unnamed(again))
+    return again.model_copy(update={"findings": both, "count": len(both) + unnamed})
+
+
 def added(failed: CheckResult, before: CheckResult | None) -> CheckResult:
     """Tell what a failing check found on the start tree already from what is new (SPEC A4).
 

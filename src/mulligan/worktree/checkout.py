@@ -1,6 +1,7 @@
 """One attempt's worktree: the port `Worktree` on a site that was reset and verified."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,6 +89,26 @@ class Checkout:
         restore(self.site, head_sha, keep_ignored=self.keeps())
         show(self.site, self.base_branch, self.base_sha, head_sha)
         self.site.broom.empty(self.site.place.name)
+
+    @contextmanager
+    def untouched(self) -> Generator[None]:
+        """Have a new checkout of `start_sha` in place of this one, for a while (SPEC A4).
+
+        It has nothing that an agent or a check wrote, nor what set-up wrote. It lies at the same
+        path, since what a check says may name that. Afterwards `show_commit` is to be called.
+        """
+        site, place = self.site, self.site.place
+        aside = place.private / "worktree"
+        with disk_faults():
+            site.broom.set_aside(aside, place.name)
+            site.broom.move(place.tree, aside)
+            try:
+                restore(site, self.start_sha, keep_ignored=False)
+                show(site, self.base_branch, self.base_sha, self.start_sha)
+                yield
+            finally:
+                site.broom.set_aside(place.tree, place.name)
+                site.broom.move(aside, place.tree)
 
 
 def show(site: Site, base: str, base_sha: str, head_sha: str) -> None:

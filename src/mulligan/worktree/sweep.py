@@ -99,6 +99,12 @@ class Broom:
             message = f"{path} cannot be moved aside ({error.strerror}); remove it by hand."
             raise UnavailableError(message) from error
 
+    def move(self, path: Path, to: Path) -> None:
+        """Move a directory, whatever its rights, to where nothing is; one that is gone stays so."""
+        with suppress(FileNotFoundError):
+            self._open(path)
+            path.rename(to)
+
     def empty(self, owner: str) -> None:
         """Delete what was set aside for an owner; what resists is left for the next time."""
         left = [str(path) for path in self.trash.glob(f"{owner}-*")]

@@ -1,0 +1,109 @@
+"""The HOME of one command: a private copy of what set-up left in its own, gone with the command.
+
+Programs note down where they were installed, so every copy lies where set-up had its HOME. What
+set-up left lies beside it, where no command in a sandbox sees it.
+"""
+
+import os
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from mulligan.errors import UnavailableError
+from mulligan.process import Command, run
+from mulligan.stop import recording
+
+PATIENCE = timedelta(minutes=10)
+"""How long copying or removing may take."""
+COPY = ("cp", "--archive", "--reflink=auto", "--no-target-directory")
+"""No hard links: they are the same file, and whoever writes to one copy writes to all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Homes:
+    """The HOMEs of the commands of one attempt, in `private`; `environment` has the PATH."""
+
+    private: Path
+    environment: Mapping[str, str] = field(repr=False)
+
+    @property
+    def place(self) -> Path:
+        """Give where every command finds its HOME."""
+        return self.private / "home"
+
+    @property
+    def _kept(self) -> Path:
+        return self.private / "home-after-set-up"
+
+    @contextmanager
+    def for_set_up(self) -> Generator[Path]:
+        """Give an empty HOME; if all goes well, the commands after this begin with a copy."""
+        self._clear(self._kept)
+        with self._empty() as home:
+            yield home
+            if not _is_empty(home):
+                # What cp cannot read it leaves out.
+                self._do("chmod", "-R", "u+rX", str(home))
+            home.rename(self._kept)
+
+    @contextmanager
+    def for_command(self) -> Generator[Path]:
+        """Give a copy of what set-up left; without set-up, an empty HOME."""
+        with self._empty() as home:
+            if self._kept.exists() and not _is_empty(self._kept):
+                self._do(*COPY, str(self._kept), str(home))
+            yield home
+
+    @contextmanager
+    def _empty(self) -> Generator[Path]:
+        self._clear(self.place)
+        try:
+            self.place.mkdir(mode=0o700, parents=True)
+        except OSError as error:
+            message = f"No HOME can be made in {self.private}: {error.strerror}; look at that disk."
+            raise UnavailableError(message) from error
+        try:
+            yield self.place
+        finally:
+            # Where it cannot be removed, the next command does not begin.
+            with suppress(UnavailableError):
+                self._clear(self.place)
+
+    def _clear(self, home: Path) -> None:
+        clear(home, self.environment)
+
+    def _do(self, *argv: str) -> None:
+        _do(argv, self.private, self.environment)
+
+
+def clear(home: Path, environment: Mapping[str, str]) -> None:
+    """Remove a HOME, whatever a command made of it; UnavailableError where it stays."""
+    with suppress(OSError):
+        home.rmdir()
+    if not os.path.lexists(home):
+        return
+    remove = ("rm", "-rf", str(home))
+    # What a command left is not to lie there because Mulligan is told to stop.
+    with recording():
+        try:
+            _do(remove, home.parent, environment)
+        except UnavailableError:
+            _do(("chmod", "-R", "u+rwx", str(home)), home.parent, environment)
+            _do(remove, home.parent, environment)
+
+
+def _do(argv: tuple[str, ...], directory: Path, environment: Mapping[str, str]) -> None:
+    """Run a program on a HOME; UnavailableError where it does not do all its work."""
+    given = {"PATH": environment.get("PATH", os.defpath), "LC_ALL": "C"}
+    ended = run(Command(argv, directory, given, PATIENCE))
+    if ended.stopped_by or ended.exit_code:
+        lines = ended.text.strip().splitlines()
+        why = "it takes too long" if ended.stopped_by or not lines else lines[-1]
+        message = f"No HOME can be made for a command: {why}; look at that disk."
+        raise UnavailableError(message)
+
+
+def _is_empty(home: Path) -> bool:
+    return not any(os.scandir(home))
