@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from mulligan.state.feed import EventFeed, Wanted
 from sqlalchemy import text
 from typer.testing import CliRunner, Result
 
@@ -20,7 +21,6 @@ from mulligan.domain.spending import Run
 from mulligan.domain.status import READ_TO
 from mulligan.state.accounts import SqlAccounts
 from mulligan.state.attic import SqlAttic
-from mulligan.state.feed import EventFeed, Wanted
 from mulligan.state.ledger import SqlLedger
 from mulligan.state.tally import read_chronicle
 from mulligan.surfaces.cli.app import app
