@@ -77,6 +77,7 @@ def test_whoever_runs_commands_attempts_follow_each_other(umask: int, tmp_path: 
             started = here.start("once")
             said = started.communicate(timeout=50)
             assert started.returncode == 0, said
+            assert said[1].count("runs_as_root") == (os.getuid() == 0)
             outcomes = [meta.outcome for meta in here.attempts(ref)]
             assert outcomes == [Outcome.CHECKS_FAILED, Outcome.SUCCEEDED]
             assert here.branch_files(ref) == {
