@@ -161,7 +161,7 @@ def test_a_system_without_room_for_a_process_is_told(tmp_path: Path) -> None:
         "runpy.run_path(sys.argv[0], run_name='__main__')\n"
     )
     keeper = str(Path(sys.modules[Family.__module__].__file__ or ""))
-    argv = [sys.executable, "-c", limited, keeper, str(write), "-", "true"]
+    argv = [sys.executable, "-c", limited, keeper, str(write), "-", "-", "true"]
     subprocess.run(argv, pass_fds=[write], check=True)
     os.close(write)
     with os.fdopen(read) as said:

@@ -1,15 +1,18 @@
 """Its own process: start a command, and see to it that nothing the command started outlives it.
 
-Started by process.py with WIRE_FD BOUNDS PROGRAM ARG…, on the standard library. It is imported:
-Python would compile a file that it runs for each command, a fifth of what that costs. As a child
-subreaper it has whatever a command detaches (`setsid`, double fork) come back to it. On the wire, a
-socket, the parent writes `T` to ask everything to end and `K` to kill it; when the parent dies,
-even by SIGKILL, the wire closes and everything is killed. One line back says how the command ended:
-`exit N`, `signal N`, `error ERRNO` where it could not be started, or `left PID…` where something
-cannot be killed.
+Started by process.py with WIRE_FD BOUNDS USER PROGRAM ARG…, on the standard library. It is
+imported: Python would compile a file that it runs for each command, a fifth of what that costs. As
+a child subreaper it has whatever a command detaches (`setsid`, double fork) come back to it. On the
+wire, a socket, the parent writes `T` to ask everything to end and `K` to kill it; when the parent
+dies, even by SIGKILL, the wire closes and everything is killed. One line back says how the command
+ended: `exit N`, `signal N`, `error ERRNO` where it could not be started, or `left PID…` where
+something cannot be killed.
 
 BOUNDS are `-`, or the most processes, bytes of memory and bytes in a file that a sandbox may have:
 PROGRAM is one then. It would die of TERM and take all in it along, so it is not sent any.
+
+USER is `-`, or a number that the command may become: then it starts as root of a user namespace in
+which there are root and USER, and below which no other can be made. Only root can give it that.
 """
 
 import _ctypes
@@ -29,6 +32,9 @@ else:
 
 PARENT_DEATH_SIGNAL = 1
 CHILD_SUBREAPER = 36
+NEW_USER_NAMESPACE = 0x10000000
+MOST_NAMESPACES = "/proc/sys/user/max_user_namespaces"
+"""Of the user namespace of whoever writes it (namespaces(7)), not of the machine."""
 FAREWELL_SECONDS = 0.5
 LOOK_SECONDS = 0.25
 """How often the bounds of a sandbox are looked after."""
@@ -146,11 +152,53 @@ def send(target: int, number: int) -> None:
 
 def prctl(option: int, value: int) -> None:
     """Set an attribute of this process (prctl(2))."""
+    call("prctl", (option, value, 0, 0, 0))
+
+
+def call(name: str, arguments: tuple[int, ...]) -> None:
+    """Call a function of the C library, which gives 0 where all is well."""
     program = _ctypes.dlopen(None, 0)  # pyright: ignore[reportArgumentType] - None: this program
-    failed: int = _ctypes.call_function(_ctypes.dlsym(program, "prctl"), (option, value, 0, 0, 0))
+    failed: int = _ctypes.call_function(_ctypes.dlsym(program, name), arguments)
     if failed:
-        message = f"prctl {option} is refused"
-        raise OSError(message)
+        raise OSError(errno.EPERM, f"{name} is refused")
+
+
+class Users:
+    """How a user namespace with root and one other user is made: in the child, with the keeper."""
+
+    def __init__(self, user: int) -> None:
+        self.user = user
+        self.made, self.tell_made = os.pipe()
+        self.mapped, self.tell_mapped = os.pipe()
+
+    def enter(self) -> int:
+        """Enter it, in the child; an errno where that fails."""
+        os.close(self.tell_mapped)
+        try:
+            # So that the user can open its own output by name (/dev/stdout), too.
+            os.fchown(1, self.user, self.user)
+            call("unshare", (NEW_USER_NAMESPACE,))
+            os.write(self.tell_made, b".")
+            if not os.read(self.mapped, 1):
+                return errno.EPERM
+            with open(MOST_NAMESPACES, "w") as most:
+                most.write("0")
+        except OSError as error:
+            return error.errno or errno.EPERM
+        return 0
+
+    def set_up(self, child: int) -> None:
+        """Say in the keeper which users there are; the child is told once it is done."""
+        os.close(self.tell_made)
+        if os.read(self.made, 1):
+            try:
+                for kind in ("uid", "gid"):
+                    with open(f"/proc/{child}/{kind}_map", "w") as users:
+                        users.write(f"0 0 1\n{self.user} {self.user} 1\n")
+                os.write(self.tell_mapped, b".")
+            except OSError:
+                pass  # The child finds that nothing is said.
+        os.close(self.tell_mapped)
 
 
 def keep_small(file_size: int) -> None:
@@ -178,10 +226,7 @@ def become(argv: list[str], bounds: list[int], keeper: int) -> int:
         return errno.ESRCH
     for number in CHANGED:
         signal.signal(number, signal.SIG_DFL)
-    # Not os.environ, to which Python adds LC_CTYPE where no locale is set (PEP 538).
-    with open("/proc/self/environ", "rb") as given:
-        variables = (entry.partition(b"=") for entry in given.read().split(b"\0") if entry)
-        environment = {name: value for name, _, value in variables}
+    environment = as_given()
     reason = errno.ENOENT
     for place in places(argv[0], environment.get(b"PATH")):
         try:
@@ -192,6 +237,13 @@ def become(argv: list[str], bounds: list[int], keeper: int) -> int:
     return reason
 
 
+def as_given() -> dict[bytes, bytes]:
+    """Give the environment; Python adds LC_CTYPE to os.environ where no locale is set (PEP 538)."""
+    with open("/proc/self/environ", "rb") as given:
+        variables = (entry.partition(b"=") for entry in given.read().split(b"\0") if entry)
+        return {name: value for name, _, value in variables}
+
+
 def places(program: str, path: bytes | None) -> list[str]:
     """List where a program may be, as execvp(3), but never the current directory by omission."""
     if "/" in program:
@@ -200,7 +252,9 @@ def places(program: str, path: bytes | None) -> list[str]:
     return [f"{directory}/{program}" for directory in directories.split(":") if directory]
 
 
-def start(argv: list[str], bounds: list[int], wire: int, ended: int) -> Family | None:
+def start(
+    argv: list[str], bounds: list[int], users: Users | None, wire: int, ended: int
+) -> Family | None:
     """Fork the command; None where the system cannot, which is told then."""
     keeper = os.getpid()
     try:
@@ -209,9 +263,12 @@ def start(argv: list[str], bounds: list[int], wire: int, ended: int) -> Family |
         os.write(wire, f"error {error.errno}\n".encode())
         return None
     if main:
+        if users:
+            users.set_up(main)
         return Family(main, ended, bounds)
     try:
-        os.write(wire, f"error {become(argv, bounds, keeper)}\n".encode())
+        failed = users.enter() if users else 0
+        os.write(wire, f"error {failed or become(argv, bounds, keeper)}\n".encode())
     finally:
         os._exit(127)
 
@@ -265,7 +322,8 @@ def main() -> None:
     signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
     prctl(CHILD_SUBREAPER, 1)
     bounds = [int(bound) for bound in sys.argv[2].split(":") if bound != "-"]
-    family = start(sys.argv[3:], bounds, wire, ended)
+    users = None if sys.argv[3] == "-" else Users(int(sys.argv[3]))
+    family = start(sys.argv[4:], bounds, users, wire, ended)
     if family is None:
         return
     close_all_but({2, wire, ended, wakeup})

@@ -41,6 +41,7 @@ class Command:
     `grace` the time between asking to end and killing. `pass_fds` are descriptors it inherits.
     With a `redactor`, nobody sees its output but redacted, and sizes are those of what is seen.
     With `bounds`, it is a sandbox. `listen` hears it and may name a limit; `watch` may end it.
+    With a `user`, it is started as root of a user namespace in which it may become that one.
     """
 
     argv: Sequence[str]
@@ -55,6 +56,7 @@ class Command:
     pass_fds: tuple[int, ...] = ()
     redactor: Redactor | None = None
     bounds: Bounds | None = None
+    user: int | None = None
     listen: Callable[[bytes], TimeLimit | None] | None = None
     watch: Callable[[], MulliganError | None] | None = None
 
@@ -143,7 +145,10 @@ def _spawn(command: Command, wire: socket.socket) -> subprocess.Popen[bytes]:
         stdin.write(command.stdin)
         stdin.seek(0)
         return subprocess.Popen(
-            [*KEEPER, str(wire.fileno()), str(command.bounds or "-"), *command.argv],
+            [
+                *(*KEEPER, str(wire.fileno()), str(command.bounds or "-")),
+                *(str(command.user or "-"), *command.argv),
+            ],
             cwd=command.directory,
             env=dict(command.environment),
             stdin=stdin,

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -23,6 +23,21 @@ from world.processes import wait_until
 TESTS = Path(__file__).parents[1]
 TRICK_FILE = str(Path(__file__).with_name("tricks.py"))
 SMALL = SandboxLimits(processes=40, memory_mib=200, file_mib=8)
+ASK = """
+import os
+# What belongs to one process, or is a link to that, is its own. Nothing is opened or written.
+empty = os.stat("/dev/null").st_rdev
+own = {name for name in os.listdir("/proc") if name.isdigit()} | {"self", "thread-self", "net"}
+for top in ("/proc", "/sys"):
+    for directory, below, files in os.walk(top):
+        if directory == "/proc":
+            below[:] = [name for name in below if name not in own]
+        for path in (os.path.join(directory, name) for name in (*below, *files)):
+            if not os.path.islink(path) and os.access(path, os.W_OK):
+                # What is hidden is the empty device.
+                if os.stat(path).st_rdev != empty:
+                    print(path)
+"""
 
 
 @pytest.fixture
@@ -102,6 +117,28 @@ def test_what_works_from_a_plain_process_is_stopped_inside(trick: str, target: T
     assert try_plainly(trick, target) == 0, "the attack itself does not work"
 
 
+def ask_inside(target: Target, walls: Bubblewrap) -> set[str]:
+    """Ask the kernel what may be written of its own files, without writing any."""
+    work = target.root / "work" / "issue-1"
+    argv = (sys.executable, "-I", "-S", "-c", ASK)
+    command = Command(argv, work, {"PATH": os.environ["PATH"]}, timedelta(seconds=25))
+    ended = walls.run(command, Reach(write=(work,)))
+    assert ended.exit_code == 0, ended.text
+    return set(ended.text.splitlines())
+
+
+def test_no_setting_of_the_kernel_can_be_changed_inside(target: Target) -> None:
+    walls = walls_of(target)
+    assert ask_inside(target, walls) == set()
+    if os.getuid() == 0:
+        # The walls hold by themselves as well, if it were root inside.
+        assert ask_inside(target, replace(walls, user=None)) == set()
+        plainly = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", ASK], capture_output=True, text=True, check=True
+        )
+        assert "/proc/sys/kernel/core_pattern" in plainly.stdout.splitlines()
+
+
 def test_what_is_left_running_ends_with_the_command(target: Target) -> None:
     survived = target.root / "work" / "issue-1" / "survived"
     try_confined("leave_a_process_behind", target, walls_of(target))
@@ -128,4 +165,5 @@ def test_who_wants_too_much_is_told_so(trick: str, said: str, target: Target) ->
 @pytest.mark.skipif(os.getuid() != 0, reason="is not root, so all of these ran as a user already")
 def test_the_walls_stand_for_a_user_who_is_not_root() -> None:
     chosen = "of_others or _mulligan or namespace or terminal or many_processes or left_running"
-    assert "11 passed" in run_as_another_user(__file__, chosen)
+    chosen += " or setting_of_the_kernel"
+    assert "12 passed" in run_as_another_user(__file__, chosen)

@@ -18,7 +18,8 @@ from world.model import playing
 from world.model_script import Turn, conversation
 
 ROUNDS = 30
-MOST = 0.05
+MOST = 0.05 if os.getuid() else 0.1
+"""For root, files are given to another user first, and the relay is always there."""
 ASKED = {"model": "m", "stream": False}
 
 

@@ -3,9 +3,11 @@
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -161,6 +163,73 @@ def test_programs_and_their_arguments_are_there_without_being_named(tmp_path: Pa
         timeout=timedelta(seconds=20),
     )
     assert sandbox().run(run, Reach(write=(work,))).text.strip() == sys.prefix
+
+
+ROOT = pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+
+
+def ids_of(seconds: str) -> set[str]:
+    """Tell as whom the kernel runs a `sleep` of so many seconds, as this machine sees it."""
+    found = set[str]()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (process / "cmdline").read_bytes().split(b"\0")[:2] == [b"sleep", seconds.encode()]:
+                lines = (process / "status").read_text().splitlines()
+                found |= {line for line in lines if line.startswith(("Uid", "Gid", "Groups"))}
+    return found
+
+
+@ROOT
+@pytest.mark.parametrize("network", [Network.NONE, Network.OPEN])
+def test_to_the_kernel_it_is_another_user_than_mulligan(network: Network, tmp_path: Path) -> None:
+    mark = f"1.{abs(hash(tmp_path)) % 10**9}"
+    running = Thread(target=run_in, args=(f"sleep {mark}", tmp_path, network))
+    running.start()
+    wait_until(lambda: ids_of(mark) != set())
+    seen = ids_of(mark)
+    running.join()
+    number = "\t65530" * 4
+    assert seen == {f"Uid:{number}", f"Gid:{number}", "Groups:\t "}
+
+
+@ROOT
+def test_the_other_user_owns_what_it_works_on_and_has_a_name(tmp_path: Path) -> None:
+    here = tmp_path / "closed" / "here"
+    (here / "below").mkdir(parents=True)
+    (here / "below" / "file").write_text("before\n")
+    (here / "below" / "link").symlink_to("/etc/passwd")
+    for directory in (here / "below", here, here.parent):
+        directory.chmod(0o700)
+    line = "echo after >> below/file; cat below/file; whoami; id -gn; echo said > /dev/stdout"
+    said = run_in(line, here).text.split()
+    assert said == ["before", "after", "mulligan-sandbox", "mulligan-sandbox", "said"]
+    assert (here / "below" / "file").stat().st_uid == (here / "below" / "link").lstat().st_uid
+    assert (here.parent.stat().st_uid, Path("/etc/passwd").stat().st_uid) == (0, 0)
+
+
+@ROOT
+def test_what_it_only_reads_stays_roots_and_is_open_to_it_alone(tmp_path: Path) -> None:
+    here, shown, mine = (tmp_path / name for name in ("here", "shown", "mine"))
+    for directory in (here, shown, mine):
+        directory.mkdir(mode=0o700)
+        (directory / "file").write_text("seen\n")
+        (directory / "file").chmod(0o600)
+    walls = sandbox()
+    walls = replace(walls, common=replace(walls.common, read=(mine,)))
+    line = "cat ../shown/file; cat ../mine/file; echo > ../shown/file"
+    said = walls.run(command(line, here), Reach(read=(shown,), write=(here,))).text
+    assert said.count("seen") == 1
+    assert said.count("Permission denied") == 1
+    assert "Read-only file system" in said
+    file = (shown / "file").stat()
+    assert (file.st_uid, file.st_mode & 0o777) == (0, 0o640)
+
+
+@ROOT
+def test_a_program_with_the_rights_of_its_owner_has_none_of_roots(tmp_path: Path) -> None:
+    run_in("cp /bin/sh sh && chmod 6755 sh", tmp_path)
+    left = (tmp_path / "sh").stat()
+    assert 0 not in {left.st_uid, left.st_gid}
 
 
 def test_a_command_dies_with_mulligan(tmp_path: Path) -> None:

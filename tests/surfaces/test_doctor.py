@@ -1,5 +1,6 @@
 """The doctor sees what is wrong with a whole Mulligan, and goes on after each thing it finds."""
 
+import os
 from collections.abc import Callable, Generator
 from dataclasses import replace
 from pathlib import Path
@@ -75,8 +76,8 @@ def only(found: list[Diagnosis], area: str = NAME) -> Diagnosis:
 def test_a_healthy_mulligan_has_no_fault(here: Place) -> None:
     found = see(here)
     assert [each for each in found if each.level is Level.FAULT] == []
-    # Where bubblewrap does not work, that is a warning and no fault.
-    assert {each.area for each in found if each.level is Level.WARNING} <= {"sandbox"}
+    # Where bubblewrap does not work, or Mulligan is root, that is a warning and no fault.
+    assert {each.area for each in found if each.level is Level.WARNING} <= {"sandbox", "user"}
     said = "\n".join(each.said for each in found if each.level is Level.OK)
     for part in (
         "Git is ",
@@ -292,6 +293,27 @@ def test_what_the_sandbox_is_to_show_has_to_be_there(here: Place) -> None:
     assert only(see(here), "sandbox").said == "sandbox names /nowhere/x, which is not there."
 
 
+@pytest.mark.parametrize("is_root", [True, False])
+def test_who_runs_as_root_is_warned(is_root: bool, here: Place) -> None:  # noqa: FBT001
+    found = see(here, lambda probes: replace(probes, is_root=lambda: is_root))
+    assert [each.said.startswith("Mulligan runs as root") for each in bad(found, "user")] == (
+        [True] if is_root else []
+    )
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="commands run as Mulligan's own user then")
+def test_what_is_named_and_closed_to_commands_is_told(here: Place, tmp_path: Path) -> None:
+    sandbox()
+    closed, shown, kept = (tmp_path / name for name in ("closed", "shown", "kept"))
+    for directory, mode in ((closed, 0o700), (shown, 0o755), (kept, 0o755)):
+        directory.mkdir()
+        directory.chmod(mode)
+    here.configure(sandbox={"read": [str(closed), str(shown)], "write": [str(kept)]})
+    told = [each.said for each in bad(see(here), "sandbox")]
+    whom = "which is closed to the user that commands run as."
+    assert told == [f"sandbox names {path}, {whom}" for path in (closed, kept)]
+
+
 def test_a_disk_without_room_for_files_is_a_fault(here: Place) -> None:
     room = Room(Path("/srv"), 10 * GIB, writable=True, files=3)
     found = see(here, lambda probes: replace(probes, state_room=lambda: room))
@@ -362,13 +384,15 @@ def test_the_command_prints_a_list_and_a_sum(here: Place) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[:2] == ["configuration", f"  ✓ {here.config} is valid; it names 1 repository."]
-    assert lines[-1] == "1 warning; nothing stops the work."
+    # One is that the sandbox is off, and the other that Mulligan is root, where it is.
+    warnings = "1 warning" if os.getuid() else "2 warnings"
+    assert lines[-1] == f"{warnings}; nothing stops the work."
     assert [line for line in lines if line != line.rstrip()] == []
     here.configure(agent={"command": ["nobody-has-this"]})
     done = here.run("doctor")
     assert done.returncode == 1
     assert "  ✗ The agent's program 'nobody-has-this' is not there.\n    → Install" in done.stdout
-    assert done.stdout.endswith("\n1 fault and 1 warning.\n")
+    assert done.stdout.endswith(f"\n1 fault and {warnings}.\n")
 
 
 def test_programs_get_a_list_of_findings(here: Place) -> None:

@@ -22,6 +22,9 @@ class Room:
     files: int | None = None
 
 
+AS_ROOT = "Mulligan runs as root, so a flaw in it or in its sandbox opens the whole machine."
+NOT_AS_ROOT = "Run it as a user of its own."
+
 MAKE_ROOM = "make room on that disk."
 
 
@@ -69,7 +72,8 @@ class AgentIdentity:
 class Walls:
     """Whether commands can be confined, why not and the cure; and whether calls are filtered.
 
-    `missing` are the paths of sandbox.read and sandbox.write that are not there.
+    `missing` are the paths of sandbox.read and sandbox.write that are not there, and `closed` those
+    that are, but closed to the user that confined commands run as.
     """
 
     stand: bool
@@ -77,3 +81,4 @@ class Walls:
     cure: str = ""
     filtered: bool = True
     missing: tuple[str, ...] = ()
+    closed: tuple[str, ...] = ()

@@ -13,12 +13,12 @@ from mulligan.domain.diagnosis import (
     note,
     warning,
 )
-from mulligan.domain.machine import MIB, Presence, Room, shortage
+from mulligan.domain.machine import AS_ROOT, MIB, NOT_AS_ROOT, Presence, Room, shortage
 from mulligan.engine.checkup import look_at_repository
 from mulligan.engine.probes import Probes
 from mulligan.errors import MulliganError
 
-GIT, STATE, WORKSPACE = "git", "state", "workspace"
+USER, GIT, STATE, WORKSPACE = "user", "git", "state", "workspace"
 AGENT, SANDBOX, GITHUB = "agent", "sandbox", "github"
 OLDEST_GIT = (2, 32)
 """The first that can be kept from reading the user's configuration (GIT_CONFIG_GLOBAL)."""
@@ -30,6 +30,8 @@ UNCONFINED = "agents and checks may do whatever this user may."
 
 def examine(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
     """Find everything there is to say, from this machine to the last repository."""
+    if probes.is_root():
+        yield warning(USER, AS_ROOT, NOT_AS_ROOT)
     yield _git(probes)
     yield from _state(probes)
     least = operator.limits.free_mib * MIB
@@ -148,6 +150,10 @@ def _sandbox(mode: SandboxMode, probes: Probes, agents: Collection[str]) -> Iter
     for path in walls.missing:
         fix = "Make it, or take it out of the configuration."
         yield warning(SANDBOX, f"sandbox names {path}, which is not there.", fix)
+    for path in walls.closed:
+        said = f"sandbox names {path}, which is closed to the user that commands run as."
+        fix = "Open it to that user (docs/security.md), or take it out of the configuration."
+        yield warning(SANDBOX, said, fix)
 
 
 def _network(name: str, probes: Probes) -> Diagnosis:

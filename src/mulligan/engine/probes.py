@@ -14,7 +14,8 @@ class Probes:
 
     `notes` tells what the kind of the credential brings with it, and what can be done about it.
     `facts`, `labels`, `fetch` (which names the base branch), `policy`, `file` and `names` take a
-    repository, the last two a path in it as well. `at_work` names the Mulligan that runs now;
+    repository, the last two a path in it as well. `is_root` tells
+    who Mulligan is. `at_work` names the Mulligan that runs now;
     `ledger` opens it for writing and counts its issues; `program_of` names what a shell line
     starts, and `finds` tells whether the shell knows it. `agents` are found by name, "" for none;
     `network` tells what the one of a name reaches from within the walls: none, model or open.
@@ -28,6 +29,7 @@ class Probes:
     policy: Callable[[str], Policy]
     file: Callable[[str, str], bytes | None]
     names: Callable[[str, str], Sequence[str]]
+    is_root: Callable[[], bool]
     git_version: Callable[[], tuple[int, int]]
     at_work: Callable[[], str | None]
     ledger: Callable[[], int]

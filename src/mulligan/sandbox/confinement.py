@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 
 SYSTEM = (
@@ -13,15 +14,27 @@ SYSTEM = (
     *("/etc/crypto-policies", "/etc/alternatives", "/etc/localtime", "/etc/timezone"),
     *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/os-release"),
     *("/etc/fonts", "/etc/maven", "/etc/perl", "/etc/terminfo"),
+    # Of /proc, what steers the machine; bubblewrap itself covers sysrq-trigger, irq and bus alone.
+    *("/proc/sys", "/proc/fs", "/proc/driver", "/proc/mtrr", "/proc/pressure"),
+    *("/proc/dynamic_debug",),
 )
 """What programs need of a Linux system, where it is there; nothing of it is written to."""
 
+OF_THE_MACHINE = (
+    *("/proc/acpi", "/proc/asound", "/proc/scsi", "/proc/ide", "/proc/kcore", "/proc/keys"),
+    *("/proc/latency_stats", "/proc/sched_debug", "/proc/slabinfo", "/proc/timer_list"),
+)
+"""What steers devices, or tells of other processes, and no program needs; it is hidden."""
+
 OWN_NAMESPACES = (
-    *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts"),
-    *("--unshare-cgroup-try", "--disable-userns", "--cap-drop", "ALL"),
+    *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
+    *("--cap-drop", "ALL"),
     # The keeper is its parent, and lives as long as the command.
     *("--die-with-parent", "--new-session"),
 )
+ONE_USER = ("--unshare-user", "--disable-userns")
+ANOTHER_USER = ("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
+"""The keeper has made the user namespace; what is started changes the user, and loses these."""
 
 
 Way = tuple[str, ...]
@@ -49,7 +62,8 @@ class Confinement:
 
     Where two of them name one path, what hides goes before `write`, and `write` before `read`; a
     deeper path goes before one that holds it. What is not there is left out.
-    `door` is a socket that is there as `DOOR`, the one way out where there is no network.
+    `door` is a socket that is there as `DOOR`, the one way out where there is no network. With
+    `changes_user`, the command begins as root of its namespaces, to become another user.
     `tmp_bytes` is the size of its /tmp, and of its shared memory.
     """
 
@@ -59,6 +73,7 @@ class Confinement:
     hide_files: tuple[Path, ...] = ()
     network: Network = Network.NONE
     door: Path | None = None
+    changes_user: bool = False
     tmp_bytes: int = 1024**3
 
 
@@ -66,17 +81,19 @@ class Confinement:
 class Wires:
     """Open descriptors: what bubblewrap reads its filter from, and writes what it did to.
 
-    The relay writes to `trouble` why it could not start what it leads out.
+    The relay writes to `trouble` why it could not start what it leads out. What is in one of
+    `files` is there as a file.
     """
 
     filter: int | None = None
     status: int | None = None
     trouble: int | None = None
+    files: tuple[tuple[Path, int], ...] = ()
 
     @property
     def all(self) -> tuple[int, ...]:
         """Give those that bubblewrap has to inherit."""
-        wires = (self.filter, self.status, self.trouble)
+        wires = (self.filter, self.status, self.trouble, *(wire for _, wire in self.files))
         return tuple(each for each in wires if each is not None)
 
 
@@ -84,9 +101,10 @@ def arguments(
     confined: Confinement, directory: Path, argv: Sequence[str], wires: Wires
 ) -> tuple[str, ...]:
     """Write what bubblewrap is started with, after its own name, to run `argv` in `directory`."""
-    size = ("--size", str(confined.tmp_bytes), "--tmpfs")
+    size = ("--perms", "1777", "--size", str(confined.tmp_bytes), "--tmpfs")
     return (
         *OWN_NAMESPACES,
+        *(ANOTHER_USER if confined.changes_user else ONE_USER),
         *(() if confined.network is Network.OPEN else ("--unshare-net",)),
         *(() if wires.filter is None else ("--seccomp", str(wires.filter))),
         *(() if wires.status is None else ("--json-status-fd", str(wires.status))),
@@ -94,6 +112,10 @@ def arguments(
         *(*size, "/tmp", "--symlink", "../tmp", "/var/tmp", "--dir", "/run"),  # noqa: S108 - the command's own
         *(("--ro-bind", str(confined.door), DOOR) if confined.door else ()),
         *_places(confined),
+        *chain.from_iterable(
+            ("--perms", "0644", "--ro-bind-data", str(wire), str(path))
+            for path, wire in wires.files
+        ),
         *("--remount-ro", "/", "--chdir", str(directory), "--", *argv),
     )
 
@@ -102,15 +124,30 @@ def _places(confined: Confinement) -> Iterator[str]:
     """Bind every path, those that hold others first; what is hidden stays empty."""
     ways: dict[Path, Way] = dict.fromkeys(map(Path, SYSTEM), READ)
     ways |= dict.fromkeys(confined.read, READ) | dict.fromkeys(confined.write, WRITE)
-    shown = set(ways)
+    shown = {Path("/proc"), *ways}
     for hidden, way in ((confined.hide, EMPTY_DIRECTORY), (confined.hide_files, EMPTY_FILE)):
         ways |= {path: way for path in hidden if _is_in(path, shown)}
     placed = [path for path, way in ways.items() if way != _way_around(path, ways)]
+    made = set[Path]()
     for path in sorted(placed, key=lambda path: path.parts):
+        # The directories that bubblewrap makes on the way are open to root alone.
+        for directory in _leading_to(path, ways) if confined.changes_user else ():
+            if directory not in made:
+                made.add(directory)
+                yield from ("--perms", "0755", "--dir", str(directory))
         yield from _bind(path, ways[path])
     for path in placed:
         if ways[path] == EMPTY_DIRECTORY:
             yield from ("--remount-ro", str(path))
+
+
+def _leading_to(path: Path, ways: Mapping[Path, Way]) -> list[Path]:
+    """List the directories from the top to a path that are not of this machine, but made for it."""
+    return [
+        each
+        for each in reversed(path.parents)
+        if each.name and each not in ways and _way_around(each, ways) in {None, EMPTY_DIRECTORY}
+    ]
 
 
 def _bind(path: Path, way: Way) -> Way:

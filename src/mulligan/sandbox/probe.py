@@ -5,6 +5,7 @@ import platform
 import shutil
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -17,11 +18,14 @@ from mulligan.sandbox.confinement import Confinement, Network
 from mulligan.sandbox.sandbox import NAME, Bubblewrap, Reach
 from mulligan.sandbox.seccomp import filter_for
 from mulligan.sandbox.trouble import FULL_DISK, NOT_INSTALLED, Surroundings, Trouble, explain
+from mulligan.sandbox.user import other_user
 
 MIB = 1024**2
 PATIENCE = timedelta(seconds=20)
 SEEN = "it works"
 """What the tried command has to print."""
+CLOSED = 'for path do test {right} "$path" || echo "$path"; done'
+"""Tells which of its arguments cannot be used in one way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,8 @@ def _build(program: str, settings: SandboxSettings, hide: tuple[Path, ...]) -> B
     common = Confinement(read=settings.read, write=settings.write, tmp_bytes=limits.tmp_mib * MIB)
     hidden = tuple(dict.fromkeys([*hide, *(each.resolve() for each in hide)]))
     bounds = Bounds(limits.processes, limits.memory_mib * MIB, limits.file_mib * MIB)
-    return Bubblewrap(program, common, bounds, filter_for(platform.machine()), hidden)
+    calls = filter_for(platform.machine())
+    return Bubblewrap(program, common, bounds, calls, hidden, user=other_user())
 
 
 def _trouble_with(sandbox: Bubblewrap, directory: Path) -> Trouble | None:
@@ -78,6 +83,23 @@ def _trouble_with(sandbox: Bubblewrap, directory: Path) -> Trouble | None:
     except WorldError as error:
         return explain(str(error), surroundings())
     return None if ended.text.strip() == SEEN else explain(ended.text, surroundings())
+
+
+def closed_to(sandbox: Bubblewrap) -> tuple[str, ...]:
+    """List the paths that every command is to have and cannot use, by asking from inside."""
+    asked = (("-r", sandbox.common.read), ("-w", sandbox.common.write))
+    found = list[str]()
+    with suppress(WorldError, OSError), tempfile.TemporaryDirectory(prefix="mulligan-") as place:
+        for right, paths in asked:
+            command = Command(
+                argv=("/bin/sh", "-c", CLOSED.format(right=right), "sh", *map(str, paths)),
+                directory=Path(place),
+                environment={"PATH": os.defpath},
+                timeout=PATIENCE,
+            )
+            said = sandbox.run(command, Reach(write=(Path(place),))).text
+            found += [str(path) for path in paths if str(path) in said.splitlines()]
+    return tuple(found)
 
 
 def surroundings() -> Surroundings:

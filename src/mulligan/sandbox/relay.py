@@ -1,9 +1,11 @@
-"""Inside a sandbox without a network: lead a port of loopback to the one socket that leads out.
+"""Inside a sandbox: become the user of the sandbox, and lead a port to the socket that leads out.
 
-Run as `python -I -S relay.py TROUBLE_FD SOCKET PORT PROGRAM ARG…`, with the standard library only.
-It turns into the program, so that how that ends is how this ends; a process of its own stays
-behind and copies. It dies with the sandbox. Where the program cannot be started, the number of the
-error is written to TROUBLE_FD, which the program never has.
+Run as `python -I -S relay.py TROUBLE_FD USER DIRECTORY SOCKET PORT PROGRAM ARG…`, with the standard
+library only. USER is the number of the user and the group to become, and SOCKET what the port of
+loopback leads to; each is `-` for none. DIRECTORY may be closed to others than USER. It turns into
+the program, so that how that ends is how this ends; a process of its own stays behind and copies.
+It dies with the sandbox. Where the program cannot be started, the number of the error is written to
+TROUBLE_FD, which the program never has.
 """
 
 import _socket
@@ -91,28 +93,45 @@ def stay_behind(listener: _socket.socket, door: str) -> None:
         os._exit(0)
 
 
-def become(argv: list[str]) -> int:
-    """Turn into the program, with the environment as it was given; an errno where that fails."""
-    for number in CHANGED:
-        signal.signal(number, signal.SIG_DFL)
-    # Not os.environ, to which Python adds LC_CTYPE where no locale is set (PEP 538).
+def environment() -> dict[bytes, bytes]:
+    """Give the environment as it was given; to os.environ Python adds LC_CTYPE (PEP 538)."""
     with open("/proc/self/environ", "rb") as given:
         variables = (entry.partition(b"=") for entry in given.read().split(b"\0") if entry)
-        environment = {name: value for name, _, value in variables}
+        return {name: value for name, _, value in variables}
+
+
+def change_user(user: int) -> None:
+    """Become another user in all respects, without the right to do so again."""
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+
+
+def become(argv: list[str], directory: str, variables: dict[bytes, bytes]) -> int:
+    """Turn into the program in its directory; an errno where that fails."""
+    for number in CHANGED:
+        signal.signal(number, signal.SIG_DFL)
     try:
-        os.execvpe(argv[0], argv, environment)  # noqa: S606 - what this program is for
+        os.chdir(directory)
+        variables[b"PWD"] = os.fsencode(directory)
+        os.execvpe(argv[0], argv, variables)  # noqa: S606 - what this program is for
     except OSError as error:
         return error.errno or 0
 
 
 def main() -> None:
-    """Open the way out, and start the program."""
-    trouble, door, port, *argv = sys.argv[1:]
+    """Change the user, open the way out, and start the program."""
+    trouble, user, directory, door, port, *argv = sys.argv[1:]
     os.set_inheritable(int(trouble), False)  # noqa: FBT003 - it has no name
-    listener = listen(int(port))
-    stay_behind(listener, door)
-    listener.close()
-    os.write(int(trouble), str(become(argv)).encode())
+    # Once the user is another one, the kernel shows this no more.
+    variables = environment()
+    if user != "-":
+        change_user(int(user))
+    if door != "-":
+        listener = listen(int(port))
+        stay_behind(listener, door)
+        listener.close()
+    os.write(int(trouble), str(become(argv, directory, variables)).encode())
     sys.exit(127)
 
 

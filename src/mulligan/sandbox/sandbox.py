@@ -12,8 +12,16 @@ from typing import Protocol
 from mulligan.domain.bounds import Bounds
 from mulligan.errors import MisconfiguredError, MulliganError, UnavailableError
 from mulligan.process import Command, Finished, run
-from mulligan.sandbox.confinement import DOOR, Confinement, Network, Wires, arguments
+from mulligan.sandbox.confinement import (
+    DOOR,
+    OF_THE_MACHINE,
+    Confinement,
+    Network,
+    Wires,
+    arguments,
+)
 from mulligan.sandbox.programs import brought
+from mulligan.sandbox.user import known_as, make_usable
 
 NAME = "bwrap"
 STATUS_BYTES = 4096
@@ -71,6 +79,7 @@ class Bubblewrap:
 
     `common` is what every command has; `filter` is loaded into each, and `hidden`, directories and
     files that may be made later, is seen by none. What `watch` says while one runs ends it.
+    With a `user`, the kernel runs commands as that one; only root can do so.
     """
 
     program: str
@@ -79,6 +88,7 @@ class Bubblewrap:
     filter: bytes | None
     hidden: tuple[Path, ...] = ()
     watch: Watch | None = None
+    user: int | None = None
 
     @property
     def name(self) -> str:
@@ -86,16 +96,22 @@ class Bubblewrap:
 
     def run(self, command: Command, reach: Reach) -> Finished:
         """Run a command confined; MisconfiguredError where its program is not in the sandbox."""
+        if self.user is not None:
+            door = () if reach.door is None else (reach.door,)
+            make_usable((*reach.write, *door), reach.read, command.environment)
         confined = self._confinement(command, reach)
-        with _wires(self.filter, with_relay=bool(reach.door)) as wires:
-            argv = _led_out(command.argv, wires) if reach.door else command.argv
-            inside = arguments(confined, command.directory, argv, wires)
+        with self._wires(command, reach) as wires:
+            argv = self._led(command, reach, wires)
+            # Before it is the other user, bubblewrap may be refused the directory.
+            directory = command.directory if self.user is None else Path("/")
+            inside = arguments(confined, directory, argv, wires)
             ended = run(
                 replace(
                     command,
                     argv=(self.program, *inside),
                     pass_fds=(*command.pass_fds, *wires.all),
                     bounds=self.bounds,
+                    user=self.user,
                     watch=self.watch,
                 )
             )
@@ -106,9 +122,22 @@ class Bubblewrap:
             raise _not_started(command.argv[0], ended.text)
         return ended
 
+    def _has_relay(self, reach: Reach) -> bool:
+        return reach.door is not None or self.user is not None
+
+    def _led(self, command: Command, reach: Reach, wires: Wires) -> Sequence[str]:
+        """Give what is started inside: the command, by way of the relay where that is needed."""
+        if not self._has_relay(reach):
+            return command.argv
+        user = "-" if self.user is None else str(self.user)
+        door = DOOR if reach.door else "-"
+        relayed = (user, str(command.directory), door, str(PORT), *command.argv)
+        return (*_relay(), str(wires.trouble), *relayed)
+
     def _confinement(self, command: Command, reach: Reach) -> Confinement:
-        there = [path for path in self.hidden if os.access(path, os.F_OK)]
-        started = (command.argv, _relay()) if reach.door else (command.argv,)
+        hidden = (*self.hidden, *map(Path, OF_THE_MACHINE))
+        there = [path for path in hidden if os.access(path, os.F_OK)]
+        started = (command.argv, _relay()) if self._has_relay(reach) else (command.argv,)
         needed = chain.from_iterable(brought(argv, command.environment) for argv in started)
         return replace(
             self.common,
@@ -118,11 +147,29 @@ class Bubblewrap:
             write=(*self.common.write, *reach.write),
             network=reach.network,
             door=reach.door,
+            changes_user=self.user is not None,
         )
 
+    @contextmanager
+    def _wires(self, command: Command, reach: Reach) -> Generator[Wires]:
+        """Open what bubblewrap reads from and writes to, in memory."""
+        with ExitStack() as opened:
 
-def _led_out(argv: Sequence[str], wires: Wires) -> tuple[str, ...]:
-    return (*_relay(), str(wires.trouble), DOOR, str(PORT), *argv)
+            def memory(name: str, content: bytes = b"") -> int:
+                wire = os.memfd_create(name)
+                opened.callback(os.close, wire)
+                os.write(wire, content)
+                os.lseek(wire, 0, os.SEEK_SET)
+                return wire
+
+            home = command.environment.get("HOME", "/")
+            files = {} if self.user is None else known_as(home)
+            yield Wires(
+                filter=None if self.filter is None else memory("filter", self.filter),
+                status=memory("status"),
+                trouble=memory("trouble") if self._has_relay(reach) else None,
+                files=tuple((path, memory(path.name, content)) for path, content in files.items()),
+            )
 
 
 def _relay() -> tuple[str, ...]:
@@ -133,23 +180,6 @@ def _relay() -> tuple[str, ...]:
 
 def _read(wire: int | None) -> bytes:
     return b"" if wire is None else os.pread(wire, STATUS_BYTES, 0)
-
-
-@contextmanager
-def _wires(program: bytes | None, *, with_relay: bool) -> Generator[Wires]:
-    """Open what bubblewrap reads from and writes to, in memory."""
-    with ExitStack() as opened:
-
-        def memory(name: str) -> int:
-            wire = os.memfd_create(name)
-            opened.callback(os.close, wire)
-            return wire
-
-        loaded = None if program is None else memory("filter")
-        if program and loaded is not None:
-            os.write(loaded, program)
-            os.lseek(loaded, 0, os.SEEK_SET)
-        yield Wires(loaded, memory("status"), memory("trouble") if with_relay else None)
 
 
 def _not_started(program: str, said: str) -> MisconfiguredError | UnavailableError:

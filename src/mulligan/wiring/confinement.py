@@ -10,11 +10,12 @@ import structlog
 from mulligan.agent.invocation import adapter_of
 from mulligan.agent.services import choose_network
 from mulligan.config.operator import AgentSettings, Operator, SandboxMode
-from mulligan.domain.machine import Walls
+from mulligan.domain.machine import AS_ROOT, NOT_AS_ROOT, Walls
 from mulligan.errors import ConfigError
 from mulligan.sandbox.confinement import Network
-from mulligan.sandbox.probe import Tried, try_out
+from mulligan.sandbox.probe import Tried, closed_to, try_out
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
+from mulligan.sandbox.user import is_root
 from mulligan.state.database import state_directory
 from mulligan.wiring.room import ran_full
 
@@ -39,6 +40,12 @@ def confine(operator: Operator, environment: Mapping[str, str]) -> Sandbox:
     return Unconfined(watch)
 
 
+def warn_of_root() -> None:
+    """Say in the log that Mulligan runs as root, where it does."""
+    if is_root():
+        log.warning("runs_as_root", reason=f"{AS_ROOT} {NOT_AS_ROOT}")
+
+
 def network_for(settings: AgentSettings, operator: Operator, sandbox: Sandbox) -> Network:
     """Say what an agent may reach; without walls, that is whatever this machine does."""
     wanted = network_inside(settings, operator)
@@ -58,7 +65,13 @@ def look_at_walls(operator: Operator, environment: Mapping[str, str]) -> Walls:
     tried = try_sandbox(operator, environment)
     if tried.trouble:
         return Walls(stand=False, why_not=tried.trouble.said, cure=tried.trouble.cure)
-    return Walls(stand=True, filtered=tried.filters, missing=missing)
+    closed = closed_to(tried.sandbox) if tried.sandbox else ()
+    return Walls(
+        stand=True,
+        filtered=tried.filters,
+        missing=missing,
+        closed=tuple(path for path in closed if path not in missing),
+    )
 
 
 def try_sandbox(operator: Operator, environment: Mapping[str, str]) -> Tried:

@@ -8,6 +8,7 @@ from mulligan.config.operator import AgentSettings, Operator
 from mulligan.domain.machine import Presence, Room
 from mulligan.engine.probes import Probes
 from mulligan.git.version import version
+from mulligan.sandbox.user import is_root
 from mulligan.state.database import open_database, state_directory
 from mulligan.state.ledger import SqlLedger
 from mulligan.state.room import room_for
@@ -39,6 +40,7 @@ def build_probes(operator: Operator, environment: Environment) -> Generator[Prob
             policy=policies.strict,
             file=worktrees.base_file,
             names=worktrees.base_names,
+            is_root=is_root,
             git_version=lambda: version(environment),
             at_work=lambda: at_work(operator),
             ledger=lambda: _open_ledger(operator),

@@ -36,6 +36,7 @@ from mulligan.surfaces.cli.setup import (
 from mulligan.surfaces.cli.story import Story
 from mulligan.surfaces.cli.terminal import SHIELD
 from mulligan.tools import Tools
+from mulligan.wiring.confinement import warn_of_root
 from mulligan.wiring.redaction import redactor_of
 from mulligan.wiring.shared import build_shared, read_base_file
 
@@ -46,6 +47,7 @@ def action() -> Exit:
     runner = runner_of(variables, secrets.token_hex(4))
     inputs = inputs_of(variables, runner)
     start_logs()
+    warn_of_root()
     stop_on_signals()
     with _commands_stopped():
         try:

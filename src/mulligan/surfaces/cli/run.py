@@ -27,6 +27,7 @@ from mulligan.surfaces.cli.setup import (
 )
 from mulligan.wiring.bench import build
 from mulligan.wiring.clock import SystemClock
+from mulligan.wiring.confinement import warn_of_root
 from mulligan.wiring.records import lock_state
 
 log = structlog.get_logger()
@@ -37,6 +38,7 @@ def run(config: Path | None) -> Exit:
     path = configuration_path(config)
     operator = read_configuration(path)
     start_logs(logging.INFO)
+    warn_of_root()
     stop_on_signals(operator.limits.shutdown_grace)
     listeners: list[Listener] = [_note]
     daemon = Daemon(_reloading(path, partial(_tell, listeners)))

@@ -25,6 +25,7 @@ from mulligan.surfaces.cli.setup import (
 )
 from mulligan.surfaces.cli.story import Story
 from mulligan.wiring.bench import Bench, build, build_dry
+from mulligan.wiring.confinement import warn_of_root
 from mulligan.wiring.records import lock_state
 
 
@@ -32,6 +33,7 @@ def once(config: Path | None, attempts: int | None, limit: int | None) -> Exit:
     """Make one pass over all repositories."""
     operator, console = read_configuration(config), make_console()
     start_logs()
+    warn_of_root()
     stop_on_signals()
     extent = Extent(attempts, limit, operator.poll.interval)
     with lock_state(operator, "once"), build(operator, environment(), teller(console)) as bench:
@@ -46,6 +48,7 @@ def work(issue: str, config: Path | None, *, dry_run: bool) -> Exit:
     operator, console = read_configuration(config), make_console()
     ref = served(IssueRef.parse(issue), operator)
     start_logs()
+    warn_of_root()
     stop_on_signals()
     with lock_state(operator, "work"), _bench(operator, console, dry_run=dry_run) as bench:
         worker = Worker(bench.tools, most=1)

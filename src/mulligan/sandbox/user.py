@@ -1,0 +1,106 @@
+"""The user that confined commands run as where Mulligan runs as root, and what is made theirs."""
+
+import os
+import stat
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+from mulligan.errors import UnavailableError
+from mulligan.process import Command, run
+
+USER = 65530
+"""The kernel's number of that user, and of its group. Debian and systemd give it to nobody, and it
+is below 65536, which is all that many containers have."""
+NAME = "mulligan-sandbox"
+PATIENCE = timedelta(minutes=10)
+
+NOT_OWN = ("(", "!", "-uid", str(USER), "-o", "!", "-gid", str(USER), ")")
+
+
+def is_root() -> bool:
+    """Tell whether Mulligan runs as root, whose rights a flaw of a sandbox would give away."""
+    return os.geteuid() == 0
+
+
+def other_user() -> int | None:
+    """Name the user for confined commands; None where Mulligan is not root, or has only itself.
+
+    In a container whose root is an ordinary user outside, there may be no second user to become.
+    """
+    there = all(_has(USER, Path(f"/proc/self/{kind}_map")) for kind in ("uid", "gid"))
+    return USER if is_root() and there else None
+
+
+def _has(number: int, ids: Path) -> bool:
+    """Tell whether a number is mapped in this user namespace (user_namespaces(7))."""
+    spans = (map(int, line.split()) for line in ids.read_text().splitlines())
+    return any(first <= number < first + count for first, _, count in spans)
+
+
+def make_usable(
+    own: Iterable[Path], readable: Iterable[Path], environment: Mapping[str, str]
+) -> None:
+    """Give `own` to the user of the sandbox, and let it read `readable`, with all that is in them.
+
+    No command may be at work in `own`. What is only read keeps its owner, and is opened to the
+    group. What is not there is left out. UnavailableError where the file system does not allow it.
+    """
+    try:
+        for path in readable:
+            _let_read(path)
+    except OSError as error:
+        raise _not_allowed(str(error)) from error
+    if there := [str(place) for place in own if os.path.lexists(place)]:
+        _give(there, environment)
+
+
+def _let_read(path: Path) -> None:
+    """Let the group of the sandbox's user read what is not open to all; others may change it."""
+    try:
+        found = path.lstat()
+        if stat.S_ISLNK(found.st_mode):
+            return
+        needed = stat.S_IXGRP | stat.S_IRGRP if stat.S_ISDIR(found.st_mode) else stat.S_IRGRP
+        is_open = found.st_mode & needed >> 3 == needed >> 3
+        if not is_open and (found.st_gid != USER or found.st_mode & needed != needed):
+            os.chown(path, -1, USER, follow_symlinks=False)
+            path.chmod(stat.S_IMODE(found.st_mode) | needed)
+        for below in path.iterdir() if stat.S_ISDIR(found.st_mode) else ():
+            _let_read(below)
+    except FileNotFoundError:
+        return
+
+
+def _give(places: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Make the user of the sandbox the owner, by find, which no path is too deep for."""
+    # Root must start nothing that a relative path leads to.
+    path = [each for each in environment.get("PATH", os.defpath).split(":") if each[:1] == "/"]
+    change = ("-exec", "chown", "-h", f"{USER}:{USER}", "{}", "+")
+    argv = ("find", *places, "-xdev", *NOT_OWN, *change)
+    ended = run(Command(argv, Path("/"), {"PATH": ":".join(path), "LC_ALL": "C"}, PATIENCE))
+    if ended.exit_code or ended.stopped_by:
+        raise _not_allowed(ended.text.strip().rpartition("\n")[2])
+
+
+def _not_allowed(why: str) -> UnavailableError:
+    return UnavailableError(
+        f"The files of a command cannot be given to the user that it is to run as ({why}); start"
+        " Mulligan as an ordinary user, or put workspace.root on another file system."
+    )
+
+
+def known_as(home: str) -> dict[Path, bytes]:
+    """Give the lists of users and groups, with the user of the sandbox in them."""
+    return {
+        Path("/etc/passwd"): _with("/etc/passwd", f"{NAME}:x:{USER}:{USER}::{home}:/bin/sh\n"),
+        Path("/etc/group"): _with("/etc/group", f"{NAME}:x:{USER}:\n"),
+    }
+
+
+def _with(file: str, line: str) -> bytes:
+    try:
+        known = Path(file).read_bytes().rstrip(b"\n")
+    except OSError:
+        known = b""
+    return known + (b"\n" if known else b"") + line.encode()
