@@ -47,8 +47,9 @@ MOCHA = """
 
 """  # noqa: W293 - as Mocha writes it
 MOCHA_A = MOCHA.format(second="✔ opens", passing="1 passing (3ms)\n  ", failing=1)
-MOCHA_BOTH = MOCHA.format(second="2) opens", passing="0 passing (3ms)\n  ", failing=2)
-MOCHA_BOTH += MOCHA_BOTH[MOCHA_BOTH.index("  1) Store") :].replace("1)", "2)").replace("a.t", "b.t")
+MOCHA_FIRST = MOCHA.format(second="2) opens", passing="0 passing (3ms)\n  ", failing=2)
+MOCHA_SECOND = MOCHA_FIRST[MOCHA_FIRST.index("  1) Store") :].replace("a.test", "b.test")
+MOCHA_BOTH = MOCHA_FIRST + MOCHA_SECOND.replace("1)", "2)")
 
 OUTPUTS = {
     "go": (GO_A + GO_B_FINE, GO_A + GO_B, "example.com/shop/b.TestOpen"),
