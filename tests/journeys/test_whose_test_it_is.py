@@ -19,6 +19,9 @@ FAIL\texample.com/shop/a\t0.003s
 GO_B_FINE = "ok  \texample.com/shop/b\t0.002s\nFAIL\n"
 GO_B = f"{GO_A.replace('shop/a', 'shop/b')}FAIL\n"
 
+GO_A_IN_TURN = f"=== RUN   TestOpen\n{GO_A}"
+GO_B_IN_TURN = f"=== RUN   TestOpen\n--- PASS: TestOpen (0.00s)\nPASS\n{GO_B_FINE}"
+
 MOCHA = """
 
   Store
@@ -54,8 +57,7 @@ MOCHA_BOTH = MOCHA_FIRST + MOCHA_SECOND.replace("1)", "2)")
 OUTPUTS = {
     "go": (GO_A + GO_B_FINE, GO_A + GO_B, "example.com/shop/b.TestOpen"),
     "go -v": (
-        f"=== RUN   TestOpen\n{GO_A}=== RUN   TestOpen\n--- PASS: TestOpen (0.00s)\n"
-        f"PASS\n{GO_B_FINE}",
+        GO_A_IN_TURN + GO_B_IN_TURN,
         f"=== RUN   TestOpen\n{GO_A}=== RUN   TestOpen\n{GO_B}",
         "example.com/shop/b.TestOpen",
     ),
