@@ -6,7 +6,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from mulligan.state.feed import EventFeed, Wanted
 from sqlalchemy import text
 from typer.testing import CliRunner, Result
 

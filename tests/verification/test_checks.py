@@ -110,6 +110,21 @@ def test_every_finding_is_told_so_that_trees_can_be_compared(tree: PlainTree) ->
     assert (len(result.findings), result.count) == (90, 90)
 
 
+def test_a_failure_is_known_by_its_path_wherever_the_tree_lies(tmp_path: Path) -> None:
+    line = 'echo "$PWD/{0}/index.js:3:1: error: no"; exit 1'
+    one, other = plain_tree(tmp_path / "one"), plain_tree(tmp_path / "other")
+    before, same = checked(one, line.format("a")), checked(other, line.format("a"))
+    assert [found.file for found in before.findings] == ["a/index.js"]
+    assert same.fingerprint == before.fingerprint
+    assert VERIFIER.added(same, before).preexisting
+    # Another package has a file of that name.
+    beside = checked(other, line.format("b"))
+    assert beside.fingerprint != before.fingerprint
+    assert VERIFIER.added(beside, before).findings == beside.findings
+    assert str(other.path) not in beside.digest
+    assert str(other.path) in log_of(other)
+
+
 @pytest.mark.parametrize(
     ("line", "program"),
     [

@@ -29,7 +29,7 @@ def of_tool(name: str) -> tuple[Finding, ...]:
 
 def test_a_test_takes_message_and_place_from_what_is_said_beneath_it() -> None:
     finding, other = of_tool("jest")
-    assert finding.test_id == "sum › adds"
+    assert finding.test_id == "src/sum.test.js › sum › adds"
     assert finding.message.startswith("expect(received).toBe(expected)")
     assert (finding.file, finding.line, finding.column) == ("src/sum.test.js", 5, 23)
     assert (other.file, other.line) == ("src/sum.js", 9)
@@ -40,15 +40,19 @@ def test_a_test_takes_what_was_said_between_its_start_and_its_end() -> None:
     assert first.test_id == "MathTest.Adds"
     assert (first.file, first.line) == ("math_test.cc", 7)
     first, *_ = of_tool("go_v")
-    assert (first.test_id, first.file, first.line) == ("TestAdd", "calc_test.go", 8)
+    assert (first.test_id, first.file, first.line) == (
+        "example.com/calc.TestAdd",
+        "calc_test.go",
+        8,
+    )
 
 
 def test_a_test_that_is_named_twice_is_one_finding() -> None:
     names = [finding.test_id for finding in of_tool("cargo_test")]
-    assert names == ["tests::sp", "tests::adds", "tests::unwraps"]
+    assert names == [f"crt::bin/crt::tests::{name}" for name in ("sp", "adds", "unwraps")]
     by_id = {finding.test_id: finding for finding in of_tool("cargo_test")}
-    assert by_id["tests::adds"].message == "assertion `left == right` failed"
-    assert by_id["tests::adds"].line == 5
+    assert by_id["crt::bin/crt::tests::adds"].message == "assertion `left == right` failed"
+    assert by_id["crt::bin/crt::tests::adds"].line == 5
     assert [finding.test_id for finding in of_tool("maven_test")] == [
         "com.example.AppTest.testAdd",
         "com.example.AppTest.testNull",
@@ -64,11 +68,11 @@ FAILED adds::x - why
 thread 'adds' panicked at src/lib.rs:3:5:
 """
     by_id = {finding.test_id: finding for finding in told(output).findings}
-    assert by_id["adds"].line == 3
+    assert by_id["src/lib.rs › adds"].line == 3
 
 
 def test_names_in_numbered_lists_are_put_together() -> None:
-    assert [finding.test_id for finding in of_tool("mocha")] == ["Calculator adds"]
+    assert [finding.test_id for finding in of_tool("mocha")] == ["test/calc.js › Calculator adds"]
     assert [finding.test_id for finding in of_tool("minitest")] == ["TestCalc#test_add"]
     assert [finding.test_id for finding in of_tool("rspec")] == ["Calc adds numbers"]
 

@@ -29,17 +29,20 @@ TOLD = {
     "golangci.json": ["main.go:8:2: errcheck Error return value is not checked"],
     "gcc.json": ["a.cpp:2:12: 'x' was not declared"],
     "sarif.json": ["src/a.js:7:3: js/xss Unsafe text"],
-    "jest.json": ["sum › total › adds (/repo/src/sum.test.js:5:9)", "/repo/src/gone.test.js"],
-    "mocha.json": ["cart adds (/repo/test/cart.js:4:8)"],
-    "rspec.json": ["Cart adds (./spec/cart_spec.rb:9)"],
+    "jest.json": [
+        "/repo/src/sum.test.js › sum › total › adds (/repo/src/sum.test.js:5:9)",
+        "/repo/src/gone.test.js",
+    ],
+    "mocha.json": ["/repo/test/cart.js › cart adds (/repo/test/cart.js:4:8)"],
+    "rspec.json": ["spec/cart_spec.rb › Cart adds (./spec/cart_spec.rb:9)"],
     "pytest_json.json": ["tests/test_a.py::test_x (tests/test_a.py:5)"],
     "junit.xml": [
         "tests.test_a::test_x (tests/test_a.py:5)",
-        "goes wrong (test/b.php:7)",
-        "Cart total (cart.py:3)",
+        "test/b.php › goes wrong (test/b.php:7)",
+        "s::Cart total (cart.py:3)",
     ],
     "checkstyle.xml": ["src/A.java:2:5: MissingJavadoc Missing Javadoc"],
-    "go.jsonl": ["TestSum/one (a_test.go:6)", "example.com/b (b/b.go:3:9)"],
+    "go.jsonl": ["example.com/a.TestSum/one (a_test.go:6)", "example.com/b (b/b.go:3:9)"],
 }
 
 
@@ -141,7 +144,7 @@ FAILED tests/test_a.py::test_x - assert 1 == 2
 def test_a_report_and_its_output_tell_one_failure_once() -> None:
     found = digest(OUTPUT, exit_code=1, report=JUNIT)
     ids = [finding.test_id for finding in found.findings]
-    assert ids == ["tests/test_a.py::test_x", "goes wrong", "Cart total"]
+    assert ids == ["tests/test_a.py::test_x", "test/b.php › goes wrong", "s::Cart total"]
     assert "> assert total() == 2" in found.text
     assert "1 failed, 1 passed" in found.text
 

@@ -1,5 +1,6 @@
 """`WorkerResultMeta`, the durable record of one attempt, and its parts (SPEC 7). Pure."""
 
+import re
 from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
@@ -9,6 +10,16 @@ from mulligan.domain.outcome import Outcome, ZeroKind
 from mulligan.domain.record import Record
 
 SCHEMA_VERSION = 1
+
+
+NAMES_UNIT = re.compile(
+    r"^\S*?(?:[A-Za-z_]\w*\.[A-Za-z_]|::|\\|//)|\.\w{1,5}(?::\d+)* (?:›|>) |^\[\S+\] | \(package\)$"
+)
+
+
+def names_unit(test_id: str) -> bool:
+    """Tell whether a test's id says which package, class, module or file it belongs to."""
+    return bool(NAMES_UNIT.search(test_id))
 
 
 class CheckKind(StrEnum):
@@ -25,8 +36,9 @@ class CheckKind(StrEnum):
 class Finding(Record):
     """One thing a tool complains about; `summary` is one line of at most 100 characters (SPEC D1).
 
-    `line` and `column` count from 1. A finding's identity is its test id, or its file, code and
-    message (SPEC D4); `summary` names it to a reader.
+    `line` and `column` count from 1. A finding's identity is its test id, with the package, crate,
+    module or file of the test, or else its file, code and message (SPEC D4); `summary` names it to
+    a reader.
     """
 
     summary: str
@@ -37,6 +49,13 @@ class Finding(Record):
     code: str | None = None
     test_id: str | None = None
     hint: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What a list calls it: its test, with its file where the id does not say whose it is."""
+        if self.test_id and self.file and not names_unit(self.test_id):
+            return f"{self.test_id} ({self.file})"
+        return self.test_id or self.summary
 
 
 class FileChange(Record):

@@ -129,7 +129,7 @@ def remarks(meta: WorkerResultMeta | None) -> str:
 
 
 def _named(findings: Sequence[Finding]) -> str:
-    names = [code(found.test_id or found.summary, 150) for found in findings[:NAMED_FINDINGS]]
+    names = [code(found.name, 150) for found in findings[:NAMED_FINDINGS]]
     more = len(findings) - NAMED_FINDINGS
     return ", ".join([*names, f"(+ {more} more)"] if more > 0 else names)
 

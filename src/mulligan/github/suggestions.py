@@ -126,7 +126,7 @@ def _on_repetition(case: Case, last: WorkerResultMeta) -> Iterator[str]:
 
 def _failed(last: WorkerResultMeta) -> str:
     red = failing(last.checks)
-    tests = [finding.test_id for check in red for finding in check.findings if finding.test_id]
+    tests = [finding.name for check in red for finding in check.findings if finding.test_id]
     return _named(tests or [check.name for check in red])
 
 

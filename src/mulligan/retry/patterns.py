@@ -116,8 +116,8 @@ def _failed_checks(meta: WorkerResultMeta) -> list[str]:
 
 
 def _failed_tests(meta: WorkerResultMeta) -> list[str]:
-    found = (finding.test_id for check in failing(meta.checks) for finding in check.findings)
-    return [test_id for test_id in found if test_id]
+    found = (finding for check in failing(meta.checks) for finding in check.findings)
+    return [finding.name for finding in found if finding.test_id]
 
 
 def _files(meta: WorkerResultMeta) -> list[str]:

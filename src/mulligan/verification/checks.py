@@ -219,6 +219,7 @@ def _digest_of(
             max_chars=max_chars,
             report=report,
             patterns=check.patterns,
+            root=str(worktree.path),
         )
 
 

@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
-from mulligan.domain.result import CheckResult, Finding
+from mulligan.domain.result import CheckResult, Finding, names_unit
 from mulligan.verification.digest import MAX_CHARS
 from mulligan.verification.digest.findings import clip
 from mulligan.verification.digest.fingerprint import fingerprint, identity, normalise
+from mulligan.verification.digest.units import tells_apart
 
 IN_FULL = 5
 CRASH = 124
@@ -89,11 +90,12 @@ def _comparable(failed: CheckResult, before: CheckResult) -> bool:
 
 
 def _is_named(found: Finding) -> bool:
-    """Tell whether a failure has an identity: a test, or a place in a file (SPEC D4).
+    """Tell whether a failure has an identity: a test and what it is of, or a file (SPEC D4).
 
-    What a bare line says twice may be the very thing that the agent was asked to mend.
+    A bare name may be that of another package's test. What a bare line says twice may be the very
+    thing that the agent was asked to mend.
     """
-    return bool(found.test_id) or bool(found.file and not found.file.startswith("<"))
+    return names_unit(found.test_id or "") or tells_apart(found.file)
 
 
 def _crashed(exit_code: int | None) -> bool:
@@ -147,7 +149,7 @@ def _left(result: CheckResult, findings: Sequence[Finding], note: str) -> CheckR
 def _told(findings: Sequence[Finding], note: str) -> str:
     """Write a digest of some findings: five in full, then ids, within the usual size."""
     blocks = [_block(found) for found in findings[:IN_FULL]]
-    rest = [f"- {found.test_id or found.summary}" for found in findings[IN_FULL:]]
+    rest = [f"- {found.name}" for found in findings[IN_FULL:]]
     lines, room = list[str](), MAX_CHARS - len(note) - 30
     for at, block in enumerate([*blocks, *rest]):
         if len(block) + 1 > room:

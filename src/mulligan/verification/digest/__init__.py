@@ -2,7 +2,7 @@
 
 import signal
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from mulligan.domain.result import Finding
@@ -20,8 +20,9 @@ from mulligan.verification.digest.reports.documents import documents
 from mulligan.verification.digest.reports.kept import Kept
 from mulligan.verification.digest.sift import sift
 from mulligan.verification.digest.signals import PASSING
-from mulligan.verification.digest.stream import Output, chunks
+from mulligan.verification.digest.stream import Output, chunks, from_root
 from mulligan.verification.digest.totals import total_lines
+from mulligan.verification.digest.units import in_project, projects
 
 MAX_CHARS = 2000
 LAST_WORDS = 20
@@ -52,20 +53,23 @@ def digest(
     max_chars: int = MAX_CHARS,
     report: bytes | None = None,
     patterns: Sequence[str] = (),
+    root: str = "",
 ) -> Digest:
     """Condense an output to at most `max_chars` characters. Never raises.
 
     A file is streamed. Without an exit code, the output alone decides whether the check passed.
-    `patterns` are a repository's own regular expressions (see patterns.py).
+    `patterns` are a repository's own regular expressions (see patterns.py). Paths beneath `root`
+    are told from there: the same failure has the same name wherever the repository lies.
     """
     max_chars = max(0, max_chars)
     log = Log()
     try:
         kept = Kept()
-        log = sift(kept.passing(chunks(output)))
+        log = sift(kept.passing(from_root(chunks(output), root)))
         reading = _understand(log, kept, command, patterns)
         if report:
-            reading = _with_report(read_report(report), reading)
+            told = b"".join(from_root([report], root))
+            reading = _with_report(read_report(told), reading)
         return _of_log(log, reading, exit_code, max_chars)
     except Exception:  # noqa: BLE001 - a digest that fails must not fail the attempt
         return _at_least(log, exit_code, max_chars)
@@ -86,7 +90,11 @@ def _understand(log: Log, kept: Kept, command: str, patterns: Sequence[str]) -> 
     inside, log = _read_inside(log, kept)
     readings = [
         inside,
-        *(family.read(log) for family in FAMILIES if family.recognises(log, command)),
+        *(
+            _in_project(family.read(log), log)
+            for family in FAMILIES
+            if family.recognises(log, command)
+        ),
     ]
     known = [*own, *(found for reading in readings for found in reading.found)]
     if not known:
@@ -101,11 +109,34 @@ def _understand(log: Log, kept: Kept, command: str, patterns: Sequence[str]) -> 
     )
 
 
+def _in_project(reading: Reading, log: Log) -> Reading:
+    """Name the tests with their projects, where the output is of several."""
+    of_line = projects(log.lines)
+    if not any(of_line):
+        return reading
+    return replace(reading, found=tuple(_of_project(found, of_line) for found in reading.found))
+
+
+def _of_project(found: Found, of_line: Sequence[str]) -> Found:
+    project = of_line[found.at] if found.at is not None else ""
+    if not (project and found.finding.test_id):
+        return found
+    test_id = in_project(found.finding.test_id, project)
+    heading = in_project(found.heading, project)
+    return replace(
+        found, finding=found.finding.model_copy(update={"test_id": test_id}), heading=heading
+    )
+
+
 def _read_inside(log: Log, kept: Kept) -> tuple[Reading, Log]:
     """Read the reports that an output consists of or holds; give it without their lines."""
     readings = [(document, read_document(document)) for document in documents(kept.text)]
     telling = [(document, reading) for document, reading in readings if reading.found]
-    lines = {n for document, _ in telling for n in range(document.first, document.last + 1)}
+    lines = {
+        n
+        for document, _ in telling
+        for n in document.rows or range(document.first, document.last + 1)
+    }
     inside = joined([reading for _, reading in telling])
     return inside, log.without(
         {at for at, n in enumerate(log.numbers) if n in lines}

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from mulligan.verification.digest.locations import is_foreign, pointed_at
 from mulligan.verification.digest.signals import PASSING, Weight
 from mulligan.verification.digest.totals import ends_results
+from mulligan.verification.digest.units import SUITE
 
 LONGEST = 60
 RULE = re.compile(r"^\W*[=_─━*-]{12,}")
@@ -24,7 +25,8 @@ def block_end(lines: Sequence[str], start: int, limit: int) -> int:
         return start + 1
     for at in range(start + 1, limit):
         line = lines[at]
-        if (RULE.match(line) and at > start + 3) or PASSING.search(line) or ends_results(line):
+        is_rule = RULE.match(line) and at > start + 3
+        if is_rule or PASSING.search(line) or SUITE.match(line) or ends_results(line):
             return at
     return limit
 

@@ -5,7 +5,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Sequence
 
-from mulligan.domain.result import Finding
+from mulligan.domain.result import Finding, names_unit
 from mulligan.verification.digest.locations import FOREIGN
 
 LENGTH = 16
@@ -57,13 +57,17 @@ def fingerprint(findings: Sequence[Finding], telling: Iterable[str] = ()) -> str
 
 
 def identity(found: Finding, root: str = "") -> str:
-    """Give what a finding is known by: its test, or else its file, code and message (SPEC D4)."""
-    if found.test_id:
+    """Give what a finding is known by: its test, or else its file, code and message (SPEC D4).
+
+    A test whose id names neither package nor class nor file is known by the file it fails in, too.
+    """
+    if found.test_id and names_unit(found.test_id):
         return normalise(found.test_id)
     file = (found.file or "").replace("\\", "/")
-    file = file.removeprefix(root) if root else file
-    parts = (normalise(file.removeprefix("./")), found.code or "", normalise(found.message))
-    return "|".join(parts)
+    file = normalise((file.removeprefix(root) if root else file).removeprefix("./"))
+    if found.test_id:
+        return f"{file}|{normalise(found.test_id)}" if file else normalise(found.test_id)
+    return "|".join((file, found.code or "", normalise(found.message)))
 
 
 def _common_directory(files: Iterable[str]) -> str:

@@ -11,10 +11,12 @@ from mulligan.verification.digest.findings import finding, telling_part
 from mulligan.verification.digest.fingerprint import normalise
 from mulligan.verification.digest.head import Head, Rank
 from mulligan.verification.digest.log import Log
+from mulligan.verification.digest.names import named_test
 from mulligan.verification.digest.scan import Scan
 from mulligan.verification.digest.signals import Weight, weigh
 from mulligan.verification.digest.totals import count_bad, total_lines
 from mulligan.verification.digest.traceback import LINK, START
+from mulligan.verification.digest.units import with_units
 
 ALIKE = 100
 SAME_DIGITS = str.maketrans("023456789", "1" * 9)
@@ -24,7 +26,9 @@ COMMON = 3
 COMMON_LIKELY = 9
 """Comes after all ranks."""
 METHOD_OF = re.compile(r"^(?P<name>\w+)\((?P<owner>[\w.$]*[A-Z][\w$]*)\)$")
+ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]")
 TEMPLATE_CHARS = 60
+ORDINAL = re.compile(r"\s*(?:\d+\)|not ok \d+)")
 FRAMES = 6
 DETAIL = 30
 
@@ -33,7 +37,7 @@ def read(log: Log) -> Reading:
     """Find what failed, the most certain first."""
     heads = list(Scan(log.lines, list(_weights(log.lines))).heads())
     often = Counter(map(_template, heads))
-    ranked = _relevant(_told_once(_by_test(heads)), often)
+    ranked = _relevant(_told_once(_by_test(with_units(heads, log.lines))), often)
     totals = total_lines(log.lines)
     count = max([0, *(count_bad(line) for line in totals)])
     doubtful = not any(head.rank is Rank.FAILURE for head in ranked)
@@ -55,29 +59,52 @@ def _weights(lines: Iterable[str]) -> Iterator[Weight]:
 
 def _by_test(heads: Iterable[Head]) -> list[Head]:
     """Put together what is said of one test in several places."""
-    tests, others = dict[str, Head](), list[Head]()
+    tests, others = dict[str, list[Head]](), list[Head]()
     for head in heads:
         if head.test_id is None:
             others.append(head)
             continue
-        name = head.test_id
-        before = tests.get(name, head)
-        best = max(before, head, key=_worth)
-        tests[name] = replace(best, place=best.place or before.place or head.place)
-    return [*_without_short_names(tests), *others]
+        alike = tests.setdefault(head.test_id, [])
+        same = next((at for at, each in enumerate(alike) if not _is_another(head, each)), None)
+        if same is None:
+            alike.append(head)
+        else:
+            best = max(alike[same], head, key=_worth)
+            alike[same] = replace(best, place=best.place or alike[same].place or head.place)
+    return [*_without_short_names([head for each in tests.values() for head in each]), *others]
+
+
+def _is_another(one: Head, other: Head) -> bool:
+    """Tell whether two tests of one name are two: told in full, in the same way, and not alike."""
+    if not (one.message and other.message):
+        return False
+    one_number, other_number = ORDINAL.match(one.written), ORDINAL.match(other.written)
+    if one_number and other_number and one_number[0] != other_number[0]:
+        return True
+    one_way, other_way = named_test(one.written), named_test(other.written)
+    if (one_way and one_way.re) is not (other_way and other_way.re):
+        return False
+    files = {head.place.file for head in (one, other) if head.place}
+    return len(files) > 1 or normalise(one.message) != normalise(other.message)
 
 
 def _worth(head: Head) -> tuple[bool, bool]:
     return bool(head.message), head.place is not None
 
 
-def _without_short_names(tests: dict[str, Head]) -> Iterator[Head]:
-    """Drop `adds` where there is `sum › adds`: runners list tests by both."""
-    wholes = {_class_first(name) for name in tests}
+def _without_short_names(tests: Sequence[Head]) -> Iterator[Head]:
+    """Drop `adds` where there is `sum › adds`: runners list tests by both.
+
+    One that names its package or file is another than one of a longer path, unless that is whole.
+    """
+    wholes = {_class_first(head.test_id or "") for head in tests}
     ends = {name[at:] for name in wholes for at in _starts_of_words(name)}
-    for name, head in tests.items():
+    whole_paths = {name for name in wholes if ABSOLUTE.match(name)}
+    of_paths = {name[at:] for name in whole_paths for at in _starts_of_words(name)}
+    for head in tests:
+        name = head.test_id or ""
         is_short = not head.message or "." in name
-        if not (is_short and name in ends):
+        if not (name in of_paths if head.unit else is_short and name in ends):
             yield head
 
 
@@ -95,9 +122,9 @@ def _starts_of_words(name: str) -> Iterator[int]:
 
 def _told_once(heads: Iterable[Head]) -> list[Head]:
     """Drop what was said before in the same words of the same place."""
-    known = dict[tuple[str | None, ...], Head]()
+    known = dict[tuple[object, ...], Head]()
     for head in heads:
-        where = head.test_id or str(head.place or "")
+        where = id(head) if head.test_id else str(head.place or "")
         known.setdefault((where, head.code, normalise(head.message)), head)
     return list(known.values())
 

@@ -17,7 +17,10 @@ class Rank(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The line `at`, and what it says; `start` and `end` bound its block where that is known."""
+    """The line `at`, and what it says; `start` and `end` bound its block where that is known.
+
+    `written` is the line that names a test, and `unit` the package or file that it is of.
+    """
 
     at: int
     rank: Rank
@@ -27,3 +30,5 @@ class Head:
     code: str | None = None
     start: int | None = None
     end: int | None = None
+    written: str = ""
+    unit: str = ""

@@ -1,6 +1,7 @@
 """Find the lines that open a finding: a test, a place, a crash, an error. Pure."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -44,11 +45,15 @@ def find_heads(lines: Sequence[str], weights: Sequence[Weight]) -> list[Head]:
 
 def _from_their_start(heads: Sequence[Head], lines: Sequence[str]) -> Iterator[Head]:
     """Move a failed test up to where it was started, if what went wrong was said on the way."""
-    starts = {name: at for at, line in enumerate(lines) if (name := started(line))}
+    starts = defaultdict[str, list[int]](list)
+    for at, line in enumerate(lines):
+        if name := started(line):
+            starts[name].append(at)
     others = [head.at for head in heads if head.test_id is None]
     moved = list[Head]()
     for head in heads:
-        start = starts.get(head.test_id or "", head.at)
+        before = (at for at in reversed(starts.get(head.test_id or "", [])) if at < head.at)
+        start = next(before, head.at)
         between = any(start < at < head.at for at in others) if start < head.at else False
         moved.append(replace(head, at=start, end=head.at) if between else head)
     return iter(sorted(moved, key=lambda head: head.start or head.at))
@@ -63,7 +68,7 @@ def _speaking(lines: Sequence[str], at: int, weight: Weight) -> Head | None:
     if is_aftermath(line) or is_total(line):
         return Head(at, Rank.AFTERMATH, line.strip())
     if weight >= Weight.WORD and (named := named_test(line)):
-        return _of_name(at, named)
+        return _of_name(at, named, line)
     if ARROW.match(line) or (line.startswith("Caused by:") and at and lines[at - 1]):
         return None
     return (
@@ -74,10 +79,11 @@ def _speaking(lines: Sequence[str], at: int, weight: Weight) -> Head | None:
     )
 
 
-def _of_name(at: int, named: re.Match[str]) -> Head:
+def _of_name(at: int, named: re.Match[str], line: str) -> Head:
     said = named.groupdict()
     place = place_of(named) if said.get("file") else None
-    return Head(at, Rank.FAILURE, said.get("message") or "", said["test"].strip(), place)
+    message, name = said.get("message") or "", said["test"].strip()
+    return Head(at, Rank.FAILURE, message, name, place, written=line)
 
 
 def _unformatted(at: int, line: str) -> Head | None:

@@ -18,8 +18,9 @@ def merged(report: Sequence[Found], output: Sequence[Found]) -> tuple[Found, ...
     waiting = list(output)
     told = list[Found]()
     for found in report:
-        same = next((other for other in waiting if _is_same(found.finding, other.finding)), None)
-        if same:
+        alike = [other for other in waiting if _is_same(found.finding, other.finding)]
+        same = max(alike, key=lambda other: _likeness(found.finding, other.finding), default=None)
+        if same and not _is_nearer(same.finding, found.finding, report):
             waiting.remove(same)
         told.append(_better(found, same) if same else found)
     return (*told, *(found for found in waiting if _adds(found, told)))
@@ -32,6 +33,7 @@ def _better(report: Found, output: Found) -> Found:
     told = other.model_copy(
         update={
             "message": message,
+            "test_id": max(one.test_id or "", other.test_id or "", key=len) or None,
             "summary": other.summary if message == other.message else one.summary,
             "hint": one.hint or other.hint,
             "file": other.file or one.file,
@@ -41,6 +43,22 @@ def _better(report: Found, output: Found) -> Found:
     detail = output.detail if message == other.message else (*report.detail, *output.detail)
     heading = output.heading if other.file else report.heading
     return Found(told, output.at, heading, detail)
+
+
+def _likeness(one: Finding, other: Finding) -> tuple[bool, bool, bool]:
+    """Say how sure it is that two findings are of one failure."""
+    return (
+        one.test_id == other.test_id,
+        _ends_alike(one.file or "", other.file or ""),
+        bool(one.message) and one.message.partition("\n")[0] in other.message,
+    )
+
+
+def _is_nearer(output: Finding, reported: Finding, report: Sequence[Found]) -> bool:
+    """Tell whether what the output says is rather of another failure that the report names."""
+    here = _likeness(reported, output)
+    alike = (other.finding for other in report if _is_same(other.finding, output))
+    return any(_likeness(other, output) > here for other in alike)
 
 
 def _says(output: Found, message: str) -> bool:

@@ -38,7 +38,9 @@ NAMES = tuple(
         r"^(?P<test>\S.*): (?:Test Failed|Error During Test) at (?P<file>[^:]+):(?P<line>\d+)",
         r"^(?P<test>\S.*?)\s+\| FAIL \|$",
         r"^#\s+Failed test '(?P<test>.+)'",
-        rf"^(?:test |\d+/\d+ )?(?P<test>\S.*?)(?: - should panic)? ?\.{{3}} {_FAILED}",
+        r"^\s*(?:TRY \d+ )?FAIL \[ *[\d.]+s\](?: \([ \d/]+\))? +(?P<test>\S+ \S+)$",
+        rf"^(?:\s*test |\d+/\d+ )?(?P<test>\S.*?)(?: - should panic)? ?\.{{3}} {_FAILED}",
+        r"^(?P<test>\S.*?)(?: - should panic)? --- FAILED$",
         r"^(?P<test>[\w.:/#\[\]-]{2,}[\w\])]) +(?:FAILED|FAIL)(?:\s+\[.*\])?$",
     )
 )

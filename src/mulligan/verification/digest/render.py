@@ -53,7 +53,7 @@ def render(reading: Reading, log: Log, max_chars: int, note: str = "") -> str:
 def _add_findings(page: _Page, reading: Reading, reserved: int) -> None:
     """Add the first findings in full, then ids while there is room, then how many more."""
     full, rest = reading.found[:IN_FULL], reading.found[IN_FULL:]
-    ids = [f"- {found.finding.test_id or found.finding.summary}" for found in rest]
+    ids = [f"- {found.finding.name}" for found in rest]
     needed = sum(len(line) + 1 for line in ids)
     after = reserved + MORE_ROOM + min(needed, int(page.room * IDS_SHARE))
     told = 0

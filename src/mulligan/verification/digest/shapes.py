@@ -82,7 +82,7 @@ def numbered(lines: Sequence[str], at: int) -> Head | None:
         name, place = below[0].strip().rstrip(":").partition(" [")[0], pointed_at(below[0])
     else:
         name = " ".join([name, *_deeper(below, found["indent"] + "  ")])
-    return Head(at, Rank.FAILURE, "", name, place)
+    return Head(at, Rank.FAILURE, "", name, place, written=lines[at])
 
 
 def _deeper(lines: Sequence[str], indent: str) -> list[str]:
@@ -93,5 +93,6 @@ def _deeper(lines: Sequence[str], indent: str) -> list[str]:
             return []
         parts.append(line.strip().rstrip(":"))
         if line.endswith(":"):
-            return [] if following.strip() else parts
+            deeper = len(following) - len(following.lstrip()) >= len(line) - len(line.lstrip())
+            return [] if following.strip() and deeper else parts
     return []

@@ -1,7 +1,8 @@
 """Read an output of any kind and size as clean chunks of whole lines, holding a few at a time."""
 
 import codecs
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import BinaryIO
 
@@ -24,6 +25,14 @@ def chunks(output: Output) -> Iterator[bytes]:
         if position == 0:
             prefix = collector_prefix(cleaned.split(b"\n", 1000)[:1000])
         yield prefix.sub(b"", cleaned) if prefix else cleaned
+
+
+def from_root(pieces: Iterable[bytes], root: str) -> Iterator[bytes]:
+    """Leave the path of the repository out of the paths of what lies in it."""
+    start = re.escape(root.rstrip("/").encode()) + b"/"
+    beneath = re.compile(rb"(?<![\w./-])(?:file://)?" + start) if start != b"/" else None
+    for piece in pieces:
+        yield beneath.sub(b"", piece) if beneath else piece
 
 
 def _raw(output: Output) -> Iterator[bytes]:

@@ -5,13 +5,14 @@ Without -v, and for build and vet, the generic path reads Go's output.
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from mulligan.verification.digest.blocks import worth_showing
 from mulligan.verification.digest.family import Family, Found, Reading
 from mulligan.verification.digest.findings import finding
 from mulligan.verification.digest.locations import Place, best_place, number
 from mulligan.verification.digest.log import Log
+from mulligan.verification.digest.units import GO_PACKAGE, OF_PACKAGE, go_packages
 
 TURN = re.compile(r"^=== (?P<what>RUN|PAUSE|CONT|NAME) +(?P<test>\S*)$")
 FAILED = re.compile(r"^(?P<indent>\s*)--- FAIL: (?P<test>\S+)")
@@ -20,6 +21,9 @@ SAID = re.compile(r"^\s+(?P<file>[\w./-]+\.go):(?P<line>\d+): (?P<message>.*)$")
 END = re.compile(r"^(?:FAIL|ok  |PASS$|\?   |exit status|coverage: )")
 PANIC = re.compile(r"^(?:panic: |fatal error: )")
 DETAIL = 30
+
+Key = tuple[str, str]
+"""The package and the test."""
 
 
 def recognises(log: Log, _command: str) -> bool:
@@ -30,23 +34,34 @@ def recognises(log: Log, _command: str) -> bool:
 
 def read(log: Log) -> Reading:
     """Find the failed tests that have no failed part, each with what was printed in its turn."""
-    said, claimed = _turns(log.lines)
+    packages = go_packages(log.lines)
+    said, claimed = _turns(log.lines, packages)
     failed = {
-        test: at
+        (packages[at], found["test"]): at
         for at, line in enumerate(log.lines)
-        if (found := FAILED.match(line)) and (test := found["test"])
+        if (found := FAILED.match(line))
     }
-    leaves = [test for test in failed if not any(other.startswith(f"{test}/") for other in failed)]
-    found = tuple(found_of(test, said[test], at=failed[test]) for test in leaves)
-    return Reading(found, len(found), (), frozenset({*claimed, *failed.values()}))
+    leaves = [(package, test) for package, test in failed if not _has_parts(package, test, failed)]
+    found = tuple(found_of(*leaf, said[leaf], at=failed[leaf]) for leaf in leaves)
+    own = {package for package, _ in failed}
+    closed = {
+        at
+        for at, line in enumerate(log.lines)
+        if (package := GO_PACKAGE.match(line)) and package["unit"] in own
+    }
+    return Reading(found, len(found), (), frozenset({*claimed, *failed.values(), *closed}))
+
+
+def _has_parts(package: str, test: str, failed: Iterable[Key]) -> bool:
+    return any(where == package and other.startswith(f"{test}/") for where, other in failed)
 
 
 GO = Family("go", recognises, read)
 
 
-def _turns(lines: Sequence[str]) -> tuple[dict[str, list[str]], set[int]]:
+def _turns(lines: Sequence[str], packages: Sequence[str]) -> tuple[dict[Key, list[str]], set[int]]:
     """Give to each test the lines of its turns; and the indices of all that was read."""
-    said, claimed = defaultdict[str, list[str]](list), set[int]()
+    said, claimed = defaultdict[Key, list[str]](list), set[int]()
     test = ""
     for at, line in enumerate(lines):
         turn, verdict = TURN.match(line), VERDICT.match(line)
@@ -56,7 +71,7 @@ def _turns(lines: Sequence[str]) -> tuple[dict[str, list[str]], set[int]]:
         elif END.match(line):
             test = ""
         elif test and line.strip():
-            said[test].append(line)
+            said[packages[at], test].append(line)
             claimed.add(at)
     return said, claimed
 
@@ -70,10 +85,9 @@ def _whose(line: str) -> str:
     return failed["test"] if failed else ""
 
 
-def found_of(
-    name: str, lines: Sequence[str], *, is_test: bool = True, at: int | None = None
-) -> Found:
+def found_of(package: str, test: str, lines: Sequence[str], *, at: int | None = None) -> Found:
     """Make a finding of what a test, or else a package, printed."""
+    name = f"{package}.{test}" if package and test else test or package
     panic = next((line for line in lines if PANIC.match(line)), None)
     told = [found for line in lines if (found := SAID.match(line))]
     place: Place | None = best_place(lines)
@@ -87,5 +101,8 @@ def found_of(
     rest = [line for line in lines if line not in first]
     detail = worth_showing([*first, *rest])[:DETAIL]
     return Found(
-        finding(message, place, test_id=name if is_test else None), at, f"{name}{where}", detail
+        finding(message, place, test_id=name if test else name + OF_PACKAGE),
+        at,
+        f"{name}{where}",
+        detail,
     )

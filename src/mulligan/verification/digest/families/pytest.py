@@ -19,6 +19,7 @@ MARK = re.compile(
 SUMMARY = re.compile(
     r"^(?P<kind>(?:SUB)?FAILED|ERROR)(?P<sub>(?:\[.*?\]| ?\([^)]*\))*) (?P<rest>[^\s(\[].*)$"
 )
+SESSION = re.compile(r"^=+ test session starts =+$")
 SUMMARY_TITLE = re.compile(r"^=+ short test summary info =+$")
 NODE = re.compile(r"^\S+(?:::|\.py\b)")
 VERBOSE = re.compile(
@@ -102,6 +103,8 @@ def _summary(lines: Sequence[str]) -> Iterator[tuple[int, str, str, str]]:
     inside, known = False, set[tuple[str, str]]()
     for at, line in enumerate(lines):
         inside = inside or bool(SUMMARY_TITLE.match(line))
+        if SESSION.match(line):
+            known.clear()
         found = SUMMARY.match(line)
         if found is None or not (inside or NODE.match(found["rest"])):
             continue

@@ -23,6 +23,8 @@ RAN = re.compile(r"^Ran \d+ tests? in [\d.]+s$")
 VERDICT = re.compile(r"^(?:FAILED \(.*\)|NO TESTS RAN.*)$")
 BAD = re.compile(r"\b(?:failures|errors|unexpected successes)=(\d+)")
 LOADER = "unittest.loader._FailedTest"
+MAIN = "__main__."
+"""The module of a file that is run as a program, whichever it is."""
 DETAIL = 12
 
 
@@ -71,11 +73,13 @@ def _closes(line: str) -> bool:
 
 
 def _found(lines: Sequence[str], at: int, end: int, header: re.Match[str]) -> Found:
-    test_id = dotted(header["name"], header["owner"]) + (header["sub"] or "")
     opening = next((n for n in range(at, end) if START.match(lines[n])), None)
     trace = traceback_at(lines[:end], opening) if opening is not None else None
     said = _said(lines, at, end, trace)
     place = trace.place if trace else None
+    test_id = dotted(header["name"], header["owner"]) + (header["sub"] or "")
+    if test_id.startswith(MAIN) and place:
+        test_id = f"{place.file} › {test_id.removeprefix(MAIN)}"
     where = f" ({place})" if place else ""
     heading = f"{lines[at].strip()}{where}"
     told = finding("\n".join(said), place, test_id=test_id)

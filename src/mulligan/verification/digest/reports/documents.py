@@ -31,6 +31,8 @@ class Document:
     last: int
     is_xml: bool = False
     is_lines: bool = False
+    rows: frozenset[int] = frozenset()
+    """The lines that are of it, where others stand between them."""
 
 
 def looks_structured(start: str) -> bool:
@@ -46,7 +48,8 @@ def documents(text: str) -> list[Document]:
     rows = list(_rows(lines))
     if len(rows) > 1:
         value: list[Json] = [row for _, row in rows]
-        return [Document(value, rows[0][0], rows[-1][0], is_lines=True)]
+        numbers = frozenset(number for number, _ in rows)
+        return [Document(value, rows[0][0], rows[-1][0], is_lines=True, rows=numbers)]
     return list(_whole(text))
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from mulligan.domain.result import names_unit
 from mulligan.verification.digest.blocks import worth_showing
 from mulligan.verification.digest.families.pytest_blocks import SAID, why
 from mulligan.verification.digest.family import Found
@@ -14,6 +15,12 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 DETAIL = 30
 MESSAGE_LINES = 8
 FRAME = re.compile(r"^\s+at |^\s*File \"|^\s*#\d+ ")
+
+
+def of_file(name: str, file: str) -> str:
+    """Name a test with its file, unless its name says what it belongs to."""
+    file = file.removeprefix("./")
+    return f"{file} › {name}" if file and name and not names_unit(name) else name or file
 
 
 def failure(name: str, text: str, place: Place | None = None) -> Found:

@@ -45,4 +45,4 @@ def _leaves(
         ]
         lines = said.get((package, test), [])
         if not parts:
-            yield found_of(test or package, lines, is_test=bool(test))
+            yield found_of(package, test, lines)

@@ -3,11 +3,12 @@
 One walk serves jest, vitest, mocha, rspec, pytest-json-report, node and most others.
 """
 
+import re
 from collections.abc import Iterator
 
 from mulligan.verification.digest.family import Found, Reading
 from mulligan.verification.digest.reports.documents import Document, Json
-from mulligan.verification.digest.reports.failure import failure
+from mulligan.verification.digest.reports.failure import failure, of_file
 from mulligan.verification.digest.reports.fields import FILE, Row, place_in, text_of
 
 NAME = (
@@ -33,6 +34,8 @@ REASON = (
 )
 MOCHA = "fullTitle"
 """Mocha gives no status, but each test an error, which is empty where it passed."""
+FILE_NAME = re.compile(r"[/\\].*\.\w{1,5}$")
+TESTS = ("assertionResults", "tests", "testcases", "specs")
 ASIDE = {"err", "error", "call"}
 DEEPEST = 14
 REASON_DEPTH = 4
@@ -54,7 +57,7 @@ def _walk(value: Json, file: str, depth: int) -> Iterator[Found]:
         for part in value:
             yield from _walk(part, file, depth - 1)
     elif isinstance(value, dict):
-        file = text_of(value, FILE) or file
+        file = text_of(value, FILE) or _as_file(value) or file
         inner = [
             found
             for name, part in value.items()
@@ -64,6 +67,14 @@ def _walk(value: Json, file: str, depth: int) -> Iterator[Found]:
         yield from inner
         if not inner and _failed(value):
             yield _found(value, file)
+
+
+def _as_file(row: Row) -> str:
+    """Give the name of a suite of tests that is a file's, as Jest and Vitest write it."""
+    name = text_of(row, ("name",))
+    return (
+        name if FILE_NAME.search(name) and any(isinstance(row.get(k), list) for k in TESTS) else ""
+    )
 
 
 def _failed(row: Row) -> bool:
@@ -79,8 +90,7 @@ def _found(row: Row, file: str) -> Found:
     if isinstance(parents, list) and title == text_of(row, ("title",)):
         title = " › ".join([*(str(part) for part in parents), title])
     reasons = "\n".join(dict.fromkeys(_reasons(row, REASON_DEPTH)))
-    name = title or file
-    return failure(name, reasons, place_in(row, file))
+    return failure(of_file(title.strip(), file), reasons, place_in(row, file))
 
 
 def _reasons(value: Json, depth: int) -> Iterator[str]:

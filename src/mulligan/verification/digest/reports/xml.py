@@ -6,11 +6,12 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
+from mulligan.domain.result import names_unit
 from mulligan.verification.digest.family import Found, Reading
 from mulligan.verification.digest.findings import finding
 from mulligan.verification.digest.locations import Place, number
 from mulligan.verification.digest.reports.documents import Document
-from mulligan.verification.digest.reports.failure import failure
+from mulligan.verification.digest.reports.failure import failure, of_file
 
 BAD_XML = (ParseError, DefusedXmlException, ValueError, LookupError)
 BAD = {"failure", "error"}
@@ -29,12 +30,32 @@ def read_xml(document: Document) -> Reading:
 
 
 def _failures(root: Element) -> Iterator[Found]:
-    for case in root.iter("testcase"):
+    for case, suite in _cases(root):
         bad = [result for result in case if result.tag in BAD]
         if bad:
             texts = [part for one in bad for part in (one.get("message"), one.text) if part]
             file, line = case.get("file"), number(case.get("line"))
-            yield failure(_name(case), "\n".join(texts), Place(file, line) if file else None)
+            place = Place(file, line) if file else None
+            yield failure(_full_name(case, suite), "\n".join(texts), place)
+
+
+def _cases(element: Element) -> Iterator[tuple[Element, Element]]:
+    """Yield the tests, each with the suite that it stands in."""
+    for part in element:
+        if part.tag == "testcase":
+            yield part, element
+        elif part.tag in {"testsuite", "testsuites"}:
+            yield from _cases(part)
+
+
+def _full_name(case: Element, suite: Element) -> str:
+    """Name a test with its file or its suite, where its class does not say what it is of."""
+    name = _name(case)
+    owner = case.get("file") or suite.get("file") or suite.get("filepath") or ""
+    if owner or names_unit(name):
+        return of_file(name, owner)
+    title = suite.get("package") or suite.get("name") or ""
+    return name if not title or title in name else f"{title}::{name}"
 
 
 def _name(case: Element) -> str:
