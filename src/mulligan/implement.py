@@ -94,6 +94,9 @@ def carry_out(ref: IssueRef, decision: Decision, tools: Tools) -> Decision:
             if head is None or overtaken(ref, tools):
                 return conclude(ref, tools)
             instead = publish(ref, head, tools)
+            if tools.ledger.status(ref).phase is Phase.COMPLETED:
+                # The base branch lost what the work stands on, and the attempt counts as another.
+                return conclude(ref, tools)
         case Retry():
             retry(ref, decision, tools)
         case WaitForBudget():
