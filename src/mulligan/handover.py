@@ -48,9 +48,9 @@ def draft_work(ref: IssueRef, tools: Tools) -> str:
     """Show what the last attempt left as a draft; say why not, where that is refused for good.
 
     Work that no guard let pass stays here, and so does what was asked for by somebody who may not
-    any more, or on another text (SPEC T1), or made on what the base branch has no longer. A pull request that is no draft of Mulligan's stays as
-    it is, since what was not verified never takes the place of what was; so does one that somebody
-    pushed to.
+    any more, or on another text (SPEC T1), or made on what the base branch has no longer. A pull
+    request that is no draft of Mulligan's stays as it is, since what was not verified never takes
+    the place of what was; so does one that somebody pushed to.
     """
     last = next(reversed(tools.ledger.history(ref)), None)
     if last is None or last.head_sha is None or last.outcome not in NOT_VERIFIED:

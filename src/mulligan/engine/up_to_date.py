@@ -63,12 +63,14 @@ def _update(ref: IssueRef, head: str, base: str, tools: Tools) -> Visit:
         return Visit(ref)
     done(ref, MERGE, f"{base}:{head}", merged, tools)
     try:
-        if why := _unfit(ref, base, tools):
-            raise DeniedError(why)
-        tools.worktrees.push(ref, merged, head)
+        why = _unfit(ref, base, tools)
+        if not why:
+            tools.worktrees.push(ref, merged, head)
     except DeniedError as error:
         # Somebody pushed meanwhile, or the server wants no such commit: it is left to people.
-        log.warning("not_updated", issue=str(ref), reason=str(error))
+        why = str(error)
+    if why:
+        log.warning("not_updated", issue=str(ref), reason=why)
         done(ref, REFUSED, f"{base}:{head}", "refused", tools)
         return Visit(ref)
     return _finish(ref, merged, tools)
