@@ -1,7 +1,6 @@
 """The code keeps the shape that the style sheet promises (CONTRIBUTING)."""
 
 import ast
-import statistics
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,34 +17,6 @@ BROAD_HANDLERS = {
     "verification/digest/__init__.py": 1,
 }
 """The three places that may catch Exception (DESIGN 3)."""
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-def functions() -> Iterator[tuple[str, Function]]:
-    for file in FILES:
-        for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, Function):
-                yield f"{file.relative_to(SOURCE)}:{node.lineno} {node.name}", node
-
-
-def length(node: Function) -> int:
-    assert node.end_lineno
-    return node.end_lineno - node.lineno + 1
-
-
-def test_functions_fit_on_a_screen() -> None:
-    assert [name for name, node in functions() if length(node) > 40] == []
-
-
-def test_the_median_function_has_at_most_ten_lines() -> None:
-    assert statistics.median(length(node) for _, node in functions()) <= 10
-
-
-def test_files_stay_readable() -> None:
-    sizes = {str(file.relative_to(ROOT)): len(file.read_text().splitlines()) for file in FILES}
-    assert {name: size for name, size in sizes.items() if size > 500} == {}
-
 
 def test_every_module_opens_with_its_job() -> None:
     assert [str(file) for file in FILES if not ast.get_docstring(ast.parse(file.read_text()))] == []

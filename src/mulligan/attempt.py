@@ -14,7 +14,7 @@ from mulligan.domain.attempt import (
     worth_fixing,
     worth_verifying,
 )
-from mulligan.domain.case import Case, own_commits
+from mulligan.domain.case import Case, bases_of, own_commits
 from mulligan.domain.events import AgentFinished, AgentStarted, WorktreeReset
 from mulligan.effects import announce, stopped
 from mulligan.errors import ShutdownError, WithdrawnError, WorldError
@@ -51,11 +51,11 @@ def _standing(case: Case) -> Standing | None:
     """Tell the worktree of the pull request that is open, and which commits there are ours."""
     if case.status.pull_number is None:
         return None
-    own = own_commits(case.status, case.history)
+    own, bases = own_commits(case.status, case.history), bases_of(case.status, case.history)
     feedback = case.status.feedback
     if feedback is None or feedback.conflict:
-        return Standing(own)
-    return Standing(own, is_answered=True, is_reviewed=bool(feedback.remarks))
+        return Standing(own, bases)
+    return Standing(own, bases, is_answered=True, is_reviewed=bool(feedback.remarks))
 
 
 def _rounds(known: Evidence, at: Trial) -> Iterator[Evidence]:

@@ -76,8 +76,11 @@ def write_brief(case: Case, policy: Policy, tree: Worktree, tools: Tools) -> Tas
 def tell(case: Case, policy: Policy, tools: Tools, tree: Worktree | None = None) -> Told:
     """Write the prompt of the attempt that is next, or has begun; nothing is recorded.
 
-    Without a worktree, what it will equal is told as far as the ledger knows.
+    Without a worktree, what it will equal is told as far as the ledger knows. An attempt whose base
+    was taken back is not told of: its change may hold what nobody wants any more, and did not fail.
     """
+    sound = tuple(meta for meta in case.history if not meta.base_dropped)
+    case = replace(case, history=sound)
     previous = _previous(case, tree, tools)
     return compose(case, policy, previous, _ground(case, tree), tools.redactor)
 

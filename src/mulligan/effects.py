@@ -26,12 +26,18 @@ from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.status import LATER, PUSH, SHOWN_STAGE
 from mulligan.done import THE_ONE, done, held
-from mulligan.errors import DeniedError, GoneError, UnavailableError, WorldError
+from mulligan.errors import (
+    DeniedError,
+    GoneError,
+    MisconfiguredError,
+    UnavailableError,
+    WorldError,
+)
 from mulligan.handover import draft_work, push_work
 from mulligan.purse import spent_today
-from mulligan.retry.record import lost, pushed_over
+from mulligan.retry.record import lost, pushed_over, without_base
 from mulligan.retry.remarks import review_answer, thread_answer
-from mulligan.survey import look, objection, renewal, withdrawal
+from mulligan.survey import has_base, look, objection, renewal, withdrawal
 from mulligan.tools import Tools
 
 STATUS_COMMENT, LABEL_COMMENT, HELD, ANSWER = "status_comment", "label_comment", "held", "answer"
@@ -102,7 +108,9 @@ def secure(ref: IssueRef, tools: Tools) -> str | None:
         tools.worktrees.keep(ref, last.head_sha, place)
         tools.artifacts.share(place)
         return last.head_sha
-    tools.ledger.append(ref, AttemptCompleted(meta=lost(last)))
+    # A bundle needs the base that it was made on, and so goes with that on another machine.
+    again = lost(last) if has_base(ref, last, tools) else without_base(last)
+    tools.ledger.append(ref, AttemptCompleted(meta=again))
     return None
 
 
@@ -110,21 +118,36 @@ def publish(ref: IssueRef, head: str, tools: Tools) -> Escalate | StandDown | No
     """Push the verified commit and open the pull request; no agent runs, no attempt is spent.
 
     What GitHub refuses for good comes back as the escalation that follows (SPEC O5), and a
-    request that was withdrawn, or is not trusted any more, as the standing down.
+    request that was withdrawn, or is not trusted any more, as the standing down. Where a force-push
+    took the base of the work away, nothing is pushed; the attempt is recorded as one that does not
+    count, and what follows is to be decided anew.
     """
-    if why := stopped(ref, tools):
-        return StandDown(reason=why)
-    case = look(tools.tracker.read(ref), tools)
+    try:
+        case = look(tools.tracker.read(ref), tools)
+    except GoneError as error:
+        return StandDown(reason=str(error))
     base = tools.worktrees.base_branch(ref.repository)
     settings = tools.policies.current(ref.repository).pull_request
     tools.ledger.append(ref, PublishStarted(head_sha=head))
+    # Base, people and text come last, so that nothing happens between them and the push.
+    *_, last = case.history
     try:
-        tools.worktrees.push(ref, head, held(case.status, case.last))
+        is_based = has_base(ref, last, tools)
+    except (DeniedError, MisconfiguredError) as error:
+        return _unpublished(error)
+    if not is_based:
+        _note_push(ref, head, tools)
+        tools.ledger.append(ref, AttemptCompleted(meta=without_base(last)))
+        return None
+    if why := stopped(ref, tools):
+        _note_push(ref, head, tools)
+        return StandDown(reason=why)
+    try:
+        tools.worktrees.push(ref, head, held(case.status, last))
         done(ref, PUSH, ref.branch, head, tools)
         opened = tools.tracker.open_pull_request(case, base, settings)
     except DeniedError as error:
-        fix = "Mend this, then write /mulligan retry; the verified commit is kept."
-        return Escalate(reason=f"The verified work could not be published: {error}", fix=fix)
+        return _unpublished(error)
     answer(case, head, tools)
     published = Published(
         pull_request=opened.url,
@@ -135,6 +158,21 @@ def publish(ref: IssueRef, head: str, tools: Tools) -> Escalate | StandDown | No
     tools.ledger.append(ref, published)
     show(ref, tools)
     return None
+
+
+def _unpublished(error: WorldError) -> Escalate:
+    fix = "Mend this, then write /mulligan retry; the verified commit is kept."
+    return Escalate(reason=f"The verified work could not be published: {error}", fix=fix)
+
+
+def _note_push(ref: IssueRef, head: str, tools: Tools) -> None:
+    """Record a push that Mulligan was killed after, or the branch would pass for somebody else's.
+
+    Best effort: where the branch cannot be read, nothing is recorded.
+    """
+    with suppress(WorldError):
+        if tools.worktrees.tip(ref) == head:
+            done(ref, PUSH, ref.branch, head, tools)
 
 
 def overtaken(ref: IssueRef, tools: Tools) -> bool:

@@ -90,10 +90,9 @@ def carry_out(ref: IssueRef, decision: Decision, tools: Tools) -> Decision:
     instead: Decision | None = None
     match decision:
         case OpenPullRequest():
-            head = secure(ref, tools)
-            if head is None or overtaken(ref, tools):
+            instead = _publish(ref, tools)
+            if tools.ledger.status(ref).phase is Phase.COMPLETED:
                 return conclude(ref, tools)
-            instead = publish(ref, head, tools)
         case Retry():
             retry(ref, decision, tools)
         case WaitForBudget():
@@ -108,6 +107,18 @@ def carry_out(ref: IssueRef, decision: Decision, tools: Tools) -> Decision:
         tools.ledger.append(ref, Decided(decision=instead))
         return carry_out(ref, instead, tools)
     return decision
+
+
+def _publish(ref: IssueRef, tools: Tools) -> Escalate | StandDown | None:
+    """Publish the verified commit; give the decision that follows instead, if one does.
+
+    Where the commit is lost, overtaken or without its base, the attempt is recorded anew as one
+    that came to something else, of which nothing is decided yet.
+    """
+    head = secure(ref, tools)
+    if head is None or overtaken(ref, tools):
+        return None
+    return publish(ref, head, tools)
 
 
 def resume(ref: IssueRef, tools: Tools) -> Decision | None:

@@ -14,11 +14,14 @@ from mulligan.domain.issue import IssueRef
 class Standing:
     """A pull request that is open; `own` are the commits in it that Mulligan made.
 
+    `bases` are the commits of the base branch that those were made on, which a force-push may have
+    taken off it since: nobody committed them to the pull request.
     Where it `is_answered`, a change that leaves its tree as it is counts as none (SPEC 6); where
     people reviewed it, so does the same change on a base that has moved.
     """
 
     own: frozenset[str]
+    bases: frozenset[str] = frozenset()
     is_answered: bool = False
     is_reviewed: bool = False
 
@@ -72,6 +75,14 @@ class Branches(Protocol):
 
     def is_behind(self, ref: IssueRef, base_sha: str, head_sha: str) -> bool:
         """Tell whether a head lacks commits of the base; False where either is not to be had."""
+        ...
+
+    def is_in_base(self, ref: IssueRef, start_sha: str, base_sha: str) -> bool:
+        """Fetch, and tell whether the base branch still has what work from `start_sha` stands on.
+
+        `base_sha` is the base branch as the work knew it; it is gone after a force-push. Work on
+        the head of a pull request stands on the commit at which that left the base branch.
+        """
         ...
 
     def merge(

@@ -15,6 +15,7 @@ from mulligan.domain.dependencies import (
 from mulligan.domain.eligibility import FOR_NOW, Facts, first_broken, newer, opens_epoch
 from mulligan.domain.events import EffectDone, Escalated
 from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection, Stage
+from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.errors import DeniedError, GoneError
 from mulligan.retry.patterns import observe
@@ -187,6 +188,11 @@ def withdrawal(ref: IssueRef, tools: Tools) -> str | None:
         return status.ending
     labels = tools.policies.current(ref.repository).labels
     return tools.tracker.withdrawal(ref, status, labels)
+
+
+def has_base(ref: IssueRef, meta: WorkerResultMeta, tools: Tools) -> bool:
+    """Fetch, and tell whether the base branch still has what an attempt's work stands on."""
+    return tools.worktrees.is_in_base(ref, meta.start_sha, meta.base_sha)
 
 
 def objection(ref: IssueRef, tools: Tools) -> Objection | None:

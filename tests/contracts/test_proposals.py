@@ -211,3 +211,24 @@ def test_what_conflicts_is_not_merged(worktrees: Worktrees, remote: Path) -> Non
     worktrees.refresh(REPOSITORY)
     assert worktrees.is_behind(REF, base, head)
     assert worktrees.merge(REF, base, head, SETTINGS) is None
+
+
+@pytest.mark.parametrize("taken_back", [True, False])
+def test_what_work_stands_on_may_be_taken_off_the_base_branch(
+    worktrees: Worktrees, remote: Path, *, taken_back: bool
+) -> None:
+    before = tip(remote, "main") or ""
+    first = propose(worktrees)
+    theirs = commit_to(remote, {"by_hand": "x\n"}, BRANCH)
+    dropped = commit_to(remote, {"more": "1\n"})
+    with worktrees.open(REF, standing(first)) as tree:
+        assert (tree.start_sha, tree.base_sha) == (theirs, dropped)
+    if taken_back:
+        git(remote, "push", "-q", "--force", str(remote), f"{before}:refs/heads/main")
+    else:
+        commit_to(remote, {"more": "2\n"})
+    assert worktrees.is_in_base(REF, dropped, dropped) is not taken_back
+    # The pull request left the base branch before that.
+    assert worktrees.is_in_base(REF, theirs, dropped)
+    assert worktrees.is_in_base(REF, before, before)
+    assert not worktrees.is_in_base(REF, "1" * 40, "1" * 40)

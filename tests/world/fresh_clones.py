@@ -27,6 +27,7 @@ class FreshClone:
     base_sha: str
     start_sha: str
     head_sha: str | None = None
+    bases: tuple[str, ...] = ()
     is_answered: bool = False
     is_reviewed: bool = False
     recreated: bool = False
@@ -37,7 +38,8 @@ class FreshClone:
     def proposed(self) -> bytes:
         if self.head_sha is None:
             return b""
-        return f"{git(self.path, 'diff', '-M', f'{self.base_sha}...{self.head_sha}')}\n".encode()
+        fork = git(self.path, "merge-base", self.head_sha, *self.bases)
+        return f"{git(self.path, 'diff', '-M', fork, self.head_sha)}\n".encode()
 
     def capture(self, text: CommitText, settings: CommitSettings) -> Change:
         own = git(self.path, "rev-list", "--count", "HEAD", "--branches", "--not", self.start_sha)
@@ -127,8 +129,8 @@ class FreshClones:
     def open(self, ref: IssueRef, standing: Standing | None = None) -> Generator[FreshClone]:
         sha = self._fetch()
         head = self._head(ref) if standing else None
-        own = standing.own if standing else frozenset[str]()
-        start = head if head and self._others(sha, head, own) else sha
+        bases = self._bases(sha, head or "", standing or Standing(frozenset()))
+        start = head if head and standing and self._others(bases, head, standing.own) else sha
         place = Path(tempfile.mkdtemp(dir=self.root))
         made = ("-c", "remote.origin.fetch=+refs/made/*:refs/made/*")
         git(self.root, "clone", "-qn", *made, "--", str(self._kept), str(place / "tree"))
@@ -136,7 +138,7 @@ class FreshClones:
         (place / "private").mkdir()
         about = standing if standing and head else Standing(frozenset())
         flags = (about.is_answered, about.is_reviewed)
-        yield FreshClone(place / "tree", place / "private", sha, start, head, *flags)
+        yield FreshClone(place / "tree", place / "private", sha, start, head, bases, *flags)
         if (place / "tree/.git/refs/made").exists():
             git(self._kept, "fetch", "-q", str(place / "tree"), "+refs/made/*:refs/made/*")
         shutil.rmtree(place)
@@ -178,6 +180,14 @@ class FreshClones:
         asked = ("merge-base", "--is-ancestor", base_sha, head_sha)
         return run_git(self._kept, *asked).returncode == 1
 
+    def is_in_base(self, ref: IssueRef, start_sha: str, base_sha: str) -> bool:
+        now = self._fetch()
+        if run_git(self._kept, "cat-file", "-e", base_sha).returncode:
+            return False
+        shared = git(self._kept, "merge-base", "--all", start_sha, base_sha).split()
+        asked = ("merge-base", "--is-ancestor")
+        return not any(run_git(self._kept, *asked, sha, now).returncode for sha in shared)
+
     def merge(
         self, ref: IssueRef, base_sha: str, head_sha: str, settings: CommitSettings
     ) -> str | None:
@@ -198,7 +208,7 @@ class FreshClones:
 
     def drop(self, ref: IssueRef, own: Collection[str]) -> bool:
         head = self._head(ref)
-        if head is None or self._others(self._fetch(), head, own):
+        if head is None or self._others((self._fetch(),), head, own):
             return False
         git(self.remote, "update-ref", "-d", f"refs/heads/{ref.branch}", head)
         return True
@@ -237,8 +247,15 @@ class FreshClones:
             git(self._kept, "fetch", "-q", str(self.remote), pushed)
         return head
 
-    def _others(self, base: str, head: str, own: Collection[str]) -> set[str]:
-        return {*git(self._kept, "rev-list", f"{base}..{head}").split()} - {*own}
+    def _bases(self, base: str, head: str, standing: Standing) -> tuple[str, ...]:
+        """List what the base branch is, and was where Mulligan's own head was made on it."""
+        had = sorted(standing.bases) if head in standing.own else []
+        here = (sha for sha in had if not run_git(self._kept, "cat-file", "-e", sha).returncode)
+        return (base, *here)
+
+    def _others(self, bases: Collection[str], head: str, own: Collection[str]) -> set[str]:
+        below = (f"^{sha}" for sha in bases)
+        return {*git(self._kept, "rev-list", head, *below).split()} - {*own}
 
     @property
     def _kept(self) -> Path:

@@ -57,6 +57,11 @@ def own_commits(status: IssueStatus, history: Iterable[WorkerResultMeta]) -> fro
     return status.merges | {meta.head_sha for meta in history if meta.head_sha}
 
 
+def bases_of(status: IssueStatus, history: Iterable[WorkerResultMeta]) -> frozenset[str]:
+    """Name the commits of the base branch that those were made on, or were merged in."""
+    return status.merged_bases | {meta.base_sha for meta in history if meta.base_sha}
+
+
 def is_on_others(history: Sequence[WorkerResultMeta]) -> bool:
     """Tell whether the work that succeeded last goes on top of commits of other people."""
     good = (meta for meta in reversed(history) if meta.outcome is Outcome.SUCCEEDED)

@@ -6,6 +6,7 @@ from datetime import datetime
 from mulligan.domain.decision import OpenPullRequest
 from mulligan.domain.eligibility import DEPENDS, Facts, Finding, findings, opens_epoch, refusal
 from mulligan.domain.issue import AuthorisingAct, IssueRef, Stage
+from mulligan.domain.outcome import Outcome
 from mulligan.domain.status import IssueStatus, Phase
 
 LOCKED = (
@@ -86,7 +87,7 @@ def _summary(facts: Facts, around: Surroundings) -> str:
     broken = {found.rule: found.refusal for found in findings(facts) if found.refusal}
     if around.holder:
         return _under_way(around.holder, facts.status)
-    if not broken and facts.status.is_kept:
+    if not broken and _has_kept(facts.status):
         return "The verified commit of its last attempt will be published at the next pass."
     if not broken and around.unreachable:
         return f"It cannot be worked on now: {around.unreachable}"
@@ -101,6 +102,11 @@ def _summary(facts: Facts, around: Surroundings) -> str:
     if "stage" in broken:
         return _settled(facts.status, around)
     return why if rule in {"due", DEPENDS} else f"It will not be worked on: {why}"
+
+
+def _has_kept(status: IssueStatus) -> bool:
+    """Tell whether verified work waits; what was kept may have turned out to be lost since."""
+    return status.is_kept and status.outcome in {None, Outcome.SUCCEEDED}
 
 
 def _under_way(holder: str, status: IssueStatus) -> str:

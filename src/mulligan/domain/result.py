@@ -198,6 +198,8 @@ class WorkerResultMeta(Record):
     """Whether this issue has used more than half of that budget, one of a day."""
     probe: bool = False
     """Whether it was to show that the model's service takes its agent's key again."""
+    base_dropped: bool = False
+    """Whether a force-push took the commit that it was based on off the base branch since."""
     verifier_outcome: VerifierOutcome | None = None
     verifier_feedback: str | None = None
     started_at: datetime

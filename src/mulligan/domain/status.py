@@ -144,6 +144,12 @@ class IssueStatus:
         return frozenset(sha for name, sha in self.effects if name.startswith(f"{MERGE}:"))
 
     @property
+    def merged_bases(self) -> frozenset[str]:
+        """Name the commits of the base branch that Mulligan has merged into the pull request."""
+        keys = (name.split(":") for name, _ in self.effects if name.startswith(f"{MERGE}:"))
+        return frozenset(key[1] for key in keys)
+
+    @property
     def settles(self) -> datetime | None:
         """Say until when further reviews are waited for, once one has come; None for not at all."""
         number, _, until = (self.effect(SETTLING, "issue") or "").partition(" ")

@@ -222,6 +222,9 @@ class FencedWorktrees:
     def is_behind(self, ref: IssueRef, base_sha: str, head_sha: str) -> bool:
         return self.inner.is_behind(ref, base_sha, head_sha)
 
+    def is_in_base(self, ref: IssueRef, start_sha: str, base_sha: str) -> bool:
+        return self.inner.is_in_base(ref, start_sha, base_sha)
+
     def merge(
         self, ref: IssueRef, base_sha: str, head_sha: str, settings: CommitSettings
     ) -> str | None:

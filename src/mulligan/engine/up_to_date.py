@@ -12,6 +12,7 @@ from mulligan.done import done
 from mulligan.effects import show
 from mulligan.engine.worker import Visit, Worker
 from mulligan.errors import DeniedError, WorldError
+from mulligan.survey import objection
 from mulligan.tools import Tools
 
 REFUSED = "merge_refused"
@@ -62,13 +63,33 @@ def _update(ref: IssueRef, head: str, base: str, tools: Tools) -> Visit:
         return Visit(ref)
     done(ref, MERGE, f"{base}:{head}", merged, tools)
     try:
-        tools.worktrees.push(ref, merged, head)
+        why = _unfit(ref, base, tools)
+        if not why:
+            tools.worktrees.push(ref, merged, head)
     except DeniedError as error:
         # Somebody pushed meanwhile, or the server wants no such commit: it is left to people.
-        log.warning("not_updated", issue=str(ref), reason=str(error))
+        why = str(error)
+    if why:
+        log.warning("not_updated", issue=str(ref), reason=why)
         done(ref, REFUSED, f"{base}:{head}", "refused", tools)
         return Visit(ref)
     return _finish(ref, merged, tools)
+
+
+def _unfit(ref: IssueRef, base: str, tools: Tools) -> str:
+    """Check once more, right before a push; say why there may be none.
+
+    Neither the base that is merged, nor what the pull request stands on, may have been taken off
+    the base branch; and who asked for the work has to be somebody who may (SPEC T1). A text that
+    was changed since the work was published does not matter.
+    """
+    stands_on = {(meta.start_sha, meta.base_sha) for meta in tools.ledger.history(ref)[-1:]}
+    merged = {base, tools.ledger.status(ref).updated_to} - {""}
+    for start, known in [*((sha, sha) for sha in merged), *stands_on]:
+        if not tools.worktrees.is_in_base(ref, start, known):
+            return f"The base branch was force-pushed and no longer contains {known[:10]}."
+    wrong = objection(ref, tools)
+    return f"{wrong.reason}." if wrong and not wrong.by_edit else ""
 
 
 def _finish(ref: IssueRef, merged: str, tools: Tools) -> Visit:

@@ -129,18 +129,23 @@ class Authority:
         return None
 
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
-        """Say why the status's epoch is not trusted any more, or its text is another (T1, T2)."""
+        """Say why the status's epoch is not trusted any more, or its text is another (T1, T2).
+
+        Every permission is asked for anew: nothing that was remembered counts here.
+        """
+        trust = self._trust.afresh()
         try:
             found = self._read(ref)
         except GoneError as error:
             return Objection(str(error).rstrip("."))
         events = self._events(ref)
-        if distrust := self._distrust(ref, status, events):
+        if distrust := _distrust(ref, status, events, trust):
             return Objection(distrust.rstrip("."))
         if Issue(ref, found.title, found.body or "").text_sha256 == status.text_sha256:
             return None
         at = status.act_at or LONG_AGO
-        edits = self._edits.since(ref, status.text_act or status.act, at, events)
+        reader = EditsReader(self._client, trust)
+        edits = reader.since(ref, status.text_act or status.act, at, events)
         if edits.unread:
             message = f"Whether the text was changed could not be read: {edits.unread}"
             raise UnavailableError(message)
@@ -148,37 +153,41 @@ class Authority:
             return Objection(str(edits.by_strangers[-1]), by_edit=True)
         return None if edits.telling else Objection(CHANGED_BY_SOMEBODY, by_edit=True)
 
-    def _distrust(self, ref: IssueRef, status: IssueStatus, events: list[EventShape]) -> str | None:
-        """Look again at who put the label on; an operator's command needs no looking at."""
-        if status.act.startswith("review:"):
-            return self._checked(ref, _account(status))
-        number = number_of(status.text_act or status.act)
-        if number is None and not status.act.startswith("comment:"):
-            return None
-        if number is None:
-            return self._checked(ref, _account(status))
-        act = next((event for event in events if event.id == number), None)
-        if act is None:
-            message = f"GitHub does not show who put the label on {ref}; try again later."
-            raise UnavailableError(message)
-        who = act.actor
-        if who and who.id and status.actor_id and who.id != status.actor_id:
-            return f"{who.login} is not the account that put the label on; put it on again."
-        return self._checked(ref, who)
-
-    def _checked(self, ref: IssueRef, who: Account | None) -> str | None:
-        try:
-            return self._trust.check(ref.repository, who)
-        except WorldError as error:
-            message = f"Whether the request is still to be obeyed could not be read: {error}"
-            raise UnavailableError(message) from error
-
     def _events(self, ref: IssueRef) -> list[EventShape]:
         path = f"/repos/{ref.repository}/issues/{ref.number}/events"
         events = self._client.read_all(EVENTS, path)
         for event in events:
             _belongs(event, ref)
         return events
+
+
+def _distrust(
+    ref: IssueRef, status: IssueStatus, events: list[EventShape], trust: TrustReader
+) -> str | None:
+    """Check again who put the label on; an operator's command needs no check."""
+    if status.act.startswith("review:"):
+        return _checked(ref, _account(status), trust)
+    number = number_of(status.text_act or status.act)
+    if number is None and not status.act.startswith("comment:"):
+        return None
+    if number is None:
+        return _checked(ref, _account(status), trust)
+    act = next((event for event in events if event.id == number), None)
+    if act is None:
+        message = f"GitHub does not show who put the label on {ref}; try again later."
+        raise UnavailableError(message)
+    who = act.actor
+    if who and who.id and status.actor_id and who.id != status.actor_id:
+        return f"{who.login} is not the account that put the label on; put it on again."
+    return _checked(ref, who, trust)
+
+
+def _checked(ref: IssueRef, who: Account | None, trust: TrustReader) -> str | None:
+    try:
+        return trust.check(ref.repository, who)
+    except WorldError as error:
+        message = f"Whether the request is still to be obeyed could not be read: {error}"
+        raise UnavailableError(message) from error
 
 
 def _account(status: IssueStatus) -> Account:

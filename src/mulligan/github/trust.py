@@ -28,6 +28,10 @@ class TrustReader:
         self._listed = {login.casefold() for login in trust.users}
         self._read: dict[tuple[str, str, int | None], tuple[datetime, Permission]] = {}
 
+    def afresh(self) -> "TrustReader":
+        """Give a reader that remembers nothing yet, for one check right before work or a push."""
+        return TrustReader(self._client, self._trust, self._clock)
+
     def refusal(self, repository: str, who: Account | None) -> str | None:
         """Say why an account is not trusted; None if it is. What cannot be read counts against."""
         try:

@@ -9,11 +9,20 @@ from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts, FileChange, FixRound, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.retry.sketch import sketch_of
-from mulligan.retry.words import DIED, GONE, OVERTAKEN, counted, error_line, failure_reason
+from mulligan.retry.words import (
+    BASE_DROPPED,
+    DIED,
+    GONE,
+    OVERTAKEN,
+    counted,
+    error_line,
+    failure_reason,
+)
 from mulligan.text.escape import subject_line
 from mulligan.text.redact import Redactor
 
 SUBJECT_CHARS = 100
+SHA_CHARS = 10
 
 
 def meta_of(
@@ -115,6 +124,22 @@ def pushed_over(meta: WorkerResultMeta) -> WorkerResultMeta:
     """Write the record of a verified attempt anew, which somebody's push overtook (SPEC P2)."""
     reason = {"outcome": Outcome.INTERRUPTED, "error": OVERTAKEN, "failure_reason": OVERTAKEN}
     return meta.model_copy(update=reason)
+
+
+def without_base(meta: WorkerResultMeta) -> WorkerResultMeta:
+    """Write the record of a verified attempt anew, whose base a force-push took away (SPEC A2).
+
+    Nobody's work was at fault, so that the attempt does not count; such attempts have the limit of
+    all that fails around the agent.
+    """
+    reason = base_dropped(meta)
+    again = {"outcome": Outcome.INFRASTRUCTURE, "error": reason, "failure_reason": reason}
+    return meta.model_copy(update={**again, "base_dropped": True})
+
+
+def base_dropped(meta: WorkerResultMeta) -> str:
+    """Say that the base branch no longer has the commit that an attempt was based on."""
+    return BASE_DROPPED.format(meta.base_sha[:SHA_CHARS])
 
 
 def summarise(files: tuple[FileChange, ...]) -> str:

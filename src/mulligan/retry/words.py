@@ -85,6 +85,10 @@ OTHERWISE = (
 DIED = "Mulligan died during the attempt."
 GONE = "The verified commit is gone from this machine, with the file that it was kept in."
 OVERTAKEN = "Somebody pushed to the pull request meanwhile; the work starts again from there."
+BASE_DROPPED = (
+    "The base branch was force-pushed and no longer contains {}, the commit that the attempt was "
+    "based on; its work was not published."
+)
 SHUT_DOWN = "Mulligan was shut down during the attempt."
 
 ERROR_CHARS = 200

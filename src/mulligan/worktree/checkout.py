@@ -46,9 +46,7 @@ class Checkout:
         """Give what the pull request changes as it stands; empty where there is none."""
         if self.proposal is None:
             return b""
-        mirror, head = self.site.mirror.git, self.proposal.head_sha
-        shared = mirror.ask("merge-base", self.base_sha, head)
-        return diff_of(self.site, shared.text or self.base_sha, head, DIFF_BYTES)
+        return diff_of(self.site, self.proposal.fork_sha, self.proposal.head_sha, DIFF_BYTES)
 
     @property
     def readable(self) -> tuple[Path, ...]:

@@ -14,6 +14,21 @@ def lacks(mirror: Mirror, head_sha: str, base_sha: str) -> bool:
     return mirror.git.ask("merge-base", "--is-ancestor", base_sha, head_sha).exit_code == 1
 
 
+def is_in_base(mirror: Mirror, now: str, start_sha: str, base_sha: str) -> bool:
+    """Tell whether the base branch, which is `now` there, still has what work stands on.
+
+    `base_sha` is the base branch as the work knew it. The work stands on that, or, where
+    `start_sha` is the head of a pull request, on the commits at which that head left the base.
+    """
+    if not mirror.has(base_sha):
+        # Whatever the base branch has is here.
+        return False
+    shared = [base_sha]
+    if start_sha != base_sha and mirror.has(start_sha):
+        shared = mirror.git.ask("merge-base", "--all", start_sha, base_sha).text.split()
+    return not any(lacks(mirror, now, sha) for sha in shared)
+
+
 def merge(
     mirror: Mirror, ref: IssueRef, pair: tuple[str, str], settings: CommitSettings
 ) -> str | None:

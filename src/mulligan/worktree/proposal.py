@@ -1,6 +1,6 @@
 """The pull request's branch as it stands on the remote: whose commits, and what they change."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from mulligan.domain.issue import IssueRef
@@ -13,9 +13,13 @@ DIFF_BYTES = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A pull request's head; `others` where it holds commits that Mulligan did not make."""
+    """A pull request's head; `others` where it holds commits that Mulligan did not make.
+
+    `fork_sha` is the commit at which it left the base branch, by what Mulligan knows of that.
+    """
 
     head_sha: str
+    fork_sha: str
     others: bool
     is_answered: bool
     is_reviewed: bool
@@ -33,13 +37,28 @@ def fetch_proposal(
     (mirror.place.mirror / f"{_name(ref)}.lock").unlink(missing_ok=True)
     remote.fetch(mirror.git, [f"+{branch}:{_name(ref)}"])
     head = mirror.git.line("rev-parse", "--verify", f"{_name(ref)}^{{commit}}")
-    others = bool(others_in(mirror, base_sha, head, standing.own))
-    return Proposal(head, others, standing.is_answered, standing.is_reviewed)
+    bases = _bases_of(mirror, base_sha, head, standing)
+    others = bool(others_in(mirror, bases, head, standing.own))
+    shared = mirror.git.ask("merge-base", head, *bases)
+    return Proposal(
+        head, shared.text or base_sha, others, standing.is_answered, standing.is_reviewed
+    )
 
 
-def others_in(mirror: Mirror, base_sha: str, head: str, own: Collection[str]) -> tuple[str, ...]:
-    """List the commits of a head that neither the base branch has nor Mulligan made."""
-    listed = mirror.git.line("rev-list", f"{base_sha}..{head}").split()
+def _bases_of(mirror: Mirror, base_sha: str, head: str, standing: Standing) -> list[str]:
+    """List what the base branch is, and was where Mulligan's own head was made on it.
+
+    Below a head that somebody else pushed, what the base branch had may be wanted.
+    """
+    had = sorted(standing.bases) if head in standing.own else []
+    return [base_sha, *(sha for sha in had if mirror.has(sha))]
+
+
+def others_in(
+    mirror: Mirror, bases: Sequence[str], head: str, own: Collection[str]
+) -> tuple[str, ...]:
+    """List the commits of a head that neither the base branch has, or had, nor Mulligan made."""
+    listed = mirror.git.line("rev-list", head, *(f"^{sha}" for sha in bases)).split()
     return tuple(sha for sha in listed if sha not in own)
 
 

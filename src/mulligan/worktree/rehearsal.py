@@ -57,6 +57,10 @@ class RehearsedWorktrees:
         """Tell whether a head lacks commits of the base."""
         return self.inner.is_behind(ref, base_sha, head_sha)
 
+    def is_in_base(self, ref: IssueRef, start_sha: str, base_sha: str) -> bool:
+        """Tell whether the base branch still has what work stands on."""
+        return self.inner.is_in_base(ref, start_sha, base_sha)
+
     def merge(
         self, ref: IssueRef, base_sha: str, head_sha: str, settings: CommitSettings
     ) -> str | None:

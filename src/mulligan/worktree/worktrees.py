@@ -20,7 +20,7 @@ from mulligan.worktree.bundle import bring_back, bring_from, keep
 from mulligan.worktree.checkout import Checkout, show
 from mulligan.worktree.disk import disk_faults
 from mulligan.worktree.lock import locked
-from mulligan.worktree.merging import lacks, merge
+from mulligan.worktree.merging import is_in_base, lacks, merge
 from mulligan.worktree.mirror import Mirror
 from mulligan.worktree.naming import BRANCH, LITTER, issue_place, place_of
 from mulligan.worktree.proposal import Proposal, conflicts_in, fetch_proposal
@@ -137,6 +137,12 @@ class GitWorktrees:
         mirror, (remote, _) = self._mirror(ref.repository), self._upstream(ref.repository)
         here = mirror.has(head_sha) or bring_from(remote, mirror, ref, head_sha)
         return here and mirror.has(base_sha) and lacks(mirror, head_sha, base_sha)
+
+    @disk_faults()
+    def is_in_base(self, ref: IssueRef, start_sha: str, base_sha: str) -> bool:
+        """Fetch, and tell whether the base branch still has what work stands on."""
+        mirror, (remote, base) = self._mirror(ref.repository), self._upstream(ref.repository)
+        return is_in_base(mirror, mirror.fetch(remote, base), start_sha, base_sha)
 
     @disk_faults()
     def merge(
