@@ -9,6 +9,7 @@ from functools import partial
 
 import structlog
 
+from mulligan.config.policy import Labels
 from mulligan.domain.case import Case
 from mulligan.domain.decision import Escalate, Retry, StandDown, WaitForBudget
 from mulligan.domain.events import (
@@ -31,11 +32,21 @@ from mulligan.handover import draft_work, push_work
 from mulligan.purse import spent_today
 from mulligan.retry.record import lost, pushed_over
 from mulligan.retry.remarks import review_answer, thread_answer
-from mulligan.survey import look, objection, renewal, withdrawal
+from mulligan.stop import rest
+from mulligan.survey import (
+    handed_over,
+    look,
+    objection,
+    proposed_elsewhere,
+    renewal,
+    withdrawal,
+)
 from mulligan.tools import Tools
 
 STATUS_COMMENT, LABEL_COMMENT, HELD, ANSWER = "status_comment", "label_comment", "held", "answer"
 VERIFIED = "verified.bundle"
+OPENED_BY = (0.0, 1.0, 2.0)
+"""After how many seconds to look for the pull request of a branch that somebody has just pushed."""
 
 log = structlog.get_logger()
 
@@ -65,10 +76,24 @@ def show(ref: IssueRef, tools: Tools) -> None:
     with suppress(GoneError):
         case = look(tools.tracker.read(ref), tools)
         if not tools.tracker.repository(ref.repository).archived:
-            tools.tracker.show_stage(ref, stage, labels)
-            tell(case, tools)
-            return
+            theirs = _is_theirs(case, labels, tools)
+            if not theirs:
+                tools.tracker.show_stage(ref, stage, labels)
+            if not theirs or case.status.effect(STATUS_COMMENT, THE_ONE):
+                tell(case, tools)
+                return
     done(ref, SHOWN_STAGE, THE_ONE, stage, tools)
+
+
+def _is_theirs(case: Case, labels: Labels, tools: Tools) -> bool:
+    """Tell whether the labels show what another installation came to, and are left to it (E4)."""
+    status = case.status
+    if status.elsewhere or status.stage in {Stage.REVIEW, Stage.HITL}:
+        return status.elsewhere
+    carried = {name.casefold() for name in case.issue.labels}
+    if carried.isdisjoint({labels.review.casefold(), labels.hitl.casefold()}):
+        return False
+    return handed_over(case.issue.ref, tools) is not None
 
 
 def tell_late(ref: IssueRef, tools: Tools) -> None:
@@ -112,7 +137,7 @@ def publish(ref: IssueRef, head: str, tools: Tools) -> Escalate | StandDown | No
     What GitHub refuses for good comes back as the escalation that follows (SPEC O5), and a
     request that was withdrawn, or is not trusted any more, as the standing down.
     """
-    if why := stopped(ref, tools):
+    if why := stopped(ref, tools) or proposed_elsewhere(ref, tools):
         return StandDown(reason=why)
     case = look(tools.tracker.read(ref), tools)
     base = tools.worktrees.base_branch(ref.repository)
@@ -123,8 +148,12 @@ def publish(ref: IssueRef, head: str, tools: Tools) -> Escalate | StandDown | No
         done(ref, PUSH, ref.branch, head, tools)
         opened = tools.tracker.open_pull_request(case, base, settings)
     except DeniedError as error:
+        if why := _outrun(case, tools):
+            return StandDown(reason=why)
         fix = "Mend this, then write /mulligan retry; the verified commit is kept."
         return Escalate(reason=f"The verified work could not be published: {error}", fix=fix)
+    if opened.elsewhere:
+        return StandDown(reason=f"Another installation of Mulligan has opened {opened.url}")
     answer(case, head, tools)
     published = Published(
         pull_request=opened.url,
@@ -134,6 +163,18 @@ def publish(ref: IssueRef, head: str, tools: Tools) -> Escalate | StandDown | No
     )
     tools.ledger.append(ref, published)
     show(ref, tools)
+    return None
+
+
+def _outrun(case: Case, tools: Tools) -> str | None:
+    """Tell whether the branch was taken by another installation, which now opens a pull request."""
+    ref = case.issue.ref
+    if held(case.status, case.last) is not None or tools.worktrees.tip(ref) is None:
+        return None
+    for wait in OPENED_BY:
+        rest(wait)
+        if why := proposed_elsewhere(ref, tools):
+            return why
     return None
 
 
@@ -248,7 +289,7 @@ def escalate(ref: IssueRef, decision: Escalate, tools: Tools) -> StandDown | Non
 
     Nobody is asked about a request that was withdrawn; the standing down comes back.
     """
-    if why := withdrawal(ref, tools):
+    if why := withdrawal(ref, tools) or proposed_elsewhere(ref, tools):
         return StandDown(reason=why)
     escalation = tools.policies.current(ref.repository).escalation
     no_draft = draft_work(ref, tools) if escalation.draft_pr else ""
@@ -262,6 +303,10 @@ def escalate(ref: IssueRef, decision: Escalate, tools: Tools) -> StandDown | Non
 
 
 def stand_down(ref: IssueRef, decision: StandDown, tools: Tools) -> None:
-    """Leave an issue alone that was withdrawn, and take Mulligan's labels off it."""
-    tools.ledger.append(ref, StoodDown(reason=decision.reason))
+    """Leave an issue alone that was withdrawn, and take Mulligan's labels off it.
+
+    Where another installation has settled it, the labels are left to that one.
+    """
+    elsewhere = handed_over(ref, tools) is not None
+    tools.ledger.append(ref, StoodDown(reason=decision.reason, elsewhere=elsewhere))
     show(ref, tools)
