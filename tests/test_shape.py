@@ -44,7 +44,7 @@ def test_the_median_function_has_at_most_ten_lines() -> None:
 
 def test_files_stay_readable() -> None:
     sizes = {str(file.relative_to(ROOT)): len(file.read_text().splitlines()) for file in FILES}
-    assert {name: size for name, size in sizes.items() if size > 300} == {}
+    assert {name: size for name, size in sizes.items() if size > 400} == {}
 
 
 def test_every_module_opens_with_its_job() -> None:

@@ -137,7 +137,7 @@ def settlement(
     events = sorted(events, key=lambda event: event.id)
     asking = {labels.ready.casefold(), labels.running.casefold()}
     settling = {labels.review.casefold(), labels.hitl.casefold()}
-    on = dict[str, EventShape]()
+    on, moved = dict[str, EventShape](), list[EventShape]()
     for event in events:
         name = event.label.name.casefold() if event.label else ""
         if name in settling and event.event == "labeled":
@@ -145,10 +145,13 @@ def settlement(
         elif event.event == "unlabeled":
             on.pop(name, None)
             if name in asking and _since(event, status):
-                same = (each for each in on.values() if _login(each) == _login(event))
-                if found := next(same, None):
-                    return found
-    return next((each for each in on.values() if begun and _since(each, status)), None)
+                moved += [each for each in on.values() if _login(each) == _login(event)]
+    if number_of(status.act) is None:
+        # Clocks differ, and what this ledger did before the act looks the same; but that is gone.
+        moved = [each for each in moved if each in on.values()]
+    if begun:
+        moved += [each for each in on.values() if _since(each, status)]
+    return next(iter(moved), None)
 
 
 def _login(event: EventShape) -> str:
