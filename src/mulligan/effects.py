@@ -9,6 +9,7 @@ from functools import partial
 
 import structlog
 
+from mulligan.config.policy import Labels
 from mulligan.domain.case import Case
 from mulligan.domain.decision import Escalate, Retry, StandDown, WaitForBudget
 from mulligan.domain.events import (
@@ -37,11 +38,22 @@ from mulligan.handover import draft_work, push_work
 from mulligan.purse import spent_today
 from mulligan.retry.record import lost, pushed_over, without_base
 from mulligan.retry.remarks import review_answer, thread_answer
-from mulligan.survey import has_base, look, objection, renewal, withdrawal
+from mulligan.stop import rest
+from mulligan.survey import (
+    handed_over,
+    has_base,
+    look,
+    objection,
+    proposed_elsewhere,
+    renewal,
+    withdrawal,
+)
 from mulligan.tools import Tools
 
 STATUS_COMMENT, LABEL_COMMENT, HELD, ANSWER = "status_comment", "label_comment", "held", "answer"
 VERIFIED = "verified.bundle"
+OPENED_BY = (0.0, 1.0, 2.0)
+"""After how many seconds to look for the pull request of a branch that somebody has just pushed."""
 
 log = structlog.get_logger()
 
@@ -71,10 +83,24 @@ def show(ref: IssueRef, tools: Tools) -> None:
     with suppress(GoneError):
         case = look(tools.tracker.read(ref), tools)
         if not tools.tracker.repository(ref.repository).archived:
-            tools.tracker.show_stage(ref, stage, labels)
-            tell(case, tools)
-            return
+            theirs = _is_theirs(case, labels, tools)
+            if not theirs:
+                tools.tracker.show_stage(ref, stage, labels)
+            if not theirs or case.status.effect(STATUS_COMMENT, THE_ONE):
+                tell(case, tools)
+                return
     done(ref, SHOWN_STAGE, THE_ONE, stage, tools)
+
+
+def _is_theirs(case: Case, labels: Labels, tools: Tools) -> bool:
+    """Tell whether the labels show what another installation came to, and are left to it (E4)."""
+    status = case.status
+    if status.elsewhere or status.stage in {Stage.REVIEW, Stage.HITL}:
+        return status.elsewhere
+    carried = {name.casefold() for name in case.issue.labels}
+    if carried.isdisjoint({labels.review.casefold(), labels.hitl.casefold()}):
+        return False
+    return handed_over(case.issue.ref, tools) is not None
 
 
 def tell_late(ref: IssueRef, tools: Tools) -> None:
@@ -129,6 +155,7 @@ def publish(ref: IssueRef, head: str, tools: Tools) -> Escalate | StandDown | No
     base = tools.worktrees.base_branch(ref.repository)
     settings = tools.policies.current(ref.repository).pull_request
     tools.ledger.append(ref, PublishStarted(head_sha=head))
+    elsewhere = proposed_elsewhere(ref, tools)
     # Base, people and text come last, so that nothing happens between them and the push.
     *_, last = case.history
     try:
@@ -139,7 +166,7 @@ def publish(ref: IssueRef, head: str, tools: Tools) -> Escalate | StandDown | No
         _note_push(ref, head, tools)
         tools.ledger.append(ref, AttemptCompleted(meta=without_base(last)))
         return None
-    if why := stopped(ref, tools):
+    if why := stopped(ref, tools) or elsewhere:
         _note_push(ref, head, tools)
         return StandDown(reason=why)
     try:
@@ -147,7 +174,11 @@ def publish(ref: IssueRef, head: str, tools: Tools) -> Escalate | StandDown | No
         done(ref, PUSH, ref.branch, head, tools)
         opened = tools.tracker.open_pull_request(case, base, settings)
     except DeniedError as error:
+        if why := _outrun(case, tools):
+            return StandDown(reason=why)
         return _unpublished(error)
+    if opened.elsewhere:
+        return StandDown(reason=f"Another installation of Mulligan has opened {opened.url}")
     answer(case, head, tools)
     published = Published(
         pull_request=opened.url,
@@ -173,6 +204,18 @@ def _note_push(ref: IssueRef, head: str, tools: Tools) -> None:
     with suppress(WorldError):
         if tools.worktrees.tip(ref) == head:
             done(ref, PUSH, ref.branch, head, tools)
+
+
+def _outrun(case: Case, tools: Tools) -> str | None:
+    """Tell whether the branch was taken by another installation, which now opens a pull request."""
+    ref = case.issue.ref
+    if held(case.status, case.last) is not None or tools.worktrees.tip(ref) is None:
+        return None
+    for wait in OPENED_BY:
+        rest(wait)
+        if why := proposed_elsewhere(ref, tools):
+            return why
+    return None
 
 
 def overtaken(ref: IssueRef, tools: Tools) -> bool:
@@ -286,7 +329,7 @@ def escalate(ref: IssueRef, decision: Escalate, tools: Tools) -> StandDown | Non
 
     Nobody is asked about a request that was withdrawn; the standing down comes back.
     """
-    if why := withdrawal(ref, tools):
+    if why := withdrawal(ref, tools) or proposed_elsewhere(ref, tools):
         return StandDown(reason=why)
     escalation = tools.policies.current(ref.repository).escalation
     no_draft = draft_work(ref, tools) if escalation.draft_pr else ""
@@ -300,6 +343,10 @@ def escalate(ref: IssueRef, decision: Escalate, tools: Tools) -> StandDown | Non
 
 
 def stand_down(ref: IssueRef, decision: StandDown, tools: Tools) -> None:
-    """Leave an issue alone that was withdrawn, and take Mulligan's labels off it."""
-    tools.ledger.append(ref, StoodDown(reason=decision.reason))
+    """Leave an issue alone that was withdrawn, and take Mulligan's labels off it.
+
+    Where another installation has settled it, the labels are left to that one.
+    """
+    elsewhere = handed_over(ref, tools) is not None
+    tools.ledger.append(ref, StoodDown(reason=decision.reason, elsewhere=elsewhere))
     show(ref, tools)

@@ -93,6 +93,8 @@ def _show(case: Case, last: WorkerResultMeta, head: str, tools: Tools) -> None:
     tools.worktrees.push(ref, head, held(case.status, last))
     done(ref, PUSH, ref.branch, head, tools)
     opened = tools.tracker.open_draft(case, tools.worktrees.base_branch(ref.repository))
+    if opened.elsewhere:
+        return
     shown = (case.status.draft_of, case.status.pull_number)
     if shown != (last.number, opened.number):
         drafted = Drafted(

@@ -59,6 +59,14 @@ class Tracker(Conversation, Protocol):
         """Say why the request of the status's epoch no longer stands (SPEC L5); None if it does."""
         ...
 
+    def handed_over(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
+        """Say by what another installation has settled the epoch's request; None if it has not."""
+        ...
+
+    def proposed_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
+        """Name the open pull request of another installation that answers the epoch's request."""
+        ...
+
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
         """Say why the status's epoch is not trusted any more, or its text is another (T1, T2)."""
         ...

@@ -45,7 +45,15 @@ def gather(ref: IssueRef, tools: Tools, act: AuthorisingAct | None = None) -> Fa
         policy_fault=tools.policies.fault(ref.repository) or "",
         withdrawn=withdrawn,
         waits_for=_waits_for(issue, tools),
+        elsewhere=_elsewhere(ref, tools),
     )
+
+
+def _elsewhere(ref: IssueRef, tools: Tools) -> str:
+    """Say that the other installation, to which the issue was left, has a pull request open."""
+    if not tools.ledger.status(ref).elsewhere:
+        return ""
+    return proposed_elsewhere(ref, tools) or ""
 
 
 def _was_labelled(ref: IssueRef, tools: Tools) -> bool:
@@ -193,6 +201,23 @@ def withdrawal(ref: IssueRef, tools: Tools) -> str | None:
 def has_base(ref: IssueRef, meta: WorkerResultMeta, tools: Tools) -> bool:
     """Fetch, and tell whether the base branch still has what an attempt's work stands on."""
     return tools.worktrees.is_in_base(ref, meta.start_sha, meta.base_sha)
+
+
+def proposed_elsewhere(ref: IssueRef, tools: Tools) -> str | None:
+    """Say that another installation has a pull request open for the request, if one has."""
+    status = tools.ledger.status(ref)
+    if status.pull_number is not None:
+        return None
+    return tools.tracker.proposed_elsewhere(ref, status)
+
+
+def handed_over(ref: IssueRef, tools: Tools) -> str | None:
+    """Say by what another installation has settled the request, if one has (SPEC E4)."""
+    labels = tools.policies.current(ref.repository).labels
+    try:
+        return tools.tracker.handed_over(ref, tools.ledger.status(ref), labels)
+    except DeniedError:
+        return None  # What cannot be read, as of an issue that is gone, nobody else holds.
 
 
 def objection(ref: IssueRef, tools: Tools) -> Objection | None:

@@ -109,6 +109,11 @@ def facts(**parts: Unpack[Parts]) -> Facts:
             [facts()],
         ),
         (
+            "elsewhere",
+            [replace(facts(act=act), elsewhere="It has opened one") for act in (AGAIN, TOLD)],
+            [facts(), replace(facts(act=OPERATOR), elsewhere="It has opened one")],
+        ),
+        (
             "stage",
             [facts(status=replace(KNOWN, stage=stage)) for stage in SETTLED]
             + [facts(status=replace(KNOWN, stage=Stage.HITL), act=STRANGER)],
@@ -181,7 +186,7 @@ def test_every_rule_has_its_row_in_the_table_above() -> None:
     names = [rule.name for rule in RULES]
     assert names == [
         *("open", "issue", "repository", "labelled"),
-        *("authorised", "concluded", "stage", "text", "dependencies", "paused"),
+        *("authorised", "concluded", "elsewhere", "stage", "text", "dependencies", "paused"),
         *("due", "policy"),
     ]
 

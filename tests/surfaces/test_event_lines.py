@@ -79,7 +79,7 @@ def test_a_line_holds_no_secret_and_nothing_that_steers() -> None:
             AgentFinished(exit_code=0, duration_ms=5),
             "agent_finished  exit_code=0 duration_ms=5",
         ),
-        (StoodDown(reason="a\nb"), "stood_down  reason=a b"),
+        (StoodDown(reason="a\nb"), "stood_down  reason=a b elsewhere=False"),
         (PublishStarted(head_sha="c0ffee" * 6 + "1234"), "publish_started  head_sha=c0ffeec0ff"),
     ],
 )

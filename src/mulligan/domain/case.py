@@ -71,11 +71,15 @@ def is_on_others(history: Sequence[WorkerResultMeta]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PullRequest:
-    """A pull request that is open; `left_draft` says why it is a draft that should be none."""
+    """A pull request that is open; `left_draft` says why it is a draft that should be none.
+
+    One of another installation, which answers the same request, is `elsewhere`.
+    """
 
     number: int
     url: str
     left_draft: str = ""
+    elsewhere: bool = False
 
 
 Result = Decision | Skipped

@@ -34,7 +34,8 @@ FOR_NOW = frozenset({PAUSED, "due", POLICY})
 class Facts:
     """What the rules look at; `act` is None when GitHub showed no authorising act.
 
-    `withdrawn` is whether the label that an operator's command goes over was taken off.
+    `withdrawn` is whether the label that an operator's command goes over was taken off;
+    `elsewhere` says that the installation to which the issue was left has a pull request open.
     """
 
     issue: Issue
@@ -46,6 +47,7 @@ class Facts:
     policy_fault: str = ""
     withdrawn: bool = False
     waits_for: str = ""
+    elsewhere: str = ""
 
     @property
     def needs_label(self) -> bool:
@@ -110,6 +112,12 @@ def _unauthorised(facts: Facts) -> str | None:
     if facts.act is None:
         return "GitHub does not show yet who put the label on; wait, or put it on again."
     return None if facts.act.trusted else facts.act.reason
+
+
+def _held_elsewhere(facts: Facts) -> str | None:
+    if not facts.elsewhere or (facts.act and not (facts.act.by_label or facts.act.by_comment)):
+        return None  # An operator's command is given to this installation.
+    return f"{facts.elsewhere}; it answers what is asked for until that is merged or closed."
 
 
 RESTS = {
@@ -188,6 +196,7 @@ RULES = (
     Rule("labelled", "The label is on it.", _unlabelled),
     Rule("authorised", "A person who may has asked for the work.", _unauthorised),
     Rule("concluded", "No attempt at it is unfinished.", _unconcluded),
+    Rule("elsewhere", "No other installation of Mulligan has it.", _held_elsewhere),
     Rule("stage", "It is not in review, with a person, or done with.", _settled),
     Rule(UNCHANGED, "Nobody else changed its text since the label was put on.", _changed),
     Rule(DEPENDS, "It waits for no other issue.", lambda facts: facts.waits_for or None),

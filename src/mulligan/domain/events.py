@@ -224,10 +224,11 @@ class Escalated(Record):
 
 
 class StoodDown(Record):
-    """The issue is left alone."""
+    """The issue is left alone; `elsewhere`: to another installation, which has settled it."""
 
     kind: Literal["stood_down"] = "stood_down"
     reason: str
+    elsewhere: bool = False
 
 
 class Resolved(Record):

@@ -135,6 +135,8 @@ def _settled(status: IssueStatus, around: Surroundings) -> str:
     if status.stage is Stage.HITL:
         where = f" See {around.asked_at}" if around.asked_at else ""
         return f"A person is asked: {status.reason}{where}"
+    if status.elsewhere:
+        return f"It is left to whoever has it now: {status.reason}"
     return f"It is done with: {status.reason}"
 
 

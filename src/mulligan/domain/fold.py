@@ -63,11 +63,18 @@ def _advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
         case ReviewReceived() | Conflicted() | CiFailed() | CiPassed():
             return _advance_returned(status, event, at)
         case EffectDone(effect=effect, key=key, remote_id=remote_id):
-            return _with_effect(status, f"{effect}:{key}", remote_id)
+            return _with_effect(_labelled_still(status, effect), f"{effect}:{key}", remote_id)
         case Published() | Drafted() | BroughtUpToDate():
             return _advance_proposed(status, event)
         case _:
             return _advance_result(status, event)
+
+
+def _labelled_still(status: IssueStatus, effect: str) -> IssueStatus:
+    """Know that the label of review or hitl is gone, once another stage was shown."""
+    if effect != SHOWN_STAGE or status.stage in {Stage.REVIEW, Stage.HITL}:
+        return status
+    return replace(status, labelled=False)
 
 
 def _with_effect(status: IssueStatus, key: str, remote_id: str) -> IssueStatus:
@@ -90,6 +97,7 @@ def _advance_proposed(
                 draft_of=0,
                 left_draft=left_draft,
                 updated_to="",
+                labelled=True,
             )
         case Drafted(pull_request=url, number=number, attempt=attempt):
             return replace(status, pull_request=url, pull_number=number, draft_of=attempt)
@@ -144,6 +152,7 @@ def _new_epoch(status: IssueStatus, event: Authorised) -> IssueStatus:
         reason="",
         due=None,
         ci_attempts=0,
+        elsewhere=False,
     )
 
 
@@ -205,11 +214,11 @@ def _advance_result(status: IssueStatus, event: Event) -> IssueStatus:
         case Escalated(reason=reason, comment=comment):
             is_kept = status.is_kept or status.outcome is Outcome.SUCCEEDED
             rests = _at_rest(status, Stage.HITL)
-            return replace(rests, reason=reason, is_kept=is_kept, asked_at=comment)
-        case StoodDown(reason=reason):
+            return replace(rests, reason=reason, is_kept=is_kept, asked_at=comment, labelled=True)
+        case StoodDown(reason=reason, elsewhere=elsewhere):
             # Who gives new guidance ends an attempt, and not what is asked for.
             left = status.feedback if status.is_asked_anew else None
-            return replace(_done_with(status, reason), feedback=left)
+            return replace(_done_with(status, reason), feedback=left, elsewhere=elsewhere)
         case Resolved():
             return _resolved(status, event)
         case Forgotten():

@@ -67,7 +67,8 @@ class IssueStatus:
     conflicts and failing heads that were acted on (domain/remembered.py). `paused_by` names who has
     it rest, if anybody does, and `known_since` is when this ledger heard of the issue first.
     `asked_at` is the address of the comment that asked a person last. `forgotten_epochs` counts
-    those of which retention has left nothing.
+    those of which retention has left nothing. `elsewhere` is whether the issue was left to another
+    installation; `labelled` whether a label of review or hitl that it carries is of this ledger.
     """
 
     issue: IssueRef
@@ -106,6 +107,8 @@ class IssueStatus:
     updated_to: str = ""
     asked_at: str = ""
     forgotten_epochs: int = 0
+    elsewhere: bool = False
+    labelled: bool = False
 
     @property
     def by_command(self) -> bool:

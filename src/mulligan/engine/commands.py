@@ -21,7 +21,7 @@ from mulligan.domain.status import READ_TO, IssueStatus, Phase
 from mulligan.done import THE_ONE
 from mulligan.effects import show, stand_down
 from mulligan.errors import DeniedError, GoneError, WorldError
-from mulligan.survey import look
+from mulligan.survey import look, proposed_elsewhere
 from mulligan.tools import Tools
 
 TO = "to:"
@@ -154,6 +154,8 @@ def _ruled(order: Order, status: IssueStatus, tools: Tools) -> Ruling:
         return Ruling(Deed.NOTHING, str(error))
     if issue.is_pull_request:
         return Ruling(Deed.NOTHING, "It is a pull request that Mulligan did not open.")
+    if status.elsewhere and order.comment is not None and proposed_elsewhere(status.issue, tools):
+        return Ruling(Deed.NOTHING, "The other installation of Mulligan that has it answers this.")
     return ruling(order, status, is_open=issue.is_open)
 
 

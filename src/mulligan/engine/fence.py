@@ -120,6 +120,12 @@ class FencedTracker:
     def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
         return self.inner.withdrawal(ref, status, labels)
 
+    def handed_over(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
+        return self.inner.handed_over(ref, status, labels)
+
+    def proposed_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
+        return self.inner.proposed_elsewhere(ref, status)
+
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
         return self.inner.objection(ref, status)
 

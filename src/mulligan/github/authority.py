@@ -16,7 +16,13 @@ from mulligan.errors import GoneError, UnavailableError, WorldError
 from mulligan.github.client import Client
 from mulligan.github.edits import EditsReader
 from mulligan.github.shapes import EVENTS, Account, EventShape, IssueShape, leads_to
-from mulligan.github.trust import TrustReader, latest_labelling, number_of, unlabelled_since
+from mulligan.github.trust import (
+    TrustReader,
+    latest_labelling,
+    number_of,
+    settlement,
+    unlabelled_since,
+)
 
 ARCHIVED = "Its repository was archived; unarchive it, then take the label off and put it on again."
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
@@ -32,6 +38,7 @@ class Place(Protocol):
 
     def repository(self, name: str) -> RepositoryFacts: ...
     def own_login(self) -> str: ...
+    def proposed_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None: ...
 
 
 class Authority:
@@ -107,26 +114,37 @@ class Authority:
             return "It was converted to a discussion." if converted else "The issue was closed."
         return self._taken_off(issue, events, status, labels)
 
+    def handed_over(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
+        """Say by what another installation has settled the epoch's request, or begun to."""
+        if status.labelled:
+            return None
+        found = settlement(self._events(ref), labels, _since_feedback(status), begun=True)
+        return _moved_on(found) if found else self._place.proposed_elsewhere(ref, status)
+
     def _taken_off(
         self, issue: IssueShape, events: list[EventShape], status: IssueStatus, labels: Labels
     ) -> str | None:
-        if status.feedback and (status.act_at or LONG_AGO) <= status.feedback.at:
-            # What the pull request brought back asks for work; the ready label went before.
-            status = replace(status, act="review", act_at=status.feedback.at)
+        status = _since_feedback(status)
+        if found := settlement(events, labels, status):
+            return _moved_on(found)
         asked = unlabelled_since(events, labels.ready, status)
         # Mulligan takes this one off itself when an issue waits; the other it never does meanwhile.
         shown = unlabelled_since(events, labels.running, status)
-        own = self._place.own_login
         if status.by_command:
             # After a command, Mulligan may have taken that one off as well, with the stage before.
             asked, shown = [], [*asked, *shown]
-        if asked or any(not each.actor or each.actor.login != own() for each in shown):
-            return "Its label was taken off."
+        if asked or any(not self._is_own(each) for each in shown):
+            is_own = all(self._is_own(each) for each in (*asked, *shown))
+            elsewhere = self._place.proposed_elsewhere(status.issue, status) if is_own else None
+            return elsewhere or "Its label was taken off."
         # GitHub records no event where a label of the repository is deleted.
         carried = {label.name.casefold() for label in issue.labels}
         if status.act.startswith("labeled:") and labels.ready.casefold() not in carried:
             return f"The label {labels.ready!r} is not on it any more; it was deleted or renamed."
         return None
+
+    def _is_own(self, event: EventShape) -> bool:
+        return event.actor is not None and event.actor.login == self._place.own_login()
 
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
         """Say why the status's epoch is not trusted any more, or its text is another (T1, T2).
@@ -188,6 +206,21 @@ def _checked(ref: IssueRef, who: Account | None, trust: TrustReader) -> str | No
     except WorldError as error:
         message = f"Whether the request is still to be obeyed could not be read: {error}"
         raise UnavailableError(message) from error
+
+
+def _since_feedback(status: IssueStatus) -> IssueStatus:
+    """Count from what the pull request brought back, if it asks for work: the label went before."""
+    if status.feedback and (status.act_at or LONG_AGO) <= status.feedback.at:
+        return replace(status, act="review", act_at=status.feedback.at)
+    return status
+
+
+def _moved_on(event: EventShape) -> str:
+    label = event.label.name if event.label else ""
+    return (
+        "Another installation of Mulligan, or a person, has moved it on: the label "
+        f"{label!r} has taken the place of the request."
+    )
 
 
 def _account(status: IssueStatus) -> Account:

@@ -31,7 +31,7 @@ def draft_body(case: Case) -> str:
         attempts_table(case),
         "### To go on",
         _going_on(case),
-        marker("pull-request", case.issue.ref),
+        marker("pull-request", case.issue.ref, f"by={case.status.instance}"),
     )
 
 

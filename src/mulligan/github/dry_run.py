@@ -133,6 +133,14 @@ class DryRunTracker:
         """Say why the request of the status's epoch no longer stands."""
         return self._inner.withdrawal(ref, status, labels)
 
+    def handed_over(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
+        """Say by what another installation has settled the epoch's request."""
+        return self._inner.handed_over(ref, status, labels)
+
+    def proposed_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
+        """Name the open pull request of another installation."""
+        return self._inner.proposed_elsewhere(ref, status)
+
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
         """Say why the status's epoch is not trusted any more, or its text is another."""
         return self._inner.objection(ref, status)

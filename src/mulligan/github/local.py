@@ -129,6 +129,14 @@ class LocalTracker:
         """Give none: a rehearsal is withdrawn by a signal."""
         del ref, status, labels
 
+    def handed_over(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
+        """Say that nobody else is there."""
+        del ref, status, labels
+
+    def proposed_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
+        """Say that nobody else is there."""
+        del ref, status
+
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
         """Give none: the file was read once."""
         del ref, status

@@ -81,6 +81,8 @@ def _headline(case: Case) -> str:
         case Stage.HITL:
             return "Mulligan has handed this issue to a person."
         case Stage.RESOLVED:
+            if case.status.elsewhere:
+                return "This Mulligan leaves the issue to whoever has it now."
             return "Mulligan has left this issue."
         case _:
             assert_never(case.status.stage)
@@ -163,6 +165,8 @@ def _next(case: Case) -> str:
             )
         case Stage.HITL:
             return "The comment that asks for help says what can be done."
+        case Stage.RESOLVED if case.status.elsewhere:
+            return ""
         case Stage.RESOLVED:
             return (
                 f"To have it taken up again, write `/mulligan retry` or put the label {label} on."
@@ -211,7 +215,7 @@ def pull_request_body(case: Case) -> str:
         f"`/mulligan fix:` and what should be different in a comment on #{number}, or here. "
         "Commits that others made on this branch are never overwritten: new work then goes on "
         "top of them.",
-        marker("pull-request", case.issue.ref),
+        marker("pull-request", case.issue.ref, f"by={case.status.instance}"),
     )
 
 

@@ -1,10 +1,13 @@
 """The one pull request of an issue: found by its branch, opened, brought up to date (SPEC P1)."""
 
+import re
+
 import structlog
 
 from mulligan.config.policy import PullRequestSettings
 from mulligan.domain.case import Case, PullRequest
 from mulligan.domain.issue import IssueRef
+from mulligan.domain.status import IssueStatus
 from mulligan.errors import UnavailableError, WorldError
 from mulligan.github.answers import AlreadyExistsError, NotFoundError, TransientError
 from mulligan.github.client import Client
@@ -26,7 +29,9 @@ class Pulls:
     def open(self, case: Case, base_branch: str, settings: PullRequestSettings) -> PullRequest:
         """Open the pull request of the issue's branch, or bring the open one up to date."""
         texts = {"title": pull_request_title(case), "body": pull_request_body(case)}
-        found = self._show(case.issue.ref, base_branch, texts, draft=settings.draft)
+        found = self._show(case, base_branch, texts, draft=settings.draft)
+        if _is_anothers(found, case.status):
+            return PullRequest(found.number, found.html_url, elsewhere=True)
         was_ours = case.status.draft_of or case.status.left_draft
         left_draft = ""
         if found.draft and was_ours and not settings.draft:
@@ -37,20 +42,30 @@ class Pulls:
     def open_draft(self, case: Case, base_branch: str) -> PullRequest:
         """Open it as a draft with work that was not verified, or have the open one say so."""
         texts = {"title": draft_title(case), "body": draft_body(case)}
-        found = self._show(case.issue.ref, base_branch, texts, draft=True)
-        return PullRequest(found.number, found.html_url)
+        found = self._show(case, base_branch, texts, draft=True)
+        elsewhere = _is_anothers(found, case.status)
+        return PullRequest(found.number, found.html_url, elsewhere=elsewhere)
+
+    def of_another(self, ref: IssueRef, status: IssueStatus) -> str | None:
+        """Say that another installation has opened one for the epoch's request, if it has."""
+        found = self._find(ref)
+        if found is None or not _is_anothers(found, status):
+            return None
+        return f"Another installation of Mulligan has opened {found.html_url}"
 
     def _show(
-        self, ref: IssueRef, base_branch: str, texts: dict[str, str], *, draft: bool
+        self, case: Case, base_branch: str, texts: dict[str, str], *, draft: bool
     ) -> PullShape:
-        """Have a pull request there that says these texts."""
+        """Have a pull request there that says these texts; another installation's is left alone."""
+        ref = case.issue.ref
         wanted = {name: self._client.as_sent(text) for name, text in texts.items()}
         found = self._find(ref)
         if found is None:
             created = {"head": ref.branch, "base": base_branch, "draft": draft}
             found = self._create(ref, {**wanted, **created})
         # A text that people made their own, so that the marker is gone, is left to them.
-        if MARKER in (found.body or "") and not _says(found, wanted):
+        ours = MARKER in (found.body or "") and not _is_anothers(found, case.status)
+        if ours and not _says(found, wanted):
             found = self._update(found, ref, wanted)
         return found
 
@@ -119,6 +134,14 @@ class Pulls:
             self._client.write(ANYTHING, "POST", path, body)
         except WorldError as error:
             log.warning("left_out", what=what, issue=str(case.issue.ref), reason=str(error))
+
+
+def _is_anothers(pull: PullShape, status: IssueStatus) -> bool:
+    """Tell whether another installation opened it after the act that this one works for."""
+    by = re.search(rf"{re.escape(MARKER)}pull-request \S+ by=(\w+) -->", pull.body or "")
+    if by is None or by[1] == status.instance or pull.number == status.pull_number:
+        return False
+    return not pull.created_at or not status.act_at or pull.created_at >= status.act_at
 
 
 def _reviewers(pull: PullShape, case: Case, settings: PullRequestSettings) -> list[str]:

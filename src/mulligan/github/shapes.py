@@ -152,6 +152,7 @@ class PullShape(Shape):
     base: Base | None = None
     state: str = "open"
     merged_at: AwareDatetime | None = None
+    created_at: AwareDatetime | None = None
     updated_at: AwareDatetime | None = None
     draft: bool = False
     node_id: str = ""

@@ -170,6 +170,14 @@ class GitHubTracker:
         pull = self.pulls.state(ref, status.pull_number)
         return None if pull.is_open else "Its pull request was merged or closed."
 
+    def handed_over(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
+        """Say by what another installation has settled the epoch's request; None if it has not."""
+        return self._authority.handed_over(ref, status, labels)
+
+    def proposed_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
+        """Name the open pull request of another installation that answers the epoch's request."""
+        return self._pulls.of_another(ref, status)
+
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
         """Say why the status's epoch is not trusted any more, or its text is another (T1, T2)."""
         return self._authority.objection(ref, status)

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from mulligan.config.operator import Trust
+from mulligan.config.policy import Labels
 from mulligan.domain.issue import Permission
 from mulligan.domain.status import IssueStatus
 from mulligan.errors import UnavailableError, WorldError
@@ -124,6 +125,49 @@ def unlabelled_since(
         and event.label.name.casefold() == label.casefold()
         and (event.id > first if first else _later(event, status))
     ]
+
+
+def settlement(
+    events: Iterable[EventShape], labels: Labels, status: IssueStatus, *, begun: bool = False
+) -> EventShape | None:
+    """Find the label of review or hitl by which somebody else has settled the epoch's request.
+
+    Mulligan puts it on before it takes ready and running off (SPEC L3); where this ledger knows
+    nothing of it, another installation has done that, whose login may be the same. It also counts
+    where only the first was done, if `begun` says so.
+    """
+    if status.labelled:
+        return None
+    events = sorted(events, key=lambda event: event.id)
+    asking = {labels.ready.casefold(), labels.running.casefold()}
+    settling = {labels.review.casefold(), labels.hitl.casefold()}
+    on, moved = dict[str, EventShape](), list[EventShape]()
+    for event in events:
+        name = event.label.name.casefold() if event.label else ""
+        if name in settling and event.event == "labeled":
+            on[name] = event
+        elif event.event == "unlabeled":
+            on.pop(name, None)
+            if name in asking and _since(event, status):
+                moved += [each for each in on.values() if _login(each) == _login(event)]
+    if number_of(status.act) is None:
+        # Clocks differ, and what this ledger did before the act looks the same; but that is gone.
+        moved = [each for each in moved if each in on.values()]
+    if begun:
+        moved += [each for each in on.values() if _since(each, status)]
+    return next(iter(moved), None)
+
+
+def _login(event: EventShape) -> str:
+    return event.actor.login.casefold() if event.actor else ""
+
+
+def _since(event: EventShape, status: IssueStatus) -> bool:
+    """Tell whether an event came after the epoch's authorising act, or in the same second."""
+    first = number_of(status.act)
+    if first:
+        return event.id > first
+    return status.act_at is None or event.created_at >= status.act_at
 
 
 def _later(event: EventShape, status: IssueStatus) -> bool:

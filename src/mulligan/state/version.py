@@ -1,6 +1,6 @@
 """Which layout of the tables this Mulligan reads and writes, and where a database says so. Pure."""
 
-HEAD = "0007"
+HEAD = "0008"
 """The newest revision in migrations/versions/; revisions count up."""
 
 VERSION_TABLE = "mulligan_version"
