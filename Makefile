@@ -35,7 +35,7 @@ check: install
 	$(BIN)/zizmor --offline --quiet --no-progress --persona pedantic action.yml .github
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-actions action.yml
-	$(BIN)/pytest -q -p no:randomly -p no:cacheprovider tests/test_shape.py tests/surfaces/test_workflow_text.py
+	$(BIN)/pytest -q -p no:randomly -p no:cacheprovider tests/test_shape.py tests/interfaces/test_workflow_text.py
 
 # The real coding agents, installed below .agents/, against a scripted model, with loopback only.
 # One that cannot be installed fails it, unless it is left out by name: make check-agents WITHOUT=gemini
@@ -56,10 +56,10 @@ bench-retry: install
 
 # The pages of docs/ that are made from the code.
 docs: install
-	$(BIN)/python -c 'from mulligan.config.reference import reference; print(reference(), end="")' > docs/configuration.md
+	$(BIN)/python -c 'from mulligan.config.schema import reference; print(reference(), end="")' > docs/configuration.md
 	$(BIN)/mulligan config schema operator > docs/schemas/operator.json
 	$(BIN)/mulligan config schema policy > docs/schemas/policy.json
-	$(BIN)/python -c 'from mulligan.surfaces.cli.event_reference import reference; print(reference(), end="")' > docs/events.md
+	$(BIN)/python -c 'from mulligan.interfaces.cli.events import reference; print(reference(), end="")' > docs/events.md
 	$(BIN)/mulligan events --schema > docs/schemas/events.json
 
 format: install

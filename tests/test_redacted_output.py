@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from mulligan.process import Command, run
+from mulligan.sandbox.process import Command, run
 from mulligan.text.redact import Redactor
 from world.processes import shell
 

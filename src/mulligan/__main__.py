@@ -10,7 +10,7 @@ def main() -> None:
     """Run the command line."""
     # What is imported stays: looking through it again and again takes a tenth of the start.
     gc.set_threshold(OBJECTS)
-    from mulligan.surfaces.cli.app import app
+    from mulligan.interfaces.cli.app import app
 
     app()
 

@@ -14,7 +14,7 @@ import pytest
 
 from attacks.tricks import SECRET, TRICKS, Target
 from mulligan.config.operator import SandboxLimits
-from mulligan.process import Command, Finished
+from mulligan.sandbox.process import Command, Finished
 from mulligan.sandbox.sandbox import Bubblewrap, Reach
 from world.confined import sandbox
 from world.other_user import run_as_another_user

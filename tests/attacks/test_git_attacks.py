@@ -7,12 +7,12 @@ import pytest
 
 from attacks.plants import AGENT, GIT_ATTACKS, WORK, Planter, shell
 from mulligan.config.policy import CommitSettings
+from mulligan.domain.errors import WorldError
 from mulligan.domain.issue import IssueRef
-from mulligan.errors import WorldError
-from mulligan.process import Command
+from mulligan.git.worktrees.attempt_worktree import Checkout
+from mulligan.git.worktrees.worktrees import GitWorktrees
+from mulligan.sandbox.process import Command
 from mulligan.sandbox.sandbox import Reach
-from mulligan.worktree.checkout import Checkout
-from mulligan.worktree.worktrees import GitWorktrees
 from world.checkouts import (
     REF,
     REPOSITORY,

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.agent.runner import CommandAgent
+from mulligan.agents.runner import CommandAgent
+from mulligan.checks.runner import CommandVerifier
 from mulligan.config.operator import AgentSettings
 from mulligan.config.policy import Check, CommitSettings
 from mulligan.domain.attempt import Task
-from mulligan.ports import Worktree
-from mulligan.process import Command, run
-from mulligan.sandbox.confinement import Network
+from mulligan.implement.ports import Worktree
+from mulligan.sandbox.bubblewrap import Network
+from mulligan.sandbox.process import Command, run
 from mulligan.sandbox.sandbox import Bubblewrap, Reach
-from mulligan.verification.checks import CommandVerifier
 from world.checkouts import REF, TEXT, calc_remote, worktrees_of
 from world.confined import sandbox
 from world.place import BIN

@@ -14,10 +14,10 @@ from pydantic import JsonValue
 from mulligan.config.policy import Policy
 from mulligan.domain.events import BaselineRecorded
 from mulligan.domain.outcome import Outcome
-from mulligan.retry.manifest import hash_of
-from mulligan.state.database import open_database
-from mulligan.state.ledger import SqlLedger
-from mulligan.wiring.clock import SystemClock
+from mulligan.implement.prompt.manifest import hash_of
+from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
+from mulligan.storage.database import open_database
+from mulligan.storage.ledger import SqlLedger
 from world.confined import sandbox
 from world.place import Place, place
 from world.repositories import git

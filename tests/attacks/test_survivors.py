@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mulligan.domain.attempt import TimeLimit
-from mulligan.process import Command
+from mulligan.sandbox.process import Command
 from mulligan.sandbox.sandbox import Reach, Unconfined
 from world.confined import sandbox
 from world.processes import wait_until

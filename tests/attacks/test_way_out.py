@@ -11,15 +11,14 @@ from pathlib import Path
 import pytest
 
 from attacks.test_inside import LOOK
-from mulligan.agent.invocation import Own
-from mulligan.agent.runner import CommandAgent
-from mulligan.agent.services import PLACEHOLDER
+from mulligan.agents.invocation import PLACEHOLDER, Own
+from mulligan.agents.runner import CommandAgent
 from mulligan.config.adapters import Adapter, Service
 from mulligan.config.operator import AgentSettings
 from mulligan.domain.attempt import AgentRun, Task
-from mulligan.errors import MisconfiguredError
-from mulligan.ports import Worktree
-from mulligan.sandbox.confinement import Network
+from mulligan.domain.errors import MisconfiguredError
+from mulligan.implement.ports import Worktree
+from mulligan.sandbox.bubblewrap import Network
 from world.checkouts import REF, calc_remote, worktrees_of
 from world.confined import sandbox
 from world.model import ScriptedModel, playing

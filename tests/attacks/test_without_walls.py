@@ -12,7 +12,7 @@ import pytest
 
 from attacks.test_containment import TRICK_FILE, target
 from attacks.tricks import TRICKS, Target
-from mulligan.process import Command
+from mulligan.sandbox.process import Command
 from mulligan.sandbox.sandbox import Reach, Unconfined
 from world.other_user import run_as_another_user
 

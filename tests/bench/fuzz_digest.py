@@ -11,9 +11,9 @@ import sys
 import time
 from collections.abc import Sequence
 
-from mulligan.verification import digest as package
-from mulligan.verification.digest import Digest
-from mulligan.verification.digest.log import Log
+from mulligan.checks import digest as package
+from mulligan.checks.digest import Digest
+from mulligan.checks.digest.clean import Log
 from world.digest_corpus import cases
 
 SHREDS = 4000

@@ -15,7 +15,7 @@ from itertools import chain
 
 import pytest
 
-from mulligan.verification.digest import digest
+from mulligan.checks.digest import digest
 from world.digest_corpus import BASELINES, Case, cases, recall
 
 RECALL = 0.97

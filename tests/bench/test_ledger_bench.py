@@ -18,7 +18,6 @@ import pytest
 from sqlalchemy import insert
 
 from mulligan.__main__ import OBJECTS
-from mulligan.domain.decision import Escalate, Retry
 from mulligan.domain.events import (
     AttemptStarted,
     Authorised,
@@ -30,20 +29,20 @@ from mulligan.domain.events import (
     RetryScheduled,
 )
 from mulligan.domain.fold import advance
-from mulligan.domain.issue import IssueRef
-from mulligan.domain.lease import Lease
+from mulligan.domain.issue import IssueRef, Lease
+from mulligan.domain.outcome import Escalate, Retry
 from mulligan.domain.result import AgentFacts, CheckKind, CheckResult, FileChange, Finding
 from mulligan.domain.spending import Run
 from mulligan.domain.stats import summarise
 from mulligan.domain.status import IssueStatus
-from mulligan.state.accounts import SqlAccounts
-from mulligan.state.database import Database, open_database
-from mulligan.state.events import happen, values_of
-from mulligan.state.leases import SqlLeases
-from mulligan.state.ledger import SqlLedger
-from mulligan.state.schema import EVENTS_TABLE, RUNS_TABLE
-from mulligan.state.server_clock import clock_of
-from mulligan.state.tally import read_chronicle
+from mulligan.storage.database import Database, open_database
+from mulligan.storage.leases import SqlLeases
+from mulligan.storage.ledger import SqlLedger
+from mulligan.storage.postgres import clock_of
+from mulligan.storage.schema import EVENTS_TABLE, RUNS_TABLE
+from mulligan.storage.serialization import happen, values_of
+from mulligan.storage.stats_query import read_chronicle
+from mulligan.storage.usage import SqlAccounts
 from world.ledgers import START, TickingClock, completed, url_of
 from world.postgres import server
 

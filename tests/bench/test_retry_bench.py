@@ -16,16 +16,16 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from mulligan.checks.digest import digest
 from mulligan.config.policy import Check, ContextLimits, Policy
-from mulligan.domain.case import Case as IssueCase
 from mulligan.domain.issue import Issue
+from mulligan.domain.issue_context import IssueContext as IssueCase
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import CheckKind, CheckResult, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
-from mulligan.retry.context import BYTES_PER_TOKEN, assemble
-from mulligan.retry.prompt import Request, render_prompt
-from mulligan.text.fence import fence
-from mulligan.verification.digest import digest
+from mulligan.implement.prompt.context_sections import BYTES_PER_TOKEN, assemble
+from mulligan.implement.prompt.prompt import Request, render_prompt
+from mulligan.text.escape import fence
 from world.digest_corpus import Case, cases, recall
 from world.ledgers import ISSUES, completed
 

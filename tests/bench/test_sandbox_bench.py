@@ -9,8 +9,8 @@ from pathlib import Path
 
 import httpx
 
-from mulligan.process import Command, Finished, run
-from mulligan.sandbox.confinement import Network
+from mulligan.sandbox.bubblewrap import Network
+from mulligan.sandbox.process import Command, Finished, run
 from mulligan.sandbox.sandbox import Reach
 from world.confined import sandbox
 from world.egress import way_out

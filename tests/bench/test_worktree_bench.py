@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 
 from mulligan.config.policy import CommitSettings
-from mulligan.worktree.mirror import Mirror
-from mulligan.worktree.naming import issue_place, place_of
-from mulligan.worktree.reset import Site, restore
-from mulligan.worktree.worktrees import GitWorktrees
+from mulligan.git.worktrees.mirror import Mirror
+from mulligan.git.worktrees.naming import issue_place, place_of
+from mulligan.git.worktrees.reset import Site, restore
+from mulligan.git.worktrees.worktrees import GitWorktrees
 from world.checkouts import REF, REPOSITORY, TEXT, worktrees_of
 from world.repositories import git, make_remote
 

@@ -3,8 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from mulligan.config.dashboard import Dashboard
-from mulligan.config.operator import Operator
+from mulligan.config.operator import Dashboard, Operator
 
 pytestmark = pytest.mark.pure
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from mulligan.config.document import MistakesError, one_by_one
 from mulligan.config.load import load_operator, load_policy, load_what_holds, variables
-from mulligan.config.mistakes import MistakesError, one_by_one
 from mulligan.config.operator import SandboxMode
-from mulligan.errors import ConfigError
+from mulligan.domain.errors import ConfigError
 
 SMALLEST = "repositories: [{name: octocat/hello}]\nagent: {command: [agent]}\n"
 

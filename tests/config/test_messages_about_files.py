@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, TypeAdapter
 
+from mulligan.config.document import MistakesError
 from mulligan.config.load import load_operator, load_policy
-from mulligan.config.mistakes import MistakesError
 
 
 class Row(BaseModel):

@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 
 from mulligan.config.load import load_operator, load_policy
-from mulligan.config.reference import reference
+from mulligan.config.schema import reference
 
 PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
 BLOCK = re.compile(r"```yaml\n(.*?)```", re.DOTALL)

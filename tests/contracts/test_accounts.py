@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.accounts import Accounts
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import AgentFacts
 from mulligan.domain.spending import Run, Spent
-from mulligan.state.accounts import MemoryAccounts, SqlAccounts
-from mulligan.state.database import open_database
+from mulligan.implement.ports import Accounts
+from mulligan.storage.database import open_database
+from mulligan.storage.usage import MemoryAccounts, SqlAccounts
 from mulligan.text.redact import Redactor
 from world.ledgers import url_for, url_of
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.agent.runner import CommandAgent
+from mulligan.agents.runner import CommandAgent
 from mulligan.config.operator import AgentSettings
 from mulligan.domain.attempt import AgentReport, AgentRun, ReportedStatus, Task, TimeLimit
-from mulligan.ports import CodingAgent
+from mulligan.implement.ports import CodingAgent
 from world import behaviours
 from world.behaviours import Behaviour
 from world.scripted_agent import ScriptedAgent

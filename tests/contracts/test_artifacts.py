@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.artifacts import Artifacts
+from mulligan.domain.errors import UnavailableError
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.retention import AttemptFiles
-from mulligan.errors import UnavailableError
-from mulligan.state.artifacts import FileArtifacts, ScratchArtifacts
-from mulligan.state.database import open_database
-from mulligan.state.shared_artifacts import SharedArtifacts
+from mulligan.implement.ports import Artifacts
+from mulligan.storage.artifacts import FileArtifacts, ScratchArtifacts, SharedArtifacts
+from mulligan.storage.database import open_database
 from world.ledgers import TickingClock, url_of
 
 NOW = datetime(2025, 3, 4, 12, 0, tzinfo=UTC)

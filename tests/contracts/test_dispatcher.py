@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
+from mulligan.daemon.worker import PoolDispatcher
 from mulligan.domain.issue import IssueRef
-from mulligan.engine.dispatch import PoolDispatcher
-from mulligan.ports import Dispatcher
+from mulligan.implement.ports import Dispatcher
 from world.inline_dispatcher import InlineDispatcher
 
 REFS = [IssueRef(f"o/r{number % 3}", number) for number in range(1, 13)]

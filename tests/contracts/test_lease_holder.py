@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from mulligan.domain.issue import IssueRef
-from mulligan.ports import Leases
-from mulligan.state.database import open_database
-from mulligan.state.leases import LEASE_TIME, SqlLeases
-from mulligan.state.memory import MemoryLeases
+from mulligan.implement.ports import Leases
+from mulligan.storage.database import open_database
+from mulligan.storage.leases import LEASE_TIME, SqlLeases
+from mulligan.storage.memory import MemoryLeases
 from world.ledgers import url_for
 from world.trackers import StillClock
 

@@ -11,19 +11,18 @@ from threading import Barrier
 
 import pytest
 
+from mulligan.domain.errors import LeaseLostError
 from mulligan.domain.events import AttemptStarted, IssueSeen
-from mulligan.domain.issue import IssueRef
-from mulligan.domain.lease import Lease
+from mulligan.domain.issue import IssueRef, Lease
 from mulligan.domain.status import IssueStatus
-from mulligan.errors import LeaseLostError
-from mulligan.ports import Leases, Ledger
-from mulligan.state.database import open_database
-from mulligan.state.leases import LEASE_TIME, SqlLeases
-from mulligan.state.ledger import SqlLedger
-from mulligan.state.memory import MemoryLeases, MemoryLedger
-from mulligan.state.ref_ledger import RefLeases, RefLedger
-from world.books import book_of
+from mulligan.implement.ports import Leases, Ledger
+from mulligan.storage.database import open_database
+from mulligan.storage.git_ref import RefLeases, RefLedger
+from mulligan.storage.leases import LEASE_TIME, SqlLeases
+from mulligan.storage.ledger import SqlLedger
+from mulligan.storage.memory import MemoryLeases, MemoryLedger
 from world.ledgers import ISSUES, url_for
+from world.stores import book_of
 from world.trackers import StillClock
 
 REF, OTHER, THIRD = ISSUES
@@ -31,9 +30,9 @@ MOMENT = timedelta(microseconds=1)
 CLAIM = """
 import sys
 from mulligan.domain.issue import IssueRef
-from mulligan.state.database import open_database
-from mulligan.state.leases import SqlLeases
-from mulligan.wiring.clock import SystemClock
+from mulligan.storage.database import open_database
+from mulligan.storage.leases import SqlLeases
+from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 with open_database(sys.argv[1]) as database:
     leases = SqlLeases(database, SystemClock())
     print("ready", flush=True)

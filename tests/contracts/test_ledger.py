@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.domain.decision import Retry
 from mulligan.domain.events import (
     AttemptStarted,
     Authorised,
@@ -21,13 +20,12 @@ from mulligan.domain.events import (
     RetryScheduled,
 )
 from mulligan.domain.issue import IssueRef, Stage
-from mulligan.domain.outcome import Outcome
+from mulligan.domain.outcome import Outcome, Retry
 from mulligan.domain.status import IssueStatus, Phase
-from mulligan.engine.watch import WatchedLedger
-from mulligan.ports import Ledger
-from mulligan.state.memory import MemoryLedger
-from mulligan.state.ref_ledger import RefLedger
-from world.books import book_of
+from mulligan.implement.ports import Ledger
+from mulligan.storage.git_ref import RefLedger
+from mulligan.storage.ledger import WatchedLedger
+from mulligan.storage.memory import MemoryLedger
 from world.ledgers import (
     ISSUES,
     START,
@@ -38,6 +36,7 @@ from world.ledgers import (
     opened_at,
     url_for,
 )
+from world.stores import book_of
 
 REF, OTHER, THIRD = ISSUES
 AUTHORISED = Authorised(act="labeled:7", actor="ada", act_at=START)

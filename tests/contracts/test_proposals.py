@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from mulligan.config.policy import CommitSettings
-from mulligan.ports import Worktrees
-from mulligan.pulls import Standing
+from mulligan.implement.ports import PullRequestBase, Worktrees
 from world.checkouts import REF, REPOSITORY, TEXT, act, calc_remote, worktrees_of
 from world.fresh_clones import FreshClones
 from world.repositories import commit_to, git, tip
@@ -37,8 +36,8 @@ def propose(worktrees: Worktrees, what: str = "two") -> str:
     return head
 
 
-def standing(*own: str, answered: bool = False) -> Standing:
-    return Standing(frozenset(own), is_answered=answered)
+def standing(*own: str, answered: bool = False) -> PullRequestBase:
+    return PullRequestBase(frozenset(own), is_answered=answered)
 
 
 def test_without_a_branch_there_is_nothing_to_build_upon(worktrees: Worktrees) -> None:
@@ -95,7 +94,7 @@ def test_the_same_change_on_a_base_that_moved_is_none_on_review(
 ) -> None:
     head = propose(worktrees)
     commit_to(remote, moved)
-    stands = Standing(frozenset({head}), is_answered=True, is_reviewed=reviewed)
+    stands = PullRequestBase(frozenset({head}), is_answered=True, is_reviewed=reviewed)
     with worktrees.open(REF, stands) as tree:
         act(tree, work)
         change = tree.capture(TEXT, SETTINGS)

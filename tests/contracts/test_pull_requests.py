@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.domain.ci import CheckRun
+from github_simulator.pulls import Note
+from github_simulator.records import Annotation, Output
+from github_simulator.world import Fault
+from mulligan.domain.errors import DeniedError, UnavailableError
+from mulligan.domain.feedback import CheckRun
 from mulligan.domain.issue import IssueRef
-from mulligan.errors import DeniedError, UnavailableError
-from mulligan.pulls import PullRequests
-from mulligan.simulator.faults import Fault
-from mulligan.simulator.reviews import Note
-from mulligan.simulator.runs import Annotation, Output
+from mulligan.implement.ports import PullRequests
 from world.repositories import tip
 from world.simulated import NAME, push
 from world.trackers import BOT, Desk, desk

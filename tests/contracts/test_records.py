@@ -10,21 +10,28 @@ from sqlalchemy import text
 from typer.testing import CliRunner, Result
 
 from mulligan.domain.command import Verb
-from mulligan.domain.events import Authorised, EffectDone, IssueSeen, Published, Resolved
-from mulligan.domain.feedback import MERGED
+from mulligan.domain.events import (
+    MERGED,
+    Authorised,
+    CommandReceived,
+    EffectDone,
+    Forgotten,
+    HumanResponded,
+    IssueSeen,
+    Published,
+    Resolved,
+)
 from mulligan.domain.issue import Stage
-from mulligan.domain.people import CommandReceived, HumanResponded
 from mulligan.domain.result import AgentFacts
-from mulligan.domain.retention import Forgotten
 from mulligan.domain.spending import Run
 from mulligan.domain.status import READ_TO
-from mulligan.state.accounts import SqlAccounts
-from mulligan.state.attic import SqlAttic
-from mulligan.state.ledger import SqlLedger
-from mulligan.state.tally import read_chronicle
-from mulligan.surfaces.cli.app import app
-from mulligan.surfaces.cli.events import number_at, pages
-from mulligan.surfaces.dashboard.recent import Recent
+from mulligan.interfaces.cli.app import app
+from mulligan.interfaces.cli.events import number_at, pages
+from mulligan.interfaces.dashboard.state import Recent
+from mulligan.storage.ledger import SqlLedger
+from mulligan.storage.retention import SqlRetentionStore
+from mulligan.storage.stats_query import read_chronicle
+from mulligan.storage.usage import SqlAccounts
 from world.ledgers import ISSUES, START, completed, opened_at, url_for
 
 ONE, TWO, THREE = ISSUES
@@ -104,7 +111,7 @@ def test_the_dashboard_reads_on_from_where_it_was(ledger: SqlLedger) -> None:
 
 
 def test_an_old_issue_is_let_go_of_at_once(ledger: SqlLedger) -> None:
-    attic = SqlAttic(ledger.database, ledger.clock)
+    attic = SqlRetentionStore(ledger.database, ledger.clock)
     ledger.append(ONE, EffectDone(effect=READ_TO, key="issue", remote_id="to:9"))
     assert list(attic.outdated(LATER)) == [ONE]
     assert attic.forget(ONE, LATER)

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
-from mulligan.domain.case import Case
+from mulligan.domain.errors import DeniedError
 from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.status import IssueStatus
-from mulligan.errors import DeniedError
-from mulligan.ports import Tracker
+from mulligan.implement.ports import Tracker
 from world.simulated import NAME
 from world.stories import attempt, case, escalated, published
 from world.trackers import BOT, Desk, about, desk
@@ -171,7 +171,7 @@ def test_a_status_comment_on_record_is_the_one(office: Desk, tracker: Tracker) -
     assert tracker.update_status(recorded) == known
 
 
-def hopeless(ref: IssueRef, epoch: int = 1) -> Case:
+def hopeless(ref: IssueRef, epoch: int = 1) -> IssueContext:
     found = about(escalated(attempt(1), reason="It did not work out."), ref)
     return replace(found, status=replace(found.status, epoch=epoch))
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from mulligan.checks.runner import CommandVerifier
 from mulligan.config.policy import Check, Reviewer, Scope
 from mulligan.domain.attempt import Change
+from mulligan.domain.errors import MisconfiguredError, UnavailableError
 from mulligan.domain.result import CheckKind, FileChange, VerifierOutcome
-from mulligan.errors import MisconfiguredError, UnavailableError
-from mulligan.verification.checks import CommandVerifier
-from mulligan.verifier import Verifier
+from mulligan.implement.ports import Verifier
 from world.scripted_verifier import ScriptedVerifier
 from world.trees import PlainTree, plain_tree
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from mulligan.config.policy import CommitSettings
+from mulligan.domain.errors import DeniedError, MisconfiguredError, UnavailableError
 from mulligan.domain.result import FileChange
-from mulligan.errors import DeniedError, MisconfiguredError, UnavailableError
-from mulligan.ports import Worktrees
+from mulligan.implement.ports import Worktrees
 from world.checkouts import (
     FILES,
     REF,

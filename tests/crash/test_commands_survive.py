@@ -4,14 +4,13 @@ from collections.abc import Generator
 
 import pytest
 
-from mulligan.domain.events import Authorised, Event, Resolved
+from mulligan.domain.events import Authorised, CommandReceived, Event, HumanResponded, Resolved
 from mulligan.domain.issue import Stage
-from mulligan.domain.people import CommandReceived, HumanResponded
-from mulligan.state.database import open_database
-from mulligan.state.ledger import SqlLedger
+from mulligan.storage.database import open_database
+from mulligan.storage.ledger import SqlLedger
 from world.crash_points import AFTER, BEFORE, Point, Watch
 from world.ledgers import TickingClock, folded
-from world.lives import Life, living
+from world.lifecycles import Life, living
 from world.place import MAINTAINER
 
 KILLED = -9

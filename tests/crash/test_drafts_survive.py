@@ -10,11 +10,11 @@ from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import FREE
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus, Phase
-from mulligan.state.database import open_database
-from mulligan.state.ledger import SqlLedger
+from mulligan.storage.database import open_database
+from mulligan.storage.ledger import SqlLedger
 from world.crash_points import AFTER, Point, Watch
 from world.ledgers import TickingClock, folded
-from world.lives import Life, living
+from world.lifecycles import Life, living
 from world.place import NAME
 from world.repositories import tip
 

@@ -7,17 +7,16 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from mulligan.domain.events import Authorised, Event
+from mulligan.domain.events import Authorised, Event, HumanResponded
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import FREE
-from mulligan.domain.people import HumanResponded
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus, Phase
-from mulligan.state.database import open_database
-from mulligan.state.ledger import SqlLedger
+from mulligan.storage.database import open_database
+from mulligan.storage.ledger import SqlLedger
 from world.crash_points import AFTER, BEFORE, Point, Watch
 from world.ledgers import TickingClock, folded
-from world.lives import CHECK, Life, living
+from world.lifecycles import CHECK, Life, living
 from world.place import MAINTAINER, NAME
 from world.repositories import commit_to, git, tip
 

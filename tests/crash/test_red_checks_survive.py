@@ -4,16 +4,15 @@ from collections.abc import Generator
 
 import pytest
 
-from mulligan.domain.ci import CiFailed
-from mulligan.domain.events import Event, Resolved
+from github_simulator.records import Output
+from mulligan.domain.events import CiFailed, Event, Resolved
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import FREE
-from mulligan.simulator.runs import Output
-from mulligan.state.database import open_database
-from mulligan.state.ledger import SqlLedger
+from mulligan.storage.database import open_database
+from mulligan.storage.ledger import SqlLedger
 from world.crash_points import AFTER, BEFORE, Point, Watch
 from world.ledgers import TickingClock, folded
-from world.lives import Life, living
+from world.lifecycles import Life, living
 from world.place import MAINTAINER, NAME
 from world.repositories import read_branch, tip
 

@@ -4,16 +4,16 @@ from collections.abc import Generator, Sequence
 
 import pytest
 
-from mulligan.domain.feedback import ReviewReceived
+from github_simulator.pulls import Note
+from mulligan.domain.events import ReviewReceived
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import FREE
 from mulligan.domain.status import Phase
-from mulligan.simulator.reviews import Note
-from mulligan.state.database import open_database
-from mulligan.state.ledger import SqlLedger
+from mulligan.storage.database import open_database
+from mulligan.storage.ledger import SqlLedger
 from world.crash_points import Watch
 from world.ledgers import TickingClock, folded
-from world.lives import Life, living
+from world.lifecycles import Life, living
 from world.place import NAME
 from world.repositories import read_branch, tip
 

@@ -9,9 +9,9 @@ from pydantic import JsonValue
 
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.spending import Spent, spent_by
-from mulligan.state.accounts import SqlAccounts
-from mulligan.state.database import open_database
-from mulligan.wiring.clock import SystemClock
+from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
+from mulligan.storage.database import open_database
+from mulligan.storage.usage import SqlAccounts
 from world.metered_agent import PROGRAM
 from world.place import Place, place
 from world.processes import wait_until

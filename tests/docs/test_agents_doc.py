@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mulligan.agent.adapters import BUILT_IN
-from mulligan.agent.reading import Usage, read_output, read_report
-from mulligan.agent.runner import CommandAgent
+from mulligan.agents.adapters import BUILT_IN
+from mulligan.agents.output import Usage, read_output, read_report
+from mulligan.agents.runner import CommandAgent
 from mulligan.config.adapters import Adapter, Fact
-from mulligan.config.budget import Budget
 from mulligan.config.operator import AgentSettings, Operator
 from mulligan.config.policy import Policy
+from mulligan.config.settings import Budget
 from mulligan.domain.attempt import AgentReport, ReportedStatus, Task
 
 PAGE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()

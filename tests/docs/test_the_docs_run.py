@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import requests
 
+from world.fork_server import run_warm
 from world.place import BIN
-from world.warm import run_warm
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

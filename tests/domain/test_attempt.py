@@ -14,8 +14,8 @@ from mulligan.domain.attempt import (
     SHUTDOWN,
     AgentReport,
     AgentRun,
+    AttemptState,
     Change,
-    Evidence,
     Fault,
     ReportedStatus,
     TimeLimit,
@@ -25,16 +25,15 @@ from mulligan.domain.attempt import (
     worth_verifying,
     zero_kind,
 )
-from mulligan.domain.guard import GuardViolation
-from mulligan.domain.outcome import FREE, NO_OUTPUT, Outcome, ZeroKind
-from mulligan.domain.result import AgentFacts, CheckKind, CheckResult
-from mulligan.errors import (
+from mulligan.domain.errors import (
     DeniedError,
     MisconfiguredError,
     ShutdownError,
     UnavailableError,
     WithdrawnError,
 )
+from mulligan.domain.outcome import FREE, NO_OUTPUT, Outcome, ZeroKind
+from mulligan.domain.result import AgentFacts, CheckKind, CheckResult, GuardViolation
 from world.attempts import broken_rules
 
 pytestmark = pytest.mark.pure
@@ -69,40 +68,49 @@ def check(*, passed: bool, required: bool = True) -> CheckResult:
 @pytest.mark.parametrize(
     ("known", "outcome"),
     [
-        (Evidence(), Outcome.INTERRUPTED),
-        (Evidence(run=run()), Outcome.INTERRUPTED),
-        (Evidence(fault=NO_TEXT), Outcome.BLOCKED),
-        (Evidence(run=run(None, TimeLimit.TIMEOUT), change=CHANGED), Outcome.AGENT_TIMED_OUT),
-        (Evidence(run=run(-9, TimeLimit.STALL_TIMEOUT), change=UNCHANGED), Outcome.AGENT_TIMED_OUT),
+        (AttemptState(), Outcome.INTERRUPTED),
+        (AttemptState(run=run()), Outcome.INTERRUPTED),
+        (AttemptState(fault=NO_TEXT), Outcome.BLOCKED),
+        (AttemptState(run=run(None, TimeLimit.TIMEOUT), change=CHANGED), Outcome.AGENT_TIMED_OUT),
         (
-            Evidence(run=run(stopped_by=TimeLimit.TIMEOUT, report=BLOCKED), change=UNCHANGED),
+            AttemptState(run=run(-9, TimeLimit.STALL_TIMEOUT), change=UNCHANGED),
             Outcome.AGENT_TIMED_OUT,
         ),
-        (Evidence(run=run(report=BLOCKED), change=UNCHANGED), Outcome.BLOCKED),
-        (Evidence(run=run(report=BLOCKED), change=CHANGED), Outcome.BLOCKED),
-        (Evidence(run=run(1, report=BLOCKED), change=UNCHANGED), Outcome.BLOCKED),
-        (Evidence(run=run(report=NOTHING), change=UNCHANGED), Outcome.NOTHING_TO_DO),
-        (Evidence(run=run(1, report=NOTHING), change=UNCHANGED), Outcome.NOTHING_TO_DO),
-        (Evidence(run=run(report=NOTHING), change=CHANGED), Outcome.SUCCEEDED),
-        (Evidence(run=run(1), change=UNCHANGED), Outcome.AGENT_CRASHED),
-        (Evidence(run=run(-11), change=COMMITTED_NOTHING), Outcome.AGENT_CRASHED),
-        (Evidence(run=run(None), change=UNCHANGED), Outcome.AGENT_CRASHED),
-        (Evidence(run=run(1), change=CHANGED), Outcome.SUCCEEDED),
-        (Evidence(run=replace(run(), is_cut_off=True), change=UNCHANGED), Outcome.AGENT_CRASHED),
-        (Evidence(run=replace(run(), is_cut_off=True), change=CHANGED), Outcome.SUCCEEDED),
-        (Evidence(run=replace(run(1), fault=DENIED), change=UNCHANGED), Outcome.DENIED),
-        (Evidence(run=replace(run(1), fault=BUSY), change=CHANGED), Outcome.INFRASTRUCTURE),
         (
-            Evidence(run=replace(TIMED_OUT, fault=BUSY, refusal="no"), change=UNCHANGED),
+            AttemptState(run=run(stopped_by=TimeLimit.TIMEOUT, report=BLOCKED), change=UNCHANGED),
+            Outcome.AGENT_TIMED_OUT,
+        ),
+        (AttemptState(run=run(report=BLOCKED), change=UNCHANGED), Outcome.BLOCKED),
+        (AttemptState(run=run(report=BLOCKED), change=CHANGED), Outcome.BLOCKED),
+        (AttemptState(run=run(1, report=BLOCKED), change=UNCHANGED), Outcome.BLOCKED),
+        (AttemptState(run=run(report=NOTHING), change=UNCHANGED), Outcome.NOTHING_TO_DO),
+        (AttemptState(run=run(1, report=NOTHING), change=UNCHANGED), Outcome.NOTHING_TO_DO),
+        (AttemptState(run=run(report=NOTHING), change=CHANGED), Outcome.SUCCEEDED),
+        (AttemptState(run=run(1), change=UNCHANGED), Outcome.AGENT_CRASHED),
+        (AttemptState(run=run(-11), change=COMMITTED_NOTHING), Outcome.AGENT_CRASHED),
+        (AttemptState(run=run(None), change=UNCHANGED), Outcome.AGENT_CRASHED),
+        (AttemptState(run=run(1), change=CHANGED), Outcome.SUCCEEDED),
+        (
+            AttemptState(run=replace(run(), is_cut_off=True), change=UNCHANGED),
+            Outcome.AGENT_CRASHED,
+        ),
+        (AttemptState(run=replace(run(), is_cut_off=True), change=CHANGED), Outcome.SUCCEEDED),
+        (AttemptState(run=replace(run(1), fault=DENIED), change=UNCHANGED), Outcome.DENIED),
+        (AttemptState(run=replace(run(1), fault=BUSY), change=CHANGED), Outcome.INFRASTRUCTURE),
+        (
+            AttemptState(run=replace(TIMED_OUT, fault=BUSY, refusal="no"), change=UNCHANGED),
             Outcome.INFRASTRUCTURE,
         ),
-        (Evidence(run=replace(run(), refusal="no"), change=UNCHANGED), Outcome.MISCONFIGURED),
-        (Evidence(run=replace(TIMED_OUT, refusal="no"), change=UNCHANGED), Outcome.MISCONFIGURED),
-        (Evidence(run=replace(run(), refusal="no"), change=CHANGED), Outcome.SUCCEEDED),
-        (Evidence(run=run(), change=UNCHANGED), Outcome.ZERO_COMMIT),
-        (Evidence(run=run(), change=COMMITTED_NOTHING), Outcome.ZERO_DIFF),
+        (AttemptState(run=replace(run(), refusal="no"), change=UNCHANGED), Outcome.MISCONFIGURED),
         (
-            Evidence(
+            AttemptState(run=replace(TIMED_OUT, refusal="no"), change=UNCHANGED),
+            Outcome.MISCONFIGURED,
+        ),
+        (AttemptState(run=replace(run(), refusal="no"), change=CHANGED), Outcome.SUCCEEDED),
+        (AttemptState(run=run(), change=UNCHANGED), Outcome.ZERO_COMMIT),
+        (AttemptState(run=run(), change=COMMITTED_NOTHING), Outcome.ZERO_DIFF),
+        (
+            AttemptState(
                 run=run(),
                 change=CHANGED,
                 violations=broken_rules("too big"),
@@ -111,25 +119,27 @@ def check(*, passed: bool, required: bool = True) -> CheckResult:
             Outcome.SCOPE_VIOLATION,
         ),
         (
-            Evidence(run=run(), change=CHANGED, checks=(check(passed=True), check(passed=False))),
+            AttemptState(
+                run=run(), change=CHANGED, checks=(check(passed=True), check(passed=False))
+            ),
             Outcome.CHECKS_FAILED,
         ),
         (
-            Evidence(run=run(), change=CHANGED, checks=(check(passed=False, required=False),)),
+            AttemptState(run=run(), change=CHANGED, checks=(check(passed=False, required=False),)),
             Outcome.SUCCEEDED,
         ),
-        (Evidence(run=run(), change=CHANGED, checks=(check(passed=True),)), Outcome.SUCCEEDED),
-        (Evidence(run=run(), change=CHANGED), Outcome.SUCCEEDED),
+        (AttemptState(run=run(), change=CHANGED, checks=(check(passed=True),)), Outcome.SUCCEEDED),
+        (AttemptState(run=run(), change=CHANGED), Outcome.SUCCEEDED),
     ],
 )
-def test_the_first_that_matches_is_the_outcome(known: Evidence, outcome: Outcome) -> None:
+def test_the_first_that_matches_is_the_outcome(known: AttemptState, outcome: Outcome) -> None:
     assert classify(known) is outcome
     assert worth_verifying(known) is (outcome is Outcome.SUCCEEDED)
 
 
 @pytest.mark.parametrize("outcome", Outcome)
 def test_a_fault_from_outside_comes_before_all_that_the_agent_did(outcome: Outcome) -> None:
-    known = Evidence(
+    known = AttemptState(
         fault=Fault(outcome, "why"),
         run=run(1, TimeLimit.TIMEOUT, BLOCKED),
         change=CHANGED,
@@ -182,18 +192,18 @@ IGNORED_COMMIT = replace(IGNORED, commits=1)
 def test_an_attempt_that_left_nothing_says_of_what_kind_it_was(
     agent: AgentRun, change: Change, kind: ZeroKind | None
 ) -> None:
-    assert zero_kind(Evidence(run=agent, change=change)) is kind
+    assert zero_kind(AttemptState(run=agent, change=change)) is kind
 
 
 @pytest.mark.parametrize(
     "known",
     [
-        Evidence(),
-        Evidence(run=run()),
-        Evidence(fault=Fault(Outcome.INFRASTRUCTURE, "why"), run=run(), change=UNCHANGED),
+        AttemptState(),
+        AttemptState(run=run()),
+        AttemptState(fault=Fault(Outcome.INFRASTRUCTURE, "why"), run=run(), change=UNCHANGED),
     ],
 )
-def test_what_was_ended_from_outside_has_no_kind(known: Evidence) -> None:
+def test_what_was_ended_from_outside_has_no_kind(known: AttemptState) -> None:
     assert zero_kind(known) is None
 
 
@@ -231,7 +241,7 @@ def reports(agent: AgentRun, status: ReportedStatus) -> bool:
     return agent.report is not None and agent.report.status is status
 
 
-MATCHES: dict[Outcome, Callable[[AgentRun, Change, Evidence], bool]] = {
+MATCHES: dict[Outcome, Callable[[AgentRun, Change, AttemptState], bool]] = {
     Outcome.AGENT_TIMED_OUT: lambda agent, _, __: agent.stopped_by is not None,
     Outcome.BLOCKED: lambda agent, _, __: reports(agent, ReportedStatus.BLOCKED),
     Outcome.NOTHING_TO_DO: lambda agent, change, _: (
@@ -265,7 +275,7 @@ def test_the_order_is_that_of_the_specification(
     violations: tuple[GuardViolation, ...],
     checks: tuple[CheckResult, ...],
 ) -> None:
-    known = Evidence(run=agent, change=change, violations=violations, checks=checks)
+    known = AttemptState(run=agent, change=change, violations=violations, checks=checks)
     assert classify(known) is next(
         outcome
         for outcome in Outcome

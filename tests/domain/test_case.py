@@ -2,8 +2,8 @@
 
 import pytest
 
-from mulligan.domain.case import Case, is_on_others
 from mulligan.domain.issue import Issue
+from mulligan.domain.issue_context import IssueContext, is_on_others
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
@@ -16,21 +16,23 @@ OLD = completed(REF, 1).meta
 NEW = completed(REF, 2).meta.model_copy(update={"epoch": 2})
 
 
-def case(*, epoch: int, attempt: int = 1) -> Case:
+def case(*, epoch: int, attempt: int = 1) -> IssueContext:
     issue, status = Issue(REF, "Mend it", ""), IssueStatus(REF, epoch=epoch, attempt=attempt)
-    return Case(issue, status, (OLD, NEW), max_attempts=3)
+    return IssueContext(issue, status, (OLD, NEW), max_attempts=3)
 
 
 def test_the_last_attempt_is_the_newest_of_all_epochs() -> None:
     assert case(epoch=3).last == NEW
-    assert Case(Issue(REF, "", ""), IssueStatus(REF), (), max_attempts=3).last is None
+    assert IssueContext(Issue(REF, "", ""), IssueStatus(REF), (), max_attempts=3).last is None
 
 
 def test_an_epoch_has_its_own_attempts_only() -> None:
     assert case(epoch=1).epoch_history == (OLD,)
     assert case(epoch=2).epoch_history == (NEW,)
     assert case(epoch=3).epoch_history == ()
-    assert Case(Issue(REF, "", ""), IssueStatus(REF), (), max_attempts=3).epoch_history == ()
+    assert (
+        IssueContext(Issue(REF, "", ""), IssueStatus(REF), (), max_attempts=3).epoch_history == ()
+    )
 
 
 def test_an_epoch_without_attempts_lives_on_the_one_before() -> None:

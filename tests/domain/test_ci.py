@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from mulligan.domain.ci import CheckRun, failed_of, key_of, latest, passed_of, told_apart
+from mulligan.domain.feedback import CheckRun, failed_of, key_of, latest, passed_of, told_apart
 
 pytestmark = pytest.mark.pure
 

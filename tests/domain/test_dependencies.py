@@ -2,7 +2,7 @@
 
 import pytest
 
-from mulligan.domain.dependencies import (
+from mulligan.domain.eligibility import (
     MOST,
     dependencies,
     depends_on_itself,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mulligan.domain.diagnosis import Level, failed
-from mulligan.errors import ConfigError, DeniedError, MulliganError
+from mulligan.domain.errors import ConfigError, DeniedError, MulliganError
+from mulligan.domain.host import Level, failed
 
 pytestmark = pytest.mark.pure
 

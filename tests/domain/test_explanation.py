@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mulligan.domain.decision import Escalate, OpenPullRequest
 from mulligan.domain.eligibility import RULES, Facts
 from mulligan.domain.explanation import (
     LOCKED,
@@ -18,6 +17,7 @@ from mulligan.domain.explanation import (
     told_of_review,
 )
 from mulligan.domain.issue import AuthorisingAct, Edits, Issue, IssueRef, Stage
+from mulligan.domain.outcome import Escalate, OpenPullRequest
 from mulligan.domain.status import SETTLING, IssueStatus, Phase
 
 pytestmark = pytest.mark.pure

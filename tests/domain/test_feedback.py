@@ -4,33 +4,31 @@ from datetime import timedelta
 
 import pytest
 
-from mulligan.domain.case import own_commits
-from mulligan.domain.ci import CiFailed, CiPassed, FailedCheck
-from mulligan.domain.decision import Escalate
 from mulligan.domain.events import (
+    MERGED,
+    NOT_MERGED,
     AttemptStarted,
     Authorised,
     BroughtUpToDate,
+    CiFailed,
+    CiPassed,
+    Conflicted,
     Drafted,
     EffectDone,
     Escalated,
     Event,
+    FailedCheck,
     Published,
+    Remark,
     Resolved,
+    ReviewReceived,
     StoodDown,
 )
-from mulligan.domain.feedback import (
-    MERGED,
-    NOT_MERGED,
-    Conflicted,
-    Feedback,
-    Remark,
-    Review,
-    ReviewReceived,
-)
+from mulligan.domain.feedback import Feedback, Review
 from mulligan.domain.fold import advance
 from mulligan.domain.issue import Stage
-from mulligan.domain.outcome import Outcome
+from mulligan.domain.issue_context import own_commits
+from mulligan.domain.outcome import Escalate, Outcome
 from mulligan.domain.status import IssueStatus, Phase
 from world.ledgers import ISSUES, START, completed
 

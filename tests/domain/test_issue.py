@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mulligan.domain.errors import UsageError
 from mulligan.domain.issue import REPOSITORY, IssueRef, Permission
-from mulligan.errors import UsageError
 
 pytestmark = pytest.mark.pure
 

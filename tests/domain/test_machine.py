@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.domain.machine import LEAST_FILES, MIB, Room, is_shortage, shortage
+from mulligan.domain.host import LEAST_FILES, MIB, Room, is_shortage, shortage
 
 pytestmark = pytest.mark.pure
 

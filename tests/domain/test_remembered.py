@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mulligan.domain.remembered import MOST, is_heard, remembered, summed, within_bounds
+from mulligan.domain.status import MOST, is_heard, remembered, summed, within_bounds
 
 pytestmark = pytest.mark.pure
 

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 import pytest
 
 from mulligan.domain.command import Command as Typed
-from mulligan.domain.command import Order, Spoken, Verb, skipped
+from mulligan.domain.command import CommentCommand, Order, Verb, skipped
 from mulligan.domain.issue import IssueRef, Stage
-from mulligan.domain.ruling import Deed, ruling
 from mulligan.domain.status import IssueStatus
+from mulligan.implement.decide import CommandAction, decide_command
 
 pytestmark = pytest.mark.pure
 
@@ -31,21 +31,33 @@ def tried(stage: Stage) -> IssueStatus:
     ("verb", "deeds"),
     [
         # What becomes of it in: ready, running (as it was given), review, hitl, resolved.
-        (Verb.RETRY, [Deed.OPEN_EPOCH, Deed.TELL, *[Deed.OPEN_EPOCH] * 3]),
-        (Verb.FIX, [Deed.OPEN_EPOCH] * 5),
-        (Verb.ABORT, [Deed.STAND_DOWN, Deed.TELL, Deed.TELL, Deed.TELL, Deed.TELL]),
-        (Verb.SKIP, [Deed.RESOLVE] * 5),
-        (Verb.PAUSE, [Deed.SHOW] * 5),
-        (Verb.RESUME, [Deed.SHOW] * 5),
-        (Verb.STATUS, [Deed.TELL] * 5),
-        (Verb.MISTYPED, [Deed.TELL] * 5),
+        (
+            Verb.RETRY,
+            [CommandAction.OPEN_EPOCH, CommandAction.TELL, *[CommandAction.OPEN_EPOCH] * 3],
+        ),
+        (Verb.FIX, [CommandAction.OPEN_EPOCH] * 5),
+        (
+            Verb.ABORT,
+            [
+                CommandAction.STAND_DOWN,
+                CommandAction.TELL,
+                CommandAction.TELL,
+                CommandAction.TELL,
+                CommandAction.TELL,
+            ],
+        ),
+        (Verb.SKIP, [CommandAction.RESOLVE] * 5),
+        (Verb.PAUSE, [CommandAction.SHOW] * 5),
+        (Verb.RESUME, [CommandAction.SHOW] * 5),
+        (Verb.STATUS, [CommandAction.TELL] * 5),
+        (Verb.MISTYPED, [CommandAction.TELL] * 5),
     ],
 )
-def test_every_command_in_every_stage(verb: Verb, deeds: list[Deed]) -> None:
+def test_every_command_in_every_stage(verb: Verb, deeds: list[CommandAction]) -> None:
     # An attempt that runs is over by the time that a command is carried out.
     after = {Stage.RUNNING: Stage.REVIEW}
     found = [
-        ruling(order(verb, stage), tried(after.get(stage, stage)), is_open=True).deed
+        decide_command(order(verb, stage), tried(after.get(stage, stage)), is_open=True).deed
         for stage in STAGES
     ]
     assert found == deeds
@@ -53,26 +65,26 @@ def test_every_command_in_every_stage(verb: Verb, deeds: list[Deed]) -> None:
 
 @pytest.mark.parametrize("verb", [Verb.RETRY, Verb.FIX])
 def test_a_closed_issue_is_not_taken_up(verb: Verb) -> None:
-    ruled = ruling(order(verb, Stage.HITL), tried(Stage.HITL), is_open=False)
-    assert (ruled.deed, "reopen" in ruled.words) == (Deed.TELL, True)
+    ruled = decide_command(order(verb, Stage.HITL), tried(Stage.HITL), is_open=False)
+    assert (ruled.deed, "reopen" in ruled.words) == (CommandAction.TELL, True)
 
 
 def test_an_issue_that_nobody_asked_for_can_be_begun_by_a_command() -> None:
-    assert ruling(order(Verb.RETRY, Stage.READY), IssueStatus(REF), is_open=True).deed is (
-        Deed.OPEN_EPOCH
+    assert decide_command(order(Verb.RETRY, Stage.READY), IssueStatus(REF), is_open=True).deed is (
+        CommandAction.OPEN_EPOCH
     )
 
 
 def test_one_that_is_queued_already_stays_as_it_is() -> None:
     queued = IssueStatus(REF, epoch=1, act="labeled:1")
-    ruled = ruling(order(Verb.RETRY, Stage.READY), queued, is_open=True)
-    assert (ruled.deed, ruled.words) == (Deed.SHOW, "It is queued already.")
+    ruled = decide_command(order(Verb.RETRY, Stage.READY), queued, is_open=True)
+    assert (ruled.deed, ruled.words) == (CommandAction.SHOW, "It is queued already.")
 
 
 def test_an_abort_that_ended_the_attempt_is_done() -> None:
     given = order(Verb.ABORT, Stage.RUNNING)
     ended = replace(tried(Stage.RESOLVED), reason=given.as_withdrawal)
-    assert ruling(given, ended, is_open=True).deed is Deed.NOTHING
+    assert decide_command(given, ended, is_open=True).deed is CommandAction.NOTHING
     assert given.as_withdrawal.startswith("ada stopped it")
 
 
@@ -80,13 +92,13 @@ def test_what_was_done_before_a_crash_is_not_done_again() -> None:
     retry, skip = order(Verb.RETRY, Stage.HITL), order(Verb.SKIP, Stage.HITL, "too old")
     opened = replace(tried(Stage.READY), act=retry.key)
     left = replace(tried(Stage.RESOLVED), reason=skipped(skip))
-    assert ruling(retry, opened, is_open=True).deed is Deed.SHOW
-    assert ruling(skip, left, is_open=True).deed is Deed.SHOW
+    assert decide_command(retry, opened, is_open=True).deed is CommandAction.SHOW
+    assert decide_command(skip, left, is_open=True).deed is CommandAction.SHOW
     assert left.reason == "ada left it out: too old"
 
 
 def test_a_command_is_known_by_its_comment_or_by_its_moment() -> None:
-    spoken = Spoken(12, 9, Typed(Verb.RETRY), "ada", NOON)
+    spoken = CommentCommand(12, 9, Typed(Verb.RETRY), "ada", NOON)
     typed = replace(order(Verb.FIX, Stage.HITL), key="command:2025-03-01T12:00", actor="")
     assert (spoken.key, order(Verb.FIX, Stage.HITL).comment) == ("comment:9", 9)
     assert (typed.comment, typed.who) == (None, "An operator")

@@ -5,7 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mulligan.domain.figures import (
+from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.outcome import Outcome
+from mulligan.domain.stats import (
     Chronicle,
     Cost,
     Failure,
@@ -15,10 +17,9 @@ from mulligan.domain.figures import (
     Stats,
     Try,
     Turn,
+    cost_of,
+    summarise,
 )
-from mulligan.domain.issue import IssueRef, Stage
-from mulligan.domain.outcome import Outcome
-from mulligan.domain.stats import cost_of, summarise
 
 pytestmark = pytest.mark.pure
 

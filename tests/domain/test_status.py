@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mulligan.domain.command import Verb
-from mulligan.domain.decision import Escalate, OpenPullRequest, Retry
 from mulligan.domain.events import (
     AgentStarted,
     AttemptStarted,
     Authorised,
+    CommandReceived,
     Decided,
     EffectDone,
     Escalated,
@@ -21,15 +21,14 @@ from mulligan.domain.events import (
     Published,
     Resolved,
     RetryScheduled,
+    ReviewReceived,
     StoodDown,
     Waiting,
     WorktreeReset,
 )
-from mulligan.domain.feedback import ReviewReceived
 from mulligan.domain.fold import advance
 from mulligan.domain.issue import Stage
-from mulligan.domain.outcome import Outcome
-from mulligan.domain.people import CommandReceived
+from mulligan.domain.outcome import Escalate, OpenPullRequest, Outcome, Retry
 from mulligan.domain.status import SHOWN_STAGE, IssueStatus, Phase
 from world.ledgers import ISSUES, START, completed, events
 

@@ -11,10 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.errors import DeniedError
-from mulligan.git.askpass import access
-from mulligan.git.remote import Remote
-from mulligan.git.repository import Repository
+from mulligan.domain.errors import DeniedError
+from mulligan.git.repository import Remote, Repository, access
 from world.repositories import git
 
 TOKEN = "ghs_averysecrettoken"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mulligan.errors import DeniedError, MisconfiguredError, UnavailableError, WorldError
+from mulligan.domain.errors import DeniedError, MisconfiguredError, UnavailableError, WorldError
 from mulligan.git.faults import WORDS, DamagedError, fault_of, one_line
 
 pytestmark = pytest.mark.pure

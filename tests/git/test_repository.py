@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.errors import MisconfiguredError, UnavailableError
-from mulligan.git.remote import Remote
-from mulligan.git.repository import Repository
+from mulligan.domain.errors import MisconfiguredError, UnavailableError
+from mulligan.git.repository import Remote, Repository
 from world.repositories import git, make_remote
 
 SOON = timedelta(seconds=20)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.errors import MisconfiguredError
-from mulligan.git.version import version
+from mulligan.domain.errors import MisconfiguredError
+from mulligan.git.repository import version
 
 
 def fake(directory: Path, said: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 from pydantic import TypeAdapter
 
-from mulligan.errors import DeniedError, UnavailableError, WorldError
+from mulligan.domain.errors import DeniedError, UnavailableError, WorldError
 from mulligan.github.answers import (
     AlreadyExistsError,
     Answer,

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+from github_simulator.world import Fault, Faults
 from mulligan.config.operator import Trust
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
-from mulligan.domain.case import Case
+from mulligan.domain.errors import DeniedError, UnavailableError
 from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
-from mulligan.errors import DeniedError, UnavailableError
 from mulligan.github.tracker import GitHubTracker
-from mulligan.simulator.faults import Fault, Faults
 from world.simulated import NAME
 from world.stories import attempt, case, escalated, published
 from world.trackers import Desk, about
@@ -28,11 +28,11 @@ def fresh(office: Desk) -> GitHubTracker:
     return GitHubTracker(office.client, Trust(), office.clock)
 
 
-def verified(ref: IssueRef) -> Case:
+def verified(ref: IssueRef) -> IssueContext:
     return about(published(attempt(1, Outcome.SUCCEEDED)), ref)
 
 
-def hopeless(ref: IssueRef) -> Case:
+def hopeless(ref: IssueRef) -> IssueContext:
     return about(escalated(attempt(1), reason="It did not work out."), ref)
 
 

@@ -8,15 +8,14 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from mulligan.config.github import AppSettings
-from mulligan.config.operator import Trust
-from mulligan.errors import DeniedError, MisconfiguredError
+from github_simulator.app import running
+from github_simulator.records import App
+from github_simulator.world import World
+from mulligan.config.operator import AppSettings, Trust
+from mulligan.domain.errors import DeniedError, MisconfiguredError
 from mulligan.github.app import AppCredentials
-from mulligan.github.client import Client, Patience
+from mulligan.github.client import Client, RetrySettings
 from mulligan.github.tracker import GitHubTracker
-from mulligan.simulator.apps import App
-from mulligan.simulator.server import running
-from mulligan.simulator.world import World
 from world.app_keys import JumpingClock, key_pair
 from world.repositories import make_remote
 
@@ -34,7 +33,7 @@ class Office:
 
     def credentials(self, key: str = "", app: int | str = 7) -> AppCredentials:
         settings = AppSettings(id=app, private_key=SecretStr(key or key_pair()[0]))
-        self.made.append(AppCredentials(self.url, settings, self.clock, Patience(attempts=1)))
+        self.made.append(AppCredentials(self.url, settings, self.clock, RetrySettings(attempts=1)))
         return self.made[-1]
 
     def tokens_made(self) -> int:
@@ -59,12 +58,12 @@ def office(tmp_path: Path) -> Generator[Office]:
 
 def test_a_token_is_good_for_its_repository_alone(office: Office) -> None:
     credentials = office.credentials()
-    client = Client(office.url, credentials.api_token, Patience(attempts=1))
+    client = Client(office.url, credentials.api_token, RetrySettings(attempts=1))
     tracker = GitHubTracker(client, Trust(), office.clock, credentials.login)
     assert tracker.repository(ONE).name == ONE
     assert tracker.repository(TWO).name == TWO
     assert credentials.git_token(ONE) == credentials.api_token(ONE) != credentials.api_token(TWO)
-    stolen = Client(office.url, lambda _: credentials.api_token(ONE), Patience(attempts=1))
+    stolen = Client(office.url, lambda _: credentials.api_token(ONE), RetrySettings(attempts=1))
     with pytest.raises(DeniedError, match="not accessible by integration"):
         GitHubTracker(stolen, Trust(), office.clock).repository(TWO)
     assert tracker.own_login() == "mull[bot]"

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 from pydantic import TypeAdapter
 
-from mulligan.errors import ConfigError, DeniedError, UnavailableError
+from mulligan.domain.errors import ConfigError, DeniedError, UnavailableError
 from mulligan.github.answers import AlreadyExistsError, ForbiddenError, NotFoundError
-from mulligan.github.client import Client, Patience
-from world.naps import Naps
-from world.wire import Reply, Wire, wire
+from mulligan.github.client import Client, RetrySettings
+from world.fake_sleep import Naps
+from world.faulty_http_server import Reply, Wire, wire
 
 NUMBER = TypeAdapter(dict[str, int])
 NUMBERS = TypeAdapter(tuple[int, ...])
@@ -32,7 +32,9 @@ def server() -> Iterator[Wire]:
 @pytest.fixture
 def client(server: Wire, naps: Naps) -> Iterator[Client]:
     found = Client(
-        server.url, lambda _: "t0ken", Patience(attempts=3, timeout=1, sleep=naps, now=naps.now)
+        server.url,
+        lambda _: "t0ken",
+        RetrySettings(attempts=3, timeout=1, sleep=naps, now=naps.now),
     )
     yield found
     found.close()
@@ -148,7 +150,7 @@ def test_json_of_another_shape_is_an_error(server: Wire, client: Client) -> None
 def test_a_server_that_is_away_is_an_error_without_the_libraries_words(naps: Naps) -> None:
     with wire([FINE]) as gone:
         pass
-    client = Client(gone.url, lambda _: None, Patience(attempts=2, sleep=naps, now=naps.now))
+    client = Client(gone.url, lambda _: None, RetrySettings(attempts=2, sleep=naps, now=naps.now))
     with pytest.raises(UnavailableError, match="nothing listens there; start it, or mend"):
         client.read(NUMBER, "/thing")
     client.close()
@@ -156,7 +158,7 @@ def test_a_server_that_is_away_is_an_error_without_the_libraries_words(naps: Nap
 
 def test_https_to_a_server_without_it_is_an_error(server: Wire, naps: Naps) -> None:
     address = server.url.replace("http:", "https:")
-    client = Client(address, lambda _: None, Patience(attempts=1, sleep=naps, now=naps.now))
+    client = Client(address, lambda _: None, RetrySettings(attempts=1, sleep=naps, now=naps.now))
     with pytest.raises(UnavailableError, match="certificate"):
         client.read(NUMBER, "/thing")
     client.close()
@@ -165,7 +167,9 @@ def test_https_to_a_server_without_it_is_an_error(server: Wire, naps: Naps) -> N
 def test_waits_grow_and_stay_bounded(server: Wire, naps: Naps) -> None:
     server.replies[:] = [Reply(502)]
     client = Client(
-        server.url, lambda _: "t", Patience(attempts=9, longest_wait=10, sleep=naps, now=naps.now)
+        server.url,
+        lambda _: "t",
+        RetrySettings(attempts=9, longest_wait=10, sleep=naps, now=naps.now),
     )
     with pytest.raises(UnavailableError):
         client.read(NUMBER, "/thing")
@@ -211,7 +215,7 @@ def test_a_list_is_read_page_after_page(server: Wire, client: Client) -> None:
 
 
 def test_pages_work_under_the_prefix_of_github_enterprise(server: Wire, naps: Naps) -> None:
-    client = Client(f"{server.url}/api/v3/", lambda _: "t", Patience(sleep=naps, now=naps.now))
+    client = Client(f"{server.url}/api/v3/", lambda _: "t", RetrySettings(sleep=naps, now=naps.now))
     server.replies[:] = [page(server, [1], "/api/v3/list?page=2"), page(server, [2])]
     assert client.read_all(NUMBERS, "/list") == [1, 2]
     assert server.asked == ["GET /api/v3/list"] * 2
@@ -240,7 +244,7 @@ def test_a_compressed_answer_is_read(server: Wire, client: Client) -> None:
 
 
 def test_what_was_not_asked_for_longest_is_forgotten_first(server: Wire) -> None:
-    client = Client(server.url, lambda _: "t", Patience(remembered=len("[1]") * 2))
+    client = Client(server.url, lambda _: "t", RetrySettings(remembered=len("[1]") * 2))
     server.replies[:] = [page(server, [1], etag='"one"')]
     for path in ("/a", "/b", "/a", "/c", "/a", "/b"):
         client.read_all(NUMBERS, path)
@@ -292,7 +296,7 @@ def test_each_request_says_who_asks_and_in_which_tongue(server: Wire, client: Cl
 
 def test_a_token_may_change_while_mulligan_runs(server: Wire, naps: Naps) -> None:
     tokens = ["first", "first", "second"]
-    client = Client(server.url, lambda _: tokens.pop(0), Patience(sleep=naps, now=naps.now))
+    client = Client(server.url, lambda _: tokens.pop(0), RetrySettings(sleep=naps, now=naps.now))
     for _ in range(3):
         client.read(NUMBER, "/thing")
     sent = [seen.headers["authorization"] for seen in server.seen]

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from mulligan.config.github import GitHubSettings
-from mulligan.errors import MisconfiguredError
+from mulligan.config.operator import GitHubSettings
+from mulligan.domain.errors import MisconfiguredError
 from mulligan.github.credentials import TokenCredentials
 
 

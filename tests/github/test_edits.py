@@ -6,17 +6,17 @@ from datetime import timedelta
 
 import pytest
 
+from github_simulator.world import Fault
 from mulligan.config.operator import Trust
+from mulligan.domain.errors import UnavailableError
 from mulligan.domain.issue import AuthorisingAct, Edits, IssueRef
 from mulligan.domain.status import IssueStatus
-from mulligan.errors import UnavailableError
-from mulligan.github.client import Client, Patience
-from mulligan.github.edits import MOST_PAGES
+from mulligan.github.authorization import MOST_PAGES
+from mulligan.github.client import Client, RetrySettings
 from mulligan.github.tracker import GitHubTracker
-from mulligan.simulator.faults import Fault
+from world.faulty_http_server import Reply, Wire, wire
 from world.simulated import NAME
 from world.trackers import Desk, StillClock
-from world.wire import Reply, Wire, wire
 
 
 def wait(office: Desk) -> None:
@@ -278,7 +278,7 @@ def of_another(name: str = "octo/calc", number: int = 1, *, more: bool = False) 
 
 
 def edits_by(told: Wire) -> Edits:
-    client = Client(told.url, lambda _: "t", Patience(attempts=1))
+    client = Client(told.url, lambda _: "t", RetrySettings(attempts=1))
     act = GitHubTracker(client, Trust(users=("wes",)), StillClock()).authorising_act(
         IssueRef("octo/calc", 1), "mulligan"
     )
@@ -317,7 +317,7 @@ def test_a_change_that_was_taken_out_of_the_history_still_shows() -> None:
 
 def test_github_enterprise_has_graphql_beside_its_rest_api() -> None:
     with wire([Reply(content=[LABELED]), of_another()]) as told:
-        client = Client(f"{told.url}/api/v3", lambda _: "t", Patience(attempts=1))
+        client = Client(f"{told.url}/api/v3", lambda _: "t", RetrySettings(attempts=1))
         tracker = GitHubTracker(client, Trust(users=("wes",)), StillClock())
         act = tracker.authorising_act(IssueRef("octo/calc", 1), "mulligan")
         client.close()

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.errors import UnavailableError
+from github_simulator.records import Output
+from github_simulator.world import Fault
+from mulligan.domain.errors import UnavailableError
 from mulligan.github.answers import MovedError, NotFoundError
-from mulligan.github.elsewhere import MOST_KEPT, fetch
-from mulligan.simulator.faults import Fault
-from mulligan.simulator.runs import Output
+from mulligan.github.connection import MOST_KEPT, fetch
 from world.simulated import NAME
 from world.trackers import Desk, desk
 

@@ -6,13 +6,20 @@ from dataclasses import replace
 import pytest
 
 from mulligan.config.policy import Escalation
-from mulligan.domain.case import Case
-from mulligan.domain.guard import GuardKind, GuardViolation
+from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome, ZeroKind
-from mulligan.domain.result import FileChange
-from mulligan.github.advice import ADVICE, KILLED, ONLY_IGNORED, QUESTION, Advice, advice_on
-from mulligan.github.escalation import escalation_comment, escalation_marker
-from mulligan.github.suggestions import ON_GUARDS
+from mulligan.domain.result import FileChange, GuardKind, GuardViolation
+from mulligan.github.escalation import (
+    ADVICE,
+    KILLED,
+    ON_GUARDS,
+    ONLY_IGNORED,
+    QUESTION,
+    Advice,
+    advice_on,
+    escalation_comment,
+    escalation_marker,
+)
 from world.escalations import ESCALATIONS, not_published, red_three_times
 from world.stories import REF, attempt, escalated, red_check
 
@@ -46,7 +53,7 @@ FIRST = {
 }
 
 
-def help_wanted(found: Case) -> str:
+def help_wanted(found: IssueContext) -> str:
     return escalation_comment(found, Escalation())
 
 

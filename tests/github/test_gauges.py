@@ -3,7 +3,7 @@
 import pytest
 
 from mulligan.github.answers import Answer
-from mulligan.github.gauges import MOST_RESOURCES, Gauges
+from mulligan.github.rate_limits import MOST_RESOURCES, RateLimitMetrics
 
 pytestmark = pytest.mark.pure
 
@@ -13,14 +13,14 @@ def left(resource: str, remaining: str) -> Answer:
 
 
 def test_each_limit_is_known_by_its_name() -> None:
-    gauges = Gauges()
+    gauges = RateLimitMetrics()
     for answer in (left("core", "10"), left("graphql", "5"), left("core", "9"), left("core", "x")):
         gauges.read(answer)
     assert gauges.left == {"core": 9, "graphql": 5}
 
 
 def test_a_server_cannot_make_up_any_number_of_names() -> None:
-    gauges = Gauges()
+    gauges = RateLimitMetrics()
     for number in range(100):
         gauges.read(left(f"limit_{chr(97 + number % 26)}{chr(97 + number // 26)}", "1"))
     gauges.read(left('core"} 1', "1"))
@@ -28,7 +28,7 @@ def test_a_server_cannot_make_up_any_number_of_names() -> None:
 
 
 def test_a_token_is_refused_until_one_is_taken() -> None:
-    gauges = Gauges()
+    gauges = RateLimitMetrics()
     gauges.read(Answer(401, {}, ""))
     assert gauges.refused
     gauges.read(Answer(404, {}, ""))

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.errors import UnavailableError
-from mulligan.github.identity import ACTIONS_LOGIN, Identity
-from mulligan.simulator.faults import Fault
+from github_simulator.world import Fault
+from mulligan.domain.errors import UnavailableError
+from mulligan.github.credentials import ACTIONS_LOGIN, Identity
 from world.stories import case
 from world.trackers import BOT, Desk, about, desk
 

@@ -3,11 +3,10 @@
 import pytest
 
 from mulligan.config.policy import Labels
-from mulligan.domain.issue import Issue, IssueRef, Stage
-from mulligan.domain.repository import RepositoryFacts
-from mulligan.errors import GoneError
-from mulligan.github.local import LocalTracker
-from mulligan.ports import Tracker
+from mulligan.domain.errors import GoneError
+from mulligan.domain.issue import Issue, IssueRef, RepositoryFacts, Stage
+from mulligan.github.dry_run import LocalTracker
+from mulligan.implement.ports import Tracker
 
 REF = IssueRef("local/tools", 1)
 

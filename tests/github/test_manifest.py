@@ -7,11 +7,11 @@ from collections.abc import Generator
 
 import pytest
 
-from mulligan.errors import DeniedError
-from mulligan.github.client import Client, Patience
-from mulligan.github.manifest import convert, manifest, page, web_url
-from mulligan.simulator.server import running
-from mulligan.simulator.world import World
+from github_simulator.app import running
+from github_simulator.world import World
+from mulligan.domain.errors import DeniedError
+from mulligan.github.app import convert, manifest, page, web_url
+from mulligan.github.client import Client, RetrySettings
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def client() -> Generator[Client]:
     world = World()
     world.apps.manifests["code"] = json.dumps({"name": "Mull Igan", "url": "https://x.example"})
     with running(world) as url:
-        made = Client(url, lambda _: None, Patience(attempts=1))
+        made = Client(url, lambda _: None, RetrySettings(attempts=1))
         yield made
         made.close()
 

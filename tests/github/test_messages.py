@@ -12,33 +12,25 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from mulligan.config.policy import Escalation
-from mulligan.domain.case import Case
 from mulligan.domain.command import Verb
 from mulligan.domain.issue import Stage
+from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts, FileChange, Finding, FixRound, WorkerResultMeta
-from mulligan.github.drafts import draft_body, draft_title
 from mulligan.github.escalation import escalation_comment
+from mulligan.github.markdown_parts import CUT, MAX_BODY, body
 from mulligan.github.messages import (
+    draft_body,
+    draft_title,
     pull_request_body,
     pull_request_title,
     status_comment,
     status_marker,
 )
-from mulligan.github.parts import CUT, MAX_BODY, body
 from mulligan.text.commands import parse
 from world.attempts import broken_rules
 from world.escalations import ESCALATIONS, red_three_times, silent
-from world.stories import (
-    ISSUE,
-    NOON,
-    attempt,
-    case,
-    escalated,
-    green_check,
-    published,
-    red_check,
-)
+from world.stories import ISSUE, NOON, attempt, case, escalated, green_check, published, red_check
 
 pytestmark = pytest.mark.pure
 
@@ -47,24 +39,24 @@ NO_OUTPUT = "The agent ended without a commit and without a change."
 ALL_FAILED = "All 3 attempts failed; the last: Check 'tests' failed with exit code 1."
 
 
-def waiting() -> Case:
+def waiting() -> IssueContext:
     cut = attempt(2, Outcome.INFRASTRUCTURE, "GitHub could not be reached.")
     found = case(attempt(1), cut, stage=Stage.READY, reason="GitHub could not be reached.")
     status = replace(found.status, due=NOON + timedelta(minutes=30))
     return replace(found, counted=1, status=status)
 
 
-def running_again() -> Case:
+def running_again() -> IssueContext:
     found = case(attempt(1))
     status = replace(found.status, started_at=NOON + timedelta(minutes=10))
     return replace(found, status=status)
 
 
-def second_try() -> Case:
+def second_try() -> IssueContext:
     return published(attempt(1), attempt(2, Outcome.SUCCEEDED))
 
 
-def marked_checks() -> Case:
+def marked_checks() -> IssueContext:
     found = (Finding(summary="cart.py:3:1: `os` is unused, see @zoe"),)
     flaky = green_check("e2e").model_copy(update={"flaky": True, "unsteady": found})
     old = red_check("lint").model_copy(
@@ -86,63 +78,63 @@ def marked_checks() -> Case:
     return published(attempt(1, Outcome.SUCCEEDED).model_copy(update=more))
 
 
-def unverified() -> Case:
+def unverified() -> IssueContext:
     meta = attempt(1, Outcome.SUCCEEDED).model_copy(update={"checks": (), "agent_summary": ""})
     return replace(published(meta), verifies=False)
 
 
-def help_wanted(found: Case) -> str:
+def help_wanted(found: IssueContext) -> str:
     return escalation_comment(found, Escalation(mention=("octo/maintainers",)))
 
 
-def drafted(*history: WorkerResultMeta) -> Case:
+def drafted(*history: WorkerResultMeta) -> IssueContext:
     found = escalated(*(history or (attempt(1), attempt(2), attempt(3))), reason=ALL_FAILED)
     url = "https://github.com/octo/calc/pull/13"
     status = replace(found.status, pull_request=url, draft_of=3, pull_number=13)
     return replace(found, status=status)
 
 
-def rejected() -> Case:
+def rejected() -> IssueContext:
     why = "The reviewer rejected the work, see @zoe."
     kept = {"files_modified", "diff_summary", "head_sha", "commits"}
     work = attempt(1).model_dump(include=kept)
     return drafted(attempt(1, Outcome.REJECTED, why).model_copy(update=work | {"checks": ()}))
 
 
-def no_drafts() -> Case:
+def no_drafts() -> IssueContext:
     why = "GitHub refused POST /repos/octo/calc/pulls (Draft pull requests are not supported)."
     return replace(red_three_times(), no_draft=why)
 
 
-def in_hitl() -> Case:
+def in_hitl() -> IssueContext:
     found = drafted()
     url = "https://github.com/octo/calc/issues/12#issuecomment-99"
     return replace(found, status=replace(found.status, stage=Stage.HITL, asked_at=url))
 
 
-def silent_after_a_draft() -> Case:
+def silent_after_a_draft() -> IssueContext:
     return drafted(*silent().history[:2], attempt(4, Outcome.ZERO_COMMIT, NO_OUTPUT))
 
 
-def up_to_date() -> Case:
+def up_to_date() -> IssueContext:
     found = second_try()
     why = "This server has no GraphQL, by which alone a draft is ended."
     status = replace(found.status, updated_to="0123456789abcdef", left_draft=why)
     return replace(found, status=status)
 
 
-def escalated_with_a_link() -> Case:
+def escalated_with_a_link() -> IssueContext:
     found = case(attempt(1), stage=Stage.HITL, reason=ALL_FAILED)
     url = "https://github.com/octo/calc/issues/12#issuecomment-99"
     return replace(found, status=replace(found.status, asked_at=url))
 
 
-def paused() -> Case:
+def paused() -> IssueContext:
     found = case(attempt(1), stage=Stage.READY)
     return replace(found, status=replace(found.status, paused_by="ann"))
 
 
-MESSAGES: dict[str, tuple[Callable[[Case], str], Callable[[], Case]]] = {
+MESSAGES: dict[str, tuple[Callable[[IssueContext], str], Callable[[], IssueContext]]] = {
     "status-queued": (status_comment, lambda: case(stage=Stage.READY)),
     "status-first-attempt": (status_comment, case),
     "status-second-attempt": (status_comment, running_again),

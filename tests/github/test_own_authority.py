@@ -17,11 +17,11 @@ from cryptography.x509.oid import NameOID
 from pydantic import TypeAdapter
 
 from mulligan.config.load import load_operator
-from mulligan.errors import UnavailableError
-from mulligan.github.client import Client, Patience
-from mulligan.github.sessions import Transport
+from mulligan.domain.errors import UnavailableError
+from mulligan.github.client import Client, RetrySettings
+from mulligan.github.connection import Transport
+from mulligan.interfaces.bootstrap.container import open_git, open_github
 from mulligan.text.redact import Redactor
-from mulligan.wiring.bench import open_git, open_github
 from world.repositories import git, make_remote
 
 NUMBER = TypeAdapter(dict[str, int])
@@ -92,7 +92,7 @@ def enterprise(tmp_path: Path) -> Generator[Enterprise]:
 
 
 def test_the_api_is_trusted_by_the_file_and_not_without(enterprise: Enterprise) -> None:
-    quick = Patience(attempts=1)
+    quick = RetrySettings(attempts=1)
     known = Client(enterprise.url, lambda _: "t", quick, Transport(ca_file=enterprise.ca_file))
     assert known.read(NUMBER, "/thing") == {"number": 1}
     stranger = Client(enterprise.url, lambda _: "t", quick)

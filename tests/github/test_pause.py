@@ -7,13 +7,13 @@ from collections.abc import Callable, Generator
 import pytest
 from pydantic import TypeAdapter
 
-from mulligan.errors import MulliganError, ShutdownError, UnavailableError, WithdrawnError
-from mulligan.github.client import Client, Patience
-from mulligan.github.pause import LONGEST, LONGEST_UNTOLD, Pause, Pauses
-from mulligan.github.sessions import Transport
-from mulligan.stop import CLOSING, SHUTDOWN, STOP, Stop
-from world.naps import Naps
-from world.wire import Reply, Wire, wire
+from mulligan.domain.errors import MulliganError, ShutdownError, UnavailableError, WithdrawnError
+from mulligan.github.client import Client, RetrySettings
+from mulligan.github.connection import Transport
+from mulligan.github.rate_limits import LONGEST, LONGEST_UNTOLD, Backoff, Backoffs
+from mulligan.sandbox.cancellation import CLOSING, SHUTDOWN, STOP, Stop
+from world.fake_sleep import Naps
+from world.faulty_http_server import Reply, Wire, wire
 
 NUMBER = TypeAdapter(dict[str, int])
 FINE = Reply(content={"number": 1})
@@ -32,8 +32,8 @@ def limit(**headers: str) -> Reply:
 
 def test_one_clients_limit_is_the_others_too(server: Wire) -> None:
     server.replies[:] = [limit(retry_after="3600"), FINE]
-    shared, naps = Transport(Pauses()), Naps()
-    patience = Patience(sleep=naps, now=naps.now)
+    shared, naps = Transport(Backoffs()), Naps()
+    patience = RetrySettings(sleep=naps, now=naps.now)
     one, two = (Client(server.url, lambda _: "t", patience, shared) for _ in range(2))
     other = Client(server.url, lambda _: "another", patience, shared)
     with pytest.raises(UnavailableError, match="opens again in 3600 s"):
@@ -65,7 +65,7 @@ def test_a_write_waits_for_what_a_read_met(
 ) -> None:
     server.replies[:] = [limit(**headers), FINE]
     naps = Naps()
-    client = Client(server.url, lambda _: "t", Patience(1, sleep=naps, now=naps.now))
+    client = Client(server.url, lambda _: "t", RetrySettings(1, sleep=naps, now=naps.now))
     with pytest.raises(UnavailableError, match=f"opens again in {wait} s"):
         client.read(NUMBER, "/thing")
     client.write(NUMBER, "POST", "/thing", {})
@@ -76,7 +76,7 @@ def test_a_write_waits_for_what_a_read_met(
 def test_a_write_that_met_a_limit_is_not_repeated(server: Wire) -> None:
     server.replies[:] = [limit(retry_after="1"), FINE]
     naps = Naps()
-    client = Client(server.url, lambda _: "t", Patience(sleep=naps, now=naps.now))
+    client = Client(server.url, lambda _: "t", RetrySettings(sleep=naps, now=naps.now))
     with pytest.raises(UnavailableError, match="rate limit"):
         client.write(NUMBER, "POST", "/thing", {})
     assert server.asked == ["POST /thing"]
@@ -125,7 +125,7 @@ def in_the_background(client: Client, stop: Stop, verb: str = "GET") -> Callable
 @pytest.mark.usefixtures("undone")
 def test_a_wait_ends_at_a_shutdown(end: Callable[[], None], reply: Reply, server: Wire) -> None:
     server.replies[:] = [reply]
-    client = Client(server.url, lambda _: "t", Patience(first_wait=30))
+    client = Client(server.url, lambda _: "t", RetrySettings(first_wait=30))
     result = in_the_background(client, Stop())
     while not server.seen:
         time.sleep(0.01)
@@ -136,7 +136,7 @@ def test_a_wait_ends_at_a_shutdown(end: Callable[[], None], reply: Reply, server
 
 def test_a_wait_ends_when_the_request_is_withdrawn(server: Wire) -> None:
     server.replies[:] = [limit(retry_after="30")]
-    client, stop = Client(server.url, lambda _: "t", Patience()), Stop()
+    client, stop = Client(server.url, lambda _: "t", RetrySettings()), Stop()
     result = in_the_background(client, stop)
     while not server.seen:
         time.sleep(0.01)
@@ -147,7 +147,7 @@ def test_a_wait_ends_when_the_request_is_withdrawn(server: Wire) -> None:
 
 @pytest.mark.pure
 def test_a_pause_is_as_long_as_the_longest_that_was_asked_for() -> None:
-    pause = Pause()
+    pause = Backoff()
     assert pause.left(100) == 0
     pause.begin(100, 10)
     pause.begin(101, 3)
@@ -158,7 +158,7 @@ def test_a_pause_is_as_long_as_the_longest_that_was_asked_for() -> None:
 
 @pytest.mark.pure
 def test_a_limit_that_comes_again_without_a_word_is_given_ever_longer() -> None:
-    pause, waits, now = Pause(), list[float](), 0.0
+    pause, waits, now = Backoff(), list[float](), 0.0
     for _ in range(6):
         pause.begin(now, None)
         waits.append(pause.left(now))
@@ -174,7 +174,7 @@ def test_a_limit_that_comes_again_without_a_word_is_given_ever_longer() -> None:
 
 @pytest.mark.pure
 def test_a_pause_is_forgotten_with_the_last_who_uses_the_token() -> None:
-    pauses = Pauses()
+    pauses = Backoffs()
     kept = pauses.of("https://api", "t")
     kept.begin(0, 10)
     assert pauses.of("https://api", "t") is kept

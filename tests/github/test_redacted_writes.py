@@ -5,10 +5,10 @@ from pathlib import Path
 
 from mulligan.config.operator import Trust
 from mulligan.config.policy import Escalation, PullRequestSettings
-from mulligan.domain.case import Case
 from mulligan.domain.issue import IssueRef
+from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
-from mulligan.github.client import Client, Patience
+from mulligan.github.client import Client, RetrySettings
 from mulligan.github.tracker import GitHubTracker
 from mulligan.text.redact import Redactor
 from world.simulated import NAME
@@ -19,12 +19,12 @@ SECRET = "word-of-the-operator"
 
 
 def tracker_of(office: Desk) -> tuple[GitHubTracker, Client]:
-    patience = Patience(attempts=1, timeout=5)
+    patience = RetrySettings(attempts=1, timeout=5)
     client = Client(office.hub.url, lambda _: TOKEN, patience, redactor=Redactor((SECRET,)))
     return GitHubTracker(client, Trust(), office.clock), client
 
 
-def titled(case: Case, ref: IssueRef, title: str) -> Case:
+def titled(case: IssueContext, ref: IssueRef, title: str) -> IssueContext:
     found = about(case, ref)
     return replace(found, issue=replace(found.issue, title=title))
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.domain.case import Case
 from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.status import BETWEEN_EDITS, LATER
 from world.simulated import NAME
 from world.stories import attempt, case, published
@@ -23,7 +23,7 @@ def office(tmp_path: Path) -> Iterator[Desk]:
         yield found
 
 
-def known(found: Case, ref: IssueRef, *, since: int = 1, comment: str = "") -> Case:
+def known(found: IssueContext, ref: IssueRef, *, since: int = 1, comment: str = "") -> IssueContext:
     """Let an installation tell of the issue that heard of it at some second."""
     told = about(found, ref)
     effects = (("status_comment:issue", comment),) if comment else ()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mulligan.github.tokens import KINDS, notes_on
+from mulligan.github.credentials import KINDS, notes_on
 
 pytestmark = pytest.mark.pure
 

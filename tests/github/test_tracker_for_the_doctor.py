@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.errors import DeniedError
-from mulligan.simulator.faults import Fault
+from github_simulator.world import Fault
+from mulligan.domain.errors import DeniedError
 from world.simulated import NAME
 from world.trackers import BOT, Desk, desk
 

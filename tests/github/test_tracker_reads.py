@@ -2,18 +2,18 @@
 
 import pytest
 
+from github_simulator.world import Fault
 from mulligan.config.operator import Trust
 from mulligan.config.policy import PullRequestSettings
+from mulligan.domain.errors import DeniedError, GoneError, UnavailableError
 from mulligan.domain.issue import IssueRef
-from mulligan.errors import DeniedError, GoneError, UnavailableError
-from mulligan.github.client import Client, Patience
-from mulligan.github.parts import MARKER
+from mulligan.github.client import Client, RetrySettings
+from mulligan.github.markdown_parts import MARKER
 from mulligan.github.tracker import HEARD, GitHubTracker
-from mulligan.simulator.faults import Fault
+from world.faulty_http_server import Reply, wire
 from world.simulated import NAME
 from world.stories import attempt, case, published
 from world.trackers import Desk, StillClock, about, desk
-from world.wire import Reply, wire
 
 
 def path_of(ref: IssueRef) -> str:
@@ -204,7 +204,7 @@ def test_a_renamed_repository_is_not_followed(office: Desk) -> None:
 def test_a_redirect_of_another_kind_is_no_rename() -> None:
     found = Reply(301, {}, {"Location": "https://elsewhere.example/repos/octo/calc"})
     with wire([found]) as told:
-        client = Client(told.url, lambda _: "t", Patience(1))
+        client = Client(told.url, lambda _: "t", RetrySettings(1))
         tracker = GitHubTracker(client, Trust(), StillClock())
         with pytest.raises(UnavailableError, match="sends GET /repos/octo/calc elsewhere"):
             tracker.repository("octo/calc")

@@ -6,14 +6,14 @@ from itertools import pairwise
 
 import pytest
 
+from github_simulator.world import Fault, Faults
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
-from mulligan.domain.case import Case
+from mulligan.domain.errors import DeniedError, UnavailableError
 from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.status import BETWEEN_EDITS, LATER
-from mulligan.errors import DeniedError, UnavailableError
-from mulligan.github.parts import MARKER
-from mulligan.simulator.faults import Fault, Faults
+from mulligan.github.markdown_parts import MARKER
 from world.simulated import NAME
 from world.stories import attempt, case, escalated, published
 from world.trackers import BOT, Desk, about, desk
@@ -22,11 +22,11 @@ LABELS = Labels()
 SETTINGS = PullRequestSettings()
 
 
-def verified(ref: IssueRef) -> Case:
+def verified(ref: IssueRef) -> IssueContext:
     return about(published(attempt(1, Outcome.SUCCEEDED)), ref)
 
 
-def hopeless(ref: IssueRef) -> Case:
+def hopeless(ref: IssueRef) -> IssueContext:
     return about(escalated(attempt(1), reason="It did not work out."), ref)
 
 
@@ -239,7 +239,7 @@ def test_a_status_comment_on_record_is_found_by_its_id(office: Desk) -> None:
     assert office.requests()[-2:] == [f"GET {path}", f"PATCH {path}"]
 
 
-def on_record(told: Case, known: str) -> Case:
+def on_record(told: IssueContext, known: str) -> IssueContext:
     effects = (("status_comment:issue", known), ("shown_stage:issue", LATER))
     return replace(told, status=replace(told.status, effects=effects))
 
@@ -323,7 +323,7 @@ def test_a_pull_request_has_what_was_configured(office: Desk) -> None:
     assert found.label_names == ["bot"]
 
 
-def by(found: Case, act: str, actor: str) -> Case:
+def by(found: IssueContext, act: str, actor: str) -> IssueContext:
     return replace(found, status=replace(found.status, act=act, actor=actor))
 
 

@@ -4,11 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from github_simulator.world import Fault
 from mulligan.config.operator import Trust
 from mulligan.domain.issue import Permission
+from mulligan.github.authorization import TrustReader, latest_labelling, permission_of
 from mulligan.github.shapes import Account, EventShape, Label, PermissionShape
-from mulligan.github.trust import TrustReader, latest_labelling, permission_of
-from mulligan.simulator.faults import Fault
 from world.simulated import NAME
 from world.trackers import Desk
 

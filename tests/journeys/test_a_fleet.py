@@ -12,8 +12,8 @@ import pytest
 from mulligan.domain.events import EffectDone
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.status import SHOWN_STAGE
-from mulligan.effects import STATUS_COMMENT
-from mulligan.wiring.records import at_work
+from mulligan.implement.effects import STATUS_COMMENT
+from mulligan.interfaces.bootstrap.stores import at_work
 from world.fleet import Fleet, fleet
 from world.place import NAME
 from world.postgres import server

@@ -11,8 +11,8 @@ from pydantic import JsonValue
 from typer.testing import CliRunner
 
 from mulligan.domain.outcome import Outcome
-from mulligan.state.database import open_database
-from mulligan.surfaces.cli.app import app
+from mulligan.interfaces.cli.app import app
+from mulligan.storage.database import open_database
 from world.place import MAINTAINER, NAME, Place, place
 from world.repositories import make_remote
 

@@ -13,8 +13,8 @@ import pytest
 
 from mulligan.domain.command import Verb
 from mulligan.domain.issue import Stage
-from world.tales import STRANGER, Act, Move, Step, Telling
-from world.towns import EMULATE, SIMULATOR, Town, town
+from world.environments import EMULATE, SIMULATOR, Town, town
+from world.scenarios import STRANGER, Act, Move, Step, Telling
 
 LONG = pytest.mark.timeout(120)
 READY, RUNNING, REVIEW, HITL = "mulligan", "mulligan:running", "mulligan:review", "mulligan:hitl"

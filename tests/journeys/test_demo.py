@@ -16,11 +16,11 @@ from pydantic import BaseModel, TypeAdapter
 
 from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import Outcome
-from mulligan.state.database import open_database
-from mulligan.state.ledger import SqlLedger
+from mulligan.storage.database import open_database
+from mulligan.storage.ledger import SqlLedger
+from world.fork_server import run_warm
 from world.ledgers import TickingClock
 from world.place import BIN
-from world.warm import run_warm
 
 
 class Row(BaseModel):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.simulator.faults import Fault
+from github_simulator.world import Fault
 from world.place import NAME, place
 
 WORKED, LEFT = 1, 0

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from github_simulator.records import Output
 from mulligan.domain.outcome import Outcome
-from mulligan.simulator.runs import Output
 from world.place import NAME, place
 from world.repositories import read_branch, tip
 

@@ -8,9 +8,9 @@ from textwrap import dedent
 
 import pytest
 
+from world.fork_server import run_warm
 from world.place import BIN
 from world.repositories import git
-from world.warm import run_warm
 
 POLICY = "checks: [{name: two, run: grep -qx two notes.txt, kind: test}]\n"
 ISSUE = "Intro.\n\n# Say two\n\nPlease make notes.txt say two.\n"

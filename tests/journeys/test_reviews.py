@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from github_simulator.pulls import Note
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
-from mulligan.simulator.reviews import Note
 from world.place import NAME, Place, place
 from world.repositories import commit_to, git, read_branch, tip
 

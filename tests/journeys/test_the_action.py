@@ -14,15 +14,14 @@ from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
-from mulligan.state.ref import STATE_REF
-from mulligan.state.ref_ledger import RefLedger
-from mulligan.wiring.clock import SystemClock
-from world.books import book_at
-from world.ears import ears
+from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
+from mulligan.storage.git_ref import STATE_REF, RefLedger
 from world.place import MAINTAINER, NAME, TOKEN, Place, place
 from world.processes import wait_until
 from world.repositories import commit_to, git
 from world.runner import ROOT, Job, commented, labelled, write_event
+from world.stores import book_at
+from world.webhook_receiver import ears
 
 FILES = {"notes.txt": "one\n"}
 CHECK = {

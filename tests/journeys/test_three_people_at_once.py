@@ -18,18 +18,22 @@ from zlib import crc32
 import pytest
 
 from mulligan.domain.command import Verb
-from mulligan.domain.events import Authorised, Published
-from mulligan.domain.feedback import ReviewReceived
+from mulligan.domain.events import (
+    Authorised,
+    CommandReceived,
+    HumanResponded,
+    Published,
+    ReviewReceived,
+)
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import FREE
-from mulligan.domain.people import CommandReceived, HumanResponded
 from mulligan.domain.status import Phase
 from mulligan.github.shapes import REVIEWS
 from mulligan.text.commands import parse
+from world.environments import SIMULATOR, Town, town
 from world.place import NAME
 from world.processes import wait_until
 from world.repositories import tip
-from world.towns import SIMULATOR, Town, town
 
 SEED, MOST, PATIENCE, STRANGER = 1, 2, 60, "zoe"
 ON, OFF, REVIEW = "+ready", "-ready", "review"

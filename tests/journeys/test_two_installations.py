@@ -12,8 +12,8 @@ import pytest
 
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.status import IssueStatus
-from mulligan.state.database import open_database
-from mulligan.state.ledger import SqlLedger
+from mulligan.storage.database import open_database
+from mulligan.storage.ledger import SqlLedger
 from world.ledgers import TickingClock
 from world.place import NAME, Place, place
 

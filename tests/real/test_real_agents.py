@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from github_simulator.app import running
+from github_simulator.seed import MAINTAINER, READY, REPOSITORY, seed
+from github_simulator.world import World
 from mulligan.config.load import load_operator
+from mulligan.daemon.once import Extent, once
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import WorkerResultMeta
-from mulligan.engine.once import Extent, once
-from mulligan.simulator.seed import MAINTAINER, READY, REPOSITORY, seed
-from mulligan.simulator.server import running
-from mulligan.simulator.world import World
-from mulligan.wiring.bench import build
+from mulligan.interfaces.bootstrap.container import build
 from world.model import playing
 from world.model_script import Asked, Model, Step, conversation
 from world.real_agents import PACKAGES, change, environment, install, settings

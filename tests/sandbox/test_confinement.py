@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.sandbox.confinement import Confinement, Network, Wires, arguments
+from mulligan.sandbox.bubblewrap import Confinement, Network, Wires, arguments
 
 pytestmark = pytest.mark.pure
 WORK = Path("/var/lib/mulligan/work")

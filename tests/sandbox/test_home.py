@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.errors import UnavailableError
+from mulligan.domain.errors import UnavailableError
+from mulligan.sandbox.cancellation import SHUTDOWN
 from mulligan.sandbox.home import Homes
-from mulligan.stop import SHUTDOWN
 from world.other_user import run_as_another_user
 
 PATH = {"PATH": os.environ["PATH"]}

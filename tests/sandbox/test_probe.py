@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from mulligan.config.operator import SandboxLimits, SandboxSettings
-from mulligan.sandbox.probe import try_out
-from mulligan.sandbox.trouble import FULL_DISK, NONE_ALLOWED, NOT_INSTALLED, TOO_OLD
+from mulligan.sandbox.probe import FULL_DISK, NONE_ALLOWED, NOT_INSTALLED, TOO_OLD, try_out
 from world.confined import sandbox
 
 TRY = """

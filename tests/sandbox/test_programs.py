@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.sandbox.programs import brought
+from mulligan.sandbox.sandbox import brought
 
 
 def program(place: Path) -> Path:

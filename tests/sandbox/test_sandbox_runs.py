@@ -12,9 +12,9 @@ from threading import Thread
 import pytest
 
 from mulligan.domain.attempt import TimeLimit
-from mulligan.errors import MisconfiguredError, UnavailableError
-from mulligan.process import Command, Finished
-from mulligan.sandbox.confinement import Network
+from mulligan.domain.errors import MisconfiguredError, UnavailableError
+from mulligan.sandbox.bubblewrap import Network
+from mulligan.sandbox.process import Command, Finished
 from mulligan.sandbox.sandbox import Reach
 from world.confined import sandbox
 from world.processes import living_in, wait_until
@@ -24,7 +24,7 @@ import os, sys
 from datetime import timedelta
 from pathlib import Path
 from mulligan.config.operator import SandboxSettings
-from mulligan.process import Command
+from mulligan.sandbox.process import Command
 from mulligan.sandbox.probe import try_out
 from mulligan.sandbox.sandbox import Reach
 here = Path(sys.argv[1])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mulligan.sandbox.trouble import (
+from mulligan.sandbox.probe import (
     APPARMOR,
     CONTAINER,
     FULL_DISK,
@@ -11,8 +11,8 @@ from mulligan.sandbox.trouble import (
     TOO_OLD,
     UNIT,
     USERS_MAY_NOT,
+    SandboxProblem,
     Surroundings,
-    Trouble,
     explain,
 )
 
@@ -44,7 +44,7 @@ LIMIT = (
         (DENIED, Surroundings(users_may_not=True), USERS_MAY_NOT),
     ],
 )
-def test_every_reason_has_its_cure(said: str, around: Surroundings, found: Trouble) -> None:
+def test_every_reason_has_its_cure(said: str, around: Surroundings, found: SandboxProblem) -> None:
     assert explain(said, around) == found
 
 
@@ -63,7 +63,7 @@ def test_what_nobody_foresaw_is_told_as_it_was_said(said: str, words: str) -> No
     "trouble",
     [NOT_INSTALLED, TOO_OLD, APPARMOR, USERS_MAY_NOT, NONE_ALLOWED, CONTAINER, UNIT, FULL_DISK],
 )
-def test_it_reads_as_two_sentences(trouble: Trouble) -> None:
+def test_it_reads_as_two_sentences(trouble: SandboxProblem) -> None:
     assert trouble.said.endswith(".")
     assert trouble.cure.endswith(".")
     assert str(trouble) == f"{trouble.said} {trouble.cure}"

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mulligan.text.excerpt import Excerpt, omitted
+from mulligan.text.escape import Excerpt, omitted
 
 pytestmark = pytest.mark.pure
 

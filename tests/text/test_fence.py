@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from mulligan.text.escape import visible
-from mulligan.text.fence import code_block, fence, mark_of
+from mulligan.text.escape import code_block, fence, mark_of, visible
 
 pytestmark = pytest.mark.pure
 

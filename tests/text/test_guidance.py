@@ -2,8 +2,8 @@
 
 import pytest
 
-from mulligan.errors import UsageError
-from mulligan.text.guidance import MAX_CHARS, accept_guidance, guidance_block
+from mulligan.domain.errors import UsageError
+from mulligan.text.commands import MAX_CHARS, accept_guidance, guidance_block
 
 pytestmark = pytest.mark.pure
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mulligan.text.template import (
+from mulligan.config.prompt_template import (
     MOST_BYTES,
     UnfitTemplateError,
     Value,

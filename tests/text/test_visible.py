@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mulligan.text.escape import visible
-from mulligan.text.hidden import Hidden
-from mulligan.text.visible import MOST_BYTES, seen_in, seen_in_title
+from mulligan.text.visible import MOST_BYTES, Hidden, seen_in, seen_in_title
 
 pytestmark = pytest.mark.pure
 

@@ -2,9 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-from mulligan.domain.case import Case
-from mulligan.domain.guard import GuardViolation
 from mulligan.domain.issue import Comment, Issue, IssueRef
+from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import (
     AgentFacts,
@@ -12,6 +11,7 @@ from mulligan.domain.result import (
     CheckResult,
     FileChange,
     Finding,
+    GuardViolation,
     WorkerResultMeta,
 )
 from mulligan.domain.status import IssueStatus
@@ -128,7 +128,9 @@ def red(number: int, *checks: CheckResult, files: tuple[str, ...] = ("a.py",)) -
     return meta.model_copy(update={"commits": 1, "files_modified": changed, "head_sha": "c0ffee"})
 
 
-def case(*history: WorkerResultMeta, counted: int | None = None, guidance: str = "") -> Case:
+def case(
+    *history: WorkerResultMeta, counted: int | None = None, guidance: str = ""
+) -> IssueContext:
     """Put an issue together that was tried so, and whose next attempt begins."""
     status = IssueStatus(
         issue=REF,
@@ -141,7 +143,7 @@ def case(*history: WorkerResultMeta, counted: int | None = None, guidance: str =
         guidance=guidance,
     )
     spent = len(history) if counted is None else counted
-    return Case(ISSUE, status, tuple(history), max_attempts=3, counted=spent)
+    return IssueContext(ISSUE, status, tuple(history), max_attempts=3, counted=spent)
 
 
 def broken_rules(*sentences: str) -> tuple[GuardViolation, ...]:

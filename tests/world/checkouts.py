@@ -8,10 +8,9 @@ from pathlib import Path
 
 from mulligan.config.operator import RepositorySettings
 from mulligan.domain.attempt import CommitText
-from mulligan.domain.issue import IssueRef
-from mulligan.domain.repository import RepositoryFacts
-from mulligan.ports import Worktree
-from mulligan.worktree.worktrees import GitWorktrees
+from mulligan.domain.issue import IssueRef, RepositoryFacts
+from mulligan.git.worktrees.worktrees import GitWorktrees
+from mulligan.implement.ports import Worktree
 from world.repositories import make_remote
 
 REPOSITORY = "octo/calc"

@@ -27,14 +27,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from github_simulator.world import Fault, World
 from mulligan.domain.events import BaselineRecorded, Event, Recorded
-from mulligan.domain.issue import IssueRef
-from mulligan.domain.lease import Lease
+from mulligan.domain.issue import IssueRef, Lease
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
-from mulligan.ports import Ledger
-from mulligan.simulator.faults import Fault
-from mulligan.simulator.world import World
+from mulligan.implement.ports import Ledger
 
 BEFORE, AFTER = "before", "after"
 LIVE, DIE = "live", "die"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pydantic import JsonValue, TypeAdapter
 
-from mulligan.config.budget import AllowanceSettings, Budget
-from mulligan.domain.decision import Decision, Escalate, OpenPullRequest, Retry
+from mulligan.config.settings import AllowanceSettings, Budget
+from mulligan.daemon.health import DaemonHealth
 from mulligan.domain.events import (
     AgentStarted,
     AttemptCompleted,
@@ -22,18 +22,16 @@ from mulligan.domain.events import (
     RetryScheduled,
 )
 from mulligan.domain.issue import IssueRef
-from mulligan.domain.outcome import Outcome
+from mulligan.domain.outcome import Decision, Escalate, OpenPullRequest, Outcome, Retry
 from mulligan.domain.result import WorkerResultMeta
-from mulligan.engine.pulse import Pulse
-from mulligan.github.gauges import Gauges
-from mulligan.state.accounts import MemoryAccounts
-from mulligan.state.artifacts import FileArtifacts
-from mulligan.state.memory import MemoryLedger
-from mulligan.surfaces.dashboard.app import build
-from mulligan.surfaces.dashboard.desk import Books, Desk
-from mulligan.surfaces.dashboard.key import Key, key_in
-from mulligan.surfaces.dashboard.metrics import Measures
-from mulligan.surfaces.dashboard.server import serving
+from mulligan.github.rate_limits import RateLimitMetrics
+from mulligan.interfaces.dashboard.access import Key, key_in
+from mulligan.interfaces.dashboard.app import build, serving
+from mulligan.interfaces.dashboard.metrics import Measures
+from mulligan.interfaces.dashboard.state import DashboardState, DashboardStores
+from mulligan.storage.artifacts import FileArtifacts
+from mulligan.storage.memory import MemoryLedger
+from mulligan.storage.usage import MemoryAccounts
 from mulligan.text.redact import Redactor
 from world.ledgers import START, TickingClock
 from world.stories import attempt
@@ -67,8 +65,8 @@ class Dashboard:
 
     port: int
     key: Key
-    desk: Desk
-    books: Books
+    desk: DashboardState
+    books: DashboardStores
     measures: Measures
     writable: list[Exception] = field(default_factory=list[Exception])
 
@@ -136,12 +134,12 @@ def tried(number: int, outcome: Outcome = Outcome.CHECKS_FAILED) -> WorkerResult
 
 @contextmanager
 def showing(
-    directory: Path, *, is_starting: bool = False, found: Books | None = None
+    directory: Path, *, is_starting: bool = False, found: DashboardStores | None = None
 ) -> Generator[Dashboard]:
     """Serve a dashboard over an empty ledger, or what was `found`; `is_starting` is before that."""
     clock = TickingClock()
     artifacts = FileArtifacts(directory / "artifacts")
-    books = found or Books(
+    books = found or DashboardStores(
         MemoryLedger(clock), MemoryAccounts(), artifacts, clock, BUDGET, Redactor((SECRET,))
     )
     wrong = list[Exception]()
@@ -150,10 +148,10 @@ def showing(
         if wrong:
             raise wrong[0]
 
-    desk = Desk(
+    desk = DashboardState(
         find_books=lambda: None if is_starting else books,
-        pulse=Pulse(),
-        gauges=Gauges(),
+        pulse=DaemonHealth(),
+        gauges=RateLimitMetrics(),
         patience=lambda: 60.0,
         check_writable=check_writable,
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mulligan.verification.digest import Digest, digest
+from mulligan.checks.digest import Digest, digest
 
 CASES = Path(__file__).parents[1] / "bench" / "corpus" / "cases"
 ROOM = 2000

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import httpx
 
-from mulligan.egress.door import open_door
-from mulligan.egress.journal import Journal
-from mulligan.egress.rules import Address, Allowed, Route
+from mulligan.sandbox.egress import AccessLog, open_proxy
+from mulligan.sandbox.egress_rules import Address, Allowed, Route
 
 PORT = 3128
 KEY = "sk-the-real-one"
@@ -22,7 +21,7 @@ class Way:
     """A socket that leads out, and what is kept of what went through."""
 
     door: Path
-    journal: Journal
+    journal: AccessLog
     log: Path
 
     @contextmanager
@@ -51,8 +50,8 @@ def way_out(
     routes = (Route("model", origin, "x-api-key", key),) if origin else ()
     log = place / "egress.log"
     with log.open("w") as file:
-        journal = Journal(file)
-        with open_door(Allowed(PORT, routes, hosts), journal) as door:
+        journal = AccessLog(file)
+        with open_proxy(Allowed(PORT, routes, hosts), journal) as door:
             yield Way(door, journal, log)
 
 

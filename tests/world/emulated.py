@@ -16,8 +16,8 @@ import pytest
 import requests
 from pydantic import JsonValue
 
+from github_simulator.world import World
 from mulligan.github.shapes import ANYTHING
-from mulligan.simulator.world import World
 from world.people import REFERENCE, People
 from world.place import MAINTAINER, TOKEN, Place
 from world.repositories import make_remote

@@ -4,24 +4,29 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from mulligan.domain.attempt import TimeLimit
-from mulligan.domain.case import Case
-from mulligan.domain.ci import FailedCheck
-from mulligan.domain.decision import Escalate
-from mulligan.domain.feedback import Feedback, Remark
-from mulligan.domain.guard import GuardKind, GuardViolation
-from mulligan.domain.outcome import Outcome, ZeroKind
-from mulligan.domain.result import AgentFacts, FileChange, Finding, WorkerResultMeta
+from mulligan.domain.events import FailedCheck, Remark
+from mulligan.domain.feedback import Feedback
+from mulligan.domain.issue_context import IssueContext
+from mulligan.domain.outcome import Escalate, Outcome, ZeroKind
+from mulligan.domain.result import (
+    AgentFacts,
+    FileChange,
+    Finding,
+    GuardKind,
+    GuardViolation,
+    WorkerResultMeta,
+)
 from mulligan.domain.status import PUSHED_WORK
-from mulligan.retry.patterns import observe
-from mulligan.retry.policy import Ended, RetryPolicy, count_spent, decide
+from mulligan.implement.decide import EndedAttempt, RetryPolicy, count_spent, decide
+from mulligan.implement.prompt.patterns import observe
 from world.stories import NOON, attempt, escalated, red_check
 
 TEST = Finding(summary="assert 3 == -3", test_id="tests/test_add.py::test_negative")
 
 
-def given_up(*history: WorkerResultMeta) -> Case:
+def given_up(*history: WorkerResultMeta) -> IssueContext:
     """Let the policy decide about the last attempt, which has to go to a person."""
-    epoch, policy = [Ended.of(meta) for meta in history], RetryPolicy()
+    epoch, policy = [EndedAttempt.of(meta) for meta in history], RetryPolicy()
     decision = decide(epoch[-1], epoch[:-1], policy)
     assert isinstance(decision, Escalate), decision
     found = escalated(*history, reason=decision.reason, fix=decision.fix)
@@ -38,12 +43,12 @@ def facts(meta: WorkerResultMeta, **more: object) -> AgentFacts:
     return meta.agent.model_copy(update=more)
 
 
-def red_three_times() -> Case:
+def red_three_times() -> IssueContext:
     check = red_check().model_copy(update={"findings": (TEST,), "fingerprint": "f1"})
     return given_up(*thrice(Outcome.CHECKS_FAILED, "", checks=(check,)))
 
 
-def red_differently() -> Case:
+def red_differently() -> IssueContext:
     elsewhere = (FileChange(path="src/other.py", status="M", insertions=1, deletions=1),)
     *before, last = thrice(Outcome.CHECKS_FAILED, "")
     slow = red_check("e2e", digest="").model_copy(update={"timed_out": True, "exit_code": None})
@@ -51,13 +56,13 @@ def red_differently() -> Case:
     return given_up(*before, last.model_copy(update=more))
 
 
-def work_pushed() -> Case:
+def work_pushed() -> IssueContext:
     found = red_three_times()
     effects = ((f"{PUSHED_WORK}:3", "refs/mulligan/attempts/12-3"),)
     return replace(found, status=replace(found.status, effects=effects))
 
 
-def nearly_the_same_change() -> Case:
+def nearly_the_same_change() -> IssueContext:
     checks = [red_check().model_copy(update={"fingerprint": f"f{n}"}) for n in (1, 2, 3)]
     tries = thrice(Outcome.CHECKS_FAILED, "", sketch=("one", "two", "three"))
     red = [
@@ -67,23 +72,23 @@ def nearly_the_same_change() -> Case:
     return given_up(*red)
 
 
-def silent() -> Case:
+def silent() -> IssueContext:
     said = "The agent ended without a commit and without a change."
     found = given_up(*thrice(Outcome.ZERO_COMMIT, said, zero_kind=ZeroKind.NOTHING))
     return replace(found, verifies=False)
 
 
-def asked() -> Case:
+def asked() -> IssueContext:
     said = "The agent ended without a commit and without a change. It asked: Shall I go on?"
     return given_up(*thrice(Outcome.ZERO_COMMIT, said, zero_kind=ZeroKind.ASKED))
 
 
-def undone() -> Case:
+def undone() -> IssueContext:
     said = "The agent made 2 commits, but the tree equals the base."
     return given_up(*thrice(Outcome.ZERO_DIFF, said, zero_kind=ZeroKind.UNDONE, commits=2))
 
 
-def out_of_scope() -> Case:
+def out_of_scope() -> IssueContext:
     rules = (
         (GuardKind.PROTECTED, ".github/workflows/ci.yml", "must not change (scope.protect: ci)."),
         (GuardKind.SCOPE, "docs/index.md", "is outside the allowed scope (src/**)."),
@@ -98,50 +103,50 @@ def out_of_scope() -> Case:
     return given_up(*thrice(Outcome.SCOPE_VIOLATION, error, **more))
 
 
-def rejected() -> Case:
+def rejected() -> IssueContext:
     words = "The rounding is wrong for negative prices.\nSee `price.py`."
     return given_up(
         *thrice(Outcome.REJECTED, "The reviewer rejected the change.", verifier_feedback=words)
     )
 
 
-def timed_out(limit: TimeLimit, said: str) -> Case:
+def timed_out(limit: TimeLimit, said: str) -> IssueContext:
     tries = [attempt(number, Outcome.AGENT_TIMED_OUT, said) for number in (1, 2)]
     agent = facts(tries[0], stop_reason=limit.value, last_activity="npm install")
     return given_up(*(meta.model_copy(update={"agent": agent}) for meta in tries))
 
 
-def crashed() -> Case:
+def crashed() -> IssueContext:
     said = "The agent ended with exit code 1 and left no change."
     return given_up(*thrice(Outcome.AGENT_CRASHED, said))
 
 
-def killed() -> Case:
+def killed() -> IssueContext:
     said = "The agent ended with exit code 137 (killed by SIGKILL) and left no change."
     return given_up(*thrice(Outcome.AGENT_CRASHED, said, zero_kind=ZeroKind.CUT_OFF))
 
 
-def blocked() -> Case:
+def blocked() -> IssueContext:
     said = "The issue names a file `prices.csv`, which is not in the repository."
     return given_up(attempt(1, Outcome.BLOCKED, f"The agent cannot go on: {said}"))
 
 
-def nothing_to_do() -> Case:
+def nothing_to_do() -> IssueContext:
     said = "The agent says that there is nothing to do: add() handles signs. Evidence: tests pass."
     return given_up(attempt(1, Outcome.NOTHING_TO_DO, said))
 
 
-def interrupted() -> Case:
+def interrupted() -> IssueContext:
     said = "Mulligan died during the attempt."
     return given_up(*(attempt(number, Outcome.INTERRUPTED, said) for number in range(1, 7)))
 
 
-def infrastructure() -> Case:
+def infrastructure() -> IssueContext:
     said = "The set-up command `npm ci` failed with exit code 1."
     return given_up(*(attempt(number, Outcome.INFRASTRUCTURE, said) for number in range(1, 7)))
 
 
-def misconfigured() -> Case:
+def misconfigured() -> IssueContext:
     said = (
         "The program 'ruff' of the check 'lint' is not on this machine; install it or mend the "
         "check."
@@ -149,19 +154,19 @@ def misconfigured() -> Case:
     return given_up(attempt(1, Outcome.MISCONFIGURED, said))
 
 
-def not_let_through() -> Case:
+def not_let_through() -> IssueContext:
     said = "The agent was refused Bash; allow the tool in agent.arguments, with --allowedTools."
     meta = attempt(1, Outcome.MISCONFIGURED, said)
     agent = facts(meta, refused=("Bash",), refused_hosts=("pypi.example",))
     return given_up(meta.model_copy(update={"agent": agent}))
 
 
-def denied() -> Case:
+def denied() -> IssueContext:
     said = "The server refused to be read; give Mulligan's token the right to read this repository."
     return given_up(attempt(1, Outcome.DENIED, said))
 
 
-def key_refused() -> Case:
+def key_refused() -> IssueContext:
     said = (
         "The model's service refused: credit balance is too low (HTTP 400); see to the agent's key "
         "and its credit."
@@ -170,7 +175,7 @@ def key_refused() -> Case:
     return given_up(meta.model_copy(update={"agent": facts(meta, denied=True)}))
 
 
-def over_budget() -> Case:
+def over_budget() -> IssueContext:
     said = (
         "The budget of this issue is used up: $5.02 and 812345 tokens of $5.00. Raise budget.issue "
         "in mulligan.yml, then put the label on again."
@@ -179,7 +184,7 @@ def over_budget() -> Case:
     return given_up(attempt(1), meta.model_copy(update={"budget": "issue"}))
 
 
-def too_much_for_a_day() -> Case:
+def too_much_for_a_day() -> IssueContext:
     said = (
         "The budget of the day is used up: $10.02 and 1812345 tokens of $10.00. The next day begins"
         " at midnight UTC; budget.day in mulligan.yml sets it."
@@ -189,32 +194,32 @@ def too_much_for_a_day() -> Case:
     return given_up(*(meta.model_copy(update=eaten) for meta in tries))
 
 
-def not_published() -> Case:
+def not_published() -> IssueContext:
     why = "The verified work could not be published: the server declined the push (pre-receive)."
     fix = "Mend this, then write /mulligan retry; the verified commit is kept."
     return escalated(attempt(1, Outcome.SUCCEEDED), reason=why, fix=fix)
 
 
-def came_back(reason: str, back: Feedback) -> Case:
+def came_back(reason: str, back: Feedback) -> IssueContext:
     found = escalated(attempt(1, Outcome.SUCCEEDED), reason=reason)
     status = replace(found.status, outcome=None, pull_number=13, feedback=back)
     return replace(found, status=status)
 
 
-def reviewed_again() -> Case:
+def reviewed_again() -> IssueContext:
     said = "Reviews have opened 3 rounds already, and changes are requested again."
     back = Feedback(at=NOON, remarks=(Remark(author="ann", body="Please use Decimal."),))
     return came_back(said, back)
 
 
-def red_on_github() -> Case:
+def red_on_github() -> IssueContext:
     said = "Checks of the pull request fail on GitHub after 2 attempts at them: windows, macos."
     digest = "FAILED tests/test_add.py::test_negative - OSError"
     checks = (FailedCheck(name="windows", digest=digest), FailedCheck(name="macos"))
     return came_back(said, Feedback(at=NOON, checks=checks))
 
 
-ESCALATIONS: Mapping[str, Callable[[], Case]] = {
+ESCALATIONS: Mapping[str, Callable[[], IssueContext]] = {
     "checks-failed": red_three_times,
     "drift": red_differently,
     "work-pushed": work_pushed,

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from mulligan.config.policy import CommitSettings
 from mulligan.domain.attempt import Change, CommitText
+from mulligan.domain.errors import DeniedError, MisconfiguredError, UnavailableError
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import FileChange
-from mulligan.errors import DeniedError, MisconfiguredError, UnavailableError
-from mulligan.pulls import Standing
+from mulligan.implement.ports import PullRequestBase
 from world.repositories import git, run_git, tip
 
 
@@ -126,17 +126,17 @@ class FreshClones:
         self._fetch()
 
     @contextmanager
-    def open(self, ref: IssueRef, standing: Standing | None = None) -> Generator[FreshClone]:
+    def open(self, ref: IssueRef, standing: PullRequestBase | None = None) -> Generator[FreshClone]:
         sha = self._fetch()
         head = self._head(ref) if standing else None
-        bases = self._bases(sha, head or "", standing or Standing(frozenset()))
+        bases = self._bases(sha, head or "", standing or PullRequestBase(frozenset()))
         start = head if head and standing and self._others(bases, head, standing.own) else sha
         place = Path(tempfile.mkdtemp(dir=self.root))
         made = ("-c", "remote.origin.fetch=+refs/made/*:refs/made/*")
         git(self.root, "clone", "-qn", *made, "--", str(self._kept), str(place / "tree"))
         git(place / "tree", "checkout", "-q", "-B", ref.branch, start)
         (place / "private").mkdir()
-        about = standing if standing and head else Standing(frozenset())
+        about = standing if standing and head else PullRequestBase(frozenset())
         flags = (about.is_answered, about.is_reviewed)
         yield FreshClone(place / "tree", place / "private", sha, start, head, bases, *flags)
         if (place / "tree/.git/refs/made").exists():
@@ -247,7 +247,7 @@ class FreshClones:
             git(self._kept, "fetch", "-q", str(self.remote), pushed)
         return head
 
-    def _bases(self, base: str, head: str, standing: Standing) -> tuple[str, ...]:
+    def _bases(self, base: str, head: str, standing: PullRequestBase) -> tuple[str, ...]:
         """List what the base branch is, and was where Mulligan's own head was made on it."""
         had = sorted(standing.bases) if head in standing.own else []
         here = (sha for sha in had if not run_git(self._kept, "cat-file", "-e", sha).returncode)

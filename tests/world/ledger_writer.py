@@ -10,8 +10,8 @@ from pathlib import Path
 
 from mulligan.domain.events import AttemptStarted, EffectDone
 from mulligan.domain.issue import IssueRef
-from mulligan.state.database import open_database
-from mulligan.state.ledger import SqlLedger
+from mulligan.storage.database import open_database
+from mulligan.storage.ledger import SqlLedger
 from world.ledgers import TickingClock, url_of
 
 

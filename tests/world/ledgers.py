@@ -20,13 +20,12 @@ from mulligan.domain.attempt import SHUTDOWN
 from mulligan.domain.events import AttemptCompleted, Event, Recorded
 from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef
-from mulligan.domain.outcome import Outcome
-from mulligan.domain.record import Record
+from mulligan.domain.outcome import Outcome, Record
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
-from mulligan.ports import Ledger
-from mulligan.state.database import open_database
-from mulligan.state.ledger import SqlLedger
+from mulligan.implement.ports import Ledger
+from mulligan.storage.database import open_database
+from mulligan.storage.ledger import SqlLedger
 
 START = datetime(2025, 3, 1, 12, 0, tzinfo=UTC)
 R = TypeVar("R", bound=Record)

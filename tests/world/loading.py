@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import mulligan
 from mulligan.domain.events import EVENTS
-from mulligan.domain.record import Record
+from mulligan.domain.outcome import Record
 
 LATE = ("alembic.command", "alembic.config", "git.cmd", "structlog", "typer._adapters")
 """What Mulligan imports when it is first needed."""

@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-from mulligan.agent.invocation import Own
-from mulligan.agent.runner import CommandAgent
+from mulligan.agents.invocation import Own
+from mulligan.agents.runner import CommandAgent
 from mulligan.config.adapters import Adapter, Fact, Meaning, Rule
 from mulligan.config.operator import AgentSettings
 

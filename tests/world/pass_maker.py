@@ -12,12 +12,12 @@ from datetime import timedelta
 from pathlib import Path
 
 from mulligan.config.load import load_operator
+from mulligan.daemon.once import Extent, once
 from mulligan.domain.events import Event
 from mulligan.domain.status import IssueStatus
-from mulligan.engine.once import Extent, once
-from mulligan.wiring.bench import build
-from mulligan.wiring.clock import SystemClock
-from mulligan.wiring.records import lock_state
+from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
+from mulligan.interfaces.bootstrap.container import build
+from mulligan.interfaces.bootstrap.stores import lock_state
 from world.crash_points import CountedLedger, Desk
 from world.loading import load_everything
 

@@ -13,14 +13,14 @@ from typing import IO
 import yaml
 from pydantic import JsonValue, TypeAdapter
 
+from github_simulator.app import running
+from github_simulator.world import World
 from mulligan.config.load import load_operator
 from mulligan.config.operator import Operator
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import WorkerResultMeta
-from mulligan.simulator.server import running
-from mulligan.simulator.world import World
+from world.fork_server import run_warm
 from world.repositories import git, make_remote
-from world.warm import run_warm
 
 NAME = "acme/tools"
 TOKEN = "token-of-the-bot"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import psycopg
 
-from mulligan.state.database import open_database
+from mulligan.storage.database import open_database
 
 NOBODY = 65534
 PASSWORD = "a-good-password"

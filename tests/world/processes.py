@@ -6,14 +6,14 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from mulligan.process import Command, Finished, run
+from mulligan.sandbox.process import Command, Finished, run
 
 PATH = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 MULLIGAN = """
 import sys
 from datetime import timedelta
 from pathlib import Path
-from mulligan.process import Command, run
+from mulligan.sandbox.process import Command, run
 environment = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 directory, limit = Path(sys.argv[2]), timedelta(minutes=1)
 print(run(Command(["/bin/sh", "-c", sys.argv[1]], directory, environment, limit)).output_bytes)

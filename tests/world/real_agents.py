@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from mulligan.config.operator import AgentSettings
-from mulligan.process import Command, run
+from mulligan.sandbox.process import Command, run
 from world.model_script import Turn
 
 MODEL = "gpt-4o"

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from mulligan.agent.runner import CommandAgent
+from mulligan.agents.runner import CommandAgent
 from mulligan.config.operator import AgentSettings
 from mulligan.domain.attempt import AgentRun, Task
-from mulligan.process import Command, run
+from mulligan.sandbox.process import Command, run
 from world.model import playing
 from world.model_script import (
     BAD_KEY,
@@ -39,7 +39,7 @@ from world.real_agents import (
     settings,
 )
 
-STREAMS = Path(__file__).parents[1] / "agent" / "streams"
+STREAMS = Path(__file__).parents[1] / "agents" / "streams"
 LOOK = Turn("Looking.", "ls")
 MISS = Turn(EDIT.replace("SEARCH\n", "SEARCH\nnot there\n"))
 ALIKE = {

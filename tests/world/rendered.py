@@ -13,12 +13,11 @@ from markdown_it import MarkdownIt
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from mulligan.config.policy import Escalation
-from mulligan.domain.case import Case
 from mulligan.domain.issue import Stage
+from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.result import FileChange
-from mulligan.github.drafts import draft_body
 from mulligan.github.escalation import escalation_comment
-from mulligan.github.messages import pull_request_body, status_comment
+from mulligan.github.messages import draft_body, pull_request_body, status_comment
 from world.escalations import work_pushed
 from world.stories import attempt, case, published
 
@@ -41,7 +40,7 @@ def to_html(text: str) -> str:
     return MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(text)
 
 
-def hostile(found: Case) -> Case:
+def hostile(found: IssueContext) -> IssueContext:
     """Have everything that others write be an attack."""
     history = tuple(
         meta.model_copy(

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from pydantic import BaseModel, TypeAdapter
 
-from mulligan.agent.adapters import BUILT_IN
-from mulligan.agent.runner import CommandAgent
+from mulligan.agents.adapters import BUILT_IN
+from mulligan.agents.runner import CommandAgent
 from mulligan.config.operator import AgentSettings
-from mulligan.domain.attempt import AgentRun, Change, Evidence, Task
+from mulligan.domain.attempt import AgentRun, AttemptState, Change, Task
 
-STREAMS = Path(__file__).parents[1] / "agent" / "streams"
+STREAMS = Path(__file__).parents[1] / "agents" / "streams"
 PATH = {"PATH": "/usr/bin:/bin"}
 MODELS = {"codex": "gpt-5"}
 """It does not name the one that it uses."""
@@ -69,11 +69,11 @@ class Replay:
         )
         return CommandAgent(settings, PATH).run(task)
 
-    def evidence(self, task: Task, *, somebody_else: bool = False) -> Evidence:
+    def evidence(self, task: Task, *, somebody_else: bool = False) -> AttemptState:
         """Give what would be known of the attempt before any check."""
         head = "c0ffee" if self.ending.changed else None
         run = self.run(task, somebody_else=somebody_else)
-        return Evidence(run=run, change=Change("5ta27", head, int(bool(head))))
+        return AttemptState(run=run, change=Change("5ta27", head, int(bool(head))))
 
 
 def task_in(directory: Path) -> Task:

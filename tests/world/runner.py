@@ -4,7 +4,8 @@ Each step is a script for bash, with the environment files and the variables tha
 and with the expressions of `env` and `if` evaluated before. What a runner has of its own,
 `python3 -m venv`, `pip` and `sudo`, are stand-ins that take down how they were called; the Python
 that they give is the one of the tests. Unless a job is cold, it takes down what it was asked for
-as well, which a process that has loaded Mulligan already does after the script (world/warm.py).
+as well, which a process that has loaded Mulligan already does after the script
+(world/fork_server.py).
 """
 
 import json
@@ -21,7 +22,7 @@ from pathlib import Path
 import yaml
 from pydantic import JsonValue, TypeAdapter
 
-from world.warm import run_warm
+from world.fork_server import run_warm
 
 ROOT = Path(__file__).parents[2]
 MAPPING: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])

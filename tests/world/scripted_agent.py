@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from mulligan.agent.reading import facts_of, read_output, read_report
+from mulligan.agents.output import facts_of, read_output, read_report
 from mulligan.domain.attempt import AgentReport, AgentRun, Task, TimeLimit
-from mulligan.domain.machine import AgentIdentity
+from mulligan.domain.host import AgentIdentity
 from world.behaviours import Behaviour, Given
 
 

@@ -4,15 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mulligan.checks import baseline
+from mulligan.checks.guards import violations
+from mulligan.checks.runner import read_answer
 from mulligan.config.policy import Check, Reviewer, Scope
-from mulligan.domain.attempt import Change, Review
-from mulligan.domain.guard import GuardViolation
-from mulligan.domain.result import CheckResult, Finding
-from mulligan.errors import MisconfiguredError, UnavailableError
-from mulligan.verification import comparison
-from mulligan.verification.guards import violations
-from mulligan.verification.review import read_answer
-from mulligan.verifier import Workplace
+from mulligan.domain.attempt import Change, ReviewerResult
+from mulligan.domain.errors import MisconfiguredError, UnavailableError
+from mulligan.domain.result import CheckResult, Finding, GuardViolation
+from mulligan.implement.ports import Workplace
 
 Verdict = Callable[[Path], str | None]
 """Looks at the tree; gives what a failing check prints, or None where it passes."""
@@ -60,18 +59,20 @@ class ScriptedVerifier:
         )
 
     def steady(self, first: CheckResult, again: CheckResult) -> CheckResult:
-        return comparison.steady(first, again)
+        return baseline.apply_rerun(first, again)
 
     def reproduced(self, first: CheckResult, again: CheckResult) -> CheckResult:
-        return comparison.reproduced(first, again)
+        return baseline.reproduced(first, again)
 
     def added(self, failed: CheckResult, before: CheckResult | None) -> CheckResult:
-        return comparison.added(failed, before)
+        return baseline.subtract_baseline(failed, before)
 
     def condense(self, output: bytes) -> str:
         return output.decode()
 
-    def review(self, reviewer: Reviewer, question: bytes, worktree: Workplace, log: Path) -> Review:
+    def review(
+        self, reviewer: Reviewer, question: bytes, worktree: Workplace, log: Path
+    ) -> ReviewerResult:
         said = self.lines[reviewer.run](worktree.path) or ""
         log.write_text(said)
         return read_answer(said.encode())

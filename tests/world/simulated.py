@@ -13,11 +13,11 @@ from pathlib import Path
 import requests
 
 from github import Auth, Github
+from github_simulator.app import running
+from github_simulator.bare_repository import git
+from github_simulator.reply import Json
+from github_simulator.world import World
 from mulligan.domain.issue import IssueRef
-from mulligan.simulator.bare import git
-from mulligan.simulator.server import running
-from mulligan.simulator.shapes import Json
-from mulligan.simulator.world import World
 
 NAME = "acme/tools"
 ROLES = {

@@ -5,9 +5,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from world.fork_server import run_warm
 from world.place import BIN
 from world.repositories import git
-from world.warm import run_warm
 
 SAMPLES = Path(__file__).parents[1] / "fixtures" / "repositories"
 

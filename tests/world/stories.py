@@ -3,17 +3,10 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from mulligan.domain.case import Case
-from mulligan.domain.decision import Escalate
 from mulligan.domain.issue import Issue, IssueRef, Stage
-from mulligan.domain.outcome import Outcome
-from mulligan.domain.result import (
-    AgentFacts,
-    CheckKind,
-    CheckResult,
-    FileChange,
-    WorkerResultMeta,
-)
+from mulligan.domain.issue_context import IssueContext
+from mulligan.domain.outcome import Escalate, Outcome
+from mulligan.domain.result import AgentFacts, CheckKind, CheckResult, FileChange, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 
 REF = IssueRef("octo/calc", 12)
@@ -79,7 +72,9 @@ def attempt(
     )
 
 
-def case(*history: WorkerResultMeta, stage: Stage = Stage.RUNNING, reason: str = "") -> Case:
+def case(
+    *history: WorkerResultMeta, stage: Stage = Stage.RUNNING, reason: str = ""
+) -> IssueContext:
     """Put an issue together that stands in `stage` after these attempts of its first epoch."""
     status = IssueStatus(
         issue=REF,
@@ -94,17 +89,17 @@ def case(*history: WorkerResultMeta, stage: Stage = Stage.RUNNING, reason: str =
         reason=reason,
         outcome=history[-1].outcome if history else None,
     )
-    return Case(ISSUE, status, tuple(history), max_attempts=3, counted=len(history))
+    return IssueContext(ISSUE, status, tuple(history), max_attempts=3, counted=len(history))
 
 
-def escalated(*history: WorkerResultMeta, reason: str, fix: str = "") -> Case:
+def escalated(*history: WorkerResultMeta, reason: str, fix: str = "") -> IssueContext:
     """Put an issue together whose escalation is decided, and not carried out yet."""
     found = case(*history, stage=Stage.RUNNING, reason=reason)
     decision = Escalate(reason=reason, fix=fix)
     return replace(found, status=replace(found.status, decision=decision))
 
 
-def published(*history: WorkerResultMeta) -> Case:
+def published(*history: WorkerResultMeta) -> IssueContext:
     """Put an issue together whose pull request is open."""
     found = case(*history, stage=Stage.REVIEW, reason="The change is verified.")
     url = "https://github.com/octo/calc/pull/13"

@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from mulligan.config.operator import Trust
-from mulligan.domain.case import Case
 from mulligan.domain.issue import IssueRef
-from mulligan.github.client import Client, Patience
+from mulligan.domain.issue_context import IssueContext
+from mulligan.github.client import Client, RetrySettings
 from mulligan.github.dry_run import DryRunTracker
 from mulligan.github.tracker import GitHubTracker
-from world.naps import Naps
+from world.fake_sleep import Naps
 from world.simulated import NAME, Hub, hub, push
 
 BOT = "mulligan-bot"
@@ -70,13 +70,13 @@ def desk(directory: Path, *trusted: str, token: str = TOKEN) -> Generator[Desk]:
         found.world.add_user(BOT, token=TOKEN)
         found.world.set_role(NAME, BOT, "write")
         naps = Naps()
-        patience = Patience(attempts=3, timeout=5, sleep=naps, now=naps.now)
+        patience = RetrySettings(attempts=3, timeout=5, sleep=naps, now=naps.now)
         client, clock = Client(found.url, lambda _: token, patience), StillClock()
         yield Desk(found, client, GitHubTracker(client, Trust(users=trusted), clock), clock)
         client.close()
 
 
-def about(case: Case, ref: IssueRef) -> Case:
+def about(case: IssueContext, ref: IssueRef) -> IssueContext:
     """Let a story be about an issue that exists."""
     issue, status = replace(case.issue, ref=ref), replace(case.status, issue=ref)
     return replace(case, issue=issue, status=status)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from mulligan.config.policy import CommitSettings
-from mulligan.ports import CommitText
+from mulligan.implement.ports import CommitText
 
 
 @dataclass(frozen=True)

@@ -9,22 +9,28 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from mulligan.accounts import Accounts
-from mulligan.attic import Attic, Undisturbed
+from github_simulator.reply import Request
+from github_simulator.world import Fault
 from mulligan.config.operator import Limits
 from mulligan.domain.events import Event
 from mulligan.domain.issue import IssueRef
-from mulligan.ports import CodingAgent, Leases, Ledger, Worktrees
-from mulligan.simulator.exchange import Request
-from mulligan.simulator.faults import Fault
-from mulligan.state.accounts import SqlAccounts
-from mulligan.state.artifacts import FileArtifacts
-from mulligan.state.attic import SqlAttic
-from mulligan.state.database import open_database
-from mulligan.state.leases import LEASE_TIME, SqlLeases
-from mulligan.state.ledger import SqlLedger
-from mulligan.tools import Tools
-from mulligan.worktree.policies import BasePolicies
+from mulligan.git.worktrees.base_policy import BasePolicies
+from mulligan.implement.ports import (
+    Accounts,
+    CodingAgent,
+    Leases,
+    Ledger,
+    NoRetention,
+    RetentionStore,
+    Tools,
+    Worktrees,
+)
+from mulligan.storage.artifacts import FileArtifacts
+from mulligan.storage.database import open_database
+from mulligan.storage.leases import LEASE_TIME, SqlLeases
+from mulligan.storage.ledger import SqlLedger
+from mulligan.storage.retention import SqlRetentionStore
+from mulligan.storage.usage import SqlAccounts
 from world.behaviours import Behaviour, Given
 from world.fresh_clones import FreshClones
 from world.ledgers import migrated
@@ -48,7 +54,7 @@ class Shop:
     accounts: Accounts
     lines: dict[str, Verdict] = field(default_factory=dict[str, Verdict])
     policy: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
-    attic: Attic = field(default_factory=Undisturbed)
+    attic: RetentionStore = field(default_factory=NoRetention)
 
     def tools(
         self,
@@ -137,5 +143,5 @@ def shop(directory: Path) -> Generator[Shop]:
         # APScheduler goes by the true time, and would make up for what it missed since then.
         found.clock.time = datetime.now(UTC)
         ledger, leases = SqlLedger(database, found.clock), SqlLeases(database, found.clock)
-        attic = SqlAttic(database, found.clock)
+        attic = SqlRetentionStore(database, found.clock)
         yield Shop(directory, found, ledger, leases, SqlAccounts(database), attic=attic)

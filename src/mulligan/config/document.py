@@ -1,15 +1,17 @@
-"""A YAML file as it was written: its values, and the line and the wording of each. Pure."""
+"""What is wrong in a configuration file, each mistake as one line for people. Pure."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
 import yaml
 from pydantic import JsonValue, TypeAdapter
 
-from mulligan.config.mistakes import Mistake
+from mulligan.domain.errors import ConfigError
 from mulligan.text.escape import one_line
+
+MOST_LISTED = 20
 
 Place = tuple[str | int, ...]
 """Where a value stands: the keys and positions that lead to it."""
@@ -18,11 +20,17 @@ MOST_VALUES = 20_000
 """A few aliases of aliases would make more than any machine can hold."""
 
 TAG = "tag:yaml.org,2002:"
+
 PLAIN = {f"{TAG}{name}" for name in ("str", "int", "float", "bool", "null", "seq", "map")}
+
 MERGE, NULL, TEXT, TIMESTAMP = f"{TAG}merge", f"{TAG}null", f"{TAG}str", f"{TAG}timestamp"
+
 UNUSABLE = re.compile("[\0\ud800-\udfff]")
+
 SHOWN = 60
+
 MAPPING: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
+
 WORDS = (
     (re.compile(r"found character '\\t' .*"), "a tab stands here; indent with spaces"),
     (re.compile(r"(mapping values are not allowed here)"), r"\1; check the indentation"),
@@ -32,6 +40,53 @@ WORDS = (
     (re.compile(r"'<document start>'"), "`---`"),
 )
 """What PyYAML says, and what helps more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """One mistake: its line, where that is known, its dotted key, and what is wrong with that.
+
+    `said` goes on where the key leaves off, says what to do, and has no full stop.
+    """
+
+    line: int | None
+    key: str
+    said: str
+
+    def __str__(self) -> str:
+        at = f"line {self.line}: " if self.line else ""
+        return f"{at}{self.sentence}"
+
+    @property
+    def sentence(self) -> str:
+        """Say it without the line."""
+        end = "" if self.said.endswith("?") else "."
+        return f"{self.key} {self.said}{end}".lstrip()
+
+
+class MistakesError(ConfigError):
+    """A file says what cannot be; `mistakes` are all that were found in `where`."""
+
+    def __init__(self, where: str, mistakes: Sequence[Mistake]) -> None:
+        self.where = where
+        self.mistakes = tuple(sorted(mistakes, key=lambda each: each.line or 0))
+        super().__init__(_listed(where, self.mistakes))
+
+
+def one_by_one(error: ConfigError) -> tuple[ConfigError, ...]:
+    """Make an error of each mistake, for places that show a list."""
+    if not isinstance(error, MistakesError):
+        return (error,)
+    return tuple(MistakesError(error.where, [mistake]) for mistake in error.mistakes)
+
+
+def _listed(where: str, mistakes: Sequence[Mistake]) -> str:
+    if len(mistakes) == 1:
+        return f"{where}{', ' if mistakes[0].line else ': '}{mistakes[0]}"
+    lines = [f"{where} has {len(mistakes)} mistakes:", *map(str, mistakes[:MOST_LISTED])]
+    if len(mistakes) > MOST_LISTED:
+        lines.append(f"and {len(mistakes) - MOST_LISTED} more.")
+    return "\n  ".join(lines)
 
 
 class NotReadableError(Exception):

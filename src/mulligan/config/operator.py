@@ -10,23 +10,145 @@ from pydantic import (
     BeforeValidator,
     Field,
     JsonValue,
+    SecretStr,
     ValidationInfo,
     field_validator,
     model_validator,
 )
 
 from mulligan.config.adapters import Adapter
-from mulligan.config.budget import Budget, Price
-from mulligan.config.dashboard import AddressOrMore, Dashboard, address_alone
-from mulligan.config.github import GitHubSettings
-from mulligan.config.notify import Notify
 from mulligan.config.policy import Policy
-from mulligan.config.settings import Duration, LocalPath, Settings
+from mulligan.config.settings import Budget, Duration, LocalPath, Price, Settings
 from mulligan.domain.issue import REPOSITORY, Permission
+
+NAME = r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?"
+
+ADDRESS = re.compile(rf"(?P<host>{NAME}|\[[0-9A-Fa-f:.]+\]):(?P<port>[0-9]{{1,5}})")
+
+OFF = "off"
+
+HIGHEST_PORT = 65535
 
 HOST = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 """A name or an address, and a port."""
+
 STATE_HOME = "~/.local/state/mulligan"
+
+
+class AppSettings(Settings):
+    """A GitHub App that Mulligan acts as, with either of the two keys."""
+
+    id: int | str
+    """Its App ID or client ID."""
+    private_key_file: LocalPath | None = None
+    """The file that holds its private key, as GitHub gave it."""
+    private_key: SecretStr | None = Field(default=None, validate_default=True)
+    """The key itself, given as $NAME (an environment variable)."""
+
+    @field_validator("private_key")
+    @classmethod
+    def _one_key(cls, key: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+        if (key is None) is (info.data.get("private_key_file") is None):
+            message = "name either the file of the app's private key or the key itself as $NAME"
+            raise ValueError(message)
+        return key
+
+
+class GitHubSettings(Settings):
+    """Where GitHub is, and who Mulligan is there."""
+
+    api_url: str = "https://api.github.com"
+    """The REST API's address; GitHub Enterprise: https://HOST/api/v3."""
+    token: SecretStr | None = None
+    """A token, given as $NAME (an environment variable); never written here."""
+    token_file: LocalPath | None = None
+    """A file that holds the token, instead."""
+    app: AppSettings | None = Field(default=None, validate_default=True)
+    """A GitHub App to act as, instead of a token; it is installed on each repository."""
+    ca_file: LocalPath | None = None
+    """The certificates to trust, in PEM form, where GitHub Enterprise has its own authority."""
+
+    @field_validator("app")
+    @classmethod
+    def _one_of_them(cls, app: AppSettings | None, info: ValidationInfo) -> AppSettings | None:
+        others = (app, info.data.get("token"), info.data.get("token_file"))
+        if sum(each is not None for each in others) > 1:
+            message = "name one of token, token_file and app"
+            raise ValueError(message)
+        return app
+
+
+def _off(value: object) -> object:
+    # YAML 1.1 reads a bare `off` as false.
+    return OFF if value is False else value
+
+
+class Dashboard(Settings):
+    """Health, metrics and the dashboard of `mulligan run`; may be written as `listen` alone."""
+
+    listen: Annotated[str, BeforeValidator(_off, json_schema_input_type=str | Literal[False])] = (
+        Field(default="127.0.0.1:8787")
+    )
+    """HOST:PORT, or off; the port 0 is any free one."""
+    hosts: tuple[str, ...] = ()
+    """Names by which browsers reach it, such as a proxy's; localhost and addresses always do."""
+
+    @field_validator("listen")
+    @classmethod
+    def _an_address(cls, listen: str) -> str:
+        found = ADDRESS.fullmatch(listen)
+        if listen != OFF and (found is None or int(found["port"]) > HIGHEST_PORT):
+            message = f"{listen!r} is no address; write HOST:PORT, as 127.0.0.1:8787, or off"
+            raise ValueError(message)
+        return listen
+
+    @field_validator("hosts")
+    @classmethod
+    def _names(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        for host in hosts:
+            if not re.fullmatch(NAME, host):
+                message = f"{host!r} is not the name of a host; write it without https:// and port"
+                raise ValueError(message)
+        return hosts
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """Give host and port; None where it is off."""
+        found = ADDRESS.fullmatch(self.listen)
+        return (found["host"].strip("[]"), int(found["port"])) if found else None
+
+
+AddressOrMore = str | Literal[False] | Dashboard
+
+
+def address_alone(value: object) -> object:
+    """Take an address, or off, for all of the settings."""
+    return {"listen": value} if value is False or isinstance(value, str) else value
+
+
+class Occasion(StrEnum):
+    """What can be told."""
+
+    ESCALATED = "escalated"
+    PAUSED = "paused"
+    BUDGET = "budget"
+
+
+class Notify(Settings):
+    """A web address that hears when a person is needed, or work rests."""
+
+    url: SecretStr | None = None
+    """Where to send it, given as $NAME: a Slack webhook, or anything that takes JSON."""
+    events: tuple[Occasion, ...] = (Occasion.ESCALATED, Occasion.PAUSED, Occasion.BUDGET)
+    """What is told: that a person is asked, that one paused an issue, that a budget is used up."""
+
+    @field_validator("url")
+    @classmethod
+    def _is_address(cls, url: SecretStr | None) -> SecretStr | None:
+        if url and not url.get_secret_value().startswith(("https://", "http://")):
+            message = "write an address that begins with https://, or the variable that holds it"
+            raise ValueError(message)
+        return url
 
 
 def _state_url() -> str:

@@ -31,7 +31,7 @@ def _prompt(template: str) -> str:
     if not template:
         return template
     # Jinja2 is loaded only where there is a template.
-    from mulligan.config.template import check_prompt_template  # noqa: PLC0415
+    from mulligan.config.prompt_template import check_prompt_template  # noqa: PLC0415
 
     return check_prompt_template(template)
 

@@ -1,25 +1,102 @@
-"""The JSON Schema of each configuration file, and what it wants in a place. Pure."""
+"""The JSON Schema and the reference page of each configuration file. Pure."""
 
+import ast
+import inspect
 from collections.abc import Iterator
 from enum import StrEnum
 from functools import cache
+from itertools import pairwise
 
 from pydantic import BaseModel, JsonValue, TypeAdapter
+from pydantic.fields import FieldInfo
 
-from mulligan.config.meanings import meanings, model_in
 from mulligan.config.operator import Operator
 from mulligan.config.policy import Policy
 
 Schema = dict[str, JsonValue]
+
 SCHEMA: TypeAdapter[Schema] = TypeAdapter(Schema)
+
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
 VARIABLE: Schema = {
     "description": "A variable of the environment.",
     "type": "string",
     "pattern": r"^\$(\{[A-Za-z_][A-Za-z0-9_]*\}|[A-Za-z_][A-Za-z0-9_]*)$",
 }
+
 NARROW = {"const", "enum", "pattern"}
+
 NOT_TEXT = {"integer", "number", "boolean"}
+
+OPENING = """# Configuration
+
+Two files, both YAML. A key that Mulligan does not know is refused, and so is a secret that is
+written out. Durations are written `30s`, `10m`, `1h`. This page is made from the settings
+themselves by `make docs`, and so are the JSON Schemas of both files, for editors:
+[`mulligan.yml`](schemas/operator.json), [`.github/mulligan.yml`](schemas/policy.json).
+`mulligan config check` names every mistake with its line.
+"""
+
+OPERATOR = """## `mulligan.yml`: what the operator decides
+
+On the machine that runs Mulligan; `--config FILE`, else `./mulligan.yml`, else
+`$MULLIGAN_CONFIG`. A value that is wholly `$NAME` or `${NAME}` comes from the environment.
+
+```yaml
+github: {token: $GITHUB_TOKEN}
+repositories:
+  - name: octocat/hello-world
+    policy:
+      checks: [{name: tests, run: python -m pytest -q, kind: test}]
+agent: {kind: command, command: [python3, /srv/agent.py], timeout: 1h}
+```
+"""
+
+POLICY = """## `.github/mulligan.yml`: what a repository decides
+
+In each repository, and read from the base branch only, never from what an agent wrote. The
+operator's `policy` replaces its top-level keys.
+
+```yaml
+max_issue_attempts: 3
+checks:
+  - {name: lint, run: ruff check ., kind: lint, timeout: 2m}
+  - {name: tests, run: python -m pytest -q, kind: test}
+scope: {deny: [".github/**"]}
+```
+"""
+
+DERIVED = {
+    "url": "`sqlite:///~/.local/state/mulligan/mulligan.db`",
+    "root": "`~/.local/state/mulligan/work`",
+}
+"""Defaults that depend on the home directory."""
+
+
+@cache
+def meanings(model: type[BaseModel]) -> dict[str, str]:
+    """Read the string under each field; pydantic would read them at every start."""
+    (found,) = ast.parse(inspect.getsource(model)).body
+    statements = found.body if isinstance(found, ast.ClassDef) else []
+    return {
+        field.target.id: text.value.value
+        for field, text in pairwise(statements)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+        and isinstance(text.value.value, str)
+    }
+
+
+def model_in(field: FieldInfo) -> type[BaseModel] | None:
+    """Find the settings inside a field, be it one or a tuple of them."""
+    inside: tuple[object, ...] = getattr(field.annotation, "__args__", ())
+    for candidate in (field.annotation, *inside):
+        if isinstance(candidate, type) and issubclass(candidate, BaseModel):
+            return candidate
+    return None
 
 
 class File(StrEnum):
@@ -30,6 +107,7 @@ class File(StrEnum):
 
 
 MODELS: dict[File, type[BaseModel]] = {File.OPERATOR: Operator, File.POLICY: Policy}
+
 NAMES = {File.OPERATOR: "mulligan.yml", File.POLICY: ".github/mulligan.yml"}
 
 
@@ -181,3 +259,43 @@ def _list(schema: Schema, root: Schema) -> str:
     inner = " or ".join(_in_words(each, root) for each in _ways(_part(schema, "items"), root))
     kinds = {"a mapping of keys to values": "mappings", "text": "texts", "a path": "paths"}
     return f"a list of {kinds.get(inner, inner)}" + (", not empty" if "minItems" in schema else "")
+
+
+def reference() -> str:
+    """Give the whole page."""
+    parts = [OPENING, OPERATOR, *_table(Operator, ""), POLICY, *_table(Policy, "")]
+    return "\n".join(part.rstrip("\n") + "\n" for part in parts)
+
+
+def _table(model: type[BaseModel], prefix: str) -> Iterator[str]:
+    rows = ["| key | default | meaning |", "|---|---|---|", *_rows(model, prefix)]
+    yield "\n".join(rows)
+
+
+def _rows(model: type[BaseModel], prefix: str) -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        inner = model_in(field)
+        key = f"{prefix}{name}{_many(field) if inner else ''}"
+        default = "" if inner else _default(field, model, name)
+        yield f"| `{key}` | {default} | {meanings(model)[name]} |"
+        if inner:
+            yield from _rows(inner, f"{key}.")
+
+
+def _many(field: FieldInfo) -> str:
+    """Write how one of several settings is reached: by its place, or by its name."""
+    written = str(field.annotation)
+    if written.startswith("dict"):
+        return ".NAME"
+    return "[]" if "tuple" in written else ""
+
+
+def _default(field: FieldInfo, model: type[BaseModel], name: str) -> str:
+    if field.is_required():
+        return "required"
+    if field.default_factory is not None:
+        return DERIVED.get(name, "none")
+    written = model.model_construct().model_dump(mode="json", include={name})[name]
+    if written in (None, [], ""):
+        return "none"
+    return f"`{str(written).lower() if isinstance(written, bool) else written}`"

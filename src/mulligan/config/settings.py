@@ -16,7 +16,10 @@ from pydantic import (
 )
 from pydantic_core import PydanticKnownError
 
+from mulligan.domain.spending import Allowance
+
 DURATION = re.compile(r"(\d+)(ms|s|m|h|d)")
+
 UNITS = {
     "ms": timedelta(milliseconds=1),
     "s": timedelta(seconds=1),
@@ -24,6 +27,10 @@ UNITS = {
     "h": timedelta(hours=1),
     "d": timedelta(days=1),
 }
+
+Written = Annotated[str, Field(pattern=rf"^(?:{DURATION.pattern})+$")]
+
+WHOLE_NUMBERS: tuple[object, ...] = (int, int | None)
 
 
 def parse_duration(value: object) -> timedelta:
@@ -47,7 +54,6 @@ def format_duration(value: timedelta) -> str:
     return "".join(parts) or "0s"
 
 
-Written = Annotated[str, Field(pattern=rf"^(?:{DURATION.pattern})+$")]
 Duration = Annotated[
     timedelta,
     BeforeValidator(parse_duration, json_schema_input_type=Written),
@@ -68,9 +74,6 @@ LocalPath = Annotated[Path, BeforeValidator(_expand)]
 """A path of this machine; `~` is the home directory."""
 
 
-WHOLE_NUMBERS: tuple[object, ...] = (int, int | None)
-
-
 class Settings(BaseModel):
     """Frozen, and strict about unknown keys."""
 
@@ -85,3 +88,41 @@ class Settings(BaseModel):
             wrong = "int_type"
             raise PydanticKnownError(wrong)
         return value
+
+
+class AllowanceSettings(Settings):
+    """What may be spent; what is not given is not limited."""
+
+    usd: float | None = Field(default=None, gt=0)
+    """US dollars."""
+    tokens: int | None = Field(default=None, gt=0)
+    """Input and output tokens together."""
+
+    @property
+    def allowance(self) -> Allowance:
+        """Give it as the domain knows it."""
+        return Allowance(self.usd, self.tokens)
+
+
+class Budget(Settings):
+    """What agents may spend."""
+
+    attempt: AllowanceSettings = AllowanceSettings()
+    """In one attempt; beyond it the agent is stopped, as at its time-out."""
+    issue: AllowanceSettings = AllowanceSettings()
+    """On one issue in all; beyond it a person is asked."""
+    repository_day: AllowanceSettings = AllowanceSettings()
+    """On the issues of one repository, by the day in UTC; beyond it they wait for the next day."""
+    day: AllowanceSettings = AllowanceSettings()
+    """On everything, by the day in UTC; beyond it all issues wait for the next day."""
+
+
+class Price(Settings):
+    """What a model costs, in USD per million tokens."""
+
+    input: float = Field(ge=0)
+    """Of input."""
+    cached: float | None = Field(default=None, ge=0)
+    """Of input from the cache; default: as other input."""
+    output: float = Field(ge=0)
+    """Of output."""

@@ -1,4 +1,4 @@
-"""What is known of one attempt while it runs, and how its outcome is read from that. Pure."""
+"""How much a command may have, with all that it starts. Pure."""
 
 import signal
 from collections.abc import Callable
@@ -7,15 +7,20 @@ from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 
-from mulligan.domain.guard import GuardViolation
-from mulligan.domain.outcome import Outcome, ZeroKind
-from mulligan.domain.result import AgentFacts, CheckResult, FileChange, VerifierOutcome
-from mulligan.errors import (
+from mulligan.domain.errors import (
     DeniedError,
     MisconfiguredError,
     ShutdownError,
     WithdrawnError,
     WorldError,
+)
+from mulligan.domain.outcome import Outcome, ZeroKind
+from mulligan.domain.result import (
+    AgentFacts,
+    CheckResult,
+    FileChange,
+    GuardViolation,
+    VerifierOutcome,
 )
 
 SHELLS_SIGNALS = 128
@@ -23,6 +28,25 @@ SHELLS_SIGNALS = 128
 
 SHUTDOWN = "shutdown"
 """The reason of an interruption that was asked for; it never costs an attempt (SPEC 6)."""
+
+Meter = Callable[[AgentFacts], bool]
+"""Is told what a run has used so far, whenever it uses more; tells whether it may go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The most that a sandbox may have: processes and bytes of memory in all, bytes in a file.
+
+    It is not asked to end itself, but what it started is; all is killed where that has more.
+    """
+
+    processes: int
+    memory: int
+    file_size: int
+
+    def __str__(self) -> str:
+        """Write them as the keeper reads them."""
+        return f"{self.processes}:{self.memory}:{self.file_size}"
 
 
 class TimeLimit(StrEnum):
@@ -120,10 +144,6 @@ class CommitText:
 NO_TEXT = Fault(Outcome.BLOCKED, "The issue has neither a title nor a text; write what is wanted.")
 
 
-Meter = Callable[[AgentFacts], bool]
-"""Is told what a run has used so far, whenever it uses more; tells whether it may go on."""
-
-
 def unmetered(_usage: AgentFacts) -> bool:
     """Let a run use what it likes."""
     return True
@@ -151,7 +171,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Review:
+class ReviewerResult:
     """What the reviewer answered; `unreadable` is why it could not be read, and so counts as PASS.
 
     `vetoes` tells whether its HARD_FAIL is one of those that an epoch has room for (SPEC 10).
@@ -164,14 +184,14 @@ class Review:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class AttemptState:
     """All that is known of an attempt so far; it only grows.
 
     `earlier` holds what was known at the end of each round before this one, when the agent runs
     again on its own change (SPEC A12). `probe` tells that the agent's key had been refused before.
     """
 
-    earlier: tuple["Evidence", ...] = ()
+    earlier: tuple["AttemptState", ...] = ()
     fault: Fault | None = None
     base_sha: str = ""
     start_sha: str = ""
@@ -181,11 +201,11 @@ class Evidence:
     diff_artifact: str | None = None
     violations: tuple[GuardViolation, ...] = ()
     checks: tuple[CheckResult, ...] = ()
-    review: Review | None = None
+    review: ReviewerResult | None = None
     probe: bool = False
 
     @property
-    def rounds(self) -> tuple["Evidence", ...]:
+    def rounds(self) -> tuple["AttemptState", ...]:
         """Give what was known at the end of every round, this one the last."""
         return (*self.earlier, self)
 
@@ -203,14 +223,14 @@ class Evidence:
         return run.fault
 
 
-def next_round(known: Evidence) -> Evidence:
+def next_round(known: AttemptState) -> AttemptState:
     """Keep what a round came to, and start the next one with its change still there."""
     return replace(
         known, earlier=known.rounds, run=None, manifest_hash=None, checks=(), review=None
     )
 
 
-def classify(known: Evidence) -> Outcome:
+def classify(known: AttemptState) -> Outcome:
     """Name the outcome: the first of SPEC 6 that matches. Never looks at error text."""
     if known.blame:
         return known.blame.outcome
@@ -233,7 +253,7 @@ def _of_the_agent(run: AgentRun, change: Change) -> Outcome | None:
     return Outcome.ZERO_DIFF if change.commits else Outcome.ZERO_COMMIT
 
 
-def _of_the_change(known: Evidence) -> Outcome:
+def _of_the_change(known: AttemptState) -> Outcome:
     if known.violations:
         return Outcome.SCOPE_VIOLATION
     if any(check.fails for check in known.checks):
@@ -243,7 +263,7 @@ def _of_the_change(known: Evidence) -> Outcome:
     return Outcome.SUCCEEDED
 
 
-def zero_kind(known: Evidence) -> ZeroKind | None:
+def zero_kind(known: AttemptState) -> ZeroKind | None:
     """Name how the agent came to leave no change; None where it left one, or said why not."""
     run, change = known.run, known.change
     if known.fault or run is None or run.fault or change is None or change.tree_changed:
@@ -275,12 +295,12 @@ def signal_of(exit_code: int | None) -> signal.Signals | None:
     return signal.Signals(number) if number in set(signal.Signals) else None
 
 
-def worth_verifying(known: Evidence) -> bool:
+def worth_verifying(known: AttemptState) -> bool:
     """Tell whether guards and checks can still change the outcome."""
     return classify(known) is Outcome.SUCCEEDED
 
 
-def worth_fixing(known: Evidence) -> bool:
+def worth_fixing(known: AttemptState) -> bool:
     """Tell whether another round of the agent could help: checks failed, and nothing else did."""
     return classify(known) is Outcome.CHECKS_FAILED
 

@@ -39,7 +39,7 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class CommentCommand:
     """A command in a comment by somebody who may give it; `number` is of issue or pull request."""
 
     number: int
@@ -57,10 +57,10 @@ class Spoken:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class CommandBatch:
     """The commands in the comments that were read; `read_to` is the newest comment's id."""
 
-    commands: tuple[Spoken, ...] = ()
+    commands: tuple[CommentCommand, ...] = ()
     read_to: int = 0
 
 

@@ -1,11 +1,29 @@
-"""May this issue be worked on now? The rules as a list, read by intake and by `explain`. Pure."""
+"""`Depends on #n` and `Blocked by #n` in the text of an issue (SPEC H4). Pure."""
 
+import re
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from mulligan.domain.issue import AuthorisingAct, Issue, Stage
+from mulligan.domain.issue import REPOSITORY, AuthorisingAct, Issue, IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
+
+MOST = 10
+"""How many issues one may wait for; others are not looked at."""
+
+NAME = rf"(?:{REPOSITORY.pattern})?#[1-9][0-9]{{0,9}}\b"
+
+SAID = re.compile(
+    rf"\b(?:depends on|blocked by):?\s+({NAME}(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+){NAME})*)",
+    re.IGNORECASE,
+)
+
+NAMED = re.compile(NAME)
+
+CODE = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+
+QUOTED = re.compile(r"^ {0,3}>.*$", re.MULTILINE)
 
 SETTLED = frozenset({Stage.REVIEW, Stage.HITL, Stage.RESOLVED})
 """Stages from which only a new authorising act leads back to work (SPEC L6)."""
@@ -13,7 +31,9 @@ SETTLED = frozenset({Stage.REVIEW, Stage.HITL, Stage.RESOLVED})
 CHANGED_BY_SOMEBODY = (
     "The text was changed after Mulligan saw it first, and this server does not tell by whom"
 )
+
 READ_AND_ASK = "read what stands there now, take the label off and put it on again."
+
 POLICY = "policy"
 """The rule that is broken by an invalid policy, which a person has to mend (SPEC 17)."""
 
@@ -28,6 +48,82 @@ PAUSED = "paused"
 
 FOR_NOW = frozenset({PAUSED, "due", POLICY})
 """The rules that hold work up, without speaking against the request."""
+
+RESTS = {
+    Stage.REVIEW: "It is in review",
+    Stage.HITL: "It is with a person",
+    Stage.RESOLVED: "It is done with",
+}
+
+
+def dependencies(text: str, of: IssueRef) -> tuple[IssueRef, ...]:
+    """List the issues that an issue says it waits for; code and quotations say nothing."""
+    return tuple(ref for ref in _named(text, of) if ref != of)[:MOST]
+
+
+def depends_on_itself(text: str, of: IssueRef) -> bool:
+    """Tell whether an issue names itself, which nobody can wait for."""
+    return of in _named(text, of)
+
+
+def way_back(of: IssueRef, named: Callable[[IssueRef], tuple[IssueRef, ...]]) -> list[IssueRef]:
+    """Find the shortest way from one dependency to the next that ends at its beginning.
+
+    Gives the issues on it, the first one left out; none where there is no such way, or it is
+    longer than what is looked at. `named` gives what an issue waits for.
+    """
+    ways, seen = deque([[of]]), {of}
+    while ways and len(seen) <= MOST:
+        way = ways.popleft()
+        for ref in named(way[-1]):
+            if ref == of:
+                return way[1:]
+            if ref not in seen:
+                seen.add(ref)
+                ways.append([*way, ref])
+    return []
+
+
+def _named(text: str, of: IssueRef) -> tuple[IssueRef, ...]:
+    plain = QUOTED.sub("", CODE.sub("", text))
+    named = (name for said in SAID.finditer(plain) for name in NAMED.findall(said[1]))
+    return tuple(dict.fromkeys(_ref(name, of.repository) for name in named))
+
+
+def _ref(name: str, here: str) -> IssueRef:
+    return IssueRef.parse(f"{here}{name}" if name.startswith("#") else name)
+
+
+def waiting_for(ref: IssueRef, of: IssueRef, *, is_pull_request: bool, left: str) -> str:
+    """Say that an issue waits for one that is open; `left` is why Mulligan has left that one."""
+    name = _short(ref, of)
+    if is_pull_request:
+        return f"It waits until the pull request {name} is merged or closed."
+    if left:
+        return f"It waits for {name}, which is open, but Mulligan has left it ({left.rstrip('.')})."
+    return f"It waits until {name} is closed."
+
+
+def in_a_circle(of: IssueRef, way: list[IssueRef]) -> str:
+    """Say that an issue waits for itself in the end, over those on the way."""
+    names = ", which waits for ".join(_short(ref, of) for ref in way)
+    return (
+        f"It waits for {names}, which waits for this one in turn; take `Depends on` out of one of "
+        "them."
+    )
+
+
+def overlooked(of: IssueRef, missing: list[IssueRef], *, itself: bool) -> str:
+    """Say what is named and not waited for; empty for nothing."""
+    names = [*(["itself"] if itself else []), *(_short(ref, of) for ref in missing)]
+    if not names:
+        return ""
+    why = "which is not there" if missing else "which nobody can wait for"
+    return f"It says that it depends on {', '.join(names)}, {why}; that holds nothing up."
+
+
+def _short(ref: IssueRef, of: IssueRef) -> str:
+    return f"#{ref.number}" if ref.repository == of.repository else str(ref)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +154,12 @@ class Facts:
     def at_once(self) -> bool:
         """Tell whether an operator asks for one attempt now, whatever it waits for."""
         return self.act is not None and self.act.act.startswith("operator:")
+
+
+def refusal(facts: Facts) -> str | None:
+    """Give the first reason not to work on the issue, or None where there is none."""
+    broken = first_broken(facts)
+    return broken.refusal if broken else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +220,6 @@ def _held_elsewhere(facts: Facts) -> str | None:
     if not facts.elsewhere or (facts.act and not (facts.act.by_label or facts.act.by_comment)):
         return None  # An operator's command is given to this installation.
     return f"{facts.elsewhere}; it answers what is asked for until that is merged or closed."
-
-
-RESTS = {
-    Stage.REVIEW: "It is in review",
-    Stage.HITL: "It is with a person",
-    Stage.RESOLVED: "It is done with",
-}
 
 
 def _settled(facts: Facts) -> str | None:
@@ -209,12 +304,6 @@ RULES = (
 def findings(facts: Facts) -> tuple[Finding, ...]:
     """Say how every rule came out, in order."""
     return tuple(Finding(rule.name, rule.kept, rule.refusal(facts)) for rule in RULES)
-
-
-def refusal(facts: Facts) -> str | None:
-    """Give the first reason not to work on the issue, or None where there is none."""
-    broken = first_broken(facts)
-    return broken.refusal if broken else None
 
 
 def first_broken(facts: Facts) -> Finding | None:

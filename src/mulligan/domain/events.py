@@ -5,16 +5,82 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, JsonValue, TypeAdapter
 
-from mulligan.domain.decision import Decision
-from mulligan.domain.feedback import MERGED, NOT_MERGED, Returned
+from mulligan.domain.command import Verb
 from mulligan.domain.issue import AuthorisingAct, IssueRef
-from mulligan.domain.people import CommandReceived, HumanResponded
-from mulligan.domain.proposed import BroughtUpToDate, Drafted, Published, PublishStarted
-from mulligan.domain.record import Record
+from mulligan.domain.outcome import Decision, Record
 from mulligan.domain.result import CheckResult, VerifierOutcome, WorkerResultMeta
-from mulligan.domain.retention import Forgotten
 
 EVENT_SCHEMA_VERSION = 1
+
+MERGED = "Its pull request was merged."
+
+NOT_MERGED = "Its pull request was closed without being merged."
+
+
+class CommandReceived(Record):
+    """A trusted person, or the operator, gave a command; `key` is the comment, or the moment.
+
+    What it says holds from here on; that it was carried out is a HumanResponded.
+    """
+
+    kind: Literal["command_received"] = "command_received"
+    key: str
+    command: Verb
+    text: str = ""
+    actor: str = ""
+    at: datetime
+    actor_id: int | None = None
+
+
+class HumanResponded(Record):
+    """A command was carried out, or answered; there is one for each key."""
+
+    kind: Literal["human_responded"] = "human_responded"
+    key: str
+    command: Verb
+    actor: str = ""
+    answer: str
+
+
+class PublishStarted(Record):
+    """The verified commit is about to be pushed."""
+
+    kind: Literal["publish_started"] = "publish_started"
+    head_sha: str
+
+
+class Published(Record):
+    """The pull request is open; `left_draft` says why it is still a draft, where it should not."""
+
+    kind: Literal["published"] = "published"
+    pull_request: str
+    number: int
+    head_sha: str
+    left_draft: str = ""
+
+
+class Drafted(Record):
+    """The pull request is a draft, with the work of an attempt that was not verified (SPEC H3).
+
+    `attempt` is its number over all epochs.
+    """
+
+    kind: Literal["drafted"] = "drafted"
+    pull_request: str
+    number: int
+    head_sha: str
+    attempt: int
+
+
+class BroughtUpToDate(Record):
+    """Mulligan merged the base branch, at `base_sha`, into the pull request; `head_sha` came of it.
+
+    The push of that is in this event too, so that nothing can come between them.
+    """
+
+    kind: Literal["brought_up_to_date"] = "brought_up_to_date"
+    base_sha: str
+    head_sha: str
 
 
 class IssueSeen(Record):
@@ -243,6 +309,105 @@ class Resolved(Record):
     def ends_pull(self) -> bool:
         """Tell whether its pull request was merged or closed; it was not if a person left it."""
         return self.resolution in {MERGED, NOT_MERGED}
+
+
+class Remark(Record):
+    """What a trusted person wants changed; on a line, where there is a `path`.
+
+    `code` is what the line looked like in its surroundings; `thread` is the comment to be
+    answered, `review` the review to be answered as a whole, 0 where there is none.
+    """
+
+    author: str
+    body: str
+    path: str = ""
+    line: int | None = None
+    side: str = "RIGHT"
+    code: str = ""
+    thread: int = 0
+    review: int = 0
+
+
+class ReviewReceived(Record):
+    """Trusted people request changes (SPEC P3); `reviews` are the ids, `at` that of the last.
+
+    `opens_epoch` where no attempt was left; `refused` says why a person is asked instead.
+    """
+
+    kind: Literal["review_received"] = "review_received"
+    reviews: tuple[int, ...]
+    author: str
+    author_id: int | None = None
+    at: datetime
+    remarks: tuple[Remark, ...]
+    opens_epoch: bool = False
+    refused: str = ""
+
+
+class Conflicted(Record):
+    """The base branch moved, and the pull request does not merge any more (SPEC P5)."""
+
+    kind: Literal["conflicted"] = "conflicted"
+    base_sha: str
+    head_sha: str
+    files: tuple[str, ...] = ()
+
+
+class FailedCheck(Record):
+    """A check that failed on GitHub, and what it printed, condensed."""
+
+    name: str
+    digest: str = ""
+
+
+class CiFailed(Record):
+    """The checks of a head are complete, and some failed (SPEC P4).
+
+    `refused` says why a person is asked, where no attempt is made.
+    """
+
+    kind: Literal["ci_failed"] = "ci_failed"
+    head_sha: str
+    checks: tuple[FailedCheck, ...]
+    refused: str = ""
+
+
+class CiPassed(Record):
+    """The checks of a head are complete, and so many passed while none failed."""
+
+    kind: Literal["ci_passed"] = "ci_passed"
+    head_sha: str
+    count: int
+
+
+Returned = ReviewReceived | Conflicted | CiFailed | CiPassed
+"""What a pull request brings back."""
+
+
+class KeptEffect(Record):
+    """An effect that must not be done again; `name` is `<effect>:<key>`."""
+
+    name: str
+    remote_id: str
+
+
+class Forgotten(Record):
+    """All that was recorded of an issue was removed, but for what a new request still needs.
+
+    `number` is how many attempts there were, in how many `epochs`, and `act` the request that was
+    met; `known_since` is when the ledger first heard of the issue, and `heard` says up to where
+    comments and reviews were acted on.
+    """
+
+    kind: Literal["forgotten"] = "forgotten"
+    reason: str
+    number: int
+    act: str
+    known_since: datetime | None
+    pull_request: str | None = None
+    effects: tuple[KeptEffect, ...] = ()
+    epochs: int = 0
+    heard: tuple[str, ...] = ()
 
 
 Event = Annotated[

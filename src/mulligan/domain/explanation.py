@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from mulligan.domain.decision import OpenPullRequest
 from mulligan.domain.eligibility import DEPENDS, Facts, Finding, findings, opens_epoch, refusal
 from mulligan.domain.issue import AuthorisingAct, IssueRef, Stage
-from mulligan.domain.outcome import Outcome
+from mulligan.domain.outcome import OpenPullRequest, Outcome
 from mulligan.domain.status import IssueStatus, Phase
 
 LOCKED = (

@@ -1,63 +1,83 @@
-"""What comes back from a pull request that is open, and asks for another attempt. Pure."""
+"""The checks that GitHub runs on a pull request's head, and what they come to together. Pure."""
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 
-from mulligan.domain.ci import CiFailed, CiPassed, FailedCheck
-from mulligan.domain.record import Record
+from mulligan.domain.events import FailedCheck, Remark
+from mulligan.domain.outcome import Record
+
+MOST_CHECKS = 20
+
+FAILURES = frozenset({"failure", "error", "timed_out", "startup_failure"})
+"""Conclusions that the change may be to blame for; `error` is that of a commit status."""
+
+PASSING = frozenset({"success", "neutral", "skipped"})
+"""Conclusions that GitHub itself takes for fine."""
 
 MOST_REMARKS = 50
+
 BODY_CHARS = 4000
+
 CODE_CHARS = 2000
-MERGED = "Its pull request was merged."
-NOT_MERGED = "Its pull request was closed without being merged."
 
 
-class Remark(Record):
-    """What a trusted person wants changed; on a line, where there is a `path`.
+@dataclass(frozen=True, slots=True)
+class CheckRun:
+    """A check run or a commit status as GitHub has it; without a conclusion it still runs.
 
-    `code` is what the line looked like in its surroundings; `thread` is the comment to be
-    answered, `review` the review to be answered as a whole, 0 where there is none.
+    A higher `id` of the same `app` is the later one. `said` is what a status says in a line. Runs
+    of one `suite` were started together: two workflows have one each, also on the same commit.
     """
 
-    author: str
-    body: str
-    path: str = ""
-    line: int | None = None
-    side: str = "RIGHT"
-    code: str = ""
-    thread: int = 0
-    review: int = 0
+    id: int
+    app: str
+    name: str
+    conclusion: str | None = None
+    said: str = ""
+    suite: int = 0
+
+    @property
+    def failed(self) -> bool:
+        """Tell whether it failed; one that was cancelled, or waits for a person, did not."""
+        return self.conclusion in FAILURES
 
 
-class ReviewReceived(Record):
-    """Trusted people request changes (SPEC P3); `reviews` are the ids, `at` that of the last.
-
-    `opens_epoch` where no attempt was left; `refused` says why a person is asked instead.
-    """
-
-    kind: Literal["review_received"] = "review_received"
-    reviews: tuple[int, ...]
-    author: str
-    author_id: int | None = None
-    at: datetime
-    remarks: tuple[Remark, ...]
-    opens_epoch: bool = False
-    refused: str = ""
+def latest(runs: Iterable[CheckRun]) -> tuple[CheckRun, ...]:
+    """Keep the newest of each name and suite: a re-run takes the place of the run before."""
+    newest = {(run.app, run.suite, run.name): run for run in sorted(runs, key=lambda run: run.id)}
+    return tuple(newest.values())
 
 
-class Conflicted(Record):
-    """The base branch moved, and the pull request does not merge any more (SPEC P5)."""
+def told_apart(runs: Sequence[CheckRun]) -> tuple[str, ...]:
+    """Name the runs, each by another name: of two `tests`, the second is `tests (2)`."""
+    counts, names = Counter[str](), list[str]()
+    for run in runs:
+        counts[run.name] += 1
+        again = counts[run.name] > 1
+        names.append(f"{run.name} ({counts[run.name]})" if again else run.name)
+    return tuple(names)
 
-    kind: Literal["conflicted"] = "conflicted"
-    base_sha: str
-    head_sha: str
-    files: tuple[str, ...] = ()
+
+def failed_of(runs: Sequence[CheckRun]) -> tuple[CheckRun, ...]:
+    """Pick those that failed, once all of them are complete."""
+    return tuple(run for run in runs if run.failed) if _complete(runs) else ()
 
 
-Returned = ReviewReceived | Conflicted | CiFailed | CiPassed
-"""What a pull request brings back."""
+def passed_of(runs: Sequence[CheckRun]) -> int:
+    """Count those that passed, once all are complete and fine."""
+    fine = _complete(runs) and all(run.conclusion in PASSING for run in runs)
+    return sum(run.conclusion == "success" for run in runs) if fine else 0
+
+
+def _complete(runs: Sequence[CheckRun]) -> bool:
+    return all(run.conclusion is not None for run in runs)
+
+
+def key_of(head_sha: str) -> str:
+    """Give the name under which it is remembered that the failures of a head were acted on."""
+    return f"ci:{head_sha}"
 
 
 class Feedback(Record):

@@ -1,6 +1,6 @@
 """Fold the events of an issue into where it stands; a status comes about in no other way.
 
-What is changed here needs a new revision in state/migrations/, be it an empty one: statuses that
+What is changed here needs a new revision in storage/migrations/, be it an empty one: statuses that
 are stored are folded anew when a database is brought up to date. Pure.
 """
 
@@ -8,33 +8,44 @@ from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
-from mulligan.domain.ci import CiFailed, CiPassed, key_of
 from mulligan.domain.command import OPENING, Order, Verb
-from mulligan.domain.decision import Escalate
 from mulligan.domain.events import (
     AttemptCompleted,
     AttemptStarted,
     Authorised,
     BroughtUpToDate,
+    CiFailed,
+    CiPassed,
+    CommandReceived,
+    Conflicted,
     Decided,
     Drafted,
     EffectDone,
     Escalated,
     Event,
+    Forgotten,
+    HumanResponded,
     IssueSeen,
     Published,
     Resolved,
     RetryScheduled,
+    Returned,
+    ReviewReceived,
     StoodDown,
     Waiting,
 )
-from mulligan.domain.feedback import Conflicted, Feedback, Returned, ReviewReceived, joined
+from mulligan.domain.feedback import Feedback, joined, key_of
 from mulligan.domain.issue import Stage
-from mulligan.domain.outcome import Outcome
-from mulligan.domain.people import CommandReceived, HumanResponded
-from mulligan.domain.remembered import is_heard, remembered, within_bounds
-from mulligan.domain.retention import Forgotten
-from mulligan.domain.status import PUSH, SHOWN_STAGE, IssueStatus, Phase
+from mulligan.domain.outcome import Escalate, Outcome
+from mulligan.domain.status import (
+    PUSH,
+    SHOWN_STAGE,
+    IssueStatus,
+    Phase,
+    is_heard,
+    remembered,
+    within_bounds,
+)
 
 
 def advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:

@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Self
 
-from mulligan.errors import UsageError
+from mulligan.domain.errors import LeaseLostError, UsageError
 
 REPOSITORY = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
 """`owner/name`, as GitHub allows them: safe in paths, refs and URLs as it stands."""
@@ -168,3 +168,29 @@ class Objection:
 
     reason: str
     by_edit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryFacts:
+    """What the tracker knows of a repository; `may_push` is None where it does not say."""
+
+    name: str
+    clone_url: str
+    default_branch: str
+    archived: bool = False
+    has_issues: bool = True
+    may_push: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right of one worker to work on one issue; `fence` grows with every claim of the issue."""
+
+    issue: IssueRef
+    worker: str
+    fence: int
+
+
+def lost(lease: Lease) -> LeaseLostError:
+    """Say that another worker has the issue now."""
+    return LeaseLostError(f"Another worker has taken over {lease.issue}; this one stops.")

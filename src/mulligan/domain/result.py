@@ -1,20 +1,53 @@
-"""`WorkerResultMeta`, the durable record of one attempt, and its parts (SPEC 7). Pure."""
+"""A rule that a change breaks whatever the checks say (SPEC A9), as it is recorded. Pure."""
 
 import re
 from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 
-from mulligan.domain.guard import GuardViolation
-from mulligan.domain.outcome import Outcome, ZeroKind
-from mulligan.domain.record import Record
+from pydantic import JsonValue, model_validator
+
+from mulligan.domain.outcome import Outcome, Record, ZeroKind
 
 SCHEMA_VERSION = 1
-
 
 NAMES_UNIT = re.compile(
     r"^\S*?(?:[A-Za-z_]\w*\.[A-Za-z_]|::|\\|//)|\.\w{1,5}(?::\d+)* (?:›|>) |^\[\S+\] | \(package\)$"
 )
+
+
+class GuardKind(StrEnum):
+    """Which rule was broken."""
+
+    SCOPE = "scope"
+    """`scope.allow` and `scope.deny`."""
+    PROTECTED = "protected"
+    """`scope.protect`: files that steer CI, agents, reviews, git or Mulligan itself."""
+    SIZE = "size"
+    """How much may change at all."""
+    LINK = "link"
+    """A symbolic link that may lead out of the repository."""
+    SUBMODULE = "submodule"
+    DELETED_TEST = "deleted_test"
+    SKIPPED_TEST = "skipped_test"
+    SECRET = "secret"  # noqa: S105 - a kind, not a password
+
+
+class GuardViolation(Record):
+    """One broken rule; `message` is one sentence that names what broke it, and what to do.
+
+    `path` is None where the rule is about the change as a whole.
+    """
+
+    kind: GuardKind = GuardKind.SCOPE
+    path: str | None = None
+    message: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_a_sentence(cls, value: JsonValue) -> JsonValue:
+        # The first versions stored the sentence alone.
+        return {"message": value} if isinstance(value, str) else value
 
 
 def names_unit(test_id: str) -> bool:
@@ -167,7 +200,7 @@ class VerifierOutcome(StrEnum):
 class WorkerResultMeta(Record):
     """What one attempt came to. `attempt` counts within the epoch, `number` over all epochs.
 
-    By its `sketch` a change is compared with others (retry/sketch.py).
+    By its `sketch` a change is compared with others (implement/prompt/patterns.py).
     """
 
     schema_version: int = SCHEMA_VERSION

@@ -3,40 +3,12 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal
 
+from mulligan.domain.events import Forgotten, KeptEffect
 from mulligan.domain.issue import IssueRef, Stage
-from mulligan.domain.record import Record
-from mulligan.domain.remembered import summed
-from mulligan.domain.status import IssueStatus, Phase
+from mulligan.domain.status import IssueStatus, Phase, summed
 
 RESTING = frozenset({Stage.REVIEW, Stage.HITL, Stage.RESOLVED})
-
-
-class KeptEffect(Record):
-    """An effect that must not be done again; `name` is `<effect>:<key>`."""
-
-    name: str
-    remote_id: str
-
-
-class Forgotten(Record):
-    """All that was recorded of an issue was removed, but for what a new request still needs.
-
-    `number` is how many attempts there were, in how many `epochs`, and `act` the request that was
-    met; `known_since` is when the ledger first heard of the issue, and `heard` says up to where
-    comments and reviews were acted on.
-    """
-
-    kind: Literal["forgotten"] = "forgotten"
-    reason: str
-    number: int
-    act: str
-    known_since: datetime | None
-    pull_request: str | None = None
-    effects: tuple[KeptEffect, ...] = ()
-    epochs: int = 0
-    heard: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from mulligan.errors import DeniedError, MisconfiguredError, UnavailableError, WorldError
+from mulligan.domain.errors import DeniedError, MisconfiguredError, UnavailableError, WorldError
 
 WORDS = 300
 """Characters of git's own words that an error repeats."""

@@ -1,19 +1,20 @@
-"""Call git: its directories named, its environment built from nothing, nothing it finds believed.
+"""Hand git a token so that no argument, no environment and no file holds it."""
 
-What returns soon goes through GitPython; what may take long, or start further programs, through
-process.py.
-"""
-
-from collections.abc import Mapping
+import os
+import re
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from mulligan.config.settings import format_duration
-from mulligan.errors import MisconfiguredError, UnavailableError
-from mulligan.git.askpass import Access
+from mulligan.domain.errors import MisconfiguredError, UnavailableError
 from mulligan.git.faults import fault_of, one_line
-from mulligan.process import Command, Finished, run
+from mulligan.sandbox.process import Command, Finished, run
+
+PROGRAM = Path(__file__).with_name("askpass.sh")
 
 QUICK = timedelta(minutes=2)
 """How long plumbing may take; on a healthy disk it takes milliseconds."""
@@ -22,6 +23,7 @@ NO_SUCH_PROGRAM = 127
 """What env(1) exits with where it does not find git."""
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
+
 FIXED = {
     "HOME": "/nonexistent",
     "LC_ALL": "C.UTF-8",
@@ -34,6 +36,7 @@ FIXED = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_ALLOW_PROTOCOL": "https:http:ssh:git:file",
 }
+
 TO_REACH_REMOTES = (
     *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
     *("HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
@@ -87,7 +90,50 @@ SETTINGS = {
     "push.followTags": "false",
     "push.gpgSign": "false",
 }
+
 HARDENED = tuple(part for key, value in SETTINGS.items() for part in ("-c", f"{key}={value}"))
+
+SAID = re.compile(r"git version (\d+)\.(\d+)")
+
+PATIENCE = timedelta(seconds=30)
+
+TRANSFER = timedelta(hours=1)
+"""How long a transfer may take; a stalled one is given up after 30 s (http.lowSpeedTime)."""
+
+GLANCE = timedelta(minutes=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What a command of git is given so that it may use a remote."""
+
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    descriptors: tuple[int, ...] = ()
+
+
+@contextmanager
+def access(url: str, token: str | None) -> Generator[Access]:
+    """Give access to a remote while the context lasts; a token goes to http(s) URLs only.
+
+    A URL that names its own user is left to it.
+    """
+    parts = urlsplit(url)
+    if not token or parts.scheme not in {"http", "https"} or "@" in parts.netloc:
+        yield Access()
+        return
+    # The token lives in memory that only this process and the command started with it can open.
+    descriptor = os.memfd_create("token")
+    try:
+        os.write(descriptor, token.strip().encode())
+        environment = {
+            "GIT_ASKPASS": str(PROGRAM),
+            "MULLIGAN_ASKPASS_SCHEME": parts.scheme,
+            "MULLIGAN_ASKPASS_HOST": parts.netloc,
+            "MULLIGAN_ASKPASS_FD": str(descriptor),
+        }
+        yield Access(environment, (descriptor,))
+    finally:
+        os.close(descriptor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,3 +269,77 @@ def _quoted(path: Path) -> str:
 
 def _no_git(said: str) -> MisconfiguredError:
     return MisconfiguredError(f"git cannot be started ({one_line(said)}); install it.")
+
+
+def version(environment: Mapping[str, str]) -> tuple[int, int]:
+    """Ask git for its version; MisconfiguredError where there is none."""
+    asked = run(
+        Command(
+            argv=("git", "--version"),
+            directory=Path("/"),
+            environment={"PATH": environment.get("PATH", PATH)},
+            timeout=PATIENCE,
+        )
+    )
+    found = SAID.match(asked.text)
+    if found is None:
+        message = "What is called git on this machine does not tell its version; install git."
+        raise MisconfiguredError(message)
+    return int(found[1]), int(found[2])
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """Where fetches come from and pushes go to."""
+
+    url: str
+    token: str | None = field(default=None, repr=False)
+
+    def fetch(self, into: Repository, refspecs: Sequence[str]) -> None:
+        """Fetch what the refspecs name, and the tags on it."""
+        with access(self.url, self.token) as way:
+            into.run(
+                *("fetch", "-q", "--no-auto-maintenance", "--no-write-fetch-head"),
+                *("--no-recurse-submodules", "--", self.url, *refspecs),
+                patience=TRANSFER,
+                access=way,
+            )
+
+    def tip(self, through: Repository, ref: str) -> str | None:
+        """Read which commit a full ref names there; None where there is no such ref."""
+        with access(self.url, self.token) as way:
+            finished = through.run(
+                "ls-remote", "-q", "--refs", "--", self.url, ref, patience=GLANCE, access=way
+            )
+        found = re.search(rf"^([0-9a-f]{{40,64}})\t{re.escape(ref)}$", finished.text, re.MULTILINE)
+        return found[1] if found else None
+
+    def tips(self, through: Repository, pattern: str) -> dict[str, str]:
+        """Read which commits the refs of a pattern name there, such as refs/heads/*."""
+        with access(self.url, self.token) as way:
+            finished = through.run(
+                "ls-remote", "-q", "--refs", "--", self.url, pattern, patience=GLANCE, access=way
+            )
+        found = re.findall(r"^([0-9a-f]{40,64})\t(\S+)$", finished.text, re.MULTILINE)
+        return {name: sha for sha, name in found}
+
+    def delete(self, through: Repository, ref: str, held: str) -> None:
+        """Delete a full ref there, unless it is no longer `held`."""
+        with access(self.url, self.token) as way:
+            through.run(
+                *("push", "--porcelain", "--no-verify", f"--force-with-lease={ref}:{held}"),
+                *("--", self.url, f":{ref}"),
+                patience=TRANSFER,
+                access=way,
+            )
+
+    def push(self, source: Repository, sha: str, ref: str, held: str | None) -> None:
+        """Make a full ref there be `sha`, unless it is no longer `held` (None: not there)."""
+        with access(self.url, self.token) as way:
+            source.run(
+                *("push", "--porcelain", "--no-verify", "--no-recurse-submodules"),
+                f"--force-with-lease={ref}:{held or ''}",
+                *("--", self.url, f"{sha}:{ref}"),
+                patience=TRANSFER,
+                access=way,
+            )

@@ -11,17 +11,19 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from mulligan.errors import DeniedError, UnavailableError, WorldError
-from mulligan.github.pause import UNTOLD
+from mulligan.domain.errors import DeniedError, UnavailableError, WorldError
 from mulligan.github.shapes import Refusal
 from mulligan.text.escape import one_line
 
 T = TypeVar("T")
+
 WORDS = 200
 """Characters of GitHub's own words that a message repeats."""
 
 BY_ID = re.compile(r"/repositories/\d+(?:[/?]|$)")
+
 LIMIT_WORDS = ("rate limit", "secondary limit", "abuse detection", "retry your request again later")
+
 RIGHTS = (
     ("/check-runs", "Checks: read"),
     ("/status", "Commit statuses: read"),
@@ -31,6 +33,9 @@ RIGHTS = (
     ("/collaborators", "push access to the repository"),
 )
 """What a fine-grained token needs for a path, first match; where no header says so."""
+
+UNTOLD = 60.0
+"""Seconds to wait where GitHub asks for a rest and does not say how long; its docs ask for that."""
 
 
 class NotFoundError(DeniedError):

@@ -1,21 +1,39 @@
-"""Act as a GitHub App: a token for each repository, made anew before it runs out."""
+"""Act as a GitHub App: created from a manifest, one token per repository, renewed in time."""
 
+import json
 import threading
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from html import escape
 from pathlib import Path
+from urllib.parse import quote, urlencode, urlsplit
 
 import jwt
-from pydantic import AwareDatetime, Field, TypeAdapter
+from pydantic import AwareDatetime, Field, JsonValue, TypeAdapter
 
-from mulligan.config.github import AppSettings
-from mulligan.errors import DeniedError, MisconfiguredError
+from mulligan.config.operator import AppSettings
+from mulligan.domain.errors import DeniedError, MisconfiguredError
 from mulligan.github.answers import NotFoundError
-from mulligan.github.client import Client, Patience
-from mulligan.github.sessions import Transport
+from mulligan.github.client import Client, RetrySettings
+from mulligan.github.connection import Transport
+from mulligan.github.credentials import Note
 from mulligan.github.shapes import Shape
-from mulligan.github.tokens import Note
-from mulligan.ports import Clock
+from mulligan.implement.ports import Clock
+
+LONGEST_NAME = 34
+"""GitHub's own limit for the name of an App."""
+
+PERMISSIONS: dict[str, JsonValue] = {
+    **dict.fromkeys(("contents", "issues", "pull_requests"), "write"),
+    **dict.fromkeys(("metadata", "checks", "statuses", "actions"), "read"),
+}
+
+PAGE = """\
+<!doctype html><meta charset="utf-8"><title>Mulligan: make a GitHub App</title>
+<p>This asks {host} to make the App <b>{name}</b>. You can look at it there first.</p>
+<form method="post" action="{action}"><input type="hidden" name="manifest" value="{manifest}">
+<button>Go on to {host}</button></form>
+"""
 
 LASTS = timedelta(minutes=9)
 """GitHub takes an app's own token for ten minutes at the most."""
@@ -25,6 +43,68 @@ CLOCKS_DIFFER = timedelta(minutes=1)
 
 LEFT = timedelta(minutes=10)
 """How much longer a token has to last for work to begin with it; it was made for an hour."""
+
+
+class MadeApp(Shape):
+    """An App that was just made; GitHub gives its private key this once."""
+
+    id: int
+    html_url: str = Field(min_length=1)
+    pem: str = Field(min_length=1, repr=False)
+
+    @property
+    def install_url(self) -> str:
+        """Give the page on which it is installed on repositories."""
+        return f"{self.html_url}/installations/new"
+
+
+MADE = TypeAdapter(MadeApp)
+
+
+def web_url(api_url: str) -> str:
+    """Give the address for people of the GitHub whose API is there, without a slash at the end."""
+    parts = urlsplit(api_url)
+    host = parts.netloc
+    if host == "api.github.com" or (host.startswith("api.") and host.endswith(".ghe.com")):
+        host = host.removeprefix("api.")
+    return f"{parts.scheme}://{host}"
+
+
+def manifest(name: str, homepage: str, back: str) -> dict[str, JsonValue]:
+    """Write what the App is to be: rights, no webhook, and where GitHub sends the browser then."""
+    return {
+        "name": name[:LONGEST_NAME],
+        "url": homepage,
+        "hook_attributes": {"url": homepage, "active": False},
+        "redirect_url": back,
+        "public": False,
+        "default_permissions": PERMISSIONS,
+        "default_events": [],
+    }
+
+
+def page(web: str, organization: str | None, state: str, asked: dict[str, JsonValue]) -> str:
+    """Write the page whose button brings the manifest to GitHub, for an account or organisation."""
+    whose = f"/organizations/{quote(organization, safe='')}" if organization else ""
+    return PAGE.format(
+        host=escape(urlsplit(web).netloc),
+        name=escape(str(asked["name"])),
+        action=escape(f"{web}{whose}/settings/apps/new?{urlencode({'state': state})}"),
+        manifest=escape(json.dumps(asked)),
+    )
+
+
+def convert(client: Client, code: str) -> MadeApp:
+    """Exchange the code that the browser came back with; it is good once, for an hour."""
+    path = f"/app-manifests/{quote(code, safe='')}/conversions"
+    try:
+        return client.write(MADE, "POST", path, {})
+    except NotFoundError as error:
+        message = (
+            "GitHub does not know the code that the browser brought, which is good once and for "
+            "an hour; begin again with `mulligan init --app`."
+        )
+        raise DeniedError(message) from error
 
 
 class AppShape(Shape):
@@ -67,7 +147,7 @@ class AppCredentials:
         api_url: str,
         settings: AppSettings,
         clock: Clock,
-        patience: Patience | None = None,
+        patience: RetrySettings | None = None,
         transport: Transport | None = None,
     ) -> None:
         self._settings = settings

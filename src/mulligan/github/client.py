@@ -1,10 +1,7 @@
-"""Talk to GitHub's REST API through PyGithub: the one place where calls are made and judged.
-
-Reads are repeated while GitHub is in trouble, within bounds; a write never is: its caller looks
-first whether it happened (SPEC E7). Nothing but a WorldError of errors.py leaves this module.
-"""
+"""Talk to GitHub's REST API through PyGithub: the one place where calls are made and judged."""
 
 import re
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +16,7 @@ from tenacity.wait import wait_exponential, wait_random
 from urllib3.exceptions import HTTPError
 
 from github import GithubException
-from mulligan.errors import ConfigError, UnavailableError
+from mulligan.domain.errors import ConfigError, UnavailableError
 from mulligan.github.answers import (
     Answer,
     MovedError,
@@ -31,25 +28,35 @@ from mulligan.github.answers import (
     moved,
     parsed,
 )
-from mulligan.github.connection import OddAnswerError, RedirectError
-from mulligan.github.elsewhere import fetch
-from mulligan.github.pause import Pause
-from mulligan.github.queries import answered
-from mulligan.github.reasons import is_refused, reason_of
-from mulligan.github.remembered import Remembered
-from mulligan.github.sessions import Sessions, Transport
-from mulligan.stop import rest
+from mulligan.github.connection import (
+    OddAnswerError,
+    RedirectError,
+    Sessions,
+    Transport,
+    fetch,
+    is_refused,
+    reason_of,
+)
+from mulligan.github.graphql import answered
+from mulligan.github.rate_limits import Backoff
+from mulligan.sandbox.cancellation import rest
 from mulligan.text.redact import Redactor
 
 T = TypeVar("T")
+
 BODY: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
+
 PAGE_SIZE = 100
+
 MAX_PAGES = 100
+
 OF_A_REPOSITORY = re.compile(r"/repos/([^/?]+/[^/?]+)")
+
 Tokens = Callable[[str | None], str | None]
 """Gives the token for a repository, or for what belongs to none; None to ask without one."""
 
 NEXT_PAGE = re.compile(r'<([^>]*)>\s*;[^,]*\brel="next"')
+
 LIBRARY_FAULTS = (
     RequestException,
     HTTPError,  # urllib3's, where a body breaks off
@@ -62,8 +69,40 @@ LIBRARY_FAULTS = (
 )
 
 
+class ETagCache:
+    """Keeps up to `most` characters of answers, those that were used last; safe for threads."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._size = 0
+        self._answers: dict[str, Answer] = {}
+        self._lock = threading.Lock()
+
+    def find(self, asked: str) -> Answer | None:
+        """Give the answer that came last, if it is still kept."""
+        with self._lock:
+            found = self._answers.pop(asked, None)
+            if found:
+                # The first of a dict is the oldest; this one is the newest now.
+                self._answers[asked] = found
+            return found
+
+    def keep(self, asked: str, answer: Answer) -> None:
+        """Keep an answer that has an ETag; what was not used for longest goes."""
+        with self._lock:
+            self._drop(asked)
+            self._answers[asked] = answer
+            self._size += len(answer.body)
+            while self._size > self._most:
+                self._drop(next(iter(self._answers)))
+
+    def _drop(self, asked: str) -> None:
+        gone = self._answers.pop(asked, None)
+        self._size -= len(gone.body) if gone else 0
+
+
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetrySettings:
     """How long a read is tried, in seconds; `remembered` is for ETags, in characters of answers."""
 
     attempts: int = 5
@@ -105,7 +144,7 @@ class Client:
         self,
         api_url: str,
         token: Tokens,
-        patience: Patience | None = None,
+        patience: RetrySettings | None = None,
         transport: Transport | None = None,
         redactor: Redactor | None = None,
     ) -> None:
@@ -117,11 +156,11 @@ class Client:
         # GitHub Enterprise: /api/v3 beside /api/graphql.
         self._graphql = f"{self._api_url.removesuffix('/v3')}/graphql"
         self._token = token
-        self._patience = patience or Patience()
+        self._patience = patience or RetrySettings()
         self._redactor = redactor or Redactor()
         self._transport = transport or Transport()
         self._sessions = Sessions(self._api_url, self._patience.timeout, self._transport)
-        self._known = Remembered(self._patience.remembered)
+        self._known = ETagCache(self._patience.remembered)
 
     def close(self) -> None:
         """Close every thread's connection; the next call opens its own again."""
@@ -283,7 +322,7 @@ class Client:
             session.pause.over(now)
         return answer
 
-    def _mind(self, pause: Pause, request: str) -> None:
+    def _mind(self, pause: Backoff, request: str) -> None:
         """Let the token rest while it has to; one that would take too long is an error at once."""
         patience, waited = self._patience, 0.0
         while left := pause.left(patience.now()):

@@ -1,13 +1,33 @@
-"""Comments on an issue: those that Mulligan wrote are found by id, or by marker and author."""
+"""Comments on an issue: Mulligan's own, the status comment, and people's commands."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from threading import Lock
 
-from mulligan.domain.issue import IssueRef
-from mulligan.errors import UnavailableError
-from mulligan.github.answers import NotFoundError
+import structlog
+
+from mulligan.domain.command import CommandBatch, CommentCommand
+from mulligan.domain.errors import UnavailableError, WorldError
+from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.issue_context import IssueContext
+from mulligan.domain.status import BETWEEN_EDITS
+from mulligan.github.answers import MovedError, NotFoundError
+from mulligan.github.authorization import TrustReader
 from mulligan.github.client import Client
-from mulligan.github.parts import MARKER
-from mulligan.github.shapes import COMMENT, COMMENTS, CommentShape, leads_to
+from mulligan.github.markdown_parts import MARKER
+from mulligan.github.messages import status_comment, status_marker
+from mulligan.github.shapes import ANYTHING, COMMENT, COMMENTS, Account, CommentShape, leads_to
+from mulligan.implement.ports import Clock
+from mulligan.text.commands import parse
+
+log = structlog.get_logger()
+
+NEWEST_FIRST = {"sort": "created", "direction": "desc"}
+
+PLACE = re.compile(r"/repos/(?P<repository>[^/]+/[^/]+)/issues/(?P<number>\d+)$")
+
+Enough = Callable[[Sequence[CommentShape]], bool]
 
 
 class Comments:
@@ -97,3 +117,164 @@ def _belongs(comment: CommentShape, ref: IssueRef) -> CommentShape:
 
 def _same(body: str | None, text: str) -> bool:
     return (body or "").replace("\r\n", "\n").strip() == text.strip()
+
+
+class StatusComments:
+    """Keeps the status comments up to date; the same for all threads."""
+
+    def __init__(self, comments: Comments, clock: Clock) -> None:
+        self._comments = comments
+        self._clock = clock
+        self._edited: dict[IssueRef, tuple[datetime, str]] = {}
+        self._lock = Lock()
+
+    def update(self, case: IssueContext, known: str | None) -> str | None:
+        """Write it, and give its id; `known` is what the ledger has.
+
+        None where that is put off: it was changed a moment ago, or says what passes in a moment.
+        """
+        ref = case.issue.ref
+        if known and not self._may_edit(case):
+            return None
+        try:
+            text = status_comment(case, self._of_another(case, known))
+            mine = known or self._without_a_name(ref)
+            return str(self._comments.keep_one(ref, status_marker(case), text, mine).id)
+        except WorldError:
+            self._edited.pop(ref, None)
+            raise
+
+    def _may_edit(self, case: IssueContext) -> bool:
+        """Tell whether it may be changed now, and take it as changed then; for any thread."""
+        ref, now, text = case.issue.ref, self._clock.now(), status_comment(case)
+        with self._lock:
+            last, said = self._edited.get(ref, (now - BETWEEN_EDITS, ""))
+            if said == text:
+                return True
+            if _passes(case) or last <= now < last + BETWEEN_EDITS:
+                return False
+            self._edited[ref] = (now, text)
+            return True
+
+    def _of_another(self, case: IssueContext, known: str | None) -> str:
+        """Find where another installation tells how it stands; empty where none does."""
+        for comment, by in self._found(case.issue.ref):
+            if by and by != case.status.instance and str(comment.id) != known:
+                log.warning("another_installation", comment=comment.html_url)
+                return comment.html_url
+        return ""
+
+    def _without_a_name(self, ref: IssueRef) -> str | None:
+        """Find the one that an earlier version wrote, which named no installation."""
+        return next((str(comment.id) for comment, by in self._found(ref) if not by), None)
+
+    def _found(self, ref: IssueRef) -> list[tuple[CommentShape, str]]:
+        start = rf"{re.escape(MARKER)}status {re.escape(str(ref))}(?: by=(?P<by>\w+))? -->"
+        found = [
+            (comment, re.search(start, comment.body or "", re.IGNORECASE))
+            for comment in self._comments.on(ref)
+            if self._comments.is_own(comment)
+        ]
+        return [(comment, match["by"] or "") for comment, match in found if match]
+
+
+def _passes(case: IssueContext) -> bool:
+    """Tell whether it has only now come to a stage that another may follow in a moment."""
+    status = case.status
+    waits = status.due or status.reason or status.paused_by
+    queued = status.stage is Stage.READY and not waits
+    return (queued or status.stage is Stage.RUNNING) and not status.is_late
+
+
+class CommandReader:
+    """Reads the comments of a repository, the newest first, as far back as is asked.
+
+    The first page is one request, always the same, so that it costs nothing while nobody speaks.
+    """
+
+    def __init__(self, client: Client, trust: TrustReader, comments: Comments) -> None:
+        self._client = client
+        self._trust = trust
+        self._comments = comments
+
+    def hear(
+        self, repository: str, after: int, since: datetime, places: Sequence[IssueRef] = ()
+    ) -> CommandBatch:
+        """Give the commands in comments that are newer than id `after`, and not before `since`.
+
+        What is edited, a bot's or Mulligan's own is passed over, and so is what is said by people
+        who are not trusted now. Where that cannot be read, the rest is left for the next time.
+        """
+
+        def is_old(comment: CommentShape) -> bool:
+            return comment.id <= after or comment.created_at < since
+
+        def enough(page: Sequence[CommentShape]) -> bool:
+            return any(map(is_old, page))
+
+        found = self._written(repository, enough, places)
+        new = {one.id: one for one in found if not is_old(one) and not self._comments.is_own(one)}
+        commands, read_to = list[CommentCommand](), after
+        for _, comment in sorted(new.items()):
+            try:
+                spoken = self._spoken(repository, comment)
+            except UnavailableError as error:
+                log.warning("command_not_judged", comment=comment.html_url, reason=str(error))
+                break
+            commands += [spoken] if spoken else []
+            read_to = comment.id
+        return CommandBatch(tuple(commands), read_to)
+
+    def _written(
+        self, repository: str, enough: Enough, places: Sequence[IssueRef]
+    ) -> list[CommentShape]:
+        """Read what was written last, or where the server does not list that, all in `places`."""
+        path = f"/repos/{repository}/issues/comments"
+        try:
+            return self._client.read_all(COMMENTS, path, NEWEST_FIRST, enough)
+        except NotFoundError:
+            return [comment for ref in places for comment in self._on(ref)]
+
+    def _on(self, ref: IssueRef) -> list[CommentShape]:
+        """Read what was written in one place; nothing where that is gone."""
+        try:
+            return self._comments.on(ref)
+        except (NotFoundError, MovedError):
+            return []
+
+    def react(self, repository: str, comment: int, reaction: str) -> None:
+        """Acknowledge a comment; a refusal is only logged."""
+        path = f"/repos/{repository}/issues/comments/{comment}/reactions"
+        try:
+            self._client.write(ANYTHING, "POST", path, {"content": reaction})
+        except WorldError as error:
+            log.info("not_acknowledged", comment=comment, reason=str(error))
+
+    def _spoken(self, repository: str, comment: CommentShape) -> CommentCommand | None:
+        user, command = comment.user, parse(comment.body or "")
+        if user is None or command is None or user.is_bot or comment.is_edited:
+            return None
+        place = PLACE.search(comment.issue_url)
+        if place is None or place["repository"].casefold() != repository.casefold():
+            return None
+        if not self._may(repository, user):
+            return None
+        return CommentCommand(
+            number=int(place["number"]),
+            comment=comment.id,
+            command=command,
+            actor=user.login,
+            at=comment.created_at,
+            actor_id=user.id,
+            on_pull_request="/pull/" in comment.html_url,
+        )
+
+    def _may(self, repository: str, who: Account) -> bool:
+        """Tell whether an account is trusted; UnavailableError where that cannot be read now."""
+        try:
+            return self._trust.check(repository, who) is None
+        except UnavailableError:
+            raise
+        except WorldError as error:
+            log.warning("command_refused", repository=repository, reason=str(error))
+            return False

@@ -1,10 +1,9 @@
-"""One exchange with a server: its whole answer within a bounded time, and never a redirect.
+"""One exchange with a server: its whole answer within a bounded time, and never a redirect."""
 
-PyGithub follows a 301 for every verb, and the time-out of its socket starts afresh with every
-byte that drips in; both are closed here.
-"""
-
+import threading
 import time
+import weakref
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,13 +13,59 @@ from github.Requester import (
     HTTPSRequestsConnectionClass,
     RequestsResponse,
 )
-from requests import Response
+from requests import PreparedRequest, RequestException, Response, Session, Timeout
+from requests.exceptions import SSLError
+from urllib3.exceptions import HTTPError
+from urllib3.exceptions import TimeoutError as SocketTimeout
+
+from github import Auth, Github
+from mulligan.domain.errors import UnavailableError
+from mulligan.github.answers import NotFoundError, TransientError
+from mulligan.github.rate_limits import Backoff, Backoffs, RateLimitMetrics
 
 CHUNK = 64 * 1024
+
 MAX_BODY = 50 * 1024 * 1024
 """Bytes of one answer; GitHub's largest pages are about 10 MB."""
 
 Connection = HTTPRequestsConnectionClass | HTTPSRequestsConnectionClass
+
+MOST_TOKENS = 64
+"""Of one thread; an app has one for each repository, and a new one every hour."""
+
+MOST_KEPT = 8 * 1024 * 1024
+"""Bytes of the end of a file; what failed stands there."""
+
+MOST_READ = 256 * 1024 * 1024
+
+DEADLINE = 60.0
+"""Seconds for the whole of it."""
+
+GONE = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
+
+
+def reason_of(error: Exception) -> str:
+    """Say why there was no answer."""
+    match error:
+        case Timeout() | SocketTimeout():
+            return "it took too long"
+        case SSLError():
+            return "its certificate is not trusted on this machine"
+        case OddAnswerError():
+            return str(error)
+        case OSError() | HTTPError() if is_refused(error):
+            return "nothing listens there"
+        case OSError() | HTTPError():
+            return "the connection could not be made, or broke off"
+        case _:
+            return f"its answer could not be read ({type(error).__name__})"
+
+
+def is_refused(error: BaseException | None) -> bool:
+    """Tell whether the machine answered that no program listens on that port."""
+    while error and not isinstance(error, ConnectionRefusedError):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 class OddAnswerError(Exception):
@@ -97,3 +142,150 @@ def _exchange(connection: Connection) -> RequestsResponse:
         response.close()
         raise RedirectError(response.headers.get("location", ""))
     return _Reply(response, connection.timeout or 0)
+
+
+class Bearer(Auth.Token):
+    """A token of any kind: those of an app itself are taken only so."""
+
+    @property
+    def token_type(self) -> str:
+        """Name the scheme of the header `Authorization`."""
+        return "Bearer"
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """How a server is reached: `ca_file` holds the certificates that are trusted; default: usual.
+
+    Clients with the same `pauses` leave GitHub alone together; `gauges` reads every answer.
+    """
+
+    pauses: Backoffs = field(default_factory=Backoffs)
+    ca_file: Path | None = None
+    gauges: RateLimitMetrics = field(default_factory=RateLimitMetrics)
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadSession:
+    """PyGithub under one token, the connection it goes by, and the pause that the token keeps."""
+
+    github: Github
+    connection: Connection
+    pause: Backoff
+
+
+class _OfThread(threading.local):
+    """PyGithub's objects are not made to be shared."""
+
+    connection: Connection | None = None
+
+    def __init__(self) -> None:
+        self.sessions = dict[str | None, ThreadSession]()
+
+
+class Sessions:
+    """The sessions at one address; `timeout` is in seconds."""
+
+    def __init__(self, api_url: str, timeout: int, transport: Transport) -> None:
+        self._api_url = api_url
+        self._timeout = timeout
+        self._transport = transport
+        self._mine = _OfThread()
+        self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
+
+    def of(self, token: str | None) -> ThreadSession:
+        """Give this thread's session under a token."""
+        known = self._mine.sessions
+        found = known.pop(token, None) or self._open(token)
+        known[token] = found
+        while len(known) > MOST_TOKENS:
+            # The first of a dict is the one that was not used for longest.
+            del known[next(iter(known))]
+        return found
+
+    def close(self) -> None:
+        """Close every thread's connection; the next call opens its own again."""
+        for connection in list(self._connections):
+            connection.close()
+
+    def _open(self, token: str | None) -> ThreadSession:
+        if self._mine.connection is None:
+            self._mine.connection = connect(self._api_url, self._timeout, self._transport.ca_file)
+            self._connections.add(self._mine.connection)
+        github = Github(
+            auth=Bearer(token) if token else None,
+            base_url=self._api_url,
+            timeout=self._timeout,
+            user_agent="mulligan",
+            retry=None,
+            seconds_between_requests=None,
+            seconds_between_writes=None,
+            lazy=True,
+            api_version="2022-11-28",
+        )
+        pause = self._transport.pauses.of(self._api_url, token)
+        return ThreadSession(github, self._mine.connection, pause)
+
+
+def fetch(url: str, api_url: str, timeout: int, ca_file: Path | None = None) -> bytes:
+    """Give the end of a file; `timeout` is in seconds of silence. Redirects are not followed.
+
+    Only http(s) addresses are asked, and where the API is spoken to under TLS, so are they.
+    """
+    host = _host_of(url, api_url)
+    try:
+        status, body = _get(url, timeout, ca_file)
+    except (RequestException, HTTPError, OSError, ValueError, OddAnswerError) as error:
+        message = f"{host} did not give a file of GitHub's: {reason_of(error)}; try again later."
+        raise TransientError(message) from error
+    if status in GONE:
+        message = f"{host} does not have a file any more that GitHub kept there."
+        raise NotFoundError(message)
+    if status != HTTPStatus.OK:
+        message = f"{host} answered with status {status} for a file of GitHub's; try again later."
+        raise TransientError(message)
+    return body
+
+
+def _host_of(url: str, api_url: str) -> str:
+    parts = urlsplit(url)
+    allowed = {"https"} if urlsplit(api_url).scheme == "https" else {"http", "https"}
+    if parts.scheme not in allowed or not parts.hostname:
+        message = "GitHub keeps a file at an address that is no safe one; read it in the browser."
+        raise UnavailableError(message)
+    return parts.hostname
+
+
+def _get(url: str, timeout: int, ca_file: Path | None) -> tuple[int, bytes]:
+    verify = str(ca_file) if ca_file else True
+    with (
+        Session() as session,
+        session.get(
+            url,
+            auth=_without_any,
+            timeout=timeout,
+            verify=verify,
+            allow_redirects=False,
+            stream=True,
+        ) as response,
+    ):
+        fine = response.status_code == HTTPStatus.OK
+        return response.status_code, _end_of(response) if fine else b""
+
+
+def _without_any(request: PreparedRequest) -> PreparedRequest:
+    """Stand in for credentials, so that none are taken from a .netrc file."""
+    return request
+
+
+def _end_of(response: Response) -> bytes:
+    kept, read, deadline = bytearray(), 0, time.monotonic() + DEADLINE
+    while chunk := response.raw.read1(CHUNK, decode_content=True):
+        kept += chunk
+        read += len(chunk)
+        if time.monotonic() > deadline or read > MOST_READ:
+            message = f"it was not complete within {DEADLINE:.0f} s"
+            raise OddAnswerError(message)
+        if len(kept) > 2 * MOST_KEPT:
+            del kept[:-MOST_KEPT]
+    return bytes(kept[-MOST_KEPT:])

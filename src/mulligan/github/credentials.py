@@ -1,10 +1,61 @@
-"""The token that Mulligan has for GitHub, as the configuration names it."""
+"""Mulligan's token for GitHub: where it comes from, and which account it acts as."""
 
 import re
+from collections.abc import Callable
 
-from mulligan.config.github import GitHubSettings
-from mulligan.errors import MisconfiguredError
-from mulligan.github.tokens import Note, notes_on
+from mulligan.config.operator import GitHubSettings
+from mulligan.domain.errors import MisconfiguredError
+from mulligan.github.answers import ForbiddenError, NotFoundError
+from mulligan.github.client import Client
+from mulligan.github.graphql import VIEWER, VIEWER_QUERY
+from mulligan.github.shapes import ACCOUNT
+
+Note = tuple[str, str]
+"""What is so, and what can be done about it."""
+
+ACTIONS_LOGIN = "github-actions[bot]"
+"""Whom GITHUB_TOKEN acts as."""
+
+CLASSIC = (
+    "The token is a classic one: it may do all that its account may, in every repository.",
+    (
+        "A fine-grained token, or an App (github.app), can be kept to the repositories that are "
+        "served; a classic one needs the scope repo."
+    ),
+)
+
+FINE_GRAINED = (
+    "The token is fine-grained, and GitHub does not tell what it may do.",
+    (
+        "It needs read and write access to Contents, Issues and Pull requests of each repository, "
+        "and read access to Checks, Commit statuses and Actions where watch_ci is on."
+    ),
+)
+
+OF_AN_INSTALLATION = (
+    (
+        "The token is that of a workflow run (GITHUB_TOKEN) or of an App's installation: it ends "
+        "with the job, or after an hour."
+    ),
+    (
+        "Let a long-lived worker act as an App itself (github.app). Pull requests that "
+        "GITHUB_TOKEN opens start no workflows, and GitHub stops schedules after 60 days without "
+        "activity in the repository."
+    ),
+)
+
+OF_A_SESSION = (
+    "The token is one that an application was given for a person, which may end within hours.",
+    "Use a fine-grained token, or an App (github.app).",
+)
+
+KINDS = {
+    "ghp_": CLASSIC,
+    "github_pat_": FINE_GRAINED,
+    "ghs_": OF_AN_INSTALLATION,
+    "gho_": OF_A_SESSION,
+    "ghu_": OF_A_SESSION,
+}
 
 
 class TokenCredentials:
@@ -48,3 +99,37 @@ class TokenCredentials:
         except (OSError, UnicodeError) as error:
             message = f"{settings.token_file} cannot be read; mend github.token_file."
             raise MisconfiguredError(message) from error
+
+
+class Identity:
+    """Asks once. A person's token tells its login by REST; an app's may not ask there (403)."""
+
+    def __init__(self, client: Client, known: Callable[[], str | None] | None = None) -> None:
+        """Ask `known` first, which may tell without GitHub's help whose token it is."""
+        self._client = client
+        self._known = known
+        self._login: str | None = None
+
+    def login(self) -> str:
+        """Give the login that Mulligan's comments bear; `slug[bot]` for an app."""
+        if self._login is None:
+            self._login = (self._known() if self._known else None) or self._ask()
+        return self._login
+
+    def _ask(self) -> str:
+        try:
+            return self._client.read(ACCOUNT, "/user").login
+        except ForbiddenError:
+            return self._of_an_app()
+
+    def _of_an_app(self) -> str:
+        try:
+            answer = self._client.query(VIEWER, VIEWER_QUERY, {})
+        except (ForbiddenError, NotFoundError):
+            return ACTIONS_LOGIN
+        return answer.data.viewer.account.login
+
+
+def notes_on(token: str | None) -> tuple[Note, ...]:
+    """Say what its kind brings with it; nothing about one of a kind that is not known."""
+    return tuple(said for start, said in KINDS.items() if (token or "").startswith(start))

@@ -1,29 +1,37 @@
-"""A tracker that reads the real one and writes nowhere: it says what it would do, once."""
+"""Trackers that write nowhere: one that reads the real GitHub, and one of an issue from a file."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
-from mulligan.domain.case import Case, PullRequest
-from mulligan.domain.ci import CheckRun
-from mulligan.domain.command import Heard, Order
-from mulligan.domain.feedback import OpenPull, PullState, Review
-from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection, Stage
-from mulligan.domain.repository import RepositoryFacts
+from mulligan.domain.command import CommandBatch, Order
+from mulligan.domain.errors import GoneError
+from mulligan.domain.feedback import CheckRun, OpenPull, PullState, Review
+from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection, RepositoryFacts, Stage
+from mulligan.domain.issue_context import IssueContext, PullRequest
 from mulligan.domain.status import IssueStatus
-from mulligan.github.drafts import draft_body, draft_title
 from mulligan.github.escalation import escalation_comment
 from mulligan.github.labels import LabelChange, label_change
 from mulligan.github.messages import (
+    draft_body,
+    draft_title,
     label_comment,
     pull_request_body,
     pull_request_title,
+    reply_comment,
     status_comment,
 )
-from mulligan.github.replies import reply_comment
-from mulligan.ports import Tracker
-from mulligan.pulls import PullRequests
+from mulligan.implement.ports import PullRequests, Tracker
+
+HEADING = re.compile(r"[ ]{0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*")
+
+FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
+
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+NOT_OPENED = "(not opened, since this is a rehearsal)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +123,7 @@ class DryRunTracker:
 
     def hear(
         self, repository: str, after: int, since: datetime, places: Sequence[IssueRef] = ()
-    ) -> Heard:
+    ) -> CommandBatch:
         """Read the commands of trusted people in newer comments."""
         return self._inner.hear(repository, after, since, places)
 
@@ -123,7 +131,7 @@ class DryRunTracker:
         """Say which comment would be acknowledged."""
         self._say(f"Would react to comment {comment} of {repository}: {reaction}")
 
-    def reply(self, case: Case, order: Order, answer: str) -> str:
+    def reply(self, case: IssueContext, order: Order, answer: str) -> str:
         """Say what the answer to a command would say."""
         ref, text = case.issue.ref, reply_comment(case, order, answer)
         self._tell(f"reply {order.key}", f"a comment on {ref} that answers a command", text, ref)
@@ -156,19 +164,19 @@ class DryRunTracker:
         signs = [f"+{name}" for name in change.add] + [f"-{name}" for name in change.remove]
         self._say(f"Would change the labels of {ref}: {' '.join(signs)}")
 
-    def update_status(self, case: Case) -> str:
+    def update_status(self, case: IssueContext) -> str:
         """Say what the status comment would say."""
         ref = case.issue.ref
         self._tell("status comment", f"the status comment of {ref}", status_comment(case), ref)
         return case.status.effect("status_comment", "issue") or "dry-run"
 
-    def ask_for_label(self, case: Case, act: str, reason: str) -> str:
+    def ask_for_label(self, case: IssueContext, act: str, reason: str) -> str:
         """Say what the comment that asks for the label again would say."""
         ref, text = case.issue.ref, label_comment(case, act, reason)
         self._tell(f"label {act}", f"a comment on {ref} that asks for the label", text, ref)
         return "dry-run"
 
-    def ask_for_help(self, case: Case, escalation: Escalation) -> str:
+    def ask_for_help(self, case: IssueContext, escalation: Escalation) -> str:
         """Say what the escalation comment would say."""
         ref, epoch = case.issue.ref, case.status.epoch
         text = escalation_comment(case, escalation)
@@ -176,7 +184,7 @@ class DryRunTracker:
         return f"dry-run:{ref}:epoch-{epoch}"
 
     def open_pull_request(
-        self, case: Case, base_branch: str, settings: PullRequestSettings
+        self, case: IssueContext, base_branch: str, settings: PullRequestSettings
     ) -> PullRequest:
         """Say what the pull request would say; it has no number."""
         ref = case.issue.ref
@@ -186,7 +194,7 @@ class DryRunTracker:
         self._tell("pull request", what, text, ref)
         return PullRequest(0, f"dry-run:{ref}:pull-request")
 
-    def open_draft(self, case: Case, base_branch: str) -> PullRequest:
+    def open_draft(self, case: IssueContext, base_branch: str) -> PullRequest:
         """Say what the draft would say; it has no number."""
         ref = case.issue.ref
         what = f"a draft pull request of {ref.branch} into {base_branch} of {ref.repository}"
@@ -202,3 +210,169 @@ class DryRunTracker:
             verb = "change" if key in self._texts else "write"
             self._texts[key] = text
             self._say(f"Would {verb} {what}:\n\n{text}")
+
+
+def split_issue(text: str) -> tuple[str, str] | None:
+    """Give title and body; None where no heading stands outside of code blocks."""
+    lines, fence = text.splitlines(), ""
+    for at, line in enumerate(lines):
+        mark = FENCE.match(line)
+        if mark and (not fence or mark[1].startswith(fence)):
+            fence = "" if fence else mark[1]
+        elif not fence and (heading := HEADING.fullmatch(line)):
+            return heading[1], "\n".join([*lines[:at], *lines[at + 1 :]]).strip()
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class NoPulls:
+    """The port PullRequests where none is open, so that nothing is said there."""
+
+    def listed(self, repository: str) -> Sequence[OpenPull]:
+        """List none."""
+        del repository
+        return ()
+
+    def state(self, ref: IssueRef, number: int) -> PullState:
+        """Say that it is not open."""
+        del ref, number
+        return PullState(is_open=False)
+
+    def reviews(self, ref: IssueRef, number: int) -> Sequence[Review]:
+        """Give none."""
+        del ref, number
+        return ()
+
+    def checks(self, ref: IssueRef, head_sha: str) -> Sequence[CheckRun]:
+        """Give none."""
+        del ref, head_sha
+        return ()
+
+    def log(self, ref: IssueRef, run: CheckRun) -> bytes:
+        """Give nothing."""
+        del ref, run
+        return b""
+
+    def answer(self, ref: IssueRef, number: int, thread: int, text: str) -> str:
+        """Answer nobody."""
+        del ref, number, text
+        return str(thread)
+
+    def answer_review(self, ref: IssueRef, number: int, review: int, text: str) -> str:
+        """Answer nobody."""
+        del ref, number, text
+        return str(review)
+
+    def close_issue(self, ref: IssueRef) -> None:
+        """Leave the file that holds the issue alone."""
+
+
+@dataclass
+class LocalTracker:
+    """The port Tracker; `ask` hears the comment that would ask a person for help."""
+
+    issue: Issue
+    facts: RepositoryFacts
+    ask: Callable[[str], None]
+
+    @property
+    def pulls(self) -> NoPulls:
+        """Give the pull requests, of which there are none."""
+        return NoPulls()
+
+    def repository(self, name: str) -> RepositoryFacts:
+        """Give what was known from the start."""
+        if name != self.facts.name:
+            message = f"A rehearsal is of {self.facts.name} only, not of {name}."
+            raise GoneError(message)
+        return self.facts
+
+    def labelled(
+        self, repository: str, label: str, priority: Sequence[str] = ()
+    ) -> Sequence[IssueRef]:
+        """List the issue where it carries a label."""
+        del priority
+        ref = self.issue.ref
+        carries = label.casefold() in {name.casefold() for name in self.issue.labels}
+        return [ref] if carries and ref.repository == repository else []
+
+    def read(self, ref: IssueRef) -> Issue:
+        """Give the issue."""
+        if ref != self.issue.ref:
+            message = f"A rehearsal is of {self.issue.ref} only, not of {ref}."
+            raise GoneError(message)
+        return self.issue
+
+    def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
+        """Give none: whoever rehearses asks by the command."""
+        del ref, ready_label
+
+    def standing(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
+        """Give what the ledger has of it; nobody's right changes meanwhile."""
+        del ref
+        at = status.act_at or LONG_AGO
+        return AuthorisingAct(status.act, status.actor, at, trusted=True, guidance=status.guidance)
+
+    def hear(
+        self, repository: str, after: int, since: datetime, places: Sequence[IssueRef] = ()
+    ) -> CommandBatch:
+        """Hear nothing: a file has no comments."""
+        del repository, since, places
+        return CommandBatch(read_to=after)
+
+    def react(self, repository: str, comment: int, reaction: str) -> None:
+        """Do nothing."""
+        del repository, comment, reaction
+
+    def reply(self, case: IssueContext, order: Order, answer: str) -> str:
+        """Write nothing; nobody asked in a comment."""
+        del order, answer
+        return f"rehearsal:{case.issue.ref}"
+
+    def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
+        """Give none: a rehearsal is withdrawn by a signal."""
+        del ref, status, labels
+
+    def handed_over(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
+        """Say that nobody else is there."""
+        del ref, status, labels
+
+    def proposed_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
+        """Say that nobody else is there."""
+        del ref, status
+
+    def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
+        """Give none: the file was read once."""
+        del ref, status
+
+    def show_stage(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
+        """Keep the labels that the issue would have."""
+        change = label_change(self.read(ref).labels, stage, labels)
+        left = self.issue.labels - frozenset(change.remove)
+        self.issue = replace(self.issue, labels=left | frozenset(change.add))
+
+    def update_status(self, case: IssueContext) -> str:
+        """Write nothing; the terminal tells the story."""
+        return f"rehearsal:{case.issue.ref}"
+
+    def ask_for_label(self, case: IssueContext, act: str, reason: str) -> str:
+        """Write nothing; it is never needed, since nobody changes the text."""
+        del act, reason
+        return f"rehearsal:{case.issue.ref}"
+
+    def ask_for_help(self, case: IssueContext, escalation: Escalation) -> str:
+        """Hand over the escalation comment."""
+        self.ask(escalation_comment(case, escalation))
+        return "the comment for a person is below"
+
+    def open_pull_request(
+        self, case: IssueContext, base_branch: str, settings: PullRequestSettings
+    ) -> PullRequest:
+        """Open nothing; the commit stays where it is."""
+        del case, base_branch, settings
+        return PullRequest(0, NOT_OPENED)
+
+    def open_draft(self, case: IssueContext, base_branch: str) -> PullRequest:
+        """Open nothing; the commit stays where it is."""
+        del case, base_branch
+        return PullRequest(0, NOT_OPENED)

@@ -1,14 +1,13 @@
-"""The status comment, the pull request and a plea, as people read them. Pure.
-
-The escalation comment is in escalation.py; together these are all that Mulligan writes on GitHub.
-"""
+"""Every comment and pull request of Mulligan's but the escalation, as people read them. Pure."""
 
 from typing import assert_never
 
-from mulligan.domain.case import Case
+from mulligan.domain.command import Order, Verb
 from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.result import WorkerResultMeta
-from mulligan.github.parts import (
+from mulligan.github.escalation import last_failure
+from mulligan.github.markdown_parts import (
     attempts_table,
     attempts_used,
     body,
@@ -20,27 +19,107 @@ from mulligan.github.parts import (
     remarks,
     spent,
 )
-from mulligan.retry.words import counted
+from mulligan.implement.prompt.outcome_text import pluralize
 from mulligan.text.escape import defuse, one_line, subject_line
 
+USAGE = """\
+| comment | what it does |
+|---|---|
+| `/mulligan retry` | new attempts, as many as at first |
+| `/mulligan fix: <what to do>` | new attempts, which follow these words |
+| `/mulligan skip [reason]` | leaves the issue alone |
+| `/mulligan abort` | stops the attempt that runs; its work is kept |
+| `/mulligan pause`, `/mulligan resume` | no new attempt meanwhile |
+| `/mulligan status` | says where the issue stands |"""
+
+UNVERIFIED = "Not verified: "
+
 TITLE_CHARS = 200
+
 REASON_CHARS = 600
+
 NOTHING_VERIFIED = (
     "**Nothing was verified.** No checks are configured for this repository; add some under "
     "`checks` in `.github/mulligan.yml`."
 )
+
 TWO_INSTALLATIONS = (
     "> **Another installation of Mulligan works on this repository too:** it wrote [its own status]"
     "({other}). Two that do not share their state disturb each other; stop one of them."
 )
 
 
-def status_marker(case: Case) -> str:
+def reply_marker(ref: IssueRef, key: str) -> str:
+    """Write the invisible line of the one answer to a command, by its key."""
+    return marker("reply", ref, f"to={key}")
+
+
+def nobody(case: IssueContext) -> str:
+    """Say that there is nothing to tell."""
+    return (
+        "Nobody has asked Mulligan to work on this; put the label "
+        f"{code(case.ready_label)} on, or write `/mulligan retry`."
+    )
+
+
+def reply_comment(case: IssueContext, order: Order, answer: str) -> str:
+    """Answer a command that did nothing that shows; `answer` is Mulligan's own sentence."""
+    ref = case.issue.ref
+    match order.verb:
+        case Verb.STATUS:
+            where = standing(case) if case.status.epoch else nobody(case)
+            return body(reply_marker(ref, order.key), where)
+        case Verb.MISTYPED:
+            return body(reply_marker(ref, order.key), answer, USAGE)
+        case _:
+            return body(reply_marker(ref, order.key), answer)
+
+
+def draft_title(case: IssueContext) -> str:
+    """Say before the issue's title what this is, for lists and mails that hide that it is one."""
+    return f"{UNVERIFIED}{pull_request_title(case)}"
+
+
+def draft_body(case: IssueContext) -> str:
+    """Say that the work does not hold, what fails, and how to go on (SPEC H3)."""
+    number, last = case.issue.ref.number, case.last
+    return body(
+        f"Closes #{number}",
+        "**This work is not verified: please do not merge it as it stands.** It is what the last "
+        f"attempt at #{number} left, shown as a draft so that somebody can look at it, or go on "
+        "from it.",
+        "### What fails",
+        checks_table(last.checks) if last and last.checks else "No check was run on it.",
+        last_failure(case, last),
+        "### What changed",
+        what_changed(last),
+        "### How it came about",
+        f"Attempts used: {attempts_used(case)}; {spent(case)}.",
+        attempts_table(case),
+        "### To go on",
+        _going_on(case),
+        marker("pull-request", case.issue.ref, f"by={case.status.instance}"),
+    )
+
+
+def _going_on(case: IssueContext) -> str:
+    number, branch = case.issue.ref.number, case.issue.ref.branch
+    return body(
+        f"- **Let Mulligan try again.** Write `/mulligan fix: <what to do>` here or on #{number}, "
+        "or request changes in a review. Once new work is verified, it takes the place of this "
+        "one, and a review is asked for.",
+        f"- **Finish it yourself.** Commit to `{branch}`, and press *Ready for review*. What "
+        "others commit here is never overwritten: new attempts go on top of it.",
+        "- **Leave it.** Close this, and Mulligan is done with the issue.",
+    ).replace("\n\n", "\n")
+
+
+def status_marker(case: IssueContext) -> str:
     """Write the invisible line of the one status comment that an installation has on an issue."""
     return marker("status", case.issue.ref, f"by={case.status.instance}")
 
 
-def status_comment(case: Case, other: str = "") -> str:
+def status_comment(case: IssueContext, other: str = "") -> str:
     """Say where the issue stands, what happened so far and what comes next (SPEC H5).
 
     `other` is where another installation does the same (SPEC E4).
@@ -49,7 +128,7 @@ def status_comment(case: Case, other: str = "") -> str:
     return body(status_marker(case), standing(case), warning)
 
 
-def standing(case: Case) -> str:
+def standing(case: IssueContext) -> str:
     """Say where the issue stands, as the status comment and the answer to `status` do.
 
     What the comment that asks a person says already is not said again.
@@ -67,7 +146,7 @@ def standing(case: Case) -> str:
     )
 
 
-def _headline(case: Case) -> str:
+def _headline(case: IssueContext) -> str:
     match case.status.stage:
         case Stage.READY:
             return _queued(case)
@@ -88,7 +167,7 @@ def _headline(case: Case) -> str:
             assert_never(case.status.stage)
 
 
-def _queued(case: Case) -> str:
+def _queued(case: IssueContext) -> str:
     if case.status.paused_by:
         return f"{one_line(case.status.paused_by, 100)} has paused this."
     if case.status.due:
@@ -98,7 +177,7 @@ def _queued(case: Case) -> str:
     return "Mulligan will start on this shortly."
 
 
-def _because(case: Case) -> str:
+def _because(case: IssueContext) -> str:
     """Say why, where that is not plain; what failed is in the table."""
     match case.status.stage:
         case Stage.RUNNING:
@@ -117,16 +196,16 @@ def _because(case: Case) -> str:
             assert_never(case.status.stage)
 
 
-def _how_far(case: Case) -> str:
+def _how_far(case: IssueContext) -> str:
     return f"Attempt {attempts_used(case)} succeeded"
 
 
-def _on_github(case: Case) -> str:
+def _on_github(case: IssueContext) -> str:
     count = case.status.ci_passed
-    return f" On GitHub {counted(count, 'check')} passed, and none failed." if count else ""
+    return f" On GitHub {pluralize(count, 'check')} passed, and none failed." if count else ""
 
 
-def _up_to_date(case: Case) -> str:
+def _up_to_date(case: IssueContext) -> str:
     """Say that the pull request holds a merge that nobody asked for; its files are new together."""
     base = case.status.updated_to
     if not base:
@@ -137,13 +216,13 @@ def _up_to_date(case: Case) -> str:
     )
 
 
-def _left_draft(case: Case) -> str:
+def _left_draft(case: IssueContext) -> str:
     """Ask for the one thing that Mulligan could not do to the pull request."""
     why = defuse(one_line(case.status.left_draft, REASON_CHARS))
     return f"**It is still a draft:** please press *Ready for review*. {why}" if why else ""
 
 
-def _draft(case: Case) -> str:
+def _draft(case: IssueContext) -> str:
     """Name the draft that shows work that was not verified."""
     if not case.status.draft_of or not case.status.pull_request:
         return ""
@@ -151,7 +230,7 @@ def _draft(case: Case) -> str:
     return f"What was done so far is in a draft, and is not verified: {url}"
 
 
-def _next(case: Case) -> str:
+def _next(case: IssueContext) -> str:
     label = code(case.ready_label)
     match case.status.stage:
         case Stage.READY if case.status.paused_by:
@@ -180,7 +259,7 @@ def label_marker(ref: IssueRef, act: str) -> str:
     return marker("label", ref, f"act={act}")
 
 
-def label_comment(case: Case, act: str, reason: str) -> str:
+def label_comment(case: IssueContext, act: str, reason: str) -> str:
     """Ask for the label again, since what stands there now was not asked for (SPEC T2)."""
     return body(
         label_marker(case.issue.ref, act),
@@ -191,13 +270,13 @@ def label_comment(case: Case, act: str, reason: str) -> str:
     )
 
 
-def pull_request_title(case: Case) -> str:
+def pull_request_title(case: IssueContext) -> str:
     """Take the issue's title, on one line; GitHub takes 256 characters."""
     title = subject_line(case.issue.title, TITLE_CHARS)
     return title or f"Work on {case.issue.ref.repository} issue {case.issue.ref.number}"
 
 
-def pull_request_body(case: Case) -> str:
+def pull_request_body(case: IssueContext) -> str:
     """Say what was changed, how it was verified and how to ask for changes (SPEC P1)."""
     number, last = case.issue.ref.number, case.last
     return body(
@@ -239,10 +318,10 @@ def _advice(meta: WorkerResultMeta | None) -> tuple[str, ...]:
 
 def _fixed(meta: WorkerResultMeta | None) -> str:
     rounds = len(meta.fix_rounds) if meta else 0
-    return f", after {counted(rounds, 'fix round')}" if rounds else ""
+    return f", after {pluralize(rounds, 'fix round')}" if rounds else ""
 
 
-def _checks(case: Case, meta: WorkerResultMeta | None) -> str:
+def _checks(case: IssueContext, meta: WorkerResultMeta | None) -> str:
     checks = meta.checks if meta else ()
     if not case.verifies or not checks:
         return NOTHING_VERIFIED

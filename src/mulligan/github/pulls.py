@@ -1,23 +1,69 @@
-"""The one pull request of an issue: found by its branch, opened, brought up to date (SPEC P1)."""
+"""Pull requests: Mulligan's own, opened and updated; reviews, ends and CI runs, read."""
 
 import re
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 
 import structlog
 
 from mulligan.config.policy import PullRequestSettings
-from mulligan.domain.case import Case, PullRequest
+from mulligan.domain.errors import DeniedError, UnavailableError, WorldError
+from mulligan.domain.events import Remark
+from mulligan.domain.feedback import BODY_CHARS, CODE_CHARS, CheckRun, OpenPull, PullState, Review
 from mulligan.domain.issue import IssueRef
+from mulligan.domain.issue_context import IssueContext, PullRequest
 from mulligan.domain.status import IssueStatus
-from mulligan.errors import UnavailableError, WorldError
 from mulligan.github.answers import AlreadyExistsError, NotFoundError, TransientError
+from mulligan.github.authorization import TrustReader
 from mulligan.github.client import Client
-from mulligan.github.drafts import draft_body, draft_title
-from mulligan.github.messages import pull_request_body, pull_request_title
-from mulligan.github.parts import MARKER
-from mulligan.github.queries import READY, READY_MUTATION
-from mulligan.github.shapes import ANYTHING, PULL, PULLS, PullShape, leads_to
+from mulligan.github.comments import Comments
+from mulligan.github.graphql import READY, READY_MUTATION
+from mulligan.github.markdown_parts import MARKER, marker
+from mulligan.github.messages import draft_body, draft_title, pull_request_body, pull_request_title
+from mulligan.github.shapes import (
+    ANNOTATIONS,
+    ANYTHING,
+    CHECK_RUN,
+    CHECK_RUNS,
+    ISSUE,
+    NOTE,
+    NOTES,
+    PULL,
+    PULLS,
+    REVIEWS,
+    STATUSES,
+    Account,
+    AnnotationShape,
+    CheckRunShape,
+    NoteShape,
+    PullShape,
+    ReviewShape,
+    StatusShape,
+    leads_to,
+)
 
 log = structlog.get_logger()
+
+BRANCHES = "mulligan/issue-"
+
+BEHIND = "behind"
+"""What GitHub calls a pull request whose base wants branches up to date, and that only lacks that.
+
+REST does not list the words; they are those of GraphQL's MergeStateStatus.
+"""
+
+OBJECTS = "CHANGES_REQUESTED"
+
+SUBMITTED = frozenset({OBJECTS, "COMMENTED"})
+"""States of reviews whose words are feedback; who approves asks for nothing."""
+
+ACTIONS = "github-actions"
+"""The app whose check runs are jobs, with the same ids."""
+
+STATUS = "status"
+"""Stands for the app of a commit status, which has none."""
+
+PENDING = "pending"
 
 
 class Pulls:
@@ -26,7 +72,9 @@ class Pulls:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    def open(self, case: Case, base_branch: str, settings: PullRequestSettings) -> PullRequest:
+    def open(
+        self, case: IssueContext, base_branch: str, settings: PullRequestSettings
+    ) -> PullRequest:
         """Open the pull request of the issue's branch, or bring the open one up to date."""
         texts = {"title": pull_request_title(case), "body": pull_request_body(case)}
         found = self._show(case, base_branch, texts, draft=settings.draft)
@@ -39,7 +87,7 @@ class Pulls:
         self._decorate(found, case, settings)
         return PullRequest(found.number, found.html_url, left_draft)
 
-    def open_draft(self, case: Case, base_branch: str) -> PullRequest:
+    def open_draft(self, case: IssueContext, base_branch: str) -> PullRequest:
         """Open it as a draft with work that was not verified, or have the open one say so."""
         texts = {"title": draft_title(case), "body": draft_body(case)}
         found = self._show(case, base_branch, texts, draft=True)
@@ -54,7 +102,7 @@ class Pulls:
         return f"Another installation of Mulligan has opened {found.html_url}"
 
     def _show(
-        self, case: Case, base_branch: str, texts: dict[str, str], *, draft: bool
+        self, case: IssueContext, base_branch: str, texts: dict[str, str], *, draft: bool
     ) -> PullShape:
         """Have a pull request there that says these texts; another installation's is left alone."""
         ref = case.issue.ref
@@ -113,7 +161,7 @@ class Pulls:
                 raise
         return _belongs(updated, ref)
 
-    def _decorate(self, pull: PullShape, case: Case, settings: PullRequestSettings) -> None:
+    def _decorate(self, pull: PullShape, case: IssueContext, settings: PullRequestSettings) -> None:
         """Add labels and ask for reviews; a refusal never stops the publishing."""
         repository = case.issue.ref.repository
         there = {label.name.casefold() for label in pull.labels}
@@ -129,7 +177,7 @@ class Pulls:
                 "reviewers", case, path, {who: names for who, names in asked.items() if names}
             )
 
-    def _try(self, what: str, case: Case, path: str, body: object) -> None:
+    def _try(self, what: str, case: IssueContext, path: str, body: object) -> None:
         try:
             self._client.write(ANYTHING, "POST", path, body)
         except WorldError as error:
@@ -144,7 +192,7 @@ def _is_anothers(pull: PullShape, status: IssueStatus) -> bool:
     return not pull.created_at or not status.act_at or pull.created_at >= status.act_at
 
 
-def _reviewers(pull: PullShape, case: Case, settings: PullRequestSettings) -> list[str]:
+def _reviewers(pull: PullShape, case: IssueContext, settings: PullRequestSettings) -> list[str]:
     """List whom to ask: as configured, else who put the label on; GitHub refuses the author."""
     status = case.status
     by_person = status.act.startswith(("labeled:", "comment:"))
@@ -177,3 +225,187 @@ def _belongs(pull: PullShape, ref: IssueRef) -> PullShape:
 def _says(pull: PullShape, wanted: dict[str, str]) -> bool:
     body = (pull.body or "").replace("\r\n", "\n").strip()
     return pull.title == wanted["title"] and body == wanted["body"]
+
+
+class GitHubPulls:
+    """The port PullRequests over GitHub's REST API."""
+
+    def __init__(self, client: Client, trust: TrustReader, own_login: Callable[[], str]) -> None:
+        self._client = client
+        self._trust = trust
+        self._own_login = own_login
+        self._comments = Comments(client, own_login)
+
+    def listed(self, repository: str) -> Sequence[OpenPull]:
+        """List the open pull requests of Mulligan's branches; free while nothing changed."""
+        query = {"state": "open", "sort": "created", "direction": "asc"}
+        found = self._client.read_all(PULLS, f"/repos/{repository}/pulls", query)
+        return [
+            OpenPull(pull.number, pull.head.ref, pull.head.sha, pull.updated_at)
+            for pull in found
+            if pull.updated_at and _is_ours(pull, repository)
+        ]
+
+    def state(self, ref: IssueRef, number: int) -> PullState:
+        """Read a pull request itself; one that is gone counts as closed."""
+        try:
+            pull = self._client.read(PULL, f"/repos/{ref.repository}/pulls/{number}")
+        except NotFoundError:
+            return PullState(is_open=False)
+        into = pull.base.repo.default_branch if pull.base and pull.base.repo else ""
+        return PullState(
+            is_open=pull.state == "open",
+            is_merged=pull.merged_at is not None,
+            into_default=pull.base is None or pull.base.ref == into,
+            is_draft=pull.draft,
+            is_behind=pull.mergeable_state == BEHIND,
+        )
+
+    def reviews(self, ref: IssueRef, number: int) -> Sequence[Review]:
+        """Read the submitted reviews of trusted people, with their remarks, oldest first."""
+        path = f"/repos/{ref.repository}/pulls/{number}"
+        found = self._client.read_all(REVIEWS, f"{path}/reviews")
+        submitted = [(one.user, one) for one in found if one.user and one.state in SUBMITTED]
+        heard = [(who, one) for who, one in submitted if self._is_heard(ref, who)]
+        if not any(one.state == OBJECTS for _, one in heard):
+            return ()
+        notes = self._client.read_all(NOTES, f"{path}/comments")
+        reviews = [
+            _review(who, one, one.submitted_at, notes) for who, one in heard if one.submitted_at
+        ]
+        return sorted(reviews, key=lambda one: one.id)
+
+    def checks(self, ref: IssueRef, head_sha: str) -> Sequence[CheckRun]:
+        """Read what runs, or ran, on a commit; free of charge while nothing changed."""
+        return runs_on(self._client, ref.repository, head_sha)
+
+    def log(self, ref: IssueRef, run: CheckRun) -> bytes:
+        """Fetch the end of what a failed check printed, or else what it says of itself."""
+        return log_of(self._client, ref.repository, run)
+
+    def answer(self, ref: IssueRef, number: int, thread: int, text: str) -> str:
+        """Answer a comment on a line, once for each text; give the id of the answer."""
+        text = self._client.as_sent(text)
+        if found := self._answered(ref, number, thread, text):
+            return str(found.id)
+        path = f"/repos/{ref.repository}/pulls/{number}/comments/{thread}/replies"
+        try:
+            written = self._client.write(NOTE, "POST", path, {"body": text})
+        except UnavailableError:
+            # A failed answer does not mean that it did not happen (SPEC E7).
+            if found := self._answered(ref, number, thread, text):
+                return str(found.id)
+            raise
+        return str(written.id)
+
+    def answer_review(self, ref: IssueRef, number: int, review: int, text: str) -> str:
+        """Answer a review in one comment on the pull request; give the comment's id."""
+        named = marker("answer", ref, f"review={review}")
+        place = IssueRef(ref.repository, number)
+        return str(self._comments.keep_one(place, named, f"{named}\n{text}").id)
+
+    def close_issue(self, ref: IssueRef) -> None:
+        """Close an issue whose pull request went to a branch that does not close it."""
+        path = f"/repos/{ref.repository}/issues/{ref.number}"
+        if self._client.read(ISSUE, path).state == "open":
+            body = {"state": "closed", "state_reason": "completed"}
+            self._client.write(ISSUE, "PATCH", path, body)
+
+    def _answered(self, ref: IssueRef, number: int, thread: int, text: str) -> NoteShape | None:
+        own = self._own_login().casefold()
+        notes = self._client.read_all(NOTES, f"/repos/{ref.repository}/pulls/{number}/comments")
+        return next((note for note in notes if _review_says(note, thread, own, text)), None)
+
+    def _is_heard(self, ref: IssueRef, who: Account) -> bool:
+        own = who.login.casefold() == self._own_login().casefold()
+        return not own and self._trust.check(ref.repository, who) is None
+
+
+def _is_ours(pull: PullShape, repository: str) -> bool:
+    where = pull.head.repo.full_name if pull.head.repo else ""
+    here = where.casefold() == repository.casefold()
+    listed = leads_to(pull.url, f"/repos/{repository}/pulls/{pull.number}")
+    return here and listed and pull.head.ref.startswith(BRANCHES)
+
+
+def _review(who: Account, found: ReviewShape, at: datetime, notes: Sequence[NoteShape]) -> Review:
+    on_lines = tuple(_remarks(who, found.id, notes))
+    # Where there are comments on lines, their answers say what was done.
+    whole = Remark(
+        author=who.login, body=found.body[:BODY_CHARS], review=0 if on_lines else found.id
+    )
+    return Review(
+        id=found.id,
+        author=who.login,
+        author_id=who.id,
+        at=at,
+        objects=found.state == OBJECTS,
+        remarks=(whole, *on_lines) if found.body.strip() else on_lines,
+    )
+
+
+def _remarks(who: Account, review: int, notes: Sequence[NoteShape]) -> Iterator[Remark]:
+    for note in notes:
+        if note.review == review and note.user and note.user.login == who.login:
+            yield Remark(
+                author=who.login,
+                body=note.body[:BODY_CHARS],
+                path=note.path,
+                line=note.line or note.original_line,
+                side=note.side or "RIGHT",
+                # A hunk ends with the line that it is about.
+                code=note.diff_hunk[-CODE_CHARS:],
+                thread=note.in_reply_to_id or note.id,
+            )
+
+
+def _review_says(note: NoteShape, thread: int, own: str, text: str) -> bool:
+    by_us = note.user is not None and note.user.login.casefold() == own
+    body = note.body.replace("\r\n", "\n").strip()
+    return by_us and note.in_reply_to_id == thread and body == text.strip()
+
+
+def runs_on(client: Client, repository: str, sha: str) -> tuple[CheckRun, ...]:
+    """Read check runs and statuses of a commit; free of charge while nothing changed."""
+    commit = f"/repos/{repository}/commits/{sha}"
+    checks = client.read_all(CHECK_RUNS, f"{commit}/check-runs")
+    statuses = client.read_all(STATUSES, f"{commit}/status")
+    return (*map(_of_check, checks), *map(_of_status, statuses))
+
+
+def log_of(client: Client, repository: str, run: CheckRun) -> bytes:
+    """Fetch the end of a job's log; of other checks, and where it is gone, what they say."""
+    if run.app == STATUS:
+        return run.said.encode()
+    if run.app == ACTIONS:
+        try:
+            return client.download(f"/repos/{repository}/actions/jobs/{run.id}/logs")
+        except DeniedError:
+            # Logs are kept for a while, and to read them takes a right of its own.
+            return _said(client, repository, run)
+    return _said(client, repository, run)
+
+
+def _said(client: Client, repository: str, run: CheckRun) -> bytes:
+    path = f"/repos/{repository}/check-runs/{run.id}"
+    output = client.read(CHECK_RUN, path).output
+    notes = client.read_all(ANNOTATIONS, f"{path}/annotations")
+    parts = [output.title, *map(_annotation, notes), output.summary, output.text]
+    return "\n".join(part for part in parts if part).encode()
+
+
+def _of_check(found: CheckRunShape) -> CheckRun:
+    app = found.app.slug if found.app else ""
+    done = found.status == "completed"
+    suite = found.check_suite.id if found.check_suite else 0
+    return CheckRun(found.id, app, found.name, found.conclusion if done else None, suite=suite)
+
+
+def _of_status(found: StatusShape) -> CheckRun:
+    done = None if found.state == PENDING else found.state
+    return CheckRun(found.id, STATUS, found.context, done, found.description)
+
+
+def _annotation(found: AnnotationShape) -> str:
+    level = "error" if found.annotation_level == "failure" else found.annotation_level
+    return f"{found.path}:{found.start_line}: {level}: {found.message}"

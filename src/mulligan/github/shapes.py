@@ -1,5 +1,6 @@
 """The parts of GitHub's answers that Mulligan reads; everything else is passed over. Pure."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -15,6 +16,8 @@ from pydantic import (
 )
 
 A_SECOND = timedelta(seconds=1)
+
+ANYTHING = TypeAdapter(object)
 
 
 class Shape(BaseModel):
@@ -221,22 +224,106 @@ class Refusal(Shape):
 
 
 ISSUE = TypeAdapter(IssueShape)
+
 ISSUES = TypeAdapter(tuple[IssueShape, ...])
+
 COMMENT = TypeAdapter(CommentShape)
+
 COMMENTS = TypeAdapter(tuple[CommentShape, ...])
+
 EVENTS = TypeAdapter(tuple[EventShape, ...])
+
 PERMISSION = TypeAdapter(PermissionShape)
+
 PULL = TypeAdapter(PullShape)
+
 NOTE = TypeAdapter(NoteShape)
+
 NOTES = TypeAdapter(tuple[NoteShape, ...])
+
 REVIEWS = TypeAdapter(tuple[ReviewShape, ...])
+
 PULLS = TypeAdapter(tuple[PullShape, ...])
+
 REPOSITORY = TypeAdapter(RepositoryShape)
+
 ACCOUNT = TypeAdapter(Account)
+
 LABELS = TypeAdapter(tuple[Label, ...])
-ANYTHING = TypeAdapter(object)
 
 
 def leads_to(url: str, path: str) -> bool:
     """Tell whether a URL of GitHub's is that of `path`, under whatever host and prefix."""
     return urlsplit(url).path.casefold().endswith(path.casefold())
+
+
+class AppShape(Shape):
+    """The GitHub App that made a check run."""
+
+    slug: str
+
+
+class OutputShape(Shape):
+    """What a check run says of itself."""
+
+    title: Words = ""
+    summary: Words = ""
+    text: Words = ""
+
+
+class SuiteShape(Shape):
+    """What a check run was started with: the run of one workflow."""
+
+    id: int
+
+
+class CheckRunShape(Shape):
+    """A check run; it has a conclusion once it is completed."""
+
+    id: int
+    name: str
+    status: str
+    conclusion: str | None = None
+    app: AppShape | None = None
+    check_suite: SuiteShape | None = None
+    output: OutputShape = OutputShape()
+
+
+class StatusShape(Shape):
+    """A commit status."""
+
+    id: int
+    context: str
+    state: str
+    description: Words = ""
+
+
+class AnnotationShape(Shape):
+    """What a check run says about a line."""
+
+    path: Words = ""
+    start_line: int | None = None
+    annotation_level: Words = ""
+    message: Words = ""
+
+
+def _inside(key: str) -> Callable[[object], object]:
+    """Take the list out of an object that counts it too."""
+
+    def take(value: object) -> object:
+        return value.get(key) if isinstance(value, dict) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - pydantic looks inside
+
+    return take
+
+
+CHECK_RUN = TypeAdapter(CheckRunShape)
+
+CHECK_RUNS = TypeAdapter[tuple[CheckRunShape, ...]](
+    Annotated[tuple[CheckRunShape, ...], BeforeValidator(_inside("check_runs"))]
+)
+
+STATUSES = TypeAdapter[tuple[StatusShape, ...]](
+    Annotated[tuple[StatusShape, ...], BeforeValidator(_inside("statuses"))]
+)
+
+ANNOTATIONS = TypeAdapter(tuple[AnnotationShape, ...])

@@ -8,36 +8,30 @@ import structlog
 
 from mulligan.config.operator import Trust
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
-from mulligan.domain.case import Case, PullRequest
-from mulligan.domain.command import Heard, Order
-from mulligan.domain.issue import AuthorisingAct, Comment, Issue, IssueRef, Objection, Stage
-from mulligan.domain.repository import RepositoryFacts
-from mulligan.domain.status import IssueStatus
-from mulligan.errors import GoneError, UnavailableError, WorldError
-from mulligan.github.answers import MovedError, NotFoundError
-from mulligan.github.authority import Authority
-from mulligan.github.client import Client
-from mulligan.github.comments import Comments
-from mulligan.github.escalation import escalation_comment, escalation_marker
-from mulligan.github.hearing import Hearing
-from mulligan.github.identity import Identity
-from mulligan.github.labels import LabelChange, Look, label_change, urgency
-from mulligan.github.messages import label_comment, label_marker
-from mulligan.github.pulls import Pulls
-from mulligan.github.replies import reply_comment, reply_marker
-from mulligan.github.reviews import GitHubPulls
-from mulligan.github.shapes import (
-    ANYTHING,
-    ISSUE,
-    ISSUES,
-    LABELS,
-    REPOSITORY,
-    IssueShape,
-    leads_to,
+from mulligan.domain.command import CommandBatch, Order
+from mulligan.domain.errors import GoneError, UnavailableError, WorldError
+from mulligan.domain.issue import (
+    AuthorisingAct,
+    Comment,
+    Issue,
+    IssueRef,
+    Objection,
+    RepositoryFacts,
+    Stage,
 )
-from mulligan.github.status_comments import StatusComments
-from mulligan.github.trust import TrustReader
-from mulligan.ports import Clock
+from mulligan.domain.issue_context import IssueContext, PullRequest
+from mulligan.domain.status import IssueStatus
+from mulligan.github.answers import MovedError, NotFoundError
+from mulligan.github.authorization import Authorization, TrustReader
+from mulligan.github.client import Client
+from mulligan.github.comments import CommandReader, Comments, StatusComments
+from mulligan.github.credentials import Identity
+from mulligan.github.escalation import escalation_comment, escalation_marker
+from mulligan.github.labels import LabelChange, Look, label_change, urgency
+from mulligan.github.messages import label_comment, label_marker, reply_comment, reply_marker
+from mulligan.github.pulls import GitHubPulls, Pulls
+from mulligan.github.shapes import ANYTHING, ISSUE, ISSUES, LABELS, REPOSITORY, IssueShape, leads_to
+from mulligan.implement.ports import Clock
 
 STATUS_COMMENT, LABEL_COMMENT, THE_ONE = "status_comment", "label_comment", "issue"
 """Under what the ledger keeps the ids of comments (effects.py)."""
@@ -61,10 +55,10 @@ class GitHubTracker:
         self._client = client
         self._trust = TrustReader(client, trust, clock)
         self._identity = Identity(client, login)
-        self._authority = Authority(client, self._trust, self, self._there)
+        self._authority = Authorization(client, self._trust, self, self._there)
         self._comments = Comments(client, self.own_login)
         self._status = StatusComments(self._comments, clock)
-        self._hearing = Hearing(client, self._trust, self._comments)
+        self._hearing = CommandReader(client, self._trust, self._comments)
         self._pulls = Pulls(client)
         self.pulls = GitHubPulls(client, self._trust, self.own_login)
 
@@ -149,7 +143,7 @@ class GitHubTracker:
 
     def hear(
         self, repository: str, after: int, since: datetime, places: Sequence[IssueRef] = ()
-    ) -> Heard:
+    ) -> CommandBatch:
         """Read the commands of trusted people in comments newer than id `after`, and `since`."""
         return self._hearing.hear(repository, after, since, places)
 
@@ -157,7 +151,7 @@ class GitHubTracker:
         """Acknowledge a comment; best effort."""
         self._hearing.react(repository, comment, reaction)
 
-    def reply(self, case: Case, order: Order, answer: str) -> str:
+    def reply(self, case: IssueContext, order: Order, answer: str) -> str:
         """Write the one comment that answers a command; give its id."""
         ref, text = case.issue.ref, reply_comment(case, order, answer)
         return str(self._comments.keep_one(ref, reply_marker(ref, order.key), text).id)
@@ -196,18 +190,18 @@ class GitHubTracker:
                 change = left
         return None
 
-    def update_status(self, case: Case) -> str | None:
+    def update_status(self, case: IssueContext) -> str | None:
         """Write the one status comment of the issue (SPEC H5); None where that is put off."""
         known = case.status.effect(STATUS_COMMENT, THE_ONE)
         return self._status.update(case, known)
 
-    def ask_for_label(self, case: Case, act: str, reason: str) -> str:
+    def ask_for_label(self, case: IssueContext, act: str, reason: str) -> str:
         """Write the one comment that asks for the label again (SPEC T2); give its id."""
         ref, known = case.issue.ref, case.status.effect(LABEL_COMMENT, act)
         text = label_comment(case, act, reason)
         return str(self._comments.keep_one(ref, label_marker(ref, act), text, known).id)
 
-    def ask_for_help(self, case: Case, escalation: Escalation) -> str:
+    def ask_for_help(self, case: IssueContext, escalation: Escalation) -> str:
         """Write the escalation comment of the epoch (SPEC H1, H2); give its URL."""
         ref = case.issue.ref
         marker = escalation_marker(ref, case.status.epochs)
@@ -217,12 +211,12 @@ class GitHubTracker:
         return comment.html_url
 
     def open_pull_request(
-        self, case: Case, base_branch: str, settings: PullRequestSettings
+        self, case: IssueContext, base_branch: str, settings: PullRequestSettings
     ) -> PullRequest:
         """Open the pull request of the issue's branch, or bring the open one up to date (P1)."""
         return self._pulls.open(case, base_branch, settings)
 
-    def open_draft(self, case: Case, base_branch: str) -> PullRequest:
+    def open_draft(self, case: IssueContext, base_branch: str) -> PullRequest:
         """Have the pull request show the last attempt's work, as a draft if it is new (SPEC H3)."""
         return self._pulls.open_draft(case, base_branch)
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from mulligan.errors import UnavailableError
-from mulligan.process import Command, run
-from mulligan.stop import recording
+from mulligan.domain.errors import UnavailableError
+from mulligan.sandbox.cancellation import recording
+from mulligan.sandbox.process import Command, run
 
 PATIENCE = timedelta(minutes=10)
 """How long copying or removing may take."""

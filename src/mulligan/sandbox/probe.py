@@ -1,4 +1,4 @@
-"""Try whether commands can be confined on this machine: one is."""
+"""Try whether commands can be confined on this machine, and say what fixes it where not."""
 
 import os
 import platform
@@ -11,21 +11,118 @@ from datetime import timedelta
 from pathlib import Path
 
 from mulligan.config.operator import SandboxSettings
-from mulligan.domain.bounds import Bounds
-from mulligan.errors import WorldError
-from mulligan.process import Command
-from mulligan.sandbox.confinement import Confinement, Network
+from mulligan.domain.attempt import Bounds
+from mulligan.domain.errors import WorldError
+from mulligan.sandbox.bubblewrap import Confinement, Network
+from mulligan.sandbox.process import Command
 from mulligan.sandbox.sandbox import NAME, Bubblewrap, Reach
 from mulligan.sandbox.seccomp import filter_for
-from mulligan.sandbox.trouble import FULL_DISK, NOT_INSTALLED, Surroundings, Trouble, explain
 from mulligan.sandbox.user import other_user
 
+DEBIAN = "Install it: apt-get install bubblewrap, or the like."
+
+NETWORK = "loopback:"
+"""Where bubblewrap cannot make a network of its own, its last word names this."""
+
+NO_SPACE = "No space left on device"
+
+REFUSED = ("not permitted", "ermission denied")
+
 MIB = 1024**2
+
 PATIENCE = timedelta(seconds=20)
+
 SEEN = "it works"
 """What the tried command has to print."""
+
 CLOSED = 'for path do test {right} "$path" || echo "$path"; done'
 """Tells which of its arguments cannot be used in one way."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxProblem:
+    """Why commands cannot be confined, and the cure."""
+
+    said: str
+    cure: str
+
+    def __str__(self) -> str:
+        """Say both."""
+        return f"{self.said} {self.cure}"
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the machine says about namespaces; each is off where it does not know of it."""
+
+    apparmor_restricts: bool = False
+    users_may_not: bool = False
+    none_allowed: bool = False
+    container: bool = False
+    unit: bool = False
+
+
+NOT_INSTALLED = SandboxProblem("bubblewrap is not installed, so nothing is confined.", DEBIAN)
+
+TOO_OLD = SandboxProblem("bubblewrap is older than 0.8.", "Install a newer one.")
+
+APPARMOR = SandboxProblem(
+    "AppArmor keeps programs from making namespaces.",
+    "Allow it: sysctl kernel.apparmor_restrict_unprivileged_userns=0, or a profile for bwrap that"
+    " has `userns,`.",
+)
+
+USERS_MAY_NOT = SandboxProblem(
+    "Only root may make user namespaces on this machine.",
+    "Allow it: sysctl kernel.unprivileged_userns_clone=1.",
+)
+
+NONE_ALLOWED = SandboxProblem(
+    "No user namespaces may be made here: the limit is reached, or this is a sandbox already.",
+    "Raise it: sysctl user.max_user_namespaces=10000, or start Mulligan outside that sandbox.",
+)
+
+CONTAINER = SandboxProblem(
+    "This container may not make namespaces.",
+    "Start it with --security-opt seccomp=unconfined --security-opt apparmor=unconfined"
+    " --security-opt systempaths=unconfined; or set sandbox to off and trust the container.",
+)
+
+UNIT = SandboxProblem(
+    "The systemd unit keeps bubblewrap from working.",
+    "Take what its comments warn of out of the unit: RestrictNamespaces, ProtectKernelTunables,"
+    " ProtectKernelLogs, ProtectHostname, ProcSubset, RestrictSUIDSGID, DynamicUser.",
+)
+
+FULL_DISK = SandboxProblem(
+    "There is no room for the directory of a confined command.", "Make room."
+)
+
+
+def explain(said: str, around: Surroundings) -> SandboxProblem:
+    """Find the reason for what bubblewrap said, in what is known of the machine."""
+    last = said.strip().rpartition("\n")[2].rpartition("set up: ")[2].strip(".")
+    if "Unknown option" in last:
+        return TOO_OLD
+    if NO_SPACE in said:
+        return FULL_DISK
+    if "exceeded" in last or around.none_allowed:
+        return NONE_ALLOWED
+    if around.apparmor_restricts and ("uid map" in last or NETWORK in last):
+        return APPARMOR
+    if any(word in last for word in REFUSED):
+        for holds, reason in (
+            (around.container, CONTAINER),
+            (around.unit, UNIT),
+            (around.apparmor_restricts, APPARMOR),
+            (around.users_may_not, USERS_MAY_NOT),
+        ):
+            if holds:
+                return reason
+    return SandboxProblem(
+        f"bubblewrap does not work here: {last or 'it says nothing'}.",
+        "Make that possible, or set sandbox to off.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +130,7 @@ class Tried:
     """A sandbox that works, or why there is none."""
 
     sandbox: Bubblewrap | None
-    trouble: Trouble | None = None
+    trouble: SandboxProblem | None = None
 
     @property
     def filters(self) -> bool:
@@ -69,7 +166,7 @@ def _build(program: str, settings: SandboxSettings, hide: tuple[Path, ...]) -> B
     return Bubblewrap(program, common, bounds, calls, hidden, user=other_user())
 
 
-def _trouble_with(sandbox: Bubblewrap, directory: Path) -> Trouble | None:
+def _trouble_with(sandbox: Bubblewrap, directory: Path) -> SandboxProblem | None:
     """Confine a command as checks are, and see whether it could print and write."""
     command = Command(
         # Not the shell's own echo, which says nothing of a full disk.

@@ -1,37 +1,93 @@
-"""Run a command with what it needs and nothing else."""
+"""Find what a program needs in order to start, where it lies outside the system."""
 
 import os
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
-from mulligan.domain.bounds import Bounds
-from mulligan.errors import MisconfiguredError, MulliganError, UnavailableError
-from mulligan.process import Command, Finished, run
-from mulligan.sandbox.confinement import (
-    DOOR,
+from mulligan.domain.attempt import Bounds
+from mulligan.domain.errors import MisconfiguredError, MulliganError, UnavailableError
+from mulligan.sandbox.bubblewrap import (
     OF_THE_MACHINE,
+    PROXY_SOCKET,
     Confinement,
     Network,
     Wires,
     arguments,
 )
-from mulligan.sandbox.programs import brought
+from mulligan.sandbox.process import Command, Finished, run
+from mulligan.sandbox.supervisor import places
 from mulligan.sandbox.user import known_as, make_usable
 
+SYSTEM_PROGRAMS = (Path("/usr"), Path("/bin"), Path("/sbin"))
+
 NAME = "bwrap"
+
 STATUS_BYTES = 4096
+
 STARTED = b'"exit-code"'
 """What bubblewrap writes once the command itself was started and has ended."""
+
 NOT_THERE = "execvp "
+
 PORT = 3128
 """Of the sandbox's own loopback, so that it is always free."""
 
 Watch = Callable[[], MulliganError | None]
+
+
+def brought(argv: Sequence[str], environment: Mapping[str, str]) -> tuple[Path, ...]:
+    """List the paths of a command that it reads: its program, absolute arguments, and the PATH."""
+    program, *arguments = argv
+    path = environment.get("PATH", os.defpath)
+    started = (
+        place for place in map(Path, places(program, path.encode())) if os.access(place, os.X_OK)
+    )
+    found = [Path(each) for each in arguments if each.startswith("/") and each.strip("/")]
+    found = [each for each in found if os.path.lexists(each)]
+    for place in started:
+        found += [place, *_with_its_runtime(place)]
+        break
+    for directory in map(Path, path.split(":")):
+        if directory.is_absolute() and os.access(directory, os.R_OK):
+            found += [directory, *_homes_of(directory)]
+    return tuple(dict.fromkeys(each for each in found if not _in_system(each)))
+
+
+def _with_its_runtime(program: Path) -> Iterator[Path]:
+    """Give where a program really lies, and what it is a part of."""
+    real = Path(os.path.realpath(program))
+    yield real
+    yield from _homes_of(program.parent)
+    yield from _homes_of(real.parent)
+    package = [parent for parent in real.parents if parent.name == "node_modules"]
+    yield from package[-1:]
+
+
+def _homes_of(directory: Path) -> Iterator[Path]:
+    """Give the installation whose programs a directory holds: Python, its venvs, Node, shims.
+
+    It is never one that would show the home of Mulligan's user.
+    """
+    home = directory.parent
+    if directory.name not in {"bin", "shims"} or Path("~").expanduser().is_relative_to(home):
+        return
+    if directory.name == "shims":
+        yield home
+    elif os.access(home / "pyvenv.cfg", os.R_OK):
+        yield home
+        real = Path(os.path.realpath(directory / "python"))
+        yield from _homes_of(real.parent) if real.parent != directory else ()
+    elif any(home.glob("lib/python3*/os.py")) or os.access(directory / "node", os.X_OK):
+        yield home
+
+
+def _in_system(path: Path) -> bool:
+    return any(path.is_relative_to(place) for place in SYSTEM_PROGRAMS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +186,7 @@ class Bubblewrap:
         if not self._has_relay(reach):
             return command.argv
         user = "-" if self.user is None else str(self.user)
-        door = DOOR if reach.door else "-"
+        door = PROXY_SOCKET if reach.door else "-"
         relayed = (user, str(command.directory), door, str(PORT), *command.argv)
         return (*_relay(), str(wires.trouble), *relayed)
 
@@ -174,7 +230,7 @@ class Bubblewrap:
 
 def _relay() -> tuple[str, ...]:
     """Give what starts the relay: Python itself, and none of the packages beside it."""
-    script = Path(__file__).with_name("relay.py")
+    script = Path(__file__).with_name("entry_point.py")
     return (str(Path(sys.executable).resolve()), "-I", "-S", str(script))
 
 

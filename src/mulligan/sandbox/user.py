@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from mulligan.errors import UnavailableError
-from mulligan.process import Command, run
+from mulligan.domain.errors import UnavailableError
+from mulligan.sandbox.process import Command, run
 
 USER = 65530
 """The kernel's number of that user, and of its group. Debian and systemd give it to nobody, and it

@@ -1,17 +1,51 @@
-"""The one grammar of commands, in comments and on the command line (SPEC H4). Pure."""
+"""The grammar of commands, in comments and on the command line (SPEC H4, C14). Pure."""
 
 import re
 
 from mulligan.domain.command import Command, Verb
-from mulligan.text.escape import one_line, visible
+from mulligan.domain.errors import UsageError
+from mulligan.text.escape import enclose, one_line, visible
+
+MAX_CHARS = 4000
+"""Guidance reaches the agent whole, so that what is longer is not taken."""
+
+HEADING = "Human guidance"
+
+OPENING = (
+    "A maintainer who is trusted on this repository decided this. It is an instruction: follow it, "
+    "also where the issue or an earlier attempt says otherwise."
+)
 
 MAX_GUIDANCE = 4000
+
 MAX_REASON = 300
+
 START = re.compile(r" {0,3}/mulligan(?:[ \t]+(?P<rest>.*))?$", re.IGNORECASE)
 """Four spaces would make it code; a quotation starts with another character."""
 
 VERB = re.compile(r"(?P<verb>[a-z]+)(?::|(?=\s)|$)[ \t]*", re.IGNORECASE)
+
 KNOWN = {verb.value: verb for verb in Verb if verb is not Verb.MISTYPED}
+
+
+def accept_guidance(text: str) -> str:
+    """Take a person's words as guidance; UsageError where there are none, or too many."""
+    words = visible(text).strip()
+    if not words:
+        message = "The guidance is empty; write what is to be done."
+        raise UsageError(message)
+    if len(words) > MAX_CHARS:
+        message = (
+            f"The guidance has {len(words)} characters; shorten it to {MAX_CHARS}, since it "
+            "reaches the agent whole."
+        )
+        raise UsageError(message)
+    return words
+
+
+def guidance_block(words: str) -> str:
+    """Write guidance for a prompt, between marks that it cannot close; empty for none."""
+    return f"{OPENING}\n\n{enclose('guidance', 'a trusted maintainer', words)}" if words else ""
 
 
 def parse(body: str) -> Command | None:

@@ -1,9 +1,20 @@
-"""Make text that Mulligan did not write safe to show: in Markdown, in tables, on one line. Pure."""
+"""Make foreign text safe to show: escaped, cut, on one line, or fenced. Pure."""
 
+import hashlib
+import html
 import re
+from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate, count, takewhile
+from typing import Self
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
+
 BREAK = re.compile(r"\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+
 HIDDEN = re.compile(
     r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
     r"\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff"
@@ -12,6 +23,7 @@ HIDDEN = re.compile(
 """Controls, bidirectional marks, zero-width and other characters that nobody sees."""
 
 WORD = re.compile(r"\S+")
+
 ACTIVE = re.compile(r"@|#\d|(?<![a-z0-9])(?:gh-\d|www\.)|://", re.IGNORECASE)
 """What GitHub turns into a mention, a reference or a link: closing keywords need one of these."""
 
@@ -19,8 +31,22 @@ SKIPS_CI = re.compile(r"\[((?:skip|no)[ _-]?[\w-]+|[\w-]+[ _-]skip)\]", re.IGNOR
 """What keeps CI services from testing a commit; a title has no say in that."""
 
 MARKUP = re.compile(r"[\\`*_\[\]<&~$]")
+
 BLOCK_START = re.compile(r"^(?:(?=[#+\-=>:|])|(\d{1,9})(?=[.)]))")
+
 NO_BREAK_SPACE = "\u00a0"
+
+MARK_LENGTH = 12
+
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+
+FOLDING = re.compile(r"&lt;(/?(?:details|summary))&gt;")
+
+AS_HTML = {"html_block", "html_inline"}
+
+ADDRESS = re.compile(r"https?://[^\s<>\"]*[\w/#]")
+
+NESTING = {"link_open": 1, "link_close": -1}
 
 
 def visible(text: str) -> str:
@@ -74,3 +100,116 @@ def _quoted(word: str) -> str | None:
     mark = "`" * next(size for size in range(1, len(runs) + 2) if size not in runs)
     pad = " " if word.startswith("`") or word.endswith("`") else ""
     return f"{mark}{pad}{word}{pad}{mark}"
+
+
+def code_block(text: str, info: str = "") -> str:
+    """Write text as a Markdown code block, its fence longer than any run of backticks inside."""
+    shown = visible(text).strip("\n")
+    longest = max((len(run) for run in re.findall("`+", shown)), default=0)
+    mark = "`" * max(3, longest + 1)
+    return f"{mark}{info}\n{shown}\n{mark}"
+
+
+def fence(kind: str, text: str) -> str:
+    """Mark text in a prompt as untrusted, and say that it comes from `kind` (SPEC T4, C15).
+
+    The mark is a hash of the text that does not occur in it: equal texts give equal bytes, and
+    no text can hold its own end.
+    """
+    return enclose("untrusted", kind, text)
+
+
+def enclose(tag: str, kind: str, text: str) -> str:
+    """Mark text as what `tag` says, in the same way."""
+    shown = visible(text).strip("\n")
+    mark, source = mark_of(shown), one_line(kind, 60).replace('"', "'")
+    return f'<{tag}-{mark} from="{source}">\n{shown}\n</{tag}-{mark}>'
+
+
+def mark_of(text: str, length: int = MARK_LENGTH) -> str:
+    """Hash a text to a mark of so many hex digits that does not occur in it."""
+    tries = (hashlib.sha256(f"{salt}\n{text}".encode()).hexdigest()[:length] for salt in count())
+    return next(mark for mark in tries if mark not in text)
+
+
+def as_html(markdown: str) -> str:
+    """Render a text as GitHub does a comment: lines end where they do, addresses are links.
+
+    Links lead to addresses of the web only, and HTML comments are left out.
+    """
+    reader = _reader()
+    tokens = reader.parse(COMMENT.sub("", markdown))
+    for token in tokens:
+        _disarm(token)
+        for inner in token.children or ():
+            _disarm(inner)
+        _link(token.children or [])
+    rendered: object = reader.renderer.render(tokens, reader.options, {})
+    return str(rendered)
+
+
+@cache
+def _reader() -> MarkdownIt:
+    return MarkdownIt("commonmark", {"breaks": True}).enable(["table", "strikethrough"])
+
+
+def _disarm(token: Token) -> None:
+    """Make text of a tag that somebody wrote; only folding, which does no harm, is kept."""
+    if token.type in AS_HTML:
+        token.content = FOLDING.sub(r"<\1>", html.escape(token.content))
+
+
+def _link(tokens: list[Token]) -> None:
+    """Make links of the addresses that stand in text, in place."""
+    depth = 0
+    for token in tokens:
+        depth += NESTING.get(token.type, 0)
+        if token.type == "text" and not depth:
+            escaped = html.escape(token.content, quote=False)
+            token.content = ADDRESS.sub(r'<a href="\g<0>">\g<0></a>', escaped)
+            token.type = "html_inline"
+
+
+def omitted(lines: int) -> str:
+    """Mark the place where lines were left out (SPEC C8)."""
+    return f"[... {lines} lines omitted]"
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Lines that are kept, and the count of the lines and UTF-8 bytes that followed them."""
+
+    lines: tuple[str, ...] = ()
+    left_out: int = 0
+    left_out_bytes: int = 0
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Take a whole text, without what nobody sees and without empty lines around it."""
+        shown = visible(text).strip("\n")
+        return cls(tuple(shown.split("\n")) if shown else ())
+
+    def head(self, most: int) -> "Excerpt":
+        """Keep at most so many lines."""
+        cut = self.lines[most:]
+        return Excerpt(
+            self.lines[:most], self.left_out + len(cut), self.left_out_bytes + _size(cut)
+        )
+
+    def within(self, most: int) -> "Excerpt":
+        """Keep the lines that fit into so many characters; a first line that is longer is cut."""
+        sizes = accumulate(len(line) + 1 for line in self.lines)
+        kept = len(list(takewhile(lambda size: size <= most + 1, sizes)))
+        if kept or not self.lines:
+            return self.head(kept)
+        first, rest = self.lines[0], self.head(1)
+        cut = max(0, most - 1)
+        lost = rest.left_out_bytes + len(first[cut:].encode())
+        return Excerpt((f"{first[:cut]}…",), rest.left_out, lost)
+
+    def __str__(self) -> str:
+        return "\n".join([*self.lines, omitted(self.left_out)] if self.left_out else self.lines)
+
+
+def _size(lines: tuple[str, ...]) -> int:
+    return sum(len(line.encode()) + 1 for line in lines)

@@ -1,5 +1,9 @@
 """Take secrets out of text: those of the configuration, and what has the shape of a token. Pure."""
 
+import base64
+import json
+import re
+import string
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,10 +11,22 @@ from operator import itemgetter
 
 from pydantic import JsonValue
 
-from mulligan.text.secret_forms import forms_of
-from mulligan.text.token_shapes import SHAPES
+ALONE = rb"(?<![A-Za-z0-9_])"
+"""What stands before a token: not the middle of a word."""
+
+PRIVATE_KEY = (
+    rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+    rb"(?:[ \t]*(?:\r?\n|\\r|\\n)[+ \t]*(?:Proc-Type|DEK-Info|Version|Comment):[^\r\n\\]*)*"
+    rb"(?:[\s\"',]|\\[nr]|[A-Za-z0-9+/=]{20,}|[A-Za-z0-9+/=]{1,76}(?=[\s\"'+\\nr]{0,12}-----END))*"
+    rb"(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?"
+)
+"""A block as ssh-keygen, OpenSSL and GnuPG write it, in a file, a diff or a quoted string."""
+
+UNRESERVED = frozenset(f"{string.ascii_letters}{string.digits}-._~".encode())
+"""What percent-encoding leaves alone (RFC 3986)."""
 
 REDACTED = b"[redacted]"
+
 LEAST = 8
 """Shorter values are no secrets: they would take ordinary words out of every text."""
 
@@ -21,10 +37,87 @@ OVERLAP = 8 * 1024
 """How much of a line without end is held back, in case that a token goes on in the next piece."""
 
 KEY_BEGIN, KEY_END = b"-----BEGIN ", b"-----END "
+
 KEY_LINE = 80
 """The longest line of a private key that is told by what follows it."""
 
 Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A pattern: its first group is the secret, else all of it; one of `hints` is always there."""
+
+    hints: tuple[bytes, ...]
+    pattern: re.Pattern[bytes]
+
+
+def _token(pattern: bytes, *hints: bytes) -> Shape:
+    return Shape(hints, re.compile(ALONE + pattern))
+
+
+def _after(pattern: bytes, *hints: bytes) -> Shape:
+    return Shape(hints, re.compile(pattern))
+
+
+SHAPES = (
+    _token(rb"gh[pousr]_[A-Za-z0-9_]{20,}", b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_"),
+    _token(rb"github_pat_[A-Za-z0-9_]{20,}", b"github_pat_"),
+    # Anthropic, OpenAI and those that write their keys like them.
+    _token(rb"sk-(?=[A-Za-z_-]{0,200}[0-9])[A-Za-z0-9_-]{20,}", b"sk-"),
+    _token(rb"AIza[A-Za-z0-9_-]{35}", b"AIza"),
+    _token(rb"ya29\.[A-Za-z0-9_-]{20,}", b"ya29."),
+    _token(rb"GOCSPX-[A-Za-z0-9_-]{20,}", b"GOCSPX-"),
+    _token(rb"(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])", b"AKIA", b"ASIA"),
+    _after(
+        rb"(?i:aws_?secret_?(?:access_?)?key)[\"']?\s{0,4}[:=]\s{0,4}[\"']?([A-Za-z0-9/+]{40})",
+        *(b"secret", b"Secret", b"SECRET"),
+    ),
+    _token(rb"xox[abeoprs]-[A-Za-z0-9-]{10,}", b"xox"),
+    _token(rb"xapp-[A-Za-z0-9-]{10,}", b"xapp-"),
+    _after(rb"hooks\.slack\.com/services/([A-Za-z0-9/_-]{20,})", b"hooks.slack.com"),
+    _token(rb"npm_[A-Za-z0-9]{30,}", b"npm_"),
+    _token(rb"pypi-[A-Za-z0-9_-]{30,}", b"pypi-"),
+    _token(rb"glpat-[A-Za-z0-9_-]{20,}", b"glpat-"),
+    _token(rb"hf_[A-Za-z0-9]{30,}", b"hf_"),
+    _token(rb"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}", b"eyJ"),
+    _after(rb"://[^\s/:@\"'<>]{0,128}:([^\s/@\"'<>]{1,256})@", b"://"),
+    _after(
+        rb"(?i:authorization)[\"']?\s{0,4}[:=]\s{0,4}[\"']?"
+        rb"(?i:bearer|basic|token)\s{1,4}([^\s\"',;]{8,})",
+        *(b"uthorization", b"UTHORIZATION"),
+    ),
+    _after(PRIVATE_KEY, b"PRIVATE KEY"),
+)
+
+
+def forms_of(value: str) -> set[bytes]:
+    """Give every form: plain, JSON, percent-encoded, hex, Base64 (at any place in other text)."""
+    raw = value.encode(errors="surrogatepass")
+    texts = {
+        json.dumps(value)[1:-1],
+        json.dumps(value, ensure_ascii=False)[1:-1],
+        raw.hex(),
+        raw.hex().upper(),
+        _percent(raw),
+        _percent(raw).replace("%2F", "/"),
+        _percent(raw).replace("%20", "+"),
+    }
+    encoded = {text.encode(errors="surrogatepass") for text in texts}
+    return {raw, *encoded, *_base64_forms(raw)}
+
+
+def _percent(raw: bytes) -> str:
+    return "".join(chr(byte) if byte in UNRESERVED else f"%{byte:02X}" for byte in raw)
+
+
+def _base64_forms(raw: bytes) -> Iterator[bytes]:
+    """Give what is the same in Base64 whatever stands before and after, for all three places."""
+    for before in range(3):
+        first = -(-before * 8 // 6)
+        last = (before + len(raw)) * 8 // 6
+        for encode in (base64.b64encode, base64.urlsafe_b64encode):
+            yield encode(b"\0" * before + raw)[first:last]
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,58 @@
 """Give of a Markdown text what a person sees on GitHub, and count what not (SPEC T4). Pure."""
 
+import re
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from itertools import takewhile
 
-from mulligan.text.escape import visible
-from mulligan.text.fence import code_block
-from mulligan.text.hidden import KEPT, Counts, Hidden, without_unseen
-from mulligan.text.page import Page
+from markdown_it import MarkdownIt
+from markdown_it.ruler import RuleOptionsType
+from markdown_it.rules_block import StateBlock
+from markdown_it.token import Token
+
+from mulligan.text.escape import ANSI, HIDDEN, code_block, visible
+
+UNSEEN = re.compile(f"{ANSI.pattern}|{HIDDEN.pattern}")
+
+TAG = re.compile(r"<(/?)([A-Za-z][^\s/>]*+)((?:\"[^\"]*\"|'[^']*'|[^'\">])*+)>")
+
+TAG_START = re.compile(r"</?[A-Za-z]")
+
+NEVER = "\0"
+"""Ends nothing: Markdown has no such character (CommonMark 2.3)."""
+
+HIDING = re.compile(
+    r"(?<![\w-])(?:aria-)?hidden(?![\w-])"
+    r"|(?:display|visibility|opacity|font(?:-size)?|color|clip|position|transform)\s*:",
+    re.IGNORECASE,
+)
+
+OPEN = re.compile(r"(?<![\w-])open(?![\w-])", re.IGNORECASE)
+
+DEEPEST = 60
+"""Levels of nesting; nobody reads more, and what is deeper is left out."""
+
+FOOTNOTE = re.compile(r"\[\^([^\]\s]+)\]:")
+
+FOOTNOTE_INDENT = 4
+
+IN_FOOTNOTE = "in_footnote"
+
+LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,20}")
+
+REFERENCE = re.compile(r"\[\^([^\]\s]+)\]")
+
+UNSAFE_IN_TARGET = re.compile(r"[\s()<>\\`]")
+
+LONGEST_TARGET = 300
+
+IMAGE = "[image]"
+
+RULE = "___"
+"""A line across the page, in the only way that no list begins with."""
 
 MOST_BYTES = 64 * 1024
 """Of a title, a body or a comment."""
@@ -18,15 +63,432 @@ MOST_BRACKETS = 4000
 PASSES = 6
 
 
+class Hidden(StrEnum):
+    """What was taken out of a text; the last two stay in it and are only counted."""
+
+    COMMENT = "comments"
+    INSTRUCTION = "processing_instructions"
+    DECLARATION = "declarations"
+    ELEMENT = "hidden_elements"
+    TAG = "tags"
+    ATTRIBUTE = "attributes"
+    DEFINITION = "link_definitions"
+    TITLE = "link_titles"
+    EMPTY_LINK = "empty_links"
+    LONG_TARGET = "long_link_targets"
+    IMAGE = "images"
+    FOOTNOTE = "footnotes"
+    CODE_INFO = "code_info"
+    TOO_DEEP = "nested_too_deep"
+    TAG_CHARACTER = "tag_characters"
+    VARIATION_SELECTOR = "variation_selectors"
+    BIDIRECTIONAL = "bidirectional_controls"
+    ZERO_WIDTH = "zero_width"
+    CONTROL = "control_characters"
+    CUT = "bytes_over_the_limit"
+    COLLAPSED = "collapsed_details"
+    TARGET = "link_targets"
+
+
+KEPT = frozenset({Hidden.COLLAPSED, Hidden.TARGET})
+"""What a person sees only after a click: it stays, and is counted."""
+
+Counts = Counter[Hidden]
+
+CHARACTERS = (
+    (Hidden.TAG_CHARACTER, re.compile("[\U000e0000-\U000e00ff]")),
+    (Hidden.VARIATION_SELECTOR, re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef\u180b-\u180f]")),
+    (Hidden.BIDIRECTIONAL, re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")),
+    (Hidden.CONTROL, re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")),
+    (Hidden.ZERO_WIDTH, re.compile("(?s:.)")),
+)
+"""The kinds of what `UNSEEN` finds; the first that matches, so the last is the rest."""
+
+
+def without_unseen(text: str, counts: Counts) -> str:
+    """Take out the characters that nobody sees, and count them."""
+
+    def dropped(found: re.Match[str]) -> str:
+        counts[next(kind for kind, pattern in CHARACTERS if pattern.match(found[0]))] += 1
+        return ""
+
+    return UNSEEN.sub(dropped, text)
+
+
+CONSTRUCTS = (
+    ("<!--", "-->", Hidden.COMMENT),
+    ("<![CDATA[", "]]>", Hidden.DECLARATION),
+    ("<!", ">", Hidden.DECLARATION),
+    ("<?", "?>", Hidden.INSTRUCTION),
+)
+
+
+def _names(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
+
+
+SHOWN = _names(
+    "b blockquote br code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i ins kbd li ol p pre q "
+    "s samp strike strong sub summary sup table tbody td tfoot th thead tr tt ul var"
+)
+"""Elements that GitHub keeps and that say something; of these the bare tag stays."""
+
+UNSEEN_ELEMENTS = _names(
+    "applet audio canvas datalist embed frameset head iframe map math noembed noframes noscript "
+    "object plaintext script select style svg template textarea title video xmp"
+)
+
+VOID = _names("area base br col embed hr img input link meta source track wbr")
+
+
+class Tags:
+    """The HTML of one text, piece by piece; what one piece opens may hide what follows it."""
+
+    def __init__(self, counts: Counts) -> None:
+        self._counts = counts
+        self._until = ""
+        self._inside = ""
+        self._depth = 0
+
+    @property
+    def hides(self) -> bool:
+        """Tell whether nothing is seen at this place."""
+        return bool(self._until or self._inside)
+
+    def read(self, raw: str) -> str:
+        """Take the next piece of raw HTML; give what is seen of it."""
+        seen, at = list[str](), 0
+        while at < len(raw):
+            if self._until:
+                at = self._skip(raw, at, self._until)
+                continue
+            start = raw.find("<", at)
+            end = len(raw) if start < 0 else start
+            if not self._inside:
+                seen.append(raw[at:end])
+            at = end if start < 0 else self._construct(raw, start, seen)
+        return "".join(seen)
+
+    def _skip(self, raw: str, at: int, closing: str) -> int:
+        """Go behind the closing mark; where there is none, the next pieces are searched for it."""
+        end = raw.find(closing, at)
+        self._until = closing if end < 0 else ""
+        return len(raw) if end < 0 else end + len(closing)
+
+    def _construct(self, raw: str, at: int, seen: list[str]) -> int:
+        """Read what begins with a `<`; give the place behind it."""
+        for opening, closing, kind in CONSTRUCTS:
+            if raw.startswith(opening, at):
+                self._counts[kind] += 1
+                return self._skip(raw, at + len(opening), closing)
+        if tag := TAG.match(raw, at):
+            shown = self._tag(tag[2].lower(), tag[3], closes=bool(tag[1]))
+            seen.append(shown)
+            return tag.end()
+        if TAG_START.match(raw, at):
+            # A tag without an end may swallow all that follows as one of its attributes.
+            self._counts[Hidden.ELEMENT] += 1
+            return self._skip(raw, at, NEVER)
+        seen.append("" if self._inside else "<")
+        return at + 1
+
+    def _tag(self, name: str, attributes: str, *, closes: bool) -> str:
+        if self._inside:
+            self._go_on_hiding(name, closes=closes)
+            return ""
+        if closes:
+            return f"</{name}>" if name in SHOWN else self._dropped(Hidden.TAG)
+        if attributes.strip(" \t\n/"):
+            self._counts[Hidden.ATTRIBUTE] += 1
+        if name in UNSEEN_ELEMENTS or HIDING.search(attributes):
+            self._inside, self._depth = ("", 0) if name in VOID else (name, 1)
+            return self._dropped(Hidden.ELEMENT)
+        if name == "img":
+            return f"{self._dropped(Hidden.IMAGE)}[image]"
+        if name == "details" and not OPEN.search(attributes):
+            self._counts[Hidden.COLLAPSED] += 1
+        return f"<{name}>" if name in SHOWN else self._dropped(Hidden.TAG)
+
+    def _go_on_hiding(self, name: str, *, closes: bool) -> None:
+        if name == self._inside:
+            self._depth += -1 if closes else 1
+            self._inside = self._inside if self._depth else ""
+
+    def _dropped(self, kind: Hidden) -> str:
+        self._counts[kind] += 1
+        return ""
+
+
+class _Reader(MarkdownIt):
+    """Every address is a link, as it was written: else its source would be taken for text."""
+
+    def validateLink(self, url: str) -> bool:  # noqa: N802 - the library's name
+        del url
+        return True
+
+    def normalizeLink(self, url: str) -> str:  # noqa: N802 - the library's name
+        return url
+
+
+@cache
+def _reader() -> MarkdownIt:
+    reader = _Reader("commonmark", {"maxNesting": DEEPEST}).enable(["table", "strikethrough"])
+    reader.disable("text_join")
+    interrupts: RuleOptionsType = {"alt": ["paragraph", "blockquote", "list", "reference", "table"]}
+    reader.block.ruler.before("reference", "footnote", _footnote, interrupts)
+    return reader
+
+
+def parse(markdown: str) -> tuple[Sequence[Token], int]:
+    """Give the tokens of a text, and how many link definitions it has, which give none."""
+    found: dict[str, dict[str, object] | list[object]] = {}
+    tokens = _reader().parse(markdown, found)
+    unused = (found.get("references", {}), found.get("duplicate_refs", []))
+    return tokens, sum(map(len, unused))
+
+
+def _footnote(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - the library's way to call a rule
+    """Read a footnote's definition, which may stand in the middle of a paragraph."""
+    label = None if state.is_code_block(start) else FOOTNOTE.match(_line(state, start))
+    if label is None:
+        return False
+    if silent:
+        return True
+    last = _last_line(state, start, end)
+    if not state.env.get(IN_FOOTNOTE):
+        text = state.getLines(start, last, state.blkIndent, keepLastLF=False).lstrip()
+        opening, *rest = text[label.end() :].split("\n")
+        body = "\n".join([opening.strip(), *(_dedented(line) for line in rest)])
+        state.push("footnote_open", "", 1).info = label[1].casefold()
+        state.env[IN_FOOTNOTE] = True
+        state.md.block.parse(body, state.md, state.env, state.tokens)
+        state.env[IN_FOOTNOTE] = False
+        state.push("footnote_close", "", -1)
+    state.line = last
+    return True
+
+
+def _last_line(state: StateBlock, start: int, end: int) -> int:
+    """Find the end of a definition: after an empty line, only what is indented belongs to it."""
+    empty = False
+    for line in range(start + 1, end):
+        indent = state.sCount[line] - state.blkIndent
+        if state.isEmpty(line):
+            empty = True
+        elif indent < (FOOTNOTE_INDENT if empty else 0) or FOOTNOTE.match(_line(state, line)):
+            return line
+    return end
+
+
+def _line(state: StateBlock, line: int) -> str:
+    return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
+
+
+def _dedented(line: str) -> str:
+    return line[FOOTNOTE_INDENT:] if line.startswith(" " * FOOTNOTE_INDENT) else line.lstrip()
+
+
+@dataclass
+class Page:
+    """One text on its way through; `counts` takes what was left out."""
+
+    counts: Counts
+    _footnotes: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    _prose: list[str] = field(default_factory=list[str])
+
+    def __post_init__(self) -> None:
+        self._tags = Tags(self.counts)
+        self._tokens: Iterator[Token] = iter(())
+
+    def show(self, markdown: str) -> str:
+        """Give what is seen of a text; footnotes that nothing refers to are not."""
+        tokens, definitions = parse(markdown)
+        too_deep = sum(token.level >= DEEPEST - 1 for token in tokens)
+        self.counts[Hidden.DEFINITION] += definitions
+        self.counts[Hidden.TOO_DEEP] += too_deep
+        self._tokens = iter(tokens)
+        blocks = self._blocks("")
+        referred = {label.casefold() for label in REFERENCE.findall("".join(self._prose))}
+        for label, notes in self._footnotes.items():
+            if label in referred:
+                blocks += notes
+            else:
+                self.counts[Hidden.FOOTNOTE] += len(notes)
+        return visible("\n\n".join(blocks)).strip("\n")
+
+    def _blocks(self, end: str) -> list[str]:
+        """Write the blocks up to the token that ends them."""
+        found = map(self._block, self._until(end))
+        return [block for block in found if block.strip()]
+
+    def _until(self, end: str) -> Iterator[Token]:
+        """Take the tokens up to the one that ends what has begun, and that one too."""
+        return takewhile(lambda token: token.type != end, self._tokens)
+
+    def _block(self, token: Token) -> str:
+        match token.type:
+            case "paragraph_open":
+                return self._inline("paragraph_close")
+            case "heading_open":
+                text = self._inline("heading_close").replace("\n", " ")
+                return f"{'#' * int(token.tag[1:])} {text}" if text.strip() else ""
+            case "fence" | "code_block":
+                return self._code(token)
+            case _ if token.nesting:
+                return self._container(token)
+            case "hr":
+                return "" if self._tags.hides else RULE
+            case _:
+                # Raw HTML.
+                return self._unhidden(self._tags.read(token.content)).strip("\n")
+
+    def _container(self, token: Token) -> str:
+        """Write a block that has blocks in it."""
+        match token.type:
+            case "blockquote_open":
+                return _indented("\n\n".join(self._blocks("blockquote_close")), "> ", "> ")
+            case "table_open":
+                return "\n".join(self._rows())
+            case "footnote_open":
+                return self._footnote(token.info)
+            case _:
+                return self._list(token.type.replace("open", "close"))
+
+    def _code(self, token: Token) -> str:
+        if self._tags.hides:
+            return ""
+        language, _, more = token.info.strip().partition(" ")
+        if not LANGUAGE.fullmatch(language):
+            language, more = "", token.info.strip()
+        self.counts.update([Hidden.CODE_INFO] if more.strip() else [])
+        return code_block(self._unhidden(token.content), language)
+
+    def _list(self, end: str) -> str:
+        items, gap = list[str](), "\n"
+        for token in self._until(end):
+            mark = f"{token.info}{token.markup}"
+            text, gap = self._item()
+            items.append(_indented(text, f"{mark} ", " " * (len(mark) + 1)) or mark)
+        return gap.join(items)
+
+    def _item(self) -> tuple[str, str]:
+        """Write an item of a list; give it, and what stands between items that are as far apart."""
+        blocks, tight = list[str](), True
+        for token in self._until("list_item_close"):
+            tight = tight and (token.hidden or token.type != "paragraph_open")
+            blocks.append(self._block(token))
+        gap = "\n" if tight else "\n\n"
+        return gap.join(block for block in blocks if block.strip()), gap
+
+    def _rows(self) -> Iterator[str]:
+        cells, first = list[str](), True
+        for token in self._until("table_close"):
+            match token.type:
+                case "th_open" | "td_open":
+                    cell = self._inline(token.type.replace("open", "close"))
+                    cells.append(cell.replace("|", r"\|").replace("\n", " "))
+                case "tr_close":
+                    yield f"| {' | '.join(cells)} |"
+                    if first:
+                        yield f"|{' --- |' * len(cells)}"
+                    cells, first = [], False
+                case _:
+                    continue
+
+    def _footnote(self, label: str) -> str:
+        prose, self._prose = self._prose, []
+        text = "\n\n".join(self._blocks("footnote_close"))
+        self._prose = prose
+        note = _indented(text, f"[^{self._unhidden(label)}]: ", "    ")
+        if note:
+            self._footnotes.setdefault(label, []).append(note)
+        return ""
+
+    def _inline(self, end: str) -> str:
+        """Write what stands in a line or a paragraph; iterative, since emphasis nests freely."""
+        parts, links = [""], list[Token]()
+        for token in self._until(end):
+            for child in token.children or ():
+                if child.type == "link_open":
+                    links.append(child)
+                    parts.append("")
+                elif child.type == "link_close":
+                    text = parts.pop()
+                    parts[-1] += self._link(text, links.pop())
+                else:
+                    parts[-1] += self._part(child)
+        return "".join(parts).strip()
+
+    def _part(self, token: Token) -> str:
+        if token.type == "html_inline":
+            return self._unhidden(self._tags.read(token.content))
+        if self._tags.hides:
+            return ""
+        match token.type:
+            case "text":
+                text = self._unhidden(token.content)
+                self._prose.append(text)
+                return text
+            case "text_special":
+                return token.markup if self._unhidden(token.content) == token.content else ""
+            case "code_inline":
+                return _code_span(self._unhidden(token.content))
+            case "softbreak" | "hardbreak":
+                return "\n"
+            case "image":
+                self.counts[Hidden.IMAGE] += 1
+                return IMAGE
+            case _:
+                return token.markup
+
+    def _link(self, text: str, link: Token) -> str:
+        if self._tags.hides:
+            return ""
+        target = self._unhidden(str(link.attrs.get("href", "")))
+        if link.info == "auto":
+            return f"<{target}>" if text else ""
+        self.counts.update([Hidden.TITLE] if "title" in link.attrs else [])
+        if not text.strip():
+            self.counts[Hidden.EMPTY_LINK] += 1
+            return ""
+        if len(target) > LONGEST_TARGET:
+            self.counts[Hidden.LONG_TARGET] += 1
+            return text
+        self.counts[Hidden.TARGET] += 1
+        return f"[{text}]({UNSAFE_IN_TARGET.sub(_percent, target)})"
+
+    def _unhidden(self, text: str) -> str:
+        return without_unseen(text, self.counts)
+
+
+def _percent(found: re.Match[str]) -> str:
+    return f"%{ord(found[0]):02X}"
+
+
+def _indented(text: str, first: str, further: str) -> str:
+    if not text.strip():
+        return ""
+    lines: Sequence[str] = text.split("\n")
+    rest = [f"{further}{line}".rstrip() for line in lines[1:]]
+    return "\n".join([f"{first}{lines[0]}", *rest])
+
+
+def _code_span(text: str) -> str:
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    mark = "`" * (longest + 1)
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{mark}{pad}{text}{pad}{mark}" if text else ""
+
+
 @dataclass(frozen=True, slots=True)
-class Sight:
+class VisibleText:
     """What is seen of a text, still as Markdown, and how much of what kind was taken out."""
 
     text: str
     counts: Mapping[Hidden, int]
 
 
-def seen_in(markdown: str, most: int = MOST_BYTES) -> Sight:
+def seen_in(markdown: str, most: int = MOST_BYTES) -> VisibleText:
     """Read a text as its Markdown is shown; of one over `most` bytes only the beginning.
 
     Reading the result again changes nothing, as long as it is within `most`: what is left has
@@ -38,15 +500,15 @@ def seen_in(markdown: str, most: int = MOST_BYTES) -> Sight:
     if over:
         counts[Hidden.CUT] += over
         text = f"{text}\n\n[... {over} bytes omitted]".lstrip()
-    return Sight(text, _found(counts))
+    return VisibleText(text, _found(counts))
 
 
-def seen_in_title(title: str, most: int = 1024) -> Sight:
+def seen_in_title(title: str, most: int = 1024) -> VisibleText:
     """Read a title, which is not Markdown."""
     within, over = _cut(title, most)
     counts: Counts = Counter({Hidden.CUT: over} if over else {})
     text = visible(without_unseen(within, counts))
-    return Sight(f"{text}…" if over else text, _found(counts))
+    return VisibleText(f"{text}…" if over else text, _found(counts))
 
 
 def _found(counts: Counts) -> dict[Hidden, int]:

@@ -1,0 +1,309 @@
+"""The simulated GitHub as a web application on loopback: who asks, what it costs, what fails."""
+
+import asyncio
+import base64
+import re
+import socket
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from github_simulator.records import User
+from github_simulator.reply import NOT_MODIFIED, Exchange, Refused, Reply, etag, matches, not_found
+from github_simulator.reply import Request as Answered
+from github_simulator.request import Call, Handler
+from github_simulator.routes import ROUTES
+from github_simulator.world import CORE, GRAPHQL, Fault, Window, World
+from mulligan.domain.errors import UnavailableError
+
+JSON = "application/json; charset=utf-8"
+
+THREADS = 16
+
+METHODS = ["GET", "POST", "PATCH", "PUT", "DELETE"]
+
+FREE, QUERIES = "/rate_limit", "/graphql"
+
+OF_AN_APP = ("/app", "/installation", "/access_tokens")
+
+BY_ID = re.compile(r"/repositories/(\d+)(/.*)?")
+
+USUAL = {
+    "cache-control": "private, max-age=60, s-maxage=60",
+    "vary": "Accept, Authorization, Cookie, X-GitHub-OTP",
+    "x-github-media-type": "github.v3; format=json",
+    "x-github-api-version-selected": "2022-11-28",
+}
+
+HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A request as it came in, its body read."""
+
+    method: str
+    path: str
+    params: Mapping[str, str]
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes
+    base: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer ready to be sent, and whether it cost the user a request."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+    counted: bool
+
+
+def build_app(world: World) -> Starlette:
+    """Make the application that answers for a world."""
+    executor = ThreadPoolExecutor(THREADS, thread_name_prefix="simulator")
+
+    @asynccontextmanager
+    async def threads(_: Starlette) -> AsyncGenerator[None]:
+        yield
+        executor.shutdown()
+
+    def route(method: str, path: str, handler: Handler) -> Route:
+        return Route(path, partial(_respond, world, executor, handler), methods=[method])
+
+    known = [route(method, path, handler) for method, path, handler in ROUTES]
+    rest = Route("/{path:path}", partial(_respond, world, executor, _nowhere), methods=METHODS)
+    app = Starlette(routes=[*known, rest], lifespan=threads)
+    app.add_middleware(_RepositoriesById, world=world)
+    return app
+
+
+def _nowhere(_: Call) -> Reply:
+    raise not_found()
+
+
+@dataclass(frozen=True, slots=True)
+class _RepositoriesById:
+    """Lets a repository be named by its id, as in GitHub's Link headers and redirects."""
+
+    app: ASGIApp
+    world: World
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        found = BY_ID.fullmatch(scope["path"]) if scope["type"] == "http" else None
+        if found:
+            with self.world.lock:
+                names = {str(one.id): one.full_name for one in self.world.repositories.values()}
+            name = names.get(found[1], found[1])
+            scope["path"] = f"/repos/{name}{found[2] or ''}"
+        await self.app(scope, receive, send)
+
+
+async def _respond(
+    world: World, executor: ThreadPoolExecutor, handler: Handler, request: Request
+) -> Response:
+    incoming = Incoming(
+        request.method,
+        str(request.scope["path"]),
+        {name: str(value) for name, value in request.path_params.items()},
+        dict(request.query_params),
+        request.headers,
+        await request.body(),
+        str(request.base_url).rstrip("/"),
+    )
+    fault = world.faults(incoming.method, incoming.path) if world.faults else None
+    if fault and fault.delay:
+        await asyncio.sleep(fault.delay)
+    work = partial(_answer, world, handler, incoming, fault)
+    answer = await asyncio.get_running_loop().run_in_executor(executor, work)
+    if fault and fault.cut:
+        return StreamingResponse(_broken_off(answer.body), answer.status, answer.headers)
+    return Response(answer.body, answer.status, answer.headers)
+
+
+async def _broken_off(body: bytes) -> AsyncIterator[bytes]:
+    yield body[: len(body) // 2]
+    message = "the simulator was asked to cut this answer"
+    raise ConnectionAbortedError(message)
+
+
+def _answer(world: World, handler: Handler, incoming: Incoming, fault: Fault | None) -> Answer:
+    """Carry a request out, unless a fault says otherwise, and put it on record."""
+    with world.lock:
+        if fault and fault.replaces and not fault.apply:
+            answer = _finished(world, incoming, _user_if_known(world, incoming), Reply(200, {}))
+        else:
+            answer = _carry_out(world, handler, incoming)
+        if fault and fault.status is not None:
+            answer = _spoiled(answer, fault, fault.status)
+        done = Answered(incoming.method, incoming.path, answer.status, answer.counted)
+        world.requests.append(done)
+        if world.exchanges is not None:
+            whole = Exchange(done, incoming.query, incoming.body, answer.body)
+            world.exchanges.append(whole)
+    return answer
+
+
+def _spoiled(answer: Answer, fault: Fault, status: int) -> Answer:
+    body = fault.body.encode() if fault.body is not None else Reply.of(Refused(status, "Fault")).raw
+    headers = {name: value for name, value in answer.headers.items() if name != "etag"}
+    lowered = {name.lower(): value for name, value in fault.headers.items()}
+    return replace(
+        answer,
+        status=status,
+        body=body,
+        headers={**headers, "content-type": fault.content_type, **lowered},
+    )
+
+
+def _carry_out(world: World, handler: Handler, incoming: Incoming) -> Answer:
+    try:
+        token = _token(incoming.headers.get("authorization", ""))
+        user = _user(world, token, incoming.path)
+    except Refused as refused:
+        return _finished(world, incoming, None, Reply.of(refused))
+    if not _window(world, incoming, user).remaining and incoming.path != FREE:
+        return _finished(world, incoming, user, _exhausted(incoming, user))
+    call = Call(
+        world,
+        incoming.method,
+        incoming.path,
+        incoming.params,
+        incoming.query,
+        incoming.body,
+        incoming.base,
+        user,
+        token,
+    )
+    try:
+        reply = handler(call)
+    except Refused as refused:
+        reply = Reply.of(refused)
+    return _finished(world, incoming, user, reply)
+
+
+def _token(header: str) -> str:
+    """Read `Bearer`, `token` or basic authentication."""
+    kind, _, token = header.partition(" ")
+    if kind.lower() == "basic":
+        with suppress(ValueError):
+            token = base64.b64decode(token).decode(errors="replace").rpartition(":")[2]
+    return token.strip()
+
+
+def _user(world: World, token: str, path: str) -> User | None:
+    """Tell whose token it is; 401 where it is not known, or no longer good."""
+    if not token or (token.count(".") == 2 and path.endswith(OF_AN_APP)):  # noqa: PLR2004
+        return None  # an app's own token is looked at where it is for
+    if grant := world.apps.grants.get(token):
+        grant.check(path, world.stamps.clock())
+    found = world.tokens.get(token)
+    if found is None:
+        raise Refused(401, "Bad credentials")
+    return found
+
+
+def _user_if_known(world: World, incoming: Incoming) -> User | None:
+    with suppress(Refused):
+        return _user(world, _token(incoming.headers.get("authorization", "")), incoming.path)
+    return None
+
+
+def _window(world: World, incoming: Incoming, user: User | None) -> Window:
+    resource = GRAPHQL if incoming.path == QUERIES else CORE
+    return world.meter.window(user.login if user else "", resource)
+
+
+def _exhausted(incoming: Incoming, user: User | None) -> Reply:
+    """Say no; GraphQL does so with status 200."""
+    whose = f"user ID {user.id}" if user else "127.0.0.1"
+    message = f"API rate limit exceeded for {whose}."
+    if incoming.path == QUERIES and user:
+        return Reply(200, {"errors": [{"type": "RATE_LIMITED", "message": message}]})
+    return Reply.of(Refused(403, message))
+
+
+def _finished(world: World, incoming: Incoming, user: User | None, reply: Reply) -> Answer:
+    """Add what every answer has, and count it: all but a 304 to somebody with a token."""
+    status, raw, headers = reply.status, reply.raw, {**USUAL, **reply.headers}
+    if incoming.method in {"GET", "HEAD"} and status == 200:  # noqa: PLR2004 - the status OK
+        headers["etag"] = etag(raw, incoming.headers.get("authorization", ""))
+        if matches(incoming.headers.get("if-none-match", ""), headers["etag"]):
+            status, raw = NOT_MODIFIED, b""
+    counted = incoming.path != FREE and not (status == NOT_MODIFIED and user)
+    window = _window(world, incoming, user)
+    window.used += counted
+    if raw:
+        headers.setdefault("content-type", JSON)
+    headers["x-github-request-id"] = f"51A0:{len(world.requests):08X}"
+    return Answer(status, raw, {**headers, **window.headers}, counted)
+
+
+@contextmanager
+def running(world: World, port: int = 0) -> Generator[str]:
+    """Serve a world in a thread; give its address, without a slash at the end.
+
+    Port 0 is any free port. Afterwards neither the thread nor a socket is left.
+    UnavailableError where the port is taken.
+    """
+    listening = _listen(port)
+    config = uvicorn.Config(
+        build_app(world),
+        log_config=None,
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        headers=[("server", "GitHub.com")],
+        timeout_graceful_shutdown=1,
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=([listening],), name="simulator")
+    address = f"http://{HOST}:{listening.getsockname()[1]}"
+    thread.start()
+    try:
+        yield address
+    finally:
+        server.should_exit = True
+        thread.join()
+        listening.close()
+
+
+def serve(
+    world: World,
+    *,
+    port: int = 0,
+    announce: Callable[[str], None],
+    stop: threading.Event | None = None,
+) -> None:
+    """Serve a world until `stop` is set or the user interrupts; `announce` gets the address."""
+    with running(world, port) as address, suppress(KeyboardInterrupt):
+        announce(address)
+        (stop or threading.Event()).wait()
+
+
+def _listen(port: int) -> socket.socket:
+    # Named, for asyncio sends without delay only on sockets that say that they are TCP.
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((HOST, port))
+        # From here on clients are kept waiting, not refused.
+        listening.listen()
+    except OSError as error:
+        listening.close()
+        message = f"The simulator cannot listen on port {port} ({error.strerror}); "
+        message += "name a free one with --port."
+        raise UnavailableError(message) from error
+    return listening

@@ -1,0 +1,227 @@
+"""What git knows of a simulated repository, read from a bare repository on disk."""
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from mulligan.domain.errors import UnavailableError
+from mulligan.git.repository import Repository
+from mulligan.sandbox.process import Command, run
+
+HEADS = "refs/heads/"
+SHA = re.compile(r"[0-9a-f]{40,64}")
+FIELDS = "%H%x00%T%x00%P%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%cI%x00%B%x00"
+WITHIN = timedelta(seconds=60)
+STATUSES = {"A": "added", "M": "modified", "D": "removed", "T": "changed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Who made a commit, and when (ISO 8601)."""
+
+    name: str
+    email: str
+    date: str
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit as git has it."""
+
+    sha: str
+    tree: str
+    parents: tuple[str, ...]
+    author: Signature
+    committer: Signature
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """One file that differs between two commits."""
+
+    path: str
+    status: str
+    blob: str
+    additions: int
+    deletions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file or a directory in a tree."""
+
+    path: str
+    kind: str
+    sha: str
+    size: int
+
+
+def git(directory: Path, *arguments: str, stdin: bytes = b"") -> bytes | None:
+    """Run git, free of any configuration but the repository's; None where it says no."""
+    with tempfile.TemporaryDirectory(prefix="simulator-") as scratch:
+        log = Path(scratch, "output")
+        environment = {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "HOME": scratch,
+            "LC_ALL": "C.UTF-8",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_AUTHOR_NAME": "GitHub",
+            "GIT_AUTHOR_EMAIL": "noreply@github.com",
+            "GIT_COMMITTER_NAME": "GitHub",
+            "GIT_COMMITTER_EMAIL": "noreply@github.com",
+        }
+        ended = run(Command(["git", *arguments], directory, environment, WITHIN, None, stdin, log))
+        return log.read_bytes() if ended.exit_code == 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Bare:
+    """A bare repository, asked anew each time: pushes go past the simulator."""
+
+    path: Path
+
+    def refs(self, prefix: str = HEADS) -> dict[str, tuple[str, str]]:
+        """Map each ref below a prefix to its object's id and type."""
+        form = "--format=%(objectname) %(objecttype) %(refname)"
+        found = dict[str, tuple[str, str]]()
+        for line in self._text("for-each-ref", form, prefix).splitlines():
+            sha, kind, name = line.split(" ", 2)
+            found[name] = (sha, kind)
+        return found
+
+    def branches(self) -> dict[str, str]:
+        """Map each branch to its commit, by the files of git that say so: each request asks."""
+        found = dict(_loose(self.path / HEADS))
+        for line in _lines(self.path / "packed-refs"):
+            sha, _, name = line.partition(" ")
+            if name.startswith(HEADS):
+                found.setdefault(name.removeprefix(HEADS), sha)
+        if all(map(SHA.fullmatch, found.values())) and not (self.path / "reftable").exists():
+            return found
+        return {name.removeprefix(HEADS): sha for name, (sha, _) in self.refs().items()}
+
+    def resolve(self, revision: str) -> str | None:
+        """Give the commit that a branch, tag or (short) id means."""
+        options = ("--verify", "--quiet", "--end-of-options")
+        found = self._ask("rev-parse", *options, f"{revision}^{{commit}}")
+        return found.decode().strip() if found else None
+
+    def commits(self, *span: str, limit: int = 250) -> list[Commit]:
+        """List commits, newest first; `span` is what `git log` takes."""
+        text = self._text("log", f"--max-count={limit}", f"--format={FIELDS}", *span, "--")
+        parts = text.split("\0")
+        size = FIELDS.count("%x00")
+        return [_commit(parts[at : at + size]) for at in range(0, len(parts) - size + 1, size)]
+
+    def common(self, one: str, other: str) -> str | None:
+        """Find the commit where two lines of work parted."""
+        found = self._ask("merge-base", one, other)
+        return found.decode().split()[0] if found else None
+
+    def ahead(self, base: str, head: str) -> int:
+        """Count the commits of `head` that `base` does not have."""
+        return int(self._text("rev-list", "--count", f"{base}..{head}") or 0)
+
+    def changes(self, base: str, head: str) -> list[Changed]:
+        """List the files that differ."""
+        plain = ("--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none")
+        shapes = ("--raw", "--no-abbrev", "--numstat", "-z")
+        told = self._text("diff", *plain, *shapes, base, head).rstrip("\0").split("\0")
+        size = 2 * (len(told) // 3)
+        facts = dict(zip(told[1:size:2], told[:size:2], strict=True))
+        return [_changed(line, facts) for line in told[size:] if line]
+
+    def entries(self, sha: str, path: str) -> list[Entry]:
+        """List what is at a path: the file itself, or what a directory holds."""
+        listed = self._text("ls-tree", "-l", "-z", sha, "--", *([path] if path else []))
+        found = [_entry(line) for line in listed.split("\0") if line]
+        if len(found) == 1 and found[0].path == path and found[0].kind == "tree":
+            return self.entries(sha, f"{path}/")
+        return found
+
+    def read(self, blob: str) -> bytes:
+        """Read a file's content by its id."""
+        return self._ask("cat-file", "blob", blob) or b""
+
+    def merge(
+        self, base: str, head: str, message: str, *, squash: bool = False, into: str = ""
+    ) -> str | None:
+        """Merge two commits in a scratch clone; None where they conflict.
+
+        With `into` the branch of that name, which must still be `base`, is set to the result.
+        """
+        with tempfile.TemporaryDirectory(prefix="simulator-") as scratch:
+            place, clone = Path(scratch), Path(scratch, "clone")
+            options = ("--quiet", "--shared", "--no-checkout")
+            _must(git(place, "clone", *options, "--", str(self.path), "clone"))
+            _must(git(clone, "checkout", "--quiet", "--detach", base))
+            way = ("--squash",) if squash else ("--no-ff", "--no-commit")
+            if git(clone, "merge", "--quiet", *way, head) is None:
+                return None
+            _must(git(clone, "commit", "--quiet", "--allow-empty", "-m", message))
+            merged = _must(git(clone, "rev-parse", "HEAD")).decode().strip()
+            if into and git(clone, "push", "--quiet", "origin", f"HEAD:refs/heads/{into}") is None:
+                return None
+        return merged
+
+    def delete(self, ref: str) -> bool:
+        """Delete a ref."""
+        return git(self.path, "update-ref", "-d", ref) is not None
+
+    def _text(self, *arguments: str) -> str:
+        """Give git's answer as text, or nothing where it has none."""
+        return (self._ask(*arguments) or b"").decode(errors="replace")
+
+    def _ask(self, *arguments: str) -> bytes | None:
+        """Give git's answer at once, without a keeper; None where it says no."""
+        answer = Repository(self.path.name, self.path, os.environ).ask(*arguments)
+        return None if answer.exit_code else answer.output
+
+
+def _loose(directory: Path) -> Iterator[tuple[str, str]]:
+    """Give what the files below a directory of refs say."""
+    for where, _, names in os.walk(directory):
+        for name in names:
+            file = Path(where, name)
+            if file.suffix != ".lock":
+                yield from ((str(file.relative_to(directory)), line) for line in _lines(file))
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return file.read_text(errors="replace").splitlines()
+    except FileNotFoundError:
+        return []
+
+
+def _must(output: bytes | None) -> bytes:
+    if output is None:
+        message = "The simulator's repository cannot be used by git; make it anew."
+        raise UnavailableError(message)
+    return output
+
+
+def _commit(parts: Sequence[str]) -> Commit:
+    sha, tree, parents, *people, message = parts
+    author, committer = Signature(*people[:3]), Signature(*people[3:])
+    return Commit(sha.strip(), tree, tuple(parents.split()), author, committer, message.strip())
+
+
+def _changed(line: str, facts: dict[str, str]) -> Changed:
+    # Git counts no lines in binary files and writes "-".
+    added, removed, path = line.split("\t", 2)
+    _, _, _, blob, status = facts[path].split(" ")
+    counts = int(added.strip("-") or 0), int(removed.strip("-") or 0)
+    return Changed(path, STATUSES.get(status, "modified"), blob, *counts)
+
+
+def _entry(line: str) -> Entry:
+    facts, path = line.split("\t", 1)
+    _, kind, sha, size = facts.split()
+    return Entry(path, kind, sha, int(size.strip("-") or 0))

@@ -1,0 +1,197 @@
+"""What people do to issues, with the events that GitHub records for it. Pure but for the clock."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from github_simulator.records import (
+    REACTIONS,
+    Comment,
+    Doer,
+    Event,
+    Issue,
+    Label,
+    Reaction,
+    TextEdit,
+    User,
+)
+from github_simulator.reply import Refused, Resource, invalid, unprocessable
+
+LONGEST_BODY = 65536
+
+NEW_LABEL_COLOR = "ededed"
+
+State = Literal["open", "closed"]
+
+
+def open_issue(by: Doer, title: str, body: str | None) -> Issue:
+    """Open an issue under the next number of the repository."""
+    if not title.strip():
+        raise invalid(Resource.ISSUE, "title", "missing_field")
+    check_length(Resource.ISSUE, body)
+    now = by.stamps.now()
+    number = max(by.repository.issues, default=0) + 1
+    issue = Issue(by.stamps.id(), number, title, body, by.user, now, now)
+    by.repository.issues[number] = issue
+    return issue
+
+
+def check_length(resource: Resource, body: str | None) -> None:
+    """Refuse a text that is longer than GitHub stores."""
+    if body and len(body) > LONGEST_BODY:
+        raise unprocessable(resource, f"body is too long (maximum is {LONGEST_BODY} characters)")
+
+
+def record(by: Doer, issue: Issue, event: Event) -> None:
+    """Put an event on record; it counts as a change of the issue."""
+    issue.events.append(event)
+    issue.updated_at = by.stamps.now()
+
+
+def new_event(by: Doer, kind: str) -> Event:
+    """Make an event of now, by this user."""
+    return Event(by.stamps.id(), kind, by.user, by.stamps.now())
+
+
+def create_label(by: Doer, name: str, color: str, description: str | None) -> Label:
+    """Make a label of the repository; 422 where its name is taken."""
+    if not name.strip():
+        raise invalid(Resource.LABEL, "name", "missing_field")
+    if by.repository.label(name):
+        raise invalid(Resource.LABEL, "name", "already_exists")
+    label = Label(by.stamps.id(), name, color, description)
+    by.repository.labels.append(label)
+    return label
+
+
+def delete_label(by: Doer, label: Label) -> None:
+    """Delete a label of the repository; no issue carries it any more, and none has an event."""
+    by.repository.labels.remove(label)
+    for issue in by.repository.issues.values():
+        if label in issue.labels:
+            issue.labels.remove(label)
+
+
+def add_labels(by: Doer, issue: Issue, names: Sequence[str]) -> None:
+    """Put labels on; one that the repository does not have yet is made, as GitHub does."""
+    for name in names:
+        label = by.repository.label(name) or create_label(by, name, NEW_LABEL_COLOR, None)
+        if label in issue.labels:
+            continue
+        issue.labels.append(label)
+        _label_event(by, issue, "labeled", label)
+
+
+def remove_label(by: Doer, issue: Issue, name: str) -> None:
+    """Take a label off; 404 where the issue does not carry it."""
+    label = by.repository.label(name)
+    if label is None or label not in issue.labels:
+        raise Refused(404, "Label does not exist")
+    issue.labels.remove(label)
+    _label_event(by, issue, "unlabeled", label)
+
+
+def set_labels(by: Doer, issue: Issue, names: Sequence[str]) -> None:
+    """Make the labels be these and no others."""
+    wanted = {name.lower() for name in names}
+    for name in issue.label_names:
+        if name.lower() not in wanted:
+            remove_label(by, issue, name)
+    add_labels(by, issue, names)
+
+
+def _label_event(by: Doer, issue: Issue, kind: str, label: Label) -> None:
+    record(by, issue, replace(new_event(by, kind), label=(label.name, label.color)))
+
+
+def edit(by: Doer, issue: Issue, title: str | None = None, body: str | None = None) -> None:
+    """Change title or body; a new title is an event, a new body is kept among the edits."""
+    check_length(Resource.ISSUE, body)
+    if title is not None and not title.strip():
+        raise invalid(Resource.ISSUE, "title", "missing_field")
+    if title is not None and title != issue.title:
+        record(by, issue, replace(new_event(by, "renamed"), rename=(issue.title, title)))
+        issue.title = title
+    if body is not None and body != issue.body:
+        issue.body = body
+        issue.updated_at = by.stamps.now()
+        issue.edits.append(TextEdit(by.user, issue.updated_at))
+
+
+def set_state(
+    by: Doer,
+    issue: Issue,
+    state: State,
+    reason: str | None = None,
+    commit_id: str | None = None,
+) -> None:
+    """Close or reopen; nothing happens where it is so already."""
+    if state == issue.state:
+        return
+    closing = state == "closed"
+    issue.state = state
+    issue.closed_at = by.stamps.now() if closing else None
+    issue.closed_by = by.user if closing else None
+    if issue.pull is None:
+        issue.state_reason = (reason or "completed") if closing else "reopened"
+    event = new_event(by, "closed" if closing else "reopened")
+    record(by, issue, replace(event, commit_id=commit_id))
+
+
+def set_lock(by: Doer, issue: Issue, *, locked: bool) -> None:
+    """Lock or unlock the conversation."""
+    if issue.locked != locked:
+        issue.locked = locked
+        record(by, issue, new_event(by, "locked" if locked else "unlocked"))
+
+
+def assign(by: Doer, issue: Issue, users: Sequence[User]) -> None:
+    """Assign people; those who cannot be assigned are left out without a word, as GitHub does."""
+    for user in users:
+        if by.repository.is_collaborator(user) and user not in issue.assignees:
+            issue.assignees.append(user)
+            record(by, issue, replace(new_event(by, "assigned"), assignee=user))
+
+
+def unassign(by: Doer, issue: Issue, users: Sequence[User]) -> None:
+    """Take people off the issue."""
+    for user in users:
+        if user in issue.assignees:
+            issue.assignees.remove(user)
+            record(by, issue, replace(new_event(by, "unassigned"), assignee=user))
+
+
+def add_comment(by: Doer, issue: Issue, body: str) -> Comment:
+    """Write a comment."""
+    check_comment(body)
+    now = by.stamps.now()
+    comment = Comment(by.stamps.id(), issue.number, by.user, body, now, now)
+    issue.comments.append(comment)
+    issue.updated_at = now
+    return comment
+
+
+def edit_comment(by: Doer, comment: Comment, body: str) -> None:
+    """Change the text of a comment."""
+    check_comment(body)
+    comment.body = body
+    comment.updated_at = by.stamps.now()
+
+
+def check_comment(body: str) -> None:
+    """Refuse a comment without text, or with too much."""
+    if not body.strip():
+        raise invalid(Resource.COMMENT, "body", "missing_field")
+    check_length(Resource.COMMENT, body)
+
+
+def react(by: Doer, reactions: list[Reaction], content: str) -> tuple[Reaction, bool]:
+    """Add a reaction, and tell whether it is new: each user has one of a kind."""
+    if content not in REACTIONS:
+        raise invalid(Resource.REACTION, "content")
+    for reaction in reactions:
+        if (reaction.user, reaction.content) == (by.user, content):
+            return reaction, False
+    reaction = Reaction(by.stamps.id(), by.user, content, by.stamps.now())
+    reactions.append(reaction)
+    return reaction, True

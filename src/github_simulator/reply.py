@@ -1,0 +1,158 @@
+"""GitHub's answers: JSON, errors, pages and ETags. Pure."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple, Self, TypeVar
+from urllib.parse import urlencode
+
+T = TypeVar("T")
+
+PER_PAGE = 30
+
+MOST_PER_PAGE = 100
+
+NOT_MODIFIED = 304
+
+Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
+
+DOCS = "https://docs.github.com/rest"
+
+Shape = dict[str, Json]
+
+
+class Request(NamedTuple):
+    """One request that was answered; `counted` is whether it cost the user's rate limit."""
+
+    method: str
+    path: str
+    status: int
+    counted: bool
+
+
+class Exchange(NamedTuple):
+    """A request with all that was sent, and its answer."""
+
+    request: Request
+    query: Mapping[str, str]
+    sent: bytes
+    answered: bytes
+
+
+@dataclass(eq=False)
+class Refused(Exception):  # noqa: N818 - it is an answer, not an error
+    """An answer other than success; `errors` are the entries of a 422."""
+
+    status: int
+    message: str
+    errors: Sequence[Mapping[str, str] | str] = ()
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer before it is sent; a `body` of None is an empty one, a `page` is for a browser."""
+
+    status: int
+    body: Json = None
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    page: str = ""
+
+    @property
+    def raw(self) -> bytes:
+        """Give the body as it is sent."""
+        if self.body is None:
+            return self.page.encode()
+        return json.dumps(self.body, separators=(",", ":"), ensure_ascii=False).encode()
+
+    @classmethod
+    def of(cls, refused: Refused) -> Self:
+        """Say no in GitHub's form."""
+        body: Shape = {"message": refused.message}
+        if refused.errors:
+            body["errors"] = list(refused.errors)
+        if refused.url:
+            body["url"] = refused.url
+        body["documentation_url"] = DOCS
+        body["status"] = str(refused.status)
+        return cls(refused.status, body, refused.headers)
+
+
+def etag(raw: bytes, token: str) -> str:
+    """Name a representation; GitHub's ETags differ from token to token."""
+    digest = hashlib.sha256(token.encode() + b"\0" + raw).hexdigest()
+    return f'W/"{digest}"'
+
+
+def matches(if_none_match: str, current: str) -> bool:
+    """Compare a request's ETags with the current one, weakly."""
+    wanted = {tag.strip().removeprefix("W/") for tag in if_none_match.split(",")}
+    return "*" in wanted or current.removeprefix("W/") in wanted
+
+
+def page_of(
+    items: Sequence[T], shape: Callable[[T], Json], query: Mapping[str, str], address: str
+) -> Reply:
+    """Give one page of a list, with a Link header to the others."""
+    per_page = min(_number(query.get("per_page"), PER_PAGE), MOST_PER_PAGE)
+    page = _number(query.get("page"), 1)
+    last = max(1, -(-len(items) // per_page))
+    shown = items[(page - 1) * per_page : page * per_page]
+    return Reply(200, [shape(item) for item in shown], links(query, address, page, last))
+
+
+def links(query: Mapping[str, str], address: str, page: int, last: int) -> dict[str, str]:
+    """Make the Link header; a list of one page has none."""
+    targets = dict[str, int]()
+    if page > 1:
+        targets["prev"] = min(page - 1, last)
+    if page < last:
+        targets.update(next=page + 1, last=last)
+    if page > 1:
+        targets["first"] = 1
+    parts = [
+        f'<{address}?{urlencode({**query, "page": number})}>; rel="{relation}"'
+        for relation, number in targets.items()
+    ]
+    return {"link": ", ".join(parts)} if parts else {}
+
+
+def _number(text: str | None, default: int) -> int:
+    """Read a positive number; GitHub takes anything else for the default."""
+    return int(text) if text and text.isdecimal() and int(text) > 0 else default
+
+
+class Resource(StrEnum):
+    """What GitHub calls the things that can be invalid."""
+
+    COMMENT = "IssueComment"
+    ISSUE = "Issue"
+    LABEL = "Label"
+    PULL = "PullRequest"
+    REACTION = "Reaction"
+    REVIEW = "PullRequestReview"
+
+
+def not_found() -> Refused:
+    """Say that it is not there, or not for this user: GitHub does not tell them apart."""
+    return Refused(404, "Not Found")
+
+
+def no_rights() -> Refused:
+    """Say that the user may read but not change this."""
+    return Refused(403, "Must have admin rights to Repository.")
+
+
+def invalid(resource: Resource, name: str, code: str = "invalid") -> Refused:
+    """Name a field that is missing, invalid or taken."""
+    return Refused(422, "Validation Failed", [{"resource": resource, "field": name, "code": code}])
+
+
+def unprocessable(resource: Resource, message: str) -> Refused:
+    """Say in words why a request that is well formed cannot be done."""
+    return Refused(
+        422, "Validation Failed", [{"resource": resource, "code": "custom", "message": message}]
+    )

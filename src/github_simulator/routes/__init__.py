@@ -1,0 +1,22 @@
+"""What the simulated GitHub answers, one module for each kind of resource."""
+
+from github_simulator import pages
+from github_simulator.request import Handler
+from github_simulator.routes import accounts, commits, graphql, issues, pulls
+
+ROUTES: tuple[tuple[str, str, Handler], ...] = (
+    *accounts.ROUTES,
+    *accounts.APP_ROUTES,
+    *accounts.MANIFEST_ROUTES,
+    *issues.COMMENT_ROUTES,
+    *issues.EVENT_ROUTES,
+    *issues.LABEL_ROUTES,
+    *issues.ROUTES,
+    *pulls.ROUTES,
+    *pulls.REVIEW_ROUTES,
+    *commits.RUN_ROUTES,
+    *commits.ROUTES,
+    *graphql.ROUTES,
+    *pages.ROUTES,
+)
+"""Method, path and handler; of two that match, the first is taken."""

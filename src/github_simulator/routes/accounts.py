@@ -1,0 +1,278 @@
+"""Users, repositories, permissions, rate limit, and GitHub Apps with their tokens and manifests."""
+
+import json
+from datetime import UTC, timedelta
+from urllib.parse import parse_qs, urlencode
+
+import jwt
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from pydantic import JsonValue
+
+from github_simulator import json_shapes
+from github_simulator.json_shapes import repository as repository_shape
+from github_simulator.records import App, Grant, User
+from github_simulator.reply import Refused, Reply, Shape, not_found
+from github_simulator.request import Call, Fields
+from mulligan.domain.issue import Permission
+
+SINCE = "2020-01-01T00:00:00Z"
+"""When everybody joined."""
+
+MUST_PUSH = "Must have push access to view"
+
+REPO = "/repos/{owner}/{repo}"
+
+LASTS = timedelta(hours=1)
+
+LONGEST = timedelta(minutes=10)
+
+UNDECODABLE = "A JSON web token could not be decoded"
+
+EXPIRES = "'Expiration' claim ('exp') must be a numeric value representing the future time"
+
+ISSUED = "'Issued at' claim ('iat') must be an Integer representing the time that it was issued"
+
+TOO_FAR = "'Expiration time' claim ('exp') is too far in the future"
+
+LONGEST_NAME = 34
+
+
+def me(call: Call) -> Reply:
+    """Tell whose token it is; that of an app may not ask."""
+    if call.someone().login.endswith("[bot]"):
+        raise Refused(403, "Resource not accessible by integration")
+    return Reply(200, _profile(call, call.someone()))
+
+
+def person(call: Call) -> Reply:
+    """Show an account."""
+    return Reply(200, _profile(call, _find(call)))
+
+
+def repository(call: Call) -> Reply:
+    """Show a repository."""
+    role = call.repository().role_of(call.user)
+    shape = repository_shape(call.place, role, signed_in=call.user is not None)
+    return Reply(200, shape)
+
+
+def permission(call: Call) -> Reply:
+    """Tell a user's role; on a public repository anybody may at least read."""
+    _push_access(call, "collaborator permission")
+    login = call.params["login"]
+    user = call.world.users.get(login.lower())
+    if user is None:
+        raise Refused(404, f"{login} is not a user")
+    repository = call.repository()
+    role, name = repository.role_of(user), repository.role_names.get(login.lower())
+    return Reply(200, json_shapes.permission(call.base, user, role, name))
+
+
+def collaborators(call: Call) -> Reply:
+    """List who was given a role."""
+    _push_access(call, "repository collaborators")
+    repository = call.repository()
+    users = [repository.owner, *(call.world.users[login] for login in repository.collaborators)]
+    return call.page(users, lambda user: json_shapes.user(call.base, user))
+
+
+def collaborator(call: Call) -> Reply:
+    """Tell by the status alone whether a user was given a role."""
+    _push_access(call, "repository collaborators")
+    return _yes_or_no(call)
+
+
+def assignees(call: Call) -> Reply:
+    """List who can be assigned."""
+    repository = call.repository()
+    users = [repository.owner, *(call.world.users[login] for login in repository.collaborators)]
+    return call.page(users, lambda user: json_shapes.user(call.base, user))
+
+
+def assignee(call: Call) -> Reply:
+    """Tell by the status alone whether a user can be assigned."""
+    call.repository()
+    return _yes_or_no(call)
+
+
+def rate_limit(call: Call) -> Reply:
+    """Tell what is left; asking costs nothing."""
+    window = call.world.meter.window(call.user.login if call.user else "")
+    rate: Shape = {**window.numbers, "resource": "core"}
+    return Reply(200, {"resources": {"core": rate}, "rate": rate})
+
+
+def _profile(call: Call, user: User) -> Shape:
+    unsaid = ("company", "location", "email", "hireable", "bio")
+    none_of = ("public_repos", "public_gists", "followers", "following")
+    return {
+        **json_shapes.user(call.base, user),
+        "name": user.login,
+        **dict.fromkeys(unsaid),
+        **dict.fromkeys(none_of, 0),
+        "blog": "",
+        "created_at": SINCE,
+        "updated_at": SINCE,
+    }
+
+
+def _find(call: Call) -> User:
+    user = call.world.users.get(call.params["login"].lower())
+    if user is None:
+        raise not_found()
+    return user
+
+
+def _push_access(call: Call, what: str) -> None:
+    call.someone()
+    if not call.repository().role_of(call.user).reaches(Permission.WRITE):
+        raise Refused(403, f"{MUST_PUSH} {what}.")
+
+
+def _yes_or_no(call: Call) -> Reply:
+    if not call.repository().is_collaborator(_find(call)):
+        raise not_found()
+    return Reply(204)
+
+
+ROUTES = (
+    ("GET", "/user", me),
+    ("GET", "/users/{login}", person),
+    ("GET", "/rate_limit", rate_limit),
+    ("GET", REPO, repository),
+    ("GET", f"{REPO}/collaborators", collaborators),
+    ("GET", f"{REPO}/collaborators/{{login}}", collaborator),
+    ("GET", f"{REPO}/collaborators/{{login}}/permission", permission),
+    ("GET", f"{REPO}/assignees", assignees),
+    ("GET", f"{REPO}/assignees/{{login}}", assignee),
+)
+
+
+def app(call: Call) -> Reply:
+    """Show the app that asks."""
+    found = _app(call)
+    return Reply(200, {"id": found.id, "slug": found.slug, "name": found.slug})
+
+
+def installation(call: Call) -> Reply:
+    """Tell under which number the app is installed on a repository."""
+    found = _app(call)
+    if f"{call.params['owner']}/{call.params['repo']}".lower() not in found.repositories:
+        raise not_found()
+    return Reply(200, {"id": found.installation, "app_id": found.id, "app_slug": found.slug})
+
+
+def access_token(call: Call) -> Reply:
+    """Make a token for some of the installation's repositories."""
+    found = _app(call)
+    if call.params["number"] != str(found.installation):
+        raise not_found()
+    known = {name.partition("/")[2]: name for name in found.repositories}
+    asked = call.fields.names("repositories") or []
+    if any(name.lower() not in known for name in asked):
+        message = "There is at least one repository that does not exist or is not accessible."
+        raise Refused(422, message)
+    names = frozenset(known[name.lower()] for name in asked) or found.repositories
+    until = (call.world.stamps.clock() + LASTS).replace(microsecond=0)
+    token = f"ghs_{call.world.stamps.id():036d}"
+    call.world.tokens[token] = found.user
+    call.world.apps.grants[token] = Grant(until, names)
+    return Reply(201, {"token": token, "expires_at": until.isoformat().replace("+00:00", "Z")})
+
+
+def _app(call: Call) -> App:
+    """Find the app whose key signed the token; what is wrong with it is said as GitHub does."""
+    now = call.world.stamps.clock().timestamp()
+    try:
+        claims = jwt.decode(call.token, options={"verify_signature": False})
+        found = call.world.apps.known[str(claims["iss"])]
+        jwt.decode(
+            call.token,
+            found.public_key,
+            ["RS256"],
+            options={"verify_exp": False, "verify_iat": False},
+        )
+    except (jwt.PyJWTError, KeyError):
+        raise Refused(401, UNDECODABLE) from None
+    if claims["exp"] <= now:
+        raise Refused(401, EXPIRES)
+    if claims["iat"] > now:
+        raise Refused(401, ISSUED)
+    if claims["exp"] > now + LONGEST.total_seconds():
+        raise Refused(401, TOO_FAR)
+    return found
+
+
+APP_ROUTES = (
+    ("GET", "/app", app),
+    ("GET", "/repos/{owner}/{repo}/installation", installation),
+    ("POST", "/app/installations/{number}/access_tokens", access_token),
+)
+
+
+def form(call: Call) -> Reply:
+    """Take a manifest as GitHub's page does, as if a person agreed, and send the browser back."""
+    text = parse_qs(call.body.decode()).get("manifest", [""])[0]
+    wanted = Fields.read(text.encode())
+    name, back = wanted.required("name"), wanted.required("redirect_url")
+    hook = wanted.values.get("hook_attributes")
+    if len(name) > LONGEST_NAME or not wanted.text("url") or not _has_url(hook):
+        raise Refused(422, "The manifest is not valid.")
+    code = f"{call.world.stamps.id():040x}"
+    call.world.apps.manifests[code] = json.dumps(wanted.values)
+    query = urlencode({"code": code, "state": call.query.get("state", "")})
+    return Reply(302, headers={"location": f"{back}?{query}"})
+
+
+def conversion(call: Call) -> Reply:
+    """Make the app that a code stands for, once."""
+    kept = call.world.apps.manifests.pop(call.params["code"], None)
+    if kept is None:
+        raise not_found()
+    wanted = Fields.read(kept.encode())
+    slug = wanted.required("name").lower().replace(" ", "-")
+    key = rsa.generate_private_key(65537, 2048)
+    public = key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    pem = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption(),
+    )
+    user, number = call.world.add_user(f"{slug}[bot]", "Bot"), call.world.stamps.id()
+    made = App(number, user, public.decode(), call.world.stamps.id(), frozenset())
+    call.world.apps.add(made)
+    at = call.world.stamps.now().astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return Reply(
+        201,
+        {
+            "id": number,
+            "slug": slug,
+            "node_id": f"A_{number}",
+            "client_id": f"Iv1.{number}",
+            "name": wanted.required("name"),
+            "external_url": wanted.required("url"),
+            "html_url": f"{call.base}/apps/{slug}",
+            "created_at": at,
+            "updated_at": at,
+            "permissions": wanted.values.get("default_permissions", {}),
+            "events": wanted.values.get("default_events", []),
+            "client_secret": "a" * 40,
+            "webhook_secret": None,
+            "pem": pem.decode(),
+        },
+    )
+
+
+def _has_url(hook: JsonValue) -> bool:
+    """Tell whether a webhook has its address, which GitHub wants even of one that is off."""
+    return hook is None or (isinstance(hook, dict) and bool(hook.get("url")))
+
+
+MANIFEST_ROUTES = (
+    ("POST", "/settings/apps/new", form),
+    ("POST", "/organizations/{org}/settings/apps/new", form),
+    ("POST", "/app-manifests/{code}/conversions", conversion),
+)

@@ -1,0 +1,147 @@
+"""GraphQL, as far as it is asked: an issue's changes, whose token it is, the end of a draft."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from pydantic import JsonValue
+
+from github_simulator.json_shapes import when
+from github_simulator.pulls import mark_ready
+from github_simulator.records import Doer, Issue, Pull, Repository, User
+from github_simulator.reply import Json, Refused, Reply, Shape, not_found
+from github_simulator.request import Call
+from mulligan.domain.issue import Permission
+
+EDITS = """
+query($owner: String!, $name: String!, $number: Int!, $after: String) {
+  repository(owner: $owner, name: $name, followRenames: false) {
+    nameWithOwner
+    issue(number: $number) {
+      number
+      author { __typename login ... on User { databaseId } }
+      lastEditedAt
+      includesCreatedEdit
+      editor { __typename login ... on User { databaseId } }
+      userContentEdits(first: 100, after: $after) {
+        pageInfo { hasNextPage endCursor }
+        nodes { editedAt editor { __typename login ... on User { databaseId } } }
+      }
+    }
+  }
+}
+"""
+READY = """
+mutation($pull: ID!) {
+  markPullRequestReadyForReview(input: {pullRequestId: $pull}) {
+    pullRequest { number isDraft }
+  }
+}
+"""
+VIEWER = "query { viewer { __typename login } }"
+PAGE = 100
+
+
+def ask(call: Call) -> Reply:
+    """Answer a query that is known here; what is wrong is said with status 200, as GitHub does."""
+    if not call.world.graphql:
+        raise not_found()
+    if call.user is None:
+        raise Refused(401, "This endpoint requires you to be authenticated.")
+    query = " ".join((call.fields.text("query") or "").split())
+    if query == " ".join(VIEWER.split()):
+        return Reply(200, {"data": {"viewer": _actor(call.user)}})
+    if query == " ".join(EDITS.split()):
+        return _edits(call)
+    if query == " ".join(READY.split()):
+        return _ready(call)
+    return _problem("The simulator does not know this query.")
+
+
+def _given(call: Call) -> dict[str, JsonValue]:
+    variables = call.fields.values.get("variables")
+    return variables if isinstance(variables, dict) else {}
+
+
+def _ready(call: Call) -> Reply:
+    """End a draft; who wrote it may, and who may write to the repository."""
+    name = _given(call).get("pull")
+    found = next((one for one in _pulls(call) if name == f"PR_{one[2].id}"), None)
+    if found is None:
+        return _problem(f"Could not resolve to a node with the global id of '{name}'.", "NOT_FOUND")
+    repository, issue, pull = found
+    by = Doer(call.someone(), repository, call.world.stamps)
+    if by.user != issue.author and not by.may(Permission.WRITE):
+        return _problem("Resource not accessible by personal access token", "FORBIDDEN")
+    mark_ready(by, issue, pull)
+    shown: Shape = {"pullRequest": {"number": issue.number, "isDraft": pull.draft}}
+    return Reply(200, {"data": {"markPullRequestReadyForReview": shown}})
+
+
+def _pulls(call: Call) -> Iterator[tuple[Repository, Issue, Pull]]:
+    for repository in call.world.repositories.values():
+        if repository.may_be_seen_by(call.user):
+            for issue in repository.visible():
+                if issue.pull:
+                    yield repository, issue, issue.pull
+
+
+def _edits(call: Call) -> Reply:
+    given = _given(call)
+    name = f"{given.get('owner')}/{given.get('name')}"
+    repository = call.world.repositories.get(name.lower())
+    if repository is None or not repository.may_be_seen_by(call.user):
+        return _problem(f"Could not resolve to a Repository with the name '{name}'.", "NOT_FOUND")
+    issue = _issue(repository, given.get("number"))
+    if issue is None:
+        number = given.get("number")
+        return _problem(f"Could not resolve to an Issue with the number of {number}.", "NOT_FOUND")
+    start = _start(given.get("after"))
+    found: Shape = {"nameWithOwner": repository.full_name, "issue": _history(issue, start)}
+    return Reply(200, {"data": {"repository": found}})
+
+
+def _issue(repository: Repository, number: JsonValue) -> Issue | None:
+    found = repository.issues.get(number) if isinstance(number, int) else None
+    return None if found is None or found.deleted or found.moved_to or found.pull else found
+
+
+def _start(cursor: JsonValue) -> int:
+    return int(cursor) if isinstance(cursor, str) and cursor.isdecimal() else 0
+
+
+def _history(issue: Issue, start: int) -> Shape:
+    """Shape the changes of a text, newest first; the first one brings the creation with it."""
+    edits = [(edit.at, edit.editor) for edit in reversed(issue.edits)]
+    creation = [(issue.created_at, issue.author)] if edits else []
+    listed = [*edits, *creation]
+    shown, end = listed[start : start + PAGE], start + PAGE
+    nodes: list[Json] = [{"editedAt": when(at), "editor": _actor(who)} for at, who in shown]
+    last: tuple[datetime | None, User | None] = edits[0] if edits else (None, None)
+    return {
+        "number": issue.number,
+        "author": _actor(issue.author),
+        "lastEditedAt": when(last[0]),
+        "includesCreatedEdit": bool(edits),
+        "editor": _actor(last[1]),
+        "userContentEdits": {
+            "pageInfo": {"hasNextPage": len(listed) > end, "endCursor": str(end)},
+            "nodes": nodes,
+        },
+    }
+
+
+def _actor(user: User | None) -> Shape | None:
+    """Shape an account; GraphQL leaves the `[bot]` of an app's login away."""
+    if user is None or user.is_gone:
+        return None
+    if user.type == "Bot":
+        return {"__typename": "Bot", "login": user.login.removesuffix("[bot]")}
+    return {"__typename": user.type, "login": user.login, "databaseId": user.id}
+
+
+def _problem(message: str, kind: str | None = None) -> Reply:
+    problem: Shape = {"message": message, **({"type": kind} if kind else {})}
+    return Reply(200, {"data": None, "errors": [problem]})
+
+
+ROUTES = (("POST", "/graphql", ask),)

@@ -1,0 +1,248 @@
+"""Pull requests and their reviews: list, open, change, merge, review, answer."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from github_simulator import json_shapes
+from github_simulator.bare_repository import Bare
+from github_simulator.issues import edit, set_state
+from github_simulator.pulls import (
+    Note,
+    Proposal,
+    head_branch,
+    is_behind,
+    lines_of,
+    look_whether_mergeable,
+    merge,
+    open_pull,
+    reopen,
+    reply,
+    request_reviews,
+    submit_review,
+)
+from github_simulator.records import Doer, Issue, Pull, Repository
+from github_simulator.reply import Refused, Reply, Resource, Shape, invalid, not_found
+from github_simulator.request import Call, Fields
+from mulligan.domain.issue import Permission
+
+ORDERS: dict[str, Callable[[Issue], tuple[datetime, int]]] = {
+    "created": lambda issue: (issue.created_at, issue.number),
+    "updated": lambda issue: (issue.updated_at, issue.number),
+}
+
+NO_ACCESS = "Resource not accessible by personal access token"
+
+PULLS = "/repos/{owner}/{repo}/pulls"
+
+ONE = f"{PULLS}/{{number}}"
+
+ONE_REVIEWED = "/repos/{owner}/{repo}/pulls/{number}"
+
+
+def forbidden() -> Refused:
+    """Say that the token may not do this."""
+    return Refused(403, NO_ACCESS)
+
+
+def listing(call: Call) -> Reply:
+    """List pull requests; `head` is a filter only when written `owner:branch`, as on GitHub."""
+    place, query = call.place, call.query
+    call.world.follow_branches(place.repository)
+    head, base, state = query.get("head", ""), query.get("base"), query.get("state", "open")
+    branch = head_branch(place.repository, head) if ":" in head else None
+    found = [
+        (issue, issue.pull)
+        for issue in place.repository.visible()
+        if issue.pull
+        and state in {issue.state, "all"}
+        and base in {None, "", issue.pull.base_ref}
+        and branch in {None, issue.pull.head_ref}
+    ]
+    sort = query.get("sort", "created")
+    order = ORDERS.get(sort, ORDERS["created"])
+    descending = query.get("direction", "desc" if sort == "created" else "asc") == "desc"
+    found.sort(key=lambda pair: order(pair[0]), reverse=descending)
+    return call.page(found, lambda pair: json_shapes.pull(place, *pair))
+
+
+def create(call: Call) -> Reply:
+    """Open a pull request; its head is in the same repository, so that takes write access."""
+    by, fields = call.doer(Permission.WRITE, forbidden), call.fields
+    asked = Proposal(
+        fields.required("title"),
+        fields.required("head"),
+        fields.required("base"),
+        fields.text("body"),
+        fields.flag("draft"),
+        fields.flag("maintainer_can_modify"),
+    )
+    shape = _whole(call, *open_pull(by, asked))
+    return Reply(201, shape, {"location": str(shape["url"])})
+
+
+def read(call: Call) -> Reply:
+    """Show a pull request; `mergeable` is null until it has been computed."""
+    issue, pull = call.pull()
+    if issue.state == "open":
+        look_whether_mergeable(call.repository(), pull)
+    return Reply(200, _whole(call, issue, pull))
+
+
+def change(call: Call) -> Reply:
+    """Change title, body, base or state."""
+    (issue, pull), fields = call.pull(), call.fields
+    by, state, base = _author_or_writer(call, issue), fields.text("state"), fields.text("base")
+    if state not in {None, "open", "closed"}:
+        raise invalid(Resource.PULL, "state")
+    if base and base not in Bare(by.repository.bare).branches():
+        raise invalid(Resource.PULL, "base")
+    edit(by, issue, fields.text("title"), fields.text("body"))
+    pull.base_ref = base or pull.base_ref
+    if state == "open":
+        reopen(by, issue, pull)
+    if state == "closed":
+        set_state(by, issue, "closed")
+    return Reply(200, _whole(call, issue, pull))
+
+
+def is_merged(call: Call) -> Reply:
+    """Tell by the status alone whether it was merged."""
+    if call.pull()[1].merged_at is None:
+        raise not_found()
+    return Reply(204)
+
+
+def merge_it(call: Call) -> Reply:
+    """Merge; 409 where the head is not what the caller believes, 405 where it cannot be done."""
+    by, (issue, pull), fields = call.doer(Permission.WRITE, forbidden), call.pull(), call.fields
+    method = fields.text("merge_method") or "merge"
+    if method == "rebase":
+        raise Refused(405, "Rebase merges are not allowed on this repository.")
+    if fields.text("sha") not in {None, pull.head_sha}:
+        raise Refused(409, "Head branch was modified. Review and try the merge again.")
+    said = [fields.text("commit_title"), fields.text("commit_message")]
+    message = "\n\n".join(part for part in said if part)
+    sha = merge(by, issue, pull, message, squash=method == "squash")
+    done = "Pull Request successfully merged"
+    return Reply(200, {"sha": sha, "merged": True, "message": done})
+
+
+def reviewers(call: Call) -> Reply:
+    """List who was asked for a review and has not given one."""
+    _, pull = call.pull()
+    return Reply(
+        200, {"users": [json_shapes.user(call.base, one) for one in pull.reviewers], "teams": []}
+    )
+
+
+def request_reviewers(call: Call) -> Reply:
+    """Ask people for a review; teams are not known here."""
+    by, (issue, pull), fields = call.doer(Permission.WRITE, forbidden), call.pull(), call.fields
+    logins = [*(fields.names("reviewers") or []), *(fields.names("team_reviewers") or [])]
+    request_reviews(by, issue, pull, [call.world.users.get(login.lower()) for login in logins])
+    return Reply(201, json_shapes.pull(call.place, issue, pull))
+
+
+def remove_reviewers(call: Call) -> Reply:
+    """Take back requests for a review."""
+    call.doer(Permission.WRITE, forbidden)
+    issue, pull = call.pull()
+    gone = {login.lower() for login in call.fields.names("reviewers") or []}
+    pull.reviewers = [user for user in pull.reviewers if user.login.lower() not in gone]
+    return Reply(200, json_shapes.pull(call.place, issue, pull))
+
+
+def commits(call: Call) -> Reply:
+    """List the commits that would be merged, oldest first."""
+    place, (_, pull) = call.place, call.pull()
+    found = Bare(place.repository.bare).commits(f"{pull.base_sha}..{pull.head_sha}")
+    return call.page(found[::-1], lambda commit: json_shapes.commit(place, commit))
+
+
+def files(call: Call) -> Reply:
+    """List the files that would change."""
+    place, (_, pull) = call.place, call.pull()
+    bare = Bare(place.repository.bare)
+    start = bare.common(pull.base_sha, pull.head_sha) or pull.base_sha
+    found = bare.changes(start, pull.head_sha)
+    return call.page(found, lambda one: json_shapes.changed_file(place, pull.head_sha, one))
+
+
+def _whole(call: Call, issue: Issue, pull: Pull) -> Shape:
+    bare = Bare(call.repository().bare)
+    start = bare.common(pull.base_sha, pull.head_sha) or pull.base_sha
+    news = json_shapes.News(
+        bare.ahead(pull.base_sha, pull.head_sha), is_behind(call.repository(), pull)
+    )
+    return json_shapes.whole_pull(call.place, issue, pull, news, bare.changes(start, pull.head_sha))
+
+
+def _author_or_writer(call: Call, issue: Issue) -> Doer:
+    by = call.doer(Permission.READ)
+    if by.user != issue.author and not by.may(Permission.WRITE):
+        raise forbidden()
+    return by
+
+
+ROUTES = (
+    ("GET", PULLS, listing),
+    ("POST", PULLS, create),
+    ("GET", ONE, read),
+    ("PATCH", ONE, change),
+    ("GET", f"{ONE}/merge", is_merged),
+    ("PUT", f"{ONE}/merge", merge_it),
+    ("GET", f"{ONE}/requested_reviewers", reviewers),
+    ("POST", f"{ONE}/requested_reviewers", request_reviewers),
+    ("DELETE", f"{ONE}/requested_reviewers", remove_reviewers),
+    ("GET", f"{ONE}/commits", commits),
+    ("GET", f"{ONE}/files", files),
+)
+
+
+def review_listing(call: Call) -> Reply:
+    """List the submitted reviews, oldest first."""
+    place, (issue, pull) = call.place, call.pull()
+    return call.page(pull.reviews, lambda review: json_shapes.review(place, issue, review))
+
+
+def submit(call: Call) -> Reply:
+    """Submit a review, with its comments on lines; all of it or, with a 422, nothing."""
+    by, (issue, pull), fields = call.doer(Permission.READ), call.pull(), call.fields
+    said = (fields.text("event") or "", fields.text("body") or "")
+    written = [_note(by.repository, pull, part) for part in fields.parts("comments")]
+    done = submit_review(by, issue, pull, said, written)
+    return Reply(200, json_shapes.review(call.place, issue, done))
+
+
+def _note(repository: Repository, pull: Pull, part: Fields) -> Note:
+    """Read a comment on a line that the head has; of `position`, the old way, nothing is known."""
+    path, words = part.required("path"), part.required("body")
+    line, side = part.number("line") or 0, part.text("side") or "RIGHT"
+    lines = lines_of(repository, pull, path)
+    if lines is None:
+        raise Refused(422, "Unprocessable Entity", ["Path could not be resolved"])
+    if not 1 <= line <= len(lines):
+        raise Refused(422, "Unprocessable Entity", ["Line could not be resolved"])
+    return Note(path, line, words, side)
+
+
+def notes(call: Call) -> Reply:
+    """List the comments on lines, of all reviews, oldest first."""
+    place, (issue, pull) = call.place, call.pull()
+    return call.page(pull.notes, lambda note: json_shapes.review_comment(place, issue, note))
+
+
+def answer(call: Call) -> Reply:
+    """Answer a comment on a line."""
+    by, (issue, pull), fields = call.doer(Permission.READ), call.pull(), call.fields
+    to = call.params["comment"]
+    done = reply(by, issue, pull, int(to) if to.isdecimal() else 0, fields.required("body"))
+    return Reply(201, json_shapes.review_comment(call.place, issue, done))
+
+
+REVIEW_ROUTES = (
+    ("GET", f"{ONE_REVIEWED}/reviews", review_listing),
+    ("POST", f"{ONE_REVIEWED}/reviews", submit),
+    ("GET", f"{ONE_REVIEWED}/comments", notes),
+    ("POST", f"{ONE_REVIEWED}/comments/{{comment}}/replies", answer),
+)

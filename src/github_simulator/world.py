@@ -1,0 +1,396 @@
+"""Faults for rehearsals and tests: what the simulator answers instead of the truth. Pure."""
+
+import copy
+import itertools
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from github_simulator import issues, pulls
+from github_simulator.records import (
+    Apps,
+    Comment,
+    Doer,
+    Event,
+    Issue,
+    Pull,
+    Repository,
+    Runs,
+    Stamps,
+    User,
+)
+from github_simulator.reply import Exchange, Refused, Request
+from mulligan.domain.issue import IssueRef, Permission
+
+WINDOW = timedelta(hours=1)
+
+ANONYMOUS_LIMIT = 60
+
+CORE, GRAPHQL = "core", "graphql"
+"""What is counted apart."""
+
+FIRST_ID = 1001
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault, for one request.
+
+    `World.faults` is asked for every request, with its method and its path (no query, and the
+    path as `/repos/OWNER/NAME/…` whatever way the repository was named); None means no fault.
+
+    - `Fault(502)`: that status, nothing is done; the body is GitHub's `{"message": …}`.
+    - `Fault(502, apply=True)`: the request is carried out first, then answered with that status.
+    - `Fault(403, headers={"retry-after": "60"})`: headers are added to the usual ones, and win.
+    - `Fault(429, body='{"message": "…"}')`: the body as it stands.
+    - `Fault(200, body="<html>…", content_type="text/html")`: a page where JSON is expected.
+    - `Fault(200, body='[{"id": 1')`: JSON that breaks off.
+    - `Fault(307, headers={"location": "…"})`: a redirect.
+    - `Fault(delay=3.0)`: the true answer, after so many seconds; goes with all of the above.
+    - `Fault(cut=True)`: the connection ends in the middle of the answer; with `apply=True` after
+      the request was carried out.
+    """
+
+    status: int | None = None
+    body: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    content_type: str = "application/json; charset=utf-8"
+    apply: bool = False
+    delay: float = 0.0
+    cut: bool = False
+
+    @property
+    def replaces(self) -> bool:
+        """Tell whether the true answer is not given."""
+        return self.cut or self.status is not None
+
+
+Faults = Callable[[str, str], Fault | None]
+"""Asked with the method and the path of each request."""
+
+
+@dataclass(slots=True)
+class Window:
+    """What one user has used since the window opened."""
+
+    limit: int
+    resets_at: datetime
+    used: int = 0
+    resource: str = CORE
+
+    @property
+    def remaining(self) -> int:
+        """Tell how many requests are left."""
+        return max(0, self.limit - self.used)
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """Give the numbers as GitHub reports them; `reset` is in Unix seconds."""
+        return {
+            "limit": self.limit,
+            "used": self.used,
+            "remaining": self.remaining,
+            "reset": round(self.resets_at.timestamp()),
+        }
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Give the same as headers of an answer."""
+        numbers = {f"x-ratelimit-{name}": str(value) for name, value in self.numbers.items()}
+        return {**numbers, "x-ratelimit-resource": self.resource}
+
+
+@dataclass(slots=True)
+class Meter:
+    """Counts requests by user; `limit` may be changed at any time."""
+
+    clock: Callable[[], datetime]
+    limit: int = 5000
+    windows: dict[tuple[str, str], Window] = field(default_factory=dict[tuple[str, str], Window])
+
+    def window(self, login: str, resource: str = CORE) -> Window:
+        """Give the user's window of now; an empty login is everybody without a token."""
+        key, now = (login, resource), self.clock()
+        window = self.windows.get(key)
+        if window is None or window.resets_at <= now:
+            window = self.windows[key] = Window(0, now + WINDOW, resource=resource)
+        window.limit = self.limit if login else min(self.limit, ANONYMOUS_LIMIT)
+        return window
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class World:
+    """All of it, in memory and safe for threads.
+
+    `requests` lists what was answered over HTTP, in order; where `exchanges` is a list, it gets
+    all that was sent and answered besides. `faults` may be set (see faults.py);
+    `meter.limit` is the rate limit of each user. Without `graphql` it is a server that has none.
+    What the read methods give are copies.
+    """
+
+    def __init__(self, clock: Callable[[], datetime] = _now) -> None:
+        self.lock = threading.RLock()
+        self.stamps = Stamps(clock, itertools.count(FIRST_ID))
+        self.meter = Meter(clock)
+        self.requests: list[Request] = []
+        self.exchanges: list[Exchange] | None = None
+        self.faults: Faults | None = None
+        self.graphql = True
+        self.users: dict[str, User] = {}
+        self.tokens: dict[str, User] = {}
+        self.repositories: dict[str, Repository] = {}
+        self.former_names: dict[str, Repository] = {}
+        self.apps = Apps()
+        self.runs = Runs(self.stamps)
+
+    # Accounts and repositories.
+
+    def add_user(self, login: str, type: str = "User", token: str | None = None) -> User:  # noqa: A002
+        """Make an account; with a token, requests that carry it are this user's."""
+        with self.lock:
+            user = self.users.setdefault(login.lower(), User(self.stamps.id(), login, type))
+            if token:
+                self.tokens[token] = user
+            return user
+
+    def add_repository(
+        self,
+        full_name: str,
+        bare_path: Path,
+        default_branch: str = "main",
+        collaborators: Mapping[str, str] | None = None,
+        *,
+        private: bool = False,
+    ) -> Repository:
+        """Show a bare repository under a name; `collaborators` maps logins to roles."""
+        owner, _, name = full_name.partition("/")
+        with self.lock:
+            repository = Repository(
+                self.stamps.id(),
+                self.add_user(owner),
+                name,
+                bare_path,
+                default_branch,
+                self.stamps.now(),
+                private,
+            )
+            for login, role in (collaborators or {}).items():
+                self.add_user(login)
+                repository.collaborators[login.lower()] = Permission(role)
+            self.repositories[full_name.lower()] = repository
+            return repository
+
+    def delete_user(self, login: str) -> None:
+        """Delete an account; what it did stays, without a name."""
+        with self.lock:
+            self.users.pop(login.lower()).is_gone = True
+
+    def rename_user(self, login: str, new: str) -> None:
+        """Give an account another login; anybody may take the old one then."""
+        with self.lock:
+            user = self.users.pop(login.lower())
+            user.login = new
+            self.users[new.lower()] = user
+            for repository in self.repositories.values():
+                if role := repository.collaborators.pop(login.lower(), None):
+                    repository.collaborators[new.lower()] = role
+
+    def set_role(self, full_name: str, login: str, role: str, name: str | None = None) -> None:
+        """Give a user a role, or with `none` take it away; with a name, one made from `role`."""
+        with self.lock:
+            repository = self.repository(full_name)
+            repository.collaborators.pop(login.lower(), None)
+            repository.role_names.pop(login.lower(), None)
+            if Permission(role) is not Permission.NONE:
+                repository.collaborators[login.lower()] = Permission(role)
+            if name:
+                repository.role_names[login.lower()] = name
+
+    def archive(self, full_name: str) -> None:
+        """Make a repository read-only."""
+        with self.lock:
+            self.repository(full_name).archived = True
+
+    def rename_repository(self, full_name: str, name: str) -> None:
+        """Give a repository another name; requests for the old one are redirected."""
+        with self.lock:
+            repository = self.repositories.pop(full_name.lower())
+            self.former_names[full_name.lower()] = repository
+            repository.name = name
+            self.repositories[repository.full_name.lower()] = repository
+
+    # What people do to issues and pull requests.
+
+    def open_issue(
+        self,
+        full_name: str,
+        title: str,
+        body: str | None,
+        author: str,
+        labels: Sequence[str] = (),
+    ) -> IssueRef:
+        """Open an issue. `labels` are put on in the author's name, as an issue form does."""
+        with self.lock:
+            by = self.doer(full_name, author)
+            issue = issues.open_issue(by, title, body)
+            issues.add_labels(by, issue, labels)
+            return IssueRef(by.repository.full_name, issue.number)
+
+    def label(self, ref: IssueRef, name: str, actor: str) -> None:
+        """Put a label on."""
+        with self.lock:
+            issues.add_labels(self.doer(ref.repository, actor), self.issue(ref), [name])
+
+    def unlabel(self, ref: IssueRef, name: str, actor: str) -> None:
+        """Take a label off."""
+        with self.lock:
+            issues.remove_label(self.doer(ref.repository, actor), self.issue(ref), name)
+
+    def comment(self, ref: IssueRef, body: str, author: str) -> int:
+        """Write a comment; give its id."""
+        with self.lock:
+            by = self.doer(ref.repository, author)
+            return issues.add_comment(by, self.issue(ref), body).id
+
+    def edit(
+        self, ref: IssueRef, actor: str, *, title: str | None = None, body: str | None = None
+    ) -> None:
+        """Change the title or the body."""
+        with self.lock:
+            issues.edit(self.doer(ref.repository, actor), self.issue(ref), title, body)
+
+    def close(self, ref: IssueRef, actor: str) -> None:
+        """Close an issue, or a pull request without merging it."""
+        with self.lock:
+            issues.set_state(self.doer(ref.repository, actor), self.issue(ref), "closed")
+
+    def reopen(self, ref: IssueRef, actor: str) -> None:
+        """Open an issue again."""
+        with self.lock:
+            issues.set_state(self.doer(ref.repository, actor), self.issue(ref), "open")
+
+    def set_lock(self, ref: IssueRef, actor: str, *, locked: bool) -> None:
+        """Lock or unlock the conversation."""
+        with self.lock:
+            issues.set_lock(self.doer(ref.repository, actor), self.issue(ref), locked=locked)
+
+    def delete(self, ref: IssueRef) -> None:
+        """Delete an issue; reading it gives 410 from now on."""
+        with self.lock:
+            self.issue(ref).deleted = True
+
+    def transfer(self, ref: IssueRef, full_name: str, actor: str) -> IssueRef:
+        """Move an issue to another repository; reading it is redirected from now on."""
+        with self.lock:
+            issue = self.issue(ref)
+            there = self.open_issue(full_name, issue.title, issue.body, issue.author.login)
+            issue.moved_to = (full_name, there.number)
+            by = self.doer(full_name, actor)
+            issues.record(by, self.issue(there), issues.new_event(by, "transferred"))
+            return there
+
+    def convert(self, ref: IssueRef, actor: str) -> None:
+        """Convert an issue to a discussion; what is left of it is closed and locked."""
+        with self.lock:
+            by, issue = self.doer(ref.repository, actor), self.issue(ref)
+            issues.record(by, issue, issues.new_event(by, "converted_to_discussion"))
+            issues.set_state(by, issue, "closed")
+            issues.set_lock(by, issue, locked=True)
+
+    def delete_label(self, full_name: str, name: str) -> None:
+        """Delete a label of a repository."""
+        with self.lock:
+            by = self.doer(full_name, full_name.partition("/")[0])
+            if label := by.repository.label(name):
+                issues.delete_label(by, label)
+
+    def review(
+        self,
+        ref: IssueRef,
+        author: str,
+        event: str,
+        body: str = "",
+        notes: Sequence[pulls.Note] = (),
+    ) -> int:
+        """Submit a review: APPROVE, REQUEST_CHANGES or COMMENT; give its id."""
+        with self.lock:
+            by, pull = self.doer(ref.repository, author), self._pull(ref)
+            self.follow_branches(by.repository)
+            said = (event, body)
+            return pulls.submit_review(by, self.issue(ref), pull, said, notes).id
+
+    def merge(self, ref: IssueRef, actor: str) -> str:
+        """Merge a pull request in the bare repository; give the merge commit."""
+        with self.lock:
+            by = self.doer(ref.repository, actor)
+            self.follow_branches(by.repository)
+            return pulls.merge(by, self.issue(ref), self._pull(ref))
+
+    def mark_ready(self, ref: IssueRef, actor: str) -> None:
+        """End a draft."""
+        with self.lock:
+            pulls.mark_ready(self.doer(ref.repository, actor), self.issue(ref), self._pull(ref))
+
+    # What can be read.
+
+    def labels_of(self, ref: IssueRef) -> list[str]:
+        """List the names of the labels, in the order they were put on."""
+        with self.lock:
+            return self.issue(ref).label_names
+
+    def comments_of(self, ref: IssueRef) -> list[Comment]:
+        """List the comments, oldest first."""
+        with self.lock:
+            return copy.deepcopy(self.issue(ref).comments)
+
+    def events_of(self, ref: IssueRef) -> list[Event]:
+        """List the events, oldest first."""
+        with self.lock:
+            return list(self.issue(ref).events)
+
+    def issue_of(self, ref: IssueRef) -> Issue:
+        """Read an issue or a pull request as a whole."""
+        with self.lock:
+            return copy.deepcopy(self.issue(ref))
+
+    def pulls_of(self, full_name: str) -> list[Issue]:
+        """List the pull requests, oldest first; what makes them one is in `pull`."""
+        with self.lock:
+            repository = self.repository(full_name)
+            self.follow_branches(repository)
+            return copy.deepcopy([issue for issue in repository.visible() if issue.pull])
+
+    # What the routes need as well; to be called with the lock held.
+
+    def repository(self, full_name: str) -> Repository:
+        """Find a repository by its name, whatever its case."""
+        found = self.repositories.get(full_name.lower())
+        if found is None:
+            raise Refused(404, f"There is no repository {full_name}.")
+        return found
+
+    def issue(self, ref: IssueRef) -> Issue:
+        """Find an issue or a pull request."""
+        found = self.repository(ref.repository).issues.get(ref.number)
+        if found is None:
+            raise Refused(404, f"There is no issue {ref}.")
+        return found
+
+    def doer(self, full_name: str, login: str) -> Doer:
+        """Let a user act; whoever is not known yet gets an account."""
+        return Doer(self.add_user(login), self.repository(full_name), self.stamps)
+
+    def follow_branches(self, repository: Repository) -> None:
+        """Take over what was pushed to the bare repository."""
+        pulls.follow_branches(Doer(repository.owner, repository, self.stamps))
+
+    def _pull(self, ref: IssueRef) -> Pull:
+        pull = self.issue(ref).pull
+        if pull is None:
+            raise Refused(404, f"{ref} is not a pull request.")
+        return pull

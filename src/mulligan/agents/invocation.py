@@ -1,0 +1,260 @@
+"""Lead an agent to its model through the proxy: what it has inside, what is added outside. Pure.
+
+Inside, each service is a path of the proxy's address, and each key a placeholder.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
+
+from mulligan.agents.adapters import BUILT_IN
+from mulligan.config.adapters import Adapter, Fact, Service
+from mulligan.config.operator import AgentSettings
+from mulligan.config.secrets import is_secret
+from mulligan.config.settings import Price
+from mulligan.domain.errors import ConfigError, MisconfiguredError
+from mulligan.sandbox.bubblewrap import Network
+from mulligan.sandbox.egress_rules import Address, Allowed, Route, address_of
+
+PLACEHOLDER = "mulligan-adds-the-key"
+"""What an agent has for a key; it is no secret, and nothing lets anybody in with it."""
+
+LONGEST_ARGUMENT = 120_000
+"""Bytes; Linux takes 131,072 for one argument (MAX_ARG_STRLEN)."""
+
+PROMPT_FILE = "prompt.md"
+
+
+def choose_network(wanted: str | None, adapter: Adapter, hosts: tuple[str, ...]) -> Network:
+    """Say what a confined agent may reach; ConfigError where it is unknown where its model is."""
+    known = bool(adapter.services or hosts)
+    if wanted is None:
+        return Network.MODEL if known else Network.OPEN
+    if wanted == Network.MODEL and not known:
+        message = (
+            f"sandbox.network: model cannot be kept, since nothing says where {adapter.program}"
+            " finds its model; name its hosts in sandbox.hosts, or describe it under"
+            " adapters.NAME.services."
+        )
+        raise ConfigError(message)
+    return Network(wanted)
+
+
+def allowed_for(
+    adapter: Adapter, environment: Mapping[str, str], hosts: tuple[str, ...], port: int
+) -> Allowed:
+    """Say what an agent may reach; `environment` is Mulligan's own, where the keys are."""
+    used = _used(adapter, environment)
+    routes = (_route(name, each, environment) for name, each in used.items())
+    return Allowed(port, tuple(routes), tuple(_addresses(hosts)))
+
+
+def keys_of(adapter: Adapter) -> frozenset[str]:
+    """Name the variables that hold a key of a service."""
+    return frozenset(key for each in adapter.services.values() for key in each.keys)
+
+
+def secrets_given(adapter: Adapter, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """List the secrets that an agent has, or has sent along, without being told to have them."""
+    keys = keys_of(adapter)
+    names = dict.fromkeys((*adapter.environment, *sorted(keys)))
+    found = ((name, environment[name]) for name in names if environment.get(name))
+    return tuple(value for name, value in found if name in keys or is_secret(name, value))
+
+
+def variables_inside(
+    adapter: Adapter, given: Mapping[str, str], environment: Mapping[str, str], port: int
+) -> dict[str, str]:
+    """Give the variables as they are inside: addresses of the proxy, and no key."""
+    keys = keys_of(adapter)
+    kept = {name: PLACEHOLDER if name in keys else value for name, value in given.items()}
+    pointed = {
+        each.url_variable: _inside(name, each, environment, port)
+        for name, each in _used(adapter, environment).items()
+        if each.url_variable
+    }
+    return {**_proxied(port), **kept, **pointed}
+
+
+def pointed_inside(adapter: Adapter, environment: Mapping[str, str], port: int) -> Adapter:
+    """Point an agent at the proxy by its arguments, where it takes its addresses from those."""
+    used = _used(adapter, environment).items()
+    urls = {name: _inside(name, each, environment, port) for name, each in used}
+    return _with_arguments(adapter, urls)
+
+
+def pointed_outside(adapter: Adapter, environment: Mapping[str, str]) -> Adapter:
+    """Point an agent where the operator's variables do, where it takes that from arguments."""
+    urls = {
+        name: environment[each.url_variable]
+        for name, each in adapter.services.items()
+        if each.url_variable in environment
+    }
+    return _with_arguments(adapter, urls)
+
+
+def _used(adapter: Adapter, environment: Mapping[str, str]) -> Mapping[str, Service]:
+    """Pick the services that the operator has set something for; all where that is none."""
+    used = {
+        name: each
+        for name, each in adapter.services.items()
+        if any(environment.get(variable) for variable in (*each.keys, each.url_variable))
+    }
+    return used or adapter.services
+
+
+def _with_arguments(adapter: Adapter, urls: Mapping[str, str]) -> Adapter:
+    added = [
+        argument.replace("{url}", urls[name])
+        for name, each in adapter.services.items()
+        if name in urls
+        for argument in each.url_arguments
+    ]
+    return adapter.model_copy(update={"arguments": (*adapter.arguments, *added)})
+
+
+def _route(name: str, service: Service, environment: Mapping[str, str]) -> Route:
+    parts = _base(service, environment)
+    origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+    for variable, header in service.keys.items():
+        if key := environment.get(variable, "").strip():
+            if not (key.isascii() and key.isprintable()):
+                message = f"{variable} is no key: a header cannot hold it; set it again."
+                raise MisconfiguredError(message)
+            field, _, value = header.partition(":")
+            return Route(name, origin, field, value.strip().replace("{key}", key))
+    return Route(name, origin)
+
+
+def _inside(name: str, service: Service, environment: Mapping[str, str], port: int) -> str:
+    return f"http://127.0.0.1:{port}/{name}{_base(service, environment).path.rstrip('/')}"
+
+
+def _base(service: Service, environment: Mapping[str, str]) -> SplitResult:
+    """Give the base URL of a service: the operator's variable goes before what is usual."""
+    url = environment.get(service.url_variable) or service.url
+    try:
+        parts = urlsplit(url)
+        fine = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        fine, parts = False, urlsplit("")
+    if fine:
+        return parts
+    where = service.url_variable if service.url_variable in environment else "url"
+    message = f"{where} is no address of a model; write https://HOST, or take it out."
+    raise MisconfiguredError(message)
+
+
+def _addresses(hosts: tuple[str, ...]) -> Iterator[Address]:
+    return (found for each in hosts if (found := address_of(each)))
+
+
+def _proxied(port: int) -> dict[str, str]:
+    """Give the variables by which programs find a proxy; what is on loopback goes without."""
+    proxy, direct = f"http://127.0.0.1:{port}", "127.0.0.1,localhost,::1"
+    names = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
+    return {
+        **dict.fromkeys([*names, *map(str.lower, names)], proxy),
+        "NO_PROXY": direct,
+        "no_proxy": direct,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """What the operator knows of agents that are not built in, of prices, and of hosts.
+
+    `name` is what this one is called, where it has a name.
+    """
+
+    adapters: Mapping[str, Adapter]
+    prices: Mapping[str, Price]
+    hosts: tuple[str, ...] = ()
+    name: str = ""
+
+
+NONE = Own({}, {})
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """How one run is started; `files` are paths in its home and what is in them."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    stdin: bytes
+    files: Mapping[str, str]
+    record: Path | None
+
+
+def adapter_of(settings: AgentSettings, own: Mapping[str, Adapter]) -> Adapter:
+    """Find how an agent is called; ConfigError where its kind is not known."""
+    if settings.kind == "command":
+        return Adapter(program=settings.command[0], arguments=settings.command[1:])
+    found = own.get(settings.kind) or BUILT_IN.get(settings.kind)
+    if found is None:
+        known = ", ".join([*BUILT_IN, *own, "command"])
+        message = f"agent.kind: {settings.kind!r} is not known; write one of {known}."
+        raise ConfigError(message)
+    return found
+
+
+def tells_its_words(adapter: Adapter) -> bool:
+    """Tell whether an agent's words are marked in its output, and the rest is none of them."""
+    return any(Fact.SAID in rule.take for rule in adapter.reads)
+
+
+def program_of(settings: AgentSettings, adapter: Adapter) -> tuple[str, ...]:
+    """Give the program, and the arguments that come before all others."""
+    if settings.kind == "command":
+        return (adapter.program,)
+    return settings.command or (adapter.program,)
+
+
+def invoke(
+    settings: AgentSettings, adapter: Adapter, prompt: str, home: Path, *, contained: bool
+) -> Invocation:
+    """Say how a run is started; `contained` tells that Mulligan's sandbox is around it."""
+    given = home / PROMPT_FILE
+    record = home / adapter.record if adapter.record else None
+    as_argument = prompt.replace("\0", "")
+    files = dict(adapter.files)
+    if adapter.prompt == "argument" and len(as_argument.encode()) > LONGEST_ARGUMENT:
+        as_argument = f"Read your task in the file {given}, all of it, and do it."
+    if "{prompt_file}" in adapter.arguments or str(given) in as_argument:
+        files[PROMPT_FILE] = prompt
+    words = {
+        "{prompt}": as_argument,
+        "{prompt_file}": str(given),
+        "{record}": str(record),
+        "{model}": settings.model,
+        "{turns}": str(settings.max_turns),
+    }
+    template = _template(settings, adapter, contained=contained)
+    filled = [_filled(argument, words) for argument in template]
+    return Invocation(
+        argv=(*program_of(settings, adapter), *filled),
+        environment=adapter.variables,
+        stdin=prompt.encode() if adapter.prompt == "stdin" else b"",
+        files=files,
+        record=record,
+    )
+
+
+def _template(settings: AgentSettings, adapter: Adapter, *, contained: bool) -> tuple[str, ...]:
+    return (
+        *adapter.arguments,
+        *(adapter.model_arguments if settings.model else ()),
+        *(adapter.turns_arguments if settings.max_turns else ()),
+        *(adapter.contained_arguments if contained else adapter.uncontained_arguments),
+        *settings.arguments,
+    )
+
+
+def _filled(argument: str, words: Mapping[str, str]) -> str:
+    """Fill in one word per argument, so that nothing in a prompt is taken for another."""
+    for word, value in words.items():
+        if word in argument:
+            return argument.replace(word, value)
+    return argument

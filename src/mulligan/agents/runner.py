@@ -1,0 +1,414 @@
+"""Ask an agent's program which version it is: in its sandbox, without a network, once."""
+
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import cached_property
+from pathlib import Path
+
+import structlog
+
+from mulligan.agents.invocation import (
+    NONE,
+    Invocation,
+    Own,
+    adapter_of,
+    allowed_for,
+    invoke,
+    pointed_inside,
+    pointed_outside,
+    program_of,
+    tells_its_words,
+    variables_inside,
+)
+from mulligan.agents.output import (
+    Reader,
+    StreamFacts,
+    closing_question,
+    facts_heard,
+    facts_of,
+    is_cut_off,
+    read_output,
+    read_report,
+    refusal,
+    service_fault,
+    shortened,
+)
+from mulligan.config.adapters import Adapter, Fact, Meaning
+from mulligan.config.operator import AgentSettings
+from mulligan.domain.attempt import AgentReport, AgentRun, Meter, Task, TimeLimit
+from mulligan.domain.errors import MisconfiguredError, UnavailableError, WorldError
+from mulligan.domain.host import AgentIdentity, Presence
+from mulligan.domain.outcome import Outcome
+from mulligan.domain.result import AgentFacts
+from mulligan.domain.spending import NOTHING, spent_in
+from mulligan.sandbox.bubblewrap import Network
+from mulligan.sandbox.egress import AccessLog, open_proxy
+from mulligan.sandbox.home import clear
+from mulligan.sandbox.process import Command, Finished
+from mulligan.sandbox.sandbox import PORT, Reach, Sandbox, Unconfined
+from mulligan.sandbox.supervisor import places
+from mulligan.text.redact import Redactor
+
+PATIENCE = timedelta(seconds=15)
+
+MOST_BYTES = 64 * 1024
+
+VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]{0,40}")
+
+log = structlog.get_logger()
+
+REPORT_BYTES = 64 * 1024
+
+RECORD_BYTES = 64 * 1024 * 1024
+
+
+def ask_version(
+    argv: Sequence[str], environment: Mapping[str, str], sandbox: Sandbox
+) -> str | None:
+    """Give the first thing in its answer that reads as a version; None where there is none."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="mulligan-version-") as home:
+            place = Path(home)
+            command = Command(
+                argv=argv,
+                directory=place,
+                environment={**environment, "HOME": home},
+                timeout=PATIENCE,
+                max_log_bytes=MOST_BYTES,
+            )
+            said = sandbox.run(command, Reach(write=(place,), network=Network.NONE)).text
+    except (WorldError, OSError) as error:
+        log.info("version_not_known", program=argv[0], reason=str(error))
+        return None
+    found = VERSION.search(said)
+    return found[0] if found else None
+
+
+def look_for(
+    settings: AgentSettings,
+    environment: Mapping[str, str],
+    own: Mapping[str, Adapter] | None = None,
+) -> Presence:
+    """Look for the agent's program as it will be started, its files and its variables."""
+    adapter = adapter_of(settings, own or {})
+    program, *before = program_of(settings, adapter)
+    arguments = [*before, *(adapter.arguments if settings.kind == "command" else ())]
+    path = environment.get("PATH", os.defpath).encode()
+    found = (place for place in places(program, path) if _runs(Path(place)))
+    return Presence(
+        program=next(found, None),
+        wanted=program,
+        missing_files=tuple(
+            each for each in arguments if each.startswith("/") and not os.access(each, os.F_OK)
+        ),
+        missing_variables=tuple(name for name in settings.env if name not in environment),
+    )
+
+
+def _runs(place: Path) -> bool:
+    return os.access(place, os.X_OK) and place.is_file()
+
+
+@dataclass(frozen=True, slots=True)
+class WayOut:
+    """How one run is led out: its adapter and variables, pointed at what it reaches."""
+
+    adapter: Adapter
+    variables: Mapping[str, str]
+    network: Network
+    door: Path | None = None
+    journal: AccessLog | None = None
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """Name the hosts that were refused."""
+        return self.journal.hosts if self.journal else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What agents may reach; `environment` is Mulligan's own, with the keys."""
+
+    network: Network
+    hosts: tuple[str, ...]
+    environment: Mapping[str, str]
+    clean: Callable[[str], str]
+
+    @contextmanager
+    def lead(self, adapter: Adapter, variables: Mapping[str, str], log: Path) -> Generator[WayOut]:
+        """Lead one run out while the block lasts; what it reached and did not is kept at `log`.
+
+        Raises MisconfiguredError where the address of a model is none.
+        """
+        if self.network is not Network.MODEL:
+            pointed = pointed_outside(adapter, self.environment)
+            yield WayOut(pointed, variables, self.network)
+            return
+        allowed = allowed_for(adapter, self.environment, self.hosts, PORT)
+        inside = variables_inside(adapter, variables, self.environment, PORT)
+        pointed = pointed_inside(adapter, self.environment, PORT)
+        with _journal(log, self.clean) as journal, open_proxy(allowed, journal) as door:
+            yield WayOut(pointed, inside, self.network, door, journal)
+
+
+@contextmanager
+def _journal(log: Path, clean: Callable[[str], str]) -> Generator[AccessLog]:
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        file = log.open("w", encoding="utf-8")
+    except OSError as error:
+        message = f"The log {log} cannot be written: {error.strerror}; make room for it."
+        raise UnavailableError(message) from error
+    with file:
+        yield AccessLog(file, clean)
+
+
+class CommandAgent:
+    """Any program that works on files; docs/agents.md is its contract.
+
+    `own` is what the operator knows of agents and prices.
+    """
+
+    def __init__(
+        self,
+        settings: AgentSettings,
+        environment: Mapping[str, str],
+        redactor: Redactor | None = None,
+        sandbox: Sandbox | None = None,
+        network: Network = Network.OPEN,
+        own: Own = NONE,
+    ) -> None:
+        self._settings = settings
+        self._environment = environment
+        self._redactor = redactor or Redactor()
+        self._sandbox = sandbox or Unconfined()
+        self._outside = Outside(network, own.hosts, environment, self._redactor.text)
+        self._adapter = adapter_of(settings, own.adapters)
+        self._prices = own.prices
+        self._name = own.name
+
+    @property
+    def name(self) -> str:
+        """Give the operator's name for it, else what kind it is."""
+        return self._name or self._settings.kind
+
+    @property
+    def identity(self) -> AgentIdentity:
+        """Say which agent it is; a program that is not asked for its version has none."""
+        return AgentIdentity(self.name, self._version, self._sandbox.name)
+
+    @cached_property
+    def _version(self) -> str | None:
+        adapter, wanted = self._adapter, self._adapter.version_arguments
+        argv = (*program_of(self._settings, adapter), *wanted)
+        environment = {"PATH": self._path, **adapter.variables}
+        return ask_version(argv, environment, self._sandbox) if wanted else None
+
+    def run(self, task: Task) -> AgentRun:
+        """Let the agent work until it ends or is stopped; nothing it started is left, nor its HOME.
+
+        Raises MisconfiguredError when its program or a variable it is to have is missing.
+        """
+        home, report = _make_own(task.private)
+        try:
+            return self._run_in(home, report, task)
+        finally:
+            with suppress(UnavailableError):
+                clear(home, self._environment)
+
+    def _run_in(self, home: Path, report: Path, task: Task) -> AgentRun:
+        log = task.log.with_name(task.log.name.replace("agent", "egress"))
+        with self._outside.lead(self._adapter, self._named(), log) as way:
+            start = self._invoke(way, task, home)
+            reader = Reader(self._adapter.reads)
+            command = Command(
+                argv=start.argv,
+                directory=task.directory,
+                environment={
+                    "PATH": self._path,
+                    "HOME": str(home),
+                    **start.environment,
+                    **way.variables,
+                    **_told(task, report),
+                },
+                timeout=self._settings.timeout,
+                stall=self._settings.stall_timeout,
+                stdin=start.stdin,
+                log=task.log,
+                redactor=self._redactor,
+                listen=self._listening(reader, task.meter),
+            )
+            finished = self._sandbox.run(command, _reach(task, home, way))
+        _read_record(start.record, reader)
+        run = self._run_of(finished, reader.close(), _report(report, task))
+        refused = tuple(host for host in way.refused if host not in self._adapter.idle_hosts)
+        return replace(run, facts=run.facts.model_copy(update={"refused_hosts": refused}))
+
+    def _invoke(self, way: WayOut, task: Task, home: Path) -> Invocation:
+        contained = not isinstance(self._sandbox, Unconfined)
+        start = invoke(self._settings, way.adapter, task.prompt, home, contained=contained)
+        _put(start.files, home)
+        return start
+
+    @property
+    def _path(self) -> str:
+        return self._environment.get("PATH", os.defpath)
+
+    def _listening(self, reader: Reader, meter: Meter) -> Callable[[bytes], TimeLimit | None]:
+        """Read the output as it comes; stop the agent when it has used more than it may."""
+        told = NOTHING
+
+        def listen(chunk: bytes) -> TimeLimit | None:
+            nonlocal told
+            reader.feed(chunk)
+            usage = self._signed(facts_heard(reader.heard, self._settings, self._prices))
+            if (spent := spent_in(usage)) == told:
+                return None
+            told = spent
+            return None if meter(usage) else TimeLimit.BUDGET
+
+        return listen
+
+    def _run_of(
+        self, finished: Finished, heard: StreamFacts, report: AgentReport | None
+    ) -> AgentRun:
+        """Put together what is known of a run: its process, its output, its report."""
+        adapter, said = self._adapter, read_output(finished.tail)
+        stopped_by = finished.stopped_by
+        if stopped_by is None and heard.ended is Meaning.LIMIT:
+            stopped_by = TimeLimit.OWN_LIMIT
+        code, closing = finished.exit_code, heard.texts.get(Fact.SAID)
+        fault = service_fault(heard)
+        if closing is None and tells_its_words(adapter):
+            closing = ""
+        return AgentRun(
+            exit_code=code,
+            duration=finished.duration,
+            facts=self._signed(
+                facts_heard(heard, self._settings, self._prices, code, stopped_by)
+                if adapter.reads
+                else facts_of(said, self._settings.kind, code, stopped_by),
+                denied=fault is not None and fault.outcome is Outcome.DENIED,
+            ),
+            stopped_by=stopped_by,
+            limit=self._limit(stopped_by),
+            report=report,
+            summary=said.summary if closing is None else shortened(closing),
+            question=said.question if closing is None else closing_question(closing),
+            fault=fault,
+            refusal=refusal(heard, adapter),
+            is_cut_off=is_cut_off(heard, adapter),
+        )
+
+    def _signed(self, facts: AgentFacts, *, denied: bool = False) -> AgentFacts:
+        return facts.model_copy(update={"name": self._name, "denied": denied})
+
+    def _named(self) -> dict[str, str]:
+        """Take the variables that agent.env names, and those of the adapter that are set."""
+        wanted = self._settings.env
+        missing = [name for name in wanted if name not in self._environment]
+        if missing:
+            verb = "is" if len(missing) == 1 else "are"
+            message = (
+                f"agent.env names {', '.join(missing)}, which {verb} not set where Mulligan runs;"
+                " set it there or take it out."
+            )
+            raise MisconfiguredError(message)
+        usual = [name for name in self._adapter.environment if name in self._environment]
+        return {name: self._environment[name] for name in (*usual, *wanted)}
+
+    def _limit(self, stopped_by: TimeLimit | None) -> timedelta | None:
+        limits = {
+            TimeLimit.TIMEOUT: self._settings.timeout,
+            TimeLimit.STALL_TIMEOUT: self._settings.stall_timeout,
+        }
+        return limits.get(stopped_by) if stopped_by else None
+
+
+def _reach(task: Task, home: Path, way: WayOut) -> Reach:
+    return Reach(
+        read=(*task.readable, *([task.previous_diff] if task.previous_diff else ())),
+        write=(task.directory, home.parent, *task.writable),
+        network=way.network,
+        door=way.door,
+    )
+
+
+def _told(task: Task, report: Path) -> dict[str, str]:
+    """Name what the agent may know of its task; no variable of an operator goes before these."""
+    told = {
+        "MULLIGAN_ISSUE": task.issue,
+        "MULLIGAN_ATTEMPT": str(task.attempt),
+        "MULLIGAN_FIX_ROUND": str(task.fix_round),
+        "MULLIGAN_REPORT": str(report),
+    }
+    if task.previous_diff:
+        told["MULLIGAN_PREVIOUS_DIFF"] = str(task.previous_diff)
+    return told
+
+
+def _make_own(private: Path) -> tuple[Path, Path]:
+    """Make a home that no earlier run has touched; give it and the place of the report."""
+    try:
+        private.mkdir(parents=True, exist_ok=True)
+        own = Path(tempfile.mkdtemp(prefix="agent-", dir=private))
+        home = own / "home"
+        home.mkdir(mode=0o700)
+    except OSError as error:
+        message = f"No home for the agent can be made in {private}: {error.strerror}; make room."
+        raise UnavailableError(message) from error
+    return home, own / "report.json"
+
+
+def _put(files: Mapping[str, str], home: Path) -> None:
+    """Write the files that an agent's home is to have."""
+    for name, content in files.items():
+        place = home / name
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(content, encoding="utf-8")
+        except OSError as error:
+            message = f"The agent's file {name} cannot be written: {error.strerror}; make room."
+            raise UnavailableError(message) from error
+
+
+def _read_record(path: Path | None, reader: Reader) -> None:
+    """Read the file in which some agents keep the record of a run; it may be missing or a trap."""
+    with suppress(OSError, ValueError):
+        if path:
+            reader.read_record(_content(path, RECORD_BYTES))
+
+
+def _report(path: Path, task: Task) -> AgentReport | None:
+    """Read the agent's report, if it wrote one that can be read."""
+    try:
+        return read_report(_content(path, REPORT_BYTES))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        log.warning("report_ignored", issue=task.issue, attempt=task.attempt, reason=reason)
+        return None
+
+
+def _content(path: Path, most: int) -> bytes:
+    """Read a file that an agent may have made anything of: a link, a pipe, a device, a flood."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(path, flags)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            message = "it is not a file"
+            raise ValueError(message)
+        content = os.read(descriptor, most + 1)
+    finally:
+        os.close(descriptor)
+    if len(content) > most:
+        message = f"it is larger than {most} bytes"
+        raise ValueError(message)
+    return content

@@ -1,0 +1,173 @@
+"""Tell the failures that count from those that were there before, and the flaky ones. Pure."""
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+
+from mulligan.checks.digest import MAX_CHARS
+from mulligan.checks.digest.findings import clip, fingerprint, identity, normalise
+from mulligan.checks.digest.identity import tells_apart
+from mulligan.domain.result import CheckResult, Finding, names_unit
+
+IN_FULL = 5
+CRASH = 124
+"""From this exit code on a check was stopped, was killed, or could not be run: it names not all."""
+
+FLAKY = "Flaky: it failed, and passed when it was run again on the same tree."
+NOT_TOLD_APART = "It fails without this change as well; what is new cannot be told, so all counts."
+NOT_COMPARED = "It could not be run without this change, so everything that fails counts."
+
+Key = Callable[[Finding], Hashable]
+
+
+def apply_rerun(first: CheckResult, again: CheckResult) -> CheckResult:
+    """Put two runs of a check on one tree together: what failed once only is flaky (SPEC A11).
+
+    Where the two have nothing in common, or their failures cannot be named, the second counts.
+    """
+    if again.passed:
+        return first.model_copy(
+            update={
+                "passed": True,
+                "flaky": True,
+                "exit_code": again.exit_code,
+                "timed_out": False,
+                "duration_ms": first.duration_ms + again.duration_ms,
+                "digest": FLAKY,
+                "findings": (),
+                "count": 0,
+                "source": (),
+                "fingerprint": "",
+                "unsteady": (*first.unsteady, *first.findings),
+            }
+        )
+    both, only_again = _split(again.findings, first.findings, identity)
+    _, only_first = _split(first.findings, again.findings, identity)
+    once = (*first.unsteady, *only_first, *only_again)
+    if not (both and once and _names_all(first) and _names_all(again)):
+        return again.model_copy(update={"unsteady": first.unsteady})
+    return _left(again, both, "").model_copy(update={"unsteady": once})
+
+
+def reproduced(first: CheckResult, again: CheckResult) -> CheckResult:
+    """Put two runs on a start tree together: only what failed in both, in one way, counts (A4)."""
+    if first.passed or again.passed:
+        return first if first.passed else again
+    both, _ = _split(again.findings, first.findings, _as_it_fails)
+    unnamed = min(_unnamed(first), _unnamed(again))
+    return again.model_copy(update={"findings": both, "count": len(both) + unnamed})
+
+
+def subtract_baseline(failed: CheckResult, before: CheckResult | None) -> CheckResult:
+    """Tell what a failing check found on the start tree already from what is new (SPEC A4).
+
+    Where that cannot be told, everything counts, and the digest says so.
+    """
+    if before is None:
+        return _with_note(failed, NOT_COMPARED)
+    if before.passed:
+        return failed
+    if not _comparable(failed, before):
+        return _with_note(failed, NOT_TOLD_APART)
+    known, new = _split(failed.findings, before.findings, _as_it_fails)
+    if not known:
+        return failed
+    if not all(map(_is_named, known)):
+        return _with_note(failed, NOT_TOLD_APART)
+    if not new and failed.exit_code != before.exit_code and len(known) == len(before.findings):
+        return _with_note(failed, NOT_TOLD_APART)
+    note = f"({len(known)} more failed without this change as well, and do not count.)"
+    left = _left(failed, new, note if new else "It fails as it does without this change.")
+    return left.model_copy(update={"known": known, "preexisting": not new})
+
+
+def _comparable(failed: CheckResult, before: CheckResult) -> bool:
+    """Tell whether both runs came to their end, and named what failed."""
+    runs = (failed, before)
+    return not any(
+        run.timed_out or _crashed(run.exit_code) or not run.findings for run in runs
+    ) and _unnamed(failed) <= _unnamed(before)
+
+
+def _is_named(found: Finding) -> bool:
+    """Tell whether a failure has an identity: a test and what it is of, or a file (SPEC D4).
+
+    A bare name may be that of another package's test. What a bare line says twice may be the very
+    thing that the agent was asked to mend.
+    """
+    return names_unit(found.test_id or "") or tells_apart(found.file)
+
+
+def _crashed(exit_code: int | None) -> bool:
+    return exit_code is None or not 0 <= exit_code < CRASH
+
+
+def _names_all(result: CheckResult) -> bool:
+    return not (result.timed_out or _crashed(result.exit_code) or _unnamed(result))
+
+
+def _unnamed(result: CheckResult) -> int:
+    return max(0, result.count - len(result.findings))
+
+
+def _as_it_fails(found: Finding) -> tuple[str, str]:
+    """Know a failure by its identity (SPEC D4) and its message.
+
+    A test that fails in another way than before was reached by the change, and not mended.
+    """
+    return identity(found), normalise(found.message)
+
+
+def _split(
+    findings: Sequence[Finding], others: Iterable[Finding], key: Key
+) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    """Part findings in those that are among the others, each as often as there, and the rest."""
+    there = Counter(map(key, others))
+    inside, outside = list[Finding](), list[Finding]()
+    for found in findings:
+        place = inside if there[key(found)] > 0 else outside
+        there[key(found)] -= 1
+        place.append(found)
+    return tuple(inside), tuple(outside)
+
+
+def _left(result: CheckResult, findings: Sequence[Finding], note: str) -> CheckResult:
+    """Leave only some findings in a result, and tell of no others."""
+    places = {(found.file, found.line) for found in findings}
+    named_before = len(result.findings) - len(findings)
+    return result.model_copy(
+        update={
+            "findings": tuple(findings),
+            "count": max(len(findings), result.count - named_before) if findings else 0,
+            "source": tuple(at for at in result.source if (at.file, at.line) in places),
+            "digest": _told(findings, note),
+            "fingerprint": fingerprint(findings) if findings else "",
+        }
+    )
+
+
+def _told(findings: Sequence[Finding], note: str) -> str:
+    """Write a digest of some findings: five in full, then ids, within the usual size."""
+    blocks = [_block(found) for found in findings[:IN_FULL]]
+    rest = [f"- {found.name}" for found in findings[IN_FULL:]]
+    lines, room = list[str](), MAX_CHARS - len(note) - 30
+    for at, block in enumerate([*blocks, *rest]):
+        if len(block) + 1 > room:
+            lines.append(f"(+ {len(findings) - at} more)")
+            break
+        lines.append(block)
+        room -= len(block) + 1
+    return "\n".join([*lines, note] if note else lines)
+
+
+def _block(found: Finding) -> str:
+    place = f" ({found.file}:{found.line})" if found.test_id and found.file else ""
+    message = found.message.strip().split("\n")
+    told = [] if message == [""] or found.message in found.summary else message
+    heading = found.summary if not told else (found.test_id or found.summary)
+    body = "\n".join(f"    {line}" for line in told)
+    return clip(f"- {heading}{place}\n{body}".rstrip(), MAX_CHARS // IN_FULL)
+
+
+def _with_note(result: CheckResult, note: str) -> CheckResult:
+    told = clip(result.digest, MAX_CHARS - len(note) - 1)
+    return result.model_copy(update={"digest": f"{told}\n{note}"})

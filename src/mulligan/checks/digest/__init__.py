@@ -1,0 +1,188 @@
+"""Condense the output of a check to what a reader needs to mend the failure (SPEC 9)."""
+
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from mulligan.checks.digest.clean import Log, Output, chunks, from_root, sift
+from mulligan.checks.digest.documents import Kept, documents
+from mulligan.checks.digest.families import FAMILIES
+from mulligan.checks.digest.families.generic import GENERIC
+from mulligan.checks.digest.findings import Found, Reading, clip, fingerprint, found_by
+from mulligan.checks.digest.identity import in_project, projects
+from mulligan.checks.digest.render import render, render_passed
+from mulligan.checks.digest.reports import joined, merged, read_document, read_report
+from mulligan.checks.digest.signals import PASSING, total_lines
+from mulligan.domain.result import Finding
+
+MAX_CHARS = 2000
+LAST_WORDS = 20
+SHELL_SIGNAL = 128
+"""A shell gives a command that a signal ended this exit code and the signal's number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """`text` is what an agent is shown; `count` is the number of failures, as far as known.
+
+    `fingerprint` is short hex, equal for the same failure on another day or in another directory,
+    and empty for a check that passed.
+    """
+
+    text: str
+    findings: tuple[Finding, ...]
+    count: int
+    fingerprint: str
+    passed: bool
+
+
+def digest(
+    output: Output,
+    *,
+    command: str = "",
+    exit_code: int | None = None,
+    max_chars: int = MAX_CHARS,
+    report: bytes | None = None,
+    patterns: Sequence[str] = (),
+    root: str = "",
+) -> Digest:
+    """Condense an output to at most `max_chars` characters. Never raises.
+
+    A file is streamed. Without an exit code, the output alone decides whether the check passed.
+    `patterns` are a repository's own regular expressions (see patterns.py). Paths beneath `root`
+    are told from there: the same failure has the same name wherever the repository lies.
+    """
+    max_chars = max(0, max_chars)
+    log = Log()
+    try:
+        kept = Kept()
+        log = sift(kept.passing(from_root(chunks(output), root)))
+        reading = _understand(log, kept, command, patterns)
+        if report:
+            told = b"".join(from_root([report], root))
+            reading = _with_report(read_report(told), reading)
+        return _of_log(log, reading, exit_code, max_chars)
+    except Exception:  # noqa: BLE001 - a digest that fails must not fail the attempt
+        return _at_least(log, exit_code, max_chars)
+
+
+def _with_report(report: Reading, output: Reading) -> Reading:
+    """Let the report tell what failed; the output tells more of each, and what is beside it."""
+    if not report.found:
+        return output
+    sure = () if output.doubtful else output.found
+    found = merged(report.found, sure)
+    return Reading(found, max(report.count, len(found)), output.totals)
+
+
+def _understand(log: Log, kept: Kept, command: str, patterns: Sequence[str]) -> Reading:
+    """Ask the repository's patterns and the families; then, of what they left, all that is sure."""
+    own = tuple(found_by(patterns, log))
+    inside, log = _read_inside(log, kept)
+    readings = [
+        inside,
+        *(
+            _in_project(family.read(log), log)
+            for family in FAMILIES
+            if family.recognises(log, command)
+        ),
+    ]
+    known = [*own, *(found for reading in readings for found in reading.found)]
+    if not known:
+        return _with_totals(GENERIC.read(log), readings)
+    claimed = frozenset[int]().union(*(reading.claimed for reading in readings))
+    rest = GENERIC.read(log.without(claimed))
+    beside = () if rest.doubtful else tuple(filter(_has_place, rest.found))
+    return Reading(
+        found=(*known, *beside),
+        count=sum(reading.count for reading in readings) + len(beside),
+        totals=tuple(total for reading in readings for total in reading.totals),
+    )
+
+
+def _in_project(reading: Reading, log: Log) -> Reading:
+    """Name the tests with their projects, where the output is of several."""
+    of_line = projects(log.lines)
+    if not any(of_line):
+        return reading
+    return replace(reading, found=tuple(_of_project(found, of_line) for found in reading.found))
+
+
+def _of_project(found: Found, of_line: Sequence[str]) -> Found:
+    project = of_line[found.at] if found.at is not None else ""
+    if not (project and found.finding.test_id):
+        return found
+    test_id = in_project(found.finding.test_id, project)
+    heading = in_project(found.heading, project)
+    return replace(
+        found, finding=found.finding.model_copy(update={"test_id": test_id}), heading=heading
+    )
+
+
+def _read_inside(log: Log, kept: Kept) -> tuple[Reading, Log]:
+    """Read the reports that an output consists of or holds; give it without their lines."""
+    readings = [(document, read_document(document)) for document in documents(kept.text)]
+    telling = [(document, reading) for document, reading in readings if reading.found]
+    lines = {
+        n
+        for document, _ in telling
+        for n in document.rows or range(document.first, document.last + 1)
+    }
+    inside = joined([reading for _, reading in telling])
+    return inside, log.without(
+        {at for at, n in enumerate(log.numbers) if n in lines}
+    ) if lines else log
+
+
+def _with_totals(reading: Reading, others: Sequence[Reading]) -> Reading:
+    """Prefer the totals of a family that knows the tool, though it found no failure."""
+    totals = tuple(total for other in others for total in other.totals)
+    count = max([reading.count, *(other.count for other in others)])
+    return Reading(reading.found, count, totals or reading.totals, doubtful=reading.doubtful)
+
+
+def _has_place(found: Found) -> bool:
+    return found.finding.file is not None or found.finding.test_id is not None
+
+
+def _of_log(log: Log, reading: Reading, exit_code: int | None, max_chars: int) -> Digest:
+    failed = bool(reading.count or (reading.found and not reading.doubtful))
+    passed = exit_code == 0 if exit_code is not None else not failed
+    if passed:
+        text = render_passed(reading.totals or total_lines(log.lines), max_chars)
+        return Digest(text, (), 0, "", passed=True)
+    findings = tuple(found.finding for found in reading.found)
+    note = _ended_by(exit_code)
+    telling = [*_last_words(log), str(exit_code)]
+    return Digest(
+        text=clip(render(reading, log, max_chars, note), max_chars),
+        findings=findings,
+        count=max(reading.count, len(findings)),
+        fingerprint=fingerprint(findings, telling),
+        passed=False,
+    )
+
+
+def _last_words(log: Log) -> list[str]:
+    """Give the last lines that do not say that all is well, in their order."""
+    said = (line for line in reversed(log.lines) if line.strip() and not PASSING.search(line))
+    return [*islice(said, LAST_WORDS)][::-1]
+
+
+def _ended_by(exit_code: int | None) -> str:
+    """Name the signal that ended a command, where one did."""
+    number = -(exit_code or 0) if (exit_code or 0) < 0 else (exit_code or 0) - SHELL_SIGNAL
+    try:
+        return f"Ended by {signal.Signals(number).name}." if number > 0 else ""
+    except ValueError:
+        return ""
+
+
+def _at_least(log: Log, exit_code: int | None, max_chars: int) -> Digest:
+    """Show a plain window, where understanding the output failed."""
+    passed = exit_code == 0
+    text = render_passed((), max_chars) if passed else render(Reading(), log, max_chars)
+    return Digest(
+        clip(text, max_chars), (), 0, "" if passed else fingerprint((), log.lines), passed
+    )

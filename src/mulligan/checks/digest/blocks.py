@@ -1,0 +1,183 @@
+"""Which lines belong to a finding, and which of them are worth showing. Pure."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from mulligan.checks.digest.locations import Place, is_foreign, number, pointed_at
+from mulligan.checks.digest.signals import PASSING, Weight, ends_results
+
+LONGEST = 60
+
+RULE = re.compile(r"^\W*[=_─━*-]{12,}")
+
+MEANS = re.compile(r"\w|[~^]")
+
+ROUTINE = re.compile(r"\[?(?:INFO|DEBUG|TRACE)\b\]?(?! {2})", re.IGNORECASE)
+
+STEP_FAILED = re.compile(r"(?<!\.)\.{3,}Failed$")
+
+STACK = re.compile(r"goroutine \d+ \[|(?:stack )?(?:back)?trace\b|call stack", re.IGNORECASE)
+"""What stands over a stack trace that a gap parts from its error."""
+
+FRAME = re.compile(r'^\s*(?:File "|at |from |#\d+ |\d+: |❯ |(?:[\w.]+/)?\w[\w.$]*\(|\S+:\d+: in )')
+
+START = re.compile(
+    r"^(?P<indent>[\s|+-]*)(?:Exception Group )?Traceback \(most recent call last\):"
+)
+
+TRACEBACK_FRAME = re.compile(
+    r'^[\s|]*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:,? in (?P<name>\w+))?'
+)
+
+EXCEPTION = re.compile(r"^[\s|]*(?P<name>[A-Za-z_][\w.]*)(?:: .*|:?)$")
+
+LINK = re.compile(r"^[\s|]*(?:During handling of the above|The above exception was the direct)")
+
+LONGEST_TRACEBACK = 300
+
+SUITE = re.compile(
+    r"^\s*(?:FAIL|PASS)\s+(?P<file>(?:\S+ )*\S+\.\w+)(?: \([\d.]+ ?m?s\))?$"
+    r"|^(?P<file2>\S+\.t) \.{2,}|^Test project (?P<group>\S.*)$|^> Task (?P<group2>:\S+)"
+)
+"""A line over its tests: the file as Jest and prove name it, ctest's directory, Gradle's task."""
+
+
+def block_end(lines: Sequence[str], start: int, limit: int) -> int:
+    """Find where the block of a named test ends: a rule, totals, or a test that passed."""
+    limit = min(limit, start + LONGEST, len(lines))
+    if _is_cut_off(lines[start : start + 3]):
+        return start + 1
+    for at in range(start + 1, limit):
+        line = lines[at]
+        is_rule = RULE.match(line) and at > start + 3
+        if is_rule or PASSING.search(line) or SUITE.match(line) or ends_results(line):
+            return at
+    return limit
+
+
+def _is_cut_off(lines: Sequence[str]) -> bool:
+    """Tell whether a gap and then something as little indented follows on a line."""
+    match lines:
+        case [head, gap, after] if not gap.strip() and after.strip() and not STACK.match(after):
+            return depth_of(after) <= depth_of(head)
+        case _:
+            return False
+
+
+def paragraph_end(lines: Sequence[str], weights: Sequence[Weight], start: int, limit: int) -> int:
+    """Find where what is said of one error ends: also where, after a gap, something else begins.
+
+    All that follows the name of a step that failed is of that step.
+    """
+    limit = block_end(lines, start, limit)
+    if STEP_FAILED.search(lines[start]):
+        return limit
+    for at in range(start + 1, limit):
+        starts_anew = not lines[at - 1].strip() and lines[at][:1].strip()
+        if starts_anew and not weights[at] and not STACK.match(lines[at]):
+            return at
+    return limit
+
+
+def worth_showing(lines: Sequence[str]) -> tuple[str, ...]:
+    """Drop blank lines, and the stack frames, with their source, of code from elsewhere."""
+    return dedent([lines[at] for at in telling_indices(lines, range(len(lines)))])
+
+
+def telling_indices(lines: Sequence[str], indices: Iterable[int]) -> Iterator[int]:
+    """Yield those of the indices whose line is worth showing."""
+    hidden_depth: int | None = None
+    for at in indices:
+        line = lines[at]
+        text = line.strip()
+        if not MEANS.search(text) or ROUTINE.match(text):
+            continue
+        depth = depth_of(line)
+        if hidden_depth is not None and depth > hidden_depth:
+            continue
+        hidden_depth = None
+        if FRAME.match(line) and is_foreign(line, pointed_at(line)):
+            hidden_depth = depth
+            continue
+        yield at
+
+
+def depth_of(line: str) -> int:
+    """Count the blanks that a line begins with."""
+    return len(line) - len(line.lstrip())
+
+
+def dedent(lines: Sequence[str]) -> tuple[str, ...]:
+    """Take off the indentation that all lines share."""
+    depth = min(map(depth_of, lines), default=0)
+    return tuple(line[depth:].rstrip() for line in lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Traceback:
+    """A chain of exceptions: `message` is the last one's, `causes` are the earlier ones'.
+
+    `source` is the code at `place`. It takes the lines from `start` up to, and not with, `end`;
+    `at` is the exception's line.
+    """
+
+    start: int
+    at: int
+    end: int
+    message: str
+    place: Place | None
+    causes: tuple[str, ...] = ()
+    source: str = ""
+
+
+def traceback_at(lines: Sequence[str], start: int) -> Traceback | None:
+    """Read the traceback that starts at a line, with all that it is chained to."""
+    first = _one(lines, start)
+    if first is None:
+        return None
+    chain = [first]
+    while (following := _linked(lines, chain[-1].end)) is not None:
+        following = _one(lines, following)
+        if following is None:
+            break
+        chain.append(following)
+    last = chain[-1]
+    best = next((found for found in reversed(chain) if _is_own(found.place)), last)
+    causes = tuple(found.message for found in chain[:-1])
+    return replace(last, start=start, place=best.place, source=best.source, causes=causes)
+
+
+def _one(lines: Sequence[str], start: int) -> Traceback | None:
+    opening = START.match(lines[start])
+    if opening is None:
+        return None
+    depth = len(opening["indent"])
+    frames = list[tuple[Place, str]]()
+    for at in range(start + 1, min(start + LONGEST_TRACEBACK, len(lines))):
+        line = lines[at]
+        if frame := TRACEBACK_FRAME.match(line):
+            below = lines[at + 1] if at + 1 < len(lines) else ""
+            place = Place(frame["file"], number(frame["line"]))
+            frames.append((place, "" if TRACEBACK_FRAME.match(below) else below.strip(" |+-")))
+        elif line[depth : depth + 1].strip(" |+-") and EXCEPTION.match(line):
+            own = [frame for frame in frames if frame[0].is_own]
+            place, source = (own or frames)[-1] if frames else (None, "")
+            message = line.strip(" |+-")
+            return Traceback(start, at, at + 1, message, place, source=source)
+    return None
+
+
+def _linked(lines: Sequence[str], end: int) -> int | None:
+    """Find the traceback that goes on with a chain: a few lines on, behind a linking sentence."""
+    near = range(end, min(end + 12, len(lines)))
+    link = next((at for at in near if LINK.match(lines[at])), None)
+    if link is None:
+        return None
+    return next(
+        (at for at in range(link, min(link + 4, len(lines))) if START.match(lines[at])), None
+    )
+
+
+def _is_own(place: Place | None) -> bool:
+    return place is not None and place.is_own

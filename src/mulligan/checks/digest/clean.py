@@ -1,0 +1,427 @@
+"""Read an output of any size as clean lines, and keep those that a digest can be made of."""
+
+import codecs
+import re
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain, islice
+from typing import BinaryIO
+
+from mulligan.checks.digest.signals import CODED, PLACE_SHAPES, STEMS, STRONG, Weight, weigh
+
+COLOURS = re.compile(rb"\x1b\[[0-9;]*m")
+
+MOVES = re.compile(rb"\x1b\[[0-9;]*[ABEFHfd]")
+
+TO_COLUMN = re.compile(rb"\x1b\[[0-9]*G")
+
+FORWARD = re.compile(rb"\x1b\[[0-9]*C")
+
+ESCAPES = re.compile(
+    rb"\x1b\[[0-?]*[ -/]*[@-~]"  # erasing, modes
+    rb"|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # titles, links
+    rb"|\x1b[PX^_][^\x1b\n]*(?:\x1b\\)?"  # device strings
+    rb"|\x1b[ -/]*[0-~]?"
+)
+
+BACKSPACE = re.compile(rb"(?:[\xc0-\xff][\x80-\xbf]*|[^\n\x08])?\x08")
+
+CONTROLS = bytes(set(range(32)) - set(b"\b\t\n\r\x1b")) + b"\x7f"
+
+SAME_DIGITS = bytes.maketrans(b"0123456789", b"1" * 10)
+
+LOUD = (b"error", b"fail", b"fatal", b"panic", b"exception", b"denied", b"not found", b"abort")
+"""Words for which a line is kept although something was printed over it, or it is very long."""
+
+STAMP = rb"\[?(?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?[ \t]"
+
+PREFIXES = (
+    re.compile(rb"(?m)^#\d+ \d+\.\d+ "),
+    re.compile(rb"(?m)^[A-Za-z][\w.-]*[ \t]*\| (?:" + STAMP + rb")?"),
+    re.compile(rb"(?m)^[\w@/.-]+:[a-z][\w-]*:(?: |$)"),
+    re.compile(rb"(?m)^" + STAMP),
+)
+"""What log collectors put before each line: a build step, a service, a time."""
+
+ENOUGH_LINES = 4
+
+MOST = 0.8
+
+LONG_LINE = 1500
+
+LINE_END = 300
+
+AROUND_WORD = 150
+
+CHUNK = 1024 * 1024
+
+LOOK = 512
+
+Output = bytes | str | BinaryIO
+
+HEAD_BYTES = 64 * 1024
+
+TAIL_BYTES = 96 * 1024
+
+STRONG_BYTES = 320 * 1024
+
+WEAK_BYTES = 32 * 1024
+
+ALIKE_STRONG, ALIKE_WEAK = 100, 20
+"""Telling lines of one template that are kept, with their surroundings."""
+
+JUDGED = 250
+"""New templates of one chunk that are weighed; the others count as weak."""
+
+UNJUDGED = 100
+
+REMEMBERED = 5000
+
+BEFORE, AFTER_STRONG, AFTER_WEAK = 3, 12, 4
+
+BYTE_STEMS = tuple(stem.encode() for stem in STEMS)
+
+FEW_STEMS = (
+    b"error",
+    b"fail",
+    b"fatal",
+    b"panic",
+    b"exception",
+    b"assert",
+    b"undefined",
+    b"cannot",
+)
+
+SMALL = 256 * 1024
+
+VARIED = 0.5
+"""The share of a chunk that is new, from which on only the few stems are looked for."""
+
+PER_STEM = 1000
+
+FEW_SHAPES = tuple(re.compile(stem.encode()) for stem in PLACE_SHAPES)
+
+BYTE_SHAPES = (*FEW_SHAPES, re.compile(CODED.pattern.encode()))
+
+Numbered = tuple[int, bytes]
+
+
+def clean(chunk: bytes) -> bytes:
+    """Remove escape sequences, control characters and what was printed over; keep the lines."""
+    if b"\x1b" in chunk:
+        chunk = COLOURS.sub(b"", chunk)
+    if b"\x1b" in chunk:
+        chunk = MOVES.sub(b"\n", chunk)
+        chunk = TO_COLUMN.sub(b"\r", chunk)
+        chunk = FORWARD.sub(b" ", chunk)
+        chunk = ESCAPES.sub(b"", chunk)
+    chunk = chunk.translate(None, CONTROLS)
+    if b"\b" in chunk:
+        chunk = BACKSPACE.sub(b"", chunk)
+    if b"\r" in chunk:
+        chunk = b"\n".join(_as_seen(line) for line in chunk.split(b"\n"))
+    return chunk
+
+
+def _as_seen(line: bytes) -> bytes:
+    """Give what a line shows in the end: its last state, and earlier ones that speak of failure."""
+    if b"\r" not in line:
+        return line
+    states = [state for state in line.split(b"\r") if state.strip()]
+    alike = {state.translate(SAME_DIGITS): state for state in states[:-1]}
+    said = [state for state in alike.values() if any(word in state.lower() for word in LOUD)]
+    return b"\n".join([*said, *states[-1:]])
+
+
+def collector_prefix(lines: Sequence[bytes]) -> re.Pattern[bytes] | None:
+    """Find the prefix that nearly all of these lines carry, if there is one."""
+    full = [line for line in lines if line.strip()]
+    if len(full) < ENOUGH_LINES:
+        return None
+    for prefix in PREFIXES:
+        if sum(bool(prefix.match(line)) for line in full) >= MOST * len(full):
+            return prefix
+    return None
+
+
+def clip_line(line: bytes) -> bytes:
+    """Shorten a long line to its ends and what surrounds the words that speak of failure."""
+    if len(line) <= LONG_LINE:
+        return line
+    parts, done = [line[:LINE_END]], LINE_END
+    for at in sorted(_loud_places(line.lower())):
+        start, end = max(done, at - AROUND_WORD), min(at + AROUND_WORD, len(line) - LINE_END)
+        if start < at < end and sum(map(len, parts)) < LONG_LINE - 2 * LINE_END:
+            parts.append(line[start:end])
+            done = end
+    return b" ... ".join([*parts, line[-LINE_END:]])
+
+
+def _loud_places(lowered: bytes) -> set[int]:
+    """Find where each loud word stands first and last."""
+    ends = ((lowered.find(word), lowered.rfind(word)) for word in LOUD)
+    return {at for places in ends for at in places if at >= 0}
+
+
+def as_text(line: bytes) -> str:
+    """Decode a line, whatever its bytes, without trailing blanks or further control characters."""
+    text = line.decode(errors="replace").rstrip()
+    return text if text.isprintable() else "".join(filter(_is_plain, text))
+
+
+def _is_plain(character: str) -> bool:
+    return character == "\t" or not ("\x7f" <= character <= "\x9f" or character in "\u2028\u2029")
+
+
+def chunks(output: Output) -> Iterator[bytes]:
+    """Yield the output as UTF-8 in chunks that end where a line ends, cleaned.
+
+    An error while reading ends the output there: what was read is still worth telling.
+    """
+    prefix = None
+    for position, chunk in enumerate(_by_line(as_utf8(_raw(output)))):
+        cleaned = clean(chunk)
+        if position == 0:
+            prefix = collector_prefix(cleaned.split(b"\n", 1000)[:1000])
+        yield prefix.sub(b"", cleaned) if prefix else cleaned
+
+
+def from_root(pieces: Iterable[bytes], root: str) -> Iterator[bytes]:
+    """Leave the path of the repository out of the paths of what lies in it."""
+    start = re.escape(root.rstrip("/").encode()) + b"/"
+    beneath = re.compile(rb"(?<![\w./-])(?:file://)?" + start) if start != b"/" else None
+    for piece in pieces:
+        yield beneath.sub(b"", piece) if beneath else piece
+
+
+def _raw(output: Output) -> Iterator[bytes]:
+    if isinstance(output, str):
+        for start in range(0, len(output), CHUNK):
+            yield output[start : start + CHUNK].encode(errors="replace")
+    elif isinstance(output, (bytes, bytearray, memoryview)):
+        view = memoryview(output)
+        for start in range(0, len(view), CHUNK):
+            yield bytes(view[start : start + CHUNK])
+    else:
+        yield from _read(output)
+
+
+def _read(stream: BinaryIO) -> Iterator[bytes]:
+    """Read a file or a pipe; one opened as text is taken too."""
+    while True:
+        try:
+            piece: bytes | str | None = stream.read(CHUNK)
+        except (OSError, ValueError):
+            return
+        if not piece:
+            return
+        yield piece.encode(errors="replace") if isinstance(piece, str) else piece
+
+
+def as_utf8(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Turn UTF-16 into UTF-8; any other encoding stays as it is."""
+    first = next(pieces, b"")
+    name = _encoding(first)
+    rest = chain([first], pieces)
+    if name is None:
+        yield from (piece.removeprefix(codecs.BOM_UTF8) for piece in rest)
+        return
+    decoder = codecs.getincrementaldecoder(name)(errors="replace")
+    for piece in rest:
+        yield decoder.decode(piece).encode(errors="replace")
+
+
+def _encoding(start: bytes) -> str | None:
+    """Tell UTF-16 by its mark, or by every second byte of its beginning being nothing."""
+    look = start[:LOOK]
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and b"\0" in look:
+        return "utf-16"
+    for name, offset in (("utf-16-le", 1), ("utf-16-be", 0)):
+        half = look[offset::2]
+        if len(half) > 1 and half.count(0) > 0.8 * len(half) and look.count(0) < 0.6 * len(look):
+            return name
+    return None
+
+
+def _by_line(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Cut at line ends; a longer line is cut where it was printed over, or anywhere."""
+    kept = b""
+    for piece in pieces:
+        kept += piece
+        if len(kept) < CHUNK:
+            continue
+        cut = kept.rfind(b"\n") + 1 or kept.rfind(b"\r", 0, -1) + 1 or len(kept)
+        yield kept[: cut - 1] if kept[cut - 1 : cut] == b"\n" else kept[:cut]
+        kept = kept[cut:]
+    if kept:
+        yield kept.removesuffix(b"\n")
+
+
+@dataclass(frozen=True)
+class Log:
+    """`lines[i]` stood at line `numbers[i]` (from 1) of an output of `total` lines."""
+
+    lines: tuple[str, ...] = ()
+    numbers: tuple[int, ...] = ()
+    total: int = 0
+
+    @classmethod
+    def of(cls, text: str) -> "Log":
+        """Make one of a text that is whole and clean."""
+        lines = tuple(text.split("\n"))
+        return cls(lines, tuple(range(1, len(lines) + 1)), len(lines))
+
+    @cached_property
+    def is_blank(self) -> bool:
+        """Tell whether nothing was said."""
+        return not any(line.strip() for line in self.lines)
+
+    def without(self, indices: Collection[int]) -> "Log":
+        """Give the log with some lines made empty."""
+        lines = ("" if at in indices else line for at, line in enumerate(self.lines))
+        return Log(tuple(lines), self.numbers, self.total)
+
+    def omitted_before(self, index: int) -> int:
+        """Count the lines of the output that are missing right before a kept one."""
+        before = self.numbers[index - 1] if index else 0
+        return self.numbers[index] - before - 1
+
+
+def sift(chunks: Iterable[bytes]) -> Log:
+    """Reduce clean chunks of whole lines to under a megabyte; a smaller output stays whole."""
+    sieve = _Sieve()
+    for chunk in chunks:
+        sieve.take(chunk)
+    return sieve.log()
+
+
+@dataclass(slots=True)
+class _Store:
+    """Lines within a number of bytes: the first half of it as they come, then the latest ones."""
+
+    room: int
+    first: list[Numbered] = field(default_factory=list[Numbered])
+    latest: deque[Numbered] = field(default_factory=deque[Numbered])
+    size_first: int = 0
+    size_latest: int = 0
+    kept_to: int = 0
+
+    def add(self, number: int, line: bytes) -> None:
+        self.kept_to = number
+        line = clip_line(line)
+        size = len(line) + 1
+        if self.size_first + size <= self.room // 2:
+            self.size_first += size
+            self.first.append((number, line))
+            return
+        self.size_latest += size
+        self.latest.append((number, line))
+        while self.size_latest > self.room // 2:
+            self.size_latest -= len(self.latest.popleft()[1]) + 1
+
+
+@dataclass(slots=True)
+class _Sieve:
+    """What was kept so far of an output that is passing by."""
+
+    head: list[Numbered] = field(default_factory=list[Numbered])
+    recent: deque[tuple[int, Sequence[bytes]]] = field(default_factory=lambda: deque(maxlen=2))
+    strong: _Store = field(default_factory=lambda: _Store(STRONG_BYTES))
+    weak: _Store = field(default_factory=lambda: _Store(WEAK_BYTES))
+    weights: dict[bytes, Weight] = field(default_factory=dict[bytes, Weight])
+    seen: Counter[bytes] = field(default_factory=Counter[bytes])
+    total: int = 0
+    owed: int = 0
+
+    def take(self, chunk: bytes) -> None:
+        """Look through the next lines of the output."""
+        lines = chunk.split(b"\n")
+        if not self.total:
+            self.head = list(_within(HEAD_BYTES, enumerate(lines, start=1)))
+        for index, after in self._hits(chunk.translate(SAME_DIGITS).split(b"\n")):
+            store = self.strong if after == AFTER_STRONG else self.weak
+            self._keep(lines, index - BEFORE, index + after, store)
+        self.recent.append((self.total, lines))
+        self.total += len(lines)
+
+    def _hits(self, templates: Sequence[bytes]) -> Iterator[tuple[int, int]]:
+        """Yield where a line tells something, and how many lines after it may belong to it."""
+        owed, self.owed = self.owed, 0
+        if owed:
+            yield 0, owed
+        unjudged = 0
+        speaking = self._speaking(templates)
+        for index in [at for at, template in enumerate(templates) if template in speaking]:
+            template = templates[index]
+            weight = self.weights.get(template)
+            strong = weight is not None and weight >= STRONG
+            unjudged += weight is None
+            alike = ALIKE_STRONG if strong else ALIKE_WEAK
+            if (weight is None and unjudged > UNJUDGED) or self.seen[template] >= alike:
+                continue
+            self.seen[template] += 1
+            yield index, AFTER_STRONG if strong else AFTER_WEAK
+
+    def _speaking(self, templates: Sequence[bytes]) -> set[bytes]:
+        """Pick the templates that weigh something, or were too many to be weighed."""
+        different = dict.fromkeys(templates)
+        text = b"\n".join(different)
+        varied = len(text) > max(SMALL, VARIED * sum(map(len, templates)))
+        stems, shapes = (FEW_STEMS, FEW_SHAPES) if varied else (BYTE_STEMS, BYTE_SHAPES)
+        found = dict.fromkeys(_with_stems(text, stems, shapes))
+        new = [template for template in found if template not in self.weights]
+        if len(self.weights) > REMEMBERED:
+            self.weights.clear()
+            self.seen.clear()
+        for template in new[:JUDGED]:
+            self.weights[template] = weigh(as_text(clip_line(template)))
+        return {template for template in found if self.weights.get(template, Weight.WORD)}
+
+    def _keep(self, lines: Sequence[bytes], start: int, end: int, store: _Store) -> None:
+        self.owed = max(self.owed, end - len(lines))
+        for index in range(max(start, store.kept_to - self.total, 0), min(end, len(lines))):
+            store.add(self.total + index + 1, lines[index])
+
+    def log(self) -> Log:
+        """Put together what was kept."""
+        last = [(at + n, line) for at, lines in self.recent for n, line in enumerate(lines, 1)]
+        tail = _within(TAIL_BYTES, reversed(last))
+        stores = (self.strong.first, self.strong.latest, self.weak.first, self.weak.latest)
+        kept = dict(line for part in (self.head, *stores, tail) for line in part)
+        numbers = tuple(sorted(kept))
+        return Log(tuple(as_text(kept[number]) for number in numbers), numbers, self.total)
+
+
+def _within(room: int, lines: Iterable[Numbered]) -> Iterator[Numbered]:
+    for number, line in lines:
+        clipped = clip_line(line)
+        room -= len(clipped) + 1
+        if room < 0:
+            return
+        yield number, clipped
+
+
+def _with_stems(
+    text: bytes, stems: Iterable[bytes], shapes: Iterable[re.Pattern[bytes]]
+) -> Iterator[bytes]:
+    """Find the lines of a text that have a stem of a telling word, a place or a code."""
+    lowered = text.lower()
+    for stem in stems:
+        at = lowered.find(stem)
+        for _ in range(PER_STEM):
+            if at < 0:
+                break
+            start, end = _bounds(text, at)
+            yield text[start:end]
+            at = lowered.find(stem, end)
+    for shape in shapes:
+        for found in islice(shape.finditer(text), PER_STEM):
+            start, end = _bounds(text, found.start())
+            yield text[start:end]
+
+
+def _bounds(text: bytes, at: int) -> tuple[int, int]:
+    end = text.find(b"\n", at)
+    return text.rfind(b"\n", 0, at) + 1, end if end >= 0 else len(text)

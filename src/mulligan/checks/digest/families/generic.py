@@ -1,0 +1,304 @@
+"""Give each head of an output its block, and what the block says of it: message and place. Pure."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, takewhile
+
+from mulligan.checks.digest.blocks import (
+    LINK,
+    START,
+    block_end,
+    depth_of,
+    paragraph_end,
+    worth_showing,
+)
+from mulligan.checks.digest.clean import Log
+from mulligan.checks.digest.findings import Family, Found, Reading, finding, normalise, telling_part
+from mulligan.checks.digest.heads import Head, Rank, find_heads, named_test
+from mulligan.checks.digest.identity import with_units
+from mulligan.checks.digest.locations import Place, best_place, place_alone, pointed_at
+from mulligan.checks.digest.signals import Weight, count_bad, total_lines, weigh
+
+MOST_HEADS = 5000
+
+STEP = 4
+"""With more places than this beneath it, a failed name is a step, not a test."""
+
+BEFORE, ABOVE = 10, 15
+
+DEEPER = re.compile(r"^\[\w+\] {2}")
+
+EMPTY_MESSAGE = re.compile(
+    r"(?:[|>]-?|^\W*(?:(?:fatal )?error|warning|failure|failed)?\W*(?:\[[\w-]+\])?\W*)$",
+    re.IGNORECASE,
+)
+"""A message that says nothing but that more follows."""
+
+SHORT = 60
+
+LABEL = re.compile(r"^\W*(?:[A-Z]\w*(?: \w+)?)?\W*:?$")
+
+ALIKE = 100
+
+SAME_DIGITS = str.maketrans("023456789", "1" * 9)
+
+NUMBER = re.compile(r"\d+")
+
+COMMON = 3
+"""Said more often than this, an error without a place is the program's own log rather."""
+
+COMMON_LIKELY = 9
+"""Comes after all ranks."""
+
+METHOD_OF = re.compile(r"^(?P<name>\w+)\((?P<owner>[\w.$]*[A-Z][\w$]*)\)$")
+
+ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]")
+
+TEMPLATE_CHARS = 60
+
+ORDINAL = re.compile(r"\s*(?:\d+\)|not ok \d+)")
+
+FRAMES = 6
+
+DETAIL = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """The lines of an output with their weights."""
+
+    lines: Sequence[str]
+    weights: Sequence[Weight]
+
+    def heads(self) -> Iterator[Head]:
+        """Yield every head, complete; where nothing opens a finding, the lines that weigh most."""
+        groups = _groups(find_heads(self.lines, self.weights)[:MOST_HEADS] or self._last_resort())
+        for group, following in zip(groups, [*groups[1:], None], strict=False):
+            limit = following[0].at if following else len(self.lines)
+            if group[0].test_id:
+                yield from self._test(group, limit)
+            else:
+                yield from self._each(group, limit)
+
+    def _last_resort(self) -> list[Head]:
+        top = max(self.weights, default=Weight.NOTHING)
+        places = [at for at, weight in enumerate(self.weights) if weight == top > Weight.MENTION]
+        lines = [(at, self.lines[at].strip()) for at in places]
+        return [Head(at, Rank.LIKELY, line, place=pointed_at(line)) for at, line in lines]
+
+    def _test(self, group: Sequence[Head], limit: int) -> Iterator[Head]:
+        """Let a failed test take what is said beneath it."""
+        test, *rest = group
+        end = test.end or block_end(self.lines, test.at, limit)
+        inside = [head for head in rest if head.at < end]
+        if sum(head.place is not None for head in inside) > STEP:
+            inside = []
+        place = test.place or next((head.place for head in inside if head.place), None)
+        place = place or best_place(self.lines[test.at + 1 : end]) or self._place_above(test.at)
+        message = test.message or self._told(test, inside) or self._beneath(test, end)
+        yield replace(test, message=message, place=place, end=end)
+        yield from self._each([head for head in rest if head not in inside], limit)
+
+    def _told(self, test: Head, inside: Iterable[Head]) -> str:
+        """Take what the first error inside a test's block says."""
+        name = test.test_id or ""
+        said = (self._said(head) for head in inside)
+        return next((message for message in said if message.strip(" :") not in name), "")
+
+    def _beneath(self, test: Head, end: int) -> str:
+        """Find what is said right beneath a test's name, unless it speaks of something else."""
+        depth = depth_of(self.lines[test.at])
+        for at in range(test.at + 1, end):
+            line = self.lines[at].strip()
+            if LABEL.match(line) or line.strip(" :") in (test.test_id or ""):
+                continue
+            near = at == test.at + 1 or depth_of(self.lines[at]) > depth
+            return line if near or test.place or self.weights[at] >= Weight.WORD else ""
+        return ""
+
+    def _each(self, heads: Sequence[Head], limit: int) -> Iterator[Head]:
+        """Give each error its paragraph, and the place that it or its surroundings point to."""
+        kept = list(self._without_followers(heads))
+        previous = -1
+        for head, following in zip(kept, [*kept[1:], None], strict=False):
+            stop = following.start or following.at if following else limit
+            end = head.end or paragraph_end(self.lines, self.weights, head.at, stop)
+            place = head.place or best_place(self.lines[head.at + 1 : end])
+            if place is None or not place.is_own:
+                place = self._place_above(head.at, previous) or place
+            previous = head.at
+            sure = head.rank is Rank.LIKELY and place is not None and place.is_own
+            rank = Rank.FAILURE if sure else head.rank
+            yield replace(head, message=self._said(head), end=end, place=place, rank=rank)
+
+    def _without_followers(self, heads: Iterable[Head]) -> Iterator[Head]:
+        """Drop what only goes on with the line above it: aftermath, and deeper tagged lines."""
+        before: Head | None = None
+        for head in heads:
+            near = before is not None and head.at == before.at + 1
+            after = before is not None and before.rank is head.rank is Rank.AFTERMATH
+            before = head
+            if not near or not (after or DEEPER.match(self.lines[head.at])):
+                yield head
+
+    def _place_above(self, at: int, previous: int = -1) -> Place | None:
+        """Find a line right above that only names a place, as node, shellcheck and Python do."""
+        above = self.lines[max(0, at - ABOVE, previous + 1) : at]
+        alone = (place_alone(line) for line in reversed(above[-BEFORE:]))
+        via = (pointed_at(line) for line in reversed(above) if "required from" in line)
+        return next((place for place in chain(alone, via) if place and place.is_own), None)
+
+    def _said(self, head: Head) -> str:
+        """Read on where a message only starts on the following lines."""
+        if len(head.message) > SHORT or not EMPTY_MESSAGE.search(head.message):
+            return head.message
+        depth = depth_of(self.lines[head.at])
+        beneath = self.lines[head.at + 1 : head.at + 6]
+        if head.message.endswith("-"):
+            beneath = takewhile(lambda line: not line.strip() or depth_of(line) > depth, beneath)
+        said = [line.strip() for line in beneath if line.strip()]
+        return " ".join([head.message.strip("|>- "), *said[: 2 if depth else 1]]).strip()
+
+
+def _groups(heads: Iterable[Head]) -> list[list[Head]]:
+    """Cut the heads so that each test opens a group."""
+    groups = list[list[Head]]()
+    for head in heads:
+        if head.test_id or not groups:
+            groups.append([])
+        groups[-1].append(head)
+    return groups
+
+
+def read(log: Log) -> Reading:
+    """Find what failed, the most certain first."""
+    heads = list(Scan(log.lines, list(_weights(log.lines))).heads())
+    often = Counter(map(_template, heads))
+    ranked = _relevant(_told_once(_by_test(with_units(heads, log.lines))), often)
+    totals = total_lines(log.lines)
+    count = max([0, *(count_bad(line) for line in totals)])
+    doubtful = not any(head.rank is Rank.FAILURE for head in ranked)
+    found = tuple(_found(head, log.lines) for head in ranked)
+    return Reading(found, count, totals, doubtful=doubtful)
+
+
+GENERIC = Family("generic", lambda _log, _command: True, read)
+
+
+def _weights(lines: Iterable[str]) -> Iterator[Weight]:
+    """Weigh the lines; one that is like hundreds before it weighs nothing any more."""
+    seen = Counter[str]()
+    for line in lines:
+        template = line.translate(SAME_DIGITS)
+        seen[template] += 1
+        yield weigh(line) if seen[template] <= ALIKE else Weight.NOTHING
+
+
+def _by_test(heads: Iterable[Head]) -> list[Head]:
+    """Put together what is said of one test in several places."""
+    tests, others = dict[str, list[Head]](), list[Head]()
+    for head in heads:
+        if head.test_id is None:
+            others.append(head)
+            continue
+        alike = tests.setdefault(head.test_id, [])
+        same = next((at for at, each in enumerate(alike) if not _is_another(head, each)), None)
+        if same is None:
+            alike.append(head)
+        else:
+            best = max(alike[same], head, key=_worth)
+            alike[same] = replace(best, place=best.place or alike[same].place or head.place)
+    return [*_without_short_names([head for each in tests.values() for head in each]), *others]
+
+
+def _is_another(one: Head, other: Head) -> bool:
+    """Tell whether two tests of one name are two: told in full, in the same way, and not alike."""
+    if not (one.message and other.message):
+        return False
+    one_number, other_number = ORDINAL.match(one.written), ORDINAL.match(other.written)
+    if one_number and other_number and one_number[0] != other_number[0]:
+        return True
+    one_way, other_way = named_test(one.written), named_test(other.written)
+    if (one_way and one_way.re) is not (other_way and other_way.re):
+        return False
+    files = {head.place.file for head in (one, other) if head.place}
+    return len(files) > 1 or normalise(one.message) != normalise(other.message)
+
+
+def _worth(head: Head) -> tuple[bool, bool]:
+    return bool(head.message), head.place is not None
+
+
+def _without_short_names(tests: Sequence[Head]) -> Iterator[Head]:
+    """Drop `adds` where there is `sum › adds`: runners list tests by both.
+
+    One that names its package or file is another than one of a longer path, unless that is whole.
+    """
+    wholes = {_class_first(head.test_id or "") for head in tests}
+    ends = {name[at:] for name in wholes for at in _starts_of_words(name)}
+    whole_paths = {name for name in wholes if ABSOLUTE.match(name)}
+    of_paths = {name[at:] for name in whole_paths for at in _starts_of_words(name)}
+    for head in tests:
+        name = head.test_id or ""
+        is_short = not head.message or "." in name
+        if not (name in of_paths if head.unit else is_short and name in ends):
+            yield head
+
+
+def _class_first(name: str) -> str:
+    """Write `adds(app.CartTest)` as `app.CartTest.adds`."""
+    found = METHOD_OF.match(name)
+    return f"{found['owner']}.{found['name']}" if found else name
+
+
+def _starts_of_words(name: str) -> Iterator[int]:
+    return (
+        at for at in range(1, min(len(name), 300)) if name[at - 1] in " :./#" and name[at] != " "
+    )
+
+
+def _told_once(heads: Iterable[Head]) -> list[Head]:
+    """Drop what was said before in the same words of the same place."""
+    known = dict[tuple[object, ...], Head]()
+    for head in heads:
+        where = id(head) if head.test_id else str(head.place or "")
+        known.setdefault((where, head.code, normalise(head.message)), head)
+    return list(known.values())
+
+
+def _relevant(heads: Sequence[Head], often: Counter[str]) -> list[Head]:
+    """Keep what is sure; what is not sure only where it is rare, or where nothing else is."""
+
+    def certainty(head: Head) -> int:
+        common = head.rank is Rank.LIKELY and often[_template(head)] > COMMON
+        return COMMON_LIKELY if common else head.rank
+
+    told = [head for head in heads if head.rank is not Rank.WARNING or head.place]
+    best = min(map(certainty, told), default=Rank.FAILURE)
+    kept = {best, Rank.LIKELY} if best is Rank.FAILURE else {best}
+    return sorted((head for head in told if certainty(head) in kept), key=certainty)
+
+
+def _template(head: Head) -> str:
+    return NUMBER.sub("1", head.message[:TEMPLATE_CHARS])
+
+
+def _found(head: Head, lines: Sequence[str]) -> Found:
+    told = finding(
+        head.message or head.test_id or "", head.place, test_id=head.test_id, code=head.code
+    )
+    heading = head.test_id or telling_part(lines[head.at])
+    where = str(head.place) if head.test_id else head.place.file if head.place else ""
+    if head.place and where not in heading:
+        heading = f"{heading} ({head.place})"
+    if head.start is not None:
+        frames = [line for line in lines[head.start + 1 : head.at] if not LINK.match(line)]
+        detail = worth_showing([line for line in frames if not START.match(line)])[-FRAMES:]
+    else:
+        detail = worth_showing(lines[head.at + 1 : head.end])[:DETAIL]
+    opening = head.message.partition("\n")[0]
+    if head.test_id and opening and not any(opening in shown for shown in detail):
+        detail = (opening, *detail)
+    return Found(told, head.at, heading, detail)

@@ -1,0 +1,306 @@
+"""The blocks beneath pytest's FAILURES and ERRORS: the reason and the place of each. Pure."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from mulligan.checks.digest.blocks import START, TRACEBACK_FRAME, dedent, traceback_at
+from mulligan.checks.digest.clean import Log
+from mulligan.checks.digest.findings import Family, Found, Reading, finding
+from mulligan.checks.digest.locations import Place, number
+
+TITLE = re.compile(
+    r"^=+ (?P<name>test session starts|FAILURES|ERRORS|PASSES|XPASSES|XFAILURES"
+    r"|short test summary info|rerun test summary info|warnings summary.*|slowest .*"
+    r"|tests? coverage|.* in [\d.]+s.*) =+$"
+)
+
+HEADER = re.compile(
+    r"^_{3,} (?:ERROR (?:at (?:setup|teardown) of|collecting) )?(?P<name>\S.*?) _{3,}$"
+)
+
+CAPTURED = re.compile(r"^-{3,} (?:Captured|live log) .* -{3,}$")
+
+SAID = re.compile(r"^E(?:   |$)")
+
+PLACE = re.compile(r"""^(?P<file>[^\s:'"=][^:'"=]*\.\w+):(?P<line>\d+): ?""")
+"""The last line of a block, `file:line: Error`; with --tb=short, the first of each frame."""
+
+MARK = re.compile(
+    r"^=+ (?:test session starts|FAILURES|ERRORS|short test summary info) =+$"
+    r"|^INTERNALERROR>|pytest\S*: error:|^ImportError while loading conftest"
+    r"|^(?:=+ )?(?:\d+ (?:passed|failed|error|deselected)|no tests ran).* in [\d.]+s"
+    r"|^(?:FAILED|ERROR) \S+\.py::"
+)
+
+SUMMARY = re.compile(
+    r"^(?P<kind>(?:SUB)?FAILED|ERROR)(?P<sub>(?:\[.*?\]| ?\([^)]*\))*) (?P<rest>[^\s(\[].*)$"
+)
+
+SESSION = re.compile(r"^=+ test session starts =+$")
+
+SUMMARY_TITLE = re.compile(r"^=+ short test summary info =+$")
+
+NODE = re.compile(r"^\S+(?:::|\.py\b)")
+
+VERBOSE = re.compile(
+    r"^(?:\[gw\d+\] \[ *\d+%\] (?P<kind>FAILED|ERROR) (?P<node>\S+::.*?)"
+    r"|(?P<node2>\S+\.py::.*?) (?P<kind2>FAILED|ERROR)(?: +\[ *\d+%\])?)\s*$"
+)
+
+TOTALS = re.compile(
+    r"^(?:=+ )?(?P<told>(?:\d+ [a-z]+(?: [a-z]+)?(?:, |(?= in )))+|no tests ran)"
+    r"(?P<time> in [\d.]+s)"
+)
+
+BAD = re.compile(r"(\d+) (?:failed|errors?)\b")
+
+RAN = re.compile(r"\d+ (?:failed|errors?|passed|xfailed|xpassed)\b")
+
+NOT_STARTED = re.compile(
+    r"^ERROR: (?P<a>(?!usage:)\S.*)|pytest\S*: error: (?P<b>.*)"
+    r"|^(?P<c>ImportError while loading conftest.*)"
+)
+
+STOPPED = re.compile(r"^!{3,} (?P<why>\S.*?) !{3,}$")
+
+CRASH = re.compile(r"(?P<why>Fatal Python error: .*|\+{3,} Timeout \+{3,})$")
+
+INTERNAL = "INTERNALERROR> "
+
+REACH = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why a test failed; `at` is the index of the line that says it, `origin` the test's file."""
+
+    at: int
+    message: tuple[str, ...] = ()
+    place: Place | None = None
+    source: tuple[str, ...] = ()
+    origin: str = ""
+
+
+def blocks(lines: Sequence[str]) -> dict[str, list[Why]]:
+    """Read the blocks, by the names over them; tests of the same name follow each other."""
+    found = defaultdict[str, list[Why]](list)
+    header: tuple[str, int] | None = None
+    section = ""
+    for at, line in enumerate([*lines, "= short test summary info ="]):
+        title = TITLE.match(line)
+        opening = HEADER.match(line) if section in {"FAILURES", "ERRORS"} else None
+        if header and (title or opening):
+            found[header[0]].append(why(lines, header[1], at))
+        if title or opening:
+            header = (block_key(section, opening["name"]), at) if opening else None
+        section = title["name"] if title else section
+    return found
+
+
+def block_key(kind: str, name: str) -> str:
+    """Tell a test's failure from an error around it: they are told apart by their first letter."""
+    return f"{kind.removeprefix('SUB')[0]} {name}"
+
+
+def why(lines: Sequence[str], start: int, end: int) -> Why:
+    """Read one block: its last exception, and the last place in it that is the project's own."""
+    stop = next((at for at in range(start, end) if CAPTURED.match(lines[at])), end)
+    found = (PLACE.match(lines[at]) for at in range(start, stop))
+    places = [Place(place["file"], number(place["line"])) for place in found if place]
+    own = [place for place in places if place.is_own]
+    origin = (own or places)[0].file if places else ""
+    plain = Why(start, place=own[-1] if own else None, origin=origin)
+    said = [at for at in range(start, stop) if SAID.match(lines[at])]
+    if not said:
+        return _native(lines, start, stop, plain)
+    return _with_said(lines, said, plain)
+
+
+def _with_said(lines: Sequence[str], said: Sequence[int], plain: Why) -> Why:
+    """Take the message from the last run of lines that begin with an E."""
+    runs = [at for at in said if at - 1 not in said]
+    message = dedent([lines[at][4:] for at in said if at >= runs[-1]])
+    inner = [frame for text in message if (frame := TRACEBACK_FRAME.match(text))]
+    place = Place(inner[-1]["file"], number(inner[-1]["line"])) if inner else plain.place
+    if inner:
+        message = message[-1:] + message[:-1]
+    marked = [line for line in lines[plain.at : runs[-1]] if line.startswith(">")]
+    source = [f"> {line[1:].strip()}" for line in marked[-1:]]
+    causes = [f"after {lines[at][4:].strip()}" for at in runs[:-1]]
+    return Why(runs[-1], message, place, (*source, *causes), plain.origin)
+
+
+def _native(lines: Sequence[str], start: int, end: int, plain: Why) -> Why:
+    """Read a block of `--tb=native`, which is a traceback."""
+    opening = next((at for at in range(start, end) if START.match(lines[at])), None)
+    trace = traceback_at(lines[:end], opening) if opening is not None else None
+    if trace is None:
+        return plain
+    beneath = [line for line in lines[trace.at + 1 : end] if line.strip()]
+    source = (f"> {trace.source}",) if trace.source else ()
+    return Why(trace.at, (trace.message, *beneath), trace.place, source, plain.origin)
+
+
+def recognises(log: Log, _command: str) -> bool:
+    """Tell whether pytest wrote some of it."""
+    return any(MARK.search(line) for line in log.lines)
+
+
+def read(log: Log) -> Reading:
+    """Find the tests that failed, or else why none ran."""
+    lines = log.lines
+    failed = list(_failed(lines)) or list(_from_blocks(lines))
+    totals = [found for line in lines if (found := TOTALS.match(line))]
+    told = tuple(found["told"] + found["time"] for found in totals[-1:])
+    count = max((sum(map(int, BAD.findall(found["told"]))) for found in totals), default=0)
+    if len(failed) < count or not failed:
+        failed += list(_around(lines))
+    if not failed and totals and not RAN.search(totals[-1]["told"]):
+        message = f"No tests ran: {told[0]}"
+        failed = [Found(finding(message), lines.index(totals[-1].string), message)]
+    claimed = _claimed(lines).union(
+        *(range(at, at + 2) for found in failed if (at := found.at) is not None)
+    )
+    return Reading(tuple(failed), count, told, claimed)
+
+
+PYTEST = Family("pytest", recognises, read)
+
+
+def _claimed(lines: Sequence[str]) -> frozenset[int]:
+    """Give the progress, and the lines of each run, from its first mark to its totals."""
+    claimed = {at for at, line in enumerate(lines) if VERBOSE.match(line)}
+    start = None
+    for at, line in enumerate(lines):
+        if start is None and MARK.search(line):
+            start = at
+        if start is not None and (TOTALS.match(line) or at == len(lines) - 1):
+            claimed.update(range(start, at + 1))
+            start = None
+    return frozenset(claimed)
+
+
+def _failed(lines: Sequence[str]) -> Iterator[Found]:
+    """Yield the tests that the summary, or else the progress, names; with their reasons."""
+    reasons = blocks(lines)
+    loose = list(_loose_places(lines))
+    for at, test_id, key, message in list(_summary(lines)) or list(_progress(lines)):
+        waiting = reasons.get(key)
+        reason = waiting.pop(0) if waiting else _without_block(at, test_id, message, loose)
+        yield _found(test_id, reason, message)
+
+
+def _found(test_id: str, reason: Why, message: str) -> Found:
+    said = reason.message or ((message,) if message else ())
+    told = finding("\n".join(said), reason.place, test_id=test_id)
+    where = f" ({reason.place})" if reason.place else ""
+    return Found(told, reason.at, f"{test_id}{where}", (*said, *reason.source))
+
+
+def _summary(lines: Sequence[str]) -> Iterator[tuple[int, str, str, str]]:
+    """Yield line, id, name of the block, and message, of each entry of the short summary."""
+    inside, known = False, set[tuple[str, str]]()
+    for at, line in enumerate(lines):
+        inside = inside or bool(SUMMARY_TITLE.match(line))
+        if SESSION.match(line):
+            known.clear()
+        found = SUMMARY.match(line)
+        if found is None or not (inside or NODE.match(found["rest"])):
+            continue
+        node, message = split_entry(found["rest"])
+        sub = f" {found['sub'].strip()}" if found["sub"] else ""
+        key = block_key(found["kind"], block_name(node) + sub)
+        if (node, key) not in known:
+            known.add((node, key))
+            yield at, node + sub, key, message
+
+
+def _progress(lines: Sequence[str]) -> Iterator[tuple[int, str, str, str]]:
+    for at, line in enumerate(lines):
+        if found := VERBOSE.match(line):
+            node, kind = found["node"] or found["node2"], found["kind"] or found["kind2"]
+            yield at, node, block_key(kind, block_name(node)), ""
+
+
+def split_entry(text: str) -> tuple[str, str]:
+    """Split an entry of the summary into id and message: ids may hold ` - ` within brackets."""
+    cut = text.find(" - ")
+    while cut >= 0:
+        node = text[:cut]
+        if "[" not in node or node.endswith("]"):
+            return node, text[cut + 3 :].strip()
+        cut = text.find(" - ", cut + 1)
+    return text.strip(), ""
+
+
+def block_name(node: str) -> str:
+    """Give the name over a test's block: `TestA.test_b[1::2]` for `f.py::TestA::test_b[1::2]`."""
+    path, _, inner = node.partition("::")
+    name, bracket, parameters = inner.partition("[")
+    return name.replace("::", ".") + bracket + parameters if inner else path
+
+
+def _loose_places(lines: Sequence[str]) -> Iterator[tuple[int, Place, str]]:
+    """Yield the lines of `--tb=line`: a place and a message, without a name."""
+    for at, line in enumerate(lines):
+        place, found = line.partition(": ")[0], line.find(": ")
+        file, _, digits = place.rpartition(":")
+        if found > 0 and digits.isdigit() and file.endswith(".py"):
+            yield at, Place(file, number(digits)), line[found + 2 :]
+
+
+def _without_block(at: int, test_id: str, message: str, loose: list[tuple[int, Place, str]]) -> Why:
+    """Find the place of a test that has no block: by its message, in its own file if possible."""
+    start, file = message.removesuffix("..."), test_id.partition("::")[0]
+    same = [entry for entry in loose if start and entry[2].startswith(start)]
+    own = [entry for entry in same if entry[1].file.endswith(file)]
+    if not (own or same):
+        return Why(at)
+    entry = (own or same)[0]
+    loose.remove(entry)
+    return Why(entry[0], place=entry[1] if entry[1].is_own else None)
+
+
+def _from_blocks(lines: Sequence[str]) -> Iterator[Found]:
+    """Name the tests by their blocks, where there is neither a summary nor progress by name."""
+    for key, reasons in blocks(lines).items():
+        name = key.partition(" ")[2]
+        for reason in reasons:
+            inner, bracket, parameters = name.partition("[")
+            node = inner.replace(".", "::") + bracket + parameters
+            test_id = f"{reason.origin}::{node}" if reason.origin else name
+            yield _found(test_id, reason, "")
+
+
+def _around(lines: Sequence[str]) -> Iterator[Found]:
+    """Yield what kept pytest from starting, or made it end: usage, conftest, a crash."""
+    internal = [line.removeprefix(INTERNAL) if line.startswith(INTERNAL) else "" for line in lines]
+    for at, line in enumerate(lines):
+        if line.startswith(INTERNAL) and "Traceback" in line:
+            yield _aside("INTERNALERROR", why(internal, at, len(lines)), at)
+        elif found := CRASH.search(line):
+            yield from _crash(found["why"].strip("+ "), lines, at)
+        elif found := NOT_STARTED.search(line):
+            reason = why(lines, at, min(at + REACH, len(lines)))
+            yield _aside(found["a"] or found["b"] or found["c"], reason, at)
+        elif (found := STOPPED.match(line)) and "error" not in found["why"]:
+            yield _aside(found["why"], Why(at), at)
+
+
+def _crash(why: str, lines: Sequence[str], at: int) -> Iterator[Found]:
+    """Name the test that the interpreter was in when it died."""
+    frames = [found for line in lines[at : at + REACH] if (found := TRACEBACK_FRAME.match(line))]
+    places = [(Place(frame["file"], number(frame["line"])), frame["name"]) for frame in frames]
+    place, name = next((inner for inner in places if inner[0].is_own), (None, None))
+    if place:
+        yield _aside(f"{why} in {name}", Why(at, place=place), at)
+    elif "error" in why:
+        yield _aside(why, Why(at), at)
+
+
+def _aside(title: str, reason: Why, at: int) -> Found:
+    said = "\n".join([title, *reason.message])
+    where = f" ({reason.place})" if reason.place else ""
+    return Found(finding(said, reason.place), at, f"{title}{where}", reason.message + reason.source)

@@ -1,0 +1,258 @@
+"""The codes and rules by which tools call what they complain of. Pure."""
+
+import hashlib
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from mulligan.checks.digest.clean import Log
+from mulligan.checks.digest.locations import FOREIGN, Place, number
+from mulligan.domain.result import Finding, names_unit
+
+CODE = re.compile(
+    r"\[(?P<a>[A-Z]+\d+)\]|\b(?P<b>[A-Z]{1,6}-?\d{2,5})\b"
+    r"|[\[(](?P<c>[a-z@][\w@/.]*[-/][\w/.-]+|report\w+)[\])]\s*$"
+)
+
+HINTS = (
+    (
+        "missing module",
+        re.compile(
+            r"No module named|ModuleNotFoundError|Cannot find (?:module|package)|Module not found"
+            r"|cannot find package|package \S+ is not in (?:std|GOROOT)|no required module provides"
+            r"|unresolved import|can't find crate|Could not resolve \"|Failed to resolve import"
+            r"|package \S+ does not exist|cannot load such file|Can't locate \S+\.pm"
+            r"|ERR_MODULE_NOT_FOUND|MODULE_NOT_FOUND|there is no package called"
+        ),
+    ),
+    (
+        "missing file",
+        re.compile(
+            r"No such file or directory|FileNotFoundError|ENOENT|file not found|cannot open file"
+            r"|file or directory not found|no input files|NoSuchFileException",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "snapshot",
+        re.compile(r"\bsnapshots?\b.*(?:match|differ|obsolete|fail|written|mismatch)"
+                   r"|toMatch\w*Snapshot|assert_snapshot|insta::", re.IGNORECASE),
+    ),
+    (
+        "formatting",
+        re.compile(
+            r"would (?:be )?reformat|not (?:properly |correctly )?formatted|code style issues"
+            r"|incorrectly (?:sorted|formatted)|run (?:the )?(?:formatter|prettier|black|gofmt)"
+            r"|^Diff in |--check.*format|formatting (?:issue|error|difference)|prettier/prettier",
+            re.IGNORECASE | re.MULTILINE,
+        ),
+    ),
+)  # fmt: skip
+"""By the first that matches."""
+
+SUMMARY_CHARS = 100
+
+WHERE_CHARS = 60
+
+LONG_LINE, BEFORE_WORD = 300, 60
+
+LOUD = re.compile(r"error|fail|fatal|panic|exception|denied|not found|abort", re.IGNORECASE)
+
+MESSAGE_CHARS = 1000
+
+ID_CHARS = 300
+
+LENGTH = 16
+
+VOLATILE = tuple(
+    (re.compile(pattern), mark)
+    for pattern, mark in (
+        (r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b", "<id>"),
+        (r"\b0x[0-9a-fA-F]+\b", "<address>"),
+        (
+            r"\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?",
+            "<time>",
+        ),
+        (r"\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?\b", "<time>"),
+        (r"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .{0,16}<time>(?: \d{4})?", "<time>"),
+        (
+            r"\b\d+(?:\.\d+)? ?(?:[nµum]?s|secs?|seconds?|mins?|minutes?|hours?)\b",
+            "<duration>",
+        ),
+        (r" ?[\[(]<duration>[\])]", ""),
+        (r"\bcc[A-Za-z0-9]{6}\.(?=(?:ltrans\d+\.)?(?:o|s|res|out)\b)", "<temporary>."),
+        (r"\btmp[._-]?\w{6,12}\b", "<temporary>"),
+        (r"(?<![\w.])(?:[A-Za-z]:)?[\\/](?:[\w.@~+=%-]+[\\/])+(?=[\w.@~+=%-])", "<path>/"),
+        (r"(?<=[\w)\]]):\d+(?::\d+)?(?=[\s:,)\]]|$)|(?<=\w)\(\d+,\d+\)", ""),
+        (r"(?i)\b(line|column|col|char|offset|position|row)s?:? \d+(?:[-:]\d+)?", r"\1 <n>"),
+        (r"(?i)\b(pid|tid|process|thread|worker|port|seed|gw|job|session)([ =:#]*)\d+", r"\1\2<n>"),
+        (r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b", "<id>"),
+        (r"==\d+==|\[\d{3,}\]", "<n>"),
+        (r"\d{6,}", "<n>"),
+        (r"\s+", " "),
+    )
+)
+"""What differs between two runs that fail alike, and what is put in its place."""
+
+
+def code_in(text: str) -> str | None:
+    """Find the code or the rule that a tool gives to what it complains of."""
+    found = CODE.search(text)
+    return next(code for code in found.groups() if code) if found else None
+
+
+def hint_for(text: str) -> str | None:
+    """Name the kind of mishap: missing module, missing file, snapshot or formatting."""
+    return next((name for name, speaks in HINTS if speaks.search(text)), None)
+
+
+def finding(
+    message: str,
+    place: Place | None = None,
+    *,
+    test_id: str | None = None,
+    code: str | None = None,
+) -> Finding:
+    """Fill in the summary and the hint; cut what is too long."""
+    first = next((line.strip() for line in message.splitlines() if line.strip()), "")
+    where = _end_of(test_id or (str(place) if place else ""))
+    told = f"{code} {first}" if code and code not in first else first
+    summary = ": ".join(part for part in (where, told) if part) or "failed"
+    return Finding(
+        summary=clip(" ".join(summary.split()), SUMMARY_CHARS),
+        message=clip(message.strip(), MESSAGE_CHARS),
+        file=place.file if place else None,
+        line=place.line if place else None,
+        column=place.column if place else None,
+        code=code,
+        test_id=clip(test_id, ID_CHARS) if test_id else None,
+        hint=hint_for(message),
+    )
+
+
+def telling_part(line: str) -> str:
+    """Leave out the beginning of a very long line where it says nothing of a failure."""
+    line = " ".join(line.split())
+    found = LOUD.search(line, LONG_LINE) if len(line) > LONG_LINE else None
+    if found is None or LOUD.search(line, 0, LONG_LINE):
+        return line
+    return f"…{line[found.start() - BEFORE_WORD :]}"
+
+
+def _end_of(where: str) -> str:
+    """Leave room for the message: of a long path or id, its end tells more."""
+    return where if len(where) <= WHERE_CHARS else f"…{where[1 - WHERE_CHARS :]}"
+
+
+def clip(text: str, size: int) -> str:
+    """Cut a text to a number of characters, with a mark where something is gone."""
+    return text if len(text) <= size else text[: max(0, size - 1)] + "…" * (size > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A finding, and how to show it.
+
+    `at` is the index of the line that tells it best, None for a finding out of a report; `heading`
+    names it in full, on one line; `detail` is what belongs beneath, the most telling first.
+    """
+
+    finding: Finding
+    at: int | None
+    heading: str
+    detail: tuple[str, ...] = ()
+
+
+def found_by(patterns: Sequence[str], log: Log) -> Iterator[Found]:
+    """Yield a finding for each line that a pattern matches.
+
+    The groups file, line, column, code, message and test_id are read, each where it is there; a
+    pattern that is no regular expression finds nothing.
+    """
+    rules = [rule for pattern in patterns if (rule := _compiled(pattern))]
+    for at, line in enumerate(log.lines):
+        match = next((found for rule in rules if (found := rule.search(line))), None)
+        if match:
+            yield _found(at, line, match)
+
+
+def _compiled(pattern: str) -> re.Pattern[str] | None:
+    try:
+        return re.compile(pattern)
+    except re.error:
+        return None
+
+
+def _found(at: int, line: str, match: re.Match[str]) -> Found:
+    said = match.groupdict()
+    file = said.get("file")
+    place = Place(file, number(said.get("line")), number(said.get("column"))) if file else None
+    message = said.get("message") or match[0]
+    told = finding(message, place, test_id=said.get("test_id"), code=said.get("code"))
+    return Found(told, at, " ".join(line.split()))
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a family found.
+
+    `count` is the number of failures as the tool gives it, 0 for unsaid; `claimed` are the indices
+    of the lines that it has read, `doubtful` tells that nothing found is sure to be a failure.
+    """
+
+    found: tuple[Found, ...] = ()
+    count: int = 0
+    totals: tuple[str, ...] = ()
+    claimed: frozenset[int] = frozenset()
+    doubtful: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A group of tools whose outputs look alike.
+
+    `recognises` gets the log and the command line; `read` is asked only where it says yes.
+    """
+
+    name: str
+    recognises: Callable[[Log, str], bool]
+    read: Callable[[Log], Reading]
+
+
+def normalise(text: str) -> str:
+    """Replace what differs between two runs of the same failure."""
+    for pattern, mark in VOLATILE:
+        text = pattern.sub(mark, text)
+    return text.strip()
+
+
+def fingerprint(findings: Sequence[Finding], telling: Iterable[str] = ()) -> str:
+    """Hash what identifies the findings, or where there are none the telling lines; in hex."""
+    root = _common_directory([found.file for found in findings if found.file])
+    identities = {identity(found, root) for found in findings} or set(map(normalise, telling))
+    joined = "\n".join(sorted(identities))
+    return hashlib.sha256(joined.encode(errors="replace")).hexdigest()[:LENGTH]
+
+
+def identity(found: Finding, root: str = "") -> str:
+    """Give what a finding is known by: its test, or else its file, code and message (SPEC D4).
+
+    A test whose id names neither package nor class nor file is known by the file it fails in, too.
+    """
+    if found.test_id and names_unit(found.test_id):
+        return normalise(found.test_id)
+    file = (found.file or "").replace("\\", "/")
+    file = normalise((file.removeprefix(root) if root else file).removeprefix("./"))
+    if found.test_id:
+        return f"{file}|{normalise(found.test_id)}" if file else normalise(found.test_id)
+    return "|".join((file, found.code or "", normalise(found.message)))
+
+
+def _common_directory(files: Iterable[str]) -> str:
+    """Find the directory, ended by a slash, that all absolute paths of the project lie in."""
+    own = [file.replace("\\", "/") for file in files if not FOREIGN.search(file)]
+    absolute = [posixpath.dirname(file) for file in own if re.match(r"/|[A-Za-z]:/", file)]
+    if not absolute:
+        return ""
+    return posixpath.commonpath(absolute).rstrip("/") + "/"

@@ -1,0 +1,312 @@
+"""Say which package, crate, project or file a test belongs to: its name alone does not. Pure.
+
+Two packages may each have a `TestOpen`. Tools name the package in a line over their tests or under
+them, or not at all; then the file in a stack trace tells (SPEC D4).
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from mulligan.checks.digest.blocks import SUITE
+from mulligan.checks.digest.heads import Head, Rank
+from mulligan.checks.digest.locations import Place
+
+GO_TEST = re.compile(r"^\s*--- FAIL: ")
+
+GO_END = re.compile(r"^(?:FAIL|PASS)$")
+
+GO_PACKAGE = re.compile(
+    r"^(?:(?P<failed>FAIL)|ok  |\?   |(?=\t\S+\t+coverage: ))\t(?P<unit>\S+)(?P<rest>.*)$"
+)
+
+GO_BUILD = re.compile(r"^# \S+(?: \[.*\])?$")
+
+GO_SAYS = re.compile(r"^(?:vet: )?\S+\.go:\d+|^\s|^too many errors$|^package ")
+
+NOT_BUILT = re.compile(r" \[(?:build|setup) failed\]")
+
+EITHER = " or "
+
+OF_PACKAGE = " (package)"
+
+CRATE = re.compile(
+    r"^\s*Running (?:(?:unittests )?(?P<source>\S+) \()?"
+    r"\S*?[/\\](?P<crate>[\w-]+?)-(?P<hash>[0-9a-f]{16})(?:\.exe)?\)?$"
+)
+
+CRATE_STARTS = re.compile(r"^\s*Doc-tests \S+$|^running \d+ tests?$")
+
+CRATE_RERUN = re.compile(
+    r"^error: \w*test failed, to rerun pass [`'](?:-p (?P<package>\S+?))? ?"
+    r"(?:--(?P<kind>lib|doc|bin|test|example|bench) ?(?P<target>\S*?))?[`']"
+)
+
+CRATE_TEST = re.compile(
+    r"^---- \S.* stdout ----$|^thread '.*' .*panicked at |^\s*(?:test )?\S.* (?:\.\.\.|---) FAILED$"
+)
+
+BINARY_SOURCE = re.compile(r"src[/\\](?:main\.rs|bin[/\\])")
+
+NEXTEST = re.compile(
+    r"^\s*(?:(?:TRY \d+ )?FAIL \[ *[\d.]+s\](?: \([ \d/]+\))?"
+    r"|[─-]{2,}\s*(?:TRY \d+ )?STD(?:OUT|ERR):)\s+(?P<unit>\S+) +(?P<test>\S+)$"
+)
+
+OF_SUITE = re.compile(
+    r"^\s*● |\*\*\*\s?(?:Failed|Exception|Timeout|Not Run)|^#\s+Failed test '| > .* FAILED$"
+)
+"""How those tools write a test that failed."""
+
+_SCRIPT = r"(?P<file>(?:[A-Za-z]:)?[^\s()'\":]+\.[cm]?[jt]sx?)"
+
+SCRIPT_FRAME = re.compile(rf"(?:^|[\s(])(?:file://)?{_SCRIPT}:\d+:\d+\)?(?: \{{)?$")
+
+SCRIPT_TOLD = re.compile(rf"^(?:\s*(?:location|at): ['\"]|test at )(?:file://)?{_SCRIPT}:\d+")
+
+SCRIPT_LATE = re.compile(rf"Timeout of \d+ms exceeded.*\((?:file://)?{_SCRIPT}\)$")
+
+HAS_SCRIPT = re.compile(r"\.[cm]?[jt]sx?\b")
+
+CLOSED = re.compile(r"^(?P<indent>\s*)[✖✗] (?P<test>.+?)(?: \([\d.]+ms\))?$")
+
+FOR_ITS_PARTS = re.compile(r"^\s*failureType: 'subtestsFailed'$")
+
+SUITE_OPENS = re.compile(r"^\s*not ok \d+ .*\{$")
+"""How node and Vitest tell that a suite failed for its tests, which are told themselves."""
+
+PROJECT = re.compile(
+    r"^g?make(?:\[\d+\])?: (?P<way>Entering|Leaving) directory [`'](?P<unit>[^']+)'"
+    r"|^> (?P<unit2>(?:@[\w.-]+/)?[\w.-]+)@\d\S* \S+(?: .*)?$|^rootdir: (?P<unit3>[^,]+)"
+    r"|^==> (?P<unit4>[\w./-]+)$"
+)
+"""Where make, npm, pytest or mix turns to another project of the repository."""
+
+OF_NO_DIRECTORY = re.compile(r"^[^/\\]+\.(?:go|java|kts?|scala|groovy)$")
+"""A file as the tools of these languages name it: another package may have one of that name."""
+
+
+def tells_apart(file: str | None) -> bool:
+    """Tell whether no other file of a repository is named alike by a tool."""
+    return bool(file) and not file.startswith("<") and not OF_NO_DIRECTORY.match(file)
+
+
+def with_units(heads: Iterable[Head], lines: Sequence[str]) -> list[Head]:
+    """Name the tests together with what they belong to; add Go packages that died for no test."""
+    units = _Units(lines)
+    kept = [head for head in heads if not (head.test_id and _failed_for_its_parts(head, lines))]
+    named = [units.named(head) if head.test_id else head for head in kept]
+    parts = {head.test_id.rpartition("/")[0] for head in named if head.test_id and _is_go(head)}
+    named = [head for head in named if not (_is_go(head) and head.test_id in parts)]
+    return [*named, *_dead_packages(named, lines)]
+
+
+def projects(lines: Sequence[str]) -> list[str]:
+    """Name for each line the project that it is of; no line has one where there is one only."""
+    found, around, here = list[str](), list[str](), ""
+    for line in lines:
+        turn = PROJECT.match(line)
+        unit = next(filter(None, turn.group("unit", "unit2", "unit3", "unit4")), "") if turn else ""
+        if turn and turn["way"] == "Entering":
+            around.append(here)
+        here = unit or here
+        if turn and turn["way"] == "Leaving":
+            here = around.pop() if around else ""
+        found.append(here)
+    return found if len({*found} - {""}) > 1 else [""] * len(lines)
+
+
+def in_project(name: str, project: str) -> str:
+    """Write a test's name with that of its project."""
+    return f"[{project}] {name}" if project else name
+
+
+def go_packages(lines: Sequence[str]) -> list[str]:
+    """Name for each line the Go package that it is of: the line that closes a package tells.
+
+    Where packages print between each other, all of those that failed together are named.
+    """
+    found = [""] * len(lines)
+    start, ends, closed, failed = 0, 0, 0, list[str]()
+    for at, line in enumerate(lines):
+        if GO_END.match(line):
+            ends += any(text.strip() for text in lines[start:at])
+            continue
+        package = GO_PACKAGE.match(line)
+        if package is None:
+            continue
+        closed += 1
+        failed += [package["unit"]] if package["failed"] else []
+        if closed >= ends:
+            found[start : at + 1] = [EITHER.join(failed) or package["unit"]] * (at + 1 - start)
+            start, ends, closed, failed = at + 1, 0, 0, []
+    if failed:
+        found[start:] = [EITHER.join(failed)] * (len(lines) - start)
+    return found
+
+
+def _is_go(head: Head) -> bool:
+    return bool(GO_TEST.match(head.written))
+
+
+def _failed_for_its_parts(head: Head, lines: Sequence[str]) -> bool:
+    """Tell whether this is a suite of node's, which failed only since a test in it did."""
+    if SUITE_OPENS.match(head.written) or any(
+        FOR_ITS_PARTS.match(line) for line in lines[head.at : head.end]
+    ):
+        return True
+    closed = CLOSED.match(head.written)
+    if closed is None or head.message:
+        return False
+    opened = f"{closed['indent']}▶ {closed['test']}"
+    return any(line.startswith(opened) for line in lines[: head.at])
+
+
+def _dead_packages(heads: Sequence[Head], lines: Sequence[str]) -> Iterator[Head]:
+    """Find the Go packages that failed, and neither a test nor anything else says why."""
+    closing = [
+        (at, package) for at, line in enumerate(lines) if (package := GO_PACKAGE.match(line))
+    ]
+    if not any(package["failed"] for _, package in closing):
+        return
+    building, build = False, set[int]()
+    for at, line in enumerate(lines):
+        building = bool(GO_BUILD.match(line) or (building and GO_SAYS.match(line)))
+        build |= {at} if building else set()
+    of_line = go_packages(lines)
+    telling = {head.at for head in heads if head.rank is not Rank.AFTERMATH} - build
+    told = {package for at in telling for package in of_line[at].split(EITHER)}
+    for at, package in closing:
+        is_told = package["unit"] in told or (build and NOT_BUILT.match(package["rest"]))
+        if package["failed"] and not is_told:
+            before = lines[at - 1].strip() if at else ""
+            message = before if before.startswith("exit status") else "It failed."
+            name = package["unit"] + OF_PACKAGE
+            yield Head(at, Rank.FAILURE, message, name, end=at + 1, unit=name)
+
+
+@dataclass(frozen=True)
+class _Crate:
+    """The part of an output, from line `start`, that one of cargo's test programs printed."""
+
+    start: int
+    name: str = ""
+    source: str = ""
+    hash: str = ""
+    rerun: re.Match[str] | None = None
+
+    @property
+    def unit(self) -> str:
+        """Name it as nextest does: `crate`, `package::test` or `crate::bin/program`."""
+        said = self.rerun.groupdict() if self.rerun else {}
+        package, kind, target = said.get("package"), said.get("kind"), said.get("target")
+        package = package.rpartition("#")[2] if package else ""
+        if kind == "doc":
+            return ""
+        if kind == "test":
+            return f"{package}::{target}" if package else target or ""
+        if kind in {"bin", "example", "bench"} and target:
+            owner = package or self.name
+            return f"{owner}::{kind}/{target}" if owner else f"{kind}/{target}"
+        if not kind and BINARY_SOURCE.search(self.source):
+            return f"{self.name}::bin/{self.name}"
+        if not kind and self.source and not self.source.startswith("src"):
+            return ""  # A file of tests: another package may have one of this name.
+        return self.name or package.replace("-", "_")
+
+
+@dataclass(frozen=True)
+class _Units:
+    """What the lines of an output belong to."""
+
+    lines: Sequence[str]
+
+    def named(self, head: Head) -> Head:
+        """Give a failed test with the name of what it belongs to, where that is told."""
+        unit, joint, name = "", " › ", head.test_id or ""
+        if listed := NEXTEST.match(head.written):
+            unit, joint, name = listed["unit"], "::", listed["test"]
+        elif _is_go(head):
+            unit, joint = self._packages[head.at], "."
+        elif CRATE_TEST.match(head.written):
+            unit, joint = self._crate(head)
+        elif OF_SUITE.search(head.written):
+            unit, joint = self._suites[head.at]
+        if not unit and not HAS_SCRIPT.search(name):
+            unit, joint = self._script(head), " › "
+        project = self._projects[head.at]
+        told = unit + joint + name if unit and not name.startswith(unit) else name
+        whole = in_project(told, project)
+        return replace(head, test_id=whole, unit=unit or project)
+
+    @cached_property
+    def _packages(self) -> list[str]:
+        return go_packages(self.lines)
+
+    @cached_property
+    def _projects(self) -> list[str]:
+        return projects(self.lines)
+
+    @cached_property
+    def _suites(self) -> list[tuple[str, str]]:
+        """Give for each line the last suite over it, and what joins it with a test's name."""
+        found, here = list[tuple[str, str]](), ("", "")
+        for line in self.lines:
+            suite = SUITE.match(line)
+            if suite and (file := suite["file"] or suite["file2"]):
+                here = (file, " › ")
+            elif suite:
+                here = (f"[{suite['group'] or suite['group2']}]", " ")
+            found.append(here)
+        return found
+
+    def _crate(self, head: Head) -> tuple[str, str]:
+        if ".rs - " in (head.test_id or ""):
+            return "", ""  # A test in a comment has its file in its name.
+        over = (crate for crate in reversed(self._crates) if crate.start <= head.at)
+        unit = (found.unit if (found := next(over, None)) else "") or self._captured(head.at)
+        if self._times[unit] == 1:
+            return unit, "::"
+        return (head.place.file if head.place and head.place.is_own else ""), " › "
+
+    def _captured(self, at: int) -> str:
+        """Read over a test's own output, as nextest shows it, which crate the test is of."""
+        over = (NEXTEST.match(line) for line in reversed(self.lines[max(0, at - 30) : at]))
+        return next((found["unit"] for found in over if found), "")
+
+    @cached_property
+    def _times(self) -> Counter[str]:
+        """Count the programs of each name, so that one that two have is not taken for one."""
+        captured = {match["unit"] for line in self.lines if (match := NEXTEST.match(line))}
+        hashes = {(crate.unit, crate.hash) for crate in self._crates if crate.unit}
+        return Counter([*captured, *(unit for unit, _ in hashes if unit not in captured)])
+
+    @cached_property
+    def _crates(self) -> list[_Crate]:
+        found = list[_Crate]()
+        for at, line in enumerate(self.lines):
+            if header := CRATE.match(line):
+                source = header["source"] or ""
+                found.append(_Crate(at, header["crate"], source, header["hash"]))
+            elif CRATE_STARTS.match(line) and not (found and self._just_began(found[-1], at)):
+                found.append(_Crate(at))
+            elif found and (rerun := CRATE_RERUN.match(line)):
+                found[-1] = replace(found[-1], rerun=rerun)
+        return found
+
+    def _just_began(self, crate: _Crate, at: int) -> bool:
+        """Tell whether nothing but blank lines stands between a program's name and a line."""
+        return not any(line.strip() for line in self.lines[crate.start + 1 : at])
+
+    def _script(self, head: Head) -> str:
+        """Find the file of a test of JavaScript: where it says so, or the outermost own frame."""
+        block = self.lines[head.at : head.end or head.at + 1]
+        said = [self.lines[head.at - 1] if head.at else "", *block]
+        told = (SCRIPT_TOLD.match(line) or SCRIPT_LATE.search(line) for line in said)
+        if match := next(filter(None, told), None):
+            return match["file"]
+        frames = (SCRIPT_FRAME.search(line) for line in block)
+        files = [frame["file"] for frame in frames if frame]
+        return next((file for file in reversed(files) if Place(file).is_own), "")

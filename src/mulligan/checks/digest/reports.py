@@ -1,0 +1,607 @@
+"""Read the structured reports that tools write: JUnit XML, SARIF, JSON of any shape. Pure."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from xml.etree.ElementTree import Element, ParseError
+
+from defusedxml.common import DefusedXmlException
+from defusedxml.ElementTree import fromstring
+
+from mulligan.checks.digest.blocks import START, traceback_at, worth_showing
+from mulligan.checks.digest.clean import as_utf8
+from mulligan.checks.digest.documents import Document, Json, documents
+from mulligan.checks.digest.families.go import found_of
+from mulligan.checks.digest.families.pytest import SAID, why
+from mulligan.checks.digest.findings import Found, Reading, finding
+from mulligan.checks.digest.locations import Place, best_place, number
+from mulligan.domain.result import Finding, names_unit
+
+Row = dict[str, Json]
+
+FILE = (
+    *("file", "filename", "file_name", "fileName", "filePath", "file_path", "path", "source"),
+    *("uri", "fullpath", "abspath", "File", "resource"),
+)
+
+LINE = (
+    *("line", "row", "line_start", "startLine", "lineno", "line_number", "lineNumber"),
+    *("begin_line", "beginLine", "start_line", "start_line_no", "Line", "lnum"),
+)
+
+COLUMN = (
+    *("column", "col", "column_start", "startColumn", "startColumnNumber", "start_column"),
+    *("start_line_pos", "Column", "begin_column", "beginColumn", "display-column"),
+)
+
+WITHIN = (
+    *("location", "physicalLocation", "artifactLocation", "range", "region", "start", "begin"),
+    *("caret", "spans", "locations", "loc", "position", "pos", "extent", "Pos", "lines"),
+)
+"""Where a place may be given one level further down."""
+
+DEEPEST_PLACE = 4
+
+ZERO_BASED = "character"
+"""The column of the language server protocol, which counts lines and columns from 0."""
+
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+DETAIL = 30
+
+MESSAGE_LINES = 8
+
+FRAME = re.compile(r"^\s+at |^\s*File \"|^\s*#\d+ ")
+
+BAD_XML = (ParseError, DefusedXmlException, ValueError, LookupError)
+
+XML_FAILURES = {"failure", "error"}
+
+SARIF_SILENT = {"note", "none"}
+
+FINE = {"pass", "notApplicable", "informational"}
+
+ACTIONS = {"run", "output", "fail", "pass", "skip", "start", "pause", "cont", "build-output"}
+
+NOISE = re.compile(r"^(?:=== \w+|\s*--- (?:FAIL|PASS|SKIP)|FAIL\b|ok\b|PASS$|exit status)")
+
+MESSAGE = (
+    *("message", "Message", "msg", "text", "Text", "description", "issue_text", "reason", "detail"),
+    "check_name",
+)
+
+CODE = (
+    *("rule", "ruleId", "rule_id", "message-id", "code", "cop_name", "check_id", "test_id"),
+    *("symbol", "RuleID", "FromLinter", "name", "id", "check", "category"),
+)
+
+SEVERITY = ("severity", "level", "type", "Severity", "issue_severity", "kind")
+
+BAD_SEVERITIES = {
+    "error",
+    "fatal",
+    "critical",
+    "high",
+    "blocker",
+    "e",
+    "f",
+    "convention",
+    "refactor",
+}
+
+MILD = {"warning", "warn", "medium", "minor", "low", "w", "style", "info", "information", "i"}
+
+SILENT = {"note", "hint", "help", "notice", "none", "off", "failure-note"}
+
+ESLINT_WARNING = 1
+
+DEEPEST_ISSUE = 12
+
+MOST = 5000
+
+NAME = (
+    *("fullName", "full_description", "fullTitle", "nodeid", "test_id", "test_name", "testName"),
+    *("title", "name", "description", "displayName"),
+)
+
+STATUS = ("status", "outcome", "result", "state", "Status")
+
+BAD_STATUSES = {"failed", "failure", "fail", "error", "errored", "broken", "timedout"}
+
+REASON = (
+    *("failureMessages", "failureMessage", "err", "error", "errors", "exception", "failure"),
+    *(
+        "failures",
+        "longrepr",
+        "crash",
+        "call",
+        "setup",
+        "teardown",
+        "message",
+        "stack",
+        "backtrace",
+    ),
+    *("failedExpectations", "failureDetails", "statusDetails", "reason", "text"),
+)
+
+MOCHA = "fullTitle"
+"""Mocha gives no status, but each test an error, which is empty where it passed."""
+
+FILE_NAME = re.compile(r"[/\\].*\.\w{1,5}$")
+
+TESTS = ("assertionResults", "tests", "testcases", "specs")
+
+ASIDE = {"err", "error", "call"}
+
+DEEPEST_TEST = 14
+
+REASON_DEPTH = 4
+
+LARGEST = 16 * 1024 * 1024
+"""Bytes of a report that are read; a larger one is left alone."""
+
+WORDS = re.compile(r"[A-Za-z0-9_]+")
+
+REPORT_NOISE = {"py", "test", "tests", "js", "ts"}
+
+
+def text_of(row: Row, names: Sequence[str]) -> str:
+    """Give the first of these fields that is a text with something in it."""
+    return next((value for name in names if isinstance(value := row.get(name), str) and value), "")
+
+
+def number_of(row: Row, names: Sequence[str]) -> int | None:
+    """Give the first of these fields that is a number, of one to nine digits."""
+    for name in names:
+        value = row.get(name)
+        if isinstance(value, str) and value.isascii() and value.isdigit():
+            value = int(value[:9])
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9:
+            return value
+    return None
+
+
+def rows_in(value: Json) -> list[Row]:
+    """Give the objects of a list, or an object alone."""
+    values = value if isinstance(value, list) else [value]
+    return [row for row in values if isinstance(row, dict)]
+
+
+def place_in(row: Row, file: str = "") -> Place | None:
+    """Find the place that a row names, itself or further down; `file` is used where it has none."""
+    parts = list(_parts(row, DEEPEST_PLACE))
+    named = next((name for part in parts if (name := text_of(part, FILE))), file)
+    if not named:
+        return None
+    for part in parts:
+        line = number_of(part, LINE)
+        if line is not None:
+            base = 1 if ZERO_BASED in part else 0
+            column = number_of(part, (*COLUMN, ZERO_BASED))
+            return Place(named, line + base or None, column + base if column is not None else None)
+    return Place(named)
+
+
+def _parts(row: Row, depth: int) -> Iterator[Row]:
+    """Yield a row and what is within it that may hold a place; of spans the first primary one."""
+    yield row
+    if depth == 0:
+        return
+    for name in WITHIN:
+        parts = rows_in(row.get(name))
+        primary = [part for part in parts if part.get("is_primary")]
+        for part in (primary or parts)[:1]:
+            yield from _parts(part, depth - 1)
+
+
+def of_file(name: str, file: str) -> str:
+    """Name a test with its file, unless its name says what it belongs to."""
+    file = file.removeprefix("./")
+    return f"{file} › {name}" if file and name and not names_unit(name) else name or file
+
+
+def failure(name: str, text: str, place: Place | None = None) -> Found:
+    """Read message and place out of what was said; `place` is where the test is, if known."""
+    lines = [line for line in COLOURS.sub("", text).splitlines() if line.strip()]
+    message, inner = _why(lines)
+    where = inner or place
+    said = "\n".join(message)
+    told = finding(said or "failed", where, test_id=name)
+    heading = f"{name} ({where})" if where and str(where) not in name else name
+    rest = [line for line in lines if line not in message]
+    return Found(told, None, heading, (*message, *worth_showing(rest)[:DETAIL]))
+
+
+def _why(lines: Sequence[str]) -> tuple[tuple[str, ...], Place | None]:
+    """Give the lines of the message, and the place in the project's own code."""
+    if any(SAID.match(line) for line in lines):
+        reason = why(lines, 0, len(lines))
+        return reason.message, reason.place
+    opening = next((at for at, line in enumerate(lines) if START.match(line)), None)
+    trace = traceback_at(lines, opening) if opening is not None else None
+    if trace:
+        return (trace.message,), trace.place
+    told = [line for line in lines if not FRAME.match(line)]
+    place = best_place(lines)
+    return tuple(told[:MESSAGE_LINES]), place
+
+
+def read_xml(document: Document) -> Reading:
+    """Find the failed tests, or the complaints; XML that is broken or not safe says nothing."""
+    if not (document.is_xml and isinstance(document.value, str)):
+        return Reading()
+    try:
+        root = fromstring(document.value)
+    except BAD_XML:
+        return Reading()
+    found = tuple(_complaints(root) if root.tag == "checkstyle" else _failures(root))
+    return Reading(found, len(found))
+
+
+def _failures(root: Element) -> Iterator[Found]:
+    for case, suite in _cases(root):
+        bad = [result for result in case if result.tag in XML_FAILURES]
+        if bad:
+            texts = [part for one in bad for part in (one.get("message"), one.text) if part]
+            file, line = case.get("file"), number(case.get("line"))
+            place = Place(file, line) if file else None
+            yield failure(_full_name(case, suite), "\n".join(texts), place)
+
+
+def _cases(element: Element) -> Iterator[tuple[Element, Element]]:
+    """Yield the tests, each with the suite that it stands in."""
+    for part in element:
+        if part.tag == "testcase":
+            yield part, element
+        elif part.tag in {"testsuite", "testsuites"}:
+            yield from _cases(part)
+
+
+def _full_name(case: Element, suite: Element) -> str:
+    """Name a test with its file or its suite, where its class does not say what it is of."""
+    name = _name(case)
+    owner = case.get("file") or suite.get("file") or suite.get("filepath") or ""
+    if owner or names_unit(name):
+        return of_file(name, owner)
+    title = suite.get("package") or suite.get("name") or ""
+    return name if not title or title in name else f"{title}::{name}"
+
+
+def _name(case: Element) -> str:
+    """Join class and name, as far as the name does not have it already."""
+    owner, name = case.get("classname") or "", case.get("name") or ""
+    if not owner or owner in name or not name:
+        return name or owner
+    return f"{owner}::{name}" if "." in owner or name.startswith("test_") else f"{owner} {name}"
+
+
+def _complaints(root: Element) -> Iterator[Found]:
+    for file in root.iter("file"):
+        for error in file.iter("error"):
+            if error.get("severity") == "info":
+                continue
+            place = Place(
+                file.get("name") or "", number(error.get("line")), number(error.get("column"))
+            )
+            message, code = error.get("message") or "", (error.get("source") or "").split(".")[-1]
+            heading = " ".join(f"{place}: {code} {message}".split())
+            yield Found(finding(message, place, code=code or None), None, heading)
+
+
+def read_sarif(document: Document) -> Reading:
+    """Find the results that are neither notes nor passes; the errors first."""
+    value = document.value
+    runs = rows_in(value.get("runs")) if isinstance(value, dict) else []
+    results = [result for run in runs for result in rows_in(run.get("results"))]
+    bad = [
+        row for row in results if text_of(row, ("level",)) not in SARIF_SILENT and not _is_fine(row)
+    ]
+    ordered = sorted(bad, key=lambda row: text_of(row, ("level",)) == "warning")
+    found = tuple(_sarif_finding(ordered))
+    return Reading(found, len(found))
+
+
+def _is_fine(result: Row) -> bool:
+    return text_of(result, ("kind",)) in FINE or bool(rows_in(result.get("suppressions")))
+
+
+def _sarif_finding(results: list[Row]) -> Iterator[Found]:
+    for result in results:
+        said = result.get("message")
+        message = text_of(said, ("text", "markdown", "id")) if isinstance(said, dict) else ""
+        code = text_of(result, ("ruleId",))
+        place = place_in({"locations": result.get("locations")})
+        where = f"{place}: " if place else ""
+        heading = " ".join(f"{where}{code} {message}".split())
+        yield Found(finding(message, place, code=code or None), None, heading)
+
+
+def read_go(document: Document) -> Reading:
+    """Find the tests that failed, and the packages that failed with no test of theirs."""
+    events = [row for row in rows_in(document.value) if text_of(row, ("Action",)) in ACTIONS]
+    if not document.is_lines or not events:
+        return Reading()
+    said = defaultdict[tuple[str, str], list[str]](list)
+    for event in events:
+        output = text_of(event, ("Output",)).rstrip("\n")
+        if output and not NOISE.match(output):
+            said[_key(event)].append(output)
+    failed = list(dict.fromkeys(_key(e) for e in events if text_of(e, ("Action",)) == "fail"))
+    found = tuple(_leaves(failed, said))
+    return Reading(found, len(found))
+
+
+def _key(event: Row) -> tuple[str, str]:
+    package = text_of(event, ("Package",)) or text_of(event, ("ImportPath",))
+    return package.partition(" ")[0], text_of(event, ("Test",))
+
+
+def _leaves(
+    failed: Sequence[tuple[str, str]], said: dict[tuple[str, str], list[str]]
+) -> Iterator[Found]:
+    """Yield those that failed for a reason of their own, not for that of a part."""
+    for package, test in failed:
+        parts = [
+            other
+            for where, other in failed
+            if where == package and other.startswith(f"{test}/" if test else "") and other != test
+        ]
+        lines = said.get((package, test), [])
+        if not parts:
+            yield found_of(package, test, lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Issue:
+    message: str
+    place: Place
+    code: str
+    is_mild: bool
+
+
+def read_issues(document: Document) -> Reading:
+    """Find the complaints; the errors first, and they alone count where there are any."""
+    issues = (
+        list(_walk_issues(document.value, "", DEEPEST_ISSUE))[:MOST] if not document.is_xml else []
+    )
+    worse = [issue for issue in issues if not issue.is_mild]
+    ordered = list(dict.fromkeys([*worse, *issues]))
+    return Reading(tuple(map(_issue_finding, ordered)), len(set(worse)) or len(ordered))
+
+
+def _walk_issues(value: Json, file: str, depth: int) -> Iterator[_Issue]:
+    """Yield the issues in a value; `file` is named by what they are in."""
+    if depth == 0:
+        return
+    if isinstance(value, list):
+        for part in value:
+            yield from _walk_issues(part, file, depth - 1)
+    elif isinstance(value, dict):
+        issue = _issue(value, file)
+        if issue:
+            yield issue
+            return
+        file = text_of(value, FILE) or file
+        for part in value.values():
+            if isinstance(part, (dict, list)):
+                yield from _walk_issues(part, file, depth - 1)
+
+
+def _issue(row: Row, file: str) -> _Issue | None:
+    message = text_of(row, MESSAGE)
+    severity = text_of(row, SEVERITY).lower()
+    if not message or severity in SILENT:
+        return None
+    place = place_in(row, file)
+    judged = severity in BAD_SEVERITIES | MILD or number_of(row, ("severity",)) is not None
+    if place is None or (place.line is None and not judged):
+        return None
+    mild = severity in MILD or number_of(row, ("severity",)) == ESLINT_WARNING
+    return _Issue(message, place, _code(row), mild)
+
+
+def _code(row: Row) -> str:
+    """Give the code of a rule: a text, a number (shellcheck's), or an object that has it."""
+    if code := text_of(row, CODE):
+        return code
+    number = number_of(row, ("code",))
+    if number is not None:
+        return f"SC{number}" if number_of(row, LINE) else str(number)
+    within = row.get("code")
+    return text_of(within, ("code", "name", "value")) if isinstance(within, dict) else ""
+
+
+def _issue_finding(issue: _Issue) -> Found:
+    told = finding(issue.message, issue.place, code=issue.code or None)
+    first, *rest = issue.message.strip().splitlines()
+    code = f"{issue.code} " if issue.code and issue.code not in first.split() else ""
+    heading = " ".join(f"{issue.place}: {code}{first}".split())
+    return Found(told, None, heading, tuple(line for line in rest if line.strip()))
+
+
+def read_tests(document: Document) -> Reading:
+    """Find the tests that failed."""
+    if document.is_xml:
+        return Reading()
+    found = tuple(dict.fromkeys(_walk_tests(document.value, "", DEEPEST_TEST)))
+    return Reading(found, len(found))
+
+
+def _walk_tests(value: Json, file: str, depth: int) -> Iterator[Found]:
+    """Yield the failed tests in a value; a suite that failed only for its tests is none."""
+    if depth == 0:
+        return
+    if isinstance(value, list):
+        for part in value:
+            yield from _walk_tests(part, file, depth - 1)
+    elif isinstance(value, dict):
+        file = text_of(value, FILE) or _as_file(value) or file
+        inner = [
+            found
+            for name, part in value.items()
+            if isinstance(part, (dict, list)) and name not in ASIDE
+            for found in _walk_tests(part, file, depth - 1)
+        ]
+        yield from inner
+        if not inner and _failed(value):
+            yield _test_finding(value, file)
+
+
+def _as_file(row: Row) -> str:
+    """Give the name of a suite of tests that is a file's, as Jest and Vitest write it."""
+    name = text_of(row, ("name",))
+    return (
+        name if FILE_NAME.search(name) and any(isinstance(row.get(k), list) for k in TESTS) else ""
+    )
+
+
+def _failed(row: Row) -> bool:
+    if not text_of(row, (*NAME, *FILE)):
+        return False
+    status = text_of(row, STATUS).lower()
+    return status in BAD_STATUSES or (not status and MOCHA in row and bool(row.get("err")))
+
+
+def _test_finding(row: Row, file: str) -> Found:
+    parents = row.get("ancestorTitles")
+    title = text_of(row, NAME)
+    if isinstance(parents, list) and title == text_of(row, ("title",)):
+        title = " › ".join([*(str(part) for part in parents), title])
+    reasons = "\n".join(dict.fromkeys(_reasons(row, REASON_DEPTH)))
+    return failure(of_file(title.strip(), file), reasons, place_in(row, file))
+
+
+def _reasons(value: Json, depth: int) -> Iterator[str]:
+    """Yield the texts that say why, wherever they are beneath the fields that hold them."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for part in value:
+            yield from _reasons(part, depth)
+    elif isinstance(value, dict) and depth:
+        for name in REASON:
+            yield from _reasons(value.get(name), depth - 1)
+
+
+READERS: tuple[Callable[[Document], Reading], ...] = (
+    read_xml,
+    read_sarif,
+    read_go,
+    read_tests,
+    read_issues,
+)
+"""In the order in which they are asked; the first that finds something has it."""
+
+
+def read_report(report: bytes) -> Reading:
+    """Read a report file; one that is too large, broken, or of no known shape says nothing."""
+    if len(report) > LARGEST:
+        return Reading()
+    text = b"".join(as_utf8(iter([report]))).decode(errors="replace")
+    return joined([read_document(found) for found in documents(text)])
+
+
+def read_document(document: Document) -> Reading:
+    """Ask the readers in turn."""
+    readings = (read(document) for read in READERS)
+    return next((reading for reading in readings if reading.found), Reading())
+
+
+def joined(readings: list[Reading]) -> Reading:
+    """Put together what several documents say."""
+    found = tuple(found for reading in readings for found in reading.found)
+    return Reading(found, sum(reading.count for reading in readings))
+
+
+def merged(report: Sequence[Found], output: Sequence[Found]) -> tuple[Found, ...]:
+    """List the report's findings, each as the output shows it where that tells more; then the rest.
+
+    What the output alone says is kept unless it is of a place, or in words, that the report names.
+    """
+    waiting = list(output)
+    told = list[Found]()
+    for found in report:
+        alike = [other for other in waiting if _is_same(found.finding, other.finding)]
+        same = max(alike, key=lambda other: _likeness(found.finding, other.finding), default=None)
+        if same and not _is_nearer(same.finding, found.finding, report):
+            waiting.remove(same)
+        told.append(_better(found, same) if same else found)
+    return (*told, *(found for found in waiting if _adds(found, told)))
+
+
+def _better(report: Found, output: Found) -> Found:
+    """Take the output's telling, with the report's message where the output says another."""
+    one, other = report.finding, output.finding
+    message = other.message if _says(output, one.message) else one.message
+    told = other.model_copy(
+        update={
+            "message": message,
+            "test_id": max(one.test_id or "", other.test_id or "", key=len) or None,
+            "summary": other.summary if message == other.message else one.summary,
+            "hint": one.hint or other.hint,
+            "file": other.file or one.file,
+            "line": other.line if other.file else one.line,
+        }
+    )
+    detail = output.detail if message == other.message else (*report.detail, *output.detail)
+    heading = output.heading if other.file else report.heading
+    return Found(told, output.at, heading, detail)
+
+
+def _likeness(one: Finding, other: Finding) -> tuple[bool, bool, bool]:
+    """Say how sure it is that two findings are of one failure."""
+    return (
+        one.test_id == other.test_id,
+        _ends_alike(one.file or "", other.file or ""),
+        bool(one.message) and one.message.partition("\n")[0] in other.message,
+    )
+
+
+def _is_nearer(output: Finding, reported: Finding, report: Sequence[Found]) -> bool:
+    """Tell whether what the output says is rather of another failure that the report names."""
+    here = _likeness(reported, output)
+    alike = (other.finding for other in report if _is_same(other.finding, output))
+    return any(_likeness(other, output) > here for other in alike)
+
+
+def _says(output: Found, message: str) -> bool:
+    """Tell whether the output says this message, with or without the name of its exception."""
+    first = message.partition("\n")[0]
+    bare = first.partition(": ")[2] or first
+    return any(bare in said for said in (output.finding.message, *output.detail))
+
+
+def _adds(found: Found, told: Sequence[Found]) -> bool:
+    """Tell whether a finding of the output alone speaks of something that the report leaves out."""
+    one = found.finding
+    if one.test_id is None and one.file is None:
+        return not any(_says(other, one.message) for other in told)
+    places = {(other.finding.file, other.finding.line) for other in told}
+    return one.file is None or (one.file, one.line) not in places
+
+
+def _is_same(one: Finding, other: Finding) -> bool:
+    if one.test_id and other.test_id:
+        return _is_same_test(_words(one.test_id), _words(other.test_id))
+    if one.test_id or other.test_id:
+        return False
+    same_file = _ends_alike(one.file or "", other.file or "")
+    return (
+        same_file and one.line == other.line and (one.code or "") == (other.code or one.code or "")
+    )
+
+
+def _words(name: str) -> list[str]:
+    return [word for word in WORDS.findall(name) if word.lower() not in REPORT_NOISE]
+
+
+def _is_same_test(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Tell whether the shorter name is how the longer one ends."""
+    shorter, longer = sorted((one, other), key=len)
+    return bool(shorter) and list(longer[-len(shorter) :]) == list(shorter)
+
+
+def _ends_alike(one: str, other: str) -> bool:
+    shorter, longer = sorted((one, other), key=len)
+    return one == other or (bool(shorter) and longer.endswith("/" + shorter.removeprefix("./")))

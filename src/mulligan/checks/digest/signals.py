@@ -1,0 +1,307 @@
+"""How strongly a line speaks of failure: the words and shapes that tools share. Pure."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from enum import IntEnum
+from functools import lru_cache
+
+from mulligan.checks.digest.locations import DIAGNOSTIC, HAS_PLACE
+
+_FREE = r"(?<![\w./\\-])"
+
+_END = r"(?![\w/\\-]|\.\w)"
+
+TEST = re.compile(
+    r"^\s*(?:--- FAIL|not ok\b(?!.*#\s*(?:TODO|SKIP))|\[\s*(?:FAILED|FAIL)\s*\])"
+    r"|^\s*(?:\d+\) )?[✗✖✘✕×❌⨯●]\s+\S|^\s+JUnit (?:Jupiter|Vintage):"
+    r"|\*\*\*\s?(?:Failed|Exception|Timeout|Not Run)|<<< (?:FAILURE|ERROR)!"
+    r"|\[E\]$|^---- .+ stdout ----$|(?<!\.)\.{3,}Failed$"
+    r"|^(?:SUB)?FAILED\S*\s|^ERROR:? +\S+(?:::|\.py|\()"
+    rf"|(?:\.\.\.|\s-|:)\s*(?:FAILED|FAIL|ERROR|failed)\b{_END}"
+    rf"|{_FREE}(?:FAILED|FAIL)\b{_END}"
+)
+
+CRASH = re.compile(
+    r"panicked at|^\s*panic:|Traceback \(most recent|egmentation fault|core dumped"
+    r"|(?:Address|Leak|Thread|Memory|UndefinedBehavior)Sanitizer|DATA RACE"
+    r"|\bSIG(?:SEGV|ABRT|KILL|BUS|ILL|FPE)\b|OutOfMemory|out of memory|oom-kill"
+    r"|\b(?:Killed|Aborted)\b|undefined (?:reference|symbol)|unresolved external"
+    r"|multiple definition|\b(?:Uncaught|Unhandled)\b|Fatal Python error|^Caused by:"
+)
+
+ERROR = re.compile(
+    r"^(?:\W{0,20}(?:\S+:? ){0,2}?)\[?(?:fatal error|fatal|error|err!|err|critical|panic)\b"
+    r"(?:\s?\[[\w:-]+\]|\(\w+\)|\s[A-Z]+\d+)?\s*(?:[:!\]│|]|\s-\s|in\s|at\s|$)"
+    rf"|{_FREE}(?:fatal )?errors?(?:\[[\w:-]+\])?(?: [A-Z]+\d+)?:\s",
+    re.IGNORECASE,
+)
+
+PHRASE = re.compile(
+    r"not found|no such|cannot|can't|could ?n[o']t|unable to|undefined|undeclared|unresolved"
+    r"|unexpected|mismatch|invalid|missing|denied|refused|timed out|time-?out|expected|assert"
+    r"|uncaught|violat|conflict|unknown|unsupported|illegal|corrupt|would (?:be )?reformat"
+    r"|not formatted|differs?\b|rejected|obsolete|deadlock|unused|broken|\bbad\b"
+    r"|(?:must|should) not|not (?:equal|match|allowed|defined|permitted|supported|valid)"
+    r"|^\s*\*\*\*|^\s*failures:|^\s*\d+ failing|^There (?:was|were) \d+ |^\+\+\+ \S",
+    re.IGNORECASE,
+)
+
+WORD = re.compile(
+    rf"{_FREE}(?:errors?|fail(?:s|ed|ures?|ing)?|fatal|panic|exception|abort(?:ed|ing)?){_END}",
+    re.IGNORECASE,
+)
+
+WARNING = re.compile(rf"{_FREE}warn(?:ings?)?{_END}", re.IGNORECASE)
+
+CACHED = 16384
+
+SAME_DIGITS = str.maketrans("23456789", "1" * 8)
+"""Numbers matter only by being nought or not."""
+
+STEMS = (
+    *("err", "fail", "fatal", "panic", "except", "traceback", "assert", "expect", "undef"),
+    *("unres", "cannot", "not ", "no such", "unable", "invalid", "missing", "denied", "refused"),
+    *("abort", "killed", "fault", "timed", "timeout", "warn", "memory", "saniti", "diff"),
+    *("no module", "unbound", "syntax", "locate ", "reformat", "mismatch", "unknown", "uncaught"),
+    *(
+        "junit jupiter:",
+        "junit vintage:",
+        "***",
+        "+++ ",
+        "stdout --",
+        "[e]",
+        "✗",
+        "✖",
+        "✘",
+        "✕",
+        "×",
+        "❌",
+        "⨯",
+        "●",
+    ),
+)
+"""Parts of words, in lower case: a line without one, and without a shape, weighs nothing."""
+
+PLACE_SHAPES = (r"\.[A-Za-z]{1,9}[:(\[]{1,2}\d", r"line \d")
+
+CODED = re.compile(r"(?<![\w-])[A-Z]{1,5}\d{3,5}(?=[\s:\])(]|$)|^E: \S")
+"""A code such as linters give to their rules: E302, SC2086, TS2304; and how apt opens an error."""
+
+HARMLESS = re.compile(
+    r"\b(?:0|no|zero)\s+(?:\w+ )?"
+    r"(?:errors?|failures?|failed|failing|warnings?|problems?|issues?)\b"
+    r"|\b(?:errors?|failures?|failed|warnings?)\s*[:=]\s*0\b",
+    re.IGNORECASE,
+)
+
+PASSING = re.compile(
+    r"^\s*(?:✓|✔|√|☑|ok\b|PASS(?:ED)?\b|\[\s*(?:OK|PASSED|RUN)\s*\])"
+    r"|^\s*(?:#\s*Subtest|=== RUN|Start +\d+: )"
+    r"|(?:\.\.\.|[\])\w]) +(?:ok|OK|PASS(?:ED)?|passed|✓|✔)"
+    r"\s*(?:\[[^\]]*\]|\([^)]*\)|[\d.]+ ?m?s)?$"
+    r"|(?<!\.)\.{3,}(?:\(.*\))?(?:Passed|Skipped)$"
+    r"|^\[gw\d+\] \[ *\d+%\] PASSED |^\s*\d+/\d+ Test +#\d+: .* Passed "
+)
+
+QUIET = re.compile(
+    r"^\W{0,20}(?:\S+ ){0,3}\[?(?:INFO|DEBUG|TRACE|NOTICE|note|help|hint)\b", re.IGNORECASE
+)
+
+EXCEPTION = re.compile(
+    r"^(?:E\s+|\W{0,20})(?:Exception in thread \S+ |Uncaught |thread '[^']*' )?"
+    r"(?:[\w$]+(?:\.|::|/))*[A-Z]\w*(?:Error|Exception|Failure|Fault|Exit|Interrupt|Timeout)\b"
+    r"(?:\s*[:(\[]|\s*$)"
+)
+
+FAULT = re.compile(
+    r"(?:command|: ) ?not found$|No such file or directory|Permission denied|No module named"
+    r"|^\S*sh: (?:line )?\d+: |unbound variable|\*\*\* .*Stop\.$|^Diff in \S"
+    r"|cannot (?:access|stat|open|find|execute|resolve|import|load)"
+    r"|[Cc]an't (?:open|find|load|resolve|locate)"
+)
+
+SPEAKS = re.compile("|".join([*map(re.escape, STEMS), *PLACE_SHAPES]))
+
+OPENINGS = (
+    r"g?make(?:\[\d+\])?: (?:\*\*\* \[.*\] (?:Error|Segm|Killed|Abort)|Target)",
+    r"npm (?:ERR!|error)",
+    r"error Command failed",
+    r"error: (?:aborting due to|could not compile|(?:doc)?test failed|recipe|build failed)",
+    r"error: \d+ targets? failed",
+    r"error: process didn't exit",
+    r"ERROR: InvocationError",
+    r".{0,60}?\b(?:exited|failed|terminated|completed) with (?:exit )?(?:code|status)",
+    r"exit status \d+$",
+    r"BUILD FAILED",
+    r"FAILURE: Build failed",
+    r"> Task \S+ FAILED",
+    r"\* What went wrong",
+    r"Result: FAIL",
+    r"\*\* (?:TEST|BUILD) FAILED \*\*",
+    r"failing tests:?$",
+    r"SUMMARY: \w+Sanitizer",
+    r"ninja: build stopped",
+    r"collect2:",
+    r"ELIFECYCLE",
+    r"FAIL\t",
+    r"FAIL$",
+    r"FAIL +\S+\.\w+$",
+    r"FAILED \(",
+    r"The following tests FAILED",
+    r"Errors? (?:while running|was found)",
+    r"(?:\d+|one|some) (?:errors?|warnings?|tests?) (?:generated|failed|emitted|found)",
+    r"some errors have detailed",
+    r"for more information about this error",
+    r"(?:\[ERROR\] ?)+(?:Failed to execute goal|COMPILATION ERROR|Failures:|Errors:|To see the)",
+    r"(?:\[ERROR\] ?)+(?:Re-run Maven|For more information|After correcting|Please refer|\[Help|$)",
+)
+
+ANYWHERE = (
+    r"due to (?:\d+ )?previous errors?",
+    r"compilation terminated",
+    r"Stopping at filesystem",
+    r"-> \[Help \d\]$",
+)
+
+AFTERMATH = re.compile(
+    "|".join([rf"^(?:\[\w+\]\s*)?\W{{0,20}}(?:{'|'.join(OPENINGS)})", *ANYWHERE]), re.IGNORECASE
+)
+
+NOUN = (
+    r"(?:failed|failing|failures?|errors?|passed|passing|problems?|warnings?|skipped|pending"
+    r"|broken|ok|ignored|successes|assertions?|offenses?|violations?|issues?|vulnerabilities"
+    r"|leaks?|mismatch(?:es)?)"
+)
+
+COUNTED = re.compile(
+    rf"(?<![:.,\d-])\b\d+ (?:\w+ )?{NOUN}\b(?!:)|\b{NOUN}\s*[:=]\s*\d+"
+    rf"|^(?:tests|suites|pass|fail|cancelled|todo|{NOUN}) \d+$"
+    r"|\b\d+ files? would be|\b\d+ out of \d+\b|\b\d+% tests passed|\b\d+ of \d+ \w+",
+    re.IGNORECASE,
+)
+
+SUMMARY = re.compile(
+    r"^\W*(?:tests?|test (?:suites|files|result|run)|found|ran|total|summary|failed|failures|fail"
+    r"|result|finished|done|ok|errors?|warnings|all|oh no|examples|checked|suites|snapshots?|run"
+    r"|pass|fail|cancelled|skipped|todo)\b|^\W*\d+%?\s",
+    re.IGNORECASE,
+)
+
+FINISHED = re.compile(r"^\W*(?:finished|ran all|duration\b|randomi[sz]ed|time:)", re.IGNORECASE)
+
+BAD = re.compile(
+    r"(?P<before>\d+) (?:tests? |\w+ )?(?:failed|failing|failures?|errors?|problems?|offenses?)\b"
+    r"|\b(?:failed|failing|failures?|fail|errors?)\s*[:=]?\s*(?P<after>\d+)",
+    re.IGNORECASE,
+)
+
+TAG = re.compile(r"^\[\w+\] ")
+
+MOST = 3
+
+LONGEST = 160
+
+REACH = 2000
+
+ALIKE = 20
+"""More lines that differ in their numbers only are a program's own log."""
+
+NUMBER = re.compile(r"\d+")
+
+
+class Weight(IntEnum):
+    """What a line is worth to somebody who has to mend the failure."""
+
+    NOTHING = 0
+    MENTION = 1
+    WARNING = 3
+    WORD = 5
+    PHRASE = 6
+    PLACE = 7
+    ERROR = 8
+    CRASH = 9
+    TEST = 10
+
+
+STRONG = Weight.PHRASE
+
+RULES = (
+    (Weight.TEST, TEST),
+    (Weight.CRASH, CRASH),
+    (Weight.CRASH, EXCEPTION),
+    (Weight.ERROR, ERROR),
+    (Weight.ERROR, FAULT),
+    (Weight.WARNING, WARNING),
+    (Weight.PHRASE, PHRASE),
+    (Weight.PHRASE, CODED),
+    (Weight.WORD, WORD),
+)
+"""By the first that matches."""
+
+
+def weigh(line: str) -> Weight:
+    """Say how strongly one line speaks of failure, by itself."""
+    return _weigh(line.translate(SAME_DIGITS))
+
+
+@lru_cache(maxsize=CACHED)
+def _weigh(line: str) -> Weight:
+    if not (SPEAKS.search(line.lower()) or CODED.search(line)) or PASSING.search(line):
+        return Weight.NOTHING
+    line = HARMLESS.sub("", line)
+    weight = next((weight for weight, rule in RULES if rule.search(line)), Weight.NOTHING)
+    if weight < Weight.PLACE and weight != Weight.WARNING and _opens_with_place(line):
+        return Weight.PLACE
+    if weight < Weight.CRASH and QUIET.search(line):
+        return min(weight, Weight.MENTION)
+    return weight
+
+
+def _opens_with_place(line: str) -> bool:
+    return bool(HAS_PLACE.search(line) and DIAGNOSTIC.search(line))
+
+
+def is_aftermath(line: str) -> bool:
+    """Tell whether a line only says that something failed before."""
+    return bool(AFTERMATH.search(line))
+
+
+def is_total(line: str) -> bool:
+    """Tell whether a line counts results."""
+    text = _bare(line)
+    return (
+        bool(text) and len(text) <= LONGEST and bool(SUMMARY.match(text) and COUNTED.search(text))
+    )
+
+
+def ends_results(line: str) -> bool:
+    """Tell whether a line comes after the last result."""
+    return is_total(line) or bool(FINISHED.match(line))
+
+
+def total_lines(lines: Sequence[str]) -> tuple[str, ...]:
+    """Pick the last lines that count failures, or else anything, in the order they stand in."""
+    told = _told([*reversed(lines[-REACH:])])
+    alike = Counter(NUMBER.sub("1", line) for line in dict.fromkeys(told))
+    counting = dict.fromkeys(line for line in told if alike[NUMBER.sub("1", line)] <= ALIKE)
+    bad = [line for line in counting if count_bad(line)]
+    return tuple(reversed(bad[:MOST] or list(counting)[:1]))
+
+
+def _told(lines: Sequence[str]) -> list[str]:
+    """Pick the lines of totals; those that differ in their numbers only are judged once."""
+    shapes = [NUMBER.sub("1", line) for line in lines]
+    telling = {shape for shape in {*shapes} if is_total(shape)}
+    bare = (_bare(line) for line, shape in zip(lines, shapes, strict=True) if shape in telling)
+    return [line for line in bare if len(line) <= LONGEST]
+
+
+def count_bad(line: str) -> int:
+    """Give the largest number of failures or errors that a line of totals names."""
+    numbers = (match["before"] or match["after"] for match in BAD.finditer(line))
+    return max((int(number[:9]) for number in numbers), default=0)
+
+
+def _bare(line: str) -> str:
+    return TAG.sub("", line).strip(" =-*─_\t|#ℹ")

@@ -1,0 +1,28 @@
+"""What a change must not do, whatever the checks say (SPEC A9). Pure."""
+
+from mulligan.checks.guards.diff import patches_of
+from mulligan.checks.guards.lost_tests import lost_test_violations
+from mulligan.checks.guards.scope import file_violations, path_violations
+from mulligan.checks.guards.secrets import secret_violations
+from mulligan.config.policy import Scope
+from mulligan.domain.attempt import Change
+from mulligan.domain.result import GuardViolation
+from mulligan.text.redact import Redactor
+
+NOTHING_KNOWN = Redactor()
+
+
+def violations(
+    change: Change, scope: Scope, redactor: Redactor = NOTHING_KNOWN
+) -> tuple[GuardViolation, ...]:
+    """List every rule that the change breaks; `redactor` knows Mulligan's own secrets.
+
+    MisconfiguredError where a pattern of the scope is none.
+    """
+    patches = tuple(patches_of(change.diff))
+    return (
+        *path_violations(change, patches, scope),
+        *file_violations(change, patches, scope),
+        *lost_test_violations(change, patches, scope),
+        *secret_violations(patches, scope, redactor),
+    )

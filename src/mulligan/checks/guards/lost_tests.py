@@ -1,0 +1,539 @@
+"""Find tests that a change deletes, empties or skips; tests that moved are not lost. Pure."""
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from itertools import accumulate
+from pathlib import PurePosixPath
+from typing import assert_never
+
+from mulligan.checks.guards.diff import Hunk, Line, Patch
+from mulligan.config.policy import Scope
+from mulligan.domain.attempt import Change
+from mulligan.domain.result import FileChange, GuardKind, GuardViolation
+
+DIRECTORIES = frozenset({"test", "tests", "__tests__", "spec", "specs", "testing", "e2e"})
+
+QUOTED = r"""(?P<quote>["'`])(?P<name>(?:(?!(?P=quote)).)*)"""
+
+SUITE = r"describe|suite|context"
+
+CASE = r"it|test|specify"
+
+RUBY_CASE = r"it|specify|example|scenario"
+
+RUBY_SUITE = r"describe|context|feature"
+
+SETTINGS_FILES = re.compile(
+    r"(?:^|/)(?:conftest\.py|pytest\.ini|\.?pytest\.toml|tox\.ini|setup\.cfg|pyproject\.toml"
+    r"|package\.json|(?:jest|vitest|vite)\.config\.\w+|\.mocharc\.?\w*|phpunit\.xml(?:\.dist)?"
+    r"|\.rspec|pom\.xml|build\.gradle(?:\.kts)?)$"
+)
+"""Files that say which tests are run."""
+
+LONGEST = 400
+"""Characters of a line that are looked at."""
+
+OPENING = re.compile(
+    r"^\s*(?:(?:pub|async|export|static|public|private|protected) )*"
+    r"(?:def|func|fn|fun|function|class|void)\b"
+)
+"""How another function begins; a mark behind that is not about the test before it."""
+
+NEAR = 12
+"""Lines within which a mark that stands above a test is followed by it."""
+
+NAMED = 5
+"""Tests that one sentence names."""
+
+NAME_CHARS = 80
+
+
+class Place(Enum):
+    """What a mark is about, seen from the line that it stands on."""
+
+    HERE = auto()
+    """The test or group of tests that begins on the same line."""
+    BELOW = auto()
+    """The test or group of tests that follows."""
+    AROUND = auto()
+    """The test that it stands in."""
+    FILE = auto()
+    """All tests of the file."""
+    OTHERS = auto()
+    """All tests but this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What keeps a test from running, or from counting; `is_certain` where no condition does."""
+
+    place: Place
+    pattern: re.Pattern[str]
+    is_certain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """The conventions of one language; patterns of cases and groups have a group `name`.
+
+    `named` matches the names of files that hold tests wherever they are; other files with one of
+    the `endings` do so only in a directory of tests. `tables` is what makes many tests of one.
+    """
+
+    endings: tuple[str, ...]
+    named: re.Pattern[str]
+    cases: tuple[re.Pattern[str], ...]
+    groups: re.Pattern[str]
+    tables: re.Pattern[str]
+    marks: tuple[Mark, ...]
+
+
+def _re(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(patterns), re.MULTILINE)
+
+
+def _marks(place: Place, certain: str = "", uncertain: str = "") -> tuple[Mark, ...]:
+    both = ((certain, True), (uncertain, False))
+    return tuple(Mark(place, _re(pattern), certain) for pattern, certain in both if pattern)
+
+
+PYTHON = Language(
+    endings=(".py",),
+    named=_re(r"^test_.*\.py$", r"_test\.py$", r"^tests?\.py$"),
+    cases=(_re(r"^[ \t]*(?:async )?def (?P<name>test\w*)"),),
+    groups=_re(r"^[ \t]*class (?P<name>\w+)"),
+    tables=_re(r"parametrize\b", r"subTest\b", r"\.expand\(", r"@(?:ddt\.)?data\("),
+    marks=(
+        *_marks(
+            Place.BELOW,
+            r"^\s*@ *(?:\w+ *\. *)*(?:skip|xfail|expectedFailure)\b|marks=\S*\.(?:skip|xfail)\b",
+            r"^\s*@ *(?:\w+ *\. *)*skip(?:[iI]f|[uU]nless)\w*",
+        ),
+        *_marks(
+            Place.FILE,
+            r"^pytestmark\b.*\.(?:skip|xfail)\b"
+            r"|^\w+ *= *(?:pytest\.mark|unittest)\.(?:skip|xfail|expectedFailure)\b"
+            r"|^\s*from (?:pytest|unittest)\b.*\b(?:skip|expectedFailure) as \w+",
+            r"^pytestmark\b.*\.skipif\b|allow_module_level|^\s*__test__ *= *False",
+        ),
+        *_marks(
+            Place.AROUND,
+            "",
+            r"\bpytest\.(?:skip|xfail)\((?!.*allow_module_level)|\.skipTest\(|raise \S*SkipTest\b",
+        ),
+    ),
+)
+
+JAVASCRIPT = Language(
+    endings=(".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts", ".vue"),
+    named=_re(r"[._-](?:test|spec|cy|e2e)\.[cm]?[jt]sx?$", r"^test\.[cm]?[jt]sx?$"),
+    cases=(_re(rf"^[ \t]*(?:await )?[xf]?(?:{CASE})(?:\.\w+)*\(\s*{QUOTED}"),),
+    groups=_re(rf"^[ \t]*[xf]?(?:{SUITE})(?:\.\w+)*\(\s*{QUOTED}"),
+    tables=_re(r"\.each\b", r"\bforEach\(", r"^\s*for \("),
+    marks=(
+        *_marks(
+            Place.HERE,
+            rf"^\s*x(?:{CASE}|{SUITE})\(|\b(?:{CASE}|{SUITE})\.(?:\w+\.)*"
+            r"(?:skip|todo|fails|fixme|failing)(?:\.\w+)*\(\s*(?:[\"'`]|$)|\bskip: *(?!false)\S",
+            rf"\b(?:{CASE}|{SUITE})\.(?:\w+\.)*(?:skipIf|runIf)\b",
+        ),
+        *_marks(Place.OTHERS, rf"^\s*f(?:{CASE}|{SUITE})\(|\b(?:{CASE}|{SUITE})\.(?:\w+\.)*only\b"),
+        *_marks(Place.AROUND, "", r"\b(?:this|t|ctx|context|test)\.skip\((?!\s*[\"'`])"),
+    ),
+)
+
+GO = Language(
+    endings=(),
+    named=_re(r"_test\.go$"),
+    cases=(_re(r"^func (?:\([^)]*\) )?(?P<name>(?:Test|Fuzz|Example)\w*)\("),),
+    groups=_re(r"^type (?P<name>\w+) struct"),
+    tables=_re(r"\.Run\("),
+    marks=(
+        *_marks(Place.AROUND, "", r"\b\w+\.Skip(?:f|Now)?\("),
+        *_marks(Place.FILE, r"^//(?:go:build| \+build) ignore\b"),
+    ),
+)
+
+RUST = Language(
+    endings=(".rs",),
+    named=_re(r"^tests?\.rs$", r"_tests?\.rs$", r"\.rs$"),
+    cases=(
+        _re(
+            r"#\[(?:\w+::)*(?:test|rstest|test_case)\b.*\](?:\s*(?:#\[|//).*){0,8}"
+            r"\s*(?:pub )?(?:async )?fn (?P<name>\w+)"
+        ),
+    ),
+    groups=_re(r"^\s*mod (?P<name>\w+)"),
+    tables=_re(r"#\[(?:case|test_case)\b"),
+    marks=_marks(Place.BELOW, r"^\s*#\[ignore\b", r"^\s*#\[cfg_attr\(.*\bignore\b"),
+)
+
+JAVA = Language(
+    endings=(".java", ".kt", ".kts", ".groovy", ".scala"),
+    named=_re(r"(?:Tests?|TestCase|IT|Spec)\.(?:java|kt|groovy|scala)$", r"^Test\w+\.(?:java|kt)$"),
+    cases=(
+        _re(
+            r"^[ \t]*@(?:Test|ParameterizedTest|RepeatedTest|TestFactory|TestTemplate)\b[^\n]*"
+            r"(?:\n[ \t]*(?:@|//)[^\n]*){0,8}\n?[^\n(]*?\b(?P<name>\w+|`[^`\n]+`) *\("
+        ),
+        _re(r"""^\s*(?:void|def) ["'](?P<name>[^"'\n]+)["'] *\("""),
+    ),
+    groups=_re(r"\b(?:class|object) (?P<name>\w+)"),
+    tables=_re(r"@(?:ParameterizedTest|RepeatedTest|TestFactory)\b"),
+    marks=(
+        *_marks(
+            Place.BELOW,
+            r"@(?:Disabled|Ignore|Ignored|PendingFeature)\b|@Test\b.*\benabled *= *false",
+            r"@(?:Disabled|Enabled)(?:On|If|For)\w*",
+        ),
+        *_marks(Place.AROUND, "", r"\bassum(?:e\w*|ptions?\w*)\b|new SkipException\b"),
+    ),
+)
+
+RUBY = Language(
+    endings=(".rb",),
+    named=_re(r"_(?:spec|test)\.rb$", r"^test_.*\.rb$"),
+    cases=(
+        _re(rf"^[ \t]*[xf]?(?:{RUBY_CASE}|test)[ (]+{QUOTED}"),
+        _re(r"^[ \t]*def (?P<name>test_\w+)"),
+    ),
+    groups=_re(rf"^[ \t]*(?:RSpec\.)?[xf]?(?:{RUBY_SUITE})[ (]+[\"']?(?P<name>[^\"',\n]+)"),
+    tables=_re(r"\.each\b"),
+    marks=(
+        *_marks(
+            Place.HERE,
+            rf"^\s*x(?:{RUBY_CASE}|{RUBY_SUITE})\b|\b(?:skip|pending): *(?!false)\S"
+            r"|, *:(?:skip|pending)\b|^\s*pending [\"'].*\bdo\b",
+        ),
+        *_marks(Place.OTHERS, rf"^\s*f(?:{RUBY_CASE}|{RUBY_SUITE})\b|, *:focus\b|\bfocus: *true"),
+        *_marks(Place.AROUND, "", r"^\s*(?:skip|pending)\b(?!.*\bdo\b)(?! *[:=])"),
+    ),
+)
+
+PHP = Language(
+    endings=(".php",),
+    named=_re(r"Test\.php$", r"Cest\.php$"),
+    cases=(
+        _re(r"\bfunction (?P<name>test\w*)"),
+        _re(r"(?:#\[Test\]|@test\b)(?:\n[^\n{]*){0,4}?\bfunction (?P<name>(?!test)\w+)"),
+        _re(rf"^[ \t]*(?:it|test)\( *{QUOTED}"),
+    ),
+    groups=_re(r"\bclass (?P<name>\w+)"),
+    tables=_re(r"@dataProvider\b", r"#\[(?:DataProvider|TestWith)\b", r"->with\("),
+    marks=(
+        *_marks(Place.AROUND, "", r"\bmarkTest(?:Skipped|Incomplete)\("),
+        *_marks(Place.AROUND, r"->(?:skip|todo)\("),
+        *_marks(Place.BELOW, "", r"#\[Requires\w+\(|@requires\b"),
+    ),
+)
+
+LANGUAGES = (PYTHON, JAVASCRIPT, GO, RUST, JAVA, RUBY, PHP)
+
+LEFT_OUT = _re(
+    r"\bcollect_ignore\w*",
+    r"--deselect\b",
+    r"--ignore(?:-glob)?[= \"',]+\S*(?:test|spec)",
+    r"\btestPathIgnorePatterns\b",
+    r"\bdisable_collection\b",
+    r"<exclude>[^<]*(?i:test|spec)",
+    r"(?i:\bexcludeTestsMatching\b)",
+    r"--exclude-pattern\b",
+    r"<skipTests>\s*true",
+)
+
+
+def language_of(path: str) -> Language | None:
+    """Give the language of a file that holds tests; None for any other file."""
+    parts = PurePosixPath(path)
+    in_tests = not DIRECTORIES.isdisjoint(part.casefold() for part in parts.parts[:-1])
+    return next(
+        (
+            language
+            for language in LANGUAGES
+            if language.named.search(parts.name) or (in_tests and parts.suffix in language.endings)
+        ),
+        None,
+    )
+
+
+def is_named_as_test(path: str) -> bool:
+    """Tell whether a runner would take a file for one of tests by its name alone."""
+    name = PurePosixPath(path).name
+    strict: Sequence[Language] = (PYTHON, JAVASCRIPT, GO, JAVA, RUBY, PHP)
+    return any(language.named.search(name) for language in strict)
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """A mark in a file; `name` is None where the test is not in sight."""
+
+    text: str
+    number: int
+    name: str | None
+    mark: Mark
+    is_changed: bool
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one side of a diff shows of a file's tests; `seen` names tests and groups alike."""
+
+    cases: Counter[str] = field(default_factory=Counter[str])
+    seen: frozenset[str] = frozenset()
+    skips: tuple[Skip, ...] = ()
+    tables: int = 0
+
+    @property
+    def running(self) -> Counter[str]:
+        """Give the tests that run: none where the whole file is skipped for certain."""
+        certain = [skip for skip in self.skips if skip.mark.is_certain]
+        if any(skip.mark.place is Place.FILE for skip in certain):
+            return Counter()
+        stopped = {skip.name for skip in certain if skip.mark.place is not Place.OTHERS}
+        return Counter({name: n for name, n in self.cases.items() if name not in stopped})
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """Where a test or a group of tests begins: the lines from its first mark to its name."""
+
+    name: str
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """One side of a hunk with the tests in it; `outer` is the one that the hunk begins in."""
+
+    lines: tuple[Line, ...]
+    cases: tuple[_Named, ...]
+    groups: tuple[_Named, ...]
+    outer: str | None
+
+    @property
+    def named(self) -> Iterator[_Named]:
+        """Give tests and groups in their order."""
+        return iter(sorted((*self.cases, *self.groups), key=lambda found: found.last))
+
+    def about(self, mark: Mark, at: int) -> str | None:
+        """Name the test that a mark on line `at` is about; None where it is not in sight."""
+        match mark.place:
+            case Place.HERE | Place.OTHERS:
+                here = (found.name for found in self.named if found.first <= at <= found.last)
+                return next(here, None)
+            case Place.BELOW:
+                below = (found.name for found in self.named if at <= found.last <= at + NEAR)
+                return next(below, None)
+            case Place.AROUND:
+                return self._enclosing(at)
+            case Place.FILE:
+                return None
+            case _:
+                assert_never(mark.place)
+
+    def _enclosing(self, at: int) -> str | None:
+        found = next((case for case in reversed(self.cases) if case.last <= at), None)
+        between = self.lines[found.last + 1 if found else 0 : at]
+        if any(OPENING.search(line.text) for line in between):
+            return None
+        return found.name if found else self.outer
+
+
+def sides_of(patch: Patch) -> tuple[Side, Side]:
+    """Give what a file showed before and after; nothing where it holds no tests."""
+    before, after = language_of(patch.old_path or patch.path), language_of(patch.path)
+    hunks = tuple(patch.hunks(LONGEST)) if before or after else ()
+    return (
+        _joined([_side(hunk, hunk.old, before) for hunk in hunks if before]),
+        _joined([_side(hunk, hunk.new, after) for hunk in hunks if after]),
+    )
+
+
+def left_out_by(patch: Patch) -> list[str]:
+    """List the lines that a file of settings has anew which leave tests out."""
+    if not SETTINGS_FILES.search(patch.path):
+        return []
+    changed = [
+        Counter(
+            line.text.strip() for line in side if line.is_changed and LEFT_OUT.search(line.text)
+        )
+        for hunk in patch.hunks(LONGEST)
+        for side in (hunk.old, hunk.new)
+    ]
+    return list((sum(changed[1::2], Counter[str]()) - sum(changed[::2], Counter[str]())).elements())
+
+
+def _joined(sides: Sequence[Side]) -> Side:
+    return Side(
+        cases=sum((side.cases for side in sides), Counter[str]()),
+        seen=frozenset(name for side in sides for name in side.seen),
+        skips=tuple(skip for side in sides for skip in side.skips),
+        tables=sum(side.tables for side in sides),
+    )
+
+
+def _side(hunk: Hunk, lines: tuple[Line, ...], language: Language) -> Side:
+    heading = (Line(0, hunk.heading, is_changed=False),)
+    outer = next((case.name for case in _named(heading, language.cases)), None)
+    view = _View(
+        lines,
+        cases=tuple(_named(lines, language.cases)),
+        groups=tuple(_named(lines, (language.groups,))),
+        outer=outer,
+    )
+    skips = (
+        Skip(line.text.strip(), line.number, view.about(mark, at), mark, line.is_changed)
+        for at, line in enumerate(lines)
+        for mark in language.marks
+        if mark.pattern.search(line.text)
+    )
+    return Side(
+        cases=Counter(case.name for case in view.cases),
+        seen=frozenset(filter(None, (outer, *(found.name for found in view.named)))),
+        skips=tuple(skips),
+        tables=sum(bool(language.tables.search(line.text)) for line in lines),
+    )
+
+
+def _named(lines: Sequence[Line], patterns: Sequence[re.Pattern[str]]) -> Iterator[_Named]:
+    text = "\n".join(line.text for line in lines)
+    starts = [0, *accumulate(len(line.text) + 1 for line in lines)]
+    found = [match for pattern in patterns for match in pattern.finditer(text)]
+    for match in sorted(found, key=lambda match: match.start("name")):
+        first = match.start() + len(match[0]) - len(match[0].lstrip())
+        yield _Named(
+            match["name"],
+            bisect_right(starts, first) - 1,
+            bisect_right(starts, match.start("name")) - 1,
+        )
+
+
+Sides = tuple[Side, Side]
+
+
+def lost_test_violations(
+    change: Change, patches: Sequence[Patch], scope: Scope
+) -> Iterator[GuardViolation]:
+    """Find tests that are gone or skipped, by their names, over the change as a whole."""
+    sides = {patch.path: sides_of(patch) for patch in patches}
+    if not scope.allow_deleted_tests:
+        yield from _lost(change, sides)
+        yield from _moved_out(change)
+    if not scope.allow_skipped_tests:
+        yield from _skipped(patches, sides)
+        for patch in patches:
+            for line in left_out_by(patch):
+                message = f"{patch.path} leaves tests out ({_short(line)}); let all of them run."
+                yield _violation(GuardKind.SKIPPED_TEST, patch.path, message)
+
+
+def _lost(change: Change, sides: Mapping[str, Sides]) -> Iterator[GuardViolation]:
+    """Blame the files that lost tests, where fewer tests came than went."""
+    files = {file.path: file for file in change.files}
+    before = sum((_before(path, side, files) for path, (side, _) in sides.items()), Counter[str]())
+    named = sum((after.cases for _, after in sides.values()), Counter[str]())
+    running = sum((after.running for _, after in sides.values()), Counter[str]())
+    gone, came = before - named, running - before
+    excused = sum(
+        (_before(path, old, files) - new.cases).total()
+        for path, (old, new) in sides.items()
+        if new.tables > old.tables
+    )
+    if gone.total() <= came.total() + excused:
+        return
+    for path, (old, new) in sides.items():
+        lost = sorted(((_before(path, old, files) - new.cases) & gone).elements())
+        if lost and not new.tables > old.tables:
+            yield _violation(GuardKind.DELETED_TEST, path, _told(path, lost, files.get(path)))
+
+
+def _before(path: str, side: Side, files: Mapping[str, FileChange]) -> Counter[str]:
+    """Count the tests that a file had; one that is gone or empty by now had one at least."""
+    file = files.get(path)
+    is_gone = file is not None and (file.status == "D" or file.size == 0)
+    if is_gone and not side.cases and is_named_as_test(path):
+        return Counter({PurePosixPath(path).name: 1})
+    return side.cases
+
+
+def _told(path: str, lost: Sequence[str], file: FileChange | None) -> str:
+    if file and file.status == "D":
+        return f"{path} was deleted, with the tests {_listed(lost)}; keep them, or move them."
+    return f"{path} has lost the tests {_listed(lost)}; put them back, or others in their place."
+
+
+def _moved_out(change: Change) -> Iterator[GuardViolation]:
+    for file in change.files:
+        old = file.old_path
+        if old and is_named_as_test(old) and not is_named_as_test(file.path):
+            message = f"{old} became {file.path}, which no test runner looks at; keep its name."
+            yield _violation(GuardKind.DELETED_TEST, old, message)
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """What the start tree showed: names of tests, those that were skipped, and marks by line."""
+
+    known: frozenset[str]
+    skipped: frozenset[str | None]
+    marks: frozenset[str]
+
+    def lets_run(self, skip: Skip, *, is_new_file: bool) -> bool:
+        """Tell whether a mark stops what ran before; a new test may come with a mark."""
+        match skip.mark.place:
+            case Place.OTHERS:
+                return skip.text not in self.marks
+            case Place.FILE:
+                return skip.text not in self.marks and not is_new_file
+            case Place.BELOW if skip.name is None:
+                return skip.text not in self.marks and not is_new_file
+            case Place.HERE | Place.BELOW | Place.AROUND:
+                return skip.name in self.known and skip.name not in self.skipped
+            case _:
+                assert_never(skip.mark.place)
+
+
+def _skipped(patches: Sequence[Patch], sides: Mapping[str, Sides]) -> Iterator[GuardViolation]:
+    olds = [old for old, _ in sides.values()]
+    before = _Before(
+        known=frozenset(name for old in olds for name in old.seen),
+        skipped=frozenset(skip.name for old in olds for skip in old.skips),
+        marks=frozenset(skip.text for old in olds for skip in old.skips),
+    )
+    for patch in patches:
+        news = (
+            skip
+            for skip in sides[patch.path][1].skips
+            if skip.is_changed and before.lets_run(skip, is_new_file=patch.is_new)
+        )
+        for skip in {(skip.name, skip.number): skip for skip in news}.values():
+            message = f"{patch.path}:{skip.number} {_effect(skip)}; let every test run."
+            yield _violation(GuardKind.SKIPPED_TEST, patch.path, message)
+
+
+def _effect(skip: Skip) -> str:
+    mark = _short(skip.text)
+    if skip.mark.place is Place.OTHERS:
+        return f"keeps all other tests from running ({mark})"
+    if skip.name is None:
+        return f"skips tests that ran before ({mark})"
+    return f"skips the test {_short(skip.name)}, which ran before ({mark})"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - NAMED
+    told = ", ".join(_short(name) for name in names[:NAMED])
+    return f"{told} (+ {more} more)" if more > 0 else told
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= NAME_CHARS else f"{text[: NAME_CHARS - 1]}…"
+
+
+def _violation(kind: GuardKind, path: str, message: str) -> GuardViolation:
+    return GuardViolation(kind=kind, path=path, message=message)

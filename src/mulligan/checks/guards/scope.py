@@ -1,0 +1,159 @@
+"""Which paths may change, how much of them, and which kinds of files may come. Pure."""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+
+from pathspec import GitIgnoreSpec
+
+from mulligan.checks.guards.diff import Patch
+from mulligan.config.policy import Protected, Scope
+from mulligan.domain.attempt import Change
+from mulligan.domain.errors import MisconfiguredError
+from mulligan.domain.result import FileChange, GuardKind, GuardViolation
+
+PROTECTED: Mapping[Protected, tuple[str, ...]] = {
+    Protected.WORKFLOWS: (
+        *("/.github/workflows/", "/.github/actions/", "/.gitlab-ci.yml", "/.gitlab/ci/"),
+        *("/.circleci/", "/.buildkite/", "/.woodpecker/", "/.woodpecker.yml", "/.drone.yml"),
+        *("/.travis.yml", "/jenkinsfile", "/azure-pipelines.yml", "/bitbucket-pipelines.yml"),
+    ),
+    Protected.INSTRUCTIONS: (
+        *("claude.md", "claude.local.md", "agents.md", "agents.override.md", "gemini.md"),
+        *("qwen.md", ".cursorrules", ".windsurfrules", ".clinerules", ".roorules", ".goosehints"),
+        *(".aider.conf.yml", ".mcp.json", "opencode.json", "opencode.jsonc"),
+        *(".claude/", ".codex/", ".gemini/", ".cursor/", ".opencode/", ".agents/", ".windsurf/"),
+        *(".roo/", ".junie/", ".kiro/", ".continue/", "/.vscode/mcp.json"),
+        *("/.github/copilot-instructions.md", "/.github/instructions/", "/.github/prompts/"),
+        *("/.github/agents/", "/.github/chatmodes/", "/.github/skills/"),
+    ),
+    Protected.POLICY: ("/.github/mulligan.yml", "/.github/mulligan/"),
+    Protected.OWNERS: ("/codeowners", "/.github/codeowners", "/docs/codeowners"),
+    Protected.GIT: (".gitmodules", ".gitattributes", ".lfsconfig"),
+}
+"""In lower case: some disks do not tell the cases of names apart."""
+
+SPECS = {kind: GitIgnoreSpec.from_lines(patterns) for kind, patterns in PROTECTED.items()}
+
+WHAT = {
+    Protected.WORKFLOWS: "it decides what runs in CI",
+    Protected.INSTRUCTIONS: "it tells coding agents what to do",
+    Protected.POLICY: "it is what Mulligan itself goes by",
+    Protected.OWNERS: "it decides who reviews",
+    Protected.GIT: "it changes how git reads this repository",
+}
+
+SYMLINK, SUBMODULE, DELETED = "120000", "160000", "D"
+
+DRIVE = re.compile(r"[A-Za-z]:")
+
+CUT_OFF = re.compile(rb"\n\[\.\.\. [^\n]* bytes omitted\]\n\Z")
+
+
+def path_violations(
+    change: Change, patches: Sequence[Patch], scope: Scope
+) -> Iterator[GuardViolation]:
+    """Find the paths that may not change; a file that was moved away has changed, too."""
+    allow, deny = spec_of(scope.allow, "allow"), spec_of(scope.deny, "deny")
+    for path in changed_paths(change, patches):
+        if scope.allow and not allow.match_file(path):
+            message = f"{path} is outside the allowed scope ({', '.join(scope.allow)})."
+            yield GuardViolation(path=path, message=message)
+        elif deny.match_file(path):
+            message = f"{path} must not change: scope.deny has {', '.join(scope.deny)}."
+            yield GuardViolation(path=path, message=message)
+        else:
+            yield from _protected(path, scope)
+
+
+def changed_paths(change: Change, patches: Sequence[Patch]) -> tuple[str, ...]:
+    """List all names of what has changed, old ones too."""
+    names = (name for file in change.files for name in (file.path, file.old_path))
+    told = (name for patch in patches for name in (patch.path, patch.old_path))
+    return tuple(dict.fromkeys(filter(None, (*names, *told))))
+
+
+def spec_of(patterns: Sequence[str], key: str) -> GitIgnoreSpec:
+    """Compile patterns of the scope; MisconfiguredError where one is none."""
+    try:
+        return GitIgnoreSpec.from_lines(patterns)
+    except (ValueError, re.error) as error:
+        message = f"scope.{key} has a pattern that is none ({error}); write it as in .gitignore."
+        raise MisconfiguredError(message) from error
+
+
+def _protected(path: str, scope: Scope) -> Iterator[GuardViolation]:
+    name = _as_disks_see_it(path)
+    for kind in dict.fromkeys(scope.protect):
+        if SPECS[kind].match_file(name):
+            message = f"{path} must not change, since {WHAT[kind]} (scope.protect: {kind})."
+            yield GuardViolation(kind=GuardKind.PROTECTED, path=path, message=message)
+
+
+def _as_disks_see_it(path: str) -> str:
+    """Write a path so that names which some file system takes for one are the same."""
+    seen = "".join(sign for sign in path if unicodedata.category(sign) != "Cf")
+    parts = unicodedata.normalize("NFKC", seen).casefold().split("/")
+    return "/".join(part.rstrip(" .") for part in parts)
+
+
+def file_violations(
+    change: Change, patches: Sequence[Patch], scope: Scope
+) -> Iterator[GuardViolation]:
+    """Find what is too much, submodules, and links that may lead out of the tree."""
+    yield from _too_much(change, scope)
+    submodules = {file.path for file in change.files if file.mode == SUBMODULE}
+    submodules |= {patch.path for patch in patches if SUBMODULE.encode() in patch.modes}
+    for path in sorted(submodules):
+        message = f"{path} is a submodule; submodules must not be added, changed or removed."
+        yield GuardViolation(kind=GuardKind.SUBMODULE, path=path, message=message)
+    for file in change.files:
+        if file.mode == SYMLINK and file.status != DELETED:
+            yield from _link(file)
+
+
+def _too_much(change: Change, scope: Scope) -> Iterator[GuardViolation]:
+    if len(change.files) > scope.max_changed_files:
+        allowed = f"scope.max_changed_files allows {scope.max_changed_files}"
+        message = f"{len(change.files)} files were changed; {allowed}."
+        yield GuardViolation(kind=GuardKind.SIZE, message=message)
+    if CUT_OFF.search(change.diff):
+        message = "The change is too large to be looked through; make a smaller one."
+        yield GuardViolation(kind=GuardKind.SIZE, message=message)
+    for file in change.files:
+        if (file.size or 0) > scope.max_file_bytes:
+            message = (
+                f"{file.path} has {file.size} bytes; scope.max_file_bytes allows "
+                f"{scope.max_file_bytes}."
+            )
+            yield GuardViolation(kind=GuardKind.SIZE, path=file.path, message=message)
+
+
+def _link(file: FileChange) -> Iterator[GuardViolation]:
+    if file.link is None:
+        message = f"{file.path} is a symbolic link that cannot be looked at; take it out."
+    elif _leads_out(file.path, file.link):
+        message = (
+            f"{file.path} is a symbolic link to {file.link}, which may lead out of the "
+            "repository; let it point to a file in it."
+        )
+    else:
+        return
+    yield GuardViolation(kind=GuardKind.LINK, path=file.path, message=message)
+
+
+def _leads_out(path: str, target: str) -> bool:
+    """Tell whether a link may lead out of the tree, or into git's own directory.
+
+    Going up behind a name counts as leading out: that name may be a link itself.
+    """
+    target = target.replace("\\", "/")
+    steps = [step for step in target.split("/") if step not in {"", "."}]
+    up = next((at for at, step in enumerate(steps) if step != ".."), len(steps))
+    return (
+        target.startswith("/")
+        or bool(DRIVE.match(target))
+        or ".." in steps[up:]
+        or up > path.count("/")
+        or ".git" in {step.casefold() for step in steps}
+    )

@@ -1,0 +1,328 @@
+"""Read what a reviewer command answers (SPEC 10). Pure."""
+
+import io
+import json
+import re
+import shlex
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from mulligan.checks import source_code
+from mulligan.checks.baseline import apply_rerun, reproduced, subtract_baseline
+from mulligan.checks.digest import MAX_CHARS, Digest, digest
+from mulligan.checks.guards import violations
+from mulligan.checks.source_code import code_around
+from mulligan.config.policy import Check, Reviewer, Scope
+from mulligan.config.settings import format_duration
+from mulligan.domain.attempt import Change, ReviewerResult
+from mulligan.domain.errors import MisconfiguredError, UnavailableError
+from mulligan.domain.result import CheckResult, GuardViolation, VerifierOutcome
+from mulligan.implement.ports import Workplace
+from mulligan.sandbox.bubblewrap import Network
+from mulligan.sandbox.home import Homes
+from mulligan.sandbox.process import Command, Finished, run
+from mulligan.sandbox.sandbox import Reach, Sandbox, Unconfined
+from mulligan.text.redact import Redactor
+
+FEEDBACK_CHARS = 10_000
+
+LOOK_UP = 'command -v -- "$1"'
+
+LOOK_UP_TIMEOUT = timedelta(seconds=30)
+
+PLAIN_WORD = re.compile(r"[\w./+@-]+")
+
+ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+
+SET_UP_TIMEOUT = timedelta(minutes=30)
+
+NOT_FOUND = 127
+"""What a shell exits with when it does not find a program (POSIX)."""
+
+MOST_FINDINGS = 1000
+"""That are compared with those of the start tree; beyond these, only their number is."""
+
+REPORT_BYTES = 32 * 1024**2
+"""The largest structured report that is read."""
+
+MAX_LOG_BYTES = 256 * 1024**2
+"""Of each command's output; about five seconds of digesting."""
+
+LATE = 124
+"""What `timeout` exits with: stands for how a command was stopped, which says nothing of it."""
+
+
+class Answer(BaseModel):
+    """The JSON of an answer; other keys are passed over."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
+
+    verdict: VerifierOutcome
+    feedback: str = ""
+
+
+def read_answer(output: bytes) -> ReviewerResult:
+    """Take the last JSON object that is a verdict; where there is none, that counts as PASS."""
+    text = output.decode(errors="replace")
+    answers = [found for found in map(_answer, _candidates(text)) if found]
+    if not answers:
+        said = "it printed nothing" if not text.strip() else "it holds no verdict as JSON"
+        return unreadable(f"The reviewer's answer cannot be read, {said}; it counts as PASS.")
+    last = answers[-1]
+    return ReviewerResult(last.verdict, last.feedback.strip()[:FEEDBACK_CHARS])
+
+
+def unreadable(why: str) -> ReviewerResult:
+    """Let an answer that is none pass, and say why (SPEC 10)."""
+    return ReviewerResult(VerifierOutcome.PASS, unreadable=why)
+
+
+def _candidates(text: str) -> Iterator[str]:
+    """Yield what may be an answer: the whole, from its first brace on, and each line."""
+    start, end = text.find("{"), text.rfind("}")
+    if start >= 0:
+        yield text[start : end + 1]
+    yield from (line for line in text.splitlines() if line.lstrip().startswith("{"))
+
+
+def _answer(text: str) -> Answer | None:
+    try:
+        return Answer.model_validate(json.loads(text))
+    except (ValueError, ValidationError, RecursionError):
+        return None
+
+
+def program_of(line: str) -> str:
+    """Name the word that a shell line runs first; nothing where only a shell could tell."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    try:
+        word = next((word for word in lexer if not ASSIGNMENT.match(word)), "")
+    except ValueError:
+        return ""
+    return word if PLAIN_WORD.fullmatch(word) else ""
+
+
+def is_there(program: str, environment: Mapping[str, str]) -> bool:
+    """Ask the shell that runs the checks whether it finds a program, be it one of its own."""
+    looked = run(
+        Command(
+            argv=("/bin/sh", "-c", LOOK_UP, "sh", program),
+            directory=Path("/"),
+            environment={"PATH": environment.get("PATH", "")},
+            timeout=LOOK_UP_TIMEOUT,
+        )
+    )
+    return not looked.exit_code
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line for the shell, with what it may have; `arguments` are the shell's own."""
+
+    text: str
+    timeout: timedelta
+    network: Network
+    arguments: tuple[str, ...] = ()
+    stdin: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandVerifier:
+    """The port Verifier on shell lines; of `environment` they get PATH.
+
+    Of an output beyond `max_log_bytes`, the log has the end only.
+    """
+
+    environment: Mapping[str, str]
+    sandbox: Sandbox = field(default_factory=Unconfined)
+    set_up_timeout: timedelta = SET_UP_TIMEOUT
+    max_log_bytes: int = MAX_LOG_BYTES
+    redactor: Redactor = field(default_factory=Redactor)
+
+    def violations(self, change: Change, scope: Scope) -> tuple[GuardViolation, ...]:
+        """List every rule of the scope that the change breaks (SPEC A9)."""
+        return violations(change, scope, self.redactor)
+
+    def set_up(self, lines: Sequence[str], worktree: Workplace, log: Path) -> None:
+        """Run the set-up lines in order; UnavailableError where one fails (SPEC A3)."""
+        log.write_bytes(b"")
+        part = log.with_name(f"{log.name}.part")
+        with Homes(worktree.private, self.environment).for_set_up() as home:
+            for text in lines:
+                line = _Line(text, self.set_up_timeout, Network.OPEN)
+                try:
+                    ended = self._run_in(home, line, worktree, part)
+                    told = _digest(text, ended, part)
+                finally:
+                    _append(log, text, part)
+                if ended.stopped_by or ended.exit_code:
+                    message = f"The set-up line {text!r} failed: {self._why(ended, told)}"
+                    raise UnavailableError(message)
+
+    def _why(self, ended: Finished, told: Digest) -> str:
+        if ended.stopped_by:
+            limit = format_duration(self.set_up_timeout)
+            return f"it did not end within {limit}; make it faster or mend it."
+        lines = [line for line in told.text.splitlines() if not line.startswith("[... ")]
+        said = told.findings[0].summary if told.findings else lines[-1].strip()
+        return f"exit code {ended.exit_code}, {said}"
+
+    def check(self, check: Check, worktree: Workplace, log: Path) -> CheckResult:
+        """Run one check on the committed tree (SPEC A10); `log` takes its whole output.
+
+        MisconfiguredError where the program that it starts with is not there.
+        """
+        if check.report:
+            # Whatever lies there is not what this run says.
+            source_code.remove(worktree.path, check.report)
+        ended = self._run(_Line(check.run, check.timeout, _network(check)), worktree, log)
+        if ended.exit_code == NOT_FOUND and not ended.stopped_by:
+            self._refuse_a_missing_program(check, worktree)
+        late = f"Timed out after {format_duration(check.timeout)}.\n" if ended.stopped_by else ""
+        told = _digest_of(check, ended, worktree, log, MAX_CHARS - len(late))
+        return CheckResult(
+            name=check.name,
+            kind=check.kind,
+            command=check.run,
+            required=check.required,
+            passed=told.passed,
+            exit_code=ended.exit_code,
+            timed_out=ended.stopped_by is not None,
+            duration_ms=round(ended.duration.total_seconds() * 1000),
+            digest=late + told.text,
+            findings=told.findings[:MOST_FINDINGS],
+            count=told.count,
+            source=code_around(worktree.path, told.findings),
+            fingerprint=told.fingerprint,
+        )
+
+    def steady(self, first: CheckResult, again: CheckResult) -> CheckResult:
+        """Put two runs on one tree together: what failed once only is flaky (SPEC A11)."""
+        return apply_rerun(first, again)
+
+    def added(self, failed: CheckResult, before: CheckResult | None) -> CheckResult:
+        """Tell what a failing check found on the start tree already from what is new (SPEC A4)."""
+        return subtract_baseline(failed, before)
+
+    def condense(self, output: bytes) -> str:
+        """Condense what a check printed that failed elsewhere, without secrets."""
+        return digest(io.BytesIO(self.redactor.content(output)), exit_code=1).text
+
+    def review(
+        self, reviewer: Reviewer, question: bytes, worktree: Workplace, log: Path
+    ) -> ReviewerResult:
+        """Ask the reviewer command about a change; it always answers (SPEC 10)."""
+        line = _Line(reviewer.run, reviewer.timeout, _network(reviewer), stdin=question)
+        ended = self._run(line, worktree, log)
+        if ended.stopped_by:
+            return unreadable(
+                f"The reviewer gave no answer within {format_duration(reviewer.timeout)}."
+            )
+        return read_answer(ended.tail)
+
+    def reproduced(self, first: CheckResult, again: CheckResult) -> CheckResult:
+        """Put two runs on a start tree together: only what failed in both counts (SPEC A4)."""
+        return reproduced(first, again)
+
+    def _run(self, line: _Line, worktree: Workplace, log: Path) -> Finished:
+        """Run a line with a HOME that is as set-up left it, and that nothing else ever sees."""
+        with Homes(worktree.private, self.environment).for_command() as home:
+            return self._run_in(home, line, worktree, log)
+
+    def _run_in(self, home: Path, line: _Line, worktree: Workplace, log: Path) -> Finished:
+        ended = self.sandbox.run(
+            Command(
+                argv=("/bin/sh", "-c", line.text, *line.arguments),
+                directory=worktree.path,
+                environment={
+                    "PATH": self.environment.get("PATH", ""),
+                    "HOME": str(home),
+                    "LANG": "C.UTF-8",
+                    "TERM": "dumb",
+                    "CI": "true",
+                },
+                timeout=line.timeout,
+                stdin=line.stdin,
+                log=log,
+                max_log_bytes=self.max_log_bytes,
+                redactor=self.redactor,
+            ),
+            _reach(line, worktree, home),
+        )
+        _keep_the_end(ended, log)
+        return ended
+
+    def _refuse_a_missing_program(self, check: Check, worktree: Workplace) -> None:
+        program = program_of(check.run)
+        if not program or (worktree.path / program).exists():
+            return
+        log = worktree.private / "program.log"
+        look_up = _Line(LOOK_UP, LOOK_UP_TIMEOUT, Network.NONE, ("sh", program))
+        if self._run(look_up, worktree, log).exit_code:
+            message = (
+                f"The program {program!r} of the check {check.name!r} is not on this machine; "
+                "install it or mend the check."
+            )
+            raise MisconfiguredError(message)
+
+
+def _reach(line: _Line, worktree: Workplace, home: Path) -> Reach:
+    """Say all that a command may read and write."""
+    return Reach(
+        read=worktree.readable,
+        write=(worktree.path, home, *worktree.writable),
+        network=line.network,
+    )
+
+
+def _network(asked: Check | Reviewer) -> Network:
+    return Network.OPEN if asked.network else Network.NONE
+
+
+def _digest(line: str, ended: Finished, log: Path) -> Digest:
+    with log.open("rb") as output:
+        return digest(output, command=line, exit_code=_exit_code(ended))
+
+
+def _digest_of(
+    check: Check, ended: Finished, worktree: Workplace, log: Path, max_chars: int
+) -> Digest:
+    report = source_code.read(worktree.path, check.report, REPORT_BYTES) if check.report else None
+    with log.open("rb") as output:
+        return digest(
+            output,
+            command=check.run,
+            exit_code=_exit_code(ended),
+            max_chars=max_chars,
+            report=report,
+            patterns=check.patterns,
+            root=str(worktree.path),
+        )
+
+
+def _exit_code(ended: Finished) -> int:
+    return LATE if ended.stopped_by else ended.exit_code
+
+
+def _keep_the_end(ended: Finished, log: Path) -> None:
+    """Add the end of an output that was too large for its log: there a tool sums up."""
+    missing = ended.output_bytes - log.stat().st_size
+    if missing > 0:
+        end = ended.tail[-missing:]
+        mark = f"\n[... {missing - len(end)} bytes omitted]\n" if missing > len(end) else ""
+        with log.open("ab") as whole:
+            whole.write(mark.encode() + end)
+
+
+def _append(log: Path, line: str, part: Path) -> None:
+    part.touch()
+    with log.open("ab") as whole, part.open("rb") as said:
+        whole.write(f"$ {line}\n".encode())
+        shutil.copyfileobj(said, whole)
+    part.unlink()

@@ -1,0 +1,216 @@
+"""The code around the places that a check names, read from a worktree (SPEC C16)."""
+
+import os
+import re
+import stat
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from tree_sitter import Node
+from tree_sitter_language_pack import SupportedLanguage, get_parser
+
+from mulligan.domain.result import Finding, SourceExcerpt
+
+LANGUAGES: Mapping[str, SupportedLanguage] = {
+    **dict.fromkeys((".py", ".pyi"), "python"),
+    **dict.fromkeys((".js", ".cjs", ".mjs", ".jsx"), "javascript"),
+    **dict.fromkeys((".ts", ".cts", ".mts"), "typescript"),
+    **dict.fromkeys((".c", ".h"), "c"),
+    **dict.fromkeys((".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx"), "cpp"),
+    **dict.fromkeys((".kt", ".kts"), "kotlin"),
+    **dict.fromkeys((".sh", ".bash"), "bash"),
+    **dict.fromkeys((".ml", ".mli"), "ocaml"),
+    **dict.fromkeys((".pl", ".pm"), "perl"),
+    **dict.fromkeys((".groovy", ".gradle"), "groovy"),
+    ".tsx": "tsx",
+    ".go": "go",
+    ".rs": "rust",
+    ".java": "java",
+    ".cs": "csharp",
+    ".rb": "ruby",
+    ".php": "php",
+    ".swift": "swift",
+    ".scala": "scala",
+    ".lua": "lua",
+    ".hs": "haskell",
+    ".dart": "dart",
+    ".zig": "zig",
+    ".r": "r",
+    ".jl": "julia",
+    ".m": "objc",
+    ".ps1": "powershell",
+    ".sol": "solidity",
+}
+"""Grammars by the end of a file's name; those of other languages are told by indentation."""
+
+BLOCK = re.compile(
+    r"(?:\w+_)?(?:function|func|method|class|struct|interface|trait|impl|constructor|object|mod"
+    r"|module|subroutine|closure|lambda)"
+    r"(?:_(?:definition|declaration|declaration_statement|item|statement|literal|specifier"
+    r"|expression|implementation|def))?"
+)
+"""Kinds of nodes that define something, in the words that the grammars share."""
+
+DEEPEST = 6
+
+PLACES = 5
+
+FILE_BYTES = 512 * 1024
+
+BEFORE_AND_AFTER = 3
+
+WHOLE_BLOCK = 24
+"""Lines up to which the innermost function or class is shown whole."""
+
+LINE_CHARS = 160
+
+
+def read(root: Path, name: str, most: int) -> bytes | None:
+    """Read a file below `root`; None where there is none, or it is larger than `most` bytes."""
+    with suppress(OSError, ValueError), _directory_of(root, name) as (directory, last):
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        with os.fdopen(os.open(last, flags, dir_fd=directory), "rb") as opened:
+            found = os.fstat(opened.fileno())
+            if stat.S_ISREG(found.st_mode) and found.st_size <= most:
+                return opened.read(most)
+    return None
+
+
+def remove(root: Path, name: str) -> None:
+    """Remove a file below `root`, or the link in its place; what is not there is gone already."""
+    with suppress(OSError, ValueError), _directory_of(root, name) as (directory, last):
+        os.unlink(last, dir_fd=directory)
+
+
+@contextmanager
+def _directory_of(root: Path, name: str) -> Generator[tuple[int, str]]:
+    """Open the directory of a file, step by step; give it, and the last part of the name."""
+    *parents, last = _steps(root, name)
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    directory = os.open(root, flags)
+    try:
+        for parent in parents:
+            below = os.open(parent, flags | os.O_NOFOLLOW, dir_fd=directory)
+            os.close(directory)
+            directory = below
+        yield directory, last
+    finally:
+        os.close(directory)
+
+
+def _steps(root: Path, name: str) -> tuple[str, ...]:
+    """Take a path apart, be it relative or absolute; ValueError where it leads out of `root`."""
+    path = PurePosixPath(name)
+    parts = (path.relative_to(root.as_posix()) if path.is_absolute() else path).parts
+    if not parts or ".." in parts:
+        message = f"{name!r} is not a file in {root}."
+        raise ValueError(message)
+    return parts
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A function or class by its first and last line, both counting from 1."""
+
+    first: int
+    last: int
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+
+def enclosing(content: bytes, file: str, line: int) -> tuple[Block, ...]:
+    """Give the blocks that a line lies in, outermost first."""
+    language = LANGUAGES.get(PurePosixPath(file).suffix.lower())
+    lines = content.split(b"\n")
+    if not 1 <= line <= len(lines):
+        return ()
+    if language is None:
+        return _by_indentation([row.decode(errors="replace") for row in lines], line)
+    root = get_parser(language).parse(content).root_node
+    row = lines[line - 1]
+    at = (line - 1, len(row) - len(row.lstrip()))
+    found = root.named_descendant_for_point_range(at, at)
+    blocks = dict.fromkeys(_climb(found)) if found else {}
+    return tuple(blocks)[:DEEPEST][::-1]
+
+
+def _climb(node: Node) -> Iterator[Block]:
+    """Yield the definitions around a node, innermost first; the file itself is none."""
+    at: Node | None = node
+    while at and at.parent:
+        if BLOCK.fullmatch(at.type) and at.end_point.row > at.start_point.row:
+            yield Block(at.start_point.row + 1, at.end_point.row + 1)
+        at = at.parent
+
+
+def _by_indentation(lines: list[str], line: int) -> tuple[Block, ...]:
+    """Take what a line is indented under, wherever that leads."""
+    blocks, depth = list[Block](), _depth(lines[line - 1])
+    for above in range(line - 1, 0, -1):
+        text = lines[above - 1]
+        if text.strip() and _depth(text) < depth:
+            depth = _depth(text)
+            blocks.append(Block(above, _end(lines, above, depth)))
+    return tuple(blocks[:DEEPEST][::-1])
+
+
+def _end(lines: list[str], first: int, depth: int) -> int:
+    """Find the last line that is indented deeper than the first one."""
+    last = first
+    for number in range(first + 1, len(lines) + 1):
+        text = lines[number - 1]
+        if text.strip() and _depth(text) <= depth:
+            break
+        last = number if text.strip() else last
+    return last
+
+
+def _depth(text: str) -> int:
+    expanded = text.expandtabs()
+    return len(expanded) - len(expanded.lstrip())
+
+
+def code_around(root: Path, findings: Iterable[Finding]) -> tuple[SourceExcerpt, ...]:
+    """Show the first places that findings name in files of the worktree, each place once."""
+    places = dict.fromkeys(
+        (found.file, found.line) for found in findings if found.file and found.line
+    )
+    shown = list[SourceExcerpt]()
+    for file, line in places:
+        if len(shown) < PLACES and file and line:
+            text = _around(root, file, line)
+            shown += [SourceExcerpt(file=file, line=line, text=text)] if text else []
+    return tuple(shown)
+
+
+def _around(root: Path, file: str, line: int) -> str:
+    content = read(root, file, FILE_BYTES)
+    if not content or b"\0" in content:
+        return ""
+    lines = content.decode(errors="replace").rstrip("\n").split("\n")
+    # A tool that misses something at the end names the line after the last.
+    at = min(line, len(lines))
+    return excerpt(lines, at, enclosing(content, file, at)) if line <= at + 1 else ""
+
+
+def excerpt(lines: Sequence[str], line: int, blocks: Sequence[Block]) -> str:
+    """Write the heads of the blocks, outermost first, and what stands around the marked line.
+
+    All lines count from 1; a short innermost block is shown whole.
+    """
+    wanted = {line + step for step in range(-BEFORE_AND_AFTER, BEFORE_AND_AFTER + 1)}
+    wanted |= {block.first for block in blocks}
+    if blocks and len(blocks[-1]) <= WHOLE_BLOCK:
+        wanted |= set(range(blocks[-1].first, blocks[-1].last + 1))
+    chosen = sorted(number for number in wanted if 1 <= number <= len(lines))
+    width, told, last = len(str(chosen[-1])), list[str](), chosen[0] - 1
+    for number in chosen:
+        if number > last + 1:
+            told.append(f"  {'':{width}} | ...")
+        mark = ">" if number == line else " "
+        told.append(f"{mark} {number:{width}} | {lines[number - 1][:LINE_CHARS]}".rstrip())
+        last = number
+    return "\n".join(told)

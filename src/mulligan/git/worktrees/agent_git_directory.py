@@ -1,0 +1,144 @@
+"""The git directory that the agent sees: made of files, thrown away, read as data, never believed.
+
+The agent can log, diff, stage, commit, branch and rebase in it. What it plants there (hooks,
+drivers, configuration) meets nobody but the agent itself.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from mulligan.git.repository import Repository
+
+CONFIG = """\
+[core]
+\trepositoryformatversion = 0
+\tfilemode = true
+\tbare = false
+\tlogallrefupdates = true
+[user]
+\tname = agent
+\temail = agent@bot.invalid
+[gc]
+\tauto = 0
+[commit]
+\tgpgsign = false
+"""
+SHA = re.compile(r"[0-9a-f]{40}")
+HEADS = "refs/heads/"
+MOST_HEADS = 1000
+REF_BYTES = 1000
+PACKED_BYTES = 10_000_000
+SYMBOLIC_DEPTH = 5
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCommits:
+    """What an agent left in its git directory: how many commits of its own, and where HEAD is."""
+
+    commits: int = 0
+    head: str | None = None
+
+
+def write(
+    decoy: Path,
+    refs: Mapping[str, str],
+    branch: str,
+    sources: tuple[Path, Path],
+    litter: Sequence[str],
+) -> None:
+    """Make the git directory anew, with HEAD on `branch`.
+
+    `sources` are the index to copy, and the objects to borrow.
+    """
+    index, objects = sources
+    for part in ("info", "objects/info", "objects/pack", "refs/heads", "refs/tags"):
+        (decoy / part).mkdir(parents=True)
+    (decoy / "HEAD").write_text(f"ref: {HEADS}{branch}\n")
+    (decoy / "config").write_text(CONFIG)
+    (decoy / "info" / "exclude").write_text("".join(f"{pattern}\n" for pattern in litter))
+    (decoy / "objects" / "info" / "alternates").write_text(f"{objects}\n")
+    (decoy / "packed-refs").write_text(
+        "".join(f"{sha} {name}\n" for name, sha in sorted(refs.items()))
+    )
+    shutil.copyfile(index, decoy / "index")
+
+
+def read(decoy: Path, repository: Repository, start_sha: str) -> AgentCommits:
+    """Count what the agent committed; `repository` borrows the decoy's objects.
+
+    `decoy` holds nothing but files and directories by now. Whatever cannot be read counts for
+    nothing.
+    """
+    if decoy.is_symlink() or not decoy.is_dir():
+        return AgentCommits()
+    # An agent could lead git from here to any directory of this machine.
+    for pointer in ("alternates", "http-alternates"):
+        with suppress(OSError):
+            (decoy / "objects" / "info" / pointer).unlink()
+    heads = {**dict(islice(_packed(decoy), MOST_HEADS)), **dict(_loose(decoy))}
+    head = _resolve(_text(decoy / "HEAD"), decoy, heads)
+    claimed = {*heads.values(), *([head] if head else ())}
+    readable = claimed
+    count = _count(repository, claimed, start_sha)
+    if count is None:
+        readable = {sha for sha in claimed if _count(repository, {sha}, start_sha) is not None}
+        count = _count(repository, readable, start_sha)
+    return AgentCommits(count or 0, head if head in readable else None)
+
+
+def _count(repository: Repository, shas: set[str], start_sha: str) -> int | None:
+    """Count the commits that Mulligan did not have; None where they cannot be read."""
+    answer = repository.ask("rev-list", "--count", *sorted(shas), "--not", start_sha, "--all")
+    return None if answer.exit_code else int(answer.text)
+
+
+def _packed(decoy: Path) -> Iterator[tuple[str, str]]:
+    lines = _text(decoy / "packed-refs", PACKED_BYTES).splitlines()
+    for line in lines:
+        sha, _, name = line.partition(" ")
+        if name.startswith(HEADS) and SHA.fullmatch(sha):
+            yield name, sha
+
+
+def _loose(decoy: Path) -> Iterator[tuple[str, str]]:
+    for file in islice(_files(decoy / "refs" / "heads"), MOST_HEADS):
+        if SHA.fullmatch(sha := _text(file)):
+            yield os.fspath(file.relative_to(decoy)), sha
+
+
+def _files(top: Path) -> Iterator[Path]:
+    """List the files below a directory; os.walk would fail on a thousand levels."""
+    waiting = [top]
+    while waiting:
+        with suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(Path(entry))
+                else:
+                    yield Path(entry)
+
+
+def _resolve(found: str, decoy: Path, heads: Mapping[str, str]) -> str | None:
+    """Follow HEAD through symbolic refs to a commit's name."""
+    for _ in range(SYMBOLIC_DEPTH):
+        if SHA.fullmatch(found):
+            return found
+        name = found.removeprefix("ref: ")
+        if name == found or ".." in name or not name.startswith("refs/"):
+            return None
+        found = heads.get(name) or _text(decoy / name)
+    return None
+
+
+def _text(file: Path, size: int = REF_BYTES) -> str:
+    try:
+        with file.open("rb") as opened:
+            return opened.read(size).decode(errors="replace").strip()
+    except (OSError, ValueError):
+        return ""

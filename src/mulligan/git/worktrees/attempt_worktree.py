@@ -1,0 +1,376 @@
+"""Read what git lists of a change and of its tree into file changes. Pure."""
+
+import os
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+from mulligan.config.policy import CommitSettings
+from mulligan.domain.attempt import Change, CommitText
+from mulligan.domain.result import FileChange
+from mulligan.git.faults import FULL_DISK, fault_of
+from mulligan.git.repository import Repository
+from mulligan.git.worktrees import agent_git_directory
+from mulligan.git.worktrees.agent_git_directory import AgentCommits
+from mulligan.git.worktrees.files import disk_faults
+from mulligan.git.worktrees.naming import BASE_REF, is_litter, message_of, plain
+from mulligan.git.worktrees.pull_request_branch import (
+    DIFF_BYTES,
+    Proposal,
+    is_change_of,
+    is_tree_of,
+)
+from mulligan.git.worktrees.reset import PATIENCE, Site, drop_bad_index, restore
+
+BINARY = b"-"
+
+SYMLINK, NO_FILE = "120000", "000000"
+
+CAPTURED_DIFF_BYTES = 64 * 1024 * 1024
+"""The most of a diff that is kept; what is cut off is still in the commit."""
+
+DIFF_PATIENCE = timedelta(minutes=5)
+
+MOST_LINKS = 200
+"""Symbolic links of a change that are read; the guards refuse the others."""
+
+MOST_IGNORED = 20
+"""Names of ignored files that are told; they are no work, so a few of them are enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a tree holds at a path; a submodule has no size."""
+
+    mode: str
+    blob: str
+    size: int | None
+
+
+def changes_of(output: bytes) -> tuple[FileChange, ...]:
+    """Read `git diff-tree -r -z --raw --numstat -M`; the files are in git's order.
+
+    A name that is not UTF-8 has its bad bytes replaced.
+    """
+    tokens = iter(output.split(b"\0"))
+    raw, files = dict[bytes, FileChange](), list[FileChange]()
+    for token in tokens:
+        if token.startswith(b":"):
+            path, change = _raw(token, tokens)
+            raw[path] = change
+        elif token:
+            plus, minus, path = token.split(b"\t", 2)
+            if not path:
+                # Of a moved file, both names follow.
+                _, path = next(tokens), next(tokens)
+            files.append(_counted(raw[path], plus, minus))
+    return tuple(files)
+
+
+def _raw(token: bytes, tokens: Iterator[bytes]) -> tuple[bytes, FileChange]:
+    """Read `:100644 100644 <blob> <blob> R087`, and the one or two names after it."""
+    before, after, _, _, letter = token[1:].decode().split(" ")
+    path = old = next(tokens)
+    if letter.startswith("R"):
+        path = next(tokens)
+    return path, FileChange(
+        path=_text(path),
+        status=letter[:1],
+        old_path=None if path is old else _text(old),
+        mode=before if after == NO_FILE else after,
+    )
+
+
+def _counted(change: FileChange, plus: bytes, minus: bytes) -> FileChange:
+    if BINARY in {plus, minus}:
+        return change
+    return change.model_copy(update={"insertions": int(plus), "deletions": int(minus)})
+
+
+def entries_of(output: bytes) -> dict[str, Entry]:
+    """Read `git ls-tree -r -l -z`, by path."""
+    entries = dict[str, Entry]()
+    for line in filter(None, output.split(b"\0")):
+        about, _, path = line.partition(b"\t")
+        mode, _, blob, size = about.decode().split()
+        entries[_text(path)] = Entry(mode, blob, int(size) if size.isdigit() else None)
+    return entries
+
+
+def measured(
+    changes: Sequence[FileChange], entries: Mapping[str, Entry], links: Mapping[str, str]
+) -> tuple[FileChange, ...]:
+    """Add to each change its size in the new tree, and where it leads; `links` are by blob."""
+    told = list[FileChange]()
+    for change in changes:
+        entry = entries.get(change.path)
+        if entry:
+            link = links.get(entry.blob) if entry.mode == SYMLINK else None
+            told.append(change.model_copy(update={"size": entry.size, "link": link}))
+        else:
+            told.append(change)
+    return tuple(told)
+
+
+def _text(path: bytes) -> str:
+    return path.decode(errors="replace")
+
+
+def capture(site: Site, start_sha: str, text: CommitText, settings: CommitSettings) -> Change:
+    """Commit the tree that the agent left, with Mulligan's index and identity."""
+    left = _what_was_committed(site, start_sha)
+    start_tree = site.git.line("rev-parse", f"{start_sha}^{{tree}}")
+    tree = _write_tree(site, start_sha, left)
+    uncommitted = tree != _committed_tree(site, left, start_tree)
+    commits = left.commits + int(uncommitted)
+    if tree == start_tree:
+        return Change(start_sha, None, commits, ignored_files=_ignored(site))
+    head_sha = _commit(site, tree, start_sha, message_of(text, settings), settings)
+    files = _changed_files(site, start_sha, head_sha)
+    return Change(start_sha, head_sha, commits, files, diff_of(site, start_sha, head_sha))
+
+
+def _changed_files(site: Site, start_sha: str, head_sha: str) -> tuple[FileChange, ...]:
+    listed = site.git.read(
+        *("diff-tree", "-r", "-z", "--raw", "--numstat", "-M"),
+        *("--ignore-submodules=none", start_sha, head_sha),
+    )
+    changes = changes_of(listed)
+    entries = entries_of(site.git.read("ls-tree", "-r", "-l", "-z", "--full-tree", head_sha))
+    changed = (entries[change.path] for change in changes if change.path in entries)
+    blobs = dict.fromkeys(entry.blob for entry in changed if entry.mode == SYMLINK)
+    links = {
+        blob: site.git.read("cat-file", "blob", blob).decode(errors="replace")
+        for blob in islice(blobs, MOST_LINKS)
+    }
+    return measured(changes, entries, links)
+
+
+def _what_was_committed(site: Site, start_sha: str) -> AgentCommits:
+    place = site.place
+    if place.tree.is_symlink() or not place.tree.is_dir():
+        site.broom.set_aside(place.tree, place.name)
+        place.tree.mkdir()
+    site.broom.scrub(place.tree)
+    if place.decoy.is_symlink() or not place.decoy.is_dir():
+        return AgentCommits()
+    site.broom.only_files(place.decoy)
+    return agent_git_directory.read(place.decoy, _borrowing(site), start_sha)
+
+
+def _borrowing(site: Site) -> Repository:
+    """See the agent's objects, too; its configuration and refs stay unseen."""
+    return replace(site.git, borrowed=(site.place.decoy / "objects",))
+
+
+def _committed_tree(site: Site, left: AgentCommits, start_tree: str) -> str:
+    if left.head is None:
+        return start_tree
+    found = _borrowing(site).ask("rev-parse", "--verify", f"{left.head}^{{tree}}")
+    return start_tree if found.exit_code else found.text
+
+
+def _write_tree(site: Site, start_sha: str, left: AgentCommits) -> str:
+    drop_bad_index(site)
+    if not (site.place.admin / "index").exists():
+        site.git.read("read-tree", start_sha)
+    added = site.git.attempt("add", "-A", "--ignore-errors", patience=PATIENCE)
+    # 1: a name that git refuses was left out.
+    if added.exit_code not in {0, 1} or FULL_DISK.shows_in(added.text):
+        raise fault_of(added.text, f"git add for {site.mirror.name}")
+    if forced := _forced(site, start_sha, left):
+        listed = site.place.admin / "forced"
+        listed.write_bytes(b"\0".join(map(os.fsencode, forced)))
+        site.git.attempt(
+            *("--literal-pathspecs", "add", "--force", "--ignore-errors"),
+            *(f"--pathspec-from-file={listed}", "--pathspec-file-nul"),
+            patience=PATIENCE,
+        )
+    return site.git.line("write-tree")
+
+
+def _forced(site: Site, start_sha: str, left: AgentCommits) -> list[str]:
+    """List what the agent committed on purpose although it is ignored, and left in its tree."""
+    if left.head is None:
+        return []
+    listed = _borrowing(site).ask(
+        *("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A"),
+        *(start_sha, left.head),
+    )
+    names = [os.fsdecode(name) for name in listed.output.split(b"\0") if name]
+    wanted = (name for name in names if not is_litter(name, site.mirror.litter))
+    return [name for name in wanted if _in_tree(site.place.tree, name)]
+
+
+def _in_tree(tree: Path, name: str) -> bool:
+    """Tell whether a path leads to something in the tree, through no link."""
+    root = Path(os.path.realpath(tree))
+    parent = (root / name).parent
+    return os.path.lexists(root / name) and os.path.realpath(parent) == str(parent)
+
+
+def _ignored(site: Site) -> tuple[str, ...]:
+    """Name what the agent wrote that git ignores; what agents litter comes last.
+
+    Set-up lines may have written such files as well. The agent began after that, when a home was
+    made for it, and with it the private directory changed.
+    """
+    root, private = site.place.tree, site.place.private
+    began = private.stat().st_mtime_ns if private.is_dir() else 0
+    listed = site.git.read("ls-files", "-z", "--others", "--ignored", "--exclude-standard")
+    is_litters = partial(is_litter, litter=site.mirror.litter)
+    names = sorted(map(os.fsdecode, filter(None, listed.split(b"\0"))), key=is_litters)
+    new = (name for name in names if _written(root / name) > began)
+    return tuple(os.fsencode(name).decode(errors="replace") for name in islice(new, MOST_IGNORED))
+
+
+def _written(path: Path) -> int:
+    """Give the time at which a file was last written, in nanoseconds; none can be set back."""
+    try:
+        return path.lstat().st_ctime_ns
+    except OSError:
+        return 0
+
+
+def _commit(site: Site, tree: str, start_sha: str, message: str, settings: CommitSettings) -> str:
+    identity = {
+        f"GIT_{role}_{part}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for part, value in (("NAME", plain(settings.name)), ("EMAIL", plain(settings.email)))
+    }
+    git = replace(site.git, extra=identity)
+    head_sha = git.line("commit-tree", tree, "-p", start_sha, "-m", message)
+    git.read("update-ref", f"refs/heads/{site.branch}", head_sha)
+    return head_sha
+
+
+def diff_of(site: Site, start_sha: str, head_sha: str, limit: int = CAPTURED_DIFF_BYTES) -> bytes:
+    """Write the diff as text; the end of one that is too large or takes too long is cut off."""
+    place = site.place.admin / "changes.diff"
+    finished = site.git.stream(
+        *("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none"),
+        *("-M", start_sha, head_sha, "--"),
+        into=place,
+        limit=limit,
+        patience=DIFF_PATIENCE,
+    )
+    diff = place.read_bytes()
+    place.unlink()
+    omitted = finished.output_bytes - len(diff)
+    if omitted or finished.stopped_by:
+        diff += f"\n[... {omitted or 'more'} bytes omitted]\n".encode()
+    return diff
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """A clean worktree at `start_sha`, of a base branch at `base_sha`.
+
+    `keeps` tells whether files that git ignores stay when a commit is shown: set-up lines put
+    them there (SPEC A3), and checks need them. Without set-up lines none stay.
+    """
+
+    site: Site
+    base_branch: str
+    base_sha: str
+    start_sha: str
+    recreated: bool
+    keeps: Callable[[], bool]
+    proposal: Proposal | None = None
+
+    @property
+    def path(self) -> Path:
+        """Give the directory that the agent works in."""
+        return self.site.place.tree
+
+    @property
+    def private(self) -> Path:
+        """Give the directory beside it for the run's own files."""
+        return self.site.place.private
+
+    @property
+    def proposed(self) -> bytes:
+        """Give what the pull request changes as it stands; empty where there is none."""
+        if self.proposal is None:
+            return b""
+        return diff_of(self.site, self.proposal.fork_sha, self.proposal.head_sha, DIFF_BYTES)
+
+    @property
+    def readable(self) -> tuple[Path, ...]:
+        """Give the link to the decoy, which is to stay what it is, and the mirror's objects."""
+        return (self.path / ".git", self.site.mirror.place.mirror / "objects")
+
+    @property
+    def writable(self) -> tuple[Path, ...]:
+        """Give the decoy."""
+        return (self.site.place.decoy,)
+
+    @disk_faults()
+    def capture(self, text: CommitText, settings: CommitSettings) -> Change:
+        """Read what the agent left and commit it (SPEC A7, A8)."""
+        change = capture(self.site, self.start_sha, text, settings)
+        return self._nothing_new(change) or change
+
+    def _nothing_new(self, change: Change) -> Change | None:
+        """Take a change for none that leaves the pull request as it is, on review (SPEC 6)."""
+        stands, head = self.proposal, change.head_sha
+        if head is None or stands is None or not stands.is_answered:
+            return None
+        if not (
+            is_tree_of(self.site.mirror, head, stands.head_sha) or self._is_moved(head, stands)
+        ):
+            return None
+        return Change(change.start_sha, None, change.commits, is_proposed=True)
+
+    def _is_moved(self, head: str, stands: Proposal) -> bool:
+        """Tell whether it is the pull request's change, made again on a base that has moved."""
+        if not stands.is_reviewed or stands.others:
+            return False
+        return is_change_of(self.site.mirror, head, self.base_sha, stands.head_sha)
+
+    @disk_faults()
+    def show_commit(self, head_sha: str) -> None:
+        """Reset the tree to Mulligan's commit, so that checks see that and nothing else (A10)."""
+        restore(self.site, head_sha, keep_ignored=self.keeps())
+        show(self.site, self.base_branch, self.base_sha, head_sha)
+        self.site.broom.empty(self.site.place.name)
+
+    @contextmanager
+    def untouched(self) -> Generator[None]:
+        """Have a new checkout of `start_sha` in place of this one, for a while (SPEC A4).
+
+        It has nothing that an agent or a check wrote, nor what set-up wrote. It lies at the same
+        path, since what a check says may name that. Afterwards `show_commit` is to be called.
+        """
+        site, place = self.site, self.site.place
+        aside = place.private / "worktree"
+        with disk_faults():
+            site.broom.set_aside(aside, place.name)
+            site.broom.move(place.tree, aside)
+            try:
+                restore(site, self.start_sha, keep_ignored=False)
+                show(site, self.base_branch, self.base_sha, self.start_sha)
+                yield
+            finally:
+                site.broom.set_aside(place.tree, place.name)
+                site.broom.move(aside, place.tree)
+
+
+def show(site: Site, base: str, base_sha: str, head_sha: str) -> None:
+    """Put a fresh decoy into a restored worktree, with HEAD at its commit."""
+    place = site.place
+    site.broom.set_aside(place.decoy, place.name)
+    listed = site.mirror.git.read("for-each-ref", "--format=%(refname) %(objectname)", "refs/tags")
+    refs = dict(line.split(" ") for line in listed.decode(errors="replace").splitlines())
+    refs[f"{BASE_REF}{base}"] = base_sha
+    if not f"{site.branch}/".startswith(f"{base}/"):
+        refs[f"refs/heads/{base}"] = base_sha
+    refs[f"refs/heads/{site.branch}"] = head_sha
+    objects = site.mirror.place.mirror / "objects"
+    sources = (place.admin / "index", objects)
+    agent_git_directory.write(place.decoy, refs, site.branch, sources, site.mirror.litter)
+    (place.tree / ".git").write_text(f"gitdir: {place.decoy}\n")

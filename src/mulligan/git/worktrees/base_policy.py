@@ -1,0 +1,69 @@
+"""The policy of each repository, read from its base branch only, never from an agent's."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from mulligan.config.load import load_policy, load_what_holds
+from mulligan.config.policy import Policy
+from mulligan.domain.errors import ConfigError, MisconfiguredError, UnavailableError
+from mulligan.implement.ports import Worktrees
+
+POLICY_FILE = ".github/mulligan.yml"
+
+
+@dataclass(frozen=True, slots=True)
+class BasePolicies:
+    """The port `Policies`; `overrides` are the operator's keys, by repository."""
+
+    worktrees: Worktrees
+    overrides: Mapping[str, Mapping[str, JsonValue]]
+
+    def current(self, repository: str) -> Policy:
+        """Give the policy in force: the base branch's as fetched last.
+
+        Where that file is invalid, what is valid of it, so that somebody can still be told; where
+        it cannot be read, or nothing was fetched yet, the defaults; the operator's keys over both.
+        """
+        overrides = self._overrides(repository)
+        try:
+            return load_what_holds(self._text(repository, None), overrides)
+        except UnavailableError:
+            return load_policy(None, overrides, POLICY_FILE)
+
+    def at(self, repository: str, sha: str) -> Policy:
+        """Read the policy of one commit; MisconfiguredError where the file is invalid."""
+        try:
+            return self._read(repository, sha)
+        except ConfigError as error:
+            raise MisconfiguredError(_on_one_line(error)) from error
+
+    def fault(self, repository: str) -> str | None:
+        """Say what is wrong with the base branch's file as fetched last; None where it holds."""
+        try:
+            self._read(repository, None)
+        except ConfigError as error:
+            return _on_one_line(error)
+        except UnavailableError:
+            return None
+        return None
+
+    def strict(self, repository: str) -> Policy:
+        """Give the policy in force; ConfigError where the base branch's file is invalid."""
+        return self._read(repository, None)
+
+    def _read(self, repository: str, sha: str | None) -> Policy:
+        where = f"{POLICY_FILE} of {repository}"
+        return load_policy(self._text(repository, sha), self._overrides(repository), where)
+
+    def _text(self, repository: str, sha: str | None) -> bytes | None:
+        return self.worktrees.base_file(repository, POLICY_FILE, sha)
+
+    def _overrides(self, repository: str) -> Mapping[str, JsonValue]:
+        return self.overrides.get(repository, {})
+
+
+def _on_one_line(error: ConfigError) -> str:
+    """Say all mistakes of a file where a record or a table has one line for them."""
+    return " ".join(str(error).split())

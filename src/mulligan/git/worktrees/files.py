@@ -1,0 +1,202 @@
+"""Files of the worktrees: write whole, lock, and clear away whatever an agent left."""
+
+import fcntl
+import stat
+import tempfile
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from mulligan.domain.errors import UnavailableError
+from mulligan.git.repository import PATH
+from mulligan.sandbox.cancellation import reason_to_stop
+from mulligan.sandbox.process import Command, Finished, run
+
+GLANCE = 0.02
+
+PATIENCE = timedelta(minutes=10)
+
+LONGEST = 1024
+"""Characters of a path in a worktree, beyond which git is slow or blind; macOS allows no more."""
+
+CLOSED_DIRECTORIES = ("-type", "d", "!", "-perm", "-700", "-execdir", "chmod", "u+rwx", "{}", ";")
+
+UNREADABLE = ("-type", "f", "!", "-perm", "-400", "-execdir", "chmod", "u+r", "{}", "+")
+
+CLOSED_FILES = ("-type", "f", "!", "-perm", "-600", "-execdir", "chmod", "u+rw", "{}", "+")
+"""Git does not see that a file lost these rights; the next agent would."""
+
+NEVER_TRUE = ("(", *CLOSED_DIRECTORIES, "-false", ")", "-o")
+
+REPOSITORIES = (
+    *("-name", ".git", "-prune", "(", "-type", "d"),
+    *("-execdir", "chmod", "-R", "u+rwx", "{}", ";", "-execdir", "rm", "-rf", "{}", ";"),
+    *("-o", "-execdir", "rm", "-f", "{}", ";", ")"),
+)
+
+SPECIAL = ("!", "(", "-type", "f", "-o", "-type", "d", "-o", "-type", "l", ")")
+
+
+@contextmanager
+def disk_faults() -> Generator[None]:
+    """Turn what the operating system refuses into an UnavailableError."""
+    try:
+        yield
+    except OSError as error:
+        message = (
+            f"{error.filename}: {error.strerror}; look at that disk, its space and its rights."
+        )
+        raise UnavailableError(message) from error
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Make a file hold this, unless it does; whoever reads it meanwhile sees the old or the new."""
+    if path.is_file() and path.read_bytes() == content:
+        return
+    unfinished = path.with_name(f"{path.name}.new")
+    unfinished.write_bytes(content)
+    unfinished.replace(path)
+
+
+@contextmanager
+def locked(path: Path, patience: timedelta, what: str) -> Generator[None]:
+    """Hold the lock while the context lasts; UnavailableError where it is not had in time."""
+    with disk_faults():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        held = path.open("ab")
+    with held as file:
+        until = time.monotonic() + patience.total_seconds()
+        while not _taken(file.fileno()):
+            if time.monotonic() > until:
+                message = f"Another process of Mulligan is busy with {what}; try again later."
+                raise UnavailableError(message)
+            if reason := reason_to_stop():
+                raise reason
+            time.sleep(GLANCE)
+        yield
+
+
+def _taken(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class TreeCleaner:
+    """Clears directories that an agent could write to; `outer` gives the PATH."""
+
+    trash: Path
+    outer: Mapping[str, str] = field(repr=False)
+
+    def scrub(self, tree: Path) -> str:
+        """Make everything accessible, and remove what git does not see or would trust.
+
+        That is `.git` entries, what is neither file nor link, and paths without end. Name
+        something of the kind that could not be removed; empty where all is well.
+        """
+        self._open(tree)
+        if not stat.S_ISDIR(_mode(tree / ".git")):
+            (tree / ".git").unlink(missing_ok=True)
+        # Most agents leave nothing of the kind; then looking once is enough.
+        if not self.strange(tree):
+            return ""
+        self._scrub(tree)
+        return self.strange(tree)
+
+    def _scrub(self, tree: Path) -> None:
+        self._find(
+            tree,
+            *NEVER_TRUE,
+            *("(", *REPOSITORIES, ")", "-o"),
+            *("(", *SPECIAL, "-execdir", "rm", "-f", "{}", "+", ")", "-o"),
+            *("(", *_too_long(tree), "-prune", "-execdir", "rm", "-rf", "{}", "+", ")", "-o"),
+            *CLOSED_FILES,
+        )
+
+    def remove(self, tree: Path, patterns: Sequence[str]) -> None:
+        """Remove whatever has such a name, wherever it is; with a slash at its end, directories."""
+        for pattern in patterns:
+            kind = ("-type", "d") if pattern.endswith("/") else ()
+            named = ("-name", pattern.rstrip("/"), *kind)
+            self._find(tree, *named, "-prune", "-execdir", "rm", "-rf", "{}", "+")
+
+    def only_files(self, directory: Path) -> None:
+        """Make everything accessible, and remove what is neither a file nor a directory."""
+        self._open(directory)
+        self._find(
+            directory,
+            *NEVER_TRUE,
+            *("(", "!", "-type", "d", "!", "-type", "f", "-execdir", "rm", "-f", "{}", "+", ")"),
+            *("-o", *UNREADABLE),
+        )
+
+    def strange(self, tree: Path) -> str:
+        """Name something that does not belong into a clean worktree; empty where all is well."""
+        found = self._find(
+            tree,
+            *("(", "-name", ".git", "-o", *SPECIAL, "-o", *_too_long(tree)),
+            *("-o", "-type", "d", "!", "-perm", "-700", "-o", "-type", "f", "!", "-perm", "-600"),
+            *(")", "-print", "-quit"),
+        )
+        return "it takes too long to look through" if found.stopped_by else found.text.strip()
+
+    def set_aside(self, path: Path, owner: str) -> None:
+        """Move something out of the way, whatever it is, for `empty` to delete."""
+        try:
+            self.trash.mkdir(parents=True, exist_ok=True)
+            with suppress(FileNotFoundError):
+                self._open(path)
+                path.rename(Path(tempfile.mkdtemp(prefix=f"{owner}-", dir=self.trash), path.name))
+        except OSError as error:
+            message = f"{path} cannot be moved aside ({error.strerror}); remove it by hand."
+            raise UnavailableError(message) from error
+
+    def move(self, path: Path, to: Path) -> None:
+        """Move a directory, whatever its rights, to where nothing is; one that is gone stays so."""
+        with suppress(FileNotFoundError):
+            self._open(path)
+            path.rename(to)
+
+    def empty(self, owner: str) -> None:
+        """Delete what was set aside for an owner; what resists is left for the next time."""
+        left = [str(path) for path in self.trash.glob(f"{owner}-*")]
+        if left and self._run("rm", "-rf", "--", *left).exit_code:
+            for path in left:
+                self._find(Path(path), *CLOSED_DIRECTORIES)
+            self._run("rm", "-rf", "--", *left)
+
+    def _open(self, path: Path) -> None:
+        """Give the owner access to a directory itself; a link is left alone."""
+        mode = _mode(path)
+        if stat.S_ISDIR(mode) and mode & stat.S_IRWXU != stat.S_IRWXU:
+            path.chmod(stat.S_IMODE(mode) | stat.S_IRWXU)
+
+    def _find(self, start: Path, *expression: str) -> Finished:
+        return self._run("find", str(start), "-xdev", *expression)
+
+    def _run(self, *argv: str) -> Finished:
+        # find -execdir refuses a PATH with relative entries, and so it should.
+        path = self.outer.get("PATH", PATH).split(":")
+        environment = {
+            "PATH": ":".join(entry for entry in path if entry.startswith("/")),
+            "LC_ALL": "C",
+        }
+        return run(Command(argv, self.trash.parent, environment, PATIENCE))
+
+
+def _mode(path: Path) -> int:
+    """Give the type and the permissions of what is there; 0 where nothing is."""
+    try:
+        return path.lstat().st_mode
+    except FileNotFoundError:
+        return 0
+
+
+def _too_long(tree: Path) -> tuple[str, str]:
+    return "-path", "?" * (len(str(tree).encode()) + 1 + LONGEST) + "*"

@@ -1,0 +1,152 @@
+"""Branches, paths, litter, and the commit message. Pure."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+
+from mulligan.config.policy import CommitSettings
+from mulligan.domain.attempt import CommitText
+from mulligan.domain.issue import IssueRef
+
+LITTER = (".aider*", ".claude/", ".gemini/")
+"""What agent CLIs leave in a repository, as in .gitignore; it never counts as work (SPEC A12a)."""
+
+ATTRIBUTES = "* !filter !diff !merge !working-tree-encoding"
+"""Takes every driver away that a repository's own .gitattributes asks for."""
+
+PRINTABLE = bytes(sign for sign in range(ord(" "), ord("~") + 1) if sign not in b'"\\')
+
+BASE_REF = "refs/remotes/origin/"
+
+BRANCH = re.compile(
+    r"(?![-/.])(?!.*(?:\.\.|//|/\.|@\{|\.lock(?:/|$)))[^\x00-\x20\x7f~^:?*\[\\]+(?<![/.])"
+)
+"""A branch name that git allows (git-check-ref-format)."""
+
+LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})(?:\[bot\])?")
+
+TRAILER = re.compile(r"[A-Za-z][A-Za-z0-9-]*: \S.*")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The paths of one repository."""
+
+    home: Path
+
+    @property
+    def mirror(self) -> Path:
+        """Give the bare mirror."""
+        return self.home / "mirror.git"
+
+    @property
+    def mirror_lock(self) -> Path:
+        """Give the file that is locked while the mirror is fetched into."""
+        return self.home / "mirror.lock"
+
+    @property
+    def trash(self) -> Path:
+        """Give where things are moved that are about to be deleted."""
+        return self.home / "trash"
+
+
+@dataclass(frozen=True, slots=True)
+class IssuePlace:
+    """The paths of one issue's worktree: `tree` and `decoy` are the agent's, `admin` is not."""
+
+    repository: Place
+    name: str
+
+    @property
+    def tree(self) -> Path:
+        """Give the worktree."""
+        return self.repository.home / self.name
+
+    @property
+    def decoy(self) -> Path:
+        """Give the git directory that the agent sees."""
+        return self.repository.home / f"{self.name}.git"
+
+    @property
+    def private(self) -> Path:
+        """Give the directory for the run's own files."""
+        return self.repository.home / f"{self.name}.run"
+
+    @property
+    def lock(self) -> Path:
+        """Give the file that is locked while the worktree is in use."""
+        return self.repository.home / f"{self.name}.lock"
+
+    @property
+    def admin(self) -> Path:
+        """Give Mulligan's own git directory of the worktree."""
+        return self.repository.mirror / "worktrees" / self.name
+
+    @property
+    def everything(self) -> tuple[Path, ...]:
+        """Give what a worktree consists of."""
+        return (self.tree, self.admin, self.decoy, self.private)
+
+
+def place_of(root: Path, repository: str) -> Place:
+    """Give the paths of a repository, `owner/name`."""
+    return Place(root / repository)
+
+
+def issue_place(root: Path, ref: IssueRef) -> IssuePlace:
+    """Give the paths of an issue."""
+    return IssuePlace(place_of(root, ref.repository), f"issue-{ref.number}")
+
+
+def is_litter(path: str, litter: Sequence[str] = LITTER) -> bool:
+    """Tell whether a path in a repository is something that agents leave behind."""
+    *directories, name = PurePosixPath(path).parts
+    return any(
+        fnmatchcase(part, pattern.rstrip("/"))
+        for pattern in litter
+        for part in (directories if pattern.endswith("/") else (*directories, name))
+    )
+
+
+def taken_as_bytes(path: bytes) -> bytes:
+    """Write the line of git's attributes that switches line-end conversion off for one path."""
+    pattern = re.sub(rb"[\\*?\[\]]", rb"\\\g<0>", path)
+    quoted = b"".join(
+        bytes([byte]) if byte in PRINTABLE else b"\\%03o" % byte for byte in b"/" + pattern
+    )
+    return b'"%s" -text' % quoted
+
+
+def message_of(text: CommitText, settings: CommitSettings) -> str:
+    """Write the commit message; the trailers join those at the end of the body."""
+    subject = plain(text.subject.replace("\n", " ")).strip()
+    body = plain(text.body).strip()
+    trailers = "\n".join(_trailers(text, settings))
+    joined = "\n" if _ends_in_trailers(body) and trailers else "\n\n"
+    paragraphs = joined.join(part for part in (body, trailers) if part)
+    return f"{subject}\n\n{paragraphs}\n" if paragraphs else f"{subject}\n"
+
+
+def _trailers(text: CommitText, settings: CommitSettings) -> list[str]:
+    trailers = list[str]()
+    # An operator's command may carry a name that is no login, which then names nobody on GitHub.
+    if LOGIN.fullmatch(text.co_author):
+        trailers.append(
+            f"Co-authored-by: {text.co_author} <{text.co_author}@users.noreply.github.com>"
+        )
+    if settings.signoff:
+        trailers.append(f"Signed-off-by: {plain(settings.name)} <{plain(settings.email)}>")
+    return trailers
+
+
+def _ends_in_trailers(body: str) -> bool:
+    lines = body.rpartition("\n\n")[2].splitlines()
+    return bool(lines) and all(TRAILER.fullmatch(line) for line in lines)
+
+
+def plain(text: str) -> str:
+    """Drop what no commit message may hold: control characters and halves of surrogate pairs."""
+    visible = "".join(sign for sign in text if sign == "\n" or sign.isprintable())
+    return visible.encode(errors="ignore").decode()

@@ -1,0 +1,142 @@
+"""The pull request's branch on the remote: its commits, its changes, merging the base in."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from mulligan.config.policy import CommitSettings
+from mulligan.domain.attempt import CommitText
+from mulligan.domain.issue import IssueRef
+from mulligan.git.repository import Remote
+from mulligan.git.worktrees.mirror import Mirror
+from mulligan.git.worktrees.naming import message_of, plain
+from mulligan.implement.ports import PullRequestBase
+
+DIFF_BYTES = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A pull request's head; `others` where it holds commits that Mulligan did not make.
+
+    `fork_sha` is the commit at which it left the base branch, by what Mulligan knows of that.
+    """
+
+    head_sha: str
+    fork_sha: str
+    others: bool
+    is_answered: bool
+    is_reviewed: bool
+
+
+def fetch_proposal(
+    remote: Remote, mirror: Mirror, ref: IssueRef, base_sha: str, standing: PullRequestBase
+) -> Proposal | None:
+    """Fetch the issue's branch; None where there is none on the remote."""
+    branch = f"refs/heads/{ref.branch}"
+    head = remote.tip(mirror.git, branch)
+    if head is None:
+        return None
+    # Left by a fetch that was killed; nobody else works on the issue now.
+    (mirror.place.mirror / f"{_name(ref)}.lock").unlink(missing_ok=True)
+    remote.fetch(mirror.git, [f"+{branch}:{_name(ref)}"])
+    head = mirror.git.line("rev-parse", "--verify", f"{_name(ref)}^{{commit}}")
+    bases = _bases_of(mirror, base_sha, head, standing)
+    others = bool(others_in(mirror, bases, head, standing.own))
+    shared = mirror.git.ask("merge-base", head, *bases)
+    return Proposal(
+        head, shared.text or base_sha, others, standing.is_answered, standing.is_reviewed
+    )
+
+
+def _bases_of(mirror: Mirror, base_sha: str, head: str, standing: PullRequestBase) -> list[str]:
+    """List what the base branch is, and was where Mulligan's own head was made on it.
+
+    Below a head that somebody else pushed, what the base branch had may be wanted.
+    """
+    had = sorted(standing.bases) if head in standing.own else []
+    return [base_sha, *(sha for sha in had if mirror.has(sha))]
+
+
+def others_in(
+    mirror: Mirror, bases: Sequence[str], head: str, own: Collection[str]
+) -> tuple[str, ...]:
+    """List the commits of a head that neither the base branch has, or had, nor Mulligan made."""
+    listed = mirror.git.line("rev-list", head, *(f"^{sha}" for sha in bases)).split()
+    return tuple(sha for sha in listed if sha not in own)
+
+
+def conflicts_in(mirror: Mirror, base_sha: str, head: str) -> tuple[str, ...]:
+    """Name the files in which a head does not merge into the base branch; none where it does."""
+    merged = mirror.git.ask("merge-tree", "--write-tree", "--name-only", "-z", base_sha, head)
+    if merged.exit_code != 1:
+        return ()
+    names = merged.text.split("\0\0")[0].split("\0")[1:]
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def is_tree_of(mirror: Mirror, one: str, other: str) -> bool:
+    """Tell whether two commits have the same files."""
+    first, second = mirror.git.line("rev-parse", f"{one}^{{tree}}", f"{other}^{{tree}}").split()
+    return first == second
+
+
+def is_change_of(mirror: Mirror, one: str, base_sha: str, head: str) -> bool:
+    """Tell whether a commit is what a head's change comes to on a base; never where they conflict.
+
+    Unlike a patch id, which passes over white space and places, this takes two changes for the
+    same only where the files come out the same.
+    """
+    merged = mirror.git.ask("merge-tree", "--write-tree", base_sha, head)
+    return not merged.exit_code and merged.text == mirror.git.line("rev-parse", f"{one}^{{tree}}")
+
+
+def _name(ref: IssueRef) -> str:
+    return f"refs/mulligan/proposed/{ref.number}"
+
+
+def lacks(mirror: Mirror, head_sha: str, base_sha: str) -> bool:
+    """Tell whether a head does not have a commit of the base branch."""
+    return mirror.git.ask("merge-base", "--is-ancestor", base_sha, head_sha).exit_code == 1
+
+
+def is_in_base(mirror: Mirror, now: str, start_sha: str, base_sha: str) -> bool:
+    """Tell whether the base branch, which is `now` there, still has what work stands on.
+
+    `base_sha` is the base branch as the work knew it. The work stands on that, or, where
+    `start_sha` is the head of a pull request, on the commits at which that head left the base.
+    """
+    if not mirror.has(base_sha):
+        # Whatever the base branch has is here.
+        return False
+    shared = [base_sha]
+    if start_sha != base_sha and mirror.has(start_sha):
+        shared = mirror.git.ask("merge-base", "--all", start_sha, base_sha).text.split()
+    return not any(lacks(mirror, now, sha) for sha in shared)
+
+
+def merge(
+    mirror: Mirror, ref: IssueRef, pair: tuple[str, str], settings: CommitSettings
+) -> str | None:
+    """Make the commit that merges a base into a head, `pair`; None where they conflict.
+
+    It is dated by its younger parent, so that whoever makes it again makes the same one.
+    """
+    base_sha, head_sha = pair
+    merged = mirror.git.ask("merge-tree", "--write-tree", base_sha, head_sha)
+    if merged.exit_code:
+        return None
+    times = mirror.git.line("show", "-s", "--format=%ct", base_sha, head_sha).split()
+    identity = {
+        f"GIT_{role}_{part}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for part, value in (
+            ("NAME", plain(settings.name)),
+            ("EMAIL", plain(settings.email)),
+            ("DATE", f"{max(map(int, times))} +0000"),
+        )
+    }
+    subject = f"Merge {mirror.base_branch()} into {ref.branch}"
+    said = message_of(CommitText(subject, f"Issue: {ref}", co_author=""), settings)
+    git = replace(mirror.git, extra=identity)
+    parents = ("-p", head_sha, "-p", base_sha)
+    return git.line("commit-tree", merged.text.strip(), *parents, "-m", said)

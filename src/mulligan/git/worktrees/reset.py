@@ -1,0 +1,174 @@
+"""Make a worktree equal a commit, whatever an agent did to it, or make it anew (SPEC A2).
+
+In place it is ten times faster than anew, measured on 11,000 files; it counts only when verified.
+"""
+
+import os
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from mulligan.domain.errors import UnavailableError
+from mulligan.git.repository import Repository
+from mulligan.git.worktrees.files import TreeCleaner
+from mulligan.git.worktrees.mirror import Mirror
+from mulligan.git.worktrees.naming import IssuePlace
+
+PATIENCE = timedelta(minutes=10)
+"""How long a reset or a clean may take; 91,000 files take one second."""
+GITLINK = b"160000 "
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The worktree of one issue, seen with Mulligan's own git directory and index."""
+
+    place: IssuePlace
+    mirror: Mirror
+    branch: str
+
+    @property
+    def git(self) -> Repository:
+        """Give the worktree as a repository; the `.git` in it is never looked at."""
+        return Repository(
+            self.mirror.name, self.place.admin, self.mirror.outer, work_tree=self.place.tree
+        )
+
+    @property
+    def broom(self) -> TreeCleaner:
+        """Give what clears directories here."""
+        return self.mirror.broom
+
+
+def restore(site: Site, sha: str, *, keep_ignored: bool) -> bool:
+    """Make the worktree equal a commit; tell whether it had to be made anew.
+
+    UnavailableError where even a new one does not equal it.
+    """
+    known = site.place.admin.exists() or site.place.tree.is_symlink() or site.place.tree.exists()
+    if known and not _wrong_in_place(site, sha, keep_ignored=keep_ignored):
+        return False
+    _make_anew(site, sha)
+    wrong = _in_place(site, sha, keep_ignored=keep_ignored)
+    if wrong:
+        message = (
+            f"The worktree at {site.place.tree} does not become clean ({wrong}); "
+            "look at that directory and its disk."
+        )
+        raise UnavailableError(message)
+    return known
+
+
+def _wrong_in_place(site: Site, sha: str, *, keep_ignored: bool) -> str:
+    """Reset where it stands; give what is wrong, an error among it."""
+    tree = site.place.tree
+    if tree.is_symlink() or not tree.is_dir() or not site.place.admin.is_dir():
+        return "it is not a worktree"
+    try:
+        return _in_place(site, sha, keep_ignored=keep_ignored)
+    except (UnavailableError, OSError) as error:
+        return str(error)
+
+
+def _make_anew(site: Site, sha: str) -> None:
+    # With its old entry there, git would call the worktree `issue-121` instead of `issue-12`.
+    for old in (site.place.tree, site.place.admin):
+        site.broom.set_aside(old, site.place.name)
+    site.mirror.git.run(
+        *("worktree", "add", "-q", "-f", "--detach", "--no-checkout"),
+        *("--", str(site.place.tree), sha),
+        patience=PATIENCE,
+    )
+
+
+def _in_place(site: Site, sha: str, *, keep_ignored: bool) -> str:
+    tree = site.place.tree
+    if left := site.broom.scrub(tree):
+        return left
+    if keep_ignored:
+        site.broom.remove(tree, site.mirror.litter)
+    _mend_git_directory(site)
+    _reset(site, sha)
+    _clean(site, keep_ignored=keep_ignored)
+    _empty_submodules(site)
+    status = _status(site, keep_ignored=keep_ignored)
+    if unconverted := _modified_only(status):
+        site.mirror.take_as_bytes(unconverted)
+        _reset(site, sha)
+        status = _status(site, keep_ignored=keep_ignored)
+    return _difference(site, sha, status)
+
+
+def _mend_git_directory(site: Site) -> None:
+    """Take away what a git that was killed left, and put HEAD on the issue's branch."""
+    ref, admin = f"refs/heads/{site.branch}", site.place.admin
+    # Nobody else works here while the issue's lock is held.
+    for lock in (*admin.glob("*.lock"), site.mirror.place.mirror / f"{ref}.lock"):
+        lock.unlink(missing_ok=True)
+    drop_bad_index(site)
+    head = f"ref: {ref}\n".encode()
+    if (admin / "HEAD").read_bytes() != head:
+        site.git.read("symbolic-ref", "HEAD", ref)
+
+
+def _reset(site: Site, sha: str) -> None:
+    """Set branch, index and files to a commit."""
+    site.git.run("reset", "-q", "--hard", sha, patience=PATIENCE)
+
+
+def drop_bad_index(site: Site) -> None:
+    """Drop Mulligan's own index where it cannot be read, or hides changes."""
+    listed = site.git.ask("ls-files", "-v", "-z")
+    tags = {entry[:1] for entry in listed.output.split(b"\0") if entry}
+    # Lower case is assume-unchanged, S is skip-worktree: changes to such files would not be seen.
+    if listed.exit_code or not tags <= {b"H", b"M"}:
+        (site.place.admin / "index").unlink(missing_ok=True)
+
+
+def _clean(site: Site, *, keep_ignored: bool) -> None:
+    """Remove untracked files; what cannot be removed is found by the verification."""
+    also = () if keep_ignored else ("-x",)
+    site.git.attempt("clean", "-q", "-ff", "-d", *also, patience=PATIENCE)
+
+
+def _empty_submodules(site: Site) -> None:
+    """Submodules stay links (SPEC S6): git itself never looks into their directories."""
+    root = Path(os.path.realpath(site.place.tree))
+    for entry in site.git.read("ls-files", "-s", "-z").split(b"\0"):
+        if not entry.startswith(GITLINK):
+            continue
+        place = root / entry.partition(b"\t")[2].decode(errors="surrogateescape")
+        if os.path.realpath(place) == str(place) and place.is_dir() and any(place.iterdir()):
+            site.broom.set_aside(place, site.place.name)
+            place.mkdir()
+
+
+def _status(site: Site, *, keep_ignored: bool) -> list[bytes]:
+    ignored = "no" if keep_ignored else "traditional"
+    status = site.git.read(
+        *("status", "--porcelain", "-z", "--untracked-files=normal", "--no-renames"),
+        *(f"--ignored={ignored}", "--ignore-submodules=all"),
+    )
+    return [entry for entry in status.split(b"\0") if entry]
+
+
+def _modified_only(status: list[bytes]) -> list[bytes]:
+    """Give the files that git thinks modified right after it wrote them, if nothing else is wrong.
+
+    Such files are in the repository with line ends that its own attributes forbid.
+    """
+    only = all(entry.startswith(b" M ") for entry in status)
+    return [entry[3:] for entry in status] if only else []
+
+
+def _difference(site: Site, sha: str, status: list[bytes]) -> str:
+    """Name the first thing in which the worktree does not equal a commit; empty where none."""
+    git = site.git
+    head, tree = git.line("rev-parse", "HEAD", f"{sha}^{{tree}}").split()
+    if head != sha:
+        return f"HEAD is {head}"
+    if git.line("write-tree") != tree:
+        return "the index holds another tree"
+    if status:
+        return f"git status shows {status[0].decode(errors='replace')!r}"
+    return ""

@@ -1,0 +1,276 @@
+"""The worktrees of all repositories: mirror, clean checkout, push."""
+
+import os
+from collections.abc import Callable, Collection, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from mulligan.config.operator import RepositorySettings
+from mulligan.config.policy import CommitSettings
+from mulligan.domain.errors import DeniedError, MisconfiguredError
+from mulligan.domain.issue import IssueRef, RepositoryFacts
+from mulligan.git.faults import DamagedError
+from mulligan.git.repository import Remote
+from mulligan.git.worktrees.attempt_worktree import Checkout, show
+from mulligan.git.worktrees.files import disk_faults, locked
+from mulligan.git.worktrees.mirror import Mirror
+from mulligan.git.worktrees.naming import BRANCH, LITTER, issue_place, place_of
+from mulligan.git.worktrees.publish import (
+    bring_back,
+    bring_from,
+    gone,
+    hand_over,
+    keep,
+    let_go,
+    let_go_of_old,
+    publish,
+    publish_attempt,
+    take_over,
+)
+from mulligan.git.worktrees.pull_request_branch import (
+    Proposal,
+    conflicts_in,
+    fetch_proposal,
+    is_in_base,
+    lacks,
+    merge,
+)
+from mulligan.git.worktrees.reset import Site, restore
+from mulligan.implement.ports import Credentials, PullRequestBase
+
+LOCK_PATIENCE = timedelta(seconds=2)
+MOST_READ = 1000
+"""Files of commits that are remembered, since every poll asks for the policy; none can change."""
+
+
+def nothing_is_set_up(repository: str, sha: str) -> bool:  # noqa: ARG001 - see `sets_up`
+    """Say that no repository has set-up lines."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class GitWorktrees:
+    """The port `Worktrees` on git: one bare mirror per repository, one worktree per issue.
+
+    `facts` asks the tracker, where the settings name no URL or base branch. `sets_up` tells
+    whether the policy at a commit has set-up lines, whose ignored files then outlive the agent.
+    With `hands_over`, verified commits are kept on the remote too, for runs elsewhere.
+    """
+
+    root: Path
+    repositories: Mapping[str, RepositorySettings]
+    credentials: Credentials
+    facts: Callable[[str], RepositoryFacts]
+    environment: Mapping[str, str] = field(repr=False)
+    keep_ignored: bool = False
+    sets_up: Callable[[str, str], bool] = nothing_is_set_up
+    litter: tuple[str, ...] = LITTER
+    hands_over: bool = False
+    read_before: dict[tuple[str, str, str], bytes | None] = field(
+        default_factory=dict[tuple[str, str, str], bytes | None], init=False, repr=False
+    )
+
+    @disk_faults()
+    def refresh(self, repository: str) -> None:
+        """Fetch the base branch."""
+        remote, base = self._upstream(repository)
+        self._mirror(repository).fetch(remote, base)
+
+    @contextmanager
+    def open(self, ref: IssueRef, standing: PullRequestBase | None = None) -> Generator[Checkout]:
+        """Fetch, and give a clean worktree, at the base branch or the pull request (SPEC A2)."""
+        place = issue_place(self.root.absolute(), ref)
+        with locked(place.lock, LOCK_PATIENCE, str(ref)):
+            yield self._clean(ref, standing)
+
+    @disk_faults()
+    def base_file(self, repository: str, path: str, sha: str | None = None) -> bytes | None:
+        """Read a file of the base branch as fetched last, or of a commit; None if not there."""
+        mirror = self._mirror(repository)
+        sha = sha or mirror.base_sha()
+        if sha is None:
+            return None
+        key = (repository, path, sha)
+        if key not in self.read_before:
+            if len(self.read_before) >= MOST_READ:
+                self.read_before.clear()
+            self.read_before[key] = mirror.file(path, sha)
+        return self.read_before[key]
+
+    def base_names(self, repository: str, directory: str) -> tuple[str, ...]:
+        """List the paths right below a directory of the base branch as fetched last."""
+        mirror = self._mirror(repository)
+        sha = mirror.base_sha()
+        return mirror.names(directory, sha) if sha else ()
+
+    def base_branch(self, repository: str) -> str:
+        """Name the branch that work starts from and goes to."""
+        known = self._settings(repository).base_branch or self._mirror(repository).base_branch()
+        return known or self._upstream(repository)[1]
+
+    @disk_faults()
+    def keep(self, ref: IssueRef, head_sha: str, place: Path) -> None:
+        """Store a commit in a file, a git bundle; one that is there stays (SPEC A15)."""
+        mirror = self._mirror(ref.repository)
+        if not place.exists():
+            keep(mirror, ref, head_sha, place)
+        if self.hands_over:
+            hand_over(mirror, self._upstream(ref.repository)[0], ref, head_sha)
+
+    @disk_faults()
+    def restore(self, ref: IssueRef, head_sha: str, bundle: Path) -> bool:
+        """Have a commit here, from its file or its branch if need be; False where it is gone."""
+        mirror = self._mirror(ref.repository)
+        if mirror.place.mirror.exists() and mirror.has(head_sha):
+            return True
+        remote, base = self._upstream(ref.repository)
+        mirror.fetch(remote, base)
+        if self.hands_over and take_over(mirror, remote, ref, head_sha):
+            return True
+        return bring_back(mirror, head_sha, bundle) or bring_from(remote, mirror, ref, head_sha)
+
+    @disk_faults()
+    def base_sha(self, repository: str) -> str | None:
+        """Give the base branch's commit as fetched last; None before the first fetch."""
+        return self._mirror(repository).base_sha()
+
+    @disk_faults()
+    def conflicts(self, ref: IssueRef, base_sha: str, head_sha: str) -> tuple[str, ...]:
+        """Name the files in which a head does not merge; none where it does, or is not here."""
+        mirror = self._mirror(ref.repository)
+        here = mirror.has(base_sha) and mirror.has(head_sha)
+        return conflicts_in(mirror, base_sha, head_sha) if here else ()
+
+    @disk_faults()
+    def is_behind(self, ref: IssueRef, base_sha: str, head_sha: str) -> bool:
+        """Tell whether a head lacks commits of the base; False where either is not to be had."""
+        mirror, (remote, _) = self._mirror(ref.repository), self._upstream(ref.repository)
+        here = mirror.has(head_sha) or bring_from(remote, mirror, ref, head_sha)
+        return here and mirror.has(base_sha) and lacks(mirror, head_sha, base_sha)
+
+    @disk_faults()
+    def is_in_base(self, ref: IssueRef, start_sha: str, base_sha: str) -> bool:
+        """Fetch, and tell whether the base branch still has what work stands on."""
+        mirror, (remote, base) = self._mirror(ref.repository), self._upstream(ref.repository)
+        return is_in_base(mirror, mirror.fetch(remote, base), start_sha, base_sha)
+
+    @disk_faults()
+    def merge(
+        self, ref: IssueRef, base_sha: str, head_sha: str, settings: CommitSettings
+    ) -> str | None:
+        """Make the commit that merges the base into a head; None where they conflict."""
+        return merge(self._mirror(ref.repository), ref, (base_sha, head_sha), settings)
+
+    @disk_faults()
+    def tip(self, ref: IssueRef) -> str | None:
+        """Ask which commit the issue's branch on the remote is; None where there is none."""
+        mirror, (remote, base) = self._mirror(ref.repository), self._upstream(ref.repository)
+        if not mirror.place.mirror.exists():
+            mirror.fetch(remote, base)
+        return remote.tip(mirror.git, f"refs/heads/{ref.branch}")
+
+    @disk_faults()
+    def drop(self, ref: IssueRef, own: Collection[str]) -> bool:
+        """Delete the issue's branch on the remote, unless it has commits that are not `own`."""
+        mirror, (remote, base) = self._mirror(ref.repository), self._upstream(ref.repository)
+        sha = mirror.fetch(remote, base)
+        found = fetch_proposal(remote, mirror, ref, sha, PullRequestBase(frozenset(own)))
+        if found is None or found.others or base == ref.branch:
+            return False
+        remote.delete(mirror.git, f"refs/heads/{ref.branch}", found.head_sha)
+        return True
+
+    @disk_faults()
+    def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
+        """Make the issue's branch on the remote be `head_sha` (SPEC P2, E7)."""
+        mirror, (remote, base) = self._mirror(ref.repository), self._upstream(ref.repository)
+        if base == ref.branch:
+            message = f"Mulligan never pushes to the base branch {base!r}; set another base_branch."
+            raise DeniedError(message)
+        if not mirror.place.mirror.exists():
+            raise gone(head_sha)
+        publish(mirror, remote, ref, head_sha, expected)
+        if self.hands_over:
+            let_go(mirror, remote, ref)
+
+    @disk_faults()
+    def let_go_of_old(self, repository: str, needed: Callable[[int], bool]) -> None:
+        """Remove what was handed over for issues, by number, that need it no more."""
+        mirror = self._mirror(repository)
+        if self.hands_over and mirror.place.mirror.exists():
+            let_go_of_old(mirror, self._upstream(repository)[0], needed)
+
+    @disk_faults()
+    def push_attempt(self, ref: IssueRef, head_sha: str, number: int) -> str:
+        """Push an attempt's work to a ref of its own, and name that (SPEC H3)."""
+        mirror, (remote, _) = self._mirror(ref.repository), self._upstream(ref.repository)
+        if not mirror.place.mirror.exists():
+            raise gone(head_sha)
+        return publish_attempt(mirror, remote, ref, head_sha, number)
+
+    @disk_faults()
+    def has(self, ref: IssueRef) -> bool:
+        """Tell whether anything of an issue's worktree is left here, in the trash too."""
+        place = issue_place(self.root.absolute(), ref)
+        set_aside = place.repository.trash.glob(f"{place.name}-*")
+        return any(map(os.path.lexists, place.everything)) or any(set_aside)
+
+    @disk_faults()
+    def discard(self, ref: IssueRef) -> None:
+        """Remove an issue's worktree; its commits stay in the mirror, and the lock's file too."""
+        place = issue_place(self.root.absolute(), ref)
+        broom = self._mirror(ref.repository).broom
+        with locked(place.lock, LOCK_PATIENCE, str(ref)):
+            for path in place.everything:
+                broom.set_aside(path, place.name)
+            broom.empty(place.name)
+
+    @disk_faults()
+    def _clean(self, ref: IssueRef, standing: PullRequestBase | None) -> Checkout:
+        remote, base = self._upstream(ref.repository)
+        mirror = self._mirror(ref.repository)
+        site = Site(issue_place(self.root.absolute(), ref), mirror, ref.branch)
+
+        def start(sha: str) -> tuple[Proposal | None, str]:
+            found = fetch_proposal(remote, mirror, ref, sha, standing) if standing else None
+            return found, found.head_sha if found and found.others else sha
+
+        sha = mirror.fetch(remote, base)
+        try:
+            proposal, begin = start(sha)
+            recreated = restore(site, begin, keep_ignored=self.keep_ignored)
+        except DamagedError:
+            sha = mirror.make_anew(remote, base)
+            proposal, begin = start(sha)
+            restore(site, begin, keep_ignored=self.keep_ignored)
+            recreated = True
+        site.broom.set_aside(site.place.private, site.place.name)
+        site.place.private.mkdir(mode=0o700)
+        show(site, base, sha, begin)
+        site.broom.empty(site.place.name)
+        keeps = self._keeps(ref.repository, sha)
+        return Checkout(site, base, sha, begin, recreated, keeps, proposal)
+
+    def _keeps(self, repository: str, sha: str) -> Callable[[], bool]:
+        return lambda: self.keep_ignored or self.sets_up(repository, sha)
+
+    def _settings(self, repository: str) -> RepositorySettings:
+        return self.repositories.get(repository) or RepositorySettings(name=repository)
+
+    def _mirror(self, repository: str) -> Mirror:
+        place = place_of(self.root.absolute(), repository)
+        return Mirror(repository, place, self.environment, self.litter)
+
+    def _upstream(self, repository: str) -> tuple[Remote, str]:
+        """Find where a repository is, and its base branch; the tracker is asked where need be."""
+        settings = self._settings(repository)
+        url, base = settings.clone_url, settings.base_branch
+        if url is None or base is None:
+            facts = self.facts(repository)
+            url, base = url or facts.clone_url, base or facts.default_branch
+        if not BRANCH.fullmatch(base):
+            message = f"{base!r} is no name for a branch; set base_branch of {repository}."
+            raise MisconfiguredError(message)
+        return Remote(url, self.credentials.git_token(repository)), base

@@ -1,0 +1,497 @@
+"""Who asked for work, whether they may, and whether that still stands (SPEC L5, T1-T3)."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+from urllib.parse import quote
+
+import structlog
+
+from mulligan.config.operator import Trust
+from mulligan.config.policy import Labels
+from mulligan.domain.eligibility import CHANGED_BY_SOMEBODY
+from mulligan.domain.errors import GoneError, UnavailableError, WorldError
+from mulligan.domain.issue import (
+    AuthorisingAct,
+    Edit,
+    Edits,
+    Issue,
+    IssueRef,
+    Objection,
+    Permission,
+    RepositoryFacts,
+)
+from mulligan.domain.status import IssueStatus
+from mulligan.github.answers import NotFoundError
+from mulligan.github.client import Client
+from mulligan.github.graphql import EDITS, EDITS_QUERY, Change, History
+from mulligan.github.shapes import (
+    EVENTS,
+    PERMISSION,
+    Account,
+    EventShape,
+    IssueShape,
+    PermissionShape,
+    leads_to,
+)
+from mulligan.implement.ports import Clock
+
+REMEMBERED = timedelta(seconds=60)
+
+OLDER_WORDS = {"push": Permission.WRITE, "pull": Permission.READ}
+"""Some servers give the older words of a role in `permission`."""
+
+MOST_PAGES = 10
+
+TITLE, TEXT = "title", "text"
+
+ARCHIVED = "Its repository was archived; unarchive it, then take the label off and put it on again."
+
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+log = structlog.get_logger()
+
+ReadIssue = Callable[[IssueRef], IssueShape]
+"""Reads an issue afresh; GoneError where it is gone."""
+
+
+class TrustReader:
+    """Asks GitHub what people may do, once a minute at most for each of them."""
+
+    def __init__(self, client: Client, trust: Trust, clock: Clock) -> None:
+        self._client = client
+        self._trust = trust
+        self._clock = clock
+        self._listed = {login.casefold() for login in trust.users}
+        self._read: dict[tuple[str, str, int | None], tuple[datetime, Permission]] = {}
+
+    def afresh(self) -> "TrustReader":
+        """Give a reader that remembers nothing yet, for one check right before work or a push."""
+        return TrustReader(self._client, self._trust, self._clock)
+
+    def refusal(self, repository: str, who: Account | None) -> str | None:
+        """Say why an account is not trusted; None if it is. What cannot be read counts against."""
+        try:
+            return self.check(repository, who)
+        except WorldError as error:
+            named = who.login if who else "the account"
+            return f"What {named} may do could not be read: {error}"
+
+    def check(self, repository: str, who: Account | None) -> str | None:
+        """Say why an account is not trusted, in a sentence that tells what to do; None if it is.
+
+        WorldError where GitHub does not tell.
+        """
+        if who is None:
+            return "The account that put the label on is gone; put it on again."
+        if who.login.casefold() in self._listed:
+            return None
+        if who.is_bot:
+            return f"{who.login} is a bot; name it in trust.users, or have a person put it on."
+        permission = self._permission(repository, who)
+        if permission.reaches(self._trust.permission):
+            return None
+        return (
+            f"{who.login} has the permission {permission} on {repository}, where "
+            f"{self._trust.permission} is needed; somebody who has it must put the label on."
+        )
+
+    def _permission(self, repository: str, who: Account) -> Permission:
+        key, now = (repository.casefold(), who.login.casefold(), who.id), self._clock.now()
+        if key in self._read and now - self._read[key][0] < REMEMBERED:
+            return self._read[key][1]
+        path = f"/repos/{repository}/collaborators/{quote(who.login, safe='')}/permission"
+        try:
+            answer = self._client.read(PERMISSION, path)
+        except NotFoundError:
+            found = Permission.NONE
+        else:
+            _is_of(answer, who)
+            found = permission_of(answer)
+        self._read[key] = (now, found)
+        return found
+
+
+def _is_of(answer: PermissionShape, who: Account) -> None:
+    """Refuse the permission of another account, as of one that took over a login."""
+    user = answer.user
+    same_login = user is None or user.login.casefold() == who.login.casefold()
+    same_id = user is None or None in {user.id, who.id} or user.id == who.id
+    if not same_login or not same_id:
+        message = f"GitHub gave the permission of another account for {who.login}; try again later."
+        raise UnavailableError(message)
+
+
+def permission_of(answer: PermissionShape) -> Permission:
+    """Read the role; a custom one counts as its base, which GitHub gives in `permission`."""
+    for word in (answer.role_name, answer.permission):
+        if word in set(Permission):
+            return Permission(word)
+    return OLDER_WORDS.get(answer.permission, Permission.NONE)
+
+
+def latest_labelling(events: Iterable[EventShape], label: str) -> EventShape | None:
+    """Find the last time that a label was put on; ids order events, their times may be equal."""
+    labelled = [
+        event
+        for event in events
+        if event.event == "labeled"
+        and event.label
+        and event.label.name.casefold() == label.casefold()
+    ]
+    return max(labelled, key=lambda event: event.id, default=None)
+
+
+def number_of(act: str) -> int | None:
+    """Give the event that an act is; None for an operator's command."""
+    kind, _, number = act.partition(":")
+    return int(number) if kind == "labeled" else None
+
+
+def unlabelled_since(
+    events: Iterable[EventShape], label: str, status: IssueStatus
+) -> list[EventShape]:
+    """List the times that a label was taken off after the epoch's authorising act."""
+    first = number_of(status.act)
+    return [
+        event
+        for event in events
+        if event.event == "unlabeled"
+        and event.label
+        and event.label.name.casefold() == label.casefold()
+        and (event.id > first if first else _later(event, status))
+    ]
+
+
+def settlement(
+    events: Iterable[EventShape], labels: Labels, status: IssueStatus, *, begun: bool = False
+) -> EventShape | None:
+    """Find the label of review or hitl by which somebody else has settled the epoch's request.
+
+    Mulligan puts it on before it takes ready and running off (SPEC L3); where this ledger knows
+    nothing of it, another installation has done that, whose login may be the same. It also counts
+    where only the first was done, if `begun` says so.
+    """
+    if status.labelled:
+        return None
+    events = sorted(events, key=lambda event: event.id)
+    asking = {labels.ready.casefold(), labels.running.casefold()}
+    settling = {labels.review.casefold(), labels.hitl.casefold()}
+    on, moved = dict[str, EventShape](), list[EventShape]()
+    for event in events:
+        name = event.label.name.casefold() if event.label else ""
+        if name in settling and event.event == "labeled":
+            on[name] = event
+        elif event.event == "unlabeled":
+            on.pop(name, None)
+            if name in asking and _since(event, status):
+                moved += [each for each in on.values() if _login(each) == _login(event)]
+    if number_of(status.act) is None:
+        # Clocks differ, and what this ledger did before the act looks the same; but that is gone.
+        moved = [each for each in moved if each in on.values()]
+    if begun:
+        moved += [each for each in on.values() if _since(each, status)]
+    return next(iter(moved), None)
+
+
+def _login(event: EventShape) -> str:
+    return event.actor.login.casefold() if event.actor else ""
+
+
+def _since(event: EventShape, status: IssueStatus) -> bool:
+    """Tell whether an event came after the epoch's authorising act, or in the same second."""
+    first = number_of(status.act)
+    if first:
+        return event.id > first
+    return status.act_at is None or event.created_at >= status.act_at
+
+
+def _later(event: EventShape, status: IssueStatus) -> bool:
+    # GitHub's times are whole seconds.
+    return status.act_at is None or event.created_at > status.act_at
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Something that was done to title or text."""
+
+    who: Account | None
+    at: datetime
+    what: str
+
+
+class EditsReader:
+    """Asks GitHub's GraphQL for the changes of a text, and its events for those of a title."""
+
+    def __init__(self, client: Client, trust: TrustReader) -> None:
+        self._client = client
+        self._trust = trust
+
+    def since(self, ref: IssueRef, act: str, at: datetime, events: Iterable[EventShape]) -> Edits:
+        """Tell what people who may not ask for work did since an act; never raises."""
+        done, telling = list(_renamings(events, act, at)), True
+        try:
+            try:
+                done += self._of_the_text(ref, at)
+            except NotFoundError:
+                telling = False
+            strangers = [each for each in done if self._is_strange(ref, each)]
+        except WorldError as error:
+            return Edits(unread=str(error))
+        strangers.sort(key=lambda each: each.at)
+        found = (Edit(each.who.login if each.who else "", each.at, each.what) for each in strangers)
+        return Edits(tuple(found), telling=telling)
+
+    def _is_strange(self, ref: IssueRef, done: Done) -> bool:
+        return self._trust.check(ref.repository, done.who) is not None
+
+    def _of_the_text(self, ref: IssueRef, at: datetime) -> Iterator[Done]:
+        """List the changes since then; GitHub's times are whole seconds, so that one counts."""
+        last, changes = self._history(ref)
+        if last.has_creation and changes:
+            changes.remove(_creation(changes, last))
+        if last.last:
+            # What was taken out of the list of changes still shows here.
+            changes.append(Change(editedAt=last.last, editor=last.editor))
+        for change in dict.fromkeys(changes):
+            if change.at >= at.replace(microsecond=0):
+                yield Done(change.editor.account if change.editor else None, change.at, TEXT)
+
+    def _history(self, ref: IssueRef) -> tuple[History, list[Change]]:
+        owner, _, name = ref.repository.partition("/")
+        asked: dict[str, object] = {"owner": owner, "name": name, "number": ref.number}
+        found, after = list[Change](), None
+        for _ in range(MOST_PAGES):
+            answer = self._client.query(EDITS, EDITS_QUERY, {**asked, "after": after})
+            repository = answer.data.repository
+            history = repository.issue
+            _edit_belongs(repository.name, history, ref)
+            found += history.changes.nodes
+            after = history.changes.page.end
+            if not history.changes.page.more:
+                return history, found
+        message = f"The text of {ref} was changed too often to read it all; open a new issue."
+        raise UnavailableError(message)
+
+
+def _renamings(events: Iterable[EventShape], act: str, at: datetime) -> Iterator[Done]:
+    """List the changes of the title since an act; ids order events where the act is one."""
+    first = number_of(act)
+    for event in events:
+        later = event.id > first if first else event.created_at >= at.replace(microsecond=0)
+        if event.event == "renamed" and later:
+            yield Done(event.actor, event.created_at, TITLE)
+
+
+def _creation(changes: Iterable[Change], history: History) -> Change:
+    """Find the first of the changes; of several in one second, that by the issue's author."""
+    return min(changes, key=lambda change: (change.at, change.editor != history.author))
+
+
+def _edit_belongs(name: str, history: History, ref: IssueRef) -> None:
+    if name.casefold() != ref.repository.casefold() or history.number != ref.number:
+        message = f"GitHub gave the history of {name}#{history.number} for {ref}; try again later."
+        raise UnavailableError(message)
+
+
+class Place(Protocol):
+    """What else is known of where an issue is, and of who asks."""
+
+    def repository(self, name: str) -> RepositoryFacts: ...
+    def own_login(self) -> str: ...
+    def proposed_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None: ...
+
+
+class Authorization:
+    """Reads the events of an issue, and what they are worth."""
+
+    def __init__(
+        self,
+        client: Client,
+        trust: TrustReader,
+        place: Place,
+        read: ReadIssue,
+    ) -> None:
+        self._client = client
+        self._trust = trust
+        self._edits = EditsReader(client, trust)
+        self._place = place
+        self._read = read
+
+    def act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
+        """Find who put the ready label on last, whether that person may, and what came after."""
+        try:
+            events = self._events(ref)
+        except WorldError as error:
+            log.warning("events_not_read", issue=str(ref), reason=str(error))
+            return None
+        event = latest_labelling(events, ready_label)
+        if event is None:
+            return None
+        refusal, act = self._trust.refusal(ref.repository, event.actor), f"labeled:{event.id}"
+        at = event.created_at
+        return AuthorisingAct(
+            act=act,
+            actor=event.actor.login if event.actor else "",
+            at=at,
+            trusted=refusal is None,
+            reason=refusal or "",
+            actor_id=event.actor.id if event.actor else None,
+            edits=Edits() if refusal else self._edits.since(ref, act, at, events),
+        )
+
+    def standing(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
+        """Rule again on the command that opened the epoch; the operator's own needs no ruling."""
+        act = AuthorisingAct(
+            status.act,
+            status.actor,
+            status.act_at or LONG_AGO,
+            trusted=True,
+            actor_id=status.actor_id,
+            guidance=status.guidance,
+        )
+        if not act.by_comment:
+            return act
+        if refusal := self._trust.refusal(ref.repository, _account(status)):
+            return replace(act, trusted=False, reason=refusal)
+        try:
+            events = self._events(ref)
+        except WorldError as error:
+            return replace(act, edits=Edits(unread=str(error)))
+        return replace(act, edits=self._edits.since(ref, act.act, act.at, events))
+
+    def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
+        """Say why the request of the status's epoch no longer stands (SPEC L5); None if it does."""
+        try:
+            issue = self._read(ref)
+            archived = self._place.repository(ref.repository).archived
+        except GoneError as error:
+            return str(error)
+        if archived:
+            return ARCHIVED
+        events = self._events(ref)
+        if issue.state != "open":
+            converted = any(event.event == "converted_to_discussion" for event in events)
+            return "It was converted to a discussion." if converted else "The issue was closed."
+        return self._taken_off(issue, events, status, labels)
+
+    def handed_over(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
+        """Say by what another installation has settled the epoch's request, or begun to."""
+        if status.labelled:
+            return None
+        found = settlement(self._events(ref), labels, _since_feedback(status), begun=True)
+        return _moved_on(found) if found else self._place.proposed_elsewhere(ref, status)
+
+    def _taken_off(
+        self, issue: IssueShape, events: list[EventShape], status: IssueStatus, labels: Labels
+    ) -> str | None:
+        status = _since_feedback(status)
+        if found := settlement(events, labels, status):
+            return _moved_on(found)
+        asked = unlabelled_since(events, labels.ready, status)
+        # Mulligan takes this one off itself when an issue waits; the other it never does meanwhile.
+        shown = unlabelled_since(events, labels.running, status)
+        if status.by_command:
+            # After a command, Mulligan may have taken that one off as well, with the stage before.
+            asked, shown = [], [*asked, *shown]
+        if asked or any(not self._is_own(each) for each in shown):
+            is_own = all(self._is_own(each) for each in (*asked, *shown))
+            elsewhere = self._place.proposed_elsewhere(status.issue, status) if is_own else None
+            return elsewhere or "Its label was taken off."
+        # GitHub records no event where a label of the repository is deleted.
+        carried = {label.name.casefold() for label in issue.labels}
+        if status.act.startswith("labeled:") and labels.ready.casefold() not in carried:
+            return f"The label {labels.ready!r} is not on it any more; it was deleted or renamed."
+        return None
+
+    def _is_own(self, event: EventShape) -> bool:
+        return event.actor is not None and event.actor.login == self._place.own_login()
+
+    def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
+        """Say why the status's epoch is not trusted any more, or its text is another (T1, T2).
+
+        Every permission is asked for anew: nothing that was remembered counts here.
+        """
+        trust = self._trust.afresh()
+        try:
+            found = self._read(ref)
+        except GoneError as error:
+            return Objection(str(error).rstrip("."))
+        events = self._events(ref)
+        if distrust := _distrust(ref, status, events, trust):
+            return Objection(distrust.rstrip("."))
+        if Issue(ref, found.title, found.body or "").text_sha256 == status.text_sha256:
+            return None
+        at = status.act_at or LONG_AGO
+        reader = EditsReader(self._client, trust)
+        edits = reader.since(ref, status.text_act or status.act, at, events)
+        if edits.unread:
+            message = f"Whether the text was changed could not be read: {edits.unread}"
+            raise UnavailableError(message)
+        if edits.by_strangers:
+            return Objection(str(edits.by_strangers[-1]), by_edit=True)
+        return None if edits.telling else Objection(CHANGED_BY_SOMEBODY, by_edit=True)
+
+    def _events(self, ref: IssueRef) -> list[EventShape]:
+        path = f"/repos/{ref.repository}/issues/{ref.number}/events"
+        events = self._client.read_all(EVENTS, path)
+        for event in events:
+            _belongs(event, ref)
+        return events
+
+
+def _distrust(
+    ref: IssueRef, status: IssueStatus, events: list[EventShape], trust: TrustReader
+) -> str | None:
+    """Check again who put the label on; an operator's command needs no check."""
+    if status.act.startswith("review:"):
+        return _checked(ref, _account(status), trust)
+    number = number_of(status.text_act or status.act)
+    if number is None and not status.act.startswith("comment:"):
+        return None
+    if number is None:
+        return _checked(ref, _account(status), trust)
+    act = next((event for event in events if event.id == number), None)
+    if act is None:
+        message = f"GitHub does not show who put the label on {ref}; try again later."
+        raise UnavailableError(message)
+    who = act.actor
+    if who and who.id and status.actor_id and who.id != status.actor_id:
+        return f"{who.login} is not the account that put the label on; put it on again."
+    return _checked(ref, who, trust)
+
+
+def _checked(ref: IssueRef, who: Account | None, trust: TrustReader) -> str | None:
+    try:
+        return trust.check(ref.repository, who)
+    except WorldError as error:
+        message = f"Whether the request is still to be obeyed could not be read: {error}"
+        raise UnavailableError(message) from error
+
+
+def _since_feedback(status: IssueStatus) -> IssueStatus:
+    """Count from what the pull request brought back, if it asks for work: the label went before."""
+    if status.feedback and (status.act_at or LONG_AGO) <= status.feedback.at:
+        return replace(status, act="review", act_at=status.feedback.at)
+    return status
+
+
+def _moved_on(event: EventShape) -> str:
+    label = event.label.name if event.label else ""
+    return (
+        "Another installation of Mulligan, or a person, has moved it on: the label "
+        f"{label!r} has taken the place of the request."
+    )
+
+
+def _account(status: IssueStatus) -> Account:
+    """Name the account whose command or review opened the epoch."""
+    return Account(login=status.actor, id=status.actor_id)
+
+
+def _belongs(event: EventShape, ref: IssueRef) -> None:
+    """Refuse an event of another repository; not every server says where one happened."""
+    if event.url and not leads_to(event.url, f"/repos/{ref.repository}/issues/events/{event.id}"):
+        message = f"GitHub gave an event of another repository for {ref} ({event.url})."
+        raise UnavailableError(message)

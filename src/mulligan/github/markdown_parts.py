@@ -1,0 +1,182 @@
+"""The parts that Mulligan's comments and pull requests share: markers, tables, sums. Pure."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.issue_context import IssueContext
+from mulligan.domain.outcome import FREE, Outcome
+from mulligan.domain.result import AgentFacts, CheckResult, FileChange, Finding, WorkerResultMeta
+from mulligan.implement.prompt.outcome_text import TITLES, pluralize, span
+from mulligan.text.escape import defuse, one_line, table_cell, visible
+
+MARKER = "<!-- mulligan:"
+"""How each text of Mulligan's own can be told, together with its author."""
+
+MAX_BODY = 60_000
+"""Characters of a comment or a pull request; GitHub takes 65,536."""
+
+CHANGES = {"A": "added", "D": "deleted", "R": "renamed", "C": "copied"}
+"""What git's letters for a changed file mean, apart from a plain change."""
+
+BEFORE = "fails on the base branch as well, which this change did not cause"
+FLAKY = "is flaky, failed once and passed once on the same tree"
+
+MAX_ROWS = 20
+NAMED_FINDINGS = 10
+QUOTED_CHARS = 4000
+CUT = "[… cut: GitHub takes no longer text]"
+
+
+def marker(kind: str, ref: IssueRef, more: str = "") -> str:
+    """Write the invisible line by which a text is found again."""
+    named = f"{MARKER}{kind} {ref}"
+    return f"{named} {more} -->" if more else f"{named} -->"
+
+
+def body(*parts: str) -> str:
+    """Put paragraphs together, empty ones left out; cut between lines, so that no mark is torn."""
+    text = "\n\n".join(part for part in parts if part)
+    if len(text) <= MAX_BODY:
+        return text
+    whole_lines = text[: MAX_BODY - len(CUT) - 2].rpartition("\n")[0]
+    return f"{whole_lines}\n\n{CUT}"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Write a Markdown table; the cells are Markdown already."""
+    lines = (head, ["---"] * len(head), *rows)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def attempts_table(case: IssueContext) -> str:
+    """Write the attempts of the epoch, one row each (SPEC H2)."""
+    history = case.epoch_history
+    if not history:
+        return ""
+    head = ("Attempt", "When (UTC)", "Outcome", "Error", "Took", "Cost")
+    free = _free(case)
+    rows = table(head, (_row(meta, free) for meta in history[-MAX_ROWS:]))
+    hidden = max(0, len(history) - MAX_ROWS)
+    before = len(case.history) - len(history)
+    notes = [
+        *([f"{pluralize(hidden, 'earlier attempt')} left out."] if hidden else []),
+        *([f"{pluralize(before, 'attempt')} before the last request."] if before else []),
+        *(["\\* does not count."] if any(meta.outcome in free for meta in history) else []),
+    ]
+    return body(rows, " ".join(notes))
+
+
+def _row(meta: WorkerResultMeta, free: frozenset[Outcome]) -> Sequence[str]:
+    mark = "\\*" if meta.outcome in free else ""
+    return (
+        f"{meta.attempt}{mark}",
+        moment(meta.started_at),
+        TITLES[meta.outcome],
+        table_cell(meta.error, 200) or "–",
+        span(meta.duration_ms),
+        _cost([meta]) or "–",
+    )
+
+
+def _free(case: IssueContext) -> frozenset[Outcome]:
+    """Name the outcomes that cost no attempt here; deaths do once there were too many (SPEC 6)."""
+    return FREE if case.counted <= _paid(case) else FREE - {Outcome.INTERRUPTED}
+
+
+def _paid(case: IssueContext) -> int:
+    return sum(meta.outcome not in FREE for meta in case.epoch_history)
+
+
+def attempts_used(case: IssueContext) -> str:
+    """Say how many attempts of the epoch are used, out of how many."""
+    return f"{max(case.counted, _paid(case))} of {case.max_attempts}"
+
+
+def spent(case: IssueContext) -> str:
+    """Say what the attempts of the epoch took and cost."""
+    history = case.epoch_history
+    if not history:
+        return "nothing"
+    took = span(sum(meta.duration_ms for meta in history))
+    return f"{took}, {_cost(history) or 'no cost reported'}"
+
+
+def _cost(history: Iterable[WorkerResultMeta]) -> str:
+    """Add up what agents reported: dollars, else tokens, else nothing."""
+    runs = [run for meta in history for run in _runs(meta)]
+    dollars = [run.cost_usd for run in runs if run.cost_usd is not None]
+    if dollars:
+        return f"${sum(dollars):.2f}"
+    tokens = sum((run.input_tokens or 0) + (run.output_tokens or 0) for run in runs)
+    return f"{tokens:,} tokens" if tokens else ""
+
+
+def _runs(meta: WorkerResultMeta) -> Iterable[AgentFacts]:
+    found = (meta.agent, *(fix.usage for fix in meta.fix_rounds))
+    return (run for run in found if run)
+
+
+def remarks(meta: WorkerResultMeta | None) -> str:
+    """Say of each check what failed before the change as well, and what is flaky (A4, A11)."""
+    lines = [
+        f"- {code(check.name)} {of}: {_named(findings)}"
+        for check in (meta.checks if meta else ())
+        for of, findings in ((BEFORE, check.known), (FLAKY, check.unsteady))
+        if findings
+    ]
+    return "\n".join(lines)
+
+
+def _named(findings: Sequence[Finding]) -> str:
+    names = [code(found.name, 150) for found in findings[:NAMED_FINDINGS]]
+    more = len(findings) - NAMED_FINDINGS
+    return ", ".join([*names, f"(+ {more} more)"] if more > 0 else names)
+
+
+def checks_table(checks: Iterable[CheckResult]) -> str:
+    """Write what each check came to, one row each (SPEC P1)."""
+    return table(("Check", "Result", "Command", "Took"), map(_check_row, checks))
+
+
+def _check_row(check: CheckResult) -> tuple[str, ...]:
+    command = code(check.command, 80).replace("|", "\\|")
+    return table_cell(check.name, 100), _verdict(check), command, span(check.duration_ms)
+
+
+def _verdict(check: CheckResult) -> str:
+    if check.flaky:
+        return "passed, flaky: it failed first and passed when run again"
+    if check.passed:
+        return "passed"
+    if check.preexisting:
+        return "fails on the base branch too (pre-existing)"
+    how = "timed out" if check.timed_out else "failed"
+    return how if check.required else f"{how}, not required"
+
+
+def quoted(text: str) -> str:
+    """Write foreign text as a quotation that names and closes nothing; empty where it is."""
+    said = visible(text).strip()
+    if len(said) > QUOTED_CHARS:
+        said = said[:QUOTED_CHARS].rstrip() + "…"
+    return "\n".join(f"> {line}" for line in defuse(said).split("\n")) if said else ""
+
+
+def moment(at: datetime) -> str:
+    """Write a time to the minute, in UTC."""
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def code(text: str, limit: int = 200) -> str:
+    """Write foreign text as inline code that it cannot leave."""
+    shown = one_line(text, limit).replace("`", "'")
+    return f"`{shown}`" if shown else ""
+
+
+def file_line(file: FileChange) -> str:
+    """Write one changed file as an item of a list."""
+    how = CHANGES.get(file.status[:1].upper(), "changed")
+    if file.insertions is None or file.deletions is None:
+        return f"- {code(file.path)} ({how}, binary)"
+    return f"- {code(file.path)} ({how}, +{file.insertions} −{file.deletions})"

@@ -1,0 +1,123 @@
+"""Take an issue in: who asks for work on which text, and what a person has to mend first."""
+
+from dataclasses import replace
+
+import structlog
+
+from mulligan.domain.eligibility import (
+    DEPENDS,
+    PAUSED,
+    POLICY,
+    SETTLED,
+    UNCHANGED,
+    Facts,
+    Finding,
+    changed_text,
+    first_broken,
+    opens_epoch,
+)
+from mulligan.domain.events import AttemptStarted, Authorised, IssueSeen
+from mulligan.domain.host import is_shortage
+from mulligan.domain.issue import Issue, IssueRef
+from mulligan.domain.issue_context import IssueContext
+from mulligan.domain.outcome import WaitForBudget
+from mulligan.domain.status import Phase
+from mulligan.implement.agent_selection import refused_until
+from mulligan.implement.budget_meter import spent_today
+from mulligan.implement.effects import ask_for_label, report_blocked, rest_until, show, wait
+from mulligan.implement.issue_snapshot import load_context
+from mulligan.implement.ports import Tools
+
+log = structlog.get_logger()
+
+
+def receive(facts: Facts, tools: Tools) -> str | None:
+    """Record what is new about an issue and who asks for it; a new request opens an epoch.
+
+    Gives the reason where it may not be worked on. A pause holds for a new request too, and the
+    issue then says so. What a person has to mend first, a text that was changed or a policy, is
+    said on the issue (SPEC T2, 17).
+    """
+    ref, broken = facts.issue.ref, first_broken(facts)
+    _record_text(facts, tools, fine=broken is None)
+    if facts.act and (broken is None or _begins_paused(facts, broken)) and opens_epoch(facts):
+        tools.ledger.append(ref, Authorised.of(facts.act))
+        if broken:
+            show(ref, tools)
+    if broken is None or broken.refusal is None:
+        return None
+    if broken.rule in {POLICY, DEPENDS}:
+        report_blocked(ref, broken.refusal, tools)
+    changed = changed_text(facts) if broken.rule == UNCHANGED else None
+    if facts.act and changed:
+        ask_for_label(ref, facts.act.act, changed, tools)
+    return broken.refusal
+
+
+def _begins_paused(facts: Facts, broken: Finding) -> bool:
+    """Tell whether only a pause holds up what rests otherwise; one that is queued says so."""
+    rests = facts.status.stage in SETTLED or not facts.status.epoch
+    return rests and broken.rule == PAUSED
+
+
+def defer(facts: Facts, tools: Tools) -> str | None:
+    """Let an issue wait while a disk is full, nothing may be spent, or a key is refused; say why.
+
+    An operator's command tries a key at once.
+    """
+    ref = facts.issue.ref
+    if short := _shortage(ref, tools):
+        said = tools.ledger.status(ref).reason
+        # Several workers whose disks are full would otherwise take turns in saying so, for ever.
+        if said == short or not is_shortage(said):
+            report_blocked(ref, short, tools)
+        log.warning("no_room", issue=str(ref), reason=short)
+        return short
+    if spent := spent_today(ref, tools):
+        wait(ref, WaitForBudget(reason=spent.reason), tools)
+        return spent.reason
+    refused = None if facts.at_once else refused_until(load_context(facts.issue, tools), tools)
+    if refused:
+        rest_until(ref, *refused, tools)
+        log.warning("agent_refused", issue=str(ref), reason=refused[1])
+        return refused[1]
+    return None
+
+
+def _shortage(ref: IssueRef, tools: Tools) -> str | None:
+    """Look for room; what an agent left of this issue's last attempt may be what fills the disk."""
+    short = tools.shortage()
+    if short and tools.worktrees.has(ref):
+        tools.worktrees.discard(ref)
+        return tools.shortage()
+    return short
+
+
+def _record_text(facts: Facts, tools: Tools, *, fine: bool) -> None:
+    """Keep the text that was asked for: at first sight under an act, and as work starts (T2)."""
+    act, issue, status = facts.act, facts.issue, facts.status
+    if act is None or not act.trusted or status.phase is not Phase.IDLE:
+        return
+    another = (status.text_sha256, status.title) != (issue.text_sha256, issue.title)
+    if status.text_act != act.act or (fine and another):
+        seen = IssueSeen(
+            title=issue.title,
+            author=issue.author,
+            url=issue.url,
+            text_sha256=issue.text_sha256,
+            act=act.act,
+        )
+        tools.ledger.append(issue.ref, seen)
+
+
+def begin(issue: Issue, tools: Tools) -> IssueContext:
+    """Record that an attempt starts, before anything else happens (SPEC A1)."""
+    case = load_context(issue, tools)
+    started = AttemptStarted(
+        attempt=case.status.attempt + 1,
+        number=case.status.number + 1,
+        worker=tools.worker,
+        position=case.counted + 1,
+        most=case.max_attempts,
+    )
+    return replace(case, status=tools.ledger.append(issue.ref, started))

@@ -1,0 +1,144 @@
+"""Keep account of what an attempt uses, and hold it to every budget while it runs (SPEC 13a)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date
+from functools import reduce
+
+from mulligan.config.settings import Budget
+from mulligan.domain.attempt import AttemptState, Fault
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.issue_context import IssueContext
+from mulligan.domain.outcome import Outcome
+from mulligan.domain.result import AgentFacts, WorkerResultMeta
+from mulligan.domain.spending import NOTHING, Allowance, Run, Spent, spent_by, spent_in, spent_on
+from mulligan.implement.decide import ISSUE
+from mulligan.implement.ports import Tools
+
+REPOSITORY_DAY, DAY = "repository_day", "day"
+
+NAMES: Mapping[str, str] = {
+    ISSUE: "of this issue",
+    REPOSITORY_DAY: "of this repository for the day",
+    DAY: "of the day",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What was used so far: by this attempt, by the issue, and on the day, here and everywhere.
+
+    `own_day` is what the issue has used on the day.
+    """
+
+    attempt: Spent = NOTHING
+    issue: Spent = NOTHING
+    repository_day: Spent = NOTHING
+    day: Spent = NOTHING
+    own_day: Spent = NOTHING
+
+
+def used_so_far(
+    history: Sequence[WorkerResultMeta], now: Spent, repository: str, day: Mapping[str, Spent]
+) -> Used:
+    """Add up; `now` is this attempt, and among what the `day` has used, by repository."""
+    return Used(
+        attempt=now,
+        issue=spent_by(history).plus(now),
+        repository_day=day.get(repository, Spent()),
+        day=reduce(Spent.plus, day.values(), Spent()),
+    )
+
+
+def spent_now(known: AttemptState) -> Spent:
+    """Add up what the runs of an attempt have used."""
+    runs = (spent_in(each.run.facts) for each in known.rounds if each.run)
+    return reduce(Spent.plus, runs, Spent())
+
+
+def may_go_on(used: Used, budget: Budget) -> bool:
+    """Tell whether a run is within every budget; the last cent may be used."""
+    within_own = budget.attempt.allowance.covers(used.attempt)
+    return within_own and all(allowed.covers(spent) for _, allowed, spent in _shared(used, budget))
+
+
+def used_up(used: Used, budget: Budget, *, ran: bool = False) -> Fault | None:
+    """Say which budget, other than the attempt's own, is used up; None where none is.
+
+    One that is used to the last cent is so before a run, but a run that ended may have used it.
+    """
+    for name, allowed, spent in _shared(used, budget):
+        if not allowed.covers(spent) or (not ran and allowed.after(spent).is_used_up):
+            eats = name != ISSUE and not allowed.half.covers(used.own_day)
+            told = _told(name, allowed, spent)
+            return Fault(Outcome.OVER_BUDGET, told, budget=name, eats_budget=eats)
+    return None
+
+
+def _shared(used: Used, budget: Budget) -> Iterator[tuple[str, Allowance, Spent]]:
+    yield ISSUE, budget.issue.allowance, used.issue
+    yield REPOSITORY_DAY, budget.repository_day.allowance, used.repository_day
+    yield DAY, budget.day.allowance, used.day
+
+
+def _told(name: str, allowed: Allowance, spent: Spent) -> str:
+    told = f"The budget {NAMES[name]} is used up: {_written(spent)} of {_allowed(allowed)}."
+    if name == ISSUE:
+        return f"{told} Raise budget.issue in mulligan.yml, then put the label on again."
+    return f"{told} The next day begins at midnight UTC; budget.{name} in mulligan.yml sets it."
+
+
+def _written(spent: Spent) -> str:
+    return f"${spent.usd:.2f} and {spent.tokens} tokens"
+
+
+def _allowed(allowance: Allowance) -> str:
+    dollars = [] if allowance.usd is None else [f"${allowance.usd:.2f}"]
+    tokens = [] if allowance.tokens is None else [f"{allowance.tokens} tokens"]
+    return " and ".join([*dollars, *tokens])
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetMeter:
+    """What one run may use. What others have used of the day is read anew at every report."""
+
+    run: Run
+    case: IssueContext
+    before: Spent
+    tools: Tools
+
+    def meter(self, usage: AgentFacts) -> bool:
+        """Note what the run has used so far; tell whether it may go on."""
+        self.tools.accounts.record(self.run, usage)
+        return may_go_on(self._used(self.before.plus(spent_in(usage))), self.tools.budget)
+
+    def exhausted(self, known: AttemptState) -> Fault | None:
+        """Say which budget is used up, before or after the run; None where none is."""
+        used = self._used(spent_now(known))
+        return used_up(used, self.tools.budget, ran=known.run is not None)
+
+    def _used(self, now: Spent) -> Used:
+        day, history = self.run.day, self.case.history
+        used = used_so_far(history, now, self.run.issue.repository, _on(day, self.tools))
+        return replace(used, own_day=spent_on(day, history).plus(now))
+
+
+def open_budget_meter(case: IssueContext, known: AttemptState, tools: Tools) -> BudgetMeter:
+    """Begin the account of the run that comes next in an attempt."""
+    ref, number = case.issue.ref, case.status.number
+    run = Run(ref, number, len(known.earlier), tools.clock.now(), tools.agent.name)
+    return BudgetMeter(run, case, spent_now(known), tools)
+
+
+def spent_today(ref: IssueRef, tools: Tools) -> Fault | None:
+    """Say that nothing more may be used today for an issue's repository; None while it may."""
+    today = tools.clock.now().astimezone(UTC).date()
+    used = used_so_far((), Spent(), ref.repository, _on(today, tools))
+    return used_up(used, tools.budget)
+
+
+def _on(day: date, tools: Tools) -> Mapping[str, Spent]:
+    """Ask the accounts only where a day has a budget."""
+    limits = (tools.budget.day.allowance, tools.budget.repository_day.allowance)
+    is_limited = any((each.usd, each.tokens) != (None, None) for each in limits)
+    return tools.accounts.on(day) if is_limited else {}

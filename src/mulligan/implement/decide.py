@@ -1,0 +1,336 @@
+"""What follows an attempt, a review or a command: the one place that decides. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from itertools import takewhile
+from typing import Self, assert_never
+
+from mulligan.config.operator import Limits
+from mulligan.config.policy import Policy, ReviewSettings, WatchCi
+from mulligan.domain.attempt import SHUTDOWN
+from mulligan.domain.command import Order, Verb, aborted, skipped
+from mulligan.domain.events import CiFailed, FailedCheck, ReviewReceived
+from mulligan.domain.feedback import MOST_REMARKS, Review
+from mulligan.domain.issue import Stage
+from mulligan.domain.outcome import (
+    FREE,
+    NO_OUTPUT,
+    Decision,
+    Escalate,
+    OpenPullRequest,
+    Outcome,
+    Retry,
+    StandDown,
+    WaitForBudget,
+)
+from mulligan.domain.result import WorkerResultMeta
+from mulligan.domain.status import IssueStatus, is_heard
+from mulligan.implement.prompt.outcome_text import explain, pluralize
+from mulligan.text.escape import one_line
+
+LISTENING = frozenset({Stage.READY, Stage.REVIEW, Stage.HITL})
+"""Stages in which a review is acted on; while an attempt runs it waits."""
+
+ISSUE = "issue"
+"""The budget that no later window fills again."""
+
+DAYS_EATEN = 2
+"""On how many days of an epoch an issue may use up most of a budget of the day."""
+
+
+class CommandAction(StrEnum):
+    """What is done about a command; TELL is to answer it in a comment, and no more."""
+
+    OPEN_EPOCH = "open_epoch"
+    STAND_DOWN = "stand_down"
+    RESOLVE = "resolve"
+    SHOW = "show"
+    TELL = "tell"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandDecision:
+    """What is done, and what it is called: in the ledger, and in an answer."""
+
+    deed: CommandAction
+    words: str
+
+
+def decide_command(order: Order, status: IssueStatus, *, is_open: bool) -> CommandDecision:
+    """Say what a command comes to; an issue that is closed is not worked on."""
+    match order.verb:
+        case Verb.RETRY | Verb.FIX:
+            return _again(order, status, is_open=is_open)
+        case Verb.ABORT:
+            return _abort(order, status)
+        case Verb.SKIP:
+            done = status.stage is Stage.RESOLVED and status.reason == skipped(order)
+            return CommandDecision(
+                CommandAction.SHOW if done else CommandAction.RESOLVE, skipped(order)
+            )
+        case Verb.PAUSE:
+            return CommandDecision(
+                CommandAction.SHOW, "It is paused; an attempt that runs goes on to its end."
+            )
+        case Verb.RESUME:
+            return CommandDecision(CommandAction.SHOW, "It goes on.")
+        case Verb.STATUS:
+            return CommandDecision(CommandAction.TELL, "Told where it stands.")
+        case Verb.MISTYPED:
+            return CommandDecision(CommandAction.TELL, order.text)
+        case _:
+            assert_never(order.verb)
+
+
+def _again(order: Order, status: IssueStatus, *, is_open: bool) -> CommandDecision:
+    if status.act == order.key:
+        return CommandDecision(CommandAction.SHOW, "It is taken up again.")
+    if not is_open:
+        return CommandDecision(
+            CommandAction.TELL, "This issue is closed; reopen it, then ask again."
+        )
+    if order.verb is Verb.RETRY and order.stage is Stage.RUNNING:
+        said = "An attempt runs already. To have it begin afresh with other guidance, use `fix:`."
+        return CommandDecision(CommandAction.TELL, said)
+    waits_for_nothing = status.epoch and not status.attempt and not status.reason
+    if order.verb is Verb.RETRY and status.stage is Stage.READY and waits_for_nothing:
+        return CommandDecision(CommandAction.SHOW, "It is queued already.")
+    return CommandDecision(CommandAction.OPEN_EPOCH, "It is taken up again.")
+
+
+def _abort(order: Order, status: IssueStatus) -> CommandDecision:
+    words = aborted(order)
+    if status.stage is Stage.READY and status.epoch:
+        return CommandDecision(CommandAction.STAND_DOWN, words)
+    if status.stage is Stage.RESOLVED and status.reason == words:
+        return CommandDecision(CommandAction.NOTHING, words)
+    if order.stage is Stage.RUNNING:
+        return CommandDecision(
+            CommandAction.TELL, "The attempt had ended before it could be stopped."
+        )
+    return CommandDecision(CommandAction.TELL, "No attempt runs, and none is queued.")
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What is left of an epoch: `spent` of `most` attempts are used up."""
+
+    spent: int
+    most: int
+
+    @property
+    def nothing(self) -> bool:
+        """Tell whether no attempt is left."""
+        return self.spent >= self.most
+
+
+def new_reviews(reviews: Sequence[Review], status: IssueStatus) -> list[Review]:
+    """Pick what was not acted on yet; nothing where none of it requests changes."""
+    new = [each for each in reviews if not is_heard(status.heard, each.key)]
+    return new if any(each.objects for each in new) else []
+
+
+def is_settled(new: Sequence[Review], settings: ReviewSettings, now: datetime) -> bool:
+    """Tell whether nobody has submitted a review for a while."""
+    return max(each.at for each in new) + settings.settle <= now
+
+
+def received(
+    new: Sequence[Review], status: IssueStatus, left: Left, settings: ReviewSettings
+) -> ReviewReceived:
+    """Say what becomes of reviews: an attempt of this epoch, of a new one, or a person is asked."""
+    last = max((each for each in new if each.objects), key=lambda each: each.at)
+    opens = left.nothing or status.stage is Stage.HITL
+    refused = ""
+    if opens and status.rounds >= settings.rounds:
+        rounds = pluralize(settings.rounds, "round")
+        refused = f"Reviews have opened {rounds} already, and changes are requested again."
+    return ReviewReceived(
+        reviews=tuple(each.id for each in new),
+        author=last.author,
+        author_id=last.author_id,
+        at=last.at,
+        remarks=tuple(said for each in new for said in each.remarks)[:MOST_REMARKS],
+        opens_epoch=opens and not refused,
+        refused=refused,
+    )
+
+
+def failed_on_github(
+    head_sha: str,
+    checks: Sequence[FailedCheck],
+    status: IssueStatus,
+    left: Left,
+    settings: WatchCi,
+) -> CiFailed:
+    """Say what becomes of checks that failed on GitHub: an attempt, or a person is asked (P4)."""
+    names = ", ".join(one_line(check.name, 100) for check in checks)
+    made, refused = pluralize(status.ci_attempts, "attempt"), ""
+    if left.nothing:
+        refused = f"Checks of the pull request fail on GitHub, and no attempt is left: {names}."
+    elif status.ci_attempts >= settings.max_attempts:
+        refused = f"Checks of the pull request fail on GitHub after {made} at them: {names}."
+    return CiFailed(head_sha=head_sha, checks=tuple(checks), refused=refused)
+
+
+@dataclass(frozen=True, slots=True)
+class EndedAttempt:
+    """What the decision looks at in one attempt."""
+
+    outcome: Outcome
+    reason: str = ""
+    budget: str | None = None
+    probe: bool = False
+    eats_budget: bool = False
+
+    @classmethod
+    def of(cls, meta: WorkerResultMeta) -> Self:
+        """Take it from an attempt's record."""
+        probe, eats = meta.probe, meta.eats_budget
+        return cls(meta.outcome, meta.failure_reason, meta.budget, probe, eats)
+
+    @property
+    def told(self) -> str:
+        """Give the reason as a sentence for a person."""
+        return explain(self.outcome, self.reason)
+
+    @property
+    def is_death(self) -> bool:
+        """Tell whether Mulligan died in it, unasked."""
+        return self.outcome is Outcome.INTERRUPTED and self.reason != SHUTDOWN
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """The limits of one epoch; all count attempts."""
+
+    max_issue_attempts: int = 3
+    max_no_output_attempts: int = 3
+    consecutive_timeouts: int = 2
+    interruptions: int = 3
+    infrastructure_retries: int = 5
+
+    @classmethod
+    def of(cls, policy: Policy, limits: Limits) -> Self:
+        """Put a repository's and the operator's limits together."""
+        return cls(
+            max_issue_attempts=policy.max_issue_attempts,
+            max_no_output_attempts=policy.max_no_output_attempts or policy.max_issue_attempts,
+            consecutive_timeouts=limits.consecutive_timeouts,
+            interruptions=limits.interruptions,
+            infrastructure_retries=limits.infrastructure_retries,
+        )
+
+
+def count_spent(epoch: Sequence[EndedAttempt], policy: RetryPolicy) -> int:
+    """Count the attempts of an epoch that cost one: the agent's, and deaths beyond the limit."""
+    paid = sum(ended.outcome not in FREE for ended in epoch)
+    deaths = sum(ended.is_death for ended in epoch)
+    return paid + max(0, deaths - policy.interruptions)
+
+
+def decide(ended: EndedAttempt, history: Sequence[EndedAttempt], policy: RetryPolicy) -> Decision:
+    """Say what follows an attempt; `history` is the epoch before it, oldest first.
+
+    Pure and total: equal facts give equal decisions.
+    """
+    match ended.outcome:
+        case Outcome.SUCCEEDED:
+            return OpenPullRequest()
+        case Outcome.CANCELLED:
+            return StandDown(reason=ended.told)
+        case Outcome.OVER_BUDGET if ended.budget != ISSUE:
+            return _after_a_day(ended, history)
+        case Outcome.DENIED if ended.probe:
+            # A person was asked when the key was refused first.
+            return Retry(reason=ended.told, backoff_step=1)
+        case (
+            Outcome.BLOCKED
+            | Outcome.NOTHING_TO_DO
+            | Outcome.DENIED
+            | Outcome.MISCONFIGURED
+            | Outcome.OVER_BUDGET
+        ):
+            return Escalate(reason=ended.told)
+        case Outcome.INFRASTRUCTURE:
+            return _after_infrastructure(ended, history, policy)
+        case (
+            Outcome.INTERRUPTED
+            | Outcome.AGENT_TIMED_OUT
+            | Outcome.AGENT_CRASHED
+            | Outcome.ZERO_COMMIT
+            | Outcome.ZERO_DIFF
+            | Outcome.SCOPE_VIOLATION
+            | Outcome.CHECKS_FAILED
+            | Outcome.REJECTED
+        ):
+            return _within_limits(ended, history, policy)
+        case _:
+            assert_never(ended.outcome)
+
+
+def _after_a_day(ended: EndedAttempt, history: Sequence[EndedAttempt]) -> Decision:
+    """Wait for the next day, but not for ever: an issue may need more than any day has."""
+    days = sum(past.eats_budget for past in (*history, ended))
+    if not ended.eats_budget or days < DAYS_EATEN:
+        return WaitForBudget(reason=ended.told)
+    key = f"budget.{ended.budget}"
+    taken = pluralize(days, "day")
+    return Escalate(
+        reason=f"This issue has used up most of {key} on {taken}, and would again; raise {key} in "
+        "mulligan.yml, or split the issue."
+    )
+
+
+def _after_infrastructure(
+    ended: EndedAttempt, history: Sequence[EndedAttempt], policy: RetryPolicy
+) -> Decision:
+    spent = count_spent(history, policy)
+    if spent >= policy.max_issue_attempts:
+        return Escalate(reason=_used_up(spent, ended))
+    faults = 1 + sum(past.outcome is Outcome.INFRASTRUCTURE for past in history)
+    if faults > policy.infrastructure_retries:
+        times = pluralize(faults, "time")
+        return Escalate(reason=f"Something around the agent failed {times}, the last: {ended.told}")
+    return Retry(reason=f"This was not the agent's doing. {ended.told}", backoff_step=faults)
+
+
+def _within_limits(
+    ended: EndedAttempt, history: Sequence[EndedAttempt], policy: RetryPolicy
+) -> Decision:
+    epoch = [*history, ended]
+    spent = count_spent(epoch, policy)
+    if spent >= policy.max_issue_attempts:
+        return Escalate(reason=_used_up(spent, ended))
+    silent = sum(past.outcome in NO_OUTPUT for past in epoch)
+    if ended.outcome in NO_OUTPUT and silent >= policy.max_no_output_attempts:
+        return Escalate(reason=f"{pluralize(silent, 'attempt')} changed nothing. {ended.told}")
+    row = _timeouts_in_a_row(epoch)
+    if _timed_out(ended) and row >= policy.consecutive_timeouts:
+        ran_out = f"{pluralize(row, 'attempt')} in a row ran out of time"
+        return Escalate(reason=f"{ran_out}. {ended.told}")
+    left = pluralize(policy.max_issue_attempts - spent, "attempt")
+    return Retry(reason=f"{_sentence(ended.told)} {left} left.")
+
+
+def _used_up(spent: int, last: EndedAttempt) -> str:
+    if spent == 1:
+        return f"The only attempt failed: {last.told}"
+    return f"All {spent} attempts failed, the last: {last.told}"
+
+
+def _timeouts_in_a_row(epoch: Sequence[EndedAttempt]) -> int:
+    """Count them from the end; what was not the agent's doing does not break the row."""
+    paid = [ended for ended in epoch if ended.outcome not in FREE]
+    return len(list(takewhile(_timed_out, reversed(paid))))
+
+
+def _timed_out(ended: EndedAttempt) -> bool:
+    return ended.outcome is Outcome.AGENT_TIMED_OUT
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?", "…", ")")) else f"{text}."

@@ -1,0 +1,75 @@
+"""Put together what an attempt is told, without telling it yet (SPEC 8). Pure."""
+
+from dataclasses import dataclass
+
+from mulligan.config.policy import Policy
+from mulligan.domain.issue_context import IssueContext
+from mulligan.implement.prompt.prompt import Ground, Request, render_prompt, sections_of, see
+from mulligan.implement.prompt.retry_context import Assembled
+from mulligan.text.redact import Redactor
+
+
+@dataclass(frozen=True, slots=True)
+class Previous:
+    """The diff that an attempt goes on from: a discarded one, or one that `stands`."""
+
+    diff: bytes
+    stands: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ComposedPrompt:
+    """What an attempt is told, as delivered; `sections` are the parts that the prompt has.
+
+    `position` is (this attempt, most attempts), `assembled` the retry context before anything was
+    redacted, and `hidden` counts what of the issue's text is not told, by kind. `previous` is what
+    it goes on from, None where nothing was tried.
+    """
+
+    position: tuple[int, int]
+    sections: dict[str, str]
+    prompt: str
+    context: str | None
+    assembled: Assembled | None
+    hidden: dict[str, int]
+    previous: Previous | None
+
+    @property
+    def cut(self) -> dict[str, int]:
+        """Count what was left out of the retry context, by section and unit."""
+        counts = dict[str, int]()
+        for cut in self.assembled.cuts if self.assembled else ():
+            name = f"{cut.section} ({cut.unit}s)"
+            counts[name] = counts.get(name, 0) + cut.count
+        return counts
+
+
+def compose(
+    case: IssueContext,
+    policy: Policy,
+    previous: Previous | None,
+    ground: Ground,
+    redactor: Redactor,
+) -> ComposedPrompt:
+    """Write the prompt of the attempt that is next, or has begun; secrets are redacted."""
+    assembled = _assembled(case, policy, previous) if previous else None
+    context = redactor.text(assembled.text) if assembled else None
+    seen, position = see(case.issue), (case.counted + 1, case.max_attempts)
+    request = Request(seen.issue, policy, position, context, case.status.guidance, ground)
+    sections = {name: redactor.text(text) for name, text in sections_of(request).items()}
+    return ComposedPrompt(
+        position=position,
+        sections={name: text for name, text in sections.items() if text},
+        prompt=redactor.text(render_prompt(request)),
+        context=context,
+        assembled=assembled,
+        hidden=seen.counts,
+        previous=previous,
+    )
+
+
+def _assembled(case: IssueContext, policy: Policy, previous: Previous) -> Assembled:
+    # Imported here so that a first attempt does not depend on it in any way (SPEC C2).
+    from mulligan.implement.prompt.context_sections import assemble  # noqa: PLC0415
+
+    return assemble(case, policy.context, previous.diff, standing=previous.stands)

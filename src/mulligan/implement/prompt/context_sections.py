@@ -1,0 +1,373 @@
+"""The retry context section by section, within its budget (SPEC 8). Pure."""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+from mulligan.config.policy import ContextLimits
+from mulligan.domain.errors import InvariantError
+from mulligan.domain.issue_context import IssueContext
+from mulligan.domain.outcome import FREE, Outcome
+from mulligan.domain.result import CheckResult, WorkerResultMeta
+from mulligan.implement.prompt.diff import readable
+from mulligan.implement.prompt.feedback import (
+    actionable,
+    asked_for,
+    first_finding,
+    holds_first_finding,
+    on_github_of,
+    other_checks,
+    remarks_of,
+    what_went_wrong,
+)
+from mulligan.implement.prompt.outcome_text import ERROR_CHARS, failing, verdict
+from mulligan.implement.prompt.patterns import drift, label, observe
+from mulligan.implement.prompt.retry_context import (
+    BYTES_PER_TOKEN,
+    Assembled,
+    AttemptSummary,
+    CheckSummary,
+    Cut,
+    Part,
+    RetryContext,
+    render,
+)
+from mulligan.text.commands import guidance_block
+from mulligan.text.escape import Excerpt, one_line
+
+VIOLATION_CHARS = 140
+
+CUMULATIVE_FILES = 50
+
+FILE_CHARS = 200
+
+Room = Mapping[Part, int]
+"""How much of each part goes in: lines, attempts, checks or, for WORDS, characters."""
+
+LEAST_BYTES = 500 * BYTES_PER_TOKEN
+"""What guidance leaves to the rest: as much as the smallest budget has (SPEC C14)."""
+
+UNITS = {
+    Part.EARLIER: "attempt",
+    Part.FINDINGS: "check",
+    Part.NAMES: "check",
+    Part.WORDS: "character",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """All that may be told, after the limits of single parts (SPEC C7).
+
+    `told` is the attempt told in full; `windows` are what its failing checks printed, and `code`
+    is what stands around the places that they name. `remarks` are a reviewer's, and `on_github` is
+    what checks there printed; the diff is `standing` where it is the open pull request's.
+    """
+
+    case: IssueContext
+    told: WorkerResultMeta
+    earlier: tuple[WorkerResultMeta, ...]
+    later: tuple[WorkerResultMeta, ...]
+    windows: tuple[Excerpt, ...]
+    code: tuple[Excerpt, ...]
+    violations: Excerpt
+    others: tuple[str, ...]
+    advisory: Excerpt
+    patterns: tuple[str, ...]
+    drift: str | None
+    diff: Excerpt
+    remarks: Excerpt
+    on_github: Excerpt
+    standing: bool = False
+
+    @classmethod
+    def of(
+        cls, case: IssueContext, told: WorkerResultMeta, limits: ContextLimits, diff: bytes
+    ) -> Self:
+        """Take the parts from the records; `diff` is of the attempt told in full."""
+        before = [meta for meta in case.history if meta.number < told.number]
+        shown = limits.max_check_output_lines
+        broken = [one_line(rule.message, VIOLATION_CHARS) for rule in told.guard_violations]
+        feedback = case.status.feedback
+        said = told.verifier_feedback if limits.include_verifier_feedback else None
+        return cls(
+            case=case,
+            told=told,
+            earlier=tuple(meta for meta in before if meta.outcome not in FREE),
+            later=tuple(meta for meta in case.history if meta.number > told.number),
+            windows=tuple(window_of(check, limits) for check in failing(told.checks)),
+            code=tuple(code_of(check, limits) for check in failing(told.checks)),
+            violations=Excerpt(tuple(broken)).head(shown),
+            others=tuple(other_checks(told)),
+            advisory=Excerpt.of(said or "").within(limits.max_verifier_feedback_chars),
+            patterns=observe(case.history),
+            drift=drift(case.history),
+            diff=readable(diff if limits.include_prior_diffs else b"", limits.max_diff_lines),
+            remarks=remarks_of(feedback) if feedback else Excerpt(),
+            on_github=on_github_of(feedback, limits) if feedback else Excerpt(),
+        )
+
+    @property
+    def excerpts(self) -> tuple[Excerpt, ...]:
+        """Give every part that was cut to lines."""
+        told = (self.violations, self.advisory, self.diff, self.remarks, self.on_github)
+        return (*self.windows, *self.code, *told)
+
+    def room(self, limits: ContextLimits) -> dict[Part, int]:
+        """Say how much there is to tell, were there no limit to the whole."""
+        failed = len(failing(self.told.checks))
+        lines = (len(window.lines) for window in (*self.windows, self.violations))
+        return {
+            Part.DIFF: len(self.diff.lines),
+            Part.EARLIER: min(len(self.earlier), limits.max_prior_attempts),
+            Part.OTHERS: len(self.others),
+            Part.ADVISORY: len(self.advisory.lines),
+            Part.DRIFT: 1 if self.drift else 0,
+            Part.PATTERNS: len(self.patterns),
+            Part.CODE: max((len(code.lines) for code in self.code), default=0),
+            Part.WINDOWS: max(lines),
+            Part.ON_GITHUB: len(self.on_github.lines),
+            Part.REMARKS: len(self.remarks.lines),
+            Part.FINDINGS: failed,
+            Part.NAMES: failed,
+            Part.WORDS: ERROR_CHARS,
+        }
+
+
+def window_of(check: CheckResult, limits: ContextLimits) -> Excerpt:
+    """Take as much of a check's digest as may be told."""
+    if not limits.include_check_output:
+        return Excerpt()
+    digest = Excerpt.of(check.digest).within(limits.max_digest_chars)
+    return digest.head(limits.max_check_output_lines)
+
+
+def code_of(check: CheckResult, limits: ContextLimits) -> Excerpt:
+    """Take as much of the code around a check's places as may be told (SPEC C16)."""
+    if not limits.include_check_output:
+        return Excerpt()
+    told = (f"{one_line(at.file, FILE_CHARS)}:{at.line}\n{at.text}" for at in check.source)
+    return Excerpt.of("\n\n".join(told)).head(limits.max_code_lines)
+
+
+def build(parts: Parts, room: Room) -> RetryContext:
+    """Make the record of what is told, where there is so much room for each part."""
+    case, told = parts.case, parts.told
+    earlier = parts.earlier[len(parts.earlier) - room[Part.EARLIER] :]
+    name = f"Attempt {label(told, case.history)}"
+    reviewed = str(parts.advisory.head(room[Part.ADVISORY])) or None
+    return RetryContext(
+        current_attempt=case.counted + 1,
+        max_attempts=case.max_attempts,
+        issue=str(case.issue.ref),
+        prior_attempts=(
+            *(_summary(meta, case, None) for meta in earlier),
+            _summary(told, case, reviewed),
+        ),
+        primary_failure_reason=what_went_wrong(told, name, parts.later, room[Part.WORDS]),
+        actionable_feedback=_feedback(parts, room),
+        last_diff="\n".join(parts.diff.lines[: room[Part.DIFF]]) or None,
+        cumulative_changes=_cumulative(case),
+        patterns=parts.patterns[: room[Part.PATTERNS]],
+        drift=parts.drift if room[Part.DRIFT] else None,
+        guidance=case.status.guidance or None,
+        omitted=_omitted(parts, room),
+        standing=parts.standing,
+    )
+
+
+def _feedback(parts: Parts, room: Room) -> str:
+    lines, code = room[Part.WINDOWS], room[Part.CODE]
+    both = zip(parts.windows, parts.code, strict=True)
+    told = actionable(
+        parts.told,
+        [(said.head(lines), at.head(code)) for said, at in both][: room[Part.FINDINGS]],
+        room[Part.NAMES],
+        parts.violations.head(max(1, lines)),
+    )
+    others = str(Excerpt(parts.others).head(room[Part.OTHERS]))
+    return "\n\n".join(text for text in (_asked(parts, room), told, others) if text)
+
+
+def _asked(parts: Parts, room: Room) -> str:
+    feedback = parts.case.status.feedback
+    if feedback is None:
+        return ""
+    remarks = parts.remarks.head(room[Part.REMARKS])
+    return asked_for(feedback, remarks, parts.on_github.head(room[Part.ON_GITHUB]))
+
+
+def _omitted(parts: Parts, room: Room) -> dict[str, int]:
+    left_out = {
+        Part.DIFF: len(parts.diff.lines) - room[Part.DIFF] + parts.diff.left_out,
+        Part.EARLIER: len(parts.earlier) - room[Part.EARLIER],
+        Part.PATTERNS: len(parts.patterns) - room[Part.PATTERNS],
+        Part.DRIFT: 1 if parts.drift and not room[Part.DRIFT] else 0,
+    }
+    return {part.value: count for part, count in left_out.items() if count}
+
+
+def _summary(meta: WorkerResultMeta, case: IssueContext, reviewed: str | None) -> AttemptSummary:
+    return AttemptSummary(
+        attempt_number=label(meta, case.history),
+        outcome=meta.outcome,
+        error=meta.error,
+        commits=meta.commits,
+        duration_ms=meta.duration_ms,
+        check_results=tuple(
+            CheckSummary(
+                name=check.name,
+                passed=check.passed,
+                exit_code=check.exit_code,
+                output_excerpt="" if check.passed or check.preexisting else first_finding(check),
+            )
+            for check in meta.checks
+        ),
+        verifier_outcome=meta.verifier_outcome,
+        verifier_feedback=reviewed,
+        files_modified=tuple(file.path for file in meta.files_modified),
+        diff_summary=meta.diff_summary,
+    )
+
+
+def _cumulative(case: IssueContext) -> str | None:
+    """List the files that any attempt changed, and which did."""
+    changed: dict[str, list[str]] = {}
+    for meta in case.history:
+        for file in meta.files_modified:
+            changed.setdefault(file.path, []).append(str(label(meta, case.history)))
+    lines = [f"{path}: attempt {', '.join(numbers)}" for path, numbers in changed.items()]
+    return str(Excerpt(tuple(lines)).head(CUMULATIVE_FILES)) or None
+
+
+def told_in_full(history: Sequence[WorkerResultMeta]) -> WorkerResultMeta:
+    """Pick the attempt to learn from: the last that ended by the agent's doing, else the last."""
+    paid = [meta for meta in history if meta.outcome not in FREE]
+    return paid[-1] if paid else history[-1]
+
+
+def assemble(
+    case: IssueContext, limits: ContextLimits, diff: bytes, *, standing: bool = False
+) -> Assembled:
+    """Put the earlier attempts together for the next prompt.
+
+    `diff` is of the one told in full, or of the pull request where that is `standing`.
+
+    Raises InvariantError where the text would not say what it must.
+    """
+    parts = replace(Parts.of(case, told_in_full(case.history), limits, diff), standing=standing)
+    guidance = guidance_block(case.status.guidance)
+    budget = max(limits.max_context_tokens * BYTES_PER_TOKEN, len(guidance.encode()) + LEAST_BYTES)
+    whole = parts.room(limits)
+    room = _fit(parts, whole, budget)
+    context = build(parts, room)
+    text = render(context)
+    prove(text, parts.told, room[Part.FINDINGS], budget)
+    if guidance not in text:
+        message = "The retry context does not hold the guidance whole."
+        raise InvariantError(message)
+    return Assembled(
+        context=context,
+        text=text,
+        cuts=(*_over_limits(parts, whole, limits), *_over_budget(whole, room, budget)),
+        sources=_sources(parts),
+        budget=budget,
+        original=_uncut(parts, whole),
+    )
+
+
+def prove(text: str, told: WorkerResultMeta, findings: int, budget: int) -> None:
+    """Raise InvariantError unless the text keeps to its budget and names every failure.
+
+    `findings` is how many failing checks there was room for beyond their names.
+    """
+    failed = failing(told.checks)
+    if (told.outcome is Outcome.CHECKS_FAILED and not failed) or (
+        told.outcome is Outcome.SCOPE_VIOLATION and not told.guard_violations
+    ):
+        message = f"The record of attempt {told.number} does not say what failed."
+        raise InvariantError(message)
+    for check in failed[:findings]:
+        if verdict(check) not in text or not holds_first_finding(text, check):
+            message = f"The retry context does not tell how {check.name!r} failed."
+            raise InvariantError(message)
+    if len(text.encode()) > budget:
+        message = f"The retry context is larger than its budget of {budget} bytes."
+        raise InvariantError(message)
+
+
+def _fit(parts: Parts, whole: Room, budget: int) -> Room:
+    """Cut part after part in the order of SPEC C8, each only as far as needed."""
+    room = dict(whole)
+    for part in Part:
+        if _size(parts, room) > budget:
+            room[part] = _largest(parts, room, part, budget)
+    return room
+
+
+def _largest(parts: Parts, room: Room, part: Part, budget: int) -> int:
+    """Find how much of a part there is room for; 0 even where that is too much."""
+    if _size(parts, {**room, part: 0}) > budget:
+        return 0
+    return bisect_left(
+        range(1, room[part] + 1),
+        1,
+        key=lambda amount: _size(parts, {**room, part: amount}) > budget,
+    )
+
+
+def _size(parts: Parts, room: Room) -> int:
+    return len(render(build(parts, room)).encode())
+
+
+def _uncut(parts: Parts, whole: Room) -> int:
+    """Count the bytes that there would be without any limit."""
+    everyone = {**whole, Part.EARLIER: len(parts.earlier)}
+    return _size(parts, everyone) + sum(part.left_out_bytes for part in parts.excerpts)
+
+
+def _over_limits(parts: Parts, whole: Room, limits: ContextLimits) -> Iterator[Cut]:
+    """Tell what the limits of single parts left out (SPEC C7)."""
+    output = f"max_check_output_lines ({limits.max_check_output_lines})"
+    digest = f"max_digest_chars ({limits.max_digest_chars}) or {output}"
+    feedback = f"max_verifier_feedback_chars ({limits.max_verifier_feedback_chars})"
+    code = f"max_code_lines ({limits.max_code_lines})"
+    names = [f"check {check.name!r}" for check in failing(parts.told.checks)]
+    limited = [
+        (Part.DIFF.value, parts.diff, f"max_diff_lines ({limits.max_diff_lines})"),
+        (Part.ADVISORY.value, parts.advisory, feedback),
+        *((name, window, digest) for name, window in zip(names, parts.windows, strict=True)),
+        *((f"code of {name}", at, code) for name, at in zip(names, parts.code, strict=True)),
+        ("scope violations", parts.violations, output),
+    ]
+    earlier = len(parts.earlier) - whole[Part.EARLIER]
+    if earlier:
+        limit = f"max_prior_attempts ({limits.max_prior_attempts})"
+        yield Cut(Part.EARLIER, earlier, "attempt", limit)
+    for section, excerpt, limit in limited:
+        if excerpt.left_out_bytes:
+            yield Cut(section, excerpt.left_out_bytes, "byte", limit)
+
+
+def _over_budget(whole: Room, room: Room, budget: int) -> Iterator[Cut]:
+    """Tell what was left out to keep to the budget (SPEC C8)."""
+    for part, amount in whole.items():
+        if room[part] < amount:
+            unit, limit = UNITS.get(part, "line"), f"the budget of {budget} bytes"
+            yield Cut(part, amount - room[part], unit, limit)
+
+
+def _sources(parts: Parts) -> tuple[str, ...]:
+    """Name where the feedback comes from: guidance, then mechanical sources, then advice."""
+    present = {
+        "guidance": bool(parts.case.status.guidance),
+        **{f"check:{check.name}": True for check in failing(parts.told.checks)},
+        "scope": bool(parts.told.guard_violations),
+        "outcome": not failing(parts.told.checks) and not parts.told.guard_violations,
+        "review": bool(parts.remarks.lines),
+        "github": bool(parts.on_github.lines),
+        "verifier": bool(parts.advisory.lines),
+        "diff": bool(parts.diff.lines),
+    }
+    return tuple(source for source, there in present.items() if there)

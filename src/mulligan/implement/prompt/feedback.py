@@ -1,0 +1,261 @@
+"""What went wrong, or what a review requests, and what to do about it (SPEC C4-C13). Pure."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from mulligan.config.policy import ContextLimits
+from mulligan.domain.events import FailedCheck, Remark
+from mulligan.domain.feedback import Feedback
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.outcome import FREE, Outcome, ZeroKind
+from mulligan.domain.result import CheckResult, Finding, FixRound, WorkerResultMeta
+from mulligan.implement.prompt.outcome_text import (
+    failing,
+    last_activity,
+    pluralize,
+    span,
+    verdict,
+    zero_advice,
+)
+from mulligan.text.escape import Excerpt, defuse, fence, one_line, visible
+from mulligan.text.visible import seen_in
+
+REMARK_CHARS = 1500
+
+CODE_LINES = 12
+
+PLACE_CHARS = 200
+
+SUMMARY_CHARS = 500
+
+ASKED = (
+    "People who may ask for work have reviewed the pull request, and ask for these changes. Make "
+    "every one of them:"
+)
+
+ON_GITHUB = (
+    "The checks that GitHub runs on the pull request have failed. Mend what they name in the "
+    "change; where it is not the change's doing, report NOTHING_TO_DO and say why:"
+)
+
+CONFLICT = (
+    "The base branch has moved, and the pull request does not merge into it any more, because of "
+    "the files below. Make its change again on the base branch as it is now, keeping both:"
+)
+
+OWN_WORDS = frozenset(
+    {
+        Outcome.CHECKS_FAILED,
+        Outcome.ZERO_COMMIT,
+        Outcome.ZERO_DIFF,
+        Outcome.AGENT_CRASHED,
+        Outcome.AGENT_TIMED_OUT,
+        Outcome.REJECTED,
+    }
+)
+"""Outcomes whose error line is Mulligan's own, so that it needs no fence."""
+
+QUOTED = frozenset({ZeroKind.ASKED, ZeroKind.ONLY_IGNORED})
+"""Kinds of no change whose error line has words of the agent in it."""
+
+ADVICE = {
+    Outcome.AGENT_TIMED_OUT: (
+        "The same limit holds again. Make the change early, and run nothing that waits for input "
+        "or does not end."
+    ),
+    Outcome.BLOCKED: "A person has asked for the work again since; look for an answer above.",
+    Outcome.NOTHING_TO_DO: "A person has asked for the work again since; look for the why above.",
+    Outcome.SUCCEEDED: "The change was verified, and the work has been asked for again since.",
+}
+"""What to do next, where neither a check nor the kind of no change says it."""
+
+UNKNOWN_KIND = {Outcome.ZERO_COMMIT: ZeroKind.NOTHING, Outcome.ZERO_DIFF: ZeroKind.UNDONE}
+"""The kind of a record that does not name one."""
+
+CODE = "The code around these places, as it was when the check ran:"
+
+NOT_ALLOWED = "These changes are not allowed; make the change without them:"
+
+FINDING_CHARS = 200
+
+
+def remarks_of(feedback: Feedback) -> Excerpt:
+    """Write all that is asked for, line by line."""
+    return Excerpt.of("\n\n".join(_remark(said) for said in feedback.remarks))
+
+
+def on_github_of(feedback: Feedback, limits: ContextLimits) -> Excerpt:
+    """Write the names of the checks that failed on GitHub, and under each what it printed."""
+    return Excerpt.of("\n\n".join(_failed(check, limits) for check in feedback.checks))
+
+
+def _failed(check: FailedCheck, limits: ContextLimits) -> str:
+    said = Excerpt.of(check.digest if limits.include_check_output else "")
+    shown = said.within(limits.max_digest_chars).head(limits.max_check_output_lines)
+    return "\n".join([f"{one_line(check.name, PLACE_CHARS)} failed.", *str(shown).splitlines()])
+
+
+def _remark(said: Remark) -> str:
+    place = one_line(said.path, PLACE_CHARS)
+    at = f" on {place}:{said.line}" if said.line else f" on {place}" if place else ""
+    body = str(Excerpt.of(seen_in(said.body).text).within(REMARK_CHARS))
+    lines = [f"{one_line(said.author, 100)}{at}:", body]
+    if said.code:
+        kept = said.code.split("\n")[-CODE_LINES:]
+        lines += ["The code that this is about, the line itself last:", *kept]
+    return "\n".join(lines)
+
+
+def asked_for(feedback: Feedback, remarks: Excerpt, on_github: Excerpt) -> str:
+    """Put what is asked for before the agent; the excerpts are what there is room for."""
+    parts = [f"{ASKED}\n{fence('the review', str(remarks))}"] if feedback.remarks else []
+    if feedback.checks:
+        parts.append(f"{ON_GITHUB}\n{fence('checks on GitHub', str(on_github))}")
+    if feedback.conflict:
+        parts.append(f"{CONFLICT}\n{fence('git', one_line(feedback.conflict, 2000))}")
+    return "\n\n".join(parts)
+
+
+def thread_answer(ref: IssueRef, head: str, path: str, meta: WorkerResultMeta) -> str:
+    """Answer a comment on a line: what was done, in the commit and the agent's words."""
+    touched = path in {file.path for file in meta.files_modified}
+    done = f"Changed in {head}" if touched else f"Not changed here; the work is in {head}"
+    return f"<!-- mulligan:answer {ref} -->\n{done}{_in_its_words(meta)}"
+
+
+def review_answer(head: str, where: str, author: str, meta: WorkerResultMeta) -> str:
+    """Answer a review that has no comment on a line; `where` is its address."""
+    by = one_line(author, PLACE_CHARS)
+    return f"To [the review]({where}) by {by}: the work is in {head}{_in_its_words(meta)}"
+
+
+def _in_its_words(meta: WorkerResultMeta) -> str:
+    said = defuse(one_line(meta.agent_summary, SUMMARY_CHARS))
+    return f": {said}" if said else "."
+
+
+def what_went_wrong(
+    told: WorkerResultMeta, name: str, later: Sequence[WorkerResultMeta], words: int
+) -> str:
+    """Tell outcome, error, commits and duration; at most `words` characters are foreign ones."""
+    took = f"after {span(told.duration_ms)}, with {pluralize(told.commits, 'commit')}"
+    changed = pluralize(len(told.files_modified), "changed file")
+    lines = [f"{name} ended {told.outcome} {took} and {changed}."]
+    lines += [_fix_round(fix) for fix in told.fix_rounds]
+    if told.outcome in FREE:
+        lines.append("That was not your doing: work as if it had not happened.")
+    lines += _error(told, words)
+    counts = Counter(meta.outcome for meta in later)
+    lines += [
+        f"Later, {pluralize(n, 'attempt')} ended {o}: not your doing." for o, n in counts.items()
+    ]
+    return "\n".join(lines)
+
+
+def _fix_round(fix: FixRound) -> str:
+    failed = " ".join(verdict(check) for check in failing(fix.checks))
+    return f"After fix round {fix.number}: {failed or 'no check failed.'}"
+
+
+def _error(told: WorkerResultMeta, words: int) -> list[str]:
+    if not words or not told.error:
+        return []
+    error = one_line(told.error, words)
+    own = told.outcome in OWN_WORDS and told.zero_kind not in QUOTED
+    lines = [error if own else fence("the attempt's record", error)]
+    if told.outcome in {Outcome.AGENT_TIMED_OUT, Outcome.AGENT_CRASHED}:
+        said = last_activity(told.agent.last_activity if told.agent else None)
+        lines.append(fence("the agent's output", one_line(said, words)))
+    return lines
+
+
+def actionable(
+    told: WorkerResultMeta,
+    shown: Sequence[tuple[Excerpt, Excerpt]],
+    names: int,
+    violations: Excerpt,
+) -> str:
+    """Tell what failed: output and code of the first checks, then `names` by name only."""
+    failed = failing(told.checks)
+    blocks = [
+        check_block(check, window, code)
+        for check, (window, code) in zip(failed, shown, strict=False)
+    ]
+    by_name = tuple(f"- {verdict(check)}" for check in failed[len(shown) :])
+    blocks.append(str(Excerpt(by_name).head(names)))
+    if violations.lines:
+        blocks.append(f"{NOT_ALLOWED}\n{fence('the guards', str(violations))}")
+    blocks.append(_advice(told))
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _advice(told: WorkerResultMeta) -> str:
+    kind = told.zero_kind or UNKNOWN_KIND.get(told.outcome)
+    if told.outcome in ADVICE or kind is None:
+        return ADVICE.get(told.outcome, "")
+    return zero_advice(kind)
+
+
+def check_block(check: CheckResult, window: Excerpt, code: Excerpt) -> str:
+    """Tell of one failing check: its name and exit code, what it said, and the code there (C4)."""
+    shown = str(window)
+    first = "" if holds_first_finding(shown, check) else first_finding(check)
+    body = "\n".join(part for part in (first, shown) if part)
+    source = f"check '{check.name}'"
+    said = fence(source, body) if body else "It printed nothing."
+    around = f"\n{CODE}\n{fence('the code of that change', str(code))}" if code.lines else ""
+    return f"### {verdict(check)}\n{said}{around}"
+
+
+def first_finding(check: CheckResult) -> str:
+    """Give the first thing a check complains about in one line; empty where it said nothing."""
+    if not check.findings:
+        return one_line(_first_line(check.digest), FINDING_CHARS)
+    found = check.findings[0]
+    summary, message = one_line(found.summary, FINDING_CHARS), _first_line(found.message)
+    parts = [summary] if message in summary else [summary, one_line(message, FINDING_CHARS)]
+    if found.test_id and found.test_id not in summary:
+        parts.insert(0, one_line(found.test_id, FINDING_CHARS))
+    if _place(found) not in " ".join(parts):
+        parts.append(one_line(_place(found), FINDING_CHARS))
+    return " - ".join(part for part in parts if part)
+
+
+def holds_first_finding(text: str, check: CheckResult) -> bool:
+    """Tell whether a text names the first thing a check complains about."""
+    if first_finding(check) in text:
+        return True
+    if not check.findings:
+        return _first_line(check.digest) in text
+    found = check.findings[0]
+    names = (found.test_id or "", _place(found), _first_line(found.message))
+    return bool(names[-1]) and all(name in text for name in names)
+
+
+def _place(found: Finding) -> str:
+    """Give file and line, as far as they are known."""
+    if not found.file:
+        return ""
+    return found.file if found.line is None else f"{found.file}:{found.line}"
+
+
+def _first_line(text: str) -> str:
+    return visible(text).strip().partition("\n")[0].strip()
+
+
+def other_checks(told: WorkerResultMeta) -> list[str]:
+    """Say in one line each which checks passed, and which failed without failing the attempt."""
+    groups = {
+        "Passed": [check.name for check in told.checks if check.passed],
+        "Fails without your change as well, and does not count": [
+            check.name for check in told.checks if check.preexisting
+        ],
+        "Failed, but not required": [
+            check.name for check in told.checks if not check.passed and not check.required
+        ],
+    }
+    return [
+        f"{group}: {', '.join(one_line(name, 100) for name in names)}."
+        for group, names in groups.items()
+        if names
+    ]

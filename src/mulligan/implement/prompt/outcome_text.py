@@ -1,0 +1,286 @@
+"""Every word about what an attempt came to, in one place. Pure."""
+
+import signal
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import assert_never
+
+from mulligan.config.settings import format_duration
+from mulligan.domain.attempt import (
+    SHUTDOWN,
+    AgentReport,
+    AgentRun,
+    AttemptState,
+    Change,
+    ReportedStatus,
+    TimeLimit,
+    signal_of,
+    zero_kind,
+)
+from mulligan.domain.outcome import Outcome, ZeroKind
+from mulligan.domain.result import AgentFacts, CheckResult
+from mulligan.text.escape import one_line, visible
+
+TITLES: Mapping[Outcome, str] = {
+    Outcome.CANCELLED: "Withdrawn",
+    Outcome.INTERRUPTED: "Interrupted",
+    Outcome.DENIED: "Access refused",
+    Outcome.MISCONFIGURED: "Set-up incomplete",
+    Outcome.INFRASTRUCTURE: "Infrastructure failed",
+    Outcome.OVER_BUDGET: "Budget used up",
+    Outcome.AGENT_TIMED_OUT: "Agent timed out",
+    Outcome.BLOCKED: "Agent blocked",
+    Outcome.NOTHING_TO_DO: "Nothing to do",
+    Outcome.AGENT_CRASHED: "Agent crashed",
+    Outcome.ZERO_COMMIT: "No commit, no change",
+    Outcome.ZERO_DIFF: "Commits without a change",
+    Outcome.SCOPE_VIOLATION: "Out of scope",
+    Outcome.CHECKS_FAILED: "Checks failed",
+    Outcome.REJECTED: "Rejected by the reviewer",
+    Outcome.SUCCEEDED: "Succeeded",
+}
+"""Outcomes as a person reads them."""
+
+EXPECTED = "Expected: changed files in the worktree when you end."
+FOUND: Mapping[ZeroKind, str] = {
+    ZeroKind.REFUSED: "a tool that was refused, and every file as it was",
+    ZeroKind.CUT_OFF: "your program was killed before it had changed a file",
+    ZeroKind.ASKED: "a question at your end, and every file as it was",
+    ZeroKind.ONLY_IGNORED: "only files that git ignores; they are never part of a change",
+    ZeroKind.PROPOSED: "the change that the pull request has already, and nothing more",
+    ZeroKind.UNDONE: (
+        "commits, but files that equal the base branch: the commits were empty or undid each other"
+    ),
+    ZeroKind.NOTHING: "no commit, and every file as it was",
+}
+"""What an agent that left no change is told was there instead."""
+
+INSTEAD: Mapping[ZeroKind, str] = {
+    ZeroKind.REFUSED: "Work with the tools that are allowed.",
+    ZeroKind.CUT_OFF: (
+        "It may have taken too much memory. Change the files first, and run what is heavy in "
+        "parts, or leave it to the checks."
+    ),
+    ZeroKind.ASKED: (
+        "Nobody answers while you work, and nothing waits for a yes. Decide it yourself in the "
+        "simplest way that fits, and make the change."
+    ),
+    ZeroKind.ONLY_IGNORED: (
+        "Change files that git tracks, or add new ones. One that is ignored and yet belongs into "
+        "the repository you have to commit, with `git add --force`."
+    ),
+    ZeroKind.PROPOSED: (
+        "Start from that change, make what is asked for on top of it, and leave both in the files."
+    ),
+    ZeroKind.UNDONE: "Make the change in the files, and leave it there.",
+    ZeroKind.NOTHING: "Make the change in the files; describing it is not enough.",
+}
+"""What it is told to do differently."""
+
+OTHERWISE = (
+    "If it cannot be made, or is made already, answer BLOCKED or NOTHING_TO_DO with your reason "
+    "instead (see *Instructions*)."
+)
+
+DIED = "Mulligan died during the attempt."
+GONE = "The verified commit is gone from this machine, with the file that it was kept in."
+OVERTAKEN = "Somebody pushed to the pull request meanwhile; the work starts again from there."
+BASE_DROPPED = (
+    "The base branch was force-pushed and no longer contains {}, the commit that the attempt was "
+    "based on; its work was not published."
+)
+SHUT_DOWN = "Mulligan was shut down during the attempt."
+
+ERROR_CHARS = 200
+WORDS_CHARS = 1000
+NAMED_CHECKS = 5
+NAMED_FILES = 3
+FILE_CHARS = 60
+
+
+def error_line(outcome: Outcome, known: AttemptState) -> str:
+    """Say in one line of at most 200 characters why an attempt did not succeed."""
+    if outcome is Outcome.SUCCEEDED:
+        return ""
+    return one_line(explain(outcome, _headline(outcome, known)), ERROR_CHARS)
+
+
+def failure_reason(outcome: Outcome, known: AttemptState) -> str:
+    """Say why an attempt did not succeed; for INTERRUPTED exactly the reason of the fault."""
+    headline, run = _headline(outcome, known), known.run
+    if run and outcome in {Outcome.AGENT_TIMED_OUT, Outcome.AGENT_CRASHED}:
+        return f"{headline} {last_activity(run.facts.last_activity)}"
+    return headline
+
+
+def zero_advice(kind: ZeroKind) -> str:
+    """Tell an agent what was expected of it, what was found, and what to do instead (SPEC C11)."""
+    return f"{EXPECTED} Found: {FOUND[kind]}. {INSTEAD[kind]} {OTHERWISE}"
+
+
+def explain(outcome: Outcome, reason: str) -> str:
+    """Make a sentence of a recorded reason; an attempt without one is told by its outcome."""
+    if outcome is Outcome.INTERRUPTED and reason == SHUTDOWN:
+        return SHUT_DOWN
+    return reason or f"{TITLES[outcome]}."
+
+
+def last_activity(said: str | None) -> str:
+    """Say what the agent did last, in its own words (SPEC C12)."""
+    return f"Last observed activity: {one_line(said or 'none', ERROR_CHARS)}"
+
+
+def failing(checks: Iterable[CheckResult]) -> tuple[CheckResult, ...]:
+    """Pick the checks that fail an attempt."""
+    return tuple(check for check in checks if check.fails)
+
+
+def verdict(check: CheckResult) -> str:
+    """Say in one sentence how a check came out."""
+    name = f"Check '{one_line(check.name, 100)}'"
+    if check.passed:
+        return f"{name} passed."
+    if check.timed_out:
+        return f"{name} timed out after {span(check.duration_ms)}."
+    return f"{name} {_failed(check.exit_code)}."
+
+
+def pluralize(count: int, noun: str) -> str:
+    """Write a count with its noun: `1 attempt`, `3 attempts`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def span(milliseconds: int) -> str:
+    """Write how long something took as the configuration does; whole seconds from one second on."""
+    seconds = round(milliseconds / 1000)
+    return format_duration(
+        timedelta(seconds=seconds) if seconds else timedelta(milliseconds=milliseconds)
+    )
+
+
+def _headline(outcome: Outcome, known: AttemptState) -> str:
+    if known.fault:
+        return visible(known.fault.reason)
+    said = visible(known.blame.reason) if known.blame else _by_outcome(outcome, known)
+    return f"{said}{'' if known.blame else _instead_of_a_change(known)}{_unreached(known)}"
+
+
+def _unreached(known: AttemptState) -> str:
+    """Name the hosts that the agent was not let to, where it came to nothing."""
+    hosts = known.run.facts.refused_hosts if known.run else ()
+    if not hosts or (known.change and known.change.tree_changed):
+        return ""
+    named = ", ".join(one_line(host, FILE_CHARS) for host in hosts[:NAMED_FILES])
+    more = " and more" if len(hosts) > NAMED_FILES else ""
+    add = "add it to sandbox.hosts if it needs that"
+    return f" The agent tried to reach {named}{more}, which is not allowed; {add}."
+
+
+def _instead_of_a_change(known: AttemptState) -> str:
+    """Say what else the agent left or said, where it changed nothing."""
+    kind, run, change = zero_kind(known), known.run, known.change
+    if run and kind is ZeroKind.ASKED:
+        return f" It asked: {one_line(run.question, ERROR_CHARS)}"
+    if change and kind is ZeroKind.ONLY_IGNORED:
+        names = change.ignored_files
+        told = ", ".join(one_line(name, FILE_CHARS) for name in names[:NAMED_FILES])
+        more = " and more" if len(names) > NAMED_FILES else ""
+        return f" It wrote only what git ignores: {told}{more}."
+    return ""
+
+
+def _by_outcome(outcome: Outcome, known: AttemptState) -> str:
+    match outcome:
+        case Outcome.CHECKS_FAILED:
+            return _checks_failed(failing(known.checks))
+        case Outcome.SCOPE_VIOLATION:
+            told = "; ".join(broken.message.rstrip(".") for broken in known.violations)
+            return f"Scope violation detected: {one_line(told, WORDS_CHARS)}."
+        case Outcome.ZERO_COMMIT:
+            return "The agent ended without a commit and without a change."
+        case Outcome.ZERO_DIFF:
+            return _left_as_it_was(known.change) if known.change else ""
+        case Outcome.REJECTED:
+            return "The reviewer rejected the change."
+        case (
+            Outcome.AGENT_TIMED_OUT
+            | Outcome.AGENT_CRASHED
+            | Outcome.BLOCKED
+            | Outcome.NOTHING_TO_DO
+        ):
+            return _told_by(known.run) if known.run else ""
+        case (
+            Outcome.CANCELLED
+            | Outcome.INTERRUPTED
+            | Outcome.DENIED
+            | Outcome.MISCONFIGURED
+            | Outcome.INFRASTRUCTURE
+            | Outcome.OVER_BUDGET
+            | Outcome.SUCCEEDED
+        ):
+            return ""
+        case _:
+            assert_never(outcome)
+
+
+def _left_as_it_was(change: Change) -> str:
+    commits = pluralize(change.commits, "commit")
+    if change.is_proposed:
+        return f"The agent made {commits}, but left the pull request's change as it was."
+    return f"The agent made {commits}, but the tree equals the base."
+
+
+def _told_by(run: AgentRun) -> str:
+    if run.stopped_by:
+        return _timed_out(run)
+    if run.report:
+        return _reported(run.report)
+    if run.is_cut_off and run.exit_code == 0:
+        return "The agent was cut off: it ended without its last record, and left no change."
+    named = signal_of(run.exit_code) if (run.exit_code or 0) > 0 else None
+    killed = f" (killed by {named.name})" if named else ""
+    return f"The agent {_failed(run.exit_code, verb='ended')}{killed} and left no change."
+
+
+def _timed_out(run: AgentRun) -> str:
+    if run.stopped_by is TimeLimit.BUDGET:
+        return f"The agent was stopped when it had used more than its budget: {used(run.facts)}."
+    if run.stopped_by is TimeLimit.OWN_LIMIT:
+        reason = one_line(run.facts.stop_reason or "", FILE_CHARS)
+        return f"The agent stopped at a limit of its own{f' ({reason})' if reason else ''}."
+    seconds = (run.limit or run.duration).total_seconds()
+    after = f"{seconds:g} second" if seconds == 1 else f"{seconds:g} seconds"
+    if run.stopped_by is TimeLimit.STALL_TIMEOUT:
+        return f"Attempt was stopped after {after} without output."
+    return f"Attempt timed out after {after}."
+
+
+def used(facts: AgentFacts) -> str:
+    """Say what a run has used: `$0.31 and 52131 tokens`."""
+    tokens = pluralize((facts.input_tokens or 0) + (facts.output_tokens or 0), "token")
+    return tokens if facts.cost_usd is None else f"${facts.cost_usd:.2f} and {tokens}"
+
+
+def _reported(report: AgentReport) -> str:
+    opening = {
+        ReportedStatus.BLOCKED: "The agent cannot go on",
+        ReportedStatus.NOTHING_TO_DO: "The agent says that there is nothing to do",
+    }[report.status]
+    reason = one_line(report.reason, WORDS_CHARS) or "it gave no reason."
+    evidence = one_line(report.evidence, WORDS_CHARS)
+    return f"{opening}: {reason}" + (f" Evidence: {evidence}" if evidence else "")
+
+
+def _checks_failed(checks: Sequence[CheckResult]) -> str:
+    more = len(checks) - NAMED_CHECKS
+    told = [verdict(check) for check in checks[:NAMED_CHECKS]]
+    return " ".join([*told, f"(+ {more} more)"] if more > 0 else told)
+
+
+def _failed(exit_code: int | None, verb: str = "failed") -> str:
+    if exit_code is None:
+        return f"{verb} without an exit code"
+    if exit_code >= 0:
+        return f"{verb} with exit code {exit_code}"
+    named = {number.value: number.name for number in signal.Signals}
+    return f"was killed by {named.get(-exit_code, f'signal {-exit_code}')}"

@@ -1,0 +1,162 @@
+"""What the attempts at an issue have in common, found by comparing records (SPEC C10, O6). Pure."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+
+from mulligan.domain.outcome import FREE, Outcome
+from mulligan.domain.result import WorkerResultMeta
+from mulligan.implement.prompt.diff import changed_lines
+from mulligan.implement.prompt.outcome_text import TITLES, failing
+from mulligan.text.escape import one_line
+
+SKETCH_LINES = 64
+
+MARK_DIGITS = 8
+
+NEARLY_THE_SAME = 0.8
+"""The share of changed lines that two changes have in common, from which on they are alike."""
+
+ADVICE = ": take a different approach."
+
+SAME_FAILURE = f"The same failure twice{ADVICE}"
+
+SAME_CHANGE = f"Nearly the same change was made in {{}}{ADVICE}"
+
+DRIFT = (
+    "The last two attempts changed different files altogether. The task may be under-specified, "
+    "or the approach wrong. If you cannot tell what is wanted, answer BLOCKED and say what "
+    "a person has to decide."
+)
+
+NO_ENDING = frozenset({Outcome.CHECKS_FAILED, Outcome.SUCCEEDED, Outcome.CANCELLED})
+"""Outcomes that say nothing by coming back: of failing checks the names do, of others a person."""
+
+NAMED = 5
+
+NAME_CHARS = 150
+
+
+def sketch_of(diff: bytes) -> tuple[str, ...]:
+    """Keep the lowest hashes of the lines that a diff adds or removes; spaces do not count.
+
+    Of a change of up to 64 lines it is all of them, of a larger one a fair sample.
+    """
+    marks = {_mark(f"{path}\n{' '.join(line.split())}") for path, line in changed_lines(diff)}
+    return tuple(sorted(marks)[:SKETCH_LINES])
+
+
+def similarity(one: Sequence[str], other: Sequence[str]) -> float:
+    """Estimate the share of lines that two changes have in common; 0 where one has none."""
+    lowest = sorted({*one, *other})[:SKETCH_LINES]
+    common = {*one} & {*other}
+    return sum(mark in common for mark in lowest) / len(lowest) if one and other else 0.0
+
+
+def _mark(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:MARK_DIGITS]
+
+
+def observe(epoch: Sequence[WorkerResultMeta]) -> tuple[str, ...]:
+    """Name the outcomes, checks, tests and files that come back, most telling first."""
+    return (
+        *([SAME_FAILURE] if _same_failure(epoch) else []),
+        *_same_change(epoch),
+        *_recurring(epoch, _ending, "The outcome was '{}' in {}."),
+        *_recurring(epoch, _refused_paths, "The change of '{}' was refused in {}."),
+        *_recurring(epoch, _failed_checks, "Check '{}' failed in {}."),
+        *_recurring(epoch, _failed_tests, "Test '{}' failed in {}."),
+        *_recurring(epoch, _files, "File '{}' was changed in {}."),
+    )
+
+
+def told_to_people(line: str) -> str:
+    """Leave out of a pattern what an agent is to make of it."""
+    return f"{line.removesuffix(ADVICE)}." if line.endswith(ADVICE) else line
+
+
+def drift(epoch: Sequence[WorkerResultMeta]) -> str | None:
+    """Warn when the last two attempts that changed anything have no file in common."""
+    changes = [set(_files(meta)) for meta in epoch if meta.files_modified]
+    apart = len(changes) > 1 and changes[-1].isdisjoint(changes[-2])
+    return DRIFT if apart else None
+
+
+def label(meta: WorkerResultMeta, among: Sequence[WorkerResultMeta]) -> int:
+    """Number an attempt: within its epoch, or over all of them where `among` has several."""
+    return meta.attempt if len({other.epoch for other in among}) == 1 else meta.number
+
+
+def _same_failure(epoch: Sequence[WorkerResultMeta]) -> bool:
+    """Tell whether the last attempt failed as an earlier one did; one cut short says nothing."""
+    ended = [_fingerprints(meta) for meta in epoch if meta.outcome not in FREE]
+    return bool(ended) and any(ended[-1] & earlier for earlier in ended[:-1])
+
+
+def _same_change(epoch: Sequence[WorkerResultMeta]) -> list[str]:
+    """Name the attempts whose change was nearly that of the last one that made any."""
+    changed = [meta for meta in epoch if meta.sketch and meta.outcome not in FREE]
+    alike = [
+        label(meta, epoch)
+        for meta in changed
+        if similarity(meta.sketch, changed[-1].sketch) >= NEARLY_THE_SAME
+    ]
+    return [SAME_CHANGE.format(_attempts(alike))] if len(alike) > 1 else []
+
+
+def is_advice(line: str) -> bool:
+    """Tell whether a pattern is Mulligan's own advice, without a name that others gave."""
+    return line == SAME_FAILURE or is_same_change(line)
+
+
+def is_same_change(line: str) -> bool:
+    """Tell whether a pattern says that nearly the same change was made again."""
+    return line.startswith(SAME_CHANGE.partition("{")[0])
+
+
+def _recurring(
+    epoch: Sequence[WorkerResultMeta],
+    names_of: Callable[[WorkerResultMeta], Iterable[str]],
+    words: str,
+) -> list[str]:
+    seen: dict[str, list[int]] = {}
+    for meta in epoch:
+        for name in dict.fromkeys(names_of(meta)):
+            seen.setdefault(name, []).append(label(meta, epoch))
+    again = {name: numbers for name, numbers in seen.items() if len(numbers) > 1}
+    told = [
+        words.format(one_line(name, NAME_CHARS), _attempts(numbers))
+        for name, numbers in list(again.items())[:NAMED]
+    ]
+    more = len(again) - NAMED
+    return [*told, f"(+ {more} more of this kind)"] if more > 0 else told
+
+
+def _attempts(numbers: Sequence[int]) -> str:
+    *others, last = (str(number) for number in numbers)
+    return f"attempts {', '.join(others)} and {last}"
+
+
+def _ending(meta: WorkerResultMeta) -> list[str]:
+    return [] if meta.outcome in NO_ENDING else [TITLES[meta.outcome]]
+
+
+def _refused_paths(meta: WorkerResultMeta) -> list[str]:
+    return [broken.path for broken in meta.guard_violations if broken.path]
+
+
+def _failed_checks(meta: WorkerResultMeta) -> list[str]:
+    return [check.name for check in failing(meta.checks)]
+
+
+def _failed_tests(meta: WorkerResultMeta) -> list[str]:
+    found = (finding for check in failing(meta.checks) for finding in check.findings)
+    return [finding.name for finding in found if finding.test_id]
+
+
+def _files(meta: WorkerResultMeta) -> list[str]:
+    return [file.path for file in meta.files_modified]
+
+
+def _fingerprints(meta: WorkerResultMeta) -> set[tuple[str, str]]:
+    failed = failing(meta.checks)
+    return {(check.name, check.fingerprint) for check in failed if check.fingerprint}

@@ -1,0 +1,181 @@
+"""The retry context as a record, and how it reads to the agent (SPEC C4, C6). Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mulligan.domain.outcome import Outcome, Record
+from mulligan.domain.result import VerifierOutcome
+from mulligan.implement.prompt.outcome_text import pluralize
+from mulligan.implement.prompt.patterns import is_advice
+from mulligan.text.commands import HEADING, guidance_block
+from mulligan.text.escape import fence, omitted, one_line
+
+BYTES_PER_TOKEN = 4
+LINE_CHARS = 400
+NAMED_FILES = 5
+
+ADVISORY = "A reviewer's words. They are advisory and may be wrong; the checks decide."
+STANDING = (
+    "These changes stand in the pull request now. What you leave behind takes their place: keep "
+    "what is good about them."
+)
+DISCARDED = (
+    "The changes of that attempt were discarded: the worktree equals the base branch again. They "
+    "are here for reference."
+)
+
+
+def tokens(size: int) -> int:
+    """Count the tokens of so many bytes, rounded up (SPEC C7)."""
+    return -(-size // BYTES_PER_TOKEN)
+
+
+class Part(StrEnum):
+    """What can be cut, in the order of cutting (SPEC C8)."""
+
+    DIFF = "previous_changes"
+    EARLIER = "prior_attempts"
+    OTHERS = "passing_checks"
+    ADVISORY = "advisory"
+    DRIFT = "warning"
+    PATTERNS = "observed_patterns"
+    CODE = "code_around"
+    WINDOWS = "check_output"
+    ON_GITHUB = "checks_on_github"
+    REMARKS = "review_comments"
+    FINDINGS = "first_findings"
+    NAMES = "failing_checks"
+    WORDS = "what_went_wrong"
+
+
+class CheckSummary(Record):
+    """One check of an earlier attempt; the excerpt is the first thing it complained about."""
+
+    name: str
+    passed: bool
+    exit_code: int | None
+    output_excerpt: str
+
+
+class AttemptSummary(Record):
+    """An earlier attempt in short."""
+
+    attempt_number: int
+    outcome: Outcome
+    error: str
+    commits: int
+    duration_ms: int
+    check_results: tuple[CheckSummary, ...]
+    verifier_outcome: VerifierOutcome | None
+    verifier_feedback: str | None
+    files_modified: tuple[str, ...]
+    diff_summary: str
+
+
+class RetryContext(Record):
+    """What an attempt is told of the earlier ones; the last of `prior_attempts` is told in full.
+
+    Texts stand as they were delivered. `omitted` counts what was cut, by section (SPEC C8).
+    """
+
+    current_attempt: int
+    max_attempts: int
+    issue: str
+    prior_attempts: tuple[AttemptSummary, ...]
+    primary_failure_reason: str
+    actionable_feedback: str
+    last_diff: str | None
+    cumulative_changes: str | None
+    patterns: tuple[str, ...]
+    drift: str | None
+    guidance: str | None
+    omitted: Mapping[str, int]
+    standing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """So many units of something were left out, since they were over a limit."""
+
+    section: str
+    count: int
+    unit: str
+    limit: str
+
+    @property
+    def reason(self) -> str:
+        """Say how much was left out, and why."""
+        return f"{pluralize(self.count, self.unit)} over {self.limit}"
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """The retry context and its text; `budget` and `original`, the size uncut, are bytes."""
+
+    context: RetryContext
+    text: str
+    cuts: tuple[Cut, ...]
+    sources: tuple[str, ...]
+    budget: int
+    original: int
+
+
+def render(context: RetryContext) -> str:
+    """Write the context under its headings; mechanical facts before advice (SPEC C5)."""
+    *earlier, told = context.prior_attempts
+    sections = {
+        HEADING: guidance_block(context.guidance or ""),
+        "What went wrong": context.primary_failure_reason,
+        "Prior attempts": _marked(_prior(earlier), context.omitted, Part.EARLIER),
+        "Actionable feedback": context.actionable_feedback,
+        "Observed patterns": _marked(_observed(context.patterns), context.omitted, Part.PATTERNS),
+        "Warning": _marked(context.drift or "", context.omitted, Part.DRIFT),
+        "Advisory": _fenced(ADVISORY, "the reviewer", told.verifier_feedback),
+        "Previous changes": _previous_changes(context),
+    }
+    return "\n\n".join(f"## {name}\n\n{body}" for name, body in sections.items() if body)
+
+
+def _prior(earlier: Sequence[AttemptSummary]) -> str:
+    lines = [_line(attempt) for attempt in earlier]
+    return fence("the record of earlier attempts", "\n".join(lines)) if lines else ""
+
+
+def _line(attempt: AttemptSummary) -> str:
+    excerpts = (check.output_excerpt for check in attempt.check_results if not check.passed)
+    more = len(attempt.files_modified) - NAMED_FILES
+    files = ", ".join(attempt.files_modified[:NAMED_FILES]) + (f" (+ {more} more)" * (more > 0))
+    told = (
+        f"Attempt {attempt.attempt_number}: {attempt.outcome}.",
+        attempt.error,
+        *([f"Changed {files}."] if files else ["Changed nothing."]),
+        next(filter(None, excerpts), ""),
+    )
+    return one_line(" ".join(told), LINE_CHARS)
+
+
+def _observed(patterns: Sequence[str]) -> str:
+    """Keep Mulligan's own advice outside of the fence: names in the others are foreign."""
+    advice = [line for line in patterns if is_advice(line)]
+    names = "\n".join(f"- {line}" for line in patterns if not is_advice(line))
+    return "\n".join([*advice, *([fence("the record of the attempts", names)] if names else [])])
+
+
+def _previous_changes(context: RetryContext) -> str:
+    if context.last_diff is None and Part.DIFF not in context.omitted:
+        return ""
+    kind = "the pull request's diff" if context.standing else "the discarded diff"
+    shown = fence(kind, context.last_diff) if context.last_diff else ""
+    opening = STANDING if context.standing else DISCARDED
+    return f"{opening}\n\n{_marked(shown, context.omitted, Part.DIFF)}"
+
+
+def _fenced(opening: str, kind: str, text: str | None) -> str:
+    return f"{opening}\n\n{fence(kind, text)}" if text else ""
+
+
+def _marked(body: str, left_out: Mapping[str, int], part: Part) -> str:
+    """Put the marker of a cut behind what is left of a section."""
+    marker = omitted(left_out[part]) if part in left_out else ""
+    return "\n".join(text for text in (body, marker) if text)

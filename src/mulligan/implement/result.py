@@ -1,0 +1,169 @@
+"""Turn what is known of an attempt into its record, and its change into a commit text. Pure."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from mulligan.domain.attempt import AttemptState, CommitText, classify, zero_kind
+from mulligan.domain.issue_context import IssueContext
+from mulligan.domain.outcome import Outcome
+from mulligan.domain.result import AgentFacts, FileChange, FixRound, WorkerResultMeta
+from mulligan.domain.status import IssueStatus
+from mulligan.implement.prompt.outcome_text import (
+    BASE_DROPPED,
+    DIED,
+    GONE,
+    OVERTAKEN,
+    error_line,
+    failure_reason,
+    pluralize,
+)
+from mulligan.implement.prompt.patterns import sketch_of
+from mulligan.text.escape import subject_line
+from mulligan.text.redact import Redactor
+
+SUBJECT_CHARS = 100
+SHA_CHARS = 10
+
+
+def meta_of(
+    case: IssueContext,
+    known: AttemptState,
+    used: Mapping[int, AgentFacts],
+    worker: str,
+    now: datetime,
+) -> WorkerResultMeta:
+    """Write the record of an attempt that ended at `now`; `used` is what its runs reported."""
+    outcome, status, started = classify(known), case.status, case.status.started_at or now
+    change, run, first = known.change, known.run, known.rounds[0].run
+    return WorkerResultMeta(
+        issue=str(case.issue.ref),
+        epoch=status.epoch,
+        attempt=status.attempt,
+        number=status.number,
+        outcome=outcome,
+        error=error_line(outcome, known),
+        failure_reason=failure_reason(outcome, known),
+        zero_kind=zero_kind(known),
+        base_sha=known.base_sha,
+        start_sha=known.start_sha,
+        head_sha=change.head_sha if change else None,
+        branch=case.issue.ref.branch,
+        commits=_commits(known),
+        files_modified=change.files if change else (),
+        diff_summary=summarise(change.files) if change else "",
+        diff_artifact=known.diff_artifact,
+        sketch=sketch_of(change.diff) if change else (),
+        checks=known.checks,
+        fix_rounds=_fix_rounds(known, used),
+        guard_violations=known.violations,
+        agent=first.facts if first else used.get(0),
+        budget=known.blame.budget if known.blame else None,
+        eats_budget=known.blame.eats_budget if known.blame else False,
+        probe=known.probe,
+        agent_summary=run.summary if run else "",
+        verifier_outcome=known.review.verdict if known.review else None,
+        verifier_feedback=(known.review.feedback or None) if known.review else None,
+        started_at=started,
+        finished_at=now,
+        duration_ms=round((now - started).total_seconds() * 1000),
+        manifest_hash=known.rounds[0].manifest_hash,
+        worker=worker,
+    )
+
+
+def _commits(known: AttemptState) -> int:
+    """Count the commits of every round; one that was cut off still has the change before it."""
+    changes = dict.fromkeys(each.change for each in known.rounds if each.change)
+    return sum(change.commits for change in changes)
+
+
+def _fix_rounds(known: AttemptState, used: Mapping[int, AgentFacts]) -> tuple[FixRound, ...]:
+    """Write down the rounds after the first one; their time is the agent's and the checks'."""
+    return tuple(
+        FixRound(
+            number=number,
+            checks=each.checks,
+            duration_ms=sum(check.duration_ms for check in each.checks)
+            + (round(each.run.duration.total_seconds() * 1000) if each.run else 0),
+            usage=each.run.facts if each.run else used.get(number),
+            manifest_hash=each.manifest_hash,
+        )
+        for number, each in enumerate(known.rounds[1:], start=1)
+    )
+
+
+def interrupted(
+    status: IssueStatus, used: Mapping[int, AgentFacts], now: datetime
+) -> WorkerResultMeta:
+    """Write the record of an attempt whose worker died without one.
+
+    `used` is what its runs had used, as they reported last, by fix round.
+    """
+    started = status.started_at or now
+    rounds = tuple(FixRound(number=number, usage=usage) for number, usage in used.items() if number)
+    return WorkerResultMeta(
+        issue=str(status.issue),
+        epoch=status.epoch,
+        attempt=status.attempt,
+        number=status.number,
+        outcome=Outcome.INTERRUPTED,
+        error=DIED,
+        failure_reason=DIED,
+        branch=status.issue.branch,
+        agent=used.get(0),
+        fix_rounds=rounds,
+        started_at=started,
+        finished_at=now,
+        duration_ms=round((now - started).total_seconds() * 1000),
+    )
+
+
+def lost(meta: WorkerResultMeta) -> WorkerResultMeta:
+    """Write the record of a verified attempt anew, whose commit is gone (SPEC A15)."""
+    reason = {"outcome": Outcome.INTERRUPTED, "error": GONE, "failure_reason": GONE}
+    return meta.model_copy(update=reason)
+
+
+def pushed_over(meta: WorkerResultMeta) -> WorkerResultMeta:
+    """Write the record of a verified attempt anew, which somebody's push overtook (SPEC P2)."""
+    reason = {"outcome": Outcome.INTERRUPTED, "error": OVERTAKEN, "failure_reason": OVERTAKEN}
+    return meta.model_copy(update=reason)
+
+
+def without_base(meta: WorkerResultMeta) -> WorkerResultMeta:
+    """Write the record of a verified attempt anew, whose base a force-push took away (SPEC A2).
+
+    Nobody's work was at fault, so that the attempt does not count; such attempts have the limit of
+    all that fails around the agent.
+    """
+    reason = base_dropped(meta)
+    again = {"outcome": Outcome.INFRASTRUCTURE, "error": reason, "failure_reason": reason}
+    return meta.model_copy(update={**again, "base_dropped": True})
+
+
+def base_dropped(meta: WorkerResultMeta) -> str:
+    """Say that the base branch no longer has the commit that an attempt was based on."""
+    return BASE_DROPPED.format(meta.base_sha[:SHA_CHARS])
+
+
+def summarise(files: tuple[FileChange, ...]) -> str:
+    """Say how much changed, as `git diff --shortstat` does."""
+    if not files:
+        return "no files changed"
+    plus = sum(file.insertions or 0 for file in files)
+    minus = sum(file.deletions or 0 for file in files)
+    lines = f"{pluralize(plus, 'insertion')}(+), {pluralize(minus, 'deletion')}(-)"
+    return f"{pluralize(len(files), 'file')} changed, {lines}"
+
+
+def commit_text(case: IssueContext, redactor: Redactor) -> CommitText:
+    """Word the commit: the issue's title on one line, and the issue it is for."""
+    ref, tail = case.issue.ref, f" (#{case.issue.ref.number})"
+    title = (
+        subject_line(redactor.text(case.issue.title), SUBJECT_CHARS - len(tail)) or f"Work on {ref}"
+    )
+    return CommitText(
+        subject=f"{title}{tail}",
+        body=f"Issue: {ref}\nMulligan-Attempt: {case.status.number}",
+        co_author=case.status.actor,
+    )

@@ -1,0 +1,198 @@
+"""Read what the Action is given: its inputs, and where the runner is. Pure."""
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from mulligan.config.load import read_content, read_operator
+from mulligan.config.operator import Operator
+from mulligan.config.settings import parse_duration
+from mulligan.domain.errors import UsageError
+from mulligan.domain.issue import REPOSITORY
+
+WHERE = "the inputs of the Action"
+EVENT = re.compile(r"[a-z_]{1,40}")
+NUMBER = re.compile(r"[1-9][0-9]{0,5}")
+DIGITS = re.compile(r"[0-9]{1,20}")
+SERVER = "https://github.com"
+BESIDE = (("github", "app"), ("github", "ca_file"))
+"""What the file says of GitHub that a run does not know better."""
+SHORTEST = timedelta(minutes=1)
+"""A lease that a slow answer of GitHub does not outlast."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """Where a run is; `worker` names it on the ref, and has nothing of the machine in it."""
+
+    repository: str
+    event: str
+    worker: str
+    place: Path
+    server: str = SERVER
+    output: Path | None = None
+    summary: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What the workflow asks for; `given` are the operator's keys that come of it."""
+
+    given: Mapping[str, JsonValue] = field(repr=False)
+    agent: Mapping[str, JsonValue]
+    sandbox: str = ""
+    config: str = ""
+    attempts: int | None = None
+    limit: int | None = None
+    lease: timedelta = timedelta(minutes=2)
+
+
+def runner_of(variables: Mapping[str, str], nonce: str) -> Runner:
+    """Read the runner's own variables; UsageError where this is no run of a workflow."""
+    repository, temp = variables.get("GITHUB_REPOSITORY", ""), variables.get("RUNNER_TEMP", "")
+    if not REPOSITORY.fullmatch(repository) or not temp:
+        message = "`mulligan action` runs in a workflow of GitHub; elsewhere use `mulligan once`."
+        raise UsageError(message)
+    event = variables.get("GITHUB_EVENT_NAME", "")
+    run = f"{_digits(variables, 'GITHUB_RUN_ID')}.{_digits(variables, 'GITHUB_RUN_ATTEMPT')}"
+    return Runner(
+        repository=repository,
+        event=event if EVENT.fullmatch(event) else "an event",
+        worker=f"run-{run}-{nonce}",
+        place=Path(temp, "mulligan-state"),
+        server=variables.get("GITHUB_SERVER_URL") or SERVER,
+        output=_path(variables, "GITHUB_OUTPUT"),
+        summary=_path(variables, "GITHUB_STEP_SUMMARY"),
+    )
+
+
+def inputs_of(variables: Mapping[str, str], runner: Runner) -> Inputs:
+    """Read INPUT_*; what is empty was not given."""
+    said = {
+        name.removeprefix("INPUT_"): value.strip()
+        for name, value in variables.items()
+        if name.startswith("INPUT_")
+    }
+    given: dict[str, JsonValue] = {
+        "github": {
+            "api_url": variables.get("GITHUB_API_URL") or "https://api.github.com",
+            "token": said.get("GITHUB_TOKEN") or None,
+        },
+        "state": {"url": f"sqlite:///{runner.place}/mulligan.db"},
+        "workspace": {"root": str(runner.place / "work")},
+    }
+    lease = said.get("LEASE")
+    return Inputs(
+        given=given,
+        agent=_agent(said),
+        sandbox=said.get("SANDBOX", ""),
+        config=said.get("CONFIG", ""),
+        attempts=_number(said, "ATTEMPTS"),
+        limit=_number(said, "LIMIT"),
+        lease=_lease(lease) if lease else Inputs.lease,
+    )
+
+
+def operator_of(
+    inputs: Inputs, runner: Runner, variables: Mapping[str, str], text: bytes | None
+) -> Operator:
+    """Put the file of the base branch, where one was named, and the inputs together."""
+    where = inputs.config or WHERE
+    written = read_content(text or b"", where)
+    given: dict[str, JsonValue] = {
+        **inputs.given,
+        "github": _github(_keys(inputs.given["github"]), _keys(written.get("github"))),
+        "repositories": [_repository(runner.repository, written.get("repositories"))],
+    }
+    if inputs.agent:
+        given["agent"] = {**_keys(written.get("agent")), **inputs.agent}
+    if inputs.sandbox:
+        given["sandbox"] = {**_keys(written.get("sandbox")), "mode": inputs.sandbox}
+    elif "sandbox" not in written:
+        given["sandbox"] = "required"
+    return read_operator(text or b"", variables, where, given, BESIDE)
+
+
+def preliminary(inputs: Inputs, runner: Runner, variables: Mapping[str, str]) -> Operator:
+    """Give what is needed to read the base branch, before it is known which agent works."""
+    given: dict[str, JsonValue] = {
+        **inputs.given,
+        "repositories": [{"name": runner.repository}],
+        "agent": {"kind": "command", "command": ["none"]},
+    }
+    return read_operator(b"", variables, WHERE, given)
+
+
+def _github(run: Mapping[str, JsonValue], own: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Take the address from the run, and its token too unless the file names an app."""
+    return {key: value for key, value in run.items() if key != "token" or not own.get("app")}
+
+
+def _keys(value: JsonValue) -> dict[str, JsonValue]:
+    return value if isinstance(value, dict) else {}
+
+
+def _agent(said: Mapping[str, str]) -> dict[str, JsonValue]:
+    found: dict[str, JsonValue] = {}
+    if said.get("AGENT"):
+        found["kind"] = said["AGENT"]
+    if said.get("COMMAND"):
+        found["command"] = [*_words(said["COMMAND"])]
+    if said.get("MODEL"):
+        found["model"] = said["MODEL"]
+    if said.get("AGENT_ENV"):
+        found["env"] = [*said["AGENT_ENV"].split()]
+    return found
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        message = f"The input `command` is no command line ({error}); mend its quotes."
+        raise UsageError(message) from error
+
+
+def _repository(name: str, listed: JsonValue) -> dict[str, JsonValue]:
+    """Give what the file says of this repository; others are not served by it."""
+    entries = listed if isinstance(listed, list) else []
+    for entry in entries:
+        if isinstance(entry, dict) and str(entry.get("name")).lower() == name.lower():
+            return {**entry, "name": name}
+    return {"name": name}
+
+
+def _digits(variables: Mapping[str, str], name: str) -> str:
+    value = variables.get(name, "")
+    return value if DIGITS.fullmatch(value) else "0"
+
+
+def _path(variables: Mapping[str, str], name: str) -> Path | None:
+    return Path(variables[name]) if variables.get(name) else None
+
+
+def _number(said: Mapping[str, str], name: str) -> int | None:
+    value = said.get(name, "")
+    if not value:
+        return None
+    if not NUMBER.fullmatch(value):
+        message = f"The input `{name.lower()}` is {value[:20]!r}; write a number from 1 on."
+        raise UsageError(message)
+    return int(value)
+
+
+def _lease(value: str) -> timedelta:
+    try:
+        found = parse_duration(value)
+    except ValueError as error:
+        message = f"The input `lease` is {value[:20]!r}; {error}."
+        raise UsageError(message) from error
+    if found < SHORTEST:
+        message = f"The input `lease` is {value[:20]!r}; write 60s or more, so that none is lost."
+        raise UsageError(message)
+    return found

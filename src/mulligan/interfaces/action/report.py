@@ -1,0 +1,175 @@
+"""What a run of the Action reports: annotations, outputs and the job summary. Pure."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC
+
+from mulligan.daemon.once import Pass
+from mulligan.domain.issue import Stage
+from mulligan.domain.outcome import FREE, Outcome
+from mulligan.domain.result import Finding, WorkerResultMeta
+from mulligan.domain.spending import spent_by
+from mulligan.domain.status import IssueStatus
+from mulligan.implement.prompt.outcome_text import TITLES, failing, pluralize, span
+from mulligan.interfaces.action.inputs import Runner
+from mulligan.text.escape import defuse, one_line, table_cell
+
+MOST = 10
+"""Annotations of one kind that GitHub shows of a step."""
+
+LONG = 500
+
+HEAD = ("Attempt", "When (UTC)", "Outcome", "Error", "Took", "Cost")
+
+MOST_CHARS = 900_000
+"""GitHub takes 1 MiB of a step."""
+
+CUT = "\n\n[… cut: GitHub takes no longer summary]\n"
+
+
+@dataclass(frozen=True, slots=True)
+class ReportLine:
+    """What is told of one issue: where it stands, and the attempts of its epoch.
+
+    `counted` is how many of them cost one.
+    """
+
+    status: IssueStatus
+    history: Sequence[WorkerResultMeta]
+    counted: int
+
+    @property
+    def cost(self) -> str:
+        """Give what the agents reported in dollars; nothing where they did not."""
+        usd = spent_by(self.history).usd
+        return f"{usd:.2f}" if usd else ""
+
+
+def silenced(token: str) -> tuple[str, str]:
+    """Give the lines before and after a text that may hold commands, which are then not obeyed."""
+    return f"::stop-commands::{token}", f"::{token}::"
+
+
+def annotations(told: Sequence[ReportLine], problems: Sequence[str]) -> Iterator[str]:
+    """Give the commands that show on the run what failed where, and what came of it."""
+    yield from [_command("error", problem, title="Mulligan") for problem in problems][:MOST]
+    yield from [line for each in told for line in _of_checks(each)][:MOST]
+    for each in told:
+        ref, status = str(each.status.issue), each.status
+        if status.stage is Stage.HITL:
+            yield _command("warning", status.reason, title=f"{ref} needs a person")
+        if status.stage is Stage.REVIEW and status.pull_request:
+            yield _command("notice", status.pull_request, title=f"{ref} is in review")
+
+
+def _of_checks(told: ReportLine) -> Iterator[str]:
+    last = told.history[-1] if told.history else None
+    if last is None or last.outcome is not Outcome.CHECKS_FAILED:
+        return
+    for check in failing(last.checks):
+        title = f"{told.status.issue}, attempt {last.attempt}: {check.name}"
+        for found in check.findings:
+            yield _command("error", found.summary, title=title, **_where(found))
+
+
+def _where(found: Finding) -> Mapping[str, str]:
+    if not found.file:
+        return {}
+    place = {"file": found.file, "line": found.line, "col": found.column}
+    return {name: str(value) for name, value in place.items() if value}
+
+
+def _command(name: str, message: str, **properties: str) -> str:
+    """Write a workflow command; whatever stands in it cannot become another one."""
+    named = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
+    return f"::{name} {named}::{_escaped(one_line(message, LONG))}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _escaped(one_line(text, LONG)).replace(":", "%3A").replace(",", "%2C")
+
+
+def outputs(told: Sequence[ReportLine], artifacts: str, delimiter: str) -> str:
+    """Write the outputs for the runner's file; those of one issue are of the last one worked on."""
+    last = told[-1] if told else None
+    values = {**_values(last), "results": _results(told), "artifacts": artifacts}
+    return "".join(f"{name}<<{delimiter}\n{value}\n{delimiter}\n" for name, value in values.items())
+
+
+def _results(told: Sequence[ReportLine]) -> str:
+    return json.dumps([_values(each) for each in told])
+
+
+def _values(told: ReportLine | None) -> Mapping[str, str]:
+    names = ("issue", "stage", "outcome", "attempts", "pull-request", "cost")
+    if told is None:
+        return dict.fromkeys(names, "")
+    status = told.status
+    found = (
+        str(status.issue),
+        status.stage.value,
+        status.outcome.value if status.outcome else "",
+        str(told.counted),
+        status.pull_request or "",
+        told.cost,
+    )
+    return dict(zip(names, found, strict=True))
+
+
+def summary(told: Sequence[ReportLine], done: Pass, runner: Runner) -> str:
+    """Tell what a run came to: each issue with the attempts of its epoch, and what failed."""
+    worked = {each.status.issue for each in told}
+    skipped = [each for each in done.visits if each.skipped and each.issue not in worked]
+    parts = [
+        f"## Mulligan\n\nWoken by `{runner.event}`.",
+        *(_issue(each, runner.server) for each in told),
+        *(f"- {each.issue} was left alone: {_plain(each.skipped or '')}" for each in skipped),
+        *([] if told or skipped or done.problems else ["No issue asks for work."]),
+        *(f"- **Failed:** {_plain(problem)}" for problem in done.problems),
+    ]
+    text = "\n\n".join(parts) + "\n"
+    return text if len(text) <= MOST_CHARS else text[:MOST_CHARS] + CUT
+
+
+def _issue(told: ReportLine, server: str) -> str:
+    status = told.status
+    ref = status.issue
+    link = f"{server}/{ref.repository}/issues/{ref.number}"
+    lines = [
+        f"### [{ref}]({link}) {defuse(one_line(status.title, 200))}",
+        f"Stage **{status.stage}**, {pluralize(told.counted, 'attempt')} spent. "
+        f"{_plain(status.reason)}".rstrip(),
+        *([f"Pull request: {status.pull_request}"] if status.pull_request else []),
+        _table(told.history),
+    ]
+    return "\n\n".join(line for line in lines if line)
+
+
+def _table(history: Sequence[WorkerResultMeta]) -> str:
+    if not history:
+        return ""
+    rows = [HEAD, ["---"] * len(HEAD), *map(_row, history)]
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+    free = any(meta.outcome in FREE for meta in history)
+    return f"{table}\n\n\\* costs no attempt." if free else table
+
+
+def _row(meta: WorkerResultMeta) -> Sequence[str]:
+    usd = spent_by([meta]).usd
+    return (
+        f"{meta.attempt}\\*" if meta.outcome in FREE else str(meta.attempt),
+        meta.started_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M"),
+        TITLES[meta.outcome],
+        table_cell(meta.error, 200) or "–",
+        span(meta.duration_ms),
+        f"${usd:.2f}" if usd else "–",
+    )
+
+
+def _plain(text: str) -> str:
+    return defuse(one_line(text, 500))

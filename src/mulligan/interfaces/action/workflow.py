@@ -1,0 +1,88 @@
+"""Write the workflow with which a repository calls Mulligan. Pure, but for reading its template."""
+
+import json
+import re
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from mulligan.domain.errors import UsageError
+from mulligan.domain.issue import REPOSITORY
+
+TEMPLATE = Path(__file__).with_name("caller.yml")
+WORKFLOW_FILE = ".github/workflows/mulligan.yml"
+"""Where it belongs in a repository."""
+SHA = re.compile(r"[0-9a-f]{40}")
+VERSION = re.compile(r"[A-Za-z0-9.+_-]{1,40}")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How one kind of agent gets onto a runner, and the secret that holds its key."""
+
+    install: str
+    secret: str = ""
+
+
+KINDS = {
+    "claude": Kind("npm install --global @anthropic-ai/claude-code@2.1.197", "ANTHROPIC_API_KEY"),
+    "codex": Kind("npm install --global @openai/codex@0.169.0", "OPENAI_API_KEY"),
+    "gemini": Kind("npm install --global @google/gemini-cli@0.61.0", "GEMINI_API_KEY"),
+    "opencode": Kind("npm install --global opencode-ai@1.18.33", "ANTHROPIC_API_KEY"),
+    "aider": Kind("pipx install aider-chat==0.86.2", "ANTHROPIC_API_KEY"),
+    "mini": Kind(
+        "pipx install mini-swe-agent==2.4.6 && pipx inject mini-swe-agent mcp", "ANTHROPIC_API_KEY"
+    ),
+}
+"""Those that docs/agents.md names, at the versions that were measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """What the workflow depends on: where Mulligan is, at which commit, and the agent."""
+
+    source: str
+    sha: str
+    version: str
+    agent: str = "claude"
+    command: str = ""
+    model: str = ""
+    minute: int = 17
+
+
+def minute_of(repository: str) -> int:
+    """Give a minute from 1 to 29 that is a repository's own, so that not all wake at once."""
+    return 1 + zlib.crc32(repository.lower().encode()) % 29
+
+
+def workflow_text(caller: Caller) -> str:
+    """Write the file; UsageError where it would not be pinned to a commit."""
+    if not REPOSITORY.fullmatch(caller.source) or not SHA.fullmatch(caller.sha):
+        message = "Name Mulligan's repository as OWNER/NAME, and a commit by its 40 digits."
+        raise UsageError(message)
+    kind = KINDS.get(caller.agent, Kind(""))
+    wanted = {"install": kind.install, "command": caller.command, "model": caller.model}
+    inputs = "".join(f"      {key}: {_quoted(value)}\n" for key, value in wanted.items() if value)
+    name = kind.secret
+    secret = f"      {name.lower().replace('_', '-')}: ${{{{ secrets.{name} }}}}\n"
+    return (
+        TEMPLATE.read_text(encoding="utf-8")
+        .format(
+            source=caller.source,
+            sha=caller.sha,
+            version=caller.version if VERSION.fullmatch(caller.version) else "a commit",
+            agent=_quoted(caller.agent),
+            minute=caller.minute % 30,
+            inputs=inputs,
+            secrets=f"    secrets:\n{secret}" if name else "",
+        )
+        .rstrip("\n")
+        + "\n"
+    )
+
+
+def _quoted(value: str) -> str:
+    """Write a value as YAML: plain where it is a word, else in quotes, and never an expression."""
+    if re.fullmatch(r"[a-z][a-z-]*", value):
+        return value
+    return json.dumps(value.replace("${{", "$ {{"), ensure_ascii=False)

@@ -1,0 +1,118 @@
+"""Build for runs that have nothing in common but a repository: their state is on a ref of it."""
+
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from datetime import timedelta
+from functools import cache
+
+from mulligan.config.operator import Operator
+from mulligan.domain.errors import WorldError
+from mulligan.domain.issue import IssueRef
+from mulligan.git.repository import Remote
+from mulligan.implement.ports import Listener
+from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
+from mulligan.interfaces.bootstrap.container import (
+    HASTE,
+    Container,
+    Environment,
+    GitHub,
+    assemble,
+    for_git,
+    hearing,
+    open_git,
+    open_github,
+)
+from mulligan.interfaces.bootstrap.redaction import redactor_of
+from mulligan.interfaces.bootstrap.sandbox import confine
+from mulligan.interfaces.bootstrap.stores import Stores, open_artifacts
+from mulligan.storage.database import open_database
+from mulligan.storage.git_ref import RefLeases, RefLedger, RefSession, StateRef, open_state_ref
+from mulligan.storage.ledger import SqlLedger, WatchedLedger
+from mulligan.storage.transfer import count_spending, pull, push
+from mulligan.storage.usage import SqlAccounts
+
+
+@contextmanager
+def build_shared(
+    operator: Operator,
+    environment: Environment,
+    listener: Listener,
+    worker: str,
+    lease: timedelta,
+) -> Generator[Container]:
+    """Build for one run on one repository; `worker` names it on the ref, for at most `lease`."""
+    sandbox = confine(operator, environment)
+    redactor, clock = redactor_of(operator, environment), SystemClock()
+    with ExitStack() as opened:
+        github = opened.enter_context(open_github(operator, redactor))
+        database = opened.enter_context(open_database(operator.state.url))
+        name = operator.repositories[0].name
+        way = way_to(operator, github, name)
+        ref = opened.enter_context(open_state_ref(for_git(operator, environment), way))
+        book = RefSession(
+            ref, SqlLedger(database, clock, redactor=redactor), clock, redactor, lease
+        )
+        book.restore()
+        accounts = SqlAccounts(database, redactor)
+        known = [status.issue for status in book.ledger.statuses()]
+        count_spending(book.ledger, accounts, known)
+        hears = opened.enter_context(hearing(operator, listener, redactor))
+        ledger = WatchedLedger(RefLedger(book), hears)
+        artifacts = open_artifacts(operator, redactor)
+        books = Stores(ledger, RefLeases(book), accounts, artifacts, redactor)
+        worktrees, policies = open_git(operator, github, environment)
+        handing = replace(worktrees, hands_over=True)
+        git = (handing, policies)
+        bench = assemble(operator, environment, sandbox, github.tracker, git, books)
+        yield replace(bench, tools=replace(bench.tools, worker=worker))
+        with suppress(WorldError):  # what is left does no harm
+            handing.let_go_of_old(name, lambda number: book.needs_commit(IssueRef(name, number)))
+
+
+def read_base_file(operator: Operator, environment: Environment, path: str) -> bytes | None:
+    """Read a file of the one repository's base branch, whatever the event that woke us is about."""
+    name = operator.repositories[0].name
+    with open_github(operator, redactor_of(operator, environment)) as github:
+        worktrees, _ = open_git(operator, github, environment)
+        worktrees.refresh(name)
+        return worktrees.base_file(name, path)
+
+
+def pull_state(operator: Operator, environment: Environment) -> list[str]:
+    """Take over what the refs of all repositories know and this ledger does not."""
+    return _move(operator, environment, pull)
+
+
+def push_state(operator: Operator, environment: Environment) -> list[str]:
+    """Hand over what this ledger knows and the refs of the repositories do not."""
+    return _move(operator, environment, push)
+
+
+def _move(
+    operator: Operator,
+    environment: Environment,
+    move: Callable[[StateRef, str, SqlLedger], list[str]],
+) -> list[str]:
+    redactor, moved = redactor_of(operator, environment), list[str]()
+    with (
+        open_github(operator, redactor, HASTE) as github,
+        open_database(operator.state.url) as database,
+    ):
+        ledger = SqlLedger(database, SystemClock(), redactor=redactor)
+        for each in operator.repositories:
+            way = way_to(operator, github, each.name)
+            with open_state_ref(for_git(operator, environment), way) as ref:
+                moved += move(ref, each.name, ledger)
+    return moved
+
+
+def way_to(operator: Operator, github: GitHub, name: str) -> Callable[[], Remote]:
+    """Give the way to a repository, with the token of the moment."""
+    settings = next(each for each in operator.repositories if each.name == name)
+
+    @cache
+    def url() -> str:
+        return settings.clone_url or github.tracker.repository(name).clone_url
+
+    return lambda: Remote(url(), github.credentials.git_token(name))

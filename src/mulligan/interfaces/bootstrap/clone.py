@@ -1,0 +1,167 @@
+"""Look at a clone, its labels and this installation, and register an App, to propose a start."""
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import mulligan
+from mulligan.config.operator import Operator
+from mulligan.config.policy import Labels
+from mulligan.domain.errors import MulliganError, UsageError
+from mulligan.git.repository import Repository
+from mulligan.github.app import MadeApp, convert, manifest, page, web_url
+from mulligan.github.client import Client
+from mulligan.github.connection import Transport
+from mulligan.github.labels import looks
+from mulligan.interfaces.bootstrap.container import HASTE, Environment, open_github
+from mulligan.interfaces.bootstrap.redaction import redactor_of
+from mulligan.interfaces.onboarding.ecosystems import READ, Tree, fits
+from mulligan.interfaces.onboarding.proposal import (
+    KINDS,
+    Origin,
+    Source,
+    origin_of,
+    recorded,
+    source_at,
+)
+
+__all__ = ["MadeApp", "Registration"]
+
+HERE = Path(mulligan.__file__).parents[2]
+"""The checkout, where it runs from one."""
+
+DEEPEST = 3
+
+MOST_FILES = 20_000
+
+MOST_BYTES = 256 * 1024
+
+PASSED_OVER = frozenset(
+    {".git", ".venv", "venv", "node_modules", "target", "build", "dist", "vendor"}
+)
+
+
+def installed_from(environment: Environment, checkout: Path = HERE) -> Source | None:
+    """Say where it came from, as its installer noted, or as its checkout shows; None if neither."""
+    return recorded(_noted()) or _checked_out(environment, checkout)
+
+
+def _noted() -> str | None:
+    try:
+        return distribution("mulligan").read_text("direct_url.json")
+    except PackageNotFoundError:
+        return None
+
+
+def _checked_out(environment: Environment, checkout: Path) -> Source | None:
+    """Name the commit that is checked out, if it is known to be on its remote as well."""
+    if not (checkout / ".git").is_dir():
+        return None
+    git = Repository("Mulligan's checkout", checkout / ".git", environment)
+    try:
+        commit = git.line("rev-parse", "--verify", "HEAD")
+        if not git.line("for-each-ref", "--count=1", "--contains", commit, "refs/remotes"):
+            return None
+    except MulliganError:
+        return None
+    return source_at(origin_in(checkout), commit)
+
+
+def read_tree(directory: Path) -> Tree:
+    """Read the names of a repository's files, and the text of those that say how it is checked."""
+    paths = [path for path, _ in zip(_paths(directory, 1), range(MOST_FILES), strict=False)]
+    names = {path.relative_to(directory).as_posix(): path for path in paths}
+    texts = {
+        name: text
+        for name, path in names.items()
+        if any(fits(name, pattern) for pattern in READ) and (text := _text(path))
+    }
+    return Tree(frozenset(names), texts)
+
+
+def git_config(directory: Path) -> str:
+    """Give the text of a clone's git configuration; UsageError where it is no clone."""
+    place = directory / ".git"
+    if not place.exists():
+        message = f"{directory} is not the top of a git repository; name the directory of a clone."
+        raise UsageError(message)
+    return _text(place / "config")
+
+
+def origin_in(directory: Path) -> Origin | None:
+    """Read which repository a clone is of; None where it does not say."""
+    return origin_of(git_config(directory))
+
+
+def agent_here(environment: Mapping[str, str]) -> str | None:
+    """Name the first coding agent that is installed here."""
+    path = environment.get("PATH", os.defpath)
+    return next((kind for kind in KINDS if shutil.which(kind, path=path)), None)
+
+
+def missing_labels(
+    operator: Operator, environment: Mapping[str, str], repository: str, labels: Labels
+) -> tuple[str, ...]:
+    """List which of Mulligan's labels a repository does not have."""
+    with open_github(operator, redactor_of(operator, environment), HASTE) as github:
+        there = {name.casefold() for name in github.tracker.label_names(repository)}
+    return tuple(look.name for look in looks(labels) if look.name.casefold() not in there)
+
+
+def create_labels(
+    operator: Operator, environment: Mapping[str, str], repository: str, labels: Labels
+) -> None:
+    """Create Mulligan's labels where a repository does not have them, with colour and meaning."""
+    with open_github(operator, redactor_of(operator, environment), HASTE) as github:
+        there = {name.casefold() for name in github.tracker.label_names(repository)}
+        for look in looks(labels):
+            if look.name.casefold() not in there:
+                github.tracker.create_label(repository, look)
+
+
+def _paths(directory: Path, depth: int) -> Iterator[Path]:
+    """List the files of a directory and of those below it; links are not followed."""
+    for entry in sorted(os.scandir(directory), key=lambda each: each.name):
+        if entry.is_file(follow_symlinks=False):
+            yield Path(entry.path)
+        elif depth < DEEPEST and entry.is_dir(follow_symlinks=False) and _counts(entry.name):
+            yield from _paths(Path(entry.path), depth + 1)
+
+
+def _counts(directory: str) -> bool:
+    return directory not in PASSED_OVER
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as opened:
+            return opened.read(MOST_BYTES).decode(errors="replace")
+    except OSError:
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """An App that is to be: where, for whom, and under which name."""
+
+    api_url: str
+    name: str
+    organization: str | None = None
+    ca_file: Path | None = None
+
+    def page(self, state: str, back: str) -> str:
+        """Write the page for the browser; GitHub sends it `back`, with a code and the state."""
+        web = web_url(self.api_url)
+        return page(web, self.organization, state, manifest(self.name, web, back))
+
+    def exchange(self, code: str) -> MadeApp:
+        """Have the App for the code; WorldError where GitHub does not give it."""
+        transport = Transport(ca_file=self.ca_file)
+        client = Client(self.api_url, lambda _: None, HASTE, transport)
+        try:
+            return convert(client, code)
+        finally:
+            client.close()

@@ -1,0 +1,55 @@
+"""Verification without an issue: the digest of any log, and the checks of any directory."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from mulligan.checks.digest import MAX_CHARS, Digest, digest
+from mulligan.checks.runner import CommandVerifier
+from mulligan.config.load import load_policy
+from mulligan.config.policy import Check, Policy
+from mulligan.domain.errors import ConfigError
+from mulligan.domain.result import CheckResult
+from mulligan.git.worktrees.base_policy import POLICY_FILE
+from mulligan.interfaces.bootstrap.container import Environment
+
+__all__ = ["MAX_CHARS", "Digest", "Here", "digest", "open_here", "read_policy"]
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """A directory whose checks can be run as it stands; what they say is thrown away afterwards."""
+
+    path: Path
+    private: Path
+    verifier: CommandVerifier
+    readable: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
+
+    def run(self, check: Check) -> CheckResult:
+        """Run one check, once; MisconfiguredError where its program is missing."""
+        return self.verifier.check(check, self, self.private / "check.log")
+
+
+@contextmanager
+def open_here(directory: Path, environment: Environment) -> Generator[Here]:
+    """Give a directory to run checks in; they get the environment that an attempt's get."""
+    with TemporaryDirectory(prefix="mulligan-check-", ignore_cleanup_errors=True) as private:
+        yield Here(directory, Path(private), CommandVerifier(environment))
+
+
+def read_policy(place: Path | None, directory: Path) -> Policy:
+    """Read a policy file, by default the repository's own; ConfigError where it has no checks."""
+    path = place or directory / POLICY_FILE
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        message = f"{path} cannot be read ({error.strerror}); name the policy with --policy FILE."
+        raise ConfigError(message) from error
+    policy = load_policy(text, {}, str(path))
+    if not policy.checks:
+        message = f"{path} configures no checks; add some under `checks`."
+        raise ConfigError(message)
+    return policy

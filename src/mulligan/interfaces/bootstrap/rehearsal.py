@@ -1,0 +1,95 @@
+"""Build a rehearsal: an issue from a file, a repository on this machine, and no GitHub at all."""
+
+import re
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from mulligan.config.operator import GitHubSettings, Operator
+from mulligan.domain.errors import UsageError
+from mulligan.domain.issue import Issue, IssueRef, RepositoryFacts
+from mulligan.git.worktrees.dry_run import RehearsedWorktrees
+from mulligan.git.worktrees.naming import place_of
+from mulligan.github.credentials import TokenCredentials
+from mulligan.github.dry_run import LocalTracker, split_issue
+from mulligan.implement.ports import Listener
+from mulligan.interfaces.bootstrap.container import Container, Environment, build_on
+
+OWNER = "local"
+BRANCH = re.compile(r"ref: refs/heads/(\S+)\s*")
+UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class RehearsalSetup:
+    """What is rehearsed: an issue, on the branch that a clone has checked out."""
+
+    issue: Issue
+    clone: Path
+    branch: str
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A tracker without a GitHub, and no token for anything."""
+
+    tracker: LocalTracker
+    credentials: TokenCredentials
+
+
+def read_scene(file: Path, clone: Path) -> RehearsalSetup:
+    """Read the issue and the clone; UsageError says what is wrong with either."""
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"{file} cannot be read as text; name a Markdown file with the issue."
+        raise UsageError(message) from error
+    found = split_issue(text)
+    if found is None:
+        message = f"{file} has no heading; begin it with one, which becomes the title: # Title"
+        raise UsageError(message)
+    name = UNFIT.sub("-", clone.name).strip(".") or "repository"
+    return RehearsalSetup(Issue(IssueRef(f"{OWNER}/{name}", 1), *found), clone, _branch_of(clone))
+
+
+def mirror_of(operator: Operator, scene: RehearsalSetup) -> Path:
+    """Say where the commits of a rehearsal lie."""
+    return place_of(operator.workspace.root.absolute(), scene.issue.ref.repository).mirror
+
+
+@contextmanager
+def build_rehearsal(
+    operator: Operator,
+    environment: Environment,
+    listener: Listener,
+    scene: RehearsalSetup,
+    ask: Callable[[str], None],
+) -> Generator[Container]:
+    """Build for real attempts whose change stays here; `ask` hears what a person is asked."""
+    facts = RepositoryFacts(scene.issue.ref.repository, str(scene.clone), scene.branch)
+    tracker = LocalTracker(scene.issue, facts, ask)
+    local = Local(tracker, TokenCredentials(GitHubSettings()))
+    with build_on(local, operator, environment, listener) as bench:
+        worktrees = RehearsedWorktrees(bench.tools.worktrees, _nothing)
+        yield bench.with_worktrees(worktrees)
+
+
+def _branch_of(clone: Path) -> str:
+    """Read which branch a clone has checked out; one that git made with `worktree` counts too."""
+    place = clone / ".git"
+    try:
+        if place.is_file():
+            place = clone / place.read_text(encoding="utf-8").partition("gitdir: ")[2].strip()
+        head = (place / "HEAD").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"{clone} is not the top of a git repository; name the directory of a clone."
+        raise UsageError(message) from error
+    if found := BRANCH.fullmatch(head):
+        return found[1]
+    message = f"{clone} has no branch checked out; check out the one to work on."
+    raise UsageError(message)
+
+
+def _nothing(_: str) -> None:
+    """Say nothing of what is not pushed; the command says where it lies."""

@@ -1,0 +1,125 @@
+"""`mulligan action`: one pass within a workflow of GitHub, and what the runner is told of it."""
+
+import secrets
+import sys
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from mulligan.config.operator import Operator
+from mulligan.daemon.once import Extent, Pass, once
+from mulligan.daemon.recovery import catch_up
+from mulligan.daemon.worker import Worker
+from mulligan.domain.errors import ConfigError, MulliganError
+from mulligan.domain.events import Event
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.status import IssueStatus
+from mulligan.implement.decide import EndedAttempt, RetryPolicy, count_spent
+from mulligan.implement.ports import Tools
+from mulligan.interfaces.action.inputs import (
+    Inputs,
+    Runner,
+    inputs_of,
+    operator_of,
+    preliminary,
+    runner_of,
+)
+from mulligan.interfaces.action.report import ReportLine, annotations, outputs, silenced, summary
+from mulligan.interfaces.bootstrap.action_state import build_shared, read_base_file
+from mulligan.interfaces.bootstrap.redaction import redactor_of
+from mulligan.interfaces.bootstrap.sandbox import warn_of_root
+from mulligan.interfaces.cli.setup import environment, make_console, start_logs, stop_on_signals
+from mulligan.interfaces.cli.terminal import OUTPUT_FILTER, Exit
+from mulligan.interfaces.cli.work import ProgressLog
+from mulligan.sandbox.cancellation import stopping
+
+
+def action() -> Exit:
+    """Make one pass; an event only wakes it, and everything is read from GitHub."""
+    variables = {name: value for name, value in environment().items() if value}
+    runner = runner_of(variables, secrets.token_hex(4))
+    inputs = inputs_of(variables, runner)
+    start_logs()
+    warn_of_root()
+    stop_on_signals()
+    with _commands_stopped():
+        try:
+            told, done = _work(inputs, runner, variables)
+        except MulliganError as error:
+            told, done = [], Pass(problems=(OUTPUT_FILTER.clean(str(error)),))
+            code = Exit.USAGE if isinstance(error, ConfigError) else Exit.FAILED
+        else:
+            code = Exit.FAILED if done.problems else Exit.DONE
+    _tell(told, done, runner)
+    return Exit.INTERRUPTED if stopping() else code
+
+
+@contextmanager
+def _commands_stopped() -> Generator[None]:
+    """Have the runner obey nothing that issues, agents and checks get printed (SPEC S4)."""
+    before, after = silenced(secrets.token_hex(16))
+    _say(before)
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        _say(after)
+
+
+def _work(
+    inputs: Inputs, runner: Runner, variables: Mapping[str, str]
+) -> tuple[list[ReportLine], Pass]:
+    operator = _operator(inputs, runner, variables)
+    OUTPUT_FILTER.redactor = redactor_of(operator, variables)
+    heard, story = dict[IssueRef, None](), ProgressLog(make_console())
+
+    def hear(status: IssueStatus, event: Event) -> None:
+        heard.pop(status.issue, None)
+        heard[status.issue] = None
+        story.hear(status, event)
+
+    extent = Extent(inputs.attempts, inputs.limit, operator.poll.interval)
+    with build_shared(operator, variables, hear, runner.worker, inputs.lease) as bench:
+        done = once(bench.repositories, bench.tools, extent)
+        catch_up(bench.tools, Worker(bench.tools), bench.repositories)
+        left_alone = {each.issue for each in done.visits if each.skipped and not each.attempts}
+        return [_told(ref, bench.tools) for ref in heard if ref not in left_alone], done
+
+
+def _operator(inputs: Inputs, runner: Runner, variables: Mapping[str, str]) -> Operator:
+    """Read the operator's file from the base branch, never from what an event brings along."""
+    if not inputs.config:
+        return operator_of(inputs, runner, variables, None)
+    before = preliminary(inputs, runner, variables)
+    OUTPUT_FILTER.redactor = redactor_of(before, variables)
+    text = read_base_file(before, variables, inputs.config)
+    if text is None:
+        message = f"There is no file {inputs.config} on the base branch of {runner.repository}."
+        raise ConfigError(message)
+    return operator_of(inputs, runner, variables, text)
+
+
+def _told(ref: IssueRef, tools: Tools) -> ReportLine:
+    status = tools.ledger.status(ref)
+    epoch = [meta for meta in tools.ledger.history(ref) if meta.epoch == status.epoch]
+    policy = RetryPolicy.of(tools.policies.current(ref.repository), tools.limits)
+    return ReportLine(status, epoch, count_spent([EndedAttempt.of(meta) for meta in epoch], policy))
+
+
+def _tell(told: Sequence[ReportLine], done: Pass, runner: Runner) -> None:
+    for line in annotations(told, done.problems):
+        _say(OUTPUT_FILTER.clean(line))
+    artifacts = str(runner.place / "work" / "artifacts")
+    _append(runner.output, outputs(told, artifacts, f"mulligan-{secrets.token_hex(16)}"))
+    _append(runner.summary, OUTPUT_FILTER.redactor.text(summary(told, done, runner)))
+
+
+def _append(place: Path | None, text: str) -> None:
+    if place:
+        with place.open("a", encoding="utf-8") as file:
+            file.write(text)
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

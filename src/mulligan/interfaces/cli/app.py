@@ -1,0 +1,553 @@
+"""Every command of `mulligan` with its options; each loads only what it needs."""
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Literal, ParamSpec
+
+import typer
+
+from mulligan import __version__
+from mulligan.domain.errors import ConfigError, MulliganError, ShutdownError, UsageError
+from mulligan.interfaces.cli.terminal import Exit
+
+__all__ = ["app"]
+
+P = ParamSpec("P")
+
+app = typer.Typer(
+    name="mulligan",
+    help="A labelled GitHub issue becomes a pull request, or reaches a person.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+config_app = typer.Typer(
+    name="config", help="Check and show the configuration.", no_args_is_help=True
+)
+
+state_app = typer.Typer(
+    name="state",
+    help="Move counts and history between ledgers, and the GitHub Action.",
+    no_args_is_help=True,
+)
+
+Config = Annotated[
+    Path | None,
+    typer.Option("--config", help="The configuration; default: ./mulligan.yml, $MULLIGAN_CONFIG."),
+]
+
+PolicyFile = Annotated[
+    Path | None, typer.Option("--policy", help="The policy file of a repository, too or alone.")
+]
+
+Repository = Annotated[
+    str | None,
+    typer.Option(
+        "--repository", metavar="OWNER/NAME", help="Whose it is; the operator's keys go over it."
+    ),
+]
+
+Issue = Annotated[str, typer.Argument(help="OWNER/NAME#NUMBER", metavar="ISSUE")]
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for other programs.")]
+
+DIRECTORY = typer.Argument(help="A clone of the repository.", show_default="here")
+
+app.add_typer(config_app)
+
+app.add_typer(state_app)
+
+
+def in_one_sentence(command: Callable[P, Exit]) -> Callable[P, None]:
+    """Turn a command's errors into one sentence on standard error, and its end into a code."""
+
+    @wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            code = command(*args, **kwargs)
+        except (ConfigError, UsageError) as error:
+            code = _refused(error, Exit.USAGE)
+        except ShutdownError:
+            code = Exit.INTERRUPTED
+        except MulliganError as error:
+            code = _refused(error, Exit.FAILED)
+        raise typer.Exit(code)
+
+    return run
+
+
+def _refused(error: MulliganError, code: Exit) -> Exit:
+    from mulligan.interfaces.cli.terminal import say_error
+
+    say_error(str(error))
+    return code
+
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 - Typer calls it with the flag
+    if wanted:
+        typer.echo(f"mulligan {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def start(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Say which it is."),
+    ] = False,
+) -> None:
+    """A labelled GitHub issue becomes a pull request, or reaches a person."""
+    del version
+
+
+@in_one_sentence
+def init(
+    directory: Annotated[Path, DIRECTORY] = Path(),
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Write without asking.")] = False,
+    repository: Annotated[
+        str | None,
+        typer.Option(metavar="OWNER/NAME", help="Its name on GitHub; default: as origin says."),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="The operator's file: read if there, else proposed.")
+    ] = None,
+    workflow: Annotated[bool, typer.Option(help="Propose the workflow of the Action too.")] = True,
+    action: Annotated[
+        str | None,
+        typer.Option(metavar="OWNER/NAME@COMMIT", help="Mulligan itself, for the workflow."),
+    ] = None,
+    app: Annotated[
+        bool, typer.Option("--app", help="Make a GitHub App for Mulligan instead, in a browser.")
+    ] = False,
+    organization: Annotated[
+        str | None, typer.Option(help="The organisation that owns the App; default: you.")
+    ] = None,
+    app_name: Annotated[str | None, typer.Option(help="The name of the App.")] = None,
+    key_file: Annotated[Path | None, typer.Option(help="Where its private key is kept.")] = None,
+) -> Exit:
+    """Propose the configuration files for a clone, with real checks; and create the labels."""
+    from mulligan.interfaces.cli import init as module
+
+    asked = module.Asked(directory, yes, repository, config, workflow, action)
+    if app:
+        return module.init_app(asked, module.Wanted(organization, app_name, key_file))
+    return module.init(asked)
+
+
+@in_one_sentence
+def rehearse(
+    file: Annotated[
+        Path, typer.Argument(metavar="ISSUE.md", help="The issue; its first heading is the title.")
+    ],
+    directory: Annotated[Path, DIRECTORY] = Path(),
+    *,
+    agent: Annotated[
+        str | None,
+        typer.Option(help="claude, codex, gemini, opencode, aider, mini, or a command line."),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="The operator's file, for the agent and its limits.")
+    ] = None,
+    attempts: Annotated[int | None, typer.Option(min=1, help="The most attempts.")] = None,
+) -> Exit:
+    """Let an agent work on an issue from a file, in a local repository; no GitHub at all."""
+    from mulligan.interfaces.cli import rehearse as module
+
+    return module.rehearse(module.Asked(file, directory, agent, config, attempts))
+
+
+@in_one_sentence
+def once(
+    *,
+    config: Config = None,
+    attempts: Annotated[
+        int | None, typer.Option(min=1, help="The most attempts for each issue in this pass.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="The most issues in this pass.")] = None,
+) -> Exit:
+    """Make one pass: recover, then work each labelled issue until it rests."""
+    from mulligan.interfaces.cli import work
+
+    return work.once(config, attempts, limit)
+
+
+@in_one_sentence
+def run(*, config: Config = None) -> Exit:
+    """Serve until told to stop: poll, work every labelled issue, watch for withdrawals."""
+    from mulligan.interfaces.cli import run as module
+
+    return module.run(config)
+
+
+@in_one_sentence
+def work(
+    issue: Issue,
+    *,
+    config: Config = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Change nothing on GitHub; say what would be done.")
+    ] = False,
+) -> Exit:
+    """Make one attempt at an issue now; your command is the request, no label is needed."""
+    from mulligan.interfaces.cli import work as module
+
+    return module.work(issue, config, dry_run=dry_run)
+
+
+@in_one_sentence
+def action() -> Exit:
+    """Make one pass within a workflow of GitHub; its inputs are environment variables."""
+    from mulligan.interfaces.cli import action as module
+
+    return module.action()
+
+
+@in_one_sentence
+def status(*, config: Config = None, json: Json = False) -> Exit:
+    """List every issue that Mulligan knows, and where it stands."""
+    from mulligan.interfaces.cli import status as overview
+
+    return overview.status(config, json=json)
+
+
+@in_one_sentence
+def inspect(
+    issue: Issue,
+    *,
+    config: Config = None,
+    json: Json = False,
+    attempt: Annotated[
+        int | None, typer.Option(min=1, help="Which attempt, counted over all epochs.")
+    ] = None,
+    fix_round: Annotated[
+        int, typer.Option("--round", min=0, help="Of which fix round; 0 is the attempt itself.")
+    ] = 0,
+    prompt: Annotated[bool, typer.Option("--prompt", help="The prompt as delivered.")] = False,
+    context: Annotated[bool, typer.Option("--context", help="The retry context.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="The whole diff of the attempt.")] = False,
+    log: Annotated[bool, typer.Option("--log", help="What the agent printed.")] = False,
+    manifest: Annotated[bool, typer.Option("--manifest", help="Hashes of what was given.")] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="Prove all hashes anew.")] = False,
+) -> Exit:
+    """Show what happened to an issue: its attempts, and what each was told and did."""
+    from mulligan.implement.prompt.manifest import of_round
+    from mulligan.interfaces.cli import inspect as show
+
+    parts = {
+        "prompt.md": prompt,
+        "context.json": context,
+        "changes.diff": diff,
+        "agent.log": log,
+        "manifest.json": manifest,
+    }
+    chosen = [name for name, wanted in parts.items() if wanted]
+    if len(chosen) > 1:
+        message = "Ask for one of --prompt, --context, --diff, --log and --manifest at a time."
+        raise UsageError(message)
+    if verify:
+        return show.verify(config, issue, json=json)
+    if chosen:
+        return show.part(config, issue, attempt, of_round(chosen[0], fix_round))
+    return show.inspect(config, issue, attempt, json=json)
+
+
+@in_one_sentence
+def prompt(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
+    """Print what an agent would be told now, and the size of each part; changes nothing."""
+    from mulligan.interfaces.cli import inspect as module
+
+    return module.prompt(config, issue, json=json)
+
+
+@in_one_sentence
+def explain(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
+    """Say why an issue is, or is not, being worked on, rule by rule; changes nothing."""
+    from mulligan.interfaces.cli import inspect as module
+
+    return module.explain(config, issue, json=json)
+
+
+@in_one_sentence
+def stats(
+    *,
+    config: Config = None,
+    json: Json = False,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write it as a page.")
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option("--since", help="Count this last time only, such as 30d.")
+    ] = None,
+) -> Exit:
+    """Count what the work came to: issues, attempts, money and time."""
+    from mulligan.interfaces.cli import stats as module
+
+    return module.stats(config, since, html, json=json)
+
+
+@in_one_sentence
+def events(
+    *,
+    config: Config = None,
+    json: Json = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as more happens.")] = False,
+    issue: Annotated[
+        str | None, typer.Option("--issue", metavar="OWNER/NAME#N", help="Of one issue only.")
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", help="After the event of this number, or of this last time: 7d."),
+    ] = None,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON Schema of a line instead.")
+    ] = False,
+) -> Exit:
+    """Print what was recorded, one line for each event."""
+    from mulligan.interfaces.cli import events as module
+
+    if schema:
+        return module.print_schema()
+    return module.events(config, issue, since, follow=follow, json=json)
+
+
+@in_one_sentence
+def doctor(
+    *,
+    config: Config = None,
+    json: Json = False,
+    agent: Annotated[
+        bool, typer.Option("--agent", help="Run every configured agent twice; costs money.")
+    ] = False,
+) -> Exit:
+    """Say whether all that the work needs is there; each finding has its fix."""
+    from mulligan.interfaces.cli import doctor as module
+
+    return module.doctor(config, json=json, agent=agent)
+
+
+@in_one_sentence
+def retry(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
+    """Give an issue new attempts; verified work that was kept is published instead."""
+    from mulligan.domain.command import Verb
+    from mulligan.interfaces.cli import issue_commands as orders
+
+    return orders.give(config, Verb.RETRY, issue, "", json=json)
+
+
+@in_one_sentence
+def fix(
+    issue: Issue,
+    what: Annotated[list[str], typer.Argument(help="What is to be done.", metavar="TEXT")],
+    *,
+    config: Config = None,
+    json: Json = False,
+) -> Exit:
+    """Give an issue new attempts that follow your words; an attempt that runs is ended."""
+    from mulligan.domain.command import Verb
+    from mulligan.interfaces.cli import issue_commands as orders
+
+    return orders.give(config, Verb.FIX, issue, " ".join(what), json=json)
+
+
+@in_one_sentence
+def skip(
+    issue: Issue,
+    reason: Annotated[list[str] | None, typer.Argument(help="Why.", metavar="REASON")] = None,
+    *,
+    config: Config = None,
+    json: Json = False,
+) -> Exit:
+    """Leave an issue alone, and take Mulligan's labels off it."""
+    from mulligan.domain.command import Verb
+    from mulligan.interfaces.cli import issue_commands as orders
+
+    return orders.give(config, Verb.SKIP, issue, " ".join(reason or ()), json=json)
+
+
+@in_one_sentence
+def abort(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
+    """Stop the attempt that runs, and keep its work; it costs no attempt."""
+    from mulligan.domain.command import Verb
+    from mulligan.interfaces.cli import issue_commands as orders
+
+    return orders.give(config, Verb.ABORT, issue, "", json=json)
+
+
+@in_one_sentence
+def pause(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
+    """Begin no new attempt at an issue until it is resumed."""
+    from mulligan.domain.command import Verb
+    from mulligan.interfaces.cli import issue_commands as orders
+
+    return orders.give(config, Verb.PAUSE, issue, "", json=json)
+
+
+@in_one_sentence
+def resume(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
+    """Let an issue go on that was paused."""
+    from mulligan.domain.command import Verb
+    from mulligan.interfaces.cli import issue_commands as orders
+
+    return orders.give(config, Verb.RESUME, issue, "", json=json)
+
+
+@in_one_sentence
+def check_here(
+    *,
+    policy: Annotated[
+        Path | None, typer.Option(help="The policy file; default: .github/mulligan.yml here.")
+    ] = None,
+    json: Json = False,
+) -> Exit:
+    """Run a repository's checks here; show what an agent would be told."""
+    from mulligan.interfaces.cli import checks as verification
+
+    return verification.check(policy, json=json)
+
+
+@in_one_sentence
+def digest(
+    *,
+    command: Annotated[str, typer.Option(help="What printed the log, such as 'pytest -q'.")] = "",
+    exit_code: Annotated[int | None, typer.Option(help="What it exited with.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="The structured report that it wrote, such as JUnit XML.")
+    ] = None,
+    json: Json = False,
+) -> Exit:
+    """Condense a log from standard input to what an agent would be told of it."""
+    from mulligan.interfaces.cli import checks as verification
+
+    return verification.digest(command, exit_code, report, json=json)
+
+
+@in_one_sentence
+def demo(
+    *,
+    directory: Annotated[
+        Path | None, typer.Option(help="Where to put it; default: a new temporary directory.")
+    ] = None,
+) -> Exit:
+    """Watch the life of six issues on this machine: no account, no network."""
+    from mulligan.interfaces.cli import demo as module
+
+    return module.demo(directory)
+
+
+@in_one_sentence
+def simulate(
+    *,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 4901,
+    directory: Annotated[
+        Path | None, typer.Option(help="Where to put it; default: a new temporary directory.")
+    ] = None,
+) -> Exit:
+    """Run a GitHub of your own on this machine, with the demo's repository."""
+    from mulligan.interfaces.cli import demo as module
+
+    return module.simulate(port, directory)
+
+
+@in_one_sentence
+def check(
+    *,
+    config: Config = None,
+    policy: PolicyFile = None,
+    repository: Repository = None,
+    json: Json = False,
+) -> Exit:
+    """Say that the configuration holds, or name every mistake with its line."""
+    from mulligan.interfaces.cli import config as module
+
+    return module.check(config, policy, repository, json=json)
+
+
+@in_one_sentence
+def show(
+    *,
+    config: Config = None,
+    policy: PolicyFile = None,
+    repository: Repository = None,
+    json: Json = False,
+) -> Exit:
+    """Print what is in force, with every default; what comes from the environment is hidden."""
+    from mulligan.interfaces.cli import config as module
+
+    return module.show(config, policy, repository, json=json)
+
+
+@in_one_sentence
+def schema(
+    file: Annotated[
+        Literal["operator", "policy"],
+        typer.Argument(help="mulligan.yml, or a repository's .github/mulligan.yml."),
+    ] = "operator",
+) -> Exit:
+    """Print the JSON Schema of a configuration file, for editors."""
+    from mulligan.interfaces.cli import config as module
+
+    return module.schema(file)
+
+
+@in_one_sentence
+def pull(*, config: Config = None) -> Exit:
+    """Take over from the GitHub Action: its counts and history go into this ledger."""
+    from mulligan.interfaces.cli import state
+
+    return state.pull(config)
+
+
+@in_one_sentence
+def push(*, config: Config = None) -> Exit:
+    """Hand over to the GitHub Action: this ledger's counts and history go to the repositories."""
+    from mulligan.interfaces.cli import state
+
+    return state.push(config)
+
+
+@in_one_sentence
+def copy(
+    *,
+    source: Annotated[
+        Path, typer.Option("--from", metavar="FILE", help="A configuration with the other state.")
+    ],
+    config: Config = None,
+) -> Exit:
+    """Take over another ledger, such as a single worker's into a fleet's, or back."""
+    from mulligan.interfaces.cli import state
+
+    return state.copy(config, source)
+
+
+for command in (pull, push, copy):
+    state_app.command()(command)
+
+for command in (demo, simulate, init, rehearse):
+    app.command()(command)
+
+for command in (once, run, work, action):
+    app.command()(command)
+
+for command in (
+    *(retry, fix, skip),
+    *(abort, pause, resume),
+):
+    app.command()(command)
+
+for command in (status, inspect, prompt, explain, doctor):
+    app.command()(command)
+
+for command in (stats, events):
+    app.command()(command)
+
+app.command("check")(check_here)
+
+app.command()(digest)
+
+for command in (check, show, schema):
+    config_app.command()(command)

@@ -1,0 +1,107 @@
+"""`mulligan digest` and `mulligan check`: what the checks say, as an agent would be told."""
+
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from mulligan.config.policy import Check
+from mulligan.domain.errors import ConfigError, MisconfiguredError, UsageError
+from mulligan.domain.result import CheckResult
+from mulligan.implement.prompt.outcome_text import pluralize, verdict
+from mulligan.interfaces.bootstrap.local_checks import (
+    MAX_CHARS,
+    Digest,
+    Here,
+    open_here,
+    read_policy,
+)
+from mulligan.interfaces.bootstrap.local_checks import digest as condense
+from mulligan.interfaces.cli.setup import environment, make_console, start_logs
+from mulligan.interfaces.cli.terminal import Exit, print_json, print_point
+
+
+def digest(command: str, exit_code: int | None, report: Path | None, *, json: bool) -> Exit:
+    """Condense a log from standard input."""
+    if sys.stdin.isatty():
+        message = "Give it a log on standard input: mulligan digest < build.log"
+        raise UsageError(message)
+    found = condense(
+        sys.stdin.buffer,
+        command=command,
+        exit_code=exit_code,
+        max_chars=MAX_CHARS,
+        report=_content(report),
+    )
+    if json:
+        print_json(_row(found))
+    else:
+        sys.stdout.write(f"{found.text}\n")
+    return Exit.DONE
+
+
+def _content(report: Path | None) -> bytes | None:
+    try:
+        return report.read_bytes() if report else None
+    except OSError as error:
+        message = f"{report} cannot be read ({error.strerror}); name another report."
+        raise UsageError(message) from error
+
+
+def _row(found: Digest) -> dict[str, object]:
+    return {
+        "passed": found.passed,
+        "count": found.count,
+        "fingerprint": found.fingerprint,
+        "findings": [each.model_dump(mode="json") for each in found.findings],
+        "text": found.text,
+    }
+
+
+def check(policy: Path | None, *, json: bool) -> Exit:
+    """Run every check of a policy in the current directory, as it stands."""
+    start_logs()
+    here, console = Path.cwd(), None if json else make_console()
+    checks = read_policy(policy, here).checks
+    results, missing = list[CheckResult](), list[str]()
+    with open_here(here, environment()) as place:
+        for each in checks:
+            try:
+                results.append(_run(each, place, console))
+            except MisconfiguredError as error:
+                missing.append(str(error))
+    if console:
+        console.print(_sum_up(results))
+    else:
+        print_json([result.model_dump(mode="json") for result in results])
+    if missing:
+        raise ConfigError("\n".join(missing))
+    return Exit.FAILED if any(result.fails for result in results) else Exit.DONE
+
+
+def _run(wanted: Check, place: Here, console: Console | None) -> CheckResult:
+    with console.status(escape(f"{wanted.name} …")) if console else nullcontext():
+        result = place.run(wanted)
+    if console:
+        _print(result, console)
+    return result
+
+
+def _print(result: CheckResult, console: Console) -> None:
+    colour = "green" if result.passed else "red" if result.required else "yellow"
+    mark = Text("✓ " if result.passed else "✗ ", colour)
+    asked = "" if result.passed or result.required else " It is not required."
+    took = Text(f"  {result.duration_ms / 1000:.1f} s", "dim")
+    console.print(Text.assemble(mark, verdict(result), asked, took))
+    if not result.passed:
+        print_point(console, Text(" "), result.digest)
+
+
+def _sum_up(results: list[CheckResult]) -> str:
+    failed = [result for result in results if result.fails]
+    if failed:
+        return f"{len(failed)} of {pluralize(len(results), 'check')} would fail an attempt."
+    return f"{pluralize(len(results), 'check')}, and none would fail an attempt."

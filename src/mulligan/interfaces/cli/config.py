@@ -1,0 +1,126 @@
+"""`mulligan config`: check both files, show what is in force, and print their JSON Schemas."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+from pydantic import JsonValue, TypeAdapter
+
+from mulligan.config.document import MistakesError, Place
+from mulligan.config.load import load_policy, variables
+from mulligan.config.operator import Operator
+from mulligan.config.policy import Policy
+from mulligan.config.schema import File, published
+from mulligan.domain.errors import ConfigError, UsageError
+from mulligan.domain.issue import REPOSITORY, IssueRef
+from mulligan.interfaces.cli.setup import configuration_path, read_configuration, served
+from mulligan.interfaces.cli.terminal import Exit, print_json
+
+VALUES: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
+
+
+def check(config: Path | None, policy: Path | None, repository: str | None, *, json: bool) -> Exit:
+    """Read the files as the work would; say that they hold, or every mistake in the first."""
+    try:
+        said = _checked(config, policy, repository)
+    except ConfigError as error:
+        if not json:
+            raise
+        print_json({"valid": False, "mistakes": _rows(error)})
+        return Exit.USAGE
+    if json:
+        print_json({"valid": True, "mistakes": []})
+    else:
+        sys.stdout.write("".join(f"{line}\n" for line in said))
+    return Exit.DONE
+
+
+def show(config: Path | None, policy: Path | None, repository: str | None, *, json: bool) -> Exit:
+    """Print what is in force, every default included; nothing from the environment is shown."""
+    if policy:
+        operator = _operator(config, policy, repository)
+        values = _written(_policy(policy, operator, repository))
+    else:
+        operator = read_configuration(config, needs_token=False)
+        values = _masked(_written(operator), variables(configuration_path(config)))
+    if json:
+        print_json(values)
+    else:
+        yaml.safe_dump(values, sys.stdout, sort_keys=False, allow_unicode=True)
+    return Exit.DONE
+
+
+def schema(file: str) -> Exit:
+    """Print the JSON Schema of a file."""
+    print_json(published(File(file)))
+    return Exit.DONE
+
+
+def _checked(config: Path | None, policy: Path | None, repository: str | None) -> list[str]:
+    operator, said = _operator(config, policy, repository), list[str]()
+    if operator:
+        count = len(operator.repositories)
+        several = "1 repository" if count == 1 else f"{count} repositories"
+        said.append(f"{configuration_path(config)} is valid; it names {several}.")
+    if policy:
+        found = len(_policy(policy, operator, repository).checks)
+        said.append(f"{policy} is valid; it names {found} check{'' if found == 1 else 's'}.")
+    return said
+
+
+def _operator(config: Path | None, policy: Path | None, repository: str | None) -> Operator | None:
+    """Read the operator's file, unless only a policy is asked about."""
+    if repository and not policy:
+        message = "--repository says whose policy it is; name that file with --policy FILE."
+        raise UsageError(message)
+    if policy and not (config or repository):
+        return None
+    return read_configuration(config, needs_token=False)
+
+
+def _policy(path: Path, operator: Operator | None, repository: str | None) -> Policy:
+    """Read a policy file, with the keys that the operator decides for its repository over it."""
+    overrides: Mapping[str, JsonValue] = {}
+    if operator and repository:
+        if not REPOSITORY.fullmatch(repository):
+            message = f"{repository!r} does not name a repository; write OWNER/NAME."
+            raise UsageError(message)
+        name = served(IssueRef(repository, 1), operator).repository
+        overrides = next(each.policy for each in operator.repositories if each.name == name)
+    try:
+        text = path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "that is no name of a file"
+        message = f"{path} cannot be read ({reason}); name the policy file with --policy FILE."
+        raise ConfigError(message) from error
+    return load_policy(text, overrides, str(path))
+
+
+def _rows(error: ConfigError) -> list[dict[str, object]]:
+    if not isinstance(error, MistakesError):
+        return [{"file": None, "line": None, "key": None, "said": str(error)}]
+    return [
+        {
+            "file": error.where,
+            "line": mistake.line,
+            "key": mistake.key or None,
+            "said": mistake.sentence,
+        }
+        for mistake in error.mistakes
+    ]
+
+
+def _written(settings: Operator | Policy) -> JsonValue:
+    return VALUES.validate_python(settings.model_dump(mode="json"))
+
+
+def _masked(value: JsonValue, hidden: Mapping[Place, str], place: Place = ()) -> JsonValue:
+    """Put the source of a value in its place, where it came from the environment."""
+    if place in hidden:
+        return f"*** (from ${hidden[place]})"
+    if isinstance(value, dict):
+        return {key: _masked(inner, hidden, (*place, key)) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_masked(inner, hidden, (*place, at)) for at, inner in enumerate(value)]
+    return value

@@ -1,0 +1,268 @@
+"""`mulligan demo` and `mulligan simulate`: a GitHub on this machine, and six issues on it."""
+
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import groupby
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+from rich.markup import escape
+
+from github_simulator.app import running, serve
+from github_simulator.seed import MAINTAINER, READY, SCRIPTED_AGENT, Seeded, seed
+from github_simulator.world import Fault, World
+from mulligan.config.load import load_operator
+from mulligan.daemon.once import Extent, once
+from mulligan.daemon.recovery import catch_up
+from mulligan.daemon.worker import Worker
+from mulligan.domain.errors import UnavailableError, UsageError
+from mulligan.domain.events import AgentStarted, Event, PublishStarted
+from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.outcome import FREE
+from mulligan.domain.result import WorkerResultMeta
+from mulligan.domain.status import IssueStatus
+from mulligan.implement.ports import Tools
+from mulligan.implement.prompt.outcome_text import TITLES, pluralize
+from mulligan.interfaces.bootstrap.container import build
+from mulligan.interfaces.bootstrap.sandbox import lacks_room
+from mulligan.interfaces.cli.setup import environment, make_console, start_logs, stop_on_signals
+from mulligan.interfaces.cli.terminal import Exit, program, show_comment
+from mulligan.interfaces.cli.work import ProgressLog
+from mulligan.sandbox.cancellation import stopping
+
+SECOND_THOUGHTS = 1.0
+"""Seconds after which the label is taken off; the agent would work several times as long."""
+
+STUMBLES = 2
+
+TOKEN = "a-token-of-the-simulated-github"  # noqa: S105 - of a GitHub that is not one
+
+PASSES = 6
+"""Enough for everything to rest, also on a machine that is slow."""
+
+WATCH = timedelta(seconds=1)
+
+REST = {
+    Stage.REVIEW: ("in review", "green"),
+    Stage.HITL: ("with a person", "magenta"),
+    Stage.RESOLVED: ("left alone", "yellow"),
+}
+"""What an issue that rests is called, and its colour."""
+
+CONFIGURATION = """# Made by Mulligan for its own GitHub on this machine.
+github: {{api_url: "{url}", token_file: "{directory}/token"}}
+repositories:
+  - name: {repository}
+    clone_url: "{bare}"
+agent: {{kind: command, command: ["{python}", "{agent}"], timeout: 1m}}
+state: {{url: "sqlite:///{directory}/mulligan.db"}}
+workspace: {{root: "{directory}/work"}}
+limits: {{concurrency: 1, free_mib: 64}}
+"""
+
+
+@dataclass
+class Stumbling:
+    """Answers the next calls for a pull request with 502, STUMBLES times; nothing is done then."""
+
+    left: int = STUMBLES
+
+    def __call__(self, method: str, path: str) -> Fault | None:
+        """See simulator.faults."""
+        if method != "POST" or not path.endswith("/pulls") or not self.left:
+            return None
+        self.left -= 1
+        return Fault(502, body='{"message": "Server Error"}')
+
+
+@dataclass(frozen=True, slots=True)
+class DemoFaults:
+    """Hears what happens to the issues, and steps in."""
+
+    world: World
+    story: ProgressLog
+    withdrawn: IssueRef
+    unlucky: IssueRef
+
+    def hear(self, status: IssueStatus, event: Event) -> None:
+        """Let the one issue be withdrawn as soon as its agent works, the other not be published."""
+        match event:
+            case AgentStarted() if status.issue == self.withdrawn:
+                timer = threading.Timer(SECOND_THOUGHTS, self._withdraw, [status])
+                timer.daemon = True
+                timer.start()
+            case PublishStarted() if status.issue == self.unlucky and self.world.faults is None:
+                self.world.faults = Stumbling()
+            case _:
+                return
+
+    def _withdraw(self, status: IssueStatus) -> None:
+        self.world.unlabel(status.issue, READY, MAINTAINER)
+        self.story.say(status, f"  [bold]{MAINTAINER}[/] thinks again, and takes the label off")
+
+
+def demo(directory: Path | None) -> Exit:
+    """Run the life of six issues, and tell it."""
+    console, place = make_console(), _place(directory)
+    start_logs()
+    stop_on_signals()
+    world = World()
+    seeded = seed(world, place, TOKEN)
+    with running(world) as url:
+        config = _write_configuration(place, url, seeded)
+        operator = load_operator(config, environment())
+        if short := lacks_room(operator):
+            raise UnavailableError(short)
+        _open_story(console, world, seeded)
+        story = ProgressLog(console)
+        *_, withdrawn, unlucky = seeded.issues
+        mishaps = DemoFaults(world, story, withdrawn, unlucky)
+
+        def hear(status: IssueStatus, event: Event) -> None:
+            story.hear(status, event)
+            mishaps.hear(status, event)
+
+        with build(operator, environment(), hear) as bench:
+            rest = _make_passes(bench.tools, seeded, console)
+            if stopping():
+                return Exit.INTERRUPTED
+            _close_story(console, seeded, bench.tools)
+    if rest:
+        _show_comment(console, world, seeded)
+    _name_commands(console, seeded, config)
+    return Exit.DONE if rest else Exit.FAILED
+
+
+def simulate(port: int, directory: Path | None) -> Exit:
+    """Keep a simulated GitHub running until it is interrupted or told to end."""
+    console, place = make_console(), _place(directory)
+    world, stop = World(), threading.Event()
+    seeded = seed(world, place, TOKEN)
+    world.add_user(MAINTAINER, token=MAINTAINER)
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    signal.signal(signal.SIGINT, end)
+    signal.signal(signal.SIGTERM, end)
+
+    def announce(url: str) -> None:
+        config = _write_configuration(place, url, seeded)
+        _announce(console, f"{url}/{seeded.repository}", f"{url}/repos/{seeded.repository}", config)
+
+    serve(world, port=port, announce=announce, stop=stop)
+    return Exit.DONE
+
+
+def _announce(console: Console, page: str, api: str, config: Path) -> None:
+    work = f"{program()} once --config {config}"
+    say = f"""curl -H "Authorization: Bearer {MAINTAINER}" -d '{{"body": "/mulligan retry"}}' """
+    for line in (
+        f"A GitHub of your own, in a browser at {page}",
+        f"In another terminal: {work}",
+        f"To speak there as {MAINTAINER}, its maintainer:",
+        f"  {say}{api}/issues/3/comments",
+        "Ctrl-C ends it.",
+    ):
+        console.print(escape(line), soft_wrap=True)
+
+
+def _place(directory: Path | None) -> Path:
+    """Make a directory to put everything in; one with something in it is left alone."""
+    if directory is None:
+        return Path(tempfile.mkdtemp(prefix="mulligan-demo-"))
+    if directory.exists() and any(directory.iterdir()):
+        message = f"{directory} is not empty; name a new directory, or remove that one."
+        raise UsageError(message)
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory.absolute()
+
+
+def _write_configuration(place: Path, url: str, seeded: Seeded) -> Path:
+    token, config = place / "token", place / "mulligan.yml"
+    token.touch(mode=0o600)
+    token.write_text(TOKEN)
+    text = CONFIGURATION.format(
+        url=url,
+        directory=place,
+        repository=seeded.repository,
+        bare=seeded.bare,
+        python=sys.executable,
+        agent=SCRIPTED_AGENT,
+    )
+    config.write_text(text)
+    return config
+
+
+def _make_passes(tools: Tools, seeded: Seeded, console: Console) -> bool:
+    """Make passes until every issue rests; tell whether they do."""
+    for number in range(PASSES):
+        if number:
+            console.print("\nThe next pass publishes what is verified; no agent is run for that.")
+        done = once((seeded.repository,), tools, Extent(watch_interval=WATCH))
+        for problem in done.problems:
+            said = problem.removeprefix(f"{seeded.issues[-1]}: ")
+            console.print(f"    [yellow]{escape(said)}[/]", emoji=False)
+        rest = REST.keys() >= {tools.ledger.status(ref).stage for ref in seeded.issues}
+        if rest or stopping():
+            catch_up(tools, Worker(tools), (seeded.repository,))
+            return rest
+    return False
+
+
+def _open_story(console: Console, world: World, seeded: Seeded) -> None:
+    who = f"[bold]{MAINTAINER}[/]"
+    console.print(f"{who} has put the label on six issues of {seeded.repository}:")
+    for ref in seeded.issues:
+        console.print(f"  [cyan]#{ref.number}[/]  {world.issue_of(ref).title}")
+    console.print("A scripted agent works on them; it mends only what its prompt names.")
+
+
+def _close_story(console: Console, seeded: Seeded, tools: Tools) -> None:
+    console.print("\nWhere they are now:")
+    for ref in seeded.issues:
+        where, colour = REST.get(tools.ledger.status(ref).stage, ("under way", "red"))
+        runs = [each for each in tools.ledger.events(ref) if isinstance(each.event, AgentStarted)]
+        ran, ended = pluralize(len(runs), "agent run"), _ended(tools.ledger.history(ref))
+        console.print(
+            f"  [cyan]#{ref.number}[/]  [{colour}]{where:13}[/]  {ran:12}  {ended}", soft_wrap=True
+        )
+
+
+def _show_comment(console: Console, world: World, seeded: Seeded) -> None:
+    asked = seeded.issues[2]
+    body = world.comments_of(asked)[-1].body
+    console.print(f"\nWhat the people of [cyan]{asked}[/] now read on GitHub, in short:")
+    show_comment(console, body)
+
+
+def _name_commands(console: Console, seeded: Seeded, config: Path) -> None:
+    mulligan = program()
+    second = f"{mulligan} inspect {seeded.issues[1]}"
+    console.print(
+        "\nIts GitHub has ended; `mulligan simulate` keeps one running, in a browser, too."
+    )
+    console.print("Look at everything else:")
+    for line in (
+        f"{mulligan} status --config {config}",
+        f"{second} --config {config}",
+        f"{second} --attempt 2 --prompt --config {config}",
+        f"git -C {seeded.bare} log --oneline --all --graph",
+    ):
+        console.print(f"  {line}", markup=False)
+
+
+def _ended(history: Sequence[WorkerResultMeta]) -> str:
+    """Name the outcomes of the attempts in their order, equal ones in a row once."""
+    told = list[str]()
+    for outcome, row in groupby(meta.outcome for meta in history):
+        times = len(list(row))
+        title = TITLES[outcome] if times == 1 else f"{times} × {TITLES[outcome]}"
+        told.append(f"{title}, at no cost" if outcome in FREE else title)
+    return " → ".join(told)

@@ -1,0 +1,102 @@
+"""`mulligan doctor`: whether everything that the work needs is there."""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from mulligan.config.document import one_by_one
+from mulligan.daemon.doctor import examine
+from mulligan.domain.errors import ConfigError
+from mulligan.domain.host import Diagnosis, Level, failed, fine
+from mulligan.interfaces.bootstrap.doctor import build_probes, try_agents
+from mulligan.interfaces.cli.setup import (
+    configuration_path,
+    environment,
+    make_console,
+    read_configuration,
+    start_logs,
+)
+from mulligan.interfaces.cli.terminal import Exit, as_started, print_json, print_point
+
+CONFIGURATION = "configuration"
+TRIES = (
+    "Each agent runs twice in a throw-away repository, for a few words; that costs a little money,"
+    " which counts for the budget of the day."
+)
+MARKS = {
+    Level.OK: ("✓", "green"),
+    Level.NOTE: ("·", "cyan"),
+    Level.WARNING: ("!", "yellow"),
+    Level.FAULT: ("✗", "red"),
+}
+
+
+def doctor(config: Path | None, *, json: bool, agent: bool = False) -> Exit:
+    """Look at everything, or try the agents; say what is wrong and what mends it."""
+    start_logs()
+    found = list[Diagnosis]()
+    console = None if json else make_console()
+    if console and agent:
+        console.print(TRIES)
+    with console.status("Looking …") if console else nullcontext():
+        for each in _findings(config, agent=agent):
+            if console:
+                _print(each, console, heading=not found or found[-1].area != each.area)
+            found.append(each)
+    if console:
+        console.print(f"\n{_sum_up(found)}")
+    else:
+        print_json([_row(each) for each in found])
+    return Exit.FAILED if any(each.level is Level.FAULT for each in found) else Exit.DONE
+
+
+def _findings(config: Path | None, *, agent: bool) -> Iterator[Diagnosis]:
+    try:
+        path = configuration_path(config)
+        operator = read_configuration(path)
+        count = len(operator.repositories)
+        several = "1 repository" if count == 1 else f"{count} repositories"
+        yield fine(CONFIGURATION, f"{path.absolute()} is valid; it names {several}.")
+        if agent:
+            yield from try_agents(operator, environment())
+            return
+        with build_probes(operator, environment()) as probes:
+            yield from examine(operator, probes)
+    except ConfigError as error:
+        for mistake in one_by_one(error):
+            yield failed(CONFIGURATION, mistake, "Mend it; docs/configuration.md has every key.")
+
+
+def _print(found: Diagnosis, console: Console, *, heading: bool) -> None:
+    if heading:
+        console.print(f"[bold]{escape(found.area)}[/]")
+    mark, style = MARKS[found.level]
+    print_point(console, Text(f"  {mark}", style), as_started(found.said))
+    if found.fix:
+        print_point(console, Text("    →", style), as_started(found.fix))
+
+
+def _sum_up(found: list[Diagnosis]) -> str:
+    faults = sum(each.level is Level.FAULT for each in found)
+    warnings = sum(each.level is Level.WARNING for each in found)
+    counted = [
+        f"{count} {word}{'' if count == 1 else 's'}"
+        for count, word in ((faults, "fault"), (warnings, "warning"))
+        if count
+    ]
+    if not counted:
+        return "Nothing is in the way."
+    return f"{' and '.join(counted)}{'' if faults else '; nothing stops the work'}."
+
+
+def _row(found: Diagnosis) -> dict[str, str | None]:
+    return {
+        "area": found.area,
+        "level": found.level,
+        "said": found.said,
+        "fix": found.fix or None,
+    }

@@ -1,0 +1,489 @@
+"""`mulligan init`: propose a start for a clone, show it, and write it where it is wanted."""
+
+import os
+import re
+import secrets
+import shlex
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from mulligan.config.load import load_operator, load_policy
+from mulligan.config.operator import AgentSettings, GitHubSettings, Operator
+from mulligan.config.policy import Labels
+from mulligan.config.settings import format_duration
+from mulligan.domain.errors import MulliganError, UnavailableError, UsageError
+from mulligan.domain.issue import REPOSITORY
+from mulligan.implement.prompt.outcome_text import pluralize
+from mulligan.interfaces.action.workflow import (
+    KINDS,
+    WORKFLOW_FILE,
+    Caller,
+    minute_of,
+    workflow_text,
+)
+from mulligan.interfaces.bootstrap.clone import (
+    MadeApp,
+    Registration,
+    agent_here,
+    create_labels,
+    git_config,
+    installed_from,
+    missing_labels,
+    read_tree,
+)
+from mulligan.interfaces.cli.setup import DEFAULT, configuration_path, environment, make_console
+from mulligan.interfaces.cli.terminal import Exit, program, say_error
+from mulligan.interfaces.onboarding.ecosystems import propose
+from mulligan.interfaces.onboarding.proposal import (
+    Draft,
+    Origin,
+    Proposal,
+    Source,
+    named,
+    operator_text,
+    origin_of,
+    policy_text,
+)
+
+HOST = "127.0.0.1"
+
+BACK = "/back"
+
+CODE = re.compile(r"[A-Za-z0-9_.-]{1,200}")
+
+HEADERS = {
+    "Content-Type": "text/html; charset=utf-8",
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+}
+
+THANKS = "That was all; go back to the terminal."
+
+SECOND = "An answer came already; go back to the terminal."
+
+STRANGE = "This answer belongs to another request; open the address that the terminal shows."
+
+NOWHERE = "There is nothing here; open the address that the terminal shows."
+
+KEY = Path("mulligan-app.pem")
+
+LIMIT = timedelta(minutes=15)
+
+USUAL = GitHubSettings().api_url
+
+COMMAND = "command"
+
+UNKNOWN = (
+    "The workflow is left out, since this installation does not tell of which commit on GitHub it "
+    "is; add --action OWNER/NAME@COMMIT to have Mulligan run as an Action."
+)
+
+OWN_AGENT = (
+    "The workflow is left out, since mulligan.yml alone describes the agent {kind!r}; see "
+    "docs/action.md for how an Action gets such a file."
+)
+
+POLICY = Path(".github") / "mulligan.yml"
+
+STYLES = {"+": "green", "-": "red", "@": "cyan"}
+
+
+class OAuthCallbackServer:
+    """A page at `address`; the answer that bears its `state` ends the waiting."""
+
+    def __init__(self, port: int) -> None:
+        self.state = secrets.token_urlsafe(32)
+        self.host = f"{HOST}:{port}"
+        self.page = ""
+        self._heard = threading.Event()
+        self._code = ""
+
+    @property
+    def address(self) -> str:
+        """Give the address for the browser."""
+        return f"http://{self.host}/"
+
+    @property
+    def back(self) -> str:
+        """Give the address to come back to."""
+        return f"http://{self.host}{BACK}"
+
+    def wait(self, limit: timedelta) -> str:
+        """Give the code of the answer; UnavailableError where none comes in time."""
+        if not self._heard.wait(limit.total_seconds()):
+            time = format_duration(limit)
+            message = f"No browser came back within {time}, so nothing was written; begin again."
+            raise UnavailableError(message)
+        return self._code
+
+    def answer(self, host: str, target: str) -> tuple[HTTPStatus, str]:
+        """Answer a request for `target`; one that names another host was led here by a page."""
+        parts = urlsplit(target)
+        if host == self.host and parts.path == "/":
+            return HTTPStatus.OK, self.page
+        if host != self.host or parts.path != BACK:
+            return HTTPStatus.NOT_FOUND, NOWHERE
+        given = parse_qs(parts.query)
+        state, code = given.get("state", [""])[0], given.get("code", [""])[0]
+        is_ours = secrets.compare_digest(state.encode(), self.state.encode())
+        if not is_ours or not CODE.fullmatch(code):
+            return HTTPStatus.BAD_REQUEST, STRANGE
+        if self._heard.is_set():
+            return HTTPStatus.CONFLICT, SECOND
+        self._code = code
+        self._heard.set()
+        return HTTPStatus.OK, THANKS
+
+
+def _handler(answer: Callable[[str, str], tuple[HTTPStatus, str]]) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        timeout = 10
+
+        def do_GET(self) -> None:
+            status, text = answer(self.headers.get("Host", ""), self.path)
+            body = text.encode()
+            self.send_response(status)
+            for name, value in {**HEADERS, "Content-Length": str(len(body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name
+            """Say nothing: the target of the answer has a secret in it."""
+
+    return Handler
+
+
+@contextmanager
+def oauth_callback_server() -> Generator[OAuthCallbackServer]:
+    """Listen on a free port of loopback; afterwards neither a thread nor a socket is left."""
+    server = ThreadingHTTPServer((HOST, 0), BaseHTTPRequestHandler)
+    porch = OAuthCallbackServer(server.server_address[1])
+    server.RequestHandlerClass = _handler(porch.answer)
+    thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="porch")
+    thread.start()
+    try:
+        yield porch
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the command line says of the App."""
+
+    organization: str | None = None
+    name: str | None = None
+    key_file: Path | None = None
+
+
+def register(wanted: Wanted, origin: Origin | None, config: Path) -> Exit:
+    """Lead a browser to GitHub and back, write the key, and say what belongs into mulligan.yml."""
+    console, github = make_console(), _github(origin, config)
+    owner = wanted.organization or (origin.name.partition("/")[0] if origin else "")
+    name = wanted.name or f"mulligan-{owner}".rstrip("-")
+    asked = Registration(github.api_url, name, wanted.organization, github.ca_file)
+    place = (wanted.key_file or config.parent / KEY).absolute()
+    try:
+        with _reserved(place) as write:
+            made = _have_made(asked, console)
+            write(made.pem)
+    except KeyboardInterrupt:
+        say_error("Interrupted; no key was written. Begin again with `mulligan init --app`.")
+        return Exit.INTERRUPTED
+    _say(console, made, github, place)
+    return Exit.DONE
+
+
+def _github(origin: Origin | None, config: Path) -> GitHubSettings:
+    """Find out on which GitHub: that of the configuration, else that of the clone."""
+    if config.exists():
+        return load_operator(config, environment(), needs_token=False).github
+    return GitHubSettings(api_url=(origin and origin.api_url) or USUAL)
+
+
+def _have_made(asked: Registration, console: Console) -> MadeApp:
+    with oauth_callback_server() as porch:
+        porch.page = asked.page(porch.state, porch.back)
+        console.print(f"Open {porch.address} in a browser on this machine.", markup=False)
+        return asked.exchange(porch.wait(LIMIT))
+
+
+@contextmanager
+def _reserved(place: Path) -> Generator[Callable[[str], None]]:
+    """Have an empty file that only this user reads before there is a key, which is given once."""
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        opened = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError as error:
+        message = f"{place} is there already; move it away, or name another --key-file."
+        raise UsageError(message) from error
+    except OSError as error:
+        message = f"{place} cannot be written ({error.strerror}); name another --key-file."
+        raise UsageError(message) from error
+    with os.fdopen(opened, "w", encoding="utf-8") as file:
+        try:
+            yield lambda text: _keep(text, file.fileno())
+        finally:
+            if not os.fstat(file.fileno()).st_size:
+                with suppress(OSError):
+                    place.unlink()
+
+
+def _keep(text: str, descriptor: int) -> None:
+    os.write(descriptor, text.encode())
+    os.fsync(descriptor)
+
+
+def _say(console: Console, made: MadeApp, github: GitHubSettings, place: Path) -> None:
+    server = f"  api_url: {github.api_url}\n" if github.api_url != USUAL else ""
+    lines = f"github:\n{server}  app:\n    id: {made.id}\n    private_key_file: {place}\n"
+    console.print(f"The App is made, and its private key is in {place}.", markup=False)
+    console.print("\nIn mulligan.yml, in place of the token:\n", markup=False)
+    console.print(lines, markup=False)
+    console.print(f"Install it on the repositories at {made.install_url}", markup=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """The file, where there is something to write, or a sentence that says why there is not."""
+
+    draft: Draft | None = None
+    said: str = ""
+
+
+def propose_workflow(
+    clone: Path, origin: Origin | None, agent: AgentSettings | None, action: str | None
+) -> Proposed:
+    """Propose `.github/workflows/mulligan.yml`; `action` is OWNER/NAME@COMMIT of Mulligan."""
+    given, path = named(action) if action else None, clone / WORKFLOW_FILE
+    if path.exists():
+        return Proposed(said=f"{WORKFLOW_FILE} is there.")
+    source = given or installed_from(environment())
+    if source is None or not source.serves(origin):
+        return Proposed(said=UNKNOWN)
+    kind = agent.kind if agent else agent_here(environment()) or "claude"
+    if kind not in {*KINDS, COMMAND}:
+        return Proposed(said=OWN_AGENT.format(kind=kind))
+    repository = origin.name if origin else clone.name
+    return Proposed(Draft(path, workflow_text(_caller(source, kind, agent, repository))))
+
+
+def _caller(source: Source, kind: str, agent: AgentSettings | None, repository: str) -> Caller:
+    return Caller(
+        source=source.name,
+        sha=source.commit,
+        version="",
+        agent=kind,
+        command=shlex.join(agent.command) if agent and kind == COMMAND else "",
+        model=(agent.model if agent else None) or "",
+        minute=minute_of(repository),
+    )
+
+
+def say_of_workflow(clone: Path, drafts: Iterable[Draft]) -> Iterator[str]:
+    """Say what the workflow needs, where it was written."""
+    for draft in drafts:
+        if draft.path == clone / WORKFLOW_FILE:
+            yield "either push the workflow too, and the Action does the work, or run it here"
+            for name in sorted({each.secret for each in KINDS.values()} - {""}):
+                if f"secrets.{name}" in draft.text:
+                    yield f"for the Action, add the secret {name} to the repository"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line says."""
+
+    directory: Path
+    yes: bool = False
+    repository: str | None = None
+    config: Path | None = None
+    workflow: bool = True
+    action: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """All that would be done: files to write, and labels to create."""
+
+    drafts: tuple[Draft, ...]
+    missing: tuple[str, ...]
+    labels: Labels
+    operator: Operator | None
+    origin: Origin | None
+
+
+def init(asked: Asked) -> Exit:
+    """Propose, show, ask, write; what is there already is left as it is."""
+    console, clone = make_console(), asked.directory.absolute()
+    origin, config = _origin(asked, git_config(clone)), _operator_path(asked, clone)
+    start = _plan(console, clone, origin, config)
+    if asked.workflow:
+        start = _with_workflow(console, start, clone, asked.action)
+    if not (start.drafts or start.missing):
+        console.print("Nothing to do.")
+        return Exit.DONE
+    for draft in start.drafts:
+        _show(console, draft)
+    if start.missing and origin:
+        names = ", ".join(start.missing)
+        console.print(f"\nLabels to create on {escape(origin.name)}: {escape(names)}")
+    if not _agreed(console, asked):
+        console.print("Nothing was written.")
+        return Exit.FAILED
+    _carry_out(console, start)
+    _say_next(console, clone, config, start)
+    return Exit.DONE
+
+
+def init_app(asked: Asked, wanted: Wanted) -> Exit:
+    """Have GitHub make an App; a clone only says for which repository, and on which server."""
+    clone = asked.directory.absolute()
+    origin = _origin(asked, git_config(clone) if (clone / ".git").exists() else "")
+    return register(wanted, origin, _operator_path(asked, clone))
+
+
+def _origin(asked: Asked, config: str) -> Origin | None:
+    found = origin_of(config)
+    if asked.repository is None:
+        return found
+    if not REPOSITORY.fullmatch(asked.repository):
+        message = f"{asked.repository!r} does not name a repository; write OWNER/NAME."
+        raise UsageError(message)
+    return Origin(asked.repository, found.host if found else "")
+
+
+def _operator_path(asked: Asked, clone: Path) -> Path:
+    """Find where the operator's file is, or belongs: never into the clone by itself."""
+    path = configuration_path(asked.config)
+    if asked.config or path != DEFAULT or path.exists():
+        return path
+    return clone.parent / DEFAULT if Path.cwd().is_relative_to(clone) else path
+
+
+def _plan(console: Console, clone: Path, origin: Origin | None, config: Path) -> Start:
+    drafts, labels = list[Draft](), Labels()
+    policy, proposal = clone / POLICY, propose(read_tree(clone))
+    if policy.exists():
+        found = load_policy(policy.read_bytes(), {}, str(policy))
+        labels = found.labels
+        console.print(f"{POLICY} is there, with {pluralize(len(found.checks), 'check')}.")
+    else:
+        console.print(escape(_found(proposal, clone)))
+        drafts.append(Draft(policy, policy_text(proposal)))
+    operator = _operator(console, origin, config, drafts)
+    missing = _missing(console, operator, origin, labels)
+    return Start(tuple(drafts), missing, labels, operator, origin)
+
+
+def _with_workflow(console: Console, start: Start, clone: Path, action: str | None) -> Start:
+    agent = start.operator.agent if start.operator else None
+    proposed = propose_workflow(clone, start.origin, agent, action)
+    if proposed.draft is None:
+        console.print(escape(proposed.said))
+        return start
+    return replace(start, drafts=(*start.drafts, proposed.draft))
+
+
+def _found(proposal: Proposal, clone: Path) -> str:
+    if not proposal.checks:
+        return f"Nothing in {clone} says how it is tested; name its checks in the file below."
+    return f"{proposal.ecosystem}: {pluralize(len(proposal.checks), 'check')} found in {clone}."
+
+
+def _operator(
+    console: Console, origin: Origin | None, config: Path, drafts: list[Draft]
+) -> Operator | None:
+    """Read the operator's file, or draft one; None where it is not known for what repository."""
+    if config.exists():
+        return load_operator(config, environment(), needs_token=False)
+    if origin is None:
+        console.print("No remote is on a GitHub; --repository OWNER/NAME gives a mulligan.yml too.")
+        return None
+    draft = Draft(config, operator_text(origin, agent_here(environment()) or "claude"))
+    drafts.append(draft)
+    with tempfile.TemporaryDirectory() as place:
+        trial = Path(place) / DEFAULT
+        trial.write_text(draft.text, encoding="utf-8")
+        return load_operator(trial, environment(), needs_token=False)
+
+
+def _missing(
+    console: Console, operator: Operator | None, origin: Origin | None, labels: Labels
+) -> tuple[str, ...]:
+    """Ask GitHub which labels are missing; without a token they are left for later."""
+    if operator is None or origin is None:
+        return ()
+    named = {each.name.lower() for each in operator.repositories}
+    github = operator.github
+    has_token = github.token_file or (github.token and github.token.get_secret_value())
+    if not has_token or origin.name.lower() not in named:
+        why = "mulligan.yml does not name it" if has_token else "the token's variable is not set"
+        console.print(f"The labels of {escape(origin.name)} were not looked at: {why}.")
+        return ()
+    try:
+        return missing_labels(operator, environment(), origin.name, labels)
+    except MulliganError as error:
+        console.print(f"The labels could not be looked at: {escape(str(error))}")
+        return ()
+
+
+def _show(console: Console, draft: Draft) -> None:
+    console.print()
+    for line in draft.diff(_shown(draft.path)):
+        console.print(Text(line, STYLES.get(line[:1], "")))
+
+
+def _shown(path: Path) -> str:
+    """Give a path as one would type it here."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
+def _agreed(console: Console, asked: Asked) -> bool:
+    if asked.yes:
+        return True
+    if not sys.stdin.isatty():
+        message = "Nothing was written, since nobody can be asked here; add --yes to write it."
+        raise UsageError(message)
+    answer = console.input("\nGo ahead? [y/N] ")
+    return answer.strip().lower() in {"y", "yes"}
+
+
+def _carry_out(console: Console, start: Start) -> None:
+    console.print()
+    for draft in start.drafts:
+        draft.path.parent.mkdir(parents=True, exist_ok=True)
+        draft.path.write_text(draft.text, encoding="utf-8")
+        console.print(f"Wrote {escape(_shown(draft.path))}.")
+    if start.operator and start.origin and start.missing:
+        create_labels(start.operator, environment(), start.origin.name, start.labels)
+        console.print(f"Created {pluralize(len(start.missing), 'label')}.")
+
+
+def _say_next(console: Console, clone: Path, config: Path, start: Start) -> None:
+    named = "" if config == DEFAULT else f" --config {_shown(config)}"
+    console.print("\nNext:")
+    if any(draft.path == clone / POLICY for draft in start.drafts):
+        console.print(f"  read {POLICY}, and try it: {program()} check", markup=False)
+        console.print("  commit it and push it: it counts from the base branch on", markup=False)
+    for line in say_of_workflow(clone, start.drafts):
+        console.print(f"  {line}", markup=False)
+    console.print(f"  {program()} doctor{named}", markup=False)

@@ -1,0 +1,257 @@
+"""`mulligan inspect`, `explain` and `prompt`: what happened to an issue, and what will."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from mulligan.daemon.explain import explain as find_out
+from mulligan.daemon.explain import preview
+from mulligan.domain.errors import GoneError, UsageError
+from mulligan.domain.explanation import Explanation, told_by, told_of_review
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.result import CheckResult, WorkerResultMeta
+from mulligan.domain.status import IssueStatus
+from mulligan.implement.ports import Ledger
+from mulligan.implement.prompt.compose import ComposedPrompt
+from mulligan.implement.prompt.manifest import prove_lineage
+from mulligan.implement.prompt.outcome_text import pluralize
+from mulligan.implement.prompt.retry_context import tokens
+from mulligan.interfaces.bootstrap.container import build_to_look
+from mulligan.interfaces.bootstrap.stores import at_work, open_ledger, open_records
+from mulligan.interfaces.cli.setup import (
+    environment,
+    make_console,
+    read_configuration,
+    served,
+    start_logs,
+)
+from mulligan.interfaces.cli.terminal import Exit, as_started, print_json, print_point
+from mulligan.interfaces.json_output import decisions_of, inspection
+from mulligan.text.escape import one_line, visible
+
+
+def inspect(config: Path | None, issue: str, attempt: int | None, *, json: bool) -> Exit:
+    """Show one issue's attempts and decisions."""
+    ref = IssueRef.parse(issue)
+    with open_ledger(read_configuration(config, needs_token=False)) as ledger:
+        found = _known(ref, ledger)
+        history = [each for each in ledger.history(ref) if attempt in {None, each.number}]
+        events = ledger.events(ref)
+    if attempt and not history and attempt != found.number:
+        message = f"{ref} has no attempt {attempt}; `mulligan inspect {ref}` lists those it has."
+        raise UsageError(message)
+    decisions = [row for row in decisions_of(events) if attempt in {None, row["number"]}]
+    if json:
+        print_json(inspection(found, history, decisions))
+        return Exit.DONE
+    console = make_console()
+    console.print(_headline(found))
+    for meta in history:
+        print_attempt(meta, console)
+    _print_decisions(decisions, console)
+    return Exit.DONE
+
+
+def part(config: Path | None, issue: str, attempt: int | None, name: str) -> Exit:
+    """Print one artifact of an attempt; without a number, of the last attempt.
+
+    Programs get it byte for byte; to a terminal goes nothing that would steer it.
+    """
+    operator, ref = read_configuration(config, needs_token=False), IssueRef.parse(issue)
+    with open_records(operator) as (ledger, artifacts):
+        number = attempt or _known(ref, ledger).number
+        stored = artifacts.find(ref, number, name)
+        if stored is None:
+            advice = f"`mulligan inspect {ref}` says how far it came"
+            message = f"Attempt {number} of {ref} has no {name}, or not any more; {advice}."
+            raise UsageError(message)
+        content = artifacts.read(stored)
+    if sys.stdout.isatty():
+        content = visible(content.decode(errors="replace")).encode()
+    sys.stdout.buffer.write(content)
+    return Exit.DONE
+
+
+def verify(config: Path | None, issue: str, *, json: bool) -> Exit:
+    """Recompute every hash of what an issue's attempts were told; say where a chain is broken."""
+    operator, ref = read_configuration(config, needs_token=False), IssueRef.parse(issue)
+    with open_records(operator) as (ledger, artifacts):
+        _known(ref, ledger)
+
+        def stored(number: int, name: str) -> bytes | None:
+            found = artifacts.find(ref, number, name)
+            return artifacts.read(found) if found else None
+
+        proofs = prove_lineage(ledger.history(ref), stored)
+    if json:
+        print_json([{"number": proof.number, "broken": [*proof.broken]} for proof in proofs])
+    else:
+        for proof in proofs:
+            said = " ".join(proof.broken) or "inputs, context, prompt and lineage are as recorded."
+            make_console().print(escape(f"attempt {proof.number}: {said}"))
+    return Exit.FAILED if any(proof.broken for proof in proofs) else Exit.DONE
+
+
+def _known(ref: IssueRef, ledger: Ledger) -> IssueStatus:
+    found = ledger.status(ref)
+    if not (found.number or found.epoch or found.reason):
+        message = f"{ref} is not in the ledger; `mulligan status` lists the issues that are."
+        raise UsageError(message)
+    return found
+
+
+def _headline(found: IssueStatus) -> str:
+    lines = [f"[bold]{escape(str(found.issue))}[/]  {escape(one_line(found.title, 200))}"]
+    where = f"{found.stage}, epoch {found.epoch}, attempt {found.attempt}"
+    lines.append(where if not found.reason else f"{where}: {escape(found.reason)}")
+    if found.pull_request:
+        lines.append(escape(found.pull_request))
+    if told := told_of_review(found):
+        lines.append(escape(told))
+    return "\n".join(lines)
+
+
+def print_attempt(meta: WorkerResultMeta, console: Console) -> None:
+    """Print what an attempt came to; what wraps stays below its own text."""
+    took = f"{meta.duration_ms / 1000:.1f} s"
+    console.print(f"\n[bold]attempt {meta.number}[/]  {meta.outcome}  {took}")
+    for mark, said in _points(meta):
+        print_point(console, Text(mark), said)
+
+
+def _points(meta: WorkerResultMeta) -> Iterator[tuple[str, str]]:
+    """Give what is said of an attempt, each with the mark that it stands behind."""
+    if meta.error:
+        yield " ", meta.error
+    yield " ", f"{pluralize(meta.commits, 'commit')}, {meta.diff_summary or 'nothing changed'}"
+    for check in meta.checks:
+        yield from _check(check)
+    for broken in meta.guard_violations:
+        yield "  !", broken.message
+    if meta.agent and meta.agent.refused_hosts:
+        hosts = ", ".join(meta.agent.refused_hosts)
+        yield "  !", f"not let through to {hosts} (sandbox.hosts)"
+
+
+def _check(check: CheckResult) -> Iterator[tuple[str, str]]:
+    yield "  ✓" if check.passed else "  ✗", check.name
+    listed = {"": check.findings, "before the change: ": check.known, "flaky: ": check.unsteady}
+    for of, findings in listed.items():
+        for found in findings[:5]:
+            yield " " * 5, f"{of}{found.summary}"
+
+
+def _print_decisions(decisions: Sequence[dict[str, object]], console: Console) -> None:
+    if decisions:
+        console.print("\n[bold]decisions[/]")
+    for row in decisions:
+        said = f"attempt {row['number']}: {row['decision']}: {row['reason']}"
+        print_point(console, Text(" "), said)
+
+
+def explain(config: Path | None, issue: str, *, json: bool) -> Exit:
+    """Say what will be done with an issue, and how each rule comes out for it."""
+    operator = read_configuration(config)
+    ref = served(IssueRef.parse(issue), operator)
+    start_logs()
+    with build_to_look(operator, environment()) as bench:
+        found = find_out(ref, bench.tools, at_work(operator))
+    if json:
+        print_json(_row(found))
+    elif not (found.exists or found.title):
+        message = f"GitHub has no issue {ref}, or not any more; check its number."
+        raise GoneError(message)
+    else:
+        _print(found, make_console())
+    return Exit.DONE if found.exists else Exit.FAILED
+
+
+def _print(found: Explanation, console: Console) -> None:
+    title = escape(one_line(found.title, 200))
+    console.print(f"[bold]{escape(str(found.issue))}[/]  {title}".rstrip())
+    console.print(escape(found.summary))
+    if found.rules:
+        console.print(escape(told_by(found.act)))
+    for note in found.notes:
+        console.print(escape(as_started(note)))
+    if found.rules:
+        console.print()
+    for rule in found.rules:
+        mark = Text("✗", "red") if rule.refusal else Text("✓", "green")
+        print_point(console, mark, rule.refusal or rule.kept)
+
+
+def _row(found: Explanation) -> dict[str, object]:
+    act = found.act
+    asked = act and {
+        "actor": act.actor,
+        "act": act.act,
+        "at": act.at.isoformat(),
+        "trusted": act.trusted,
+    }
+    return {
+        "issue": str(found.issue),
+        "stage": found.stage,
+        "eligible": found.eligible,
+        "summary": found.summary,
+        "asked_by": asked,
+        "notes": list(found.notes),
+        "rules": [
+            {"rule": each.rule, "ok": each.refusal is None, "reason": each.refusal}
+            for each in found.rules
+        ],
+    }
+
+
+def prompt(config: Path | None, issue: str, *, json: bool) -> Exit:
+    """Print the prompt byte for byte, and its sizes on standard error; to a terminal, safely."""
+    operator = read_configuration(config)
+    ref = served(IssueRef.parse(issue), operator)
+    start_logs()
+    with build_to_look(operator, environment()) as bench:
+        told = preview(ref, bench.tools)
+    if json:
+        print_json(_section_row(ref, told))
+        return Exit.DONE
+    shown = visible(told.prompt) if sys.stdout.isatty() else told.prompt
+    sys.stdout.buffer.write(shown.encode())
+    sys.stdout.flush()
+    sys.stderr.write("\n".join(_sizes(told)) + "\n")
+    return Exit.DONE
+
+
+def _sizes(told: ComposedPrompt) -> list[str]:
+    """Write the table of the parts, and what is left out of them."""
+    attempt, most = told.position
+    lines = [f"attempt {attempt} of {most}", f"{'':16}{'bytes':>10}{'tokens':>10}"]
+    for name, text in (*told.sections.items(), ("whole prompt", told.prompt)):
+        size = len(text.encode())
+        lines.append(f"{name:16}{size:>10}{tokens(size):>10}")
+    cuts = told.assembled.cuts if told.assembled else ()
+    lines += [f"cut: {one_line(cut.section, 120)}: {cut.reason}" for cut in cuts]
+    lines += [f"not told, since nobody sees it: {name} {n}" for name, n in told.hidden.items()]
+    return lines
+
+
+def _section_row(ref: IssueRef, told: ComposedPrompt) -> dict[str, object]:
+    sizes = {name: len(text.encode()) for name, text in told.sections.items()}
+    whole = len(told.prompt.encode())
+    cuts = told.assembled.cuts if told.assembled else ()
+    return {
+        "issue": str(ref),
+        "attempt": told.position[0],
+        "max_attempts": told.position[1],
+        "bytes": whole,
+        "tokens": tokens(whole),
+        "sections": [
+            {"name": name, "bytes": size, "tokens": tokens(size)} for name, size in sizes.items()
+        ],
+        "context_budget_bytes": told.assembled.budget if told.assembled else None,
+        "cuts": [{"section": cut.section, "reason": cut.reason} for cut in cuts],
+        "hidden": told.hidden,
+        "prompt": told.prompt,
+    }

@@ -1,0 +1,63 @@
+"""`mulligan retry`, `fix`, `skip`, `abort`, `pause`, `resume`: commands by the operator."""
+
+from pathlib import Path
+
+from rich.markup import escape
+
+from mulligan.config.operator import Operator
+from mulligan.domain.command import Verb
+from mulligan.domain.errors import GoneError, UsageError, WorldError
+from mulligan.domain.events import CommandReceived
+from mulligan.domain.issue import IssueRef
+from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
+from mulligan.interfaces.bootstrap.container import HASTE, open_github
+from mulligan.interfaces.bootstrap.redaction import redactor_of
+from mulligan.interfaces.bootstrap.stores import at_work, open_ledger
+from mulligan.interfaces.cli.setup import environment, make_console, read_configuration, served
+from mulligan.interfaces.cli.terminal import Exit, print_json
+from mulligan.text.commands import command
+
+
+def give(config: Path | None, verb: Verb, issue: str, text: str, *, json: bool) -> Exit:
+    """Record a command; whoever works with this state carries it out, now or when it starts."""
+    operator = read_configuration(config)
+    ref = served(IssueRef.parse(issue), operator)
+    typed = command(verb, text)
+    if typed.verb is Verb.MISTYPED:
+        raise UsageError(typed.text)
+    with open_ledger(operator) as ledger:
+        _see_to_it(ref, operator, is_known=ref in {each.issue for each in ledger.statuses()})
+    now = SystemClock().now()
+    received = CommandReceived(
+        key=f"command:{now.isoformat()}", command=typed.verb, text=typed.text, at=now
+    )
+    with open_ledger(operator, redactor_of(operator, environment())) as ledger:
+        ledger.append(ref, received)
+    worker = at_work(operator)
+    if json:
+        row = {"issue": str(ref), "command": typed.verb, "key": received.key, "at_work": worker}
+        print_json(row)
+        return Exit.DONE
+    when = f"{worker} carries it out within one poll." if worker else NOBODY
+    make_console().print(escape(f"{ref}: {typed.verb} is recorded; {when}"))
+    return Exit.DONE
+
+
+def _see_to_it(ref: IssueRef, operator: Operator, *, is_known: bool) -> None:
+    """Ask GitHub for the issue; one that is known is commanded also while GitHub is away."""
+    with open_github(operator, redactor_of(operator, environment()), HASTE) as github:
+        try:
+            found = github.tracker.read(ref)
+        except GoneError as error:
+            message = f"GitHub has no issue {ref}, or not any more; check its number."
+            raise GoneError(message) from error
+        except WorldError:
+            if is_known:
+                return
+            raise
+    if found.is_pull_request:
+        message = f"{ref} is a pull request; give the number of the issue that it is for."
+        raise UsageError(message)
+
+
+NOBODY = "`mulligan run` or `mulligan once` carries it out as soon as one is started."

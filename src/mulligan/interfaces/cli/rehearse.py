@@ -1,0 +1,162 @@
+"""`mulligan rehearse`: real attempts at an issue from a file, in a local repository."""
+
+import os
+import shlex
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from pydantic import JsonValue, TypeAdapter
+from rich.console import Console
+
+from mulligan.config.load import load_operator, load_policy
+from mulligan.config.operator import Operator
+from mulligan.daemon.once import Pass, told
+from mulligan.daemon.worker import Worker
+from mulligan.domain.errors import UsageError
+from mulligan.domain.issue import AuthorisingAct
+from mulligan.interfaces.bootstrap.container import Container
+from mulligan.interfaces.bootstrap.rehearsal import (
+    RehearsalSetup,
+    build_rehearsal,
+    mirror_of,
+    read_scene,
+)
+from mulligan.interfaces.bootstrap.stores import lock_state, open_artifacts
+from mulligan.interfaces.cli.init import POLICY
+from mulligan.interfaces.cli.setup import (
+    configuration_path,
+    environment,
+    make_console,
+    start_logs,
+    stop_on_signals,
+)
+from mulligan.interfaces.cli.terminal import Exit, program, show_comment
+from mulligan.interfaces.cli.work import ProgressLog, code_of, summarise
+from mulligan.interfaces.onboarding.proposal import KINDS
+
+SETTINGS: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
+DIFF = "changes.diff"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line says; `agent` is a kind that is built in, or a command line."""
+
+    file: Path
+    directory: Path
+    agent: str | None = None
+    config: Path | None = None
+    attempts: int | None = None
+
+
+def rehearse(asked: Asked) -> Exit:
+    """Make attempts until the issue would rest; say where the change lies."""
+    console, scene = make_console(), read_scene(asked.file, asked.directory.absolute())
+    start_logs()
+    stop_on_signals()
+    config = _write_configuration(scene, asked)
+    operator = load_operator(config, environment(), needs_token=False)
+    console.print(f"From the last commit on {scene.branch} of {scene.clone}.", markup=False)
+    comments = list[str]()
+    with (
+        lock_state(operator, "rehearse"),
+        build_rehearsal(
+            operator, environment(), ProgressLog(console).hear, scene, comments.append
+        ) as bench,
+    ):
+        visit = Worker(bench.tools, asked.attempts).visit(scene.issue.ref, _act(bench))
+        history = bench.tools.ledger.history(scene.issue.ref)
+    problems = (told(visit.issue, visit.problem),) if visit.problem else ()
+    done = Pass((visit,), problems, visit.escalated)
+    summarise(done, console)
+    for comment in comments:
+        console.print("\nA person would now read on the issue:")
+        show_comment(console, comment)
+    changed = [meta.number for meta in history if meta.head_sha]
+    _say_where(console, operator, scene, config, changed)
+    return Exit.FAILED if visit.skipped else code_of(done)
+
+
+def _act(bench: Container) -> AuthorisingAct:
+    now = bench.tools.clock.now()
+    return AuthorisingAct(f"operator:{now.isoformat()}", "", now, trusted=True)
+
+
+def _write_configuration(scene: RehearsalSetup, asked: Asked) -> Path:
+    """Write down what the rehearsal runs with, so that it can be looked at afterwards too."""
+    path = configuration_path(asked.config)
+    given = _given(path) if asked.config or path.exists() else {}
+    if asked.agent:
+        given["agent"] = _agent(asked.agent, given.get("agent"))
+    if "agent" not in given:
+        message = "No agent is named; add --agent KIND, --agent 'PROGRAM …', or --config FILE."
+        raise UsageError(message)
+    policy = scene.clone / POLICY
+    place = Path(tempfile.mkdtemp(prefix="mulligan-rehearsal-"))
+    settings = {
+        **given,
+        "repositories": [
+            {
+                "name": scene.issue.ref.repository,
+                "clone_url": str(scene.clone),
+                "base_branch": scene.branch,
+                "policy": _policy(policy) if policy.exists() else {},
+            }
+        ],
+        "state": {"url": f"sqlite:///{place}/mulligan.db"},
+        "workspace": {"root": str(place / "work")},
+    }
+    written = place / "mulligan.yml"
+    written.write_text(yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
+    return written
+
+
+def _given(path: Path) -> dict[str, JsonValue]:
+    """Take from the operator's file what bears on attempts: no token is needed, or kept."""
+    operator = load_operator(path, os.environ, needs_token=False)
+    left_out = {"github", "repositories", "state", "workspace"}
+    dumped: object = operator.model_dump(mode="json", exclude=left_out, exclude_unset=True)
+    return SETTINGS.validate_python(dumped)
+
+
+def _agent(named: str, before: JsonValue) -> dict[str, JsonValue]:
+    """Read --agent; other settings of the agent stay as the file has them."""
+    kept = dict(before) if isinstance(before, Mapping) else {}
+    if named in {*KINDS, "mini"}:
+        kept.pop("command", None)
+        return {**kept, "kind": named}
+    try:
+        command: list[JsonValue] = [*shlex.split(named)]
+    except ValueError as error:
+        message = f"--agent {named!r} is no command line ({error}); mend its quotes."
+        raise UsageError(message) from error
+    return {**kept, "kind": "command", "command": command}
+
+
+def _policy(path: Path) -> dict[str, JsonValue]:
+    """Read the policy of the working tree, so that one that is not committed yet can be tried."""
+    dumped: object = load_policy(path.read_bytes(), {}, str(path)).model_dump(
+        mode="json", exclude_unset=True
+    )
+    return SETTINGS.validate_python(dumped)
+
+
+def _say_where(
+    console: Console, operator: Operator, scene: RehearsalSetup, config: Path, changed: list[int]
+) -> None:
+    """Name what was left, as commands that can be typed."""
+    ref, artifacts = scene.issue.ref, open_artifacts(operator)
+    if changed:
+        diff = artifacts.path(ref, changed[-1], DIFF)
+        console.print(f"\nThe last change: {diff}", markup=False)
+        mirror = shlex.quote(str(mirror_of(operator, scene)))
+        console.print("To have it as a branch of yours:")
+        fetch = f"git -C {shlex.quote(str(scene.clone))} fetch {mirror} {ref.branch}:{ref.branch}"
+        console.print(f"  {fetch}", markup=False)
+    console.print("\nLook at everything:")
+    inspect = f"{program()} inspect '{ref}'"
+    console.print(f"  {inspect} --config {config}", markup=False)
+    console.print(f"  {inspect} --prompt --config {config}", markup=False)

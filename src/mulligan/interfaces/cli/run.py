@@ -1,0 +1,119 @@
+"""`mulligan run`: the daemon, its log, and its configuration, read again when it changes."""
+
+import logging
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
+from functools import partial
+from pathlib import Path
+
+import structlog
+
+from mulligan.config.operator import Operator
+from mulligan.daemon.daemon import Daemon, Runtime, serving
+from mulligan.daemon.worker import Worker
+from mulligan.domain.errors import MulliganError
+from mulligan.domain.events import Decided, Drafted, Escalated, Event, Published
+from mulligan.domain.status import IssueStatus
+from mulligan.implement.ports import Listener
+from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
+from mulligan.interfaces.bootstrap.container import build
+from mulligan.interfaces.bootstrap.sandbox import warn_of_root
+from mulligan.interfaces.bootstrap.stores import lock_state
+from mulligan.interfaces.cli.setup import (
+    configuration_path,
+    environment,
+    read_configuration,
+    start_logs,
+    stop_on_signals,
+)
+from mulligan.interfaces.cli.terminal import Exit
+from mulligan.sandbox.cancellation import CLOSING
+
+log = structlog.get_logger()
+
+
+def run(config: Path | None) -> Exit:
+    """Serve until told to stop."""
+    path = configuration_path(config)
+    operator = read_configuration(path)
+    start_logs(logging.INFO)
+    warn_of_root()
+    stop_on_signals(operator.limits.shutdown_grace)
+    listeners: list[Listener] = [_note]
+    daemon = Daemon(_reloading(path, partial(_tell, listeners)))
+    with lock_state(operator, "run"), closing(daemon):
+        log.info("started", repositories=len(operator.repositories))
+        with (
+            _dashboard(operator, daemon, listeners.append),
+            serving(daemon, operator.poll.interval, operator.limits, SystemClock()),
+        ):
+            CLOSING.wait()
+    log.info("stopped")
+    return Exit.DONE
+
+
+def _dashboard(
+    operator: Operator, daemon: Daemon, listen: Callable[[Listener], None]
+) -> AbstractContextManager[None]:
+    """Give the dashboard, or nothing where it is off."""
+    address = operator.dashboard.address
+    if address is None:
+        return nullcontext()
+    # Imported here, since a web server is 15 MB that a daemon without one does not need.
+    from mulligan.interfaces.dashboard.app import opened  # noqa: PLC0415
+
+    return opened(operator, daemon, address, listen)
+
+
+def _reloading(path: Path, listener: Listener) -> Callable[[], Runtime | None]:
+    """Give what reads the file whenever it changed; a mistake in it is logged, once."""
+    seen: list[object] = [None]
+
+    def reload() -> Runtime | None:
+        found = _mark(path)
+        if found == seen[0]:
+            return None
+        seen[0] = found
+        try:
+            return _hire(read_configuration(path), listener)
+        except MulliganError as error:
+            log.error("configuration_refused", reason=str(error), kept="the last good one")  # noqa: TRY400
+            return None
+
+    return reload
+
+
+def _hire(operator: Operator, listener: Listener) -> Runtime:
+    opened = ExitStack()
+    bench = opened.enter_context(build(operator, environment(), listener))
+    log.info("configured", repositories=len(bench.repositories))
+    return Runtime(bench.repositories, bench.tools, Worker(bench.tools), close=opened.close)
+
+
+def _mark(path: Path) -> object:
+    """Tell one state of the file from another."""
+    try:
+        found = path.stat()
+    except OSError as error:
+        return error.errno
+    return (found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+def _tell(listeners: Iterable[Listener], status: IssueStatus, event: Event) -> None:
+    """Let everybody hear of an event."""
+    for each in listeners:
+        each(status, event)
+
+
+def _note(status: IssueStatus, event: Event) -> None:
+    """Log an event as one line."""
+    match event:
+        case Decided(decision=decision):
+            more = {"decision": decision.decision, "reason": decision.reason}
+        case Published(pull_request=url) | Drafted(pull_request=url):
+            more = {"pull_request": url}
+        case Escalated(reason=reason):
+            more = {"reason": reason}
+        case _:
+            more = dict[str, str]()
+    log.info("recorded", action=event.kind, issue=str(status.issue), attempt=status.number, **more)

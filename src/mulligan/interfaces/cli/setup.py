@@ -1,0 +1,109 @@
+"""What every command needs before it can start: configuration, logs, signals, a terminal."""
+
+import logging
+import os
+import signal
+import sys
+import threading
+from datetime import timedelta
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+
+from mulligan.config.load import load_operator
+from mulligan.config.operator import Operator
+from mulligan.config.settings import format_duration
+from mulligan.domain.errors import UsageError
+from mulligan.domain.issue import IssueRef
+from mulligan.interfaces.bootstrap.redaction import redactor_of
+from mulligan.interfaces.cli.terminal import OUTPUT_FILTER, Cleaning, Exit, clean_record
+from mulligan.sandbox.cancellation import CLOSING, SHUTDOWN
+
+DEFAULT = Path("mulligan.yml")
+WIDE = 1000
+
+
+def read_configuration(named: Path | None, *, needs_token: bool = True) -> Operator:
+    """Read the configuration that was named, or stands where it is looked for.
+
+    Who does not talk to GitHub does not need the variable that holds the token.
+    """
+    operator = load_operator(configuration_path(named), os.environ, needs_token=needs_token)
+    OUTPUT_FILTER.redactor = redactor_of(operator, os.environ)
+    return operator
+
+
+def configuration_path(named: Path | None) -> Path:
+    """Give the file that was named, else ./mulligan.yml, else $MULLIGAN_CONFIG."""
+    elsewhere = os.environ.get("MULLIGAN_CONFIG")
+    return named or (Path(elsewhere) if elsewhere and not DEFAULT.exists() else DEFAULT)
+
+
+def served(ref: IssueRef, operator: Operator) -> IssueRef:
+    """Spell the repository as the configuration does; GitHub does not mind its case."""
+    for repository in operator.repositories:
+        if repository.name.lower() == ref.repository.lower():
+            return IssueRef(repository.name, ref.number)
+    message = f"{ref.repository} is not among the repositories of the configuration; add it."
+    raise UsageError(message)
+
+
+def environment() -> dict[str, str]:
+    """Give the environment that adapters may pick names from."""
+    return dict(os.environ)
+
+
+def make_console() -> Console:
+    """Give the terminal; without one, lines are neither coloured nor wrapped."""
+    if sys.stdout.isatty():
+        console = Console(highlight=False)
+    else:
+        console = Console(highlight=False, no_color=True, width=WIDE, soft_wrap=True)
+    console.push_render_hook(Cleaning())
+    return console
+
+
+def start_logs(level: int = logging.WARNING) -> None:
+    """Send log records to standard error, one `key=value` line each."""
+    # Imported here, since it brings half of Rich, which commands that only look do not need.
+    import structlog  # noqa: PLC0415
+
+    for library in ("github", "urllib3"):
+        # Below that, PyGithub writes whole requests and answers.
+        logging.getLogger(library).setLevel(logging.WARNING)
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            clean_record,
+            structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"]),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+
+
+def stop_on_signals(grace: timedelta = timedelta()) -> None:
+    """On SIGINT and SIGTERM begin nothing new, and end what runs after `grace`, or if asked again.
+
+    What was ended is recorded. A command that was given no grace leaves at once when asked twice.
+    """
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        if SHUTDOWN.is_set():
+            os._exit(Exit.INTERRUPTED)
+        name, patient = signal.Signals(number).name, grace and not CLOSING.is_set()
+        CLOSING.set()
+        if patient:
+            timer = threading.Timer(grace.total_seconds(), SHUTDOWN.set)
+            timer.daemon = True
+            timer.start()
+        else:
+            SHUTDOWN.set()
+        what = f"what runs has {format_duration(grace)}" if patient else "ending what runs"
+        os.write(2, f"mulligan: {name}: {what}; once more to stop sooner.\n".encode())
+
+    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGTERM, stop)

@@ -1,0 +1,428 @@
+"""`mulligan stats`: what the work came to, on a terminal, as JSON or as a page."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined, select_autoescape
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from mulligan.config.settings import parse_duration
+from mulligan.domain.errors import UnavailableError, UsageError
+from mulligan.domain.issue import Stage
+from mulligan.domain.stats import AgentFigures, Cost, Figures, Frequent, Stats, summarise
+from mulligan.implement.prompt.outcome_text import TITLES, pluralize
+from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
+from mulligan.interfaces.bootstrap.stores import read_ledger
+from mulligan.interfaces.cli.setup import make_console, read_configuration
+from mulligan.interfaces.cli.terminal import OUTPUT_FILTER, Exit, fits, print_json
+
+UNKNOWN, NOTHING = "unknown", "–"
+
+CENT = 0.01
+
+MINUTE, HOUR, DAY = 60, 3600, 86400
+
+TEMPLATE = Path(__file__).with_name("stats.html")
+
+EMPTY = "Nothing has been recorded yet: no issue has asked for work."
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One figure: what it is, and what is to be known about it."""
+
+    name: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StatsTable:
+    """A table. The first column names the row, the others are figures but for `words` of them.
+
+    `shares` has for each row how long its bar is, from 0 to 1; it is empty where there are none.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    shares: tuple[float, ...] = ()
+    note: str = ""
+    words: int = 0
+
+
+def points(stats: Stats) -> list[Point]:
+    """Give the figures that come first."""
+    of, cost = stats.overall, stats.overall.cost
+    return [
+        Point("issues taken", f"{of.taken:,}", f"{of.tried:,} with an attempt"),
+        Point("pull requests", f"{of.published:,}", f"{of.closed:,} closed without being merged"),
+        Point("merged", f"{of.merged:,}", f"{rate(of.merged, of.taken)} of the issues taken"),
+        Point("waiting for a person", f"{of.stages.get(Stage.HITL, 0):,}", "as of now"),
+        Point("attempts that succeeded", rate(of.succeeded, of.counted), _out_of(of)),
+        Point("left alone", f"{of.left:,}", "withdrawn, closed or left out by people"),
+        Point("until the pull request", lasted(of.to_pull_request), "median, from the request"),
+        Point("until the merge", lasted(of.to_merge), "median, from the request"),
+        Point("spent", money(cost.usd, cost), _tokens_and_silence(cost)),
+        Point(
+            "per attempt",
+            money(cost.per(of.attempts), cost),
+            f"divided by {pluralize(of.attempts, 'attempt')}",
+        ),
+        Point("per issue", money(cost.per(of.tried), cost), "divided by those with an attempt"),
+        Point(
+            "per merged pull request",
+            money(cost.per(of.merged), cost),
+            f"all that was spent, failed issues too, divided by {of.merged:,} merged",
+        ),
+    ]
+
+
+def stats_tables(stats: Stats) -> list[StatsTable]:
+    """Give the tables; one that would be empty is left out."""
+    found = [
+        _places(stats),
+        _outcomes(stats),
+        _repositories(stats),
+        _agents(stats.agents),
+        _checks(stats.checks),
+        _failures(stats.failures),
+    ]
+    return [sheet for sheet in found if sheet.rows]
+
+
+def halves(sheet: StatsTable) -> tuple[StatsTable, StatsTable]:
+    """Share the figures of a sheet out to two; both name the rows."""
+    middle = (len(sheet.columns) + 2) // 2
+
+    def front(row: tuple[str, ...]) -> tuple[str, ...]:
+        return row[:middle]
+
+    def back(row: tuple[str, ...]) -> tuple[str, ...]:
+        return (row[0], *row[middle:])
+
+    first, second = (
+        replace(sheet, columns=part(sheet.columns), rows=tuple(map(part, sheet.rows)))
+        for part in (front, back)
+    )
+    return first, second
+
+
+def _places(stats: Stats) -> StatsTable:
+    return StatsTable(
+        "Success by attempt",
+        ("attempt", "made", "succeeded", "rate"),
+        tuple(
+            (
+                f"{each.place}",
+                f"{each.made:,}",
+                f"{each.succeeded:,}",
+                rate(each.succeeded, each.made),
+            )
+            for each in stats.places
+        ),
+        tuple(each.succeeded / each.made for each in stats.places),
+        "Attempts are numbered within an epoch; those that cost none are left out.",
+    )
+
+
+def _outcomes(stats: Stats) -> StatsTable:
+    total = sum(stats.outcomes.values())
+    return StatsTable(
+        "Outcomes of attempts",
+        ("outcome", "attempts", "share"),
+        tuple((TITLES[each], f"{n:,}", rate(n, total)) for each, n in stats.outcomes.items()),
+        tuple(n / total for n in stats.outcomes.values()),
+    )
+
+
+def _repositories(stats: Stats) -> StatsTable:
+    columns = (
+        *("repository", "issues", "attempts", "succeeded", "pull requests", "merged"),
+        *("with a person", "spent", "per merged", "until the merge"),
+    )
+    return StatsTable(
+        "Repositories",
+        columns,
+        tuple(_repository(name, of) for name, of in stats.repositories.items()),
+    )
+
+
+def _repository(name: str, of: Figures) -> tuple[str, ...]:
+    return (
+        name,
+        f"{of.taken:,}",
+        f"{of.attempts:,}",
+        rate(of.succeeded, of.counted),
+        f"{of.published:,}",
+        f"{of.merged:,}",
+        f"{of.stages.get(Stage.HITL, 0):,}",
+        money(of.cost.usd, of.cost),
+        money(of.cost.per(of.merged), of.cost),
+        lasted(of.to_merge),
+    )
+
+
+def _agents(agents: Sequence[AgentFigures]) -> StatsTable:
+    return StatsTable(
+        "Agents",
+        ("agent", "attempts", "succeeded", "spent", "per attempt", "tokens"),
+        tuple(
+            (
+                each.agent,
+                f"{each.attempts:,}",
+                rate(each.succeeded, each.counted),
+                money(each.cost.usd, each.cost),
+                money(each.cost.per(each.attempts), each.cost),
+                tokens(each.cost),
+            )
+            for each in agents
+        ),
+    )
+
+
+def _checks(found: Sequence[Frequent]) -> StatsTable:
+    return StatsTable(
+        "Checks that fail most often",
+        ("check", "repository", "attempts", "issues"),
+        tuple((each.check, each.repository, *_often(each)) for each in found),
+        words=1,
+    )
+
+
+def _failures(found: Sequence[Frequent]) -> StatsTable:
+    return StatsTable(
+        "Failures that come back most often",
+        ("failure", "check", "repository", "attempts", "issues"),
+        tuple(
+            (each.summary or each.fingerprint, each.check, each.repository, *_often(each))
+            for each in found
+        ),
+        note="The same failure is one with the same fingerprint; its first finding names it.",
+        words=2,
+    )
+
+
+def _often(each: Frequent) -> tuple[str, str]:
+    return f"{each.attempts:,}", f"{each.issues:,}"
+
+
+def _out_of(of: Figures) -> str:
+    free = of.attempts - of.counted
+    left_out = f"; {free:,} more cost none" if free else ""
+    return f"{of.succeeded:,} of {pluralize(of.counted, 'attempt')} that counted{left_out}"
+
+
+def _tokens_and_silence(cost: Cost) -> str:
+    return ", ".join([f"{tokens(cost)} tokens", *_silence(cost)])
+
+
+def _silence(cost: Cost) -> Iterator[str]:
+    if cost.silent:
+        yield f"{pluralize(cost.silent, 'attempt')} did not tell the cost"
+
+
+def money(usd: float | None, cost: Cost) -> str:
+    """Write an amount; one of which a part is unknown is the least that it can be."""
+    if usd is None:
+        return UNKNOWN if cost.usd is None else NOTHING
+    written = f"{usd:,.2f}" if usd >= CENT or not usd else f"{usd:.4f}"
+    return f"≥ {written} USD" if cost.silent else f"{written} USD"
+
+
+def tokens(cost: Cost) -> str:
+    """Write how many tokens were used."""
+    if cost.tokens is None:
+        return UNKNOWN
+    return f"≥ {cost.tokens:,}" if cost.wordless else f"{cost.tokens:,}"
+
+
+def rate(part: int, whole: int) -> str:
+    """Write a share in percent."""
+    return f"{100 * part / whole:.0f} %" if whole else NOTHING
+
+
+def lasted(time: timedelta | None) -> str:
+    """Write a time in its two largest units."""
+    if time is None:
+        return NOTHING
+    seconds = round(time.total_seconds())
+    for unit, name, below, smaller in ((DAY, "d", HOUR, "h"), (HOUR, "h", MINUTE, "min")):
+        if seconds >= unit:
+            return f"{seconds // unit} {name} {seconds % unit // below} {smaller}"
+    return f"{seconds // MINUTE} min" if seconds >= MINUTE else f"{seconds} s"
+
+
+def write_page(found: Stats) -> str:
+    """Give the page; no secret stands in it, and nothing foreign is more than text."""
+    environment = Environment(
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
+    page = template.render(
+        period=period(found),
+        points=points(found) if found.since else [],
+        sheets=stats_tables(found) if found.since else [],
+    )
+    return OUTPUT_FILTER.clean(page)
+
+
+def stats(config: Path | None, since: str | None, page: Path | None, *, json: bool) -> Exit:
+    """Count what the ledger holds; write a page where one is asked for."""
+    now = SystemClock().now()
+    begin = before(now, since) if since is not None else None
+    found = summarise(read_ledger(read_configuration(config, needs_token=False)), now, begin)
+    if page:
+        _write(page, found)
+    if json:
+        print_json(as_json(found))
+        return Exit.DONE
+    console = make_console()
+    if page:
+        console.print(escape(f"The page is written to {page}."))
+    elif found.since is None:
+        console.print(EMPTY)
+    else:
+        print_figures(found, console)
+    return Exit.DONE
+
+
+def before(now: datetime, span: str) -> datetime:
+    """Give the moment so long ago; UsageError says how to write a span."""
+    try:
+        return now - parse_duration(span)
+    except (ValueError, OverflowError) as error:
+        message = f"{span!r} is no time span; write it like 12h or 30d."
+        raise UsageError(message) from error
+
+
+def _write(page: Path, found: Stats) -> None:
+    try:
+        page.write_text(write_page(found), encoding="utf-8")
+    except OSError as error:
+        message = f"{page} cannot be written ({error.strerror}); name another file."
+        raise UnavailableError(message) from error
+
+
+def print_figures(found: Stats, console: Console) -> None:
+    """Print the figures and tables, none of them wider than the terminal if that can be."""
+    console.print(period(found))
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for each in points(found):
+        table.add_row(each.name, f"[bold]{escape(each.value)}[/]", f"[dim]{escape(each.note)}[/]")
+    console.print(table)
+    for sheet in stats_tables(found):
+        console.print(f"\n[bold]{sheet.title}[/]")
+        for table in _tables(sheet, console):
+            console.print(table)
+
+
+def _tables(sheet: StatsTable, console: Console) -> list[Table]:
+    """Lay out a sheet; one with more figures than the terminal is wide for, in two tables."""
+    table = _table(sheet)
+    if sheet.words or fits(table, console):
+        return [table]
+    return [_table(half) for half in halves(sheet)]
+
+
+def _table(sheet: StatsTable) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for place, column in enumerate(sheet.columns):
+        is_figure = place > sheet.words
+        table.add_column(column, justify="right" if is_figure else "left", overflow="fold")
+    for row in sheet.rows:
+        table.add_row(*map(escape, row))
+    return table
+
+
+def period(found: Stats) -> str:
+    """Say from when to when it was counted."""
+    if found.since is None:
+        return EMPTY
+    return f"From {_minute(found.since)} to {_minute(found.until)} UTC."
+
+
+def _minute(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M}"
+
+
+def as_json(found: Stats) -> dict[str, object]:
+    """Give it for other programs; times are in seconds, and null is unknown or none."""
+    return {
+        "since": found.since.isoformat() if found.since else None,
+        "until": found.until.isoformat(),
+        **_figures(found.overall),
+        "outcomes": dict(found.outcomes),
+        "by_attempt": [
+            {"attempt": each.place, "made": each.made, "succeeded": each.succeeded}
+            for each in found.places
+        ],
+        "failing_checks": [_frequent(each) for each in found.checks],
+        "failures": [
+            {**_frequent(each), "summary": each.summary, "fingerprint": each.fingerprint}
+            for each in found.failures
+        ],
+        "repositories": {name: _figures(of) for name, of in found.repositories.items()},
+        "agents": {each.agent: _agent(each) for each in found.agents},
+    }
+
+
+def _figures(of: Figures) -> dict[str, object]:
+    return {
+        "issues": {
+            "taken": of.taken,
+            "tried": of.tried,
+            "published": of.published,
+            "merged": of.merged,
+            "closed": of.closed,
+            "left": of.left,
+        },
+        "stages": dict(of.stages),
+        "attempts": {"made": of.attempts, "counted": of.counted, "succeeded": of.succeeded},
+        "spent": {
+            **_cost(of.cost),
+            "usd_per_attempt": of.cost.per(of.attempts),
+            "usd_per_issue": of.cost.per(of.tried),
+            "usd_per_merged_pull_request": of.cost.per(of.merged),
+        },
+        "median_seconds": {
+            "to_pull_request": _seconds(of.to_pull_request),
+            "to_merge": _seconds(of.to_merge),
+        },
+    }
+
+
+def _cost(cost: Cost) -> dict[str, object]:
+    return {
+        "usd": cost.usd,
+        "tokens": cost.tokens,
+        "attempts_without_cost": cost.silent,
+        "attempts_without_tokens": cost.wordless,
+    }
+
+
+def _agent(each: AgentFigures) -> dict[str, object]:
+    return {
+        "attempts": {"made": each.attempts, "counted": each.counted, "succeeded": each.succeeded},
+        "spent": {**_cost(each.cost), "usd_per_attempt": each.cost.per(each.attempts)},
+    }
+
+
+def _frequent(each: Frequent) -> dict[str, object]:
+    return {
+        "repository": each.repository,
+        "check": each.check,
+        "attempts": each.attempts,
+        "issues": each.issues,
+    }
+
+
+def _seconds(time: timedelta | None) -> float | None:
+    return time.total_seconds() if time else None

@@ -1,0 +1,68 @@
+"""`mulligan status`: where every issue stands, for people and programs."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from mulligan.domain.explanation import told_of_review
+from mulligan.domain.issue import Stage
+from mulligan.domain.status import IssueStatus
+from mulligan.interfaces.bootstrap.fast_status import where_all_stand
+from mulligan.interfaces.cli.setup import make_console, read_configuration
+from mulligan.interfaces.cli.terminal import Exit, fits, print_json, print_point
+from mulligan.interfaces.json_output import status_row
+from mulligan.text.escape import one_line
+
+
+def status(config: Path | None, *, json: bool) -> Exit:
+    """List the issues of the ledger."""
+    statuses = where_all_stand(read_configuration(config, needs_token=False))
+    if json:
+        print_json([status_row(each) for each in statuses])
+        return Exit.DONE
+    print_statuses(statuses, make_console())
+    return Exit.DONE
+
+
+def print_statuses(statuses: Sequence[IssueStatus], console: Console) -> None:
+    """Print a table; where it would break an address, the reasons stand below their rows."""
+    if not statuses:
+        console.print("No issue has asked for work yet.")
+        return
+    rows = [("issue", "stage", "attempt", "outcome", "reason"), *map(_row, statuses)]
+    table = _table(rows)
+    if fits(table, console):
+        console.print(table)
+        return
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+    for style, (*cells, why) in zip(["bold", *[""] * len(statuses)], rows, strict=True):
+        padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
+        console.print(Text("  ".join(padded).rstrip(), style))
+        for line in () if style else why.splitlines():
+            print_point(console, Text(" "), line)
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in rows[0]:
+        table.add_column(column, overflow="fold")
+    for row in rows[1:]:
+        table.add_row(*map(escape, row))
+    return table
+
+
+def _row(found: IssueStatus) -> tuple[str, ...]:
+    is_open = found.stage in {Stage.REVIEW, Stage.RUNNING}
+    first, second = found.pull_request or "", found.reason
+    why = (first or second) if is_open else (second or first)
+    return (
+        str(found.issue),
+        found.stage,
+        f"{found.attempt}" if found.epoch < 2 else f"{found.attempt} (epoch {found.epoch})",  # noqa: PLR2004
+        found.outcome or "",
+        "\n".join(filter(None, (one_line(why, 200), told_of_review(found)))),
+    )

@@ -1,0 +1,331 @@
+"""Tell an issue's life as it happens: one short line for each event that a person cares for."""
+
+import threading
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import assert_never
+
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from mulligan.config.operator import Operator
+from mulligan.daemon.once import Extent, Pass, told
+from mulligan.daemon.once import once as make_pass
+from mulligan.daemon.recovery import catch_up, recover
+from mulligan.daemon.worker import Worker
+from mulligan.domain.command import Verb
+from mulligan.domain.events import (
+    AgentFinished,
+    AttemptContextTruncated,
+    AttemptStarted,
+    BaselineRecorded,
+    BroughtUpToDate,
+    CheckFinished,
+    CiFailed,
+    CiPassed,
+    Conflicted,
+    Decided,
+    Drafted,
+    Escalated,
+    Event,
+    FixRoundStarted,
+    HumanResponded,
+    Published,
+    Resolved,
+    RetryContextAssembled,
+    RetryScheduled,
+    ReviewFinished,
+    ReviewReceived,
+    StoodDown,
+    Waiting,
+    WorktreeReset,
+)
+from mulligan.domain.issue import AuthorisingAct, IssueRef
+from mulligan.domain.outcome import (
+    Decision,
+    Escalate,
+    OpenPullRequest,
+    Retry,
+    StandDown,
+    WaitForBudget,
+)
+from mulligan.domain.result import CheckResult
+from mulligan.domain.status import IssueStatus
+from mulligan.implement.ports import Listener
+from mulligan.implement.prompt.outcome_text import TITLES, pluralize
+from mulligan.interfaces.bootstrap.container import Container, build, build_dry
+from mulligan.interfaces.bootstrap.sandbox import warn_of_root
+from mulligan.interfaces.bootstrap.stores import lock_state
+from mulligan.interfaces.cli.setup import (
+    environment,
+    make_console,
+    read_configuration,
+    served,
+    start_logs,
+    stop_on_signals,
+)
+from mulligan.interfaces.cli.terminal import Exit
+from mulligan.sandbox.cancellation import stopping
+from mulligan.text.escape import one_line
+
+WIDTH = 200
+
+INDENT = 2
+
+OPERATOR = "operator"
+
+
+class ProgressLog:
+    """Prints the lines of each issue below its title, which comes again where the issue changes."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._lock = threading.Lock()
+        self._issue: IssueRef | None = None
+
+    def hear(self, status: IssueStatus, event: Event) -> None:
+        """Tell of an event, where there is something to tell."""
+        if line := tell(status, event):
+            self.say(status, line)
+
+    def say(self, status: IssueStatus, line: str) -> None:
+        """Print a line of Rich markup; what wraps of it stands further in."""
+        with self._lock:
+            if status.issue != self._issue:
+                name, title = escape(str(status.issue)), _plain(status.title)
+                self._console.print(f"\n[bold cyan]{name}[/]  [bold]{title}[/]", emoji=False)
+                self._issue = status.issue
+            told = Text.from_markup(line, emoji=False)
+            depth = len(told.plain) - len(told.plain.lstrip())
+            indent = INDENT + depth
+            room = max(20, self._console.width - indent - INDENT)
+            for part in told[depth:].wrap(self._console, room):
+                part.rstrip()
+                self._console.print(Text(" " * indent) + part)
+                indent = 2 * INDENT + depth
+
+
+def tell(status: IssueStatus, event: Event) -> str | None:
+    """Give the line for an event in Rich markup, or None where there is nothing to tell."""
+    line = _work_line(status, event) or _verdict_line(event) or _feedback_line(event)
+    return line or _result_line(status, event) or _pull_line(event)
+
+
+def _pull_line(event: Event) -> str | None:
+    match event:
+        case Published(pull_request=url):
+            return f"  [green]→ pull request {_plain(url)}[/]"
+        case Drafted(pull_request=url):
+            return f"  [yellow]→ draft, not verified:[/] {_plain(url)}"
+        case BroughtUpToDate(base_sha=sha):
+            return f"the base branch, at {sha[:10]}, is merged into the pull request"
+        case _:
+            return None
+
+
+def _feedback_line(event: Event) -> str | None:
+    match event:
+        case ReviewReceived(author=author):
+            return f"[yellow]changes are requested[/] by {_plain(author)}"
+        case Conflicted():
+            return "[yellow]the pull request does not merge any more[/]"
+        case CiFailed(checks=checks):
+            names = ", ".join(check.name for check in checks)
+            return f"[yellow]fails on GitHub[/]  {_plain(names)}"
+        case CiPassed(count=count):
+            return f"[green]{pluralize(count, 'check')} passed on GitHub[/]"
+        case HumanResponded(command=Verb.MISTYPED, actor=actor, answer=answer):
+            return f"[cyan]{_plain(actor)}:[/] {_plain(answer)}"
+        case HumanResponded(command=Verb.SKIP, actor=actor):
+            return f"[cyan]{_plain(actor or OPERATOR)}: /mulligan skip[/]"
+        case HumanResponded(command=command, actor=actor, answer=answer):
+            who = _plain(actor or OPERATOR)
+            return f"[cyan]{who}: /mulligan {command}[/]  {_plain(answer)}"
+        case _:
+            return None
+
+
+def _work_line(status: IssueStatus, event: Event) -> str | None:
+    match event:
+        case AttemptStarted(position=position, most=most):
+            place = f"{position} of {most}" if position else f"{status.attempt}"
+            return f"[bold]attempt {place}[/]"
+        case WorktreeReset(start_sha=sha, base_sha=base) if sha != base:
+            return f"  the worktree equals the pull request, at {sha[:10]}"
+        case WorktreeReset(start_sha=sha) if status.attempt > 1:
+            return f"  the worktree equals the base branch again, at {sha[:10]}"
+        case RetryContextAssembled(prior_attempts_count=count, context_size_bytes=size):
+            earlier = pluralize(count, "earlier attempt")
+            return f"  the prompt tells of {earlier} ({size:,} bytes)"
+        case AttemptContextTruncated(sections=sections):
+            return f"  cut to fit its budget: {_plain(', '.join(sections))}"
+        case AgentFinished():
+            return _agent_line(event)
+        case FixRoundStarted(number=number, most=most):
+            return f"  fix round {number} of {most}"
+        case _:
+            return None
+
+
+def _verdict_line(event: Event) -> str | None:
+    match event:
+        case CheckFinished(check=check):
+            return _check_line(check)
+        case BaselineRecorded(name=name, check=None):
+            return f"  {_plain(name)}: without the change, the check cannot be run"
+        case BaselineRecorded(name=name, check=CheckResult(passed=passed)):
+            how = "the check passes" if passed else "the check fails as well"
+            return f"  {_plain(name)}: without the change, {how}"
+        case ReviewFinished(unreadable=why) if why:
+            return f"  [yellow]{_plain(why)}[/]"
+        case ReviewFinished(verdict=verdict, feedback=feedback):
+            return f"  the reviewer says {verdict.value}: {_plain(feedback)}".rstrip(": ")
+        case _:
+            return None
+
+
+def _result_line(status: IssueStatus, event: Event) -> str | None:
+    match event:
+        case Decided(decision=decision):
+            return _decision_line(status, decision)
+        case RetryScheduled(due=due):
+            waits = isinstance(status.decision, Retry) and status.decision.backoff_step
+            return f"  not before {due:%H:%M:%S} UTC" if waits else None
+        case Waiting(until=until) if until:
+            return f"  not before {until:%Y-%m-%d %H:%M} UTC"
+        case Escalated(comment=url):
+            return f"  [magenta]→ {_plain(url)}[/]"
+        case StoodDown(reason=reason) if not isinstance(status.decision, StandDown):
+            return f"  [yellow]→ left alone:[/] {_plain(reason)}"
+        case Resolved(resolution=reason):
+            return f"[green]done with:[/] {_plain(reason)}"
+        case _:
+            return None
+
+
+def _decision_line(status: IssueStatus, decision: Decision) -> str:
+    """Say what an attempt came to, and what follows; the reason has its error in it."""
+    ended, why = TITLES[status.outcome] if status.outcome else "Over", _plain(decision.reason)
+    match decision:
+        case OpenPullRequest():
+            return f"  [green]{ended}[/]"
+        case Retry():
+            return f"  [yellow]{ended} → retry:[/] {why}"
+        case Escalate():
+            return f"  [magenta]{ended} → a person is asked:[/] {why}"
+        case StandDown():
+            return f"  [yellow]{ended} → left alone:[/] {why}"
+        case WaitForBudget():
+            return f"  [yellow]{ended} → waits:[/] {why}"
+        case _:
+            assert_never(decision)
+
+
+def _agent_line(event: AgentFinished) -> str:
+    took = _seconds(event.duration_ms)
+    if event.stopped_by:
+        return f"  agent stopped by {_plain(event.stopped_by)} after {took}"
+    ended = "" if event.exit_code == 0 else f", exit code {event.exit_code}"
+    return f"  agent worked for {took}{ended}"
+
+
+def _check_line(check: CheckResult) -> str:
+    took = _seconds(check.duration_ms)
+    if check.passed:
+        flaky = ", [yellow]flaky[/]" if check.flaky else ""
+        return f"  [green]✓[/] {_plain(check.name)} ({took}){flaky}"
+    if check.preexisting:
+        return f"  [yellow]✗ (as before the change)[/] {_plain(check.name)} ({took})"
+    mark = "[red]✗[/]" if check.required else "[yellow]✗ (not required)[/]"
+    first = f": {_plain(check.findings[0].summary)}" if check.findings else ""
+    return f"  {mark} {_plain(check.name)} ({took}){first}"
+
+
+def _seconds(milliseconds: int) -> str:
+    return f"{milliseconds / 1000:.1f} s"
+
+
+def _plain(text: str) -> str:
+    return escape(one_line(text, WIDTH))
+
+
+def once(config: Path | None, attempts: int | None, limit: int | None) -> Exit:
+    """Make one pass over all repositories."""
+    operator, console = read_configuration(config), make_console()
+    start_logs()
+    warn_of_root()
+    stop_on_signals()
+    extent = Extent(attempts, limit, operator.poll.interval)
+    with lock_state(operator, "once"), build(operator, environment(), teller(console)) as bench:
+        done = make_pass(bench.repositories, bench.tools, extent)
+        summarise(done, console)
+        catch_up(bench.tools, Worker(bench.tools), bench.repositories)
+    return code_of(done)
+
+
+def work(issue: str, config: Path | None, *, dry_run: bool) -> Exit:
+    """Make one attempt at one issue, at the operator's word."""
+    operator, console = read_configuration(config), make_console()
+    ref = served(IssueRef.parse(issue), operator)
+    start_logs()
+    warn_of_root()
+    stop_on_signals()
+    with lock_state(operator, "work"), _bench(operator, console, dry_run=dry_run) as bench:
+        worker = Worker(bench.tools, most=1)
+        failed = recover(bench.tools, worker, bench.repositories).failed
+        bench.tools.worktrees.refresh(ref.repository)
+        visit = worker.visit(ref, _operators_act(bench))
+        problems = [told(ref, why) for ref, why in failed.items()]
+        problems += [told(ref, visit.problem)] if visit.problem else []
+        done = Pass((visit,), tuple(problems), visit.escalated)
+        if dry_run:
+            console.print("A dry run: nothing was written to GitHub, the remote or the ledger.")
+        summarise(done, console)
+        catch_up(bench.tools, worker, bench.repositories)
+    return Exit.FAILED if visit.skipped else code_of(done)
+
+
+def teller(console: Console) -> Listener:
+    """Give a listener that prints the story of every issue."""
+    return ProgressLog(console).hear
+
+
+def _bench(
+    operator: Operator, console: Console, *, dry_run: bool
+) -> AbstractContextManager[Container]:
+    if not dry_run:
+        return build(operator, environment(), teller(console))
+
+    def say(what: str) -> None:
+        headline, *text = what.splitlines()
+        console.print(f"    [cyan]{escape(headline)}[/]", emoji=False)
+        for line in text[1:]:
+            console.print(f"    [dim]│[/] {escape(line)}".rstrip(), emoji=False)
+
+    return build_dry(operator, environment(), teller(console), say)
+
+
+def _operators_act(bench: Container) -> AuthorisingAct:
+    now = bench.tools.clock.now()
+    return AuthorisingAct(f"operator:{now.isoformat()}", "", now, trusted=True)
+
+
+def summarise(done: Pass, console: Console) -> None:
+    """Say what was skipped, and what failed."""
+    for each in done.visits:
+        if each.skipped:
+            console.print(f"[cyan]{escape(str(each.issue))}[/]  skipped: {escape(each.skipped)}")
+    if not done.visits and not done.problems:
+        console.print("No issue asks for work.")
+    for problem in done.problems:
+        console.print(f"[red]failed[/]  {escape(problem)}")
+
+
+def code_of(done: Pass) -> Exit:
+    """Give the exit code of a pass."""
+    if stopping():
+        return Exit.INTERRUPTED
+    if done.problems:
+        return Exit.FAILED
+    return Exit.ESCALATED if done.escalated else Exit.DONE

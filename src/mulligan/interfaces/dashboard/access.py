@@ -1,0 +1,182 @@
+"""Who may look at the dashboard, from where, and what a browser may make of it."""
+
+import hmac
+import os
+import secrets
+from dataclasses import dataclass
+from hashlib import sha256
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from mulligan.domain.errors import UnavailableError
+
+FILE = "dashboard.key"
+
+LEAST = 20
+"""Characters of a key; a file with less was cut short."""
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+        "img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    # With no-referrer, browsers would send forms of our own with the Origin null.
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+OPEN = frozenset({"/healthz", "/readyz", "/metrics", "/login"})
+"""What anybody may ask: these name no issue and no repository."""
+
+STATIC = "/static/"
+
+LOGIN = "/login"
+
+CHANGES = frozenset({LOGIN, "/logout"})
+"""All that is ever posted: whether this browser is let in."""
+
+ELSEWHERE = "Open it by an address, by localhost, or by a name that dashboard.hosts has.\n"
+
+READ_ONLY = "There is nothing to change here; use the command line, or comments on GitHub.\n"
+
+STRANGE_ORIGIN = "This form was sent by another page; open the dashboard itself.\n"
+
+NO_KEY = "Show the key of the dashboard: Authorization: Bearer KEY."
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What programs show as a bearer, and people type in once; it stays when Mulligan is restarted.
+
+    Loopback is open to every user of the machine, and to agents whose network is open.
+    """
+
+    secret: str
+    place: Path
+
+    @property
+    def cookie(self) -> str:
+        """Give what a browser keeps instead, which opens nothing but the dashboard."""
+        return hmac.new(self.secret.encode(), b"cookie", sha256).hexdigest()
+
+    def opens(self, shown: str) -> bool:
+        """Tell whether somebody shows the key."""
+        return hmac.compare_digest(shown.encode(errors="replace"), self.secret.encode())
+
+    def knows(self, cookie: str) -> bool:
+        """Tell whether a browser was let in before."""
+        return hmac.compare_digest(cookie.encode(errors="replace"), self.cookie.encode())
+
+
+def key_in(directory: Path) -> Key:
+    """Read the key, made where there is none; UnavailableError where that cannot be."""
+    place = directory / FILE
+    try:
+        return Key(_read(place) or _make(place), place)
+    except (OSError, UnicodeError) as error:
+        message = f"The key of the dashboard cannot be kept at {place} ({error}); make room for it."
+        raise UnavailableError(message) from error
+
+
+def _read(place: Path) -> str:
+    try:
+        found = place.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        return ""
+    return found if len(found) >= LEAST else ""
+
+
+def _make(place: Path) -> str:
+    made = secrets.token_urlsafe(32)
+    new = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(made + "\n")
+    new.replace(place)
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Refuses what is not meant for this server, and shows the rest to those with the key."""
+
+    app: ASGIApp
+    key: Key
+    hosts: frozenset[str]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        answer = self._refusal(Request(scope)) or self.app
+        await answer(scope, receive, send_guarded)
+
+    def _refusal(self, request: Request) -> Response | None:
+        path, headers = request.url.path, request.headers
+        if not is_ours(headers.get("host", ""), self.hosts):
+            return PlainTextResponse(ELSEWHERE, 421)
+        if request.method not in {"GET", "HEAD"}:
+            if path not in CHANGES or request.method != "POST":
+                return PlainTextResponse(READ_ONLY, 405, {"Allow": "GET, HEAD"})
+            if not is_same_origin(headers):
+                return PlainTextResponse(STRANGE_ORIGIN, 403)
+        if path in OPEN or path.startswith(STATIC) or self._is_known(request):
+            return None
+        if path.startswith("/api/"):
+            return JSONResponse({"error": NO_KEY}, 401, {"WWW-Authenticate": "Bearer"})
+        return Response(status_code=303, headers={"Location": LOGIN})
+
+    def _is_known(self, request: Request) -> bool:
+        scheme, _, shown = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and self.key.opens(shown.strip()):
+            return True
+        return self.key.knows(request.cookies.get(cookie_name(request), ""))
+
+
+def cookie_name(request: Request) -> str:
+    """Name the cookie; browsers send those of one host to all of its ports."""
+    return f"mulligan-{request.url.port or 80}"
+
+
+def is_ours(host: str, names: frozenset[str]) -> bool:
+    """Tell whether a Host header may lead here.
+
+    A page elsewhere can have its own name lead to loopback (DNS rebinding), but no address.
+    """
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return False
+    if name == "localhost" or name in names:
+        return True
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def is_same_origin(headers: Headers) -> bool:
+    """Tell whether a form was sent by a page of this server, as far as the browser says."""
+    origin = headers.get("origin")
+    sites = {"same-origin", "none"}
+    came_from = headers.get("sec-fetch-site", "same-origin")
+    return came_from in sites and (
+        origin is None or urlsplit(origin).netloc == headers.get("host", "")
+    )

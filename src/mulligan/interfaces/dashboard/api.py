@@ -1,0 +1,211 @@
+"""The JSON API, the stream of events, and the files of attempts as plain text."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncGenerator, Sequence
+
+from pydantic import JsonValue, TypeAdapter
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+
+from mulligan.domain.errors import MulliganError, UsageError
+from mulligan.domain.events import Recorded
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.result import CheckResult, WorkerResultMeta
+from mulligan.domain.status import IssueStatus
+from mulligan.implement.ports import Artifacts, Ledger
+from mulligan.implement.prompt.manifest import of_round
+from mulligan.interfaces.dashboard.state import DashboardState
+from mulligan.interfaces.json_output import decisions_of, event_row, inspection, status_row
+from mulligan.text.escape import visible
+
+PARTS = {
+    "prompt": "prompt.md",
+    "context": "context.json",
+    "diff": "changes.diff",
+    "log": "agent.log",
+    "manifest": "manifest.json",
+    "setup": "setup.log",
+}
+"""What can be asked for, and its file."""
+
+CHECK = re.compile(r"check-([1-9][0-9]{0,2})")
+
+ATTEMPT_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
+
+MOST_BYTES = 1024 * 1024
+"""Bytes of a file that are shown, its end: a log may have a gigabyte."""
+
+CUT = "[… only the end of this file is shown; `mulligan inspect` has all of it]\n"
+
+JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
+
+GLANCE = 0.5
+"""Seconds between two looks; one costs the ledger about 0.2 ms."""
+
+STILL_THERE = 15.0
+"""Seconds without an event after which a comment shows that the connection is alive."""
+
+PAGE = 200
+
+COMMENT = ": still there\n\n"
+
+AGAIN = "retry: 3000\n\n"
+
+HEADERS = {"Content-Type": "text/event-stream; charset=utf-8", "X-Accel-Buffering": "no"}
+
+NUMBER = re.compile(r"[0-9]{1,15}")
+
+MOST = 500
+
+
+def text(desk: DashboardState, request: Request) -> Response:
+    """Show one file, secrets taken out, and nothing that a person cannot see."""
+    status, history, _ = found(desk, request)
+    books, asked = desk.books, request.path_params
+    number, part = asked["attempt"], asked["part"]
+    if not ATTEMPT_NUMBER.fullmatch(number) or not 1 <= int(number) <= status.number:
+        message = f"{status.issue} has no attempt {number}."
+        raise UsageError(message)
+    artifact = _artifact(status.issue, int(number), part, history, books.artifacts)
+    if artifact is None:
+        message = f"Attempt {number} of {status.issue} has no {part} here, or not any more."
+        raise UsageError(message)
+    content = books.redactor.content(books.artifacts.read(artifact, MOST_BYTES + 1))
+    shown = visible(content[-MOST_BYTES:].decode(errors="replace"))
+    return PlainTextResponse(CUT + shown if len(content) > MOST_BYTES else shown)
+
+
+def files_of(
+    ref: IssueRef, number: int, meta: WorkerResultMeta | None, artifacts: Artifacts
+) -> tuple[tuple[str, str], ...]:
+    """List the files that are kept of an attempt, as the part of the address and its name."""
+    rounds = len(meta.fix_rounds) if meta else 0
+    wanted = [(part, part) for part in PARTS]
+    for fix_round in range(1, rounds + 1):
+        wanted += [
+            (f"{part}-fix-{fix_round}", f"{part} of fix round {fix_round}")
+            for part in ("prompt", "log")
+        ]
+    kept = [each for each in wanted if _kept(ref, number, each[0], artifacts)]
+    checks = enumerate(meta.checks if meta else (), start=1)
+    logs = [
+        (f"check-{place}", f"log of {check.name}")
+        for place, check in checks
+        if _log_of(check, ref, number, artifacts)
+    ]
+    return (*kept, *logs)
+
+
+def _artifact(
+    ref: IssueRef,
+    number: int,
+    part: str,
+    history: Sequence[WorkerResultMeta],
+    artifacts: Artifacts,
+) -> str | None:
+    if of_check := CHECK.fullmatch(part):
+        checks = [check for meta in history if meta.number == number for check in meta.checks]
+        place = int(of_check[1]) - 1
+        return _log_of(checks[place], ref, number, artifacts) if place < len(checks) else None
+    return _kept(ref, number, part, artifacts)
+
+
+def _log_of(check: CheckResult, ref: IssueRef, number: int, artifacts: Artifacts) -> str | None:
+    """Give the log of a check, if it is kept, and on this machine."""
+    own = f"{ref.repository}/{ref.number}/{number}/"
+    name = check.log_artifact.removeprefix(own)
+    return artifacts.find(ref, number, name) if name else None
+
+
+def _kept(ref: IssueRef, number: int, part: str, artifacts: Artifacts) -> str | None:
+    name, _, fix_round = part.partition("-fix-")
+    if name not in PARTS or (fix_round and not ATTEMPT_NUMBER.fullmatch(fix_round)):
+        return None
+    return artifacts.find(ref, number, of_round(PARTS[name], int(fix_round or 0)))
+
+
+async def stream(desk: DashboardState, after: int) -> AsyncGenerator[str]:
+    """Give every event with a `seq` above `after`, until the server ends or nobody listens."""
+    yield AGAIN
+    quiet = 0.0
+    while not desk.ending.is_set():
+        found = await run_in_threadpool(_read, desk, after)
+        if found:
+            after = found[-1].seq
+            # In one piece, so that one who has left is noticed before the next.
+            yield "".join(told(recorded, desk) for recorded in found)
+        quiet = 0.0 if found else quiet + GLANCE
+        if quiet >= STILL_THERE:
+            quiet = 0.0
+            yield COMMENT
+        if len(found) < PAGE:
+            await asyncio.sleep(GLANCE)
+
+
+def told(recorded: Recorded, desk: DashboardState) -> str:
+    """Write one event as the protocol has it; its JSON is one line, whatever it holds."""
+    row = desk.books.redactor.tree(JSON.validate_python(event_row(recorded)))
+    return f"id: {recorded.seq}\nevent: recorded\ndata: {json.dumps(row)}\n\n"
+
+
+def _read(desk: DashboardState, after: int) -> Sequence[Recorded]:
+    ledger: Ledger = desk.books.ledger
+    try:
+        return ledger.events(after=after, most=PAGE)
+    except MulliganError:
+        return ()  # whoever listens goes on to listen
+
+
+def issues(desk: DashboardState, _: Request) -> Response:
+    """List every issue, and where it stands."""
+    return answer([status_row(each) for each in desk.books.ledger.statuses()], desk)
+
+
+def issue(desk: DashboardState, request: Request) -> Response:
+    """Tell what happened to one issue."""
+    status, history, events = found(desk, request)
+    return answer(inspection(status, history, decisions_of(events)), desk)
+
+
+def events(desk: DashboardState, request: Request) -> Response:
+    """Give the events above a sequence number: up to 500, or as they come to who asks for that."""
+    resumed = request.headers.get("last-event-id") or request.query_params.get("after")
+    after = _number(resumed, "after")
+    if "text/event-stream" in request.headers.get("accept", ""):
+        start = desk.books.ledger.newest() if after is None else after
+        return StreamingResponse(stream(desk, start), headers=HEADERS)
+    most = min(_number(request.query_params.get("limit"), "limit") or MOST, MOST)
+    rows = desk.books.ledger.events(after=after or 0, most=most)
+    return answer([event_row(each) for each in rows], desk)
+
+
+def found(
+    desk: DashboardState, request: Request
+) -> tuple[IssueStatus, Sequence[WorkerResultMeta], Sequence[Recorded]]:
+    """Look up the issue that an address names; UsageError where the ledger has no such one."""
+    asked, ledger = request.path_params, desk.books.ledger
+    ref = IssueRef.parse(f"{asked['owner']}/{asked['name']}#{asked['number']}")
+    known = ledger.events(ref)
+    if not known:
+        message = f"{ref} is not in the ledger."
+        raise UsageError(message)
+    return ledger.status(ref), ledger.history(ref), known
+
+
+def answer(content: object, desk: DashboardState) -> Response:
+    """Write JSON, without any secret in it."""
+    clean = desk.books.redactor.tree(JSON.validate_python(content))
+    # Only ASCII: what nobody would see stands as its escape.
+    return Response(json.dumps(clean), media_type="application/json")
+
+
+def _number(given: str | None, name: str) -> int | None:
+    if given is None:
+        return None
+    if not NUMBER.fullmatch(given):
+        message = f"{name} is a number; write it in digits."
+        raise UsageError(message)
+    return int(given)

@@ -1,0 +1,253 @@
+"""The dashboard as a web application, served in a thread beside the daemon."""
+
+import socket
+import threading
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import structlog
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from mulligan.config.operator import Operator
+from mulligan.daemon.daemon import Daemon
+from mulligan.daemon.poll import stretched
+from mulligan.domain.errors import MulliganError, UnavailableError, UsageError
+from mulligan.implement.ports import Listener
+from mulligan.interfaces.bootstrap.container import GAUGES
+from mulligan.interfaces.bootstrap.stores import check_writable, in_haste, state_place
+from mulligan.interfaces.dashboard import api
+from mulligan.interfaces.dashboard.access import LOGIN, Guard, Key, cookie_name, key_in
+from mulligan.interfaces.dashboard.metrics import CONTENT_TYPE, Measures, illness, unready
+from mulligan.interfaces.dashboard.pages import Pages, renderer
+from mulligan.interfaces.dashboard.state import DashboardState, DashboardStores
+
+STATIC = Path(__file__).with_name("static")
+
+KINDS = {"style.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
+
+MOST_FORM = 2048
+"""Bytes of a form; it has one field."""
+
+A_YEAR = 365 * 24 * 3600
+
+NOWHERE = "There is nothing here."
+
+A_BUG = "A bug in Mulligan; its log has the traceback."
+
+log = structlog.get_logger()
+
+MOST_CONNECTIONS = 64
+
+SECONDS_TO_END = 1
+
+LONGEST_QUIET = timedelta(minutes=10)
+"""Of a poll: one repository may have GitHub waited for at several requests, a minute at each."""
+
+MISSED_POLLS = 3
+
+
+def build(desk: DashboardState, key: Key, hosts: frozenset[str], measures: Measures) -> ASGIApp:
+    """Make the application; everything in it only reads, but for who is let in."""
+    pages = Pages(desk, renderer(lambda: desk.redactor))
+    issue = "/issues/{owner}/{name}/{number}"
+    routes = [
+        Route("/", pages.home),
+        Route(issue, pages.issue),
+        Route(issue + "/attempts/{attempt}/{part}", partial(api.text, desk)),
+        Route("/api/issues", partial(api.issues, desk)),
+        Route("/api" + issue, partial(api.issue, desk)),
+        Route("/api/events", partial(api.events, desk)),
+        Route("/healthz", partial(_healthz, desk)),
+        Route("/readyz", partial(_readyz, desk)),
+        Route("/metrics", partial(_metrics, measures)),
+        Route(LOGIN, partial(_login, pages, key), methods=["GET", "POST"]),
+        Route("/logout", _logout, methods=["POST"]),
+        Route("/static/{file}", _static),
+    ]
+
+    def say(request: Request, status: int, message: str) -> Response:
+        said = desk.redactor.text(message)
+        if request.url.path.startswith("/api/"):
+            return JSONResponse({"error": said}, status)
+        return pages.plain("error.html", status, message=said)
+
+    def refused(request: Request, error: Exception) -> Response:
+        return say(request, 404 if isinstance(error, UsageError) else 503, str(error))
+
+    def missing(request: Request, error: Exception) -> Response:
+        return say(request, error.status_code if isinstance(error, HTTPException) else 404, NOWHERE)
+
+    def failed(request: Request, error: Exception) -> Response:
+        log.error("dashboard_failed", path=request.url.path, exc_info=error)
+        return say(request, 500, A_BUG)
+
+    handled = {MulliganError: refused, HTTPException: missing, Exception: failed}
+    served = Starlette(routes=routes, exception_handlers=handled)
+    return Guard(_hurrying(served), key, hosts)
+
+
+def _hurrying(app: ASGIApp) -> ASGIApp:
+    """Answer at once while the ledger is away; what works waits for it."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        with in_haste():
+            await app(scope, receive, send)
+
+    return answer
+
+
+def _healthz(desk: DashboardState, _: Request) -> Response:
+    wrong = illness(desk)
+    return PlainTextResponse(f"{wrong or 'ok'}\n", 503 if wrong else 200)
+
+
+def _readyz(desk: DashboardState, _: Request) -> Response:
+    wrong = desk.redactor.text("\n".join(unready(desk)))
+    return PlainTextResponse(f"{wrong or 'ok'}\n", 503 if wrong else 200)
+
+
+def _metrics(measures: Measures, _: Request) -> Response:
+    return Response(measures.text(), media_type=CONTENT_TYPE)
+
+
+async def _login(pages: Pages, key: Key, request: Request) -> Response:
+    if request.method != "POST":
+        return pages.plain("login.html", 200, place=str(key.place), refused=False)
+    form = b""
+    async for chunk in request.stream():
+        form += chunk
+        if len(form) > MOST_FORM:
+            break
+    shown = parse_qs(form[:MOST_FORM].decode(errors="replace")).get("key", [""])[0]
+    if not key.opens(shown.strip()):
+        return pages.plain("login.html", 403, place=str(key.place), refused=True)
+    answer = RedirectResponse("/", 303)
+    answer.set_cookie(
+        cookie_name(request),
+        key.cookie,
+        max_age=A_YEAR,
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+    )
+    return answer
+
+
+def _logout(request: Request) -> Response:
+    answer = RedirectResponse(LOGIN, 303)
+    answer.delete_cookie(cookie_name(request))
+    return answer
+
+
+def _static(request: Request) -> Response:
+    name = request.path_params["file"]
+    if name not in KINDS:
+        raise HTTPException(404)
+    content = (STATIC / name).read_bytes()
+    return Response(content, media_type=KINDS[name], headers={"Cache-Control": "no-cache"})
+
+
+@contextmanager
+def serving(app: ASGIApp, address: tuple[str, int], ending: threading.Event) -> Generator[str]:
+    """Serve an application; give where it is. Afterwards neither the thread nor a socket is left.
+
+    `ending` is set when it is to end, for answers that have no end of their own. UnavailableError
+    where the address cannot be listened at.
+    """
+    listening = _listen(address)
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        ws="none",
+        http="h11",
+        loop="asyncio",
+        proxy_headers=False,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_graceful_shutdown=SECONDS_TO_END,
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=([listening],), name="dashboard")
+    thread.start()
+    try:
+        yield _where(listening)
+    finally:
+        ending.set()
+        server.should_exit = True
+        thread.join()
+        listening.close()
+
+
+def _listen(address: tuple[str, int]) -> socket.socket:
+    host, port = address
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Named, for asyncio sends without delay only on sockets that say that they are TCP.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen()
+    except OSError as error:
+        listening.close()
+        message = (
+            f"The dashboard cannot listen at {host}:{port} ({error.strerror}); free the port, or "
+            "name another in dashboard.listen."
+        )
+        raise UnavailableError(message) from error
+    return listening
+
+
+def _where(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+@contextmanager
+def opened(
+    operator: Operator,
+    daemon: Daemon,
+    address: tuple[str, int],
+    listen: Callable[[Listener], None],
+) -> Generator[None]:
+    """Serve the dashboard while the block lasts; `listen` has its counters hear of events."""
+
+    def patience() -> float:
+        interval = stretched(operator.poll.interval, daemon.repositories)
+        return max(LONGEST_QUIET, MISSED_POLLS * interval).total_seconds()
+
+    def books() -> DashboardStores | None:
+        tools = daemon.tools
+        return DashboardStores.of(tools) if tools else None
+
+    desk = DashboardState(
+        find_books=books,
+        pulse=daemon.pulse,
+        gauges=GAUGES,
+        patience=patience,
+        check_writable=partial(check_writable, operator),
+    )
+    measures = Measures(desk)
+    listen(measures.hear)
+    with ExitStack() as stack:
+        try:
+            key = key_in(state_place(operator))
+            app = build(desk, key, frozenset(operator.dashboard.hosts), measures)
+            where = stack.enter_context(serving(app, address, desk.ending))
+        except UnavailableError as error:
+            log.warning("dashboard_closed", reason=str(error))
+        else:
+            log.info("dashboard_open", address=where, key_file=str(key.place))
+        yield

@@ -1,0 +1,196 @@
+"""`/healthz`, `/readyz` and `/metrics`."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+import prometheus_client as prometheus
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    Metric,
+    SummaryMetricFamily,
+)
+from prometheus_client.registry import Collector
+
+from mulligan import __version__
+from mulligan.domain.errors import MulliganError
+from mulligan.domain.events import AgentFinished, AttemptCompleted, Decided, Event
+from mulligan.domain.issue import Stage
+from mulligan.domain.outcome import Outcome
+from mulligan.domain.result import AgentFacts, WorkerResultMeta
+from mulligan.domain.status import IssueStatus
+from mulligan.interfaces.dashboard.state import DashboardState
+from mulligan.interfaces.dashboard.views import WaitsFor, hold_of
+from mulligan.sandbox.cancellation import stopping
+
+REFUSED = "GitHub refused the token; give Mulligan a valid one with github.token_file."
+
+FIRST_POLL = "No poll has got through to GitHub yet; the log says why."
+
+STOPPING = "Mulligan was told to stop."
+
+DECISIONS = ("open_pull_request", "retry", "escalate", "wait", "stand_down")
+
+CONTENT_TYPE = prometheus.CONTENT_TYPE_LATEST
+
+
+def illness(desk: DashboardState) -> str | None:
+    """Say why the process should be started anew; None while its poll is alive.
+
+    What lies elsewhere, such as a GitHub that is away, is not mended by that. Who was told to stop
+    polls no more, and is let end what runs.
+    """
+    quiet = desk.pulse.quiet
+    if quiet <= desk.patience() or stopping():
+        return None
+    return f"The poll has been quiet for {quiet:.0f} s; start Mulligan again."
+
+
+def ailments(desk: DashboardState) -> list[str]:
+    """Say what keeps it from taking up work, as far as that is known without trying."""
+    wrong = [said for said in (illness(desk),) if said]
+    if stopping():
+        wrong.append(STOPPING)
+    if not desk.pulse.vitals.served:
+        wrong.append(FIRST_POLL)
+    if desk.gauges.refused:
+        wrong.append(REFUSED)
+    return wrong
+
+
+def unready(desk: DashboardState) -> list[str]:
+    """Say what keeps it from taking up work; an empty list while nothing does."""
+    wrong = ailments(desk)
+    try:
+        desk.check_writable()
+    except MulliganError as error:
+        wrong.append(str(error))
+    return wrong
+
+
+class LiveMetrics(Collector):
+    """A collector of prometheus-client; where the ledger cannot be read, its part is left out."""
+
+    def __init__(self, desk: DashboardState) -> None:
+        self._desk = desk
+
+    def describe(self) -> Iterable[Metric]:
+        """Describe nothing beforehand, so that registering asks nothing."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        """Give everything, at the moment of asking."""
+        build = GaugeMetricFamily("mulligan_build_info", "Which it is.", labels=["version"])
+        build.add_metric([__version__], 1)
+        yield build
+        yield from self._polls()
+        yield from self._github()
+        with suppress(MulliganError):
+            yield from self._issues()
+
+    def _polls(self) -> Iterator[Metric]:
+        seen = self._desk.pulse.vitals
+        yield SummaryMetricFamily(
+            "mulligan_poll_duration_seconds",
+            "Polls, and their time.",
+            seen.polls,
+            seen.poll_seconds,
+        )
+        for name, meaning, count in (
+            ("mulligan_poll_failures", "Repositories that a poll could not read.", seen.unread),
+            ("mulligan_visits", "Visits to issues.", seen.visits),
+            ("mulligan_effect_failures", "Visits that left a decision undone.", seen.undone),
+        ):
+            yield CounterMetricFamily(name, meaning, count)
+        for name, meaning, value in (
+            ("mulligan_poll_quiet_seconds", "Since the poll was alive.", self._desk.pulse.quiet),
+            ("mulligan_repositories", "Repositories that are served.", seen.repositories),
+            ("mulligan_repositories_failing", "Those that the last poll missed.", seen.failing),
+        ):
+            yield GaugeMetricFamily(name, meaning, value)
+
+    def _github(self) -> Iterator[Metric]:
+        gauges = self._desk.gauges
+        left = GaugeMetricFamily(
+            "mulligan_github_rate_limit_remaining",
+            "Requests left, as GitHub's last answer had it.",
+            labels=["resource"],
+        )
+        for resource, count in gauges.left.items():
+            left.add_metric([resource], count)
+        yield left
+        yield GaugeMetricFamily(
+            "mulligan_github_token_refused", "1 while GitHub refuses the token.", gauges.refused
+        )
+
+    def _issues(self) -> Iterator[Metric]:
+        books = self._desk.books
+        statuses, now = books.ledger.statuses(), books.clock.now()
+        stages = Counter(each.stage for each in statuses)
+        holds = Counter(hold_of(each, now) for each in statuses)
+        issues = GaugeMetricFamily("mulligan_issues", "Issues, by stage.", labels=["stage"])
+        for stage in Stage:
+            issues.add_metric([stage], stages[stage])
+        yield issues
+        waiting = GaugeMetricFamily(
+            "mulligan_issues_waiting", "Issues that wait, by what for.", labels=["hold"]
+        )
+        for hold in WaitsFor:
+            waiting.add_metric([hold], holds[hold])
+        yield waiting
+
+
+class Measures:
+    """Counts since the start of the process, and looks at the rest when it is asked."""
+
+    def __init__(self, desk: DashboardState) -> None:
+        prometheus.disable_created_metrics()
+        self._registry = registry = prometheus.CollectorRegistry()
+
+        def counter(name: str, meaning: str, *labels: str) -> prometheus.Counter:
+            return prometheus.Counter(f"mulligan_{name}", meaning, labels, registry=registry)
+
+        self._attempts = counter("attempts", "Attempts that ended, by outcome.", "outcome")
+        self._decisions = counter("decisions", "What followed attempts.", "decision")
+        self._attempt_seconds = counter("attempt_seconds", "Time that attempts took.")
+        self._agent_seconds = counter("agent_seconds", "Time that agents ran.")
+        self._cost = counter("agent_cost_usd", "What agents cost, as far as they tell.")
+        self._tokens = counter("agent_tokens", "Tokens that agents used.", "direction")
+        for outcome in Outcome:
+            self._attempts.labels(outcome)
+        for decision in DECISIONS:
+            self._decisions.labels(decision)
+        for direction in ("input", "output"):
+            self._tokens.labels(direction)
+        prometheus.ProcessCollector(registry=registry)
+        registry.register(LiveMetrics(desk))
+
+    def hear(self, _: IssueStatus, event: Event) -> None:
+        """Count an event; a listener of the ledger."""
+        match event:
+            case AttemptCompleted(meta=meta):
+                self._count(meta)
+            case AgentFinished(duration_ms=took):
+                self._agent_seconds.inc(took / 1000)
+            case Decided(decision=decision):
+                self._decisions.labels(decision.decision).inc()
+            case _:
+                return
+
+    def text(self) -> bytes:
+        """Write everything in Prometheus' own format."""
+        return prometheus.generate_latest(self._registry)
+
+    def _count(self, meta: WorkerResultMeta) -> None:
+        self._attempts.labels(meta.outcome).inc()
+        self._attempt_seconds.inc(meta.duration_ms / 1000)
+        for run in _runs(meta):
+            self._cost.inc(run.cost_usd or 0)
+            self._tokens.labels("input").inc(run.input_tokens or 0)
+            self._tokens.labels("output").inc(run.output_tokens or 0)
+
+
+def _runs(meta: WorkerResultMeta) -> Iterator[AgentFacts]:
+    usages = (meta.agent, *(each.usage for each in meta.fix_rounds))
+    return (run for run in usages if run)

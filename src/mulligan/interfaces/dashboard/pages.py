@@ -1,0 +1,226 @@
+"""The pages for people; they only show, work without a script, and escape everything."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import reduce
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.outcome import FREE, Outcome
+from mulligan.domain.result import WorkerResultMeta
+from mulligan.domain.spending import Spent, spent_by, spent_in
+from mulligan.domain.status import IssueStatus
+from mulligan.implement.prompt.outcome_text import TITLES, pluralize, span, verdict
+from mulligan.interfaces.dashboard.api import files_of, found
+from mulligan.interfaces.dashboard.metrics import ailments
+from mulligan.interfaces.dashboard.state import DashboardState, Recent
+from mulligan.interfaces.dashboard.views import (
+    Running,
+    Try,
+    address_of,
+    asked_at,
+    overview,
+    page_of,
+    used_today,
+    why_waiting,
+)
+from mulligan.interfaces.json_output import decisions_of
+from mulligan.text.escape import one_line, visible
+from mulligan.text.redact import Redactor
+
+TEMPLATES = Path(__file__).with_name("templates")
+
+WEB = re.compile(r"https?://[!-~]+")
+"""What a link may lead to; anything else is shown as text."""
+
+STAGES = {
+    Stage.READY: "waiting",
+    Stage.RUNNING: "running",
+    Stage.REVIEW: "in review",
+    Stage.HITL: "with a person",
+    Stage.RESOLVED: "done with",
+}
+
+LINE = 200
+"""Characters of a title or a reason that a list shows."""
+
+Render = Callable[[str, Mapping[str, object]], str]
+
+MOST_EVENTS = 200
+"""Events that the page of an issue lists; the API has all of them."""
+
+
+def renderer(find_redactor: Callable[[], Redactor]) -> Render:
+    """Give what makes a page of a template and its values; the secrets are those of the moment."""
+
+    def shown(value: object) -> object:
+        # What is Markup was made by a template, of values that came through here.
+        if not isinstance(value, str) or isinstance(value, Markup):
+            return value
+        return visible(find_redactor().text(str(value)))
+
+    pages = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    pages.filters.update(FILTERS)  # pyright: ignore[reportCallIssue, reportArgumentType] - any
+
+    def render(name: str, values: Mapping[str, object]) -> str:
+        return pages.get_template(name).render(values)
+
+    return render
+
+
+def clock(at: datetime) -> str:
+    """Write a time for a person who is told that it is UTC."""
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def web(url: str | None) -> str:
+    """Give an address that a link may lead to; empty for anything else."""
+    return url if url and WEB.fullmatch(url) else ""
+
+
+def tone(outcome: Outcome) -> str:
+    """Name how an outcome is coloured."""
+    if outcome is Outcome.SUCCEEDED:
+        return "good"
+    return "calm" if outcome in FREE else "bad"
+
+
+def _iso(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="seconds")
+
+
+def _line(text: object) -> str:
+    return one_line(str(text), LINE)
+
+
+def _path_of(meta: WorkerResultMeta) -> str:
+    return page_of(IssueRef.parse(meta.issue))
+
+
+def _usd(meta: WorkerResultMeta) -> float:
+    return spent_by([meta]).usd
+
+
+def _dollars(usd: float) -> str:
+    return f"${usd:.2f}"
+
+
+def _grouped(count: int) -> str:
+    return f"{count:,}"
+
+
+FILTERS: Mapping[str, Callable[..., object]] = {
+    "clock": clock,
+    "iso": _iso,
+    "span": span,
+    "line": _line,
+    "web": web,
+    "title_of": TITLES.__getitem__,
+    "tone": tone,
+    "verdict": verdict,
+    "counted": pluralize,
+    "page_of": page_of,
+    "path_of": _path_of,
+    "usd": _usd,
+    "stage_name": STAGES.__getitem__,
+    "dollars": _dollars,
+    "grouped": _grouped,
+}
+"""What the templates may do with a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """Makes the pages of one server."""
+
+    desk: DashboardState
+    render: Render
+    recent: Recent = field(default_factory=Recent)
+
+    def home(self, _: Request) -> Response:
+        """Show everything at a glance."""
+        books = self.desk.books
+        lately, now = self.recent.look(books.ledger), books.clock.now()
+        statuses = books.ledger.statuses()
+
+        def why(status: IssueStatus) -> str:
+            return why_waiting(status, now)
+
+        day = books.accounts.on(now.astimezone(UTC).date())
+        return self._page(
+            "home.html",
+            {
+                "seq": lately.seq,
+                "all": overview(statuses),
+                "why": why,
+                "doing": lately.doing,
+                "results": lately.results,
+                "used": used_today(day, books.budget),
+                "now": now,
+            },
+        )
+
+    def issue(self, request: Request) -> Response:
+        """Show one issue with all its attempts, the last one first."""
+        books = self.desk.books
+        status, history, events = found(self.desk, request)
+        lately = self.recent.look(books.ledger)
+        last = history[-1] if history else None
+        tries = [self._tried(status, meta, is_last=meta is last) for meta in reversed(history)]
+        return self._page(
+            "issue.html",
+            {
+                "seq": lately.seq,
+                "status": status,
+                "tries": tries,
+                "running": self._running(status, history, lately.doing.get(status.issue, "")),
+                "decisions": {row["number"]: row for row in decisions_of(events)},
+                "address": address_of(events),
+                "asked_at": asked_at(events),
+                "events": events[-MOST_EVENTS:],
+            },
+        )
+
+    def plain(self, name: str, status: int, **values: object) -> Response:
+        """Show a page that says one thing: that a key is asked for, or what is wrong."""
+        return HTMLResponse(self.render(name, values), status)
+
+    def _page(self, name: str, values: Mapping[str, object]) -> Response:
+        around = {"ailments": ailments(self.desk), "vitals": self.desk.pulse.vitals}
+        return HTMLResponse(self.render(name, {**around, **values}))
+
+    def _tried(self, status: IssueStatus, meta: WorkerResultMeta, *, is_last: bool) -> Try:
+        kept = files_of(status.issue, meta.number, meta, self.desk.books.artifacts)
+        return Try(meta, kept, is_last)
+
+    def _running(
+        self, status: IssueStatus, history: Sequence[WorkerResultMeta], doing: str
+    ) -> Running | None:
+        """Find the attempt that has no record yet."""
+        if status.stage is not Stage.RUNNING or status.number in {each.number for each in history}:
+            return None
+        books = self.desk.books
+        used = map(spent_in, books.accounts.of(status.issue, status.number).values())
+        return Running(
+            number=status.number,
+            attempt=status.attempt,
+            since=status.started_at,
+            doing=doing,
+            spent=reduce(Spent.plus, used, Spent()),
+            files=files_of(status.issue, status.number, None, books.artifacts),
+        )

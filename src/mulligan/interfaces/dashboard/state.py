@@ -1,0 +1,157 @@
+"""What the dashboard reads: stores, recent events, daemon health, GitHub's rate limits."""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+from mulligan.config.settings import Budget
+from mulligan.daemon.health import DaemonHealth
+from mulligan.domain.errors import UnavailableError
+from mulligan.domain.events import (
+    AgentStarted,
+    AttemptCompleted,
+    CheckFinished,
+    Decided,
+    Event,
+    FixRoundStarted,
+    Recorded,
+)
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.result import WorkerResultMeta
+from mulligan.implement.ports import Accounts, Artifacts, Clock, Ledger, Tools
+from mulligan.interfaces.bootstrap.container import Gauges
+from mulligan.text.escape import one_line
+from mulligan.text.redact import Redactor
+
+LOOKED_BACK = 2000
+"""Events that are read when the first page is asked for; a page needs no more than the last few."""
+
+PAGE = 500
+
+MOST_RESULTS = 20
+
+MOST_DOING = 1000
+
+PLAIN: Mapping[str, str] = {
+    "attempt_started": "getting a clean worktree",
+    "worktree_reset": "preparing what the agent is told",
+    "agent_finished": "looking at what the agent left",
+    "attempt_completed": "deciding what follows",
+    "publish_started": "publishing the change",
+}
+"""What an attempt does from an event of a kind on."""
+
+STARTING = "Mulligan is starting, or its configuration has a mistake; its log says which."
+
+
+def doing(event: Event) -> str | None:
+    """Say what an attempt does from an event on; None where that tells nothing new."""
+    match event:
+        case AgentStarted(agent=agent):
+            return f"the agent {one_line(agent, 40)} works"
+        case CheckFinished(check=check):
+            how = "passed" if check.passed else "failed"
+            return f"verifying: check '{one_line(check.name, 60)}' {how}"
+        case FixRoundStarted(number=number, most=most):
+            return f"fix round {number} of {most}"
+        case Decided(decision=decision):
+            return one_line(decision.reason, 120)
+        case _:
+            return PLAIN.get(event.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class RecentEvents:
+    """The newest results first, what is being done for an issue, and up to which event that is."""
+
+    results: tuple[WorkerResultMeta, ...]
+    doing: Mapping[IssueRef, str]
+    seq: int
+
+
+class Recent:
+    """Reads each event once, whoever asks; safe for threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seq: int | None = None
+        self._results: deque[WorkerResultMeta] = deque(maxlen=MOST_RESULTS)
+        self._doing = dict[IssueRef, str]()
+
+    def look(self, ledger: Ledger) -> RecentEvents:
+        """Read on, and give what is known now."""
+        with self._lock:
+            seq = max(0, ledger.newest() - LOOKED_BACK) if self._seq is None else self._seq
+            while page := ledger.events(after=seq, most=PAGE):
+                for recorded in page:
+                    self._take(recorded)
+                seq = page[-1].seq
+            self._seq = seq
+            return RecentEvents(tuple(self._results), dict(self._doing), seq)
+
+    def _take(self, recorded: Recorded) -> None:
+        ref, event = recorded.issue, recorded.event
+        if isinstance(event, AttemptCompleted):
+            self._results.appendleft(event.meta)
+        if said := doing(event):
+            self._doing.pop(ref, None)
+            self._doing[ref] = said
+            while len(self._doing) > MOST_DOING:
+                del self._doing[next(iter(self._doing))]
+
+
+@dataclass(frozen=True, slots=True)
+class DashboardStores:
+    """What is written down of all issues, and the filter that it is shown through."""
+
+    ledger: Ledger
+    accounts: Accounts
+    artifacts: Artifacts
+    clock: Clock
+    budget: Budget = field(default_factory=Budget)
+    redactor: Redactor = field(default_factory=Redactor)
+
+    @classmethod
+    def of(cls, tools: Tools) -> Self:
+        """Take from the daemon's tools those that pages are made of."""
+        return cls(
+            tools.ledger,
+            tools.accounts,
+            tools.artifacts,
+            tools.clock,
+            tools.budget,
+            tools.redactor,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DashboardState:
+    """Everything by way of what the daemon has already; nothing here writes.
+
+    `find_books` gives None before the configuration was read. `patience` is for how many seconds
+    the poll may be quiet; `check_writable` raises a MulliganError where the ledger is not.
+    `ending` is set when the server ends.
+    """
+
+    find_books: Callable[[], DashboardStores | None]
+    pulse: DaemonHealth
+    gauges: Gauges
+    patience: Callable[[], float]
+    check_writable: Callable[[], None]
+    ending: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def books(self) -> DashboardStores:
+        """Give the books; UnavailableError while there are none."""
+        found = self.find_books()
+        if found is None:
+            raise UnavailableError(STARTING)
+        return found
+
+    @property
+    def redactor(self) -> Redactor:
+        """Give the filter of the moment, which knows the shapes of tokens in any case."""
+        found = self.find_books()
+        return found.redactor if found else Redactor()

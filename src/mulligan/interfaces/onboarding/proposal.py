@@ -1,0 +1,245 @@
+"""What `init` proposes for a repository: setup commands, checks, files. Pure."""
+
+import configparser
+import difflib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+from mulligan.domain.errors import UsageError
+from mulligan.domain.result import CheckKind
+
+ADDRESS = re.compile(
+    r"(?:(?P<scheme>https?|ssh|git)://(?:[^@/]+@)?|(?:[^@/:]+@))(?P<host>[^:/]+)(?P<port>:\d+)?"
+    r"[:/](?P<name>[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+?)(?:\.git)?/?"
+)
+
+GITHUB = "github.com"
+
+REMOTES = ("origin", "upstream")
+
+NAMED = re.compile(r"([A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+)@([0-9a-f]{40})")
+
+COMMIT = re.compile(r"[0-9a-f]{40}")
+
+PLAIN = re.compile(r"[A-Za-z./](?:(?! #|: )[\w ./=@+:,()-])*(?<![ :])")
+"""What YAML takes for text as it stands."""
+
+POLICY = """\
+# How Mulligan works on this repository. It is read from the base branch.
+# Each key is explained at docs/configuration.md of Mulligan.
+"""
+
+NO_CHECKS = """\
+# Name the commands that decide whether a change holds, such as:
+# checks:
+#   - {name: tests, run: make test, kind: test}
+"""
+
+OPERATOR = """\
+# What this machine serves, and by which agent. `mulligan doctor` says what is missing.
+github:
+"""
+
+KINDS = ("claude", "codex", "gemini", "opencode", "aider")
+"""Agents that are built in, by the names of their programs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A repository on a GitHub; `host` is empty where only its name is known."""
+
+    name: str
+    host: str = ""
+
+    @property
+    def api_url(self) -> str | None:
+        """Give the API's address where it is not that of github.com."""
+        return f"https://{self.host}/api/v3" if self.host not in {"", GITHUB} else None
+
+
+def origin_of(git_config: str) -> Origin | None:
+    """Read a clone's git configuration; None where no remote has an address of a GitHub."""
+    parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
+    try:
+        parser.read_string("\n".join(line.strip() for line in git_config.splitlines()))
+    except configparser.Error:
+        return None
+    urls = (parser.get(f'remote "{name}"', "url", fallback=None) for name in REMOTES)
+    return next((found for url in urls if url and (found := at_address(url))), None)
+
+
+def at_address(url: str) -> Origin | None:
+    """Read the address of a repository; None where it is none of a GitHub."""
+    found = ADDRESS.fullmatch(url)
+    return Origin(found["name"], found["host"]) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A repository of Mulligan and a commit of it; its `host` is empty where any will do."""
+
+    name: str
+    commit: str
+    host: str = ""
+
+    def serves(self, origin: Origin | None) -> bool:
+        """Tell whether a workflow of a repository can call this one: both are on one GitHub."""
+        return not self.host or origin is None or origin.host in {"", self.host}
+
+
+class _Vcs(BaseModel):
+    commit_id: str
+
+
+class _DirectUrl(BaseModel):
+    url: str
+    vcs_info: _Vcs
+
+
+def named(text: str) -> Source:
+    """Read OWNER/NAME@COMMIT, as people give it."""
+    found = NAMED.fullmatch(text)
+    if found is None:
+        message = f"--action is {text!r}; write OWNER/NAME@COMMIT, the commit with its 40 digits."
+        raise UsageError(message)
+    return Source(found[1], found[2])
+
+
+def recorded(direct_url: str | None) -> Source | None:
+    """Read what an installer has noted of where a package came from (direct_url.json, PEP 610)."""
+    try:
+        noted = _DirectUrl.model_validate_json(direct_url or "")
+    except ValidationError:
+        return None
+    return source_at(at_address(noted.url), noted.vcs_info.commit_id)
+
+
+def source_at(origin: Origin | None, commit: str) -> Source | None:
+    """Name a commit of a repository; None where either is not known."""
+    if origin is None or not COMMIT.fullmatch(commit):
+        return None
+    return Source(origin.name, commit, origin.host)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A file that is proposed; `before` is None where there is none yet."""
+
+    path: Path
+    text: str
+    before: str | None = None
+
+    @property
+    def is_new(self) -> bool:
+        """Tell whether anything would change."""
+        return self.text != self.before
+
+    def diff(self, shown: str) -> Iterator[str]:
+        """Give the lines of a unified diff, under the name that is shown for the file."""
+        before = (self.before or "").splitlines()
+        name = shown if self.before is not None else "/dev/null"
+        yield from difflib.unified_diff(before, self.text.splitlines(), name, shown, lineterm="")
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """A check; `source` says where in the repository the command was found."""
+
+    name: str
+    run: str
+    kind: CheckKind
+    source: str
+    network: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """The lines that install what is needed, and the checks that then run."""
+
+    ecosystem: str
+    setup: tuple[str, ...] = ()
+    checks: tuple[Proposed, ...] = ()
+
+
+def suite(run: str, source: str, *, network: bool = False) -> Proposed:
+    """Propose to run the tests."""
+    return Proposed("tests", run, CheckKind.TEST, source, network)
+
+
+def lint(run: str, source: str) -> Proposed:
+    """Propose to run a linter."""
+    return Proposed("lint", run, CheckKind.LINT, source)
+
+
+def types(run: str, source: str) -> Proposed:
+    """Propose to check the types."""
+    return Proposed("types", run, CheckKind.TYPE, source)
+
+
+def build(run: str, source: str) -> Proposed:
+    """Propose to build."""
+    return Proposed("build", run, CheckKind.BUILD, source)
+
+
+def together(proposals: list[Proposal]) -> Proposal:
+    """Join the proposals of several ecosystems; of two checks with one name, each tells its own."""
+    names = [check.name for each in proposals for check in each.checks]
+    checks = [
+        check
+        if names.count(check.name) == 1
+        else replace(check, name=f"{check.name} ({each.ecosystem})")
+        for each in proposals
+        for check in each.checks
+    ]
+    return Proposal(
+        ecosystem=" and ".join(each.ecosystem for each in proposals),
+        setup=tuple(line for each in proposals for line in each.setup),
+        checks=tuple(checks),
+    )
+
+
+def policy_text(proposal: Proposal) -> str:
+    """Write `.github/mulligan.yml`."""
+    if not proposal.checks:
+        return f"{POLICY}{NO_CHECKS}"
+    return POLICY + "\n".join(["", *_lines(proposal), ""])
+
+
+def _lines(proposal: Proposal) -> Iterator[str]:
+    if proposal.setup:
+        yield "# Run before the agent, with the network: they install what the checks need."
+        yield "setup:"
+        yield from (f"  - {_scalar(line)}" for line in proposal.setup)
+        yield ""
+    yield "# They decide whether a change holds, in this order."
+    yield "checks:"
+    for check in proposal.checks:
+        yield from _check(check)
+
+
+def _check(check: Proposed) -> Iterator[str]:
+    yield f"  - name: {_scalar(check.name)}"
+    yield f"    run: {_scalar(check.run)}  # from {check.source}"
+    yield f"    kind: {check.kind}"
+    if check.network:
+        yield "    network: true  # it fetches what it needs while it runs"
+
+
+def operator_text(origin: Origin, agent: str) -> str:
+    """Write `mulligan.yml` for one repository."""
+    lines = [OPERATOR.rstrip("\n")]
+    if origin.api_url:
+        lines.append(f"  api_url: {origin.api_url}")
+    lines.append("  token: $GITHUB_TOKEN")
+    lines += ["repositories:", f"  - name: {origin.name}"]
+    lines += ["agent:", f"  kind: {agent}", ""]
+    return "\n".join(lines)
+
+
+def _scalar(text: str) -> str:
+    return text if PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)

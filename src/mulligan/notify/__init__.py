@@ -1,1 +1,0 @@
-"""Tells people elsewhere than on GitHub that they are needed."""

@@ -1,0 +1,165 @@
+"""What a confined command may see and write, as the argument vector of bubblewrap. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import chain
+from pathlib import Path
+
+SYSTEM = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"),
+    *("/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts", "/etc/resolv.conf"),
+    *("/etc/host.conf", "/etc/gai.conf", "/etc/services", "/etc/protocols", "/etc/mime.types"),
+    *("/etc/ssl", "/etc/pki", "/etc/ca-certificates", "/etc/ca-certificates.conf"),
+    *("/etc/crypto-policies", "/etc/alternatives", "/etc/localtime", "/etc/timezone"),
+    *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/os-release"),
+    *("/etc/fonts", "/etc/maven", "/etc/perl", "/etc/terminfo"),
+    # Of /proc, what steers the machine; bubblewrap itself covers sysrq-trigger, irq and bus alone.
+    *("/proc/sys", "/proc/fs", "/proc/driver", "/proc/mtrr", "/proc/pressure"),
+    *("/proc/dynamic_debug",),
+)
+"""What programs need of a Linux system, where it is there; nothing of it is written to."""
+
+OF_THE_MACHINE = (
+    *("/proc/acpi", "/proc/asound", "/proc/scsi", "/proc/ide", "/proc/kcore", "/proc/keys"),
+    *("/proc/latency_stats", "/proc/sched_debug", "/proc/slabinfo", "/proc/timer_list"),
+)
+"""What steers devices, or tells of other processes, and no program needs; it is hidden."""
+
+OWN_NAMESPACES = (
+    *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
+    *("--cap-drop", "ALL"),
+    # The keeper is its parent, and lives as long as the command.
+    *("--die-with-parent", "--new-session"),
+)
+ONE_USER = ("--unshare-user", "--disable-userns")
+ANOTHER_USER = ("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
+"""The keeper has made the user namespace; what is started changes the user, and loses these."""
+
+
+Way = tuple[str, ...]
+"""How bubblewrap puts a path into place: its option, and what stands before the path."""
+READ: Way = ("--ro-bind-try",)
+WRITE: Way = ("--bind-try",)
+EMPTY_DIRECTORY: Way = ("--size", "4096", "--tmpfs")
+EMPTY_FILE: Way = ("--ro-bind", "/dev/null")
+
+
+PROXY_SOCKET = "/run/mulligan-door"
+
+
+class Network(StrEnum):
+    """What a command may reach: nothing, its model and the hosts that are named, or everything."""
+
+    NONE = "none"
+    MODEL = "model"
+    OPEN = "open"
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """What there is for a command besides the system, at the same paths as outside.
+
+    Where two of them name one path, what hides goes before `write`, and `write` before `read`; a
+    deeper path goes before one that holds it. What is not there is left out.
+    `door` is a socket that is there as `DOOR`, the one way out where there is no network. With
+    `changes_user`, the command begins as root of its namespaces, to become another user.
+    `tmp_bytes` is the size of its /tmp, and of its shared memory.
+    """
+
+    read: tuple[Path, ...] = ()
+    write: tuple[Path, ...] = ()
+    hide: tuple[Path, ...] = ()
+    hide_files: tuple[Path, ...] = ()
+    network: Network = Network.NONE
+    door: Path | None = None
+    changes_user: bool = False
+    tmp_bytes: int = 1024**3
+
+
+@dataclass(frozen=True, slots=True)
+class Wires:
+    """Open descriptors: what bubblewrap reads its filter from, and writes what it did to.
+
+    The relay writes to `trouble` why it could not start what it leads out. What is in one of
+    `files` is there as a file.
+    """
+
+    filter: int | None = None
+    status: int | None = None
+    trouble: int | None = None
+    files: tuple[tuple[Path, int], ...] = ()
+
+    @property
+    def all(self) -> tuple[int, ...]:
+        """Give those that bubblewrap has to inherit."""
+        wires = (self.filter, self.status, self.trouble, *(wire for _, wire in self.files))
+        return tuple(each for each in wires if each is not None)
+
+
+def arguments(
+    confined: Confinement, directory: Path, argv: Sequence[str], wires: Wires
+) -> tuple[str, ...]:
+    """Write what bubblewrap is started with, after its own name, to run `argv` in `directory`."""
+    size = ("--perms", "1777", "--size", str(confined.tmp_bytes), "--tmpfs")
+    return (
+        *OWN_NAMESPACES,
+        *(ANOTHER_USER if confined.changes_user else ONE_USER),
+        *(() if confined.network is Network.OPEN else ("--unshare-net",)),
+        *(() if wires.filter is None else ("--seccomp", str(wires.filter))),
+        *(() if wires.status is None else ("--json-status-fd", str(wires.status))),
+        *("--proc", "/proc", "--dev", "/dev", *size, "/dev/shm", "--remount-ro", "/dev"),  # noqa: S108 - the command's own
+        *(*size, "/tmp", "--symlink", "../tmp", "/var/tmp", "--dir", "/run"),  # noqa: S108 - the command's own
+        *(("--ro-bind", str(confined.door), PROXY_SOCKET) if confined.door else ()),
+        *_places(confined),
+        *chain.from_iterable(
+            ("--perms", "0644", "--ro-bind-data", str(wire), str(path))
+            for path, wire in wires.files
+        ),
+        *("--remount-ro", "/", "--chdir", str(directory), "--", *argv),
+    )
+
+
+def _places(confined: Confinement) -> Iterator[str]:
+    """Bind every path, those that hold others first; what is hidden stays empty."""
+    ways: dict[Path, Way] = dict.fromkeys(map(Path, SYSTEM), READ)
+    ways |= dict.fromkeys(confined.read, READ) | dict.fromkeys(confined.write, WRITE)
+    shown = {Path("/proc"), *ways}
+    for hidden, way in ((confined.hide, EMPTY_DIRECTORY), (confined.hide_files, EMPTY_FILE)):
+        ways |= {path: way for path in hidden if _is_in(path, shown)}
+    placed = [path for path, way in ways.items() if way != _way_around(path, ways)]
+    made = set[Path]()
+    for path in sorted(placed, key=lambda path: path.parts):
+        # The directories that bubblewrap makes on the way are open to root alone.
+        for directory in _leading_to(path, ways) if confined.changes_user else ():
+            if directory not in made:
+                made.add(directory)
+                yield from ("--perms", "0755", "--dir", str(directory))
+        yield from _bind(path, ways[path])
+    for path in placed:
+        if ways[path] == EMPTY_DIRECTORY:
+            yield from ("--remount-ro", str(path))
+
+
+def _leading_to(path: Path, ways: Mapping[Path, Way]) -> list[Path]:
+    """List the directories from the top to a path that are not of this machine, but made for it."""
+    return [
+        each
+        for each in reversed(path.parents)
+        if each.name and each not in ways and _way_around(each, ways) in {None, EMPTY_DIRECTORY}
+    ]
+
+
+def _bind(path: Path, way: Way) -> Way:
+    return (
+        (*way, str(path)) if way in {EMPTY_DIRECTORY, EMPTY_FILE} else (*way, str(path), str(path))
+    )
+
+
+def _way_around(path: Path, ways: Mapping[Path, Way]) -> Way | None:
+    """Give the way of the nearest directory that holds a path: what is in it goes that way."""
+    return next((ways[parent] for parent in path.parents if parent in ways), None)
+
+
+def _is_in(path: Path, places: Iterable[Path]) -> bool:
+    return any(path.is_relative_to(place) for place in places)

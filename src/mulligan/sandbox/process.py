@@ -1,0 +1,306 @@
+"""The only module that starts a process: limits, streaming capture, and nothing left behind."""
+
+import contextlib
+import errno
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import IO
+
+from mulligan.domain.attempt import Bounds, TimeLimit
+from mulligan.domain.errors import MisconfiguredError, MulliganError, UnavailableError
+from mulligan.sandbox.cancellation import reason_to_stop
+from mulligan.text.redact import Redaction, Redactor
+
+KEEP = (
+    "import os, sys; sys.path.append(sys.argv.pop(1));"
+    "import supervisor; supervisor.main(); os._exit(0)"
+)
+KEEPER = (sys.executable, "-I", "-S", "-c", KEEP, str(Path(__file__).parent))
+TAIL_BYTES = 64 * 1024
+PIPE_BYTES = 1024 * 1024
+"""The most that a pipe may hold (/proc/sys/fs/pipe-max-size)."""
+GLANCE = 0.2
+KEEPER_SECONDS = 10.0
+"""What a keeper may need to kill everything, with room to spare; beyond it, it is stuck."""
+PASSING = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EIO, errno.ETXTBSY}
+"""Why a program cannot be started now, but may be later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program to run. `environment` is all it gets; output beyond `max_log_bytes` is dropped.
+
+    The tail of the output is kept whatever its size. `stall` is the longest silence allowed, and
+    `grace` the time between asking to end and killing. `pass_fds` are descriptors it inherits.
+    With a `redactor`, nobody sees its output but redacted, and sizes are those of what is seen.
+    With `bounds`, it is a sandbox. `listen` hears it and may name a limit; `watch` may end it.
+    With a `user`, it is started as root of a user namespace in which it may become that one.
+    """
+
+    argv: Sequence[str]
+    directory: Path
+    environment: Mapping[str, str]
+    timeout: timedelta
+    stall: timedelta | None = None
+    stdin: bytes = b""
+    log: Path | None = None
+    max_log_bytes: int = 1024**3
+    grace: timedelta = timedelta(seconds=5)
+    pass_fds: tuple[int, ...] = ()
+    redactor: Redactor | None = None
+    bounds: Bounds | None = None
+    user: int | None = None
+    listen: Callable[[bytes], TimeLimit | None] | None = None
+    watch: Callable[[], MulliganError | None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How a command ended; `exit_code` is negative for a signal, as in subprocess."""
+
+    exit_code: int
+    duration: timedelta
+    tail: bytes
+    output_bytes: int
+    stopped_by: TimeLimit | None = None
+
+    @property
+    def text(self) -> str:
+        """Give the end of the output as text; bytes that are not UTF-8 are replaced."""
+        return self.tail.decode(errors="replace")
+
+
+def run(command: Command) -> Finished:
+    """Run a command until it and everything it started has ended.
+
+    Raises MisconfiguredError where the program cannot be started, UnavailableError where it cannot
+    for now, or not be ended, ShutdownError at a shutdown, and the reason of this thread's Stop.
+    """
+    if reason := reason_to_stop():
+        raise reason
+    with _open(command.log) as log, contextlib.closing(_start(command)) as keeper:
+        under_way = _Run(command, keeper, log, command.redactor and command.redactor.stream())
+        said = under_way.follow()
+    return under_way.ended(said)
+
+
+@dataclass(frozen=True, slots=True)
+class _Keeper:
+    """The process that keeps a command, our end of the wire to it, and the command's output."""
+
+    process: subprocess.Popen[bytes]
+    wire: socket.socket
+    output: IO[bytes]
+
+    def say(self, word: bytes) -> None:
+        with contextlib.suppress(ConnectionError):
+            self.wire.send(word)
+
+    def heard(self) -> str:
+        """Give its last word; nothing where it was killed before."""
+        with contextlib.suppress(ConnectionError):
+            return self.wire.recv(4096).decode()
+        return ""
+
+    def close(self) -> None:
+        """Wait for its end; without its wire it kills whatever is left."""
+        self.wire.close()
+        self.output.close()
+        try:
+            self.process.wait(KEEPER_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def _start(command: Command) -> _Keeper:
+    program = command.argv[0]
+    try:
+        with contextlib.ExitStack() as unless_started:
+            ours, theirs = map(unless_started.enter_context, socket.socketpair())
+            process = _spawn(command, theirs)
+            unless_started.pop_all()
+            theirs.close()
+    except OSError as error:
+        message = f"{program} cannot be started in {command.directory}: {error.strerror}."
+        raise UnavailableError(message) from error
+    except ValueError as error:
+        message = f"{program!r} cannot be started: {error}; mend its arguments."
+        raise MisconfiguredError(message) from error
+    assert process.stdout  # noqa: S101 - it is asked for below
+    os.set_blocking(process.stdout.fileno(), False)
+    return _Keeper(process, ours, process.stdout)
+
+
+def _spawn(command: Command, wire: socket.socket) -> subprocess.Popen[bytes]:
+    # A file in memory, not a pipe: it can be read late, in part or never, and nobody waits.
+    with open(os.memfd_create("stdin"), "w+b") as stdin:  # noqa: PTH123 - it has no path
+        stdin.write(command.stdin)
+        stdin.seek(0)
+        return subprocess.Popen(
+            [
+                *(*KEEPER, str(wire.fileno()), str(command.bounds or "-")),
+                *(str(command.user or "-"), *command.argv),
+            ],
+            cwd=command.directory,
+            env=dict(command.environment),
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            bufsize=0,
+            pass_fds=(wire.fileno(), *command.pass_fds),
+        )
+
+
+def _open(log: Path | None) -> contextlib.AbstractContextManager[IO[bytes] | None]:
+    if log is None:
+        return contextlib.nullcontext()
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        return log.open("wb", buffering=0)
+    except OSError as error:
+        raise _not_written(str(log), error) from error
+
+
+def _write(log: IO[bytes], chunk: bytes) -> None:
+    left = memoryview(chunk)
+    try:
+        while left:
+            left = left[log.write(left) :]
+    except OSError as error:
+        raise _not_written(log.name, error) from error
+
+
+@dataclass(slots=True)
+class _Run:
+    """One command under way: its clock, and what it printed."""
+
+    command: Command
+    keeper: _Keeper
+    log: IO[bytes] | None
+    redaction: Redaction | None
+    tail: bytearray = field(default_factory=bytearray)
+    size: int = 0
+    started: float = field(default_factory=time.monotonic)
+    heard: float = field(default_factory=time.monotonic)
+    asked: float | None = None
+    killed: bool = False
+    told_to_stop: MulliganError | None = None
+    stopped_by: TimeLimit | None = None
+
+    def follow(self) -> str:
+        """Hear it until nothing is left of it; give the keeper's last word."""
+        keeper = self.keeper
+        with selectors.DefaultSelector() as waiting:
+            waiting.register(keeper.wire, selectors.EVENT_READ)
+            waiting.register(keeper.output, selectors.EVENT_READ)
+            while True:
+                ready = {key.fd for key, _ in waiting.select(GLANCE)}
+                # The keeper has the output open too: its end is never heard before the last word.
+                if keeper.output.fileno() in ready:
+                    self._take()
+                if keeper.wire.fileno() in ready:
+                    self._drain()
+                    if self.redaction:
+                        self._keep(self.redaction.end())
+                    return keeper.heard()
+                self._keep_time()
+
+    def _take(self) -> int:
+        """Keep what was printed; give its size, 0 where nothing more is there."""
+        try:
+            chunk = os.read(self.keeper.output.fileno(), TAIL_BYTES)
+        except BlockingIOError:
+            return 0
+        self.heard = time.monotonic()
+        self._keep(self.redaction.feed(chunk) if self.redaction else chunk)
+        return len(chunk)
+
+    def _keep(self, chunk: bytes) -> None:
+        if self.log and self.size < self.command.max_log_bytes:
+            _write(self.log, chunk[: self.command.max_log_bytes - self.size])
+        self.size += len(chunk)
+        self.tail += chunk
+        del self.tail[:-TAIL_BYTES]
+        if self.command.listen:
+            self.stopped_by = self.stopped_by or self.command.listen(chunk)
+
+    def _drain(self) -> None:
+        """Take what is still in the pipe, and no more: somebody who escaped may go on for ever."""
+        taken = 0
+        while taken < PIPE_BYTES and (more := self._take()):
+            taken += more
+
+    def _keep_time(self) -> None:
+        now = time.monotonic()
+        if self.asked is None:
+            self._look_at_limits(now)
+        elif not self.killed and now - self.asked > self.command.grace.total_seconds():
+            self.killed, self.asked = True, now
+            self.keeper.say(b"K")
+            self.keeper.process.send_signal(signal.SIGCONT)  # The command may have stopped it.
+        elif self.killed and now - self.asked > KEEPER_SECONDS:
+            self.keeper.process.kill()
+
+    def _look_at_limits(self, now: float) -> None:
+        stall = self.command.stall
+        if now - self.started > self.command.timeout.total_seconds():
+            self.stopped_by = self.stopped_by or TimeLimit.TIMEOUT
+        elif not self.stopped_by and stall and now - self.heard > stall.total_seconds():
+            self.stopped_by = TimeLimit.STALL_TIMEOUT
+        elif not self.stopped_by:
+            self.told_to_stop = reason_to_stop() or (self.command.watch and self.command.watch())
+        if self.stopped_by or self.told_to_stop:
+            self.asked = now
+            self.keeper.say(b"T")
+
+    def ended(self, said: str) -> Finished:
+        """Turn the keeper's last word into the end of the command."""
+        word, _, rest = said.partition("\n")[0].partition(" ")
+        if self.told_to_stop:
+            raise self.told_to_stop
+        match word:
+            case "exit" | "signal":
+                code = int(rest) if word == "exit" else -int(rest)
+            case "error":
+                raise _not_started(self.command.argv[0], int(rest))
+            case _:
+                code = self._after_the_keeper(word, rest)
+        lasted = timedelta(seconds=time.monotonic() - self.started)
+        return Finished(code, lasted, bytes(self.tail), self.size, self.stopped_by)
+
+    def _after_the_keeper(self, word: str, rest: str) -> int:
+        """Give the signal that killed the keeper, and with it the command; else it failed."""
+        program, code = self.command.argv[0], self.keeper.process.returncode
+        if word:
+            why = f"{program} left processes that cannot be killed ({rest}); restart the machine."
+        elif code >= 0:
+            *_, last = self.tail.decode(errors="replace").strip().split("\n")
+            why = f"{program} cannot be run, since its keeper failed: {last}"
+        else:
+            return code
+        raise UnavailableError(why)
+
+
+def _not_started(program: str, number: int) -> MisconfiguredError | UnavailableError:
+    why = os.strerror(number)
+    if number in PASSING:
+        return UnavailableError(f"{program} cannot be started for now: {why}.")
+    if number == errno.ENOENT:
+        why = "it is not there, or what its first line names is not"
+    failed = f"The program {program!r} cannot be started: {why}"
+    return MisconfiguredError(f"{failed}; install it or mend its path.")
+
+
+def _not_written(log: str, error: OSError) -> UnavailableError:
+    return UnavailableError(f"The log {log} cannot be written: {error.strerror}; make room for it.")

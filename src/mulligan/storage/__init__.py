@@ -1,0 +1,7 @@
+"""Where the ledger and artifacts are stored, and the layout of the ledger's tables."""
+
+HEAD = "0008"
+"""The newest revision in migrations/versions/; revisions count up."""
+
+VERSION_TABLE = "mulligan_version"
+"""Where the revision of a database stands; a name that no other program uses."""

@@ -1,0 +1,239 @@
+"""Open the database of the ledger: made, brought up to date, and durable; its errors are ours."""
+
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from sqlalchemy import (
+    Connection,
+    Engine,
+    RootTransaction,
+    String,
+    column,
+    delete,
+    insert,
+    inspect,
+    select,
+    table,
+)
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DatabaseError
+
+from mulligan.domain.errors import ConfigError, MulliganError
+from mulligan.sandbox.cancellation import rest
+from mulligan.storage import HEAD, VERSION_TABLE, sqlite
+from mulligan.storage.schema import EVENTS_TABLE, ISSUES_TABLE, WRITES
+from mulligan.storage.serialization import Row, projection_of, replay
+
+AT_ONCE = 1000
+"""Rows in one statement; PostgreSQL takes a long silence in a transaction for a frozen worker."""
+
+MIGRATIONS = Path(__file__).with_name("migrations")
+
+VERSION = select(column("version_num", String)).select_from(table(VERSION_TABLE))
+
+POSTGRES = frozenset({"postgresql", "postgresql+psycopg"})
+
+PATIENCE, PAUSE = 30.0, 0.5
+"""How long a server that went away is waited for, and how often it is asked, in seconds."""
+
+_HURRIED: ContextVar[bool] = ContextVar("hurried", default=False)
+
+Words = Callable[[str, DatabaseError], MulliganError | None]
+"""Says of a named database what is wrong; None where a statement is, which is a bug."""
+
+
+def fold_anew(connection: Connection) -> None:
+    """Throw away what is stored of the statuses, and store what follows from the events now.
+
+    A later version may find in the same events what an earlier one did not look for.
+    """
+    wanted = select(EVENTS_TABLE).order_by(EVENTS_TABLE.c.seq)
+    rows = connection.execute(wanted.execution_options(yield_per=AT_ONCE))
+    found = map(projection_of, replay(Row._make(row) for row in rows).values())
+    connection.execute(delete(ISSUES_TABLE))
+    while some := [*islice(found, AT_ONCE)]:
+        connection.execute(insert(ISSUES_TABLE), some)
+
+
+def _never(_error: DatabaseError) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """An open database, to be used from any thread; `where` names it in messages.
+
+    One writer has its turn at a time, in the whole database: what it counts stays so until it has
+    ended, and whoever reads events by number misses none that is recorded later.
+    """
+
+    engine: Engine
+    where: str
+    words: Words
+    is_away: Callable[[DatabaseError], bool] = _never
+
+    @contextmanager
+    def read(self) -> Generator[Connection]:
+        """Give one consistent view; never waits for a writer."""
+        with self._transaction(self.engine) as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Generator[Connection]:
+        """Give the one writing transaction; durable when the block has ended."""
+        with self._transaction(self.engine.execution_options(**{WRITES: True})) as connection:
+            yield connection
+
+    @property
+    def is_shared(self) -> bool:
+        """Tell whether workers on several machines may have it open."""
+        return self.engine.dialect.name == "postgresql"
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def _transaction(self, engine: Engine) -> Generator[Connection]:
+        try:
+            transaction = self._begun(engine)
+            with transaction.connection, transaction:
+                yield transaction.connection
+        except DatabaseError as error:
+            said = self.words(self.where, error)
+            if said is None:
+                raise
+            raise said from error
+
+    def _begun(self, engine: Engine) -> RootTransaction:
+        """Begin; a server that is away is waited for, which nothing is lost by yet."""
+        give_up = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return _begin(engine)
+            except DatabaseError as error:
+                if not self.is_away(error) or _HURRIED.get() or time.monotonic() > give_up:
+                    raise
+            rest(PAUSE)
+
+
+@contextmanager
+def in_haste() -> Generator[None]:
+    """Have this block not wait for a server that went away: somebody waits for its answer."""
+    token = _HURRIED.set(True)
+    try:
+        yield
+    finally:
+        _HURRIED.reset(token)
+
+
+def open_database(url: str) -> Database:
+    """Open the database of an SQLAlchemy URL, made and migrated where it has to be.
+
+    Raises ConfigError where it cannot be used as it is, UnavailableError where it is out of reach;
+    only once it is open is a server waited for that goes away.
+    """
+    database, is_away = _connected(_parsed(url))
+    try:
+        _bring_up_to_date(database)
+    except BaseException:
+        database.close()
+        raise
+    return replace(database, is_away=is_away)
+
+
+def state_directory(url: str) -> Path | None:
+    """Name the directory that holds the state, if one does: what `lock.locked` locks."""
+    parsed = _parsed(url)
+    return None if parsed.drivername in POSTGRES else sqlite.path_of(parsed).parent
+
+
+def _parsed(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        # The URL itself may hold a password.
+        message = "state.url is not a database URL; write it like sqlite:////PATH/mulligan.db."
+        raise ConfigError(message) from None
+    if parsed.drivername not in POSTGRES | sqlite.NAMES:
+        ways = "sqlite:////PATH or postgresql://USER@HOST/NAME"
+        message = f"Mulligan cannot keep its state in {parsed.drivername}; write {ways}."
+        raise ConfigError(message)
+    return parsed
+
+
+def _connected(url: URL) -> tuple[Database, Callable[[DatabaseError], bool]]:
+    if url.drivername not in POSTGRES:
+        path = sqlite.path_of(url)
+        return Database(sqlite.set_up(path), str(path), sqlite.in_our_words), _never
+    # Imported here, since most have no PostgreSQL, and need not have its driver.
+    try:
+        from mulligan.storage import postgres  # noqa: PLC0415
+    except ImportError as error:
+        message = "PostgreSQL needs its driver; install it with: pip install 'mulligan[fleet]'."
+        raise ConfigError(message) from error
+    where = postgres.name_of(url)
+    return Database(postgres.set_up(url), where, postgres.in_our_words), postgres.is_away
+
+
+def _begin(engine: Engine) -> RootTransaction:
+    connection = engine.connect()
+    try:
+        return connection.begin()
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _bring_up_to_date(database: Database) -> None:
+    with database.read() as connection:
+        found = _revision(connection, database.where)
+    if found == HEAD:
+        return
+    with database.write() as connection:
+        # Another process may have migrated since; Alembic then finds nothing to do.
+        _migrate(connection)
+        fold_anew(connection)
+
+
+def _revision(connection: Connection, where: str) -> str | None:
+    """Read the revision of the schema, None for an empty database, and refuse what is not ours."""
+    tables = inspect(connection).get_table_names()
+    if VERSION_TABLE in tables:
+        found = connection.execute(VERSION).scalar()
+        if found is not None and found > HEAD:
+            message = f"{where} was written by a newer Mulligan; use that version or a later one."
+            raise ConfigError(message)
+        return found
+    if tables:
+        message = f"{where} is the database of another program; name another one in state.url."
+        raise ConfigError(message)
+    return None
+
+
+def _migrate(connection: Connection) -> None:
+    # Imported here, since it takes as long as everything else that `mulligan status` does.
+    from alembic import command  # noqa: PLC0415
+    from alembic.config import Config  # noqa: PLC0415
+
+    config = Config(attributes={"connection": connection})
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    command.upgrade(config, "head")

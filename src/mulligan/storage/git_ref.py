@@ -1,0 +1,628 @@
+"""The ledger on a ref of the repository, replaced by compare-and-swap (SPEC 18)."""
+
+import io
+import json
+import re
+import shutil
+import tarfile
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from mulligan.domain.errors import ConfigError, UnavailableError, WorldError
+from mulligan.domain.events import AttemptCompleted, BaselineRecorded, EffectDone, Event, Recorded
+from mulligan.domain.issue import REPOSITORY, IssueRef, Lease, Stage, lost
+from mulligan.domain.result import CheckResult, WorkerResultMeta
+from mulligan.domain.retention import needs_commit
+from mulligan.domain.status import READ_TO, SHOWN_STAGE, IssueStatus
+from mulligan.git.repository import Remote, Repository
+from mulligan.implement.ports import Clock
+from mulligan.implement.prompt.context_sections import told_in_full
+from mulligan.sandbox.cancellation import recording
+from mulligan.storage.ledger import SqlLedger
+from mulligan.storage.serialization import Row, folded, recorded_of, redacted, values_of, write_time
+from mulligan.text.redact import Redactor
+
+FILE = re.compile(rf"({REPOSITORY.pattern})/([1-9][0-9]{{0,9}})\.jsonl")
+
+LEASES = "leases.json"
+
+KEPT = timedelta(days=90)
+"""How long after its last event an issue that is resolved is kept (SPEC 14)."""
+
+MOST_OF_AN_ISSUE = 256 * 1024
+
+MOST_IN_ALL = 16 * 1024 * 1024
+"""Bytes."""
+
+STORY = frozenset({"worktree_reset", "agent_started", "agent_finished", "check_finished"})
+"""Events from which nothing is derived; the records of the attempts say the same."""
+
+LAST_COUNTS = frozenset({SHOWN_STAGE, READ_TO})
+"""Effects of which only the last is looked at; every few comments in a repository leave one."""
+
+STATE_REF = "refs/mulligan/state"
+
+IDENTITY = {
+    f"GIT_{role}_{part}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for part, value in (("NAME", "Mulligan"), ("EMAIL", "mulligan@users.noreply.github.com"))
+}
+
+LEASE = timedelta(minutes=2)
+"""How long a run is believed alive after it was heard last."""
+
+MOST_READS = 20
+"""How often the state is read again in a row because others were faster."""
+
+WAITS = (1.0, 2.0, 4.0, 8.0)
+"""Seconds between the tries to reach GitHub."""
+
+UNTIL_LATER = frozenset(
+    {
+        *("issue_seen", "authorised", "worktree_reset", "agent_started", "agent_finished"),
+        *("check_finished", "baseline_recorded", "fix_round_started", "review_finished"),
+        *("retry_context_assembled", "attempt_context_truncated", "attempt_context_delivered"),
+    }
+)
+"""Events that last with the next one that does: by themselves they change nothing outside."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLease:
+    """Who works on an issue, until when; nobody where `expires` is None. `fence` only grows."""
+
+    fence: int
+    worker: str = ""
+    expires: datetime | None = None
+
+    def is_good(self, now: datetime) -> bool:
+        """Tell whether somebody may be at work."""
+        return self.expires is not None and self.expires > now
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All that the ref holds at one commit; an issue's file is as it is stored."""
+
+    sha: str | None = None
+    issues: Mapping[IssueRef, bytes] = field(default_factory=dict[IssueRef, bytes])
+    tenures: Mapping[IssueRef, StoredLease] = field(default_factory=dict[IssueRef, StoredLease])
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """Give the files, by their paths."""
+        named = {f"{ref.repository}/{ref.number}.jsonl": text for ref, text in self.issues.items()}
+        kept = {str(ref): each for ref, each in sorted(self.tenures.items())}
+        return {**named, LEASES: _TENURES.dump_json(kept, indent=1) + b"\n"}
+
+
+_TENURES: TypeAdapter[dict[str, StoredLease]] = TypeAdapter(dict[str, StoredLease])
+
+
+def snapshot_of(sha: str, files: Mapping[str, bytes]) -> Snapshot:
+    """Read the files of a commit; those that are not Mulligan's are passed over."""
+    found = {name: FILE.fullmatch(name) for name in files}
+    issues = {
+        IssueRef(match[1], int(match[2])): files[name] for name, match in found.items() if match
+    }
+    try:
+        stored = _TENURES.validate_json(files.get(LEASES, b"{}"))
+    except ValidationError as error:
+        message = f"{LEASES} of Mulligan's state cannot be read; use the version that wrote it."
+        raise ConfigError(message) from error
+    return Snapshot(sha, issues, {IssueRef.parse(name): each for name, each in stored.items()})
+
+
+def write_lines(events: Iterable[Recorded], redactor: Redactor) -> bytes:
+    """Write one line for each event, without secrets."""
+    return b"".join(_line(each, redactor) for each in events)
+
+
+def _line(recorded: Recorded, redactor: Redactor) -> bytes:
+    clean = recorded.model_copy(update={"event": redacted(recorded.event, redactor)})
+    values = values_of(clean)
+    line = {
+        "at": values["at"],
+        "epoch": values["epoch"],
+        "attempt": values["attempt"],
+        "schema_version": values["schema_version"],
+        "event": clean.event.model_dump(mode="json"),
+    }
+    return json.dumps(line, ensure_ascii=True).encode() + b"\n"
+
+
+def read_lines(ref: IssueRef, text: bytes) -> tuple[Recorded, ...]:
+    """Read an issue's events back, numbered from 1; ConfigError where that cannot be."""
+    lines = [line for line in text.split(b"\n") if line]
+    try:
+        return tuple(recorded_of(_row(ref, seq, line)) for seq, line in enumerate(lines, start=1))
+    except (ValueError, TypeError, KeyError) as error:
+        message = f"The state of {ref} cannot be read; use the version that wrote it."
+        raise ConfigError(message) from error
+
+
+def _row(ref: IssueRef, seq: int, line: bytes) -> Row:
+    read = json.loads(line)
+    event = read["event"]
+    return Row(
+        seq=seq,
+        at=write_time(datetime.fromisoformat(read["at"])),
+        repository=ref.repository,
+        number=ref.number,
+        epoch=read["epoch"],
+        attempt=read["attempt"],
+        kind=event["kind"],
+        schema_version=read["schema_version"],
+        body=json.dumps(event),
+    )
+
+
+def bounded(ref: IssueRef, text: bytes, redactor: Redactor, most: int = MOST_OF_AN_ISSUE) -> bytes:
+    """Shorten an issue's file where it is too long: the story goes first, then old findings."""
+    if len(text) <= most:
+        return text
+    events = _without_story(read_lines(ref, text))
+    shorter = write_lines(events, redactor)
+    if len(shorter) <= most:
+        return shorter
+    return write_lines(_without_findings(events), redactor)
+
+
+def _without_story(events: Sequence[Recorded]) -> list[Recorded]:
+    last = {each.event.effect: each.seq for each in events if isinstance(each.event, EffectDone)}
+    return [each for each in events if each.event.kind not in STORY and not _is_past(each, last)]
+
+
+def _is_past(recorded: Recorded, last: Mapping[str, int]) -> bool:
+    event = recorded.event
+    if not isinstance(event, EffectDone) or event.effect not in LAST_COUNTS:
+        return False
+    return recorded.seq < last[event.effect]
+
+
+def _without_findings(events: Sequence[Recorded]) -> list[Recorded]:
+    """Take the findings out of every attempt but the one that the next is told in full."""
+    metas = [each.event.meta for each in events if isinstance(each.event, AttemptCompleted)]
+    kept = told_in_full(metas).number if metas else None
+    return [_lean(each) if _number(each) != kept else each for each in events]
+
+
+def _number(recorded: Recorded) -> int | None:
+    event = recorded.event
+    return event.meta.number if isinstance(event, AttemptCompleted) else None
+
+
+def _lean(recorded: Recorded) -> Recorded:
+    event = recorded.event
+    if not isinstance(event, AttemptCompleted):
+        return recorded
+    lean = AttemptCompleted(meta=_lean_meta(event.meta))
+    return recorded.model_copy(update={"event": lean})
+
+
+def _lean_meta(meta: WorkerResultMeta) -> WorkerResultMeta:
+    checks = tuple(map(_lean_check, meta.checks))
+    return meta.model_copy(
+        update={"checks": checks, "fix_rounds": (), "files_modified": meta.files_modified[:20]}
+    )
+
+
+def _lean_check(check: CheckResult) -> CheckResult:
+    nothing: dict[str, object] = dict.fromkeys(("findings", "known", "unsteady", "source"), ())
+    return check.model_copy(update={**nothing, "digest": check.digest.partition("\n")[0][:200]})
+
+
+def outdated(
+    issues: Mapping[IssueRef, Sequence[Recorded]],
+    sizes: Mapping[IssueRef, int],
+    now: datetime,
+    most: int = MOST_IN_ALL,
+) -> frozenset[IssueRef]:
+    """Choose the issues that go: resolved ones after their time, or sooner where there is no room.
+
+    The oldest go first. One that is not resolved always stays, and so does one that holds how far
+    comments were read, lest old commands be obeyed again.
+    """
+    resolved = [ref for ref, events in issues.items() if _may_go(ref, events)]
+    going, held = set[IssueRef](), sum(sizes.values())
+    for ref in sorted(resolved, key=lambda ref: issues[ref][-1].at):
+        if held > most or now - issues[ref][-1].at > KEPT:
+            going.add(ref)
+            held -= sizes[ref]
+    return frozenset(going)
+
+
+def _may_go(ref: IssueRef, events: Sequence[Recorded]) -> bool:
+    status = folded(ref, events)
+    holds_cursor = any(name.startswith(f"{READ_TO}:") for name, _ in status.effects)
+    return bool(events) and status.stage is Stage.RESOLVED and not holds_cursor
+
+
+class MovedError(UnavailableError):
+    """Another run has written the ref meanwhile; it has to be read again."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateRef:
+    """The ref on a remote; `remote` gives the way there each time, since tokens change."""
+
+    place: Path
+    outer: Mapping[str, str]
+    remote: Callable[[], Remote]
+
+    def tip(self) -> str | None:
+        """Read which commit the ref names; None where there is none yet."""
+        with recording():
+            return self.remote().tip(self._bare, STATE_REF)
+
+    def read(self) -> Snapshot:
+        """Fetch what the ref holds now."""
+        with recording():
+            if self.tip() is None:
+                return Snapshot()
+            self.remote().fetch(self._bare, [f"+{STATE_REF}:{STATE_REF}"])
+            sha = self._bare.line("rev-parse", "--verify", STATE_REF)
+            return snapshot_of(sha, _unpacked(self._bare.read("archive", "--format=tar", sha)))
+
+    def write(self, new: Snapshot, before: Snapshot) -> Snapshot:
+        """Make the ref hold `new`; MovedError where it does not hold `before` any more.
+
+        A push may fail and have happened: what the remote says afterwards decides.
+        """
+        with recording():
+            sha = self._commit(new.files)
+            try:
+                self.remote().push(self._bare, sha, STATE_REF, before.sha)
+            except WorldError as error:
+                now = self.tip()
+                if now not in {sha, before.sha}:
+                    message = "Mulligan's state was written by another run meanwhile."
+                    raise MovedError(message) from error
+                if now != sha:
+                    raise
+            return Snapshot(sha, new.issues, new.tenures)
+
+    def _commit(self, files: Mapping[str, bytes]) -> str:
+        """Make a commit of the files; it has no parent, so that no history grows."""
+        tree = self.place / "files"
+        shutil.rmtree(tree, ignore_errors=True)
+        for name, content in files.items():
+            path = tree / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        extra = {**IDENTITY, "GIT_INDEX_FILE": str(self.place / "index")}
+        work = Repository(self._bare.name, self._bare.git_dir, self.outer, tree, extra=extra)
+        work.read("add", "--all", "--force", "--", ".")
+        made = work.line("write-tree")
+        return work.line("commit-tree", made, "-m", "Where Mulligan's issues stand")
+
+    @property
+    def _bare(self) -> Repository:
+        return Repository("the state", self.place / "state.git", self.outer)
+
+    def prepare(self) -> None:
+        """Make the repository that commits are made in."""
+        self._bare.git_dir.mkdir(parents=True, exist_ok=True)
+        self._bare.read("init", "-q", "--bare", "--template=", "--object-format=sha1")
+
+
+@contextmanager
+def open_state_ref(outer: Mapping[str, str], remote: Callable[[], Remote]) -> Generator[StateRef]:
+    """Give the ref; what is needed on this machine for it is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="mulligan-state-") as scratch:
+        ref = StateRef(Path(scratch), outer, remote)
+        ref.prepare()
+        yield ref
+
+
+def _unpacked(archive: bytes) -> dict[str, bytes]:
+    with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
+        return {
+            each.name: opened.read()
+            for each in packed
+            if each.isfile() and (opened := packed.extractfile(each))
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A lease of this run; others know of it once it is `told`."""
+
+    lease: Lease
+    expires: datetime
+    told: bool = False
+
+    @property
+    def tenure(self) -> StoredLease:
+        """Give it as it is stored."""
+        return StoredLease(self.lease.fence, self.lease.worker, self.expires)
+
+
+class RefSession:
+    """What this run knows; safe for threads. Nothing of it lasts before `save`.
+
+    A claim is told to others with the first thing that lasts, or before the first effect. A run
+    whose claim was overtaken loses what it has recorded of the issue since.
+    """
+
+    def __init__(
+        self,
+        ref: StateRef,
+        ledger: SqlLedger,
+        clock: Clock,
+        redactor: Redactor | None = None,
+        lease: timedelta = LEASE,
+    ) -> None:
+        self.ledger = ledger
+        self.clock = clock
+        self.lock = threading.RLock()
+        self._ref = ref
+        self._redactor = redactor or Redactor()
+        self._time = lease
+        self._base = Snapshot()
+        self._dropped: frozenset[IssueRef] = frozenset()
+        self._fresh: dict[IssueRef, list[Recorded]] = {}
+        self._claims: dict[IssueRef, Claim] = {}
+        self._fences: dict[IssueRef, int] = {}
+        self._ended: set[IssueRef] = set()
+
+    def restore(self) -> None:
+        """Read what the ref holds, and let go of what is not needed any more."""
+        with self.lock:
+            self.refresh()
+            if stored := self._base.issues:
+                events = {ref: read_lines(ref, text) for ref, text in stored.items()}
+                sizes = {ref: len(text) for ref, text in stored.items()}
+                self._dropped = outdated(events, sizes, self.clock.now())
+
+    def refresh(self) -> None:
+        """Take over what others have written since; what is new here stays on top of it."""
+        with self.lock:
+            if self._ref.tip() == self._base.sha:
+                return
+            before, self._base = self._base, self._ref.read()
+            for ref in {*before.issues, *self._base.issues}:
+                if before.issues.get(ref) != self._base.issues.get(ref):
+                    self._adopt(ref)
+
+    def note(self, ref: IssueRef, recorded: Recorded) -> None:
+        """Remember an event that was recorded here; it lasts from the next `save` on."""
+        with self.lock:
+            self._fresh.setdefault(ref, []).append(recorded)
+
+    def save(self) -> None:
+        """Make all that is new last; a claim that another run has overtaken is given up."""
+        with self.lock:
+            for wait in (*WAITS, None):
+                try:
+                    self._write()
+                except UnavailableError:
+                    if wait is None:
+                        raise
+                    time.sleep(wait)
+                else:
+                    return
+
+    def _write(self) -> None:
+        for _ in range(MOST_READS):
+            self._give_up_what_was_overtaken()
+            try:
+                self._base = self._ref.write(self._next(), self._base)
+            except MovedError:
+                self.refresh()
+            else:
+                self._saved()
+                return
+        message = "Mulligan's state is written by too many at once; it is tried again later."
+        raise UnavailableError(message)
+
+    def claim(self, ref: IssueRef, worker: str, most: int | None) -> Lease | None:
+        """Take an issue, as far as the ref shows now; None where another run has it."""
+        with self.lock:
+            self.refresh()
+            now = self.clock.now()
+            held = [each for each, tenure in self.tenures().items() if tenure.is_good(now)]
+            if ref in held or (most is not None and len(held) >= most):
+                return None
+            known = self.tenures().get(ref, StoredLease(0)).fence
+            self._fences[ref] = max(known, self._fences.get(ref, 0)) + 1
+            lease = Lease(ref, worker, self._fences[ref])
+            self._claims[ref] = Claim(lease, now + self._time)
+            self._ended.discard(ref)
+            return lease
+
+    def is_good(self, lease: Lease) -> bool:
+        """Tell whether a lease of this run is good, as far as it knows."""
+        with self.lock:
+            found = self._claims.get(lease.issue)
+            mine = found and found.lease == lease and lease.issue not in self._ended
+            return bool(found and mine and found.expires > self.clock.now())
+
+    def holds(self, lease: Lease) -> bool:
+        """Tell whether a lease is good and others know of it, so that effects may follow."""
+        with self.lock:
+            if self.is_good(lease) and not self._claims[lease.issue].told:
+                self.save()
+            return self.is_good(lease)
+
+    def renew(self, lease: Lease) -> bool:
+        """Hold it for as long again; others are told when half of its time is over."""
+        with self.lock:
+            if not self.is_good(lease):
+                return False
+            found, now = self._claims[lease.issue], self.clock.now()
+            if found.expires - now > self._time / 2:
+                return True
+            self._claims[lease.issue] = replace(found, expires=now + self._time, told=False)
+            return self.holds(lease)
+
+    def release(self, lease: Lease) -> None:
+        """Give it back; one that was lost is left alone, and one that nobody knows of forgotten."""
+        with self.lock:
+            found = self._claims.get(lease.issue)
+            if found is None or found.lease != lease:
+                return
+            if not found.told and not self._fresh.get(lease.issue):
+                del self._claims[lease.issue]
+                return
+            self._ended.add(lease.issue)
+            self.save()
+
+    def forget(self) -> None:
+        """End every lease, when it is known that no run is alive."""
+        with self.lock:
+            self.refresh()
+            now = self.clock.now()
+            for ref, tenure in self.tenures().items():
+                self._claims[ref] = Claim(Lease(ref, tenure.worker, tenure.fence), now)
+            self._ended = set(self._claims)
+            if self._ended:
+                self.save()
+
+    def needs_commit(self, ref: IssueRef) -> bool:
+        """Tell, as the ref shows now, whether a verified commit of an issue is still of use."""
+        with self.lock:
+            self.refresh()
+            tenure = self.tenures().get(ref)
+            at_work = tenure is not None and tenure.is_good(self.clock.now())
+            return at_work or needs_commit(self.ledger.status(ref))
+
+    def tenures(self) -> Mapping[IssueRef, StoredLease]:
+        """Say who works on what, as far as this run knows."""
+        mine = {
+            ref: StoredLease(claim.lease.fence) if ref in self._ended else claim.tenure
+            for ref, claim in self._claims.items()
+        }
+        return {**self._base.tenures, **mine}
+
+    def _next(self) -> Snapshot:
+        """Put what is new on top of what the ref holds."""
+        new = {
+            ref: bounded(ref, self._base.issues.get(ref, b"") + self._lines(events), self._redactor)
+            for ref, events in self._fresh.items()
+        }
+        going = self._dropped - set(new) - set(self._claims)
+        issues = {ref: text for ref, text in self._base.issues.items() if ref not in going} | new
+        tenures = {ref: each for ref, each in self.tenures().items() if ref not in going}
+        return Snapshot(None, issues, tenures)
+
+    def _lines(self, events: Iterable[Recorded]) -> bytes:
+        return write_lines(events, self._redactor)
+
+    def _saved(self) -> None:
+        self._fresh.clear()
+        kept = {ref: each for ref, each in self._claims.items() if ref not in self._ended}
+        self._claims = {ref: replace(claim, told=True) for ref, claim in kept.items()}
+        self._ended.clear()
+
+    def _give_up_what_was_overtaken(self) -> None:
+        """Let go of claims that another run has overtaken, and of what was recorded under them."""
+        for ref, claim in [*self._claims.items()]:
+            tenure = self._base.tenures.get(ref, StoredLease(0))
+            mine = tenure.worker in {"", claim.lease.worker} and tenure.fence == claim.lease.fence
+            if tenure.fence >= claim.lease.fence and not mine:
+                del self._claims[ref]
+                self._ended.discard(ref)
+                self._fresh.pop(ref, None)
+                self._adopt(ref)
+
+    def _adopt(self, ref: IssueRef) -> None:
+        stored = read_lines(ref, self._base.issues.get(ref, b""))
+        self.ledger.adopt(ref, [*stored, *self._fresh.get(ref, [])])
+
+
+@dataclass(frozen=True, slots=True)
+class RefLeases:
+    """The port Leases over a ref; an expired lease is free to be claimed by another run."""
+
+    book: RefSession
+
+    def claim(self, ref: IssueRef, worker: str, most: int | None = None) -> Lease | None:
+        """Take an issue for a while; None where another run holds it, or `most` are held."""
+        return self.book.claim(ref, worker, most)
+
+    def renew(self, lease: Lease) -> bool:
+        """Hold it for as long again; False where it was lost."""
+        return self.book.renew(lease)
+
+    def holds(self, lease: Lease) -> bool:
+        """Tell whether the lease is still good; from then on every other run knows of it."""
+        return self.book.holds(lease)
+
+    def release(self, lease: Lease) -> None:
+        """Give it back; one that was lost is left alone."""
+        self.book.release(lease)
+
+    def holder(self, ref: IssueRef) -> str | None:
+        """Name the worker that is on an issue, if one is; takes nothing."""
+        with self.book.lock:
+            tenure = self.book.tenures().get(ref)
+            return tenure.worker if tenure and tenure.is_good(self.book.clock.now()) else None
+
+    def forget(self) -> None:
+        """End every lease, when it is known that no run is alive."""
+        self.book.forget()
+
+    def attend(self, worker: str) -> Sequence[str]:
+        """Name the one run that is known of: each is over before anybody would count it."""
+        return (worker,)
+
+
+@dataclass(frozen=True, slots=True)
+class RefLedger:
+    """The port Ledger over a ref: kept in a database of this run, and pushed when it must last."""
+
+    book: RefSession
+    lease: Lease | None = None
+
+    def append(self, ref: IssueRef, event: Event) -> IssueStatus:
+        """Record an event; what others must know of is on the ref when this returns."""
+        book = self.book
+        with book.lock:
+            if self.lease and not book.is_good(self.lease):
+                raise lost(self.lease)
+            status = book.ledger.append(ref, event)
+            book.note(ref, book.ledger.events(ref)[-1])
+            if event.kind not in UNTIL_LATER:
+                book.save()
+                if self.lease and not book.is_good(self.lease):
+                    raise lost(self.lease)
+        return status
+
+    def under(self, lease: Lease) -> "RefLedger":
+        """Give the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
+        return replace(self, lease=lease)
+
+    def status(self, ref: IssueRef) -> IssueStatus:
+        """Say where an issue stands; one never seen stands at epoch 0."""
+        return self.book.ledger.status(ref)
+
+    def statuses(self) -> Sequence[IssueStatus]:
+        """Say where every known issue stands, by repository and number."""
+        return self.book.ledger.statuses()
+
+    def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
+        """Give the completed attempts of all epochs, oldest first."""
+        return self.book.ledger.history(ref)
+
+    def events(
+        self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
+    ) -> Sequence[Recorded]:
+        """Give the events of one issue, or of all, with `seq` above `after`; the `most` first."""
+        return self.book.ledger.events(ref, after, most)
+
+    def newest(self) -> int:
+        """Give the highest `seq` there is; 0 for none."""
+        return self.book.ledger.newest()
+
+    def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
+        """Give what was recorded last under a key, for whichever issue of the repository."""
+        return self.book.ledger.baseline(repository, key)

@@ -1,0 +1,188 @@
+"""The ledger in a database: an event and the status that it leads to are one transaction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select, update
+
+from mulligan.domain.events import AttemptCompleted, BaselineRecorded, Event, Recorded
+from mulligan.domain.fold import advance
+from mulligan.domain.issue import IssueRef, Lease, lost
+from mulligan.domain.result import WorkerResultMeta, as_they_stand
+from mulligan.domain.status import IssueStatus
+from mulligan.implement.ports import Clock, Ledger, Listener
+from mulligan.storage.database import Database, fold_anew
+from mulligan.storage.leases import still_held
+from mulligan.storage.schema import BASELINES, EVENTS_TABLE, ISSUES_TABLE
+from mulligan.storage.serialization import (
+    Row,
+    folded,
+    happen,
+    projection_of,
+    recorded_of,
+    redacted,
+    statuses_of,
+    storable,
+    values_of,
+)
+from mulligan.text.redact import Redactor
+
+EVENT = EVENTS_TABLE.c
+
+ISSUE = ISSUES_TABLE.c
+
+COMPLETED = "attempt_completed"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedLedger:
+    """See ports.Ledger: `inner` keeps, `listener` hears of it afterwards."""
+
+    inner: Ledger
+    listener: Listener
+
+    def append(self, ref: IssueRef, event: Event) -> IssueStatus:
+        status = self.inner.append(ref, event)
+        self.listener(status, event)
+        return status
+
+    def under(self, lease: Lease) -> "WatchedLedger":
+        return replace(self, inner=self.inner.under(lease))
+
+    def status(self, ref: IssueRef) -> IssueStatus:
+        return self.inner.status(ref)
+
+    def statuses(self) -> Sequence[IssueStatus]:
+        return self.inner.statuses()
+
+    def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
+        return self.inner.history(ref)
+
+    def events(
+        self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
+    ) -> Sequence[Recorded]:
+        return self.inner.events(ref, after, most)
+
+    def newest(self) -> int:
+        return self.inner.newest()
+
+    def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
+        return self.inner.baseline(repository, key)
+
+
+@dataclass(frozen=True, slots=True)
+class SqlLedger:
+    """The port Ledger on SQLAlchemy; `clock` says when each event happened.
+
+    No text of an event is stored but redacted, and whoever reads or hears of it reads that.
+    """
+
+    database: Database
+    clock: Clock
+    lease: Lease | None = None
+    redactor: Redactor = field(default_factory=Redactor)
+
+    def under(self, lease: Lease) -> "SqlLedger":
+        """Give the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
+        return replace(self, lease=lease)
+
+    def append(self, ref: IssueRef, event: Event) -> IssueStatus:
+        """Record an event and fold it; both are on the disk when this returns."""
+        event = redacted(storable(event), self.redactor)
+        with self.database.write() as connection:
+            before = _stored(connection, ref)
+            at = self.clock.now()
+            if self.lease and not still_held(connection, self.lease, at):
+                raise lost(self.lease)
+            status = advance(before or IssueStatus(ref), event, at)
+            # The number is given by the database.
+            recorded = happen(status, event, at, seq=0)
+            connection.execute(insert(EVENTS_TABLE).values(values_of(recorded)))
+            _keep(connection, status, known=before is not None)
+        return status
+
+    def status(self, ref: IssueRef) -> IssueStatus:
+        """Say where an issue stands; one never seen stands at epoch 0."""
+        with self.database.read() as connection:
+            return _stored(connection, ref) or IssueStatus(ref)
+
+    def statuses(self) -> Sequence[IssueStatus]:
+        """Say where every known issue stands, by repository and number."""
+        wanted = select(ISSUE.status).order_by(ISSUE.repository, ISSUE.number)
+        with self.database.read() as connection:
+            stored = connection.execute(wanted).scalars().all()
+        return statuses_of(stored)
+
+    def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
+        """Give the completed attempts of all epochs, oldest first."""
+        completed = self._events(and_(_events_of(ref), EVENT.kind == COMPLETED))
+        return as_they_stand(
+            recorded.event.meta
+            for recorded in completed
+            if isinstance(recorded.event, AttemptCompleted)
+        )
+
+    def events(
+        self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
+    ) -> Sequence[Recorded]:
+        """Give the events of one issue, or of all, with `seq` above `after`; the `most` first."""
+        newer = EVENT.seq > after
+        return self._events(newer if ref is None else and_(newer, _events_of(ref)), most)
+
+    def newest(self) -> int:
+        """Give the highest `seq` there is; 0 for none."""
+        with self.database.read() as connection:
+            return connection.execute(select(func.max(EVENT.seq))).scalar() or 0
+
+    def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
+        """Give what was recorded last under a key, for whichever issue of the repository."""
+        wanted = (
+            select(EVENTS_TABLE)
+            .where(EVENT.repository == repository, BASELINES, EVENT.body.contains(key))
+            .order_by(EVENT.seq.desc())
+            .limit(1)
+        )
+        with self.database.read() as connection:
+            row = connection.execute(wanted).first()
+        event = recorded_of(Row._make(row)).event if row else None
+        return event if isinstance(event, BaselineRecorded) else None
+
+    def rebuild(self) -> None:
+        """Fold every status again from the events; what was stored of them is thrown away."""
+        with self.database.write() as connection:
+            fold_anew(connection)
+
+    def adopt(self, ref: IssueRef, events: Sequence[Recorded]) -> None:
+        """Make an issue's events be these, as another ledger recorded them."""
+        status = folded(ref, events)
+        with self.database.write() as connection:
+            connection.execute(delete(EVENTS_TABLE).where(_events_of(ref)))
+            connection.execute(delete(ISSUES_TABLE).where(_issue_is(ref)))
+            if events:
+                connection.execute(insert(EVENTS_TABLE), [*map(values_of, events)])
+                connection.execute(insert(ISSUES_TABLE).values(projection_of(status)))
+
+    def _events(self, which: ColumnElement[bool], most: int | None = None) -> list[Recorded]:
+        wanted = select(EVENTS_TABLE).where(which).order_by(EVENT.seq).limit(most)
+        with self.database.read() as connection:
+            rows = connection.execute(wanted).all()
+        return [recorded_of(Row._make(row)) for row in rows]
+
+
+def _events_of(ref: IssueRef) -> ColumnElement[bool]:
+    return and_(EVENT.repository == ref.repository, EVENT.number == ref.number)
+
+
+def _issue_is(ref: IssueRef) -> ColumnElement[bool]:
+    return and_(ISSUE.repository == ref.repository, ISSUE.number == ref.number)
+
+
+def _stored(connection: Connection, ref: IssueRef) -> IssueStatus | None:
+    found = connection.execute(select(ISSUE.status).where(_issue_is(ref))).scalar()
+    return statuses_of([found])[0] if found is not None else None
+
+
+def _keep(connection: Connection, status: IssueStatus, *, known: bool) -> None:
+    """Write the status; no dialect's own way to insert or update is needed within a transaction."""
+    writing = update(ISSUES_TABLE).where(_issue_is(status.issue)) if known else insert(ISSUES_TABLE)
+    connection.execute(writing.values(projection_of(status)))

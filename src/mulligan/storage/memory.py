@@ -1,0 +1,198 @@
+"""The ledger and the leases in memory, for dry runs and tests: gone with the process."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from threading import Lock
+
+from mulligan.domain.events import AttemptCompleted, BaselineRecorded, Event, Recorded
+from mulligan.domain.fold import advance
+from mulligan.domain.issue import IssueRef, Lease, lost
+from mulligan.domain.result import WorkerResultMeta, as_they_stand
+from mulligan.domain.status import IssueStatus
+from mulligan.implement.ports import Clock
+from mulligan.storage.leases import LEASE_TIME
+from mulligan.storage.serialization import happen, redacted, storable
+from mulligan.text.redact import Redactor
+
+
+class MemoryLeases:
+    """The port Leases in memory."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._fences: dict[IssueRef, int] = {}
+        self._held: dict[IssueRef, tuple[Lease, datetime]] = {}
+
+    def claim(self, ref: IssueRef, worker: str, most: int | None = None) -> Lease | None:
+        """Take an issue for a while; None where another worker holds it, or `most` are held."""
+        with self._lock:
+            now = self._clock.now()
+            good = [each for each, (_, expires) in self._held.items() if expires > now]
+            if ref in good or (most is not None and len(good) >= most):
+                return None
+            self._fences[ref] = fence = self._fences.get(ref, 0) + 1
+            lease = Lease(ref, worker, fence)
+            self._held[ref] = (lease, now + LEASE_TIME)
+            return lease
+
+    def renew(self, lease: Lease) -> bool:
+        """Hold it for as long again; False where it was lost."""
+        with self._lock:
+            now = self._clock.now()
+            good = self._good(lease, now)
+            if good:
+                self._held[lease.issue] = (lease, now + LEASE_TIME)
+            return good
+
+    def holds(self, lease: Lease) -> bool:
+        """Tell whether the lease is still good."""
+        with self._lock:
+            return self._good(lease, self._clock.now())
+
+    def release(self, lease: Lease) -> None:
+        """Give it back; one that was lost is left alone."""
+        with self._lock:
+            held = self._held.get(lease.issue)
+            if held and held[0] == lease:
+                del self._held[lease.issue]
+
+    def holder(self, ref: IssueRef) -> str | None:
+        """Name the worker that is on an issue, if one is; takes nothing."""
+        with self._lock:
+            held = self._held.get(ref)
+            return held[0].worker if held and held[1] > self._clock.now() else None
+
+    def forget(self) -> None:
+        """End every lease, when it is known that no worker is alive."""
+        with self._lock:
+            self._held.clear()
+
+    def attend(self, worker: str) -> Sequence[str]:
+        """Name the one worker there can be."""
+        return (worker,)
+
+    def _good(self, lease: Lease, now: datetime) -> bool:
+        held = self._held.get(lease.issue)
+        return held is not None and held[0] == lease and held[1] > now
+
+
+@dataclass(frozen=True, slots=True)
+class LeasedLedger:
+    """A ledger in memory as the holder of a lease sees it."""
+
+    inner: "MemoryLedger"
+    leases: MemoryLeases
+    lease: Lease
+
+    def append(self, ref: IssueRef, event: Event) -> IssueStatus:
+        """Note an event; LeaseLostError where the lease is no longer good."""
+        if not self.leases.holds(self.lease):
+            raise lost(self.lease)
+        return self.inner.append(ref, event)
+
+    def under(self, lease: Lease) -> "LeasedLedger":
+        """Give the ledger under another lease."""
+        return replace(self, lease=lease)
+
+    def status(self, ref: IssueRef) -> IssueStatus:
+        """Say where an issue stands."""
+        return self.inner.status(ref)
+
+    def statuses(self) -> Sequence[IssueStatus]:
+        """Say where every known issue stands."""
+        return self.inner.statuses()
+
+    def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
+        """Give the completed attempts of all epochs, oldest first."""
+        return self.inner.history(ref)
+
+    def events(
+        self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
+    ) -> Sequence[Recorded]:
+        """Give the events of one issue, or of all, in order."""
+        return self.inner.events(ref, after, most)
+
+    def newest(self) -> int:
+        """Give the highest `seq` there is; 0 for none."""
+        return self.inner.newest()
+
+    def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
+        """Give what was recorded last under a key."""
+        return self.inner.baseline(repository, key)
+
+
+class MemoryLedger:
+    """The port Ledger on a list; may be used from any thread."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        leases: MemoryLeases | None = None,
+        redactor: Redactor | None = None,
+    ) -> None:
+        self._clock = clock
+        self._redactor = redactor or Redactor()
+        self._leases = leases or MemoryLeases(clock)
+        self._lock = Lock()
+        self._events: list[Recorded] = []
+        self._statuses: dict[IssueRef, IssueStatus] = {}
+
+    def append(self, ref: IssueRef, event: Event) -> IssueStatus:
+        """Note an event; give where the issue stands now."""
+        event = redacted(storable(event), self._redactor)
+        with self._lock:
+            at = self._clock.now()
+            status = advance(self._status(ref), event, at)
+            self._events.append(happen(status, event, at, seq=len(self._events) + 1))
+            self._statuses[ref] = status
+        return status
+
+    def under(self, lease: Lease) -> LeasedLedger:
+        """Give the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
+        return LeasedLedger(self, self._leases, lease)
+
+    def status(self, ref: IssueRef) -> IssueStatus:
+        """Say where an issue stands; one never seen stands at epoch 0."""
+        with self._lock:
+            return self._status(ref)
+
+    def statuses(self) -> Sequence[IssueStatus]:
+        """Say where every known issue stands, by repository and number."""
+        with self._lock:
+            return [self._statuses[ref] for ref in sorted(self._statuses)]
+
+    def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
+        """Give the completed attempts of all epochs, oldest first."""
+        return as_they_stand(
+            recorded.event.meta
+            for recorded in self.events(ref)
+            if isinstance(recorded.event, AttemptCompleted)
+        )
+
+    def events(
+        self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
+    ) -> Sequence[Recorded]:
+        """Give the events of one issue, or of all, with `seq` above `after`; the `most` first."""
+        with self._lock:
+            newer = self._events[max(0, after) :]
+        return [recorded for recorded in newer if ref in (None, recorded.issue)][:most]
+
+    def newest(self) -> int:
+        """Give the highest `seq` there is; 0 for none."""
+        with self._lock:
+            return len(self._events)
+
+    def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
+        """Give what was recorded last under a key, for whichever issue of the repository."""
+        found = (
+            recorded.event
+            for recorded in reversed(self.events())
+            if recorded.issue.repository == repository
+            and isinstance(recorded.event, BaselineRecorded)
+        )
+        return next((event for event in found if event.key == key), None)
+
+    def _status(self, ref: IssueRef) -> IssueStatus:
+        return self._statuses.get(ref) or IssueStatus(ref)

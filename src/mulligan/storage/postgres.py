@@ -1,0 +1,163 @@
+"""PostgreSQL: writers take turns, what freezes is let go of, and its complaints in our words."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from psycopg import Connection as Connected
+from psycopg import Error, OperationalError
+from sqlalchemy import Connection, DateTime, Engine, create_engine, event, func, select
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DatabaseError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from mulligan.domain.errors import ConfigError, MulliganError, UnavailableError
+from mulligan.implement.ports import Clock
+from mulligan.storage.database import Database
+from mulligan.storage.schema import WRITES
+
+OLDEST = 15
+"""The first major version that the tests have run on."""
+
+TURN = 0x6D756C6C
+"""The advisory lock of whoever writes; the number is "mull"."""
+
+CONNECT_SECONDS = 10
+
+PREPARE = (
+    # A worker that freezes in the middle of its turn would hold up all others for ever.
+    "SET idle_in_transaction_session_timeout = '15s'",
+    "SET lock_timeout = '20s'",
+)
+
+KEEPALIVES = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
+"""So that a machine that is gone is noticed (libpq); seconds, but for the count."""
+
+AWAY = re.compile(r"08|57P0|53300|25P03")
+"""How the codes begin of what passes when the server is there again."""
+
+UNWELL = re.compile(r"5[378]|40|XX|F0")
+"""How the codes begin of what is neither the statement's fault nor the configuration's."""
+
+REFUSED = re.compile(
+    r"authentication failed|no password supplied|does not exist|no pg_hba\.conf entry"
+)
+"""What a server says to whoever it does not let in; libpq gives no code then."""
+
+MOMENT = select(func.clock_timestamp(type_=DateTime(timezone=True)))
+
+
+def name_of(url: URL) -> str:
+    """Name a database for messages: never its user or password."""
+    host = url.host or url.query.get("host") or "this machine"
+    return f"The PostgreSQL database {url.database or url.username!r} on {host}"
+
+
+def set_up(url: URL) -> Engine:
+    """Give an engine whose connections are looked at before they are used.
+
+    ConfigError where the server is not one that Mulligan can use.
+    """
+    own = {"connect_timeout": CONNECT_SECONDS, "application_name": "mulligan", **KEEPALIVES}
+    arguments = {name: value for name, value in own.items() if name not in url.query}
+    engine = create_engine(
+        url.set(drivername="postgresql+psycopg"),
+        connect_args=arguments,
+        pool_pre_ping=True,
+        max_overflow=-1,
+    )
+    event.listen(engine, "connect", _prepare)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def is_away(error: DatabaseError) -> bool:
+    """Tell whether the server could not be reached, or is just ending or starting."""
+    code = _code(error)
+    if code is None:
+        return isinstance(error.orig, OperationalError) and not REFUSED.search(str(error.orig))
+    return bool(AWAY.match(code))
+
+
+def in_our_words(where: str, error: DatabaseError) -> MulliganError | None:
+    """Say what is wrong by the code (postgresql.org/docs/current/errcodes-appendix.html)."""
+    code, said = _code(error), _gist(str(error.orig))
+    if is_away(error):
+        return UnavailableError(f"{where} cannot be reached ({said}); see whether it runs.")
+    match code:
+        case None if REFUSED.search(said):
+            return ConfigError(f"{where} does not let Mulligan in ({said}); mend state.url.")
+        case "55P03":
+            return UnavailableError(f"{where} is kept busy by another worker; try again.")
+        case "53100":
+            return UnavailableError(f"{where} has no room left on its disk; make room on it.")
+        case "25006":
+            message = f"{where} is a copy that can only be read; name the first one in state.url."
+            return ConfigError(message)
+        case "42501":
+            advice = "make the user of state.url its owner"
+            return ConfigError(f"{where} may not be written to ({said}); {advice}.")
+        case _:
+            known = UNWELL.match(code or "")
+            return UnavailableError(f"{where} cannot be used: {said}.") if known else None
+
+
+def unfitness(version: int, encoding: str) -> str | None:
+    """Say why a server's version, as libpq counts, or a database's encoding does not do."""
+    major = version // 10_000
+    if major < OLDEST:
+        return f"PostgreSQL {major} is too old for Mulligan; use {OLDEST} or newer."
+    if encoding != "utf-8":
+        return f"The database of state.url is in {encoding}; make one with ENCODING 'UTF8'."
+    return None
+
+
+def _prepare(connection: Connected, _entry: ConnectionPoolEntry) -> None:
+    if unfit := unfitness(connection.info.server_version, connection.info.encoding):
+        raise ConfigError(unfit)
+    for setting in PREPARE:
+        connection.execute(setting)
+    connection.commit()
+
+
+def _begin(connection: Connection) -> None:
+    if connection.get_execution_options().get(WRITES, False):
+        # Each statement sees what was there when it began; so it has to begin after the turn has.
+        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({TURN})")
+    else:
+        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+
+
+def _code(error: DatabaseError) -> str | None:
+    """Give the code of what went wrong; None where the server has said none."""
+    return error.orig.sqlstate if isinstance(error.orig, Error) else None
+
+
+def _gist(said: str) -> str:
+    """Give what matters of a message of libpq, which may have many lines."""
+    lines = [line.strip() for line in said.splitlines() if " failed: " in line] or [said.strip()]
+    last = lines[-1].splitlines()[0] if lines[-1] else "nothing was said"
+    return last.rpartition(" failed: ")[2].removeprefix("FATAL:").strip().rstrip(".")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerClock:
+    """The port Clock: leases run out at the same time for all, whatever their machines say."""
+
+    database: Database
+    own: Clock
+
+    def now(self) -> datetime:
+        """Ask the server, in UTC; UnavailableError where it stays away."""
+        with self.database.read() as connection:
+            return connection.execute(MOMENT).scalar_one().astimezone(UTC)
+
+    def backoff(self, step: int) -> timedelta:
+        """Give the wait of the k-th backoff step."""
+        return self.own.backoff(step)
+
+
+def clock_of(database: Database, own: Clock) -> Clock:
+    """Give the clock that all share who share the database."""
+    return ServerClock(database, own) if database.is_shared else own

@@ -1,0 +1,72 @@
+"""Let go of what the ledger holds of old issues, one issue in one transaction (SPEC 14)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, and_, delete, exists, insert, select, update
+
+from mulligan.domain.fold import advance
+from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.retention import may_be_forgotten, remnant_of
+from mulligan.domain.status import IssueStatus, Phase
+from mulligan.implement.ports import Clock
+from mulligan.storage.database import Database
+from mulligan.storage.schema import EVENTS_TABLE, ISSUES_TABLE, RUNS_TABLE
+from mulligan.storage.serialization import happen, projection_of, statuses_of, values_of, write_time
+
+EVENT, ISSUE, RUN = EVENTS_TABLE.c, ISSUES_TABLE.c, RUNS_TABLE.c
+EFFECT, REMNANT = "effect_done", "forgotten"
+"""What is recorded of an issue without anybody having asked for anything, and what is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class SqlRetentionStore:
+    """The port Attic on SQLAlchemy."""
+
+    database: Database
+    clock: Clock
+
+    def outdated(self, before: datetime) -> Sequence[IssueRef]:
+        """Name the resolved issues to which nothing has happened since, and that are still kept."""
+        wanted = select(ISSUE.repository, ISSUE.number).where(_is_old(before))
+        with self.database.read() as connection:
+            rows = connection.execute(wanted.order_by(ISSUE.repository, ISSUE.number)).all()
+        return [IssueRef(repository, number) for repository, number in rows]
+
+    def forget(self, ref: IssueRef, before: datetime) -> bool:
+        """Remove all but the remnant of an issue at once; False where something happened since."""
+        here = and_(ISSUE.repository == ref.repository, ISSUE.number == ref.number)
+        with self.database.write() as connection:
+            found = connection.execute(select(ISSUE.status).where(here, _is_old(before))).scalar()
+            before_it = statuses_of([found])[0] if found is not None else None
+            if before_it is None or not may_be_forgotten(before_it):
+                return False
+            event, at = remnant_of(before_it), self.clock.now()
+            status = advance(IssueStatus(ref), event, at)
+            for table in (EVENTS_TABLE, RUNS_TABLE):
+                own = and_(table.c.repository == ref.repository, table.c.number == ref.number)
+                connection.execute(delete(table).where(own))
+            remnant = values_of(happen(status, event, at, seq=0))
+            connection.execute(insert(EVENTS_TABLE).values(remnant))
+            connection.execute(update(ISSUES_TABLE).where(here).values(projection_of(status)))
+        return True
+
+
+def _is_old(before: datetime) -> ColumnElement[bool]:
+    own = and_(EVENT.repository == ISSUE.repository, EVENT.number == ISSUE.number)
+    last = (
+        select(EVENT.at)
+        .where(own, EVENT.kind != EFFECT)
+        .order_by(EVENT.seq.desc())
+        .limit(1)
+        .correlate(ISSUES_TABLE)
+        .scalar_subquery()
+    )
+    more = exists().where(own, EVENT.kind.not_in([EFFECT, REMNANT])).correlate(ISSUES_TABLE)
+    return and_(
+        ISSUE.stage == Stage.RESOLVED.value,
+        ISSUE.phase == Phase.IDLE.value,
+        last < write_time(before),
+        more,
+    )

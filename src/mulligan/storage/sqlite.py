@@ -1,0 +1,118 @@
+"""SQLite: set up so that it loses nothing, and what it complains of in our words."""
+
+import sqlite3
+import time
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DatabaseError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from mulligan.domain.errors import ConfigError, MulliganError, UnavailableError
+from mulligan.storage import VERSION_TABLE
+from mulligan.storage.schema import WRITES
+
+NAMES = frozenset({"sqlite", "sqlite+pysqlite"})
+BUSY_SECONDS = 20.0
+SHORT_WHILE = 0.01
+OUR_BUGS = frozenset(
+    {
+        sqlite3.SQLITE_ERROR,
+        sqlite3.SQLITE_CONSTRAINT,
+        sqlite3.SQLITE_MISMATCH,
+        sqlite3.SQLITE_MISUSE,
+    }
+)
+"""Result codes that say that a statement is wrong, not the world."""
+
+
+def path_of(url: URL) -> Path:
+    """Give the file that a URL names; ConfigError where that is not a plain one."""
+    named = url.database or ":memory:"
+    if named.startswith((":memory:", "file:")) or url.query:
+        message = "state.url does not name a plain file; write it like sqlite:////PATH/mulligan.db."
+        raise ConfigError(message)
+    return Path(named).expanduser().absolute()
+
+
+def set_up(path: Path) -> Engine:
+    """Give an engine for a file, as SQLAlchemy documents it, so that every BEGIN is ours to word.
+
+    The directory is made.
+    """
+    _make_directory(path.parent)
+    url = URL.create("sqlite", database=str(path))
+    engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS}, max_overflow=-1)
+    event.listen(engine, "connect", _prepare)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def in_our_words(where: str, error: DatabaseError) -> MulliganError | None:
+    """Say what is wrong; None where a statement is, which is a bug."""
+    code = getattr(error.orig, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    return None if code in OUR_BUGS else _in_our_words(code, where, str(error.orig))
+
+
+def _make_directory(directory: Path) -> None:
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"The directory {directory} cannot be made ({error.strerror}); mend state.url."
+        raise UnavailableError(message) from error
+
+
+def _prepare(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
+    connection.isolation_level = None
+    _switch_to_wal(connection)
+    for setting in ("synchronous = FULL", "foreign_keys = ON"):
+        connection.execute(f"PRAGMA {setting}").close()
+
+
+def _switch_to_wal(connection: sqlite3.Connection) -> None:
+    """Set the journal mode; of several who make a new database at once, all but one must wait.
+
+    SQLite does not apply its busy time-out to that switch. Later it changes nothing.
+    """
+    give_up = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            if not _is_another_programs(connection):
+                connection.execute("PRAGMA journal_mode = WAL").close()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                raise
+            time.sleep(SHORT_WHILE)
+        else:
+            return
+
+
+def _is_another_programs(connection: sqlite3.Connection) -> bool:
+    """Tell whether there are tables, and none of ours; such a file is not to be touched."""
+    found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    return bool(found) and (VERSION_TABLE,) not in found
+
+
+def _begin(connection: Connection) -> None:
+    # A transaction that reads first and then writes fails at once, whatever the busy time-out.
+    writes = connection.get_execution_options().get(WRITES, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _in_our_words(code: int, where: str, said: str) -> ConfigError | UnavailableError:
+    """Say what is wrong by SQLite's primary result code (sqlite.org/rescode.html)."""
+    match code:
+        case sqlite3.SQLITE_NOTADB:
+            return ConfigError(f"{where} is not a database; name another file in state.url.")
+        case sqlite3.SQLITE_CORRUPT:
+            return ConfigError(f"{where} is damaged; put a backup of it in its place.")
+        case sqlite3.SQLITE_FULL:
+            return UnavailableError(f"The disk is full, so {where} cannot grow; make room on it.")
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_CANTOPEN:
+            advice = "give Mulligan the right to write it and its directory"
+            return UnavailableError(f"{where} cannot be opened for writing ({said}); {advice}.")
+        case sqlite3.SQLITE_BUSY:
+            return UnavailableError(f"{where} is kept busy by another process; try again.")
+        case _:
+            return UnavailableError(f"{where} cannot be used: {said}.")

@@ -1,0 +1,127 @@
+"""The state directory: one Mulligan at a time works on it, and how much room its disk has."""
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import IO
+
+from mulligan.domain.errors import UnavailableError, UsageError
+from mulligan.domain.host import Room
+
+LOCK_FILE = "mulligan.lock"
+
+GLANCE = 0.05
+"""Longer than `holder` has the lock for, in seconds."""
+
+
+@contextmanager
+def locked(directory: Path, *, what: str, since: datetime) -> Generator[None]:
+    """Hold the directory for the command `what`; UsageError names who holds it already.
+
+    The kernel frees it when the process ends, however that comes about. Programs that are started
+    meanwhile do not inherit it.
+    """
+    place = directory / LOCK_FILE
+    with _opened(place) as file:
+        _take(file, place)
+        holder = {"command": what, "pid": os.getpid(), "since": f"{since:%Y-%m-%d %H:%M:%S} UTC"}
+        _say(file, json.dumps(holder), place)
+        try:
+            yield
+        finally:
+            _say(file, "", place)
+
+
+def holder(directory: Path) -> str | None:
+    """Name who holds the directory; None where nobody does."""
+    place = directory / LOCK_FILE
+    try:
+        file = place.open(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _unusable(place, error) from error
+    with file:
+        written = file.read()
+        return _holder(written) if written and _is_held(file) else None
+
+
+def _is_held(file: IO[str]) -> bool:
+    """Ask the kernel, since one that was killed could not take its name off."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
+
+
+@contextmanager
+def _opened(place: Path) -> Generator[IO[str]]:
+    try:
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = place.open("a+", encoding="utf-8")
+    except OSError as error:
+        raise _unusable(place, error) from error
+    with file:
+        yield file
+
+
+def _take(file: IO[str], place: Path) -> None:
+    try:
+        _take_at_once(file)
+    except BlockingIOError as error:
+        file.seek(0)
+        message = f"{_holder(file.read())} works on {place.parent} already; wait for it or stop it."
+        raise UsageError(message) from error
+    except OSError as error:
+        raise _unusable(place, error) from error
+
+
+def _take_at_once(file: IO[str]) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        time.sleep(GLANCE)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _holder(written: str) -> str:
+    """Name who holds the lock; one that has it since a moment may not have said yet."""
+    try:
+        holder = json.loads(written)
+        return "`mulligan {command}` (process {pid}, since {since})".format_map(holder)
+    except (ValueError, TypeError, KeyError):
+        return "Another Mulligan"
+
+
+def _say(file: IO[str], text: str, place: Path) -> None:
+    try:
+        file.truncate(0)
+        file.write(text)
+        file.flush()
+    except OSError as error:
+        raise _unusable(place, error) from error
+
+
+def _unusable(place: Path, error: OSError) -> UnavailableError:
+    return UnavailableError(
+        f"{place} cannot be used ({error.strerror}); see to the disk and the rights on it."
+    )
+
+
+def room_for(directory: Path) -> Room:
+    """Look at a directory, or where it would be made; makes nothing."""
+    try:
+        place = next(each for each in (directory, *directory.parents) if each.exists())
+        disk = os.statvfs(place)
+    except OSError as error:
+        message = f"{directory} cannot be looked at ({error.strerror}); see to the rights on it."
+        raise UnavailableError(message) from error
+    writable = place.is_dir() and os.access(place, os.W_OK | os.X_OK)
+    files = disk.f_favail if disk.f_files else None
+    return Room(directory, disk.f_bavail * disk.f_frsize, writable, files)

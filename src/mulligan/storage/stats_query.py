@@ -1,0 +1,139 @@
+"""Read from the ledger's rows what statistics need, and nothing else of them."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from pydantic import ValidationError
+from sqlalchemy import Connection, select
+
+from mulligan.domain.errors import ConfigError
+from mulligan.domain.events import MERGED, NOT_MERGED
+from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.outcome import Outcome, Record
+from mulligan.domain.stats import Chronicle, Failure, Moment, Try, Turn
+from mulligan.storage.database import Database
+from mulligan.storage.schema import EVENTS_TABLE, ISSUES_TABLE
+
+EVENT = EVENTS_TABLE.c
+ISSUE = ISSUES_TABLE.c
+COMPLETED = "attempt_completed"
+RESOLVED = "resolved"
+TURNS = {"authorised": Turn.ASKED, "published": Turn.PUBLISHED, "stood_down": Turn.LEFT}
+ENDS = {MERGED: Turn.MERGED, NOT_MERGED: Turn.CLOSED}
+
+
+class _Finding(Record):
+    summary: str
+
+
+class _Check(Record):
+    name: str
+    required: bool = True
+    passed: bool
+    preexisting: bool = False
+    fingerprint: str = ""
+    findings: tuple[_Finding, ...] = ()
+
+    @property
+    def failure(self) -> Failure | None:
+        """Say what failed the attempt, as CheckResult.fails has it."""
+        if not self.required or self.passed or self.preexisting:
+            return None
+        first = self.findings[0].summary if self.findings else ""
+        return Failure(self.name, self.fingerprint, first)
+
+
+class _Usage(Record):
+    kind: str
+    name: str = ""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+
+    @property
+    def tokens(self) -> int | None:
+        """Add up what was reported; None where nothing was."""
+        told = [each for each in (self.input_tokens, self.output_tokens) if each is not None]
+        return sum(told) if told else None
+
+
+class _Round(Record):
+    usage: _Usage | None = None
+
+
+class _Meta(Record):
+    epoch: int
+    number: int
+    outcome: Outcome
+    checks: tuple[_Check, ...] = ()
+    fix_rounds: tuple[_Round, ...] = ()
+    agent: _Usage | None = None
+
+    def tried(self, issue: IssueRef, at: datetime) -> Try:
+        """Give the attempt as it is counted."""
+        found = (self.agent, *(each.usage for each in self.fix_rounds))
+        runs = [each for each in found if each]
+        return Try(
+            issue=issue,
+            epoch=self.epoch,
+            number=self.number,
+            at=at,
+            outcome=self.outcome,
+            agent=(runs[0].name or runs[0].kind) if runs else "",
+            runs=len(runs),
+            costs=tuple(each.cost_usd for each in runs if each.cost_usd is not None),
+            tokens=tuple(each.tokens for each in runs if each.tokens is not None),
+            failures=tuple(each.failure for each in self.checks if each.failure),
+        )
+
+
+class _Completed(Record):
+    meta: _Meta
+
+
+class _Turned(Record):
+    act_at: datetime | None = None
+    resolution: str = ""
+
+
+def read_chronicle(database: Database) -> Chronicle:
+    """Read all that is counted; ConfigError where a newer version wrote it."""
+    wanted = (
+        select(EVENT.repository, EVENT.number, EVENT.at, EVENT.kind, EVENT.body)
+        .where(EVENT.kind.in_([COMPLETED, RESOLVED, *TURNS]))
+        .order_by(EVENT.seq)
+    )
+    tries, moments = dict[tuple[IssueRef, int], Try](), list[Moment]()
+    with database.read() as connection:
+        for row in connection.execute(wanted.execution_options(yield_per=1000)):
+            issue, at = IssueRef(row.repository, row.number), datetime.fromisoformat(row.at)
+            found = _read(issue, at, row.kind, row.body)
+            if isinstance(found, Moment):
+                moments.append(found)
+            else:
+                # An attempt may be recorded again; the last record counts.
+                tries[issue, found.number] = found
+        return Chronicle(_first(connection), [*tries.values()], moments, [*_stages(connection)])
+
+
+def _read(issue: IssueRef, at: datetime, kind: str, body: str) -> Try | Moment:
+    try:
+        if kind == COMPLETED:
+            return _Completed.model_validate_json(body).meta.tried(issue, at)
+        told = _Turned.model_validate_json(body)
+    except ValidationError as error:
+        message = f"The ledger has an event of {issue} that cannot be read; use a newer Mulligan."
+        raise ConfigError(message) from error
+    turn = ENDS.get(told.resolution, Turn.LEFT) if kind == RESOLVED else TURNS[kind]
+    return Moment(issue, turn, at, told.act_at)
+
+
+def _first(connection: Connection) -> datetime | None:
+    found = connection.execute(select(EVENT.at).order_by(EVENT.seq).limit(1)).scalar()
+    return datetime.fromisoformat(found) if found else None
+
+
+def _stages(connection: Connection) -> Iterator[tuple[IssueRef, Stage]]:
+    wanted = select(ISSUE.repository, ISSUE.number, ISSUE.stage)
+    for repository, number, stage in connection.execute(wanted):
+        yield IssueRef(repository, number), Stage(stage)

@@ -1,0 +1,116 @@
+"""What agents have used: noted at every report, so that neither a kill nor a restart forgets it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from functools import reduce
+from threading import Lock
+
+from pydantic import JsonValue
+from sqlalchemy import ColumnElement, and_, delete, func, insert, select
+
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.result import AgentFacts
+from mulligan.domain.spending import Run, Spent, spent_in
+from mulligan.storage.database import Database
+from mulligan.storage.schema import RUNS_TABLE
+from mulligan.storage.serialization import write_time
+from mulligan.text.redact import Redactor
+
+RUN = RUNS_TABLE.c
+MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class SqlAccounts:
+    """The port Accounts on SQLAlchemy; no text is stored but redacted."""
+
+    database: Database
+    redactor: Redactor = field(default_factory=Redactor)
+
+    def record(self, run: Run, usage: AgentFacts) -> None:
+        """Note what a run has used so far; it is on the disk when this returns."""
+        spent = spent_in(usage)
+        known = and_(_of(run.issue, run.number), RUN.fix_round == run.fix_round)
+        values = {
+            "repository": run.issue.repository,
+            "number": run.issue.number,
+            "attempt": run.number,
+            "fix_round": run.fix_round,
+            "day": run.day.isoformat(),
+            "microdollars": round(spent.usd * MILLION),
+            "tokens": spent.tokens,
+            "usage": _redacted(usage, self.redactor).model_dump_json(),
+            "agent": run.agent,
+            "began": write_time(run.began),
+            "denied": usage.denied,
+        }
+        with self.database.write() as connection:
+            connection.execute(delete(RUNS_TABLE).where(known))
+            connection.execute(insert(RUNS_TABLE).values(values))
+
+    def on(self, day: date) -> Mapping[str, Spent]:
+        """Add up what the runs that began on a day have used, from the index of the days alone."""
+        sums = (func.sum(RUN.microdollars), func.sum(RUN.tokens))
+        wanted = select(RUN.repository, *sums).where(RUN.day == day.isoformat())
+        with self.database.read() as connection:
+            rows = connection.execute(wanted.group_by(RUN.repository)).all()
+        return {name: Spent(int(micro) / MILLION, int(tokens)) for name, micro, tokens in rows}
+
+    def of(self, ref: IssueRef, number: int) -> Mapping[int, AgentFacts]:
+        """Give what the runs of an attempt have used, by fix round."""
+        wanted = select(RUN.fix_round, RUN.usage).where(_of(ref, number)).order_by(RUN.fix_round)
+        with self.database.read() as connection:
+            rows = connection.execute(wanted).all()
+        return {fix_round: AgentFacts.model_validate_json(usage) for fix_round, usage in rows}
+
+    def refused_at(self, agent: str) -> datetime | None:
+        """Say when the last run of an agent began, if the model's service refused its key then."""
+        wanted = select(RUN.denied, RUN.began).where(RUN.agent == agent)
+        with self.database.read() as connection:
+            last = connection.execute(wanted.order_by(RUN.began.desc()).limit(1)).first()
+        return datetime.fromisoformat(last.began) if last and last.denied else None
+
+
+class MemoryAccounts:
+    """The port Accounts in memory, for dry runs and tests; may be used from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._noted: dict[tuple[IssueRef, int, int], tuple[Run, AgentFacts]] = {}
+
+    def record(self, run: Run, usage: AgentFacts) -> None:
+        """Note what a run has used so far."""
+        with self._lock:
+            self._noted[run.issue, run.number, run.fix_round] = (run, usage)
+
+    def on(self, day: date) -> Mapping[str, Spent]:
+        """Add up what the runs that began on a day have used."""
+        found = dict[str, list[Spent]]()
+        with self._lock:
+            for run, usage in self._noted.values():
+                if run.day == day:
+                    found.setdefault(run.issue.repository, []).append(spent_in(usage))
+        return {name: reduce(Spent.plus, each) for name, each in found.items()}
+
+    def of(self, ref: IssueRef, number: int) -> Mapping[int, AgentFacts]:
+        """Give what the runs of an attempt have used, by fix round."""
+        with self._lock:
+            noted = sorted(self._noted.items(), key=lambda each: each[0][2])
+        return {key[2]: usage for key, (_, usage) in noted if key[:2] == (ref, number)}
+
+    def refused_at(self, agent: str) -> datetime | None:
+        """Say when the last run of an agent began, if the model's service refused its key then."""
+        with self._lock:
+            noted = [each for each in self._noted.values() if each[0].agent == agent]
+        run, usage = max(noted, key=lambda each: each[0].began, default=(None, None))
+        return run.began if run and usage and usage.denied else None
+
+
+def _of(ref: IssueRef, number: int) -> ColumnElement[bool]:
+    return and_(RUN.repository == ref.repository, RUN.number == ref.number, RUN.attempt == number)
+
+
+def _redacted(usage: AgentFacts, redactor: Redactor) -> AgentFacts:
+    written: JsonValue = usage.model_dump(mode="json")
+    return AgentFacts.model_validate(redactor.tree(written))

@@ -1,0 +1,233 @@
+"""Checks and set-up lines as real processes."""
+
+import os
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from mulligan.checks.runner import CommandVerifier
+from mulligan.config.policy import Check
+from mulligan.domain.errors import MisconfiguredError, ShutdownError, UnavailableError
+from mulligan.domain.result import CheckResult
+from mulligan.sandbox.cancellation import SHUTDOWN
+from world.processes import living_in
+from world.trees import PlainTree, plain_tree
+
+VERIFIER = CommandVerifier({"PATH": os.environ["PATH"], "GITHUB_TOKEN": "hidden"})
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> PlainTree:
+    return plain_tree(tmp_path / "work")
+
+
+def checked(
+    tree: PlainTree, line: str, seconds: float = 20, verifier: CommandVerifier = VERIFIER
+) -> CheckResult:
+    check = Check(name="it", run=line, timeout=timedelta(seconds=seconds))
+    return verifier.check(check, tree, tree.private / "check.log")
+
+
+def log_of(tree: PlainTree) -> str:
+    return (tree.private / "check.log").read_text()
+
+
+def test_a_check_sees_a_small_environment_and_the_tree(tree: PlainTree) -> None:
+    assert checked(tree, "env; pwd").passed
+    said = dict(line.split("=", 1) for line in log_of(tree).splitlines() if "=" in line)
+    assert set(said) <= {"PATH", "HOME", "LANG", "TERM", "CI", "PWD", "OLDPWD", "SHLVL", "_"}
+    assert said["HOME"] == str(tree.private / "home")
+    assert (said["LANG"], said["TERM"], said["CI"]) == ("C.UTF-8", "dumb", "true")
+    assert log_of(tree).splitlines()[-1] == str(tree.path)
+    assert "hidden" not in log_of(tree)
+
+
+def test_the_home_of_a_check_is_its_own_and_there(tree: PlainTree) -> None:
+    line = 'stat -c %a "$HOME"; ls -A "$HOME"; echo x > "$HOME/file"'
+    for _ in range(2):
+        assert checked(tree, line).passed
+        assert log_of(tree) == "700\n"
+    assert not (tree.private / "home").exists()
+
+
+def test_every_check_finds_the_home_that_set_up_left(tree: PlainTree) -> None:
+    log = tree.private / "setup.log"
+    for made in ("one", "two"):
+        VERIFIER.set_up((f"echo $HOME > ~/{made}", f"echo more >> ~/{made}; exit 0"), tree, log)
+        for _ in range(2):
+            assert checked(tree, f"ls ~; cat ~/{made}; rm ~/{made}; touch ~/left").passed
+            assert log_of(tree) == f"{made}\n{tree.private}/home\nmore\n"
+
+
+def test_what_a_set_up_that_failed_left_is_in_no_home(tree: PlainTree) -> None:
+    log = tree.private / "setup.log"
+    with pytest.raises(UnavailableError):
+        VERIFIER.set_up(("touch ~/half; exit 1",), tree, log)
+    assert checked(tree, "ls ~").passed
+    assert log_of(tree) == ""
+
+
+def test_both_outputs_are_in_the_log_and_the_duration_is_told(tree: PlainTree) -> None:
+    result = checked(tree, "echo out; echo err >&2; sleep 0.2; exit 3")
+    assert log_of(tree) == "out\nerr\n"
+    assert result.exit_code == 3
+    assert 200 <= result.duration_ms < 10_000
+
+
+def test_a_time_out_is_a_failure_that_says_so(tree: PlainTree) -> None:
+    result = checked(tree, "echo tests/test_slow.py::test_x; sleep 20", seconds=1.5)
+    assert not result.passed
+    assert result.timed_out
+    assert result.digest.startswith("Timed out after 1s500ms.\n")
+    assert "tests/test_slow.py::test_x" in result.digest
+    assert len(result.digest) <= 2000
+    assert living_in(tree.path) == []
+
+
+def test_a_check_that_is_told_to_end_and_says_success_has_timed_out(tree: PlainTree) -> None:
+    result = checked(tree, "trap 'exit 0' TERM; sleep 20 & wait", seconds=1.5)
+    assert (result.passed, result.timed_out) == (False, True)
+
+
+def test_a_check_that_kills_itself_is_named(tree: PlainTree) -> None:
+    result = checked(tree, "echo last words; kill -SEGV $$")
+    assert result.exit_code == -11
+    assert result.digest.startswith("Ended by SIGSEGV.")
+    assert "last words" in result.digest
+
+
+def test_a_check_without_any_output_has_a_digest(tree: PlainTree) -> None:
+    result = checked(tree, "exit 3")
+    assert result.digest == "No output."
+    assert result.fingerprint
+
+
+def test_every_finding_is_told_so_that_trees_can_be_compared(tree: PlainTree) -> None:
+    line = 'i=0; while [ $i -lt 90 ]; do i=$((i+1)); echo "a$i.c:$i:1: error: no"; done; exit 1'
+    result = checked(tree, line)
+    assert (len(result.findings), result.count) == (90, 90)
+
+
+def test_a_failure_is_known_by_its_path_wherever_the_tree_lies(tmp_path: Path) -> None:
+    line = 'echo "$PWD/{0}/index.js:3:1: error: no"; exit 1'
+    one, other = plain_tree(tmp_path / "one"), plain_tree(tmp_path / "other")
+    before, same = checked(one, line.format("a")), checked(other, line.format("a"))
+    assert [found.file for found in before.findings] == ["a/index.js"]
+    assert same.fingerprint == before.fingerprint
+    assert VERIFIER.added(same, before).preexisting
+    # Another package has a file of that name.
+    beside = checked(other, line.format("b"))
+    assert beside.fingerprint != before.fingerprint
+    assert VERIFIER.added(beside, before).findings == beside.findings
+    assert str(other.path) not in beside.digest
+    assert str(other.path) in log_of(other)
+
+
+@pytest.mark.parametrize(
+    ("line", "program"),
+    [
+        ("no-such-program", "no-such-program"),
+        ("MODE=fast LEVEL='a b' no-such-program --all", "no-such-program"),
+        ("no-such-program && echo done", "no-such-program"),
+        ("no-such-program; exit 127", "no-such-program"),
+        ("./no/such/script.sh", "./no/such/script.sh"),
+        ("/no/such/program -v", "/no/such/program"),
+    ],
+)
+def test_a_program_that_is_not_there_is_named(tree: PlainTree, line: str, program: str) -> None:
+    with pytest.raises(MisconfiguredError, match=f"^The program '{program}' of the check 'it' "):
+        checked(tree, line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cd . && no-such-program",
+        "true; no-such-program",
+        "exit 127",
+        "(no-such-program)",
+        "$RUNNER no-such-program",
+        '"$(echo no-such-program)"',
+        "if true; then no-such-program; fi",
+        "sh ./script.sh",
+        "./script.sh",
+        "script.sh",
+        "! true || no-such-program",
+        "'no end",
+        "ls 'x' && exit 127 # it's",
+    ],
+)
+def test_what_fails_later_in_the_line_is_an_ordinary_failure(tree: PlainTree, line: str) -> None:
+    script = tree.path / "script.sh"
+    script.write_text("#!/bin/sh\nno-such-program\n")
+    script.chmod(0o755)
+    (tree.path / "x").touch()
+    result = checked(tree, line)
+    assert not result.passed
+    assert result.exit_code in {2, 127}
+
+
+def test_output_beyond_what_a_log_holds_keeps_its_end(tree: PlainTree) -> None:
+    small = replace(VERIFIER, max_log_bytes=100_000)
+    line = (
+        "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); "
+        "echo 'a line of the output that says nothing at all, number' $i; done; "
+        "echo 'src/a.c:3:5: error: at the very end'; exit 1"
+    )
+    result = checked(tree, line, verifier=small)
+    assert "src/a.c:3:5: error: at the very end" in result.digest
+    assert "bytes omitted]\n" in log_of(tree)
+    assert log_of(tree).endswith("at the very end\n")
+    line = "head -c 120000 /dev/zero | tr '\\0' x; echo; echo the end; exit 1"
+    short = checked(tree, line, verifier=small)
+    assert "bytes omitted" not in log_of(tree)
+    assert len(log_of(tree)) == 120_009
+    assert "the end" in short.digest
+
+
+def test_set_up_lines_share_one_log(tree: PlainTree) -> None:
+    log = tree.private / "setup.log"
+    VERIFIER.set_up(("echo one", "echo two >&2; echo x > made"), tree, log)
+    assert log.read_text() == "$ echo one\none\n$ echo two >&2; echo x > made\ntwo\n"
+    assert (tree.path / "made").exists()
+    assert [place.name for place in tree.private.iterdir() if "setup" in place.name] == [
+        "setup.log"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("echo 'E: no package x' >&2; exit 100", "exit code 100, E: no package x"),
+        ("exit 3", "exit code 3, No output."),
+        ("no-such-program", "exit code 127, "),
+    ],
+)
+def test_a_set_up_line_that_fails_is_named(tree: PlainTree, line: str, told: str) -> None:
+    log = tree.private / "setup.log"
+    with pytest.raises(UnavailableError) as caught:
+        VERIFIER.set_up((line,), tree, log)
+    assert str(caught.value).startswith(f"The set-up line {line!r} failed: {told}")
+    assert log.read_text().startswith(f"$ {line}\n")
+
+
+def test_a_set_up_line_that_never_ends_is_named(tree: PlainTree) -> None:
+    verifier = replace(VERIFIER, set_up_timeout=timedelta(milliseconds=500))
+    with pytest.raises(UnavailableError) as caught:
+        verifier.set_up(("sleep 20",), tree, tree.private / "setup.log")
+    assert str(caught.value) == (
+        "The set-up line 'sleep 20' failed: it did not end within 500ms; make it faster or mend it."
+    )
+
+
+def test_a_set_up_that_is_stopped_leaves_what_it_said(tree: PlainTree) -> None:
+    log = tree.private / "setup.log"
+    SHUTDOWN.set()
+    try:
+        with pytest.raises(ShutdownError):
+            VERIFIER.set_up(("echo one",), tree, log)
+    finally:
+        SHUTDOWN.clear()
+    assert log.read_text() == "$ echo one\n"

@@ -1,0 +1,515 @@
+"""A test is known by its package, crate, project or file and its name, in what every tool prints.
+
+Each sample is what the tool prints of one package whose test fails; two of them follow each other.
+The two tests have one name and fail with one message.
+"""
+
+import json
+
+import pytest
+
+from mulligan.checks.baseline import NOT_TOLD_APART, apply_rerun, subtract_baseline
+from mulligan.checks.digest import digest
+from mulligan.domain.result import CheckKind, CheckResult, Finding
+
+pytestmark = pytest.mark.pure
+
+GO = """\
+--- FAIL: TestOpen (0.00s)
+    store_test.go:5: got 1
+FAIL
+FAIL\texample.com/m/{0}\t0.003s
+"""
+GO_PARTS = """\
+--- FAIL: TestOpen (0.00s)
+    --- FAIL: TestOpen/twice (0.00s)
+        store_test.go:5: got 1
+FAIL
+coverage: 50.0% of statements
+FAIL\texample.com/m/{0}\t0.003s
+"""
+GO_V = """\
+=== RUN   TestOpen
+    store_test.go:5: got 1
+--- FAIL: TestOpen (0.00s)
+=== RUN   TestFine
+--- PASS: TestFine (0.00s)
+FAIL
+FAIL\texample.com/m/{0}\t0.003s
+"""
+GO_PANIC = """\
+--- FAIL: TestOpen (0.00s)
+panic: ouch [recovered]
+\tpanic: ouch
+
+goroutine 18 [running]:
+example.com/m/{0}.TestOpen(0x0?)
+\t/w/{0}/store_test.go:3 +0x27
+FAIL\texample.com/m/{0}\t0.004s
+"""
+GO_MAIN = "exit status 1\nFAIL\texample.com/m/{0}\t0.003s\n"
+GO_JSON = (
+    "".join(
+        json.dumps({"Action": action, "Package": "example.com/m/{0}", "Test": "TestOpen", **more})
+        + "\n"
+        for action, more in (
+            ("run", {}),
+            ("output", {"Output": "    s_test.go:5: got 1\n"}),
+            ("fail", {}),
+        )
+    )
+    .replace('{"Action', '{{"Action')
+    .replace("}\n", "}}\n")
+)
+CARGO = """\
+     Running unittests src/lib.rs (target/debug/deps/{0}-3110576fc3c3c96d)
+
+running 2 tests
+test tests::fine ... ok
+test tests::opens ... FAILED
+
+failures:
+
+---- tests::opens stdout ----
+
+thread 'tests::opens' (6505) panicked at {0}/src/lib.rs:8:18:
+assertion `left == right` failed
+  left: 2
+ right: 5
+
+failures:
+    tests::opens
+
+test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.09s
+
+error: test failed, to rerun pass `-p {0} --lib`
+"""
+CARGO_IT = """\
+     Running tests/it.rs (target/debug/deps/it-{1}9084a9c25208d2e)
+
+running 1 test
+test opens ... FAILED
+
+failures:
+
+---- opens stdout ----
+
+thread 'opens' (6507) panicked at {0}/tests/it.rs:2:14:
+assertion `left == right` failed
+
+failures:
+    opens
+
+test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.06s
+
+error: test failed, to rerun pass `-p {0} --test it`
+"""
+CARGO_OLD = CARGO_IT.partition("\nerror:")[0]
+CARGO_QUIET = """\
+
+running 2 tests
+. 1/2
+tests::opens --- FAILED
+
+failures:
+
+---- tests::opens stdout ----
+
+thread 'tests::opens' (6554) panicked at {0}/src/lib.rs:8:18:
+assertion `left == right` failed
+
+failures:
+    tests::opens
+
+test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.06s
+
+"""
+NEXTEST = """\
+        FAIL [   0.005s] {0}::it opens
+  stdout ───
+
+    running 1 test
+    test opens ... FAILED
+
+──── STDERR:             {0}::it opens
+thread 'opens' panicked at {0}/tests/it.rs:2:14:
+assertion `left == right` failed
+"""
+JEST = """\
+FAIL src/{0}.test.js
+  Store
+    ✕ opens (3 ms)
+
+  ● Store › opens
+
+    expect(received).toBe(expected) // Object.is equality
+
+    Expected: "c"
+
+      at Object.toBe (lib/compare.js:1:61)
+
+"""
+JEST_BROKEN = """\
+FAIL src/{0}.test.js
+  ● Test suite failed to run
+
+    Cannot find module 'gone' from 'lib/store.js'
+
+      at Object.<anonymous> (lib/store.js:1:1)
+
+"""
+JEST_JSON = (
+    '{{"testResults":[{{"name":"/w/src/{0}.test.js","assertionResults":[{{"ancestorTitles":'
+    '["Store"],"fullName":"Store opens","title":"opens","status":"failed","failureMessages":'
+    '["Error: no\\n    at f (/w/lib/compare.js:1:61)"]}}]}}]}}\n'
+)
+VITEST = """\
+ FAIL  src/{0}.test.ts > Store > opens
+AssertionError: expected 'a' to be 'c' // Object.is equality
+ ❯ lib/compare.ts:2:59
+
+"""
+MOCHA = """\
+  {1} failing
+
+  {1}) Store
+       opens:
+     AssertionError: expected 1 to equal 2
+      at compare (lib/compare.js:4:9)
+      at Context.<anonymous> (test/{0}.js:6:12)
+      at process.processImmediate (node:internal/timers:476:21)
+
+"""
+MOCHA_LATE = """\
+  {1} failing
+
+  {1}) Store
+       opens:
+     Error: Timeout of 20ms exceeded. For async tests and hooks, ensure "done()" is called. (/w/test/{0}.js)
+      at listOnTimeout (node:internal/timers:581:17)
+
+"""  # noqa: E501
+MOCHA_JSON = (
+    '{{"tests":[{{"title":"opens","fullTitle":"Store opens","file":"/w/test/{0}.js",'
+    '"err":{{"message":"no","stack":"Error: no\\n    at f (lib/compare.js:4:9)"}}}}]}}\n'
+)
+NODE_TAP = """\
+# Subtest: opens
+not ok {1} - opens
+  ---
+  duration_ms: 2.062555
+  location: '/w/{0}/index.test.js:2:1'
+  failureType: 'testCodeFailure'
+  error: 'no'
+  code: 'ERR_ASSERTION'
+  stack: |-
+    compare (/w/lib/compare.js:2:30)
+    TestContext.<anonymous> (/w/{0}/index.test.js:2:30)
+  ...
+"""
+NODE_SPEC = """\
+▶ suite
+  ✖ opens (1.962777ms)
+✖ suite (6.638637ms)
+
+✖ failing tests:
+
+test at {0}/index.test.js:2:1
+✖ opens (1.962777ms)
+  AssertionError [ERR_ASSERTION]: no
+      at compare (/w/lib/compare.js:2:30)
+      at TestContext.<anonymous> (/w/{0}/index.test.js:2:30)
+      at Test.run (node:internal/test_runner/test:796:25)
+
+"""
+TAPE = """\
+# opens
+not ok {1} should be equal
+  ---
+    operator: equal
+    expected: 2
+    actual:   1
+    at: Test.<anonymous> (/w/test/{0}.js:5:7)
+  ...
+"""
+JASMINE = """\
+Failures:
+{1}) Store opens
+  Message:
+    Expected 1 to be 2.
+  Stack:
+        at compare (/w/lib/compare.js:2:30)
+        at UserContext.<anonymous> (/w/spec/{0}.spec.js:5:15)
+
+"""
+RSPEC = """\
+Failures:
+
+  {1}) Store opens
+     Failure/Error: expect(1).to eq(2)
+
+       expected: 2
+            got: 1
+     # ./{0}/spec/store_spec.rb:3:in `block (2 levels) in <top (required)>'
+
+"""
+MINITEST = """\
+  {1}) Failure:
+StoreTest#test_opens [{0}/test/store_test.rb:5]:
+Expected: 2
+  Actual: 1
+
+"""
+PHPUNIT = """\
+There was 1 failure:
+
+{1}) Shop\\{0}\\StoreTest::testOpens
+Failed asserting that 1 matches expected 2.
+
+/w/{0}/tests/StoreTest.php:12
+
+"""
+UNITTEST = """\
+======================================================================
+FAIL: test_opens (__main__.StoreTest)
+----------------------------------------------------------------------
+Traceback (most recent call last):
+  File "/w/{0}/test_store.py", line 5, in test_opens
+    self.assertEqual(1, 2)
+AssertionError: 1 != 2
+
+----------------------------------------------------------------------
+Ran 1 test in 0.001s
+
+FAILED (failures=1)
+"""
+PYTEST = """\
+============================= test session starts ==============================
+platform linux -- Python 3.11.7, pytest-8.3.3, pluggy-1.5.0
+rootdir: /w/{0}
+collected 1 item
+
+tests/test_store.py F                                                    [100%]
+
+=================================== FAILURES ===================================
+__________________________________ test_opens __________________________________
+
+    def test_opens():
+>       assert 1 == 2
+E       assert 1 == 2
+
+tests/test_store.py:2: AssertionError
+=========================== short test summary info ============================
+FAILED tests/test_store.py::test_opens - assert 1 == 2
+============================== 1 failed in 0.01s ===============================
+"""
+CTEST = """\
+Test project /w/{0}/build
+    Start 1: opens
+1/1 Test #1: opens ............................***Failed    0.00 sec
+
+0% tests passed, 1 tests failed out of 1
+
+The following tests FAILED:
+\t  1 - opens (Failed)
+"""
+GRADLE = """\
+> Task :{0}:test FAILED
+
+StoreTest > opens() FAILED
+    org.opentest4j.AssertionFailedError: expected: <2> but was: <1>
+        at StoreTest.opens(StoreTest.java:9)
+
+"""
+PROVE = """\
+t/{0}.t .. 
+#   Failed test 'opens'
+#   at lib/Compare.pm line 3.
+"""  # noqa: W291
+MAKE = """\
+make[1]: Entering directory '/w/{0}'
+FAIL src/store.test.js
+  ● Store › opens
+
+    expect(received).toBe(expected)
+
+      at Object.toBe (src/store.test.js:1:61)
+
+make[1]: *** [Makefile:2: test] Error 1
+make[1]: Leaving directory '/w/{0}'
+"""
+NPM = """\
+
+> @shop/{0}@1.0.0 test
+> mocha
+
+  1 failing
+
+  1) Store
+       opens:
+     AssertionError: expected 1 to equal 2
+      at Context.<anonymous> (test/store.js:6:12)
+
+"""
+JUNIT = (
+    '<testsuites><testsuite name="{0}/store.spec.js"><testcase classname="Store" name="opens">'
+    '<failure message="no">at f (lib/compare.js:1:2)</failure></testcase></testsuite></testsuites>'
+)
+GO_JUNIT = (
+    '<testsuites><testsuite name="example.com/m/{0}"><testcase classname="{0}" name="TestOpen">'
+    '<failure message="Failed">    store_test.go:5: got 1</failure></testcase></testsuite>'
+    "</testsuites>"
+)
+RSPEC_JSON = (
+    '{{"examples":[{{"full_description":"Store opens","status":"failed",'
+    '"file_path":"./{0}/spec/store_spec.rb","line_number":3,'
+    '"exception":{{"message":"expected 2"}}}}]}}\n'
+)
+
+NAMED = {
+    "go": (GO, "example.com/m/{0}.TestOpen"),
+    "go, parts": (GO_PARTS, "example.com/m/{0}.TestOpen/twice"),
+    "go -v": (GO_V, "example.com/m/{0}.TestOpen"),
+    "go, panic": (GO_PANIC, "example.com/m/{0}.TestOpen"),
+    "go, no test": (GO_MAIN, "example.com/m/{0} (package)"),
+    "go -json": (GO_JSON, "example.com/m/{0}.TestOpen"),
+    "cargo": (CARGO, "{0}::tests::opens"),
+    "cargo, integration": (CARGO_IT, "{0}::it::opens"),
+    "cargo, no hint": (CARGO_OLD, "{0}/tests/it.rs › opens"),
+    "cargo -q": (CARGO_QUIET, "{0}/src/lib.rs › tests::opens"),
+    "nextest": (NEXTEST, "{0}::it::opens"),
+    "jest": (JEST, "src/{0}.test.js › Store › opens"),
+    "jest, suite": (JEST_BROKEN, "src/{0}.test.js › Test suite failed to run"),
+    "jest json": (JEST_JSON, "src/{0}.test.js › Store opens"),
+    "vitest": (VITEST, "src/{0}.test.ts > Store > opens"),
+    "mocha": (MOCHA, "test/{0}.js › Store opens"),
+    "mocha, late": (MOCHA_LATE, "test/{0}.js › Store opens"),
+    "mocha json": (MOCHA_JSON, "test/{0}.js › Store opens"),
+    "node, tap": (NODE_TAP, "{0}/index.test.js › opens"),
+    "node, spec": (NODE_SPEC, "{0}/index.test.js › opens"),
+    "tape": (TAPE, "test/{0}.js › should be equal"),
+    "jasmine": (JASMINE, "spec/{0}.spec.js › Store opens"),
+    "rspec": (RSPEC, "Store opens"),
+    "rspec json": (RSPEC_JSON, "{0}/spec/store_spec.rb › Store opens"),
+    "minitest": (MINITEST, "StoreTest#test_opens"),
+    "phpunit": (PHPUNIT, "Shop\\{0}\\StoreTest::testOpens"),
+    "unittest": (UNITTEST, "{0}/test_store.py › StoreTest.test_opens"),
+    "pytest": (PYTEST, "[{0}] tests/test_store.py::test_opens"),
+    "ctest": (CTEST, "[{0}/build] opens"),
+    "gradle": (GRADLE, "[:{0}:test] StoreTest > opens()"),
+    "prove": (PROVE, "t/{0}.t › opens"),
+    "make": (MAKE, "[{0}] src/store.test.js › Store › opens"),
+    "npm": (NPM, "[@shop/{0}] test/store.js › Store opens"),
+    "junit": (JUNIT, "{0}/store.spec.js::Store opens"),
+    "junit of go": (GO_JUNIT, "example.com/m/{0}::{0} TestOpen"),
+}
+IN_ONE_PROJECT = {"pytest", "make", "npm"}
+"""Whose project is told only where there are several."""
+
+
+def checked(*outputs: str) -> CheckResult:
+    output = "".join(outputs)
+    if output.startswith("<"):
+        output = output.replace("</testsuites><testsuites>", "")
+    told = digest(output, exit_code=1, root="/w")
+    return CheckResult(
+        name="tests",
+        kind=CheckKind.TEST,
+        command="make test",
+        passed=told.passed,
+        exit_code=1,
+        digest=told.text,
+        findings=told.findings,
+        count=told.count,
+        fingerprint=told.fingerprint,
+    )
+
+
+def ids(findings: tuple[Finding, ...]) -> list[str | None]:
+    return [found.test_id for found in findings]
+
+
+@pytest.mark.parametrize("tool", NAMED)
+def test_two_tests_of_one_name_are_told_apart(tool: str) -> None:
+    output, name = NAMED[tool]
+    a, b = output.format("a", "1"), output.format("b", "2")
+    both = checked(a, b)
+    assert ids(both.findings) == [name.format("a"), name.format("b")]
+    assert both.count == 2
+    # One in a package that is no longer red excuses none in another.
+    before = checked(a)
+    if tool not in IN_ONE_PROJECT:
+        assert before.fingerprint != checked(b).fingerprint
+        assert [found.name for found in subtract_baseline(checked(b), before).findings] == [
+            found.name for found in checked(b).findings
+        ]
+        assert not apply_rerun(before, checked(b)).unsteady
+    counted = subtract_baseline(both, before)
+    assert len(counted.findings) >= 1
+    assert counted.findings[-1] == both.findings[-1]
+    # It is red as before where the same package is.
+    assert subtract_baseline(checked(a), before).preexisting
+
+
+INTERLEAVED = (
+    "--- FAIL: TestOpen (0.00s)\n    store_test.go:5: got 1\n"
+    "--- FAIL: TestOpen (0.00s)\n    store_test.go:7: got 3\n"
+    "FAIL\nFAIL\nFAIL\texample.com/m/a\t0.1s\nFAIL\texample.com/m/b\t0.1s\nFAIL\n"
+)
+WITHOUT_PACKAGES = INTERLEAVED.partition("FAIL\nFAIL\n")[0]
+
+
+def test_packages_that_print_between_each_other_are_named_together() -> None:
+    both = checked(INTERLEAVED)
+    assert ids(both.findings) == ["example.com/m/a or example.com/m/b.TestOpen"] * 2
+    assert subtract_baseline(both, checked(GO.format("a"))).findings == both.findings
+
+
+def test_a_bare_name_excuses_nothing() -> None:
+    red = checked(WITHOUT_PACKAGES)
+    assert ids(red.findings) == ["TestOpen", "TestOpen"]
+    again = subtract_baseline(red, red)
+    assert again.fails
+    assert NOT_TOLD_APART in again.digest
+
+
+def test_what_an_older_version_kept_under_a_bare_name_excuses_nothing() -> None:
+    old = Finding(
+        summary="TestOpen: got 1", message="got 1", file="store_test.go", test_id="TestOpen"
+    )
+    before = checked(GO.format("a")).model_copy(update={"findings": (old,)})
+    counted = subtract_baseline(checked(GO.format("b")), before)
+    assert ids(counted.findings) == ["example.com/m/b.TestOpen"]
+
+
+def test_a_package_that_dies_without_a_test_is_beside_those_that_fail() -> None:
+    both = checked(GO.format("a"), GO_MAIN.format("b"))
+    assert ids(subtract_baseline(both, checked(GO.format("a"))).findings) == [
+        "example.com/m/b (package)"
+    ]
+
+
+def test_a_module_and_a_package_in_it_may_have_one_name() -> None:
+    module, inner = (GO.replace("example.com/m/{0}", name) for name in ("shop", "shop/shop"))
+    assert ids(checked(module, inner).findings) == ["shop.TestOpen", "shop/shop.TestOpen"]
+
+
+def test_the_same_title_twice_in_one_list_is_two_failures() -> None:
+    listed = '  {0}) Store\n       opens:\n     Error: the string "no" was thrown\n\n'
+    both = checked("  2 failing\n\n", listed.format(1), listed.format(2))
+    assert (ids(both.findings), both.count) == (["Store opens", "Store opens"], 2)
+
+
+def test_a_list_of_names_tells_whose_they_are() -> None:
+    output, _ = NAMED["rspec"]
+    many = checked(*(output.format(f"part_{n}", n) for n in range(1, 9)))
+    assert "- Store opens (./part_8/spec/store_spec.rb)" in many.digest
+
+
+def test_a_report_lends_its_package_to_the_output_that_names_none() -> None:
+    report = "".join(GO_JUNIT.format(name) for name in "ab").replace(
+        "</testsuites><testsuites>", ""
+    )
+    output = WITHOUT_PACKAGES.replace("store_test.go:7: got 3", "store_test.go:5: got 1")
+    told = digest(output, exit_code=1, report=report.encode())
+    assert ids(told.findings)[:2] == [f"example.com/m/{name}::{name} TestOpen" for name in "ab"]

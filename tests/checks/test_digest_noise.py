@@ -1,0 +1,104 @@
+"""A failure among much that only looks like one: own logs, dates, frames of others."""
+
+import pytest
+
+from mulligan.checks.digest import digest
+from mulligan.checks.digest.findings import normalise
+from mulligan.checks.digest.signals import total_lines
+
+pytestmark = pytest.mark.pure
+
+GO_PANIC = """\
+panic: runtime error: index out of range [5] with length 3
+
+goroutine 19 [running]:
+example.com/w/w.Work.func1()
+\t/repo/w/w.go:8 +0x45
+FAIL\texample.com/w/w\t0.017s
+"""
+MAVEN = """\
+[ERROR] sendsMail(app.MailTest)  Time elapsed: 0.148 s  <<< FAILURE!
+org.junit.ComparisonFailure: expected:<[sent]> but was:<[queued]>
+\tat app.MailTest.sendsMail(MailTest.java:17)
+
+[ERROR] Failures:
+[ERROR]   MailTest.sendsMail:17 expected:<[sent]> but was:<[queued]>
+[ERROR] Tests run: 3, Failures: 1, Errors: 0, Skipped: 0
+[ERROR]
+[ERROR] Please refer to /repo/target/surefire-reports for the individual test results.
+"""
+CTEST = """\
+41/43 Test #41: bad ..............................***Failed    0.00 sec
+t.c:6: expected 4 but got 3
+
+42/43 Test #42: crash ............................***Exception: SegFault  0.00 sec
+"""
+JUPITER = """\
+Failures (1):
+  JUnit Jupiter:CartTest:addsPrices()
+    MethodSource [className = 'CartTest', methodName = 'addsPrices']
+    => org.opentest4j.AssertionFailedError: total ==> expected: <6> but was: <5>
+       org.junit.jupiter.api.AssertionFailureBuilder.build(AssertionFailureBuilder.java:151)
+       CartTest.addsPrices(CartTest.java:10)
+       java.base/java.lang.reflect.Method.invoke(Method.java:569)
+"""
+
+
+def logged(stamp: str, count: int) -> str:
+    return "".join(f"{stamp} error: retry {n} failed\n" for n in range(count))
+
+
+@pytest.mark.parametrize("stamp", ["2026/11/21 04:04:27", "2026-11-21 04:04:27.123", "service:"])
+def test_a_crash_is_told_before_the_programs_own_log(stamp: str) -> None:
+    found = digest(logged(stamp, 60) + GO_PANIC, exit_code=2)
+    assert found.text.startswith("- panic: runtime error: index out of range [5] with length 3")
+    assert (found.findings[0].file, found.findings[0].line) == ("/repo/w/w.go", 8)
+
+
+def test_a_date_is_no_place() -> None:
+    found = digest("x\n2026/11/21 04:04:27 error: no room\n", exit_code=1)
+    assert found.findings[0].file is None
+
+
+def test_a_numbered_log_counts_nothing() -> None:
+    log = [f"ERROR {n} failed (expected)" for n in range(40)]
+    assert total_lines([*log, "82 examples, 2 failures"]) == ("82 examples, 2 failures",)
+
+
+def test_a_java_test_is_told_once_by_whatever_name() -> None:
+    found = digest(MAVEN, exit_code=1)
+    assert [finding.test_id for finding in found.findings] == ["sendsMail(app.MailTest)"]
+
+
+def test_a_test_that_crashed_says_how() -> None:
+    found = digest(CTEST, exit_code=8)
+    told = [(finding.test_id, finding.message) for finding in found.findings]
+    assert told == [("bad", "expected 4 but got 3"), ("crash", "Exception: SegFault")]
+
+
+def test_a_console_of_junit_is_read_past_frames_of_junit_and_java() -> None:
+    found = digest(JUPITER, exit_code=1)
+    assert found.findings[0].test_id == "CartTest:addsPrices()"
+    assert (found.findings[0].file, found.findings[0].line) == ("CartTest.java", 10)
+    assert "AssertionFailureBuilder.java" not in found.text.partition("In the output:")[0]
+    assert "Method.invoke" not in found.text.partition("In the output:")[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("✓ adds (12 ms)", "✓ adds"),
+        ("ld: /tmp/ccqQBKn0.o: duplicate", "ld: /tmp/ccX81kQz.o: duplicate"),
+        ("2026/11/21 04:04:27 no room", "2025/01/02 14:44:07 no room"),
+    ],
+)
+def test_what_differs_between_runs_is_normalised(text: str, same: str) -> None:
+    assert normalise(text) == normalise(same)
+
+
+def test_a_run_that_was_ended_has_one_fingerprint_whatever_passed_before() -> None:
+    one, other = (
+        "PASS ./a.test.js\n✓ one (3 ms)\n✓ two\n",
+        "PASS ./a.test.js\n✓ one\n✓ two\n✓ x\n",
+    )
+    assert digest(one, exit_code=124).fingerprint == digest(other, exit_code=124).fingerprint

@@ -1,0 +1,248 @@
+"""Structured reports: read whatever their shape, joined with the output, never trusted too far."""
+
+from pathlib import Path
+
+import pytest
+
+from mulligan.checks.digest import digest
+from mulligan.checks.digest.documents import Kept
+from mulligan.checks.digest.reports import LARGEST, read_report
+
+pytestmark = pytest.mark.pure
+
+REPORTS = Path(__file__).parents[1] / "fixtures" / "digest_reports"
+TOLD = {
+    "ruff.json": ["/repo/src/a.py:1:8: F401 `os` imported but unused"],
+    "eslint.json": [
+        "/repo/src/a.js:3:5: no-undef 'x' is not defined",
+        "/repo/src/a.js:9:2: semi Missing semicolon",
+    ],
+    "pyright.json": ['/repo/a.py:3:7: reportUndefinedVariable "nope" is not defined'],
+    "cargo.jsonl": ["src/main.rs:2:18: E0308 mismatched types"],
+    "mypy.jsonl": [
+        "app/a.py:4:9: assignment Incompatible types",
+        "app/a.py:5:9: assignment Incompatible types",
+    ],
+    "shellcheck.json": ["a.sh:2:10: SC2086 Quote"],
+    "pylint.json": ["app/m.py:2:0: E0401 Unable to import 'x'"],
+    "rubocop.json": ["lib/a.rb:4:7: Naming/MethodName Use snake_case"],
+    "golangci.json": ["main.go:8:2: errcheck Error return value is not checked"],
+    "gcc.json": ["a.cpp:2:12: 'x' was not declared"],
+    "sarif.json": ["src/a.js:7:3: js/xss Unsafe text"],
+    "jest.json": [
+        "/repo/src/sum.test.js › sum › total › adds (/repo/src/sum.test.js:5:9)",
+        "/repo/src/gone.test.js",
+    ],
+    "mocha.json": ["/repo/test/cart.js › cart adds (/repo/test/cart.js:4:8)"],
+    "rspec.json": ["spec/cart_spec.rb › Cart adds (./spec/cart_spec.rb:9)"],
+    "pytest_json.json": ["tests/test_a.py::test_x (tests/test_a.py:5)"],
+    "junit.xml": [
+        "tests.test_a::test_x (tests/test_a.py:5)",
+        "test/b.php › goes wrong (test/b.php:7)",
+        "s::Cart total (cart.py:3)",
+    ],
+    "checkstyle.xml": ["src/A.java:2:5: MissingJavadoc Missing Javadoc"],
+    "go.jsonl": ["example.com/a.TestSum/one (a_test.go:6)", "example.com/b (b/b.go:3:9)"],
+}
+
+
+def report_of(name: str) -> bytes:
+    return (REPORTS / name).read_bytes()
+
+
+RUFF, GCC = report_of("ruff.json").decode(), report_of("gcc.json").decode()
+JUNIT = report_of("junit.xml")
+
+
+@pytest.mark.parametrize(("name", "told"), TOLD.items())
+def test_a_report_is_read_whatever_its_shape(name: str, told: list[str]) -> None:
+    assert [found.heading for found in read_report(report_of(name)).found] == told
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        "",
+        "no report at all",
+        "{",
+        '{"a": ',
+        "[" * 100_000,
+        '{"a": 1}\n{"b": 2}',
+        "<testsuites><testcase",
+        "<?xml version='1.0'?><html/>",
+        '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "b">]><testsuites>&a;</testsuites>',
+        '[{"message": "no place", "severity": "error"}]',
+        '[{"message": "a file alone", "file": "a.py"}]',
+        '[{"message": "x", "line": true, "file": 3}]',
+        '{"Action": "fail"}',
+        '{"runs": [{"results": []}]}',
+        '{"status": "failed"}',
+        '{"name": "x", "status": "passed"}',
+        "[" + '{"a": [' * 30 + '{"message": "deep", "file": "a", "line": 1}' + "]}" * 30 + "]",
+    ],
+)
+def test_what_is_no_report_says_nothing(report: str) -> None:
+    assert read_report(report.encode()).found == ()
+
+
+def test_a_report_that_is_too_large_is_left_alone() -> None:
+    report = RUFF.encode()
+    assert read_report(report + b" " * (LARGEST - len(report))).found
+    assert not read_report(report + b" " * LARGEST).found
+
+
+def test_an_output_that_is_a_report_is_read_as_one() -> None:
+    found = digest(f"warming up\n{RUFF}\ndone", exit_code=1)
+    assert [finding.code for finding in found.findings] == ["F401"]
+    assert found.findings[0].line == 1
+    assert found.count == 1
+
+
+def test_what_stands_beside_a_report_in_an_output_is_told_too() -> None:
+    found = digest(RUFF + "src/b.py:3:5: error: other trouble [arg]\n", exit_code=1)
+    assert [finding.file for finding in found.findings] == ["/repo/src/a.py", "src/b.py"]
+
+
+def test_two_documents_in_one_output_are_both_read() -> None:
+    found = digest(f"{RUFF}\n> next\n{GCC}\n", exit_code=1)
+    assert [finding.file for finding in found.findings] == ["/repo/src/a.py", "a.cpp"]
+
+
+def test_lines_that_only_look_like_json_do_not_hide_a_report_behind_them() -> None:
+    log = "[ok] one step more\n{ that is no object }\n" * 1000
+    told = digest(f"{log}{RUFF}", exit_code=1).text
+    assert "F401 `os` imported but unused" in told
+
+
+def test_an_output_too_long_for_a_report_keeps_nothing() -> None:
+    kept = Kept(room=100)
+    assert list(kept.passing([b"{" * 60, b"}" * 60])) == [b"{" * 60, b"}" * 60]
+    assert kept.text == ""
+
+
+def test_ordinary_output_is_not_kept() -> None:
+    kept = Kept()
+    assert list(kept.passing([b"plain", b"{}"]))
+    assert kept.text == ""
+
+
+OUTPUT = """\
+=================================== FAILURES ===================================
+____________________________________ test_x ____________________________________
+
+    def test_x():
+>       assert total() == 2
+E       assert 1 == 2
+
+tests/test_a.py:5: AssertionError
+=========================== short test summary info ============================
+FAILED tests/test_a.py::test_x - assert 1 == 2
+1 failed, 1 passed in 0.1s
+"""
+
+
+def test_a_report_and_its_output_tell_one_failure_once() -> None:
+    found = digest(OUTPUT, exit_code=1, report=JUNIT)
+    ids = [finding.test_id for finding in found.findings]
+    assert ids == ["tests/test_a.py::test_x", "test/b.php › goes wrong", "s::Cart total"]
+    assert "> assert total() == 2" in found.text
+    assert "1 failed, 1 passed" in found.text
+
+
+def test_an_empty_report_leaves_the_output_to_speak() -> None:
+    found = digest(OUTPUT, exit_code=1, report=b"<testsuites/>")
+    assert [finding.test_id for finding in found.findings] == ["tests/test_a.py::test_x"]
+
+
+def test_a_report_lends_its_message_to_a_name_alone() -> None:
+    output = """\
+tests/test_a.py::test_x FAILED
+tests/test_a.py::test_y PASSED
+src/own.c:3:1: error: beside it
+"""
+    found = digest(output, exit_code=1, report=JUNIT)
+    assert found.findings[0].message == "assert 1 == 2"
+    assert found.findings[0].line == 5
+    assert found.findings[-1].file == "src/own.c"
+
+
+def test_the_place_comes_from_the_output_where_the_report_has_none() -> None:
+    report = (
+        b'<testsuites><testcase name="adds"><failure message="5 != 6"/></testcase></testsuites>'
+    )
+    output = "not ok 3 - adds\n  ---\n  at: test/sum.js:4:9\n"
+    found = digest(output, exit_code=1, report=report)
+    assert (found.findings[0].file, found.findings[0].line) == ("test/sum.js", 4)
+    assert found.findings[0].message == "5 != 6"
+    assert len(found.findings) == 1
+    assert "5 != 6" in found.text
+
+
+def test_a_crash_beside_the_report_is_told_too() -> None:
+    output = "KeyError: 'ada'\nSegmentation fault (core dumped)\n"
+    found = digest(output, exit_code=139, report=JUNIT)
+    assert [finding.message for finding in found.findings[3:]] == [
+        "Segmentation fault (core dumped)"
+    ]
+
+
+def test_a_place_is_looked_for_a_few_levels_deep() -> None:
+    row = '"message": "no", "severity": "error", "file": "a.c"'
+    deep = '{"range": {"start": {"pos": {"loc": {"caret": {"line": 3}}}}}, ROW}'.replace("ROW", row)
+    assert read_report(f"[{deep}]".encode()).found[0].heading == "a.c: no"
+
+
+def test_numbers_may_be_written_as_text_and_broken_lines_are_left_out() -> None:
+    row = '{"message": "no", "severity": "error", "file": "a.c", "line": "12", "column": "x"}'
+    report = f"{row}\n{{broken}}\n{row.replace('a.c', 'b.c')}\n"
+    assert [f.heading for f in read_report(report.encode()).found] == ["a.c:12: no", "b.c:12: no"]
+    assert read_report(b'[{"message": "no file", "line": 3}]').found == ()
+
+
+def test_a_complaint_of_report_and_output_is_told_once() -> None:
+    output = "src/a.py:1:8: F401 [*] `os` imported but unused\nFound 1 error.\n"
+    found = digest(output, exit_code=1, report=RUFF.encode())
+    assert len(found.findings) == 1
+
+
+GO_VERBOSE = """\
+=== RUN   TestMany
+=== RUN   TestMany/1
+=== PAUSE TestMany/1
+=== RUN   TestMany/2
+=== PAUSE TestMany/2
+=== CONT  TestMany/1
+=== CONT  TestMany/2
+    n_test.go:15: number 2 is not wanted
+=== NAME  TestMany/1
+    n_test.go:13: looking at 1
+--- FAIL: TestMany (0.00s)
+    --- PASS: TestMany/1 (0.00s)
+    --- FAIL: TestMany/2 (0.00s)
+=== RUN   TestAfter
+    n_test.go:30: first
+--- FAIL: TestAfter (0.00s)
+    n_test.go:31: told beneath its verdict
+FAIL
+exit status 1
+"""
+
+
+def test_go_tests_are_told_with_what_they_printed_in_their_turn() -> None:
+    found = digest(GO_VERBOSE, exit_code=1)
+    told = [(finding.test_id, finding.line, finding.message) for finding in found.findings]
+    assert told == [
+        ("TestMany/2", 15, "number 2 is not wanted"),
+        ("TestAfter", 31, "told beneath its verdict"),
+    ]
+
+
+def test_a_go_panic_is_told_by_its_message() -> None:
+    output = (
+        "=== RUN   TestNil\n--- FAIL: TestNil (0.00s)\n"
+        "panic: assignment to entry in nil map [recovered]\n\ngoroutine 6 [running]:\n"
+        "example.com/a.TestNil(0x1)\n\t/repo/a_test.go:7 +0x33\nFAIL\n"
+    )
+    found = digest(output, exit_code=1)
+    assert found.findings[0].message == "panic: assignment to entry in nil map"
+    assert found.findings[0].line == 7

@@ -1,0 +1,237 @@
+"""What a change must not do: paths, sizes, protected files, secrets."""
+
+import pytest
+
+from mulligan.checks.guards import violations
+from mulligan.config.policy import Protected, Scope
+from mulligan.domain.attempt import Change
+from mulligan.domain.errors import MisconfiguredError
+from mulligan.domain.result import FileChange, GuardKind, GuardViolation
+from mulligan.text.redact import Redactor
+from world.diffs import Files, change_of
+
+pytestmark = pytest.mark.pure
+
+
+def told(change: Change, scope: Scope) -> tuple[str, ...]:
+    return tuple(broken.message for broken in violations(change, scope))
+
+
+def change(*paths: str, diff: bytes = b"") -> Change:
+    files = tuple(FileChange(path=path, status="M") for path in paths)
+    return Change("a" * 40, "b" * 40, 1, files, diff)
+
+
+ALLOWED = "(src/**, *.md)."
+
+
+@pytest.mark.parametrize(
+    ("scope", "paths", "sentences"),
+    [
+        (Scope(), ("anything", "at/all"), ()),
+        (Scope(allow=("src/**", "*.md")), ("src/a.py", "docs/x.md", "README.md"), ()),
+        (
+            Scope(allow=("src/**", "*.md")),
+            ("src/a.py", "setup.py", "tests/t.py"),
+            (
+                f"setup.py is outside the allowed scope {ALLOWED}",
+                f"tests/t.py is outside the allowed scope {ALLOWED}",
+            ),
+        ),
+        (
+            Scope(deny=(".github/", "*.lock")),
+            (".github/release.yml", "a.py", "sub/x.lock"),
+            (
+                ".github/release.yml must not change: scope.deny has .github/, *.lock.",
+                "sub/x.lock must not change: scope.deny has .github/, *.lock.",
+            ),
+        ),
+        (Scope(deny=("*.lock", "!ok.lock")), ("ok.lock",), ()),
+        (
+            Scope(allow=("src/**",), deny=("src/secret/",)),
+            ("src/secret/key",),
+            ("src/secret/key must not change: scope.deny has src/secret/.",),
+        ),
+        (
+            Scope(max_changed_files=2),
+            ("a", "b", "c"),
+            ("3 files were changed; scope.max_changed_files allows 2.",),
+        ),
+        (Scope(max_changed_files=2), ("a", "b"), ()),
+    ],
+)
+def test_paths_are_held_against_the_scope(
+    scope: Scope, paths: tuple[str, ...], sentences: tuple[str, ...]
+) -> None:
+    assert told(change(*paths), scope) == sentences
+
+
+@pytest.mark.parametrize(
+    ("key", "pattern"), [("allow", "!"), ("deny", "[z-a]"), ("allow_secrets", "!")]
+)
+def test_a_pattern_that_is_none_is_the_operators_to_mend(key: str, pattern: str) -> None:
+    with pytest.raises(MisconfiguredError, match=rf"scope\.{key} has a pattern that is none"):
+        told(change("a"), Scope.model_validate({key: (pattern,)}))
+
+
+def test_a_diff_that_was_cut_off_cannot_be_trusted() -> None:
+    text = b"diff --git a/x b/x\n@@ -1 +1 @@\n+y\n"
+    assert told(change("x", diff=text), Scope()) == ()
+    cut = text + b"\n[... 12 bytes omitted]\n"
+    assert told(change("x", diff=cut), Scope()) == (
+        "The change is too large to be looked through; make a smaller one.",
+    )
+
+
+def test_a_violation_is_recorded_with_its_kind_and_path() -> None:
+    (broken,) = violations(change("a", "b"), Scope(deny=("b",)))
+    assert (broken.kind, broken.path) == (GuardKind.SCOPE, "b")
+    (broken,) = violations(change("a", "b"), Scope(max_changed_files=1))
+    assert (broken.kind, broken.path) == (GuardKind.SIZE, None)
+
+
+def test_a_sentence_of_an_earlier_version_is_read() -> None:
+    read = GuardViolation.model_validate("a is outside the allowed scope (b).")
+    assert (read.kind, read.path) == (GuardKind.SCOPE, None)
+    assert read.message == "a is outside the allowed scope (b)."
+    assert GuardViolation.model_validate_json(read.model_dump_json()) == read
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        (".github/workflows/ci.yml", "workflows"),
+        (".github/actions/build/action.yml", "workflows"),
+        (".gitlab-ci.yml", "workflows"),
+        ("Jenkinsfile", "workflows"),
+        ("CLAUDE.md", "instructions"),
+        ("src/sub/AGENTS.md", "instructions"),
+        ("claude.MD", "instructions"),
+        ("AGENTS\u200d.md", "instructions"),
+        ("\uff21GENTS.md", "instructions"),
+        ("AGENTS.md .", "instructions"),
+        (".cursorrules", "instructions"),
+        (".cursor/rules/x.mdc", "instructions"),
+        ("sub/.claude/settings.json", "instructions"),
+        (".github/copilot-instructions.md", "instructions"),
+        (".mcp.json", "instructions"),
+        (".github/mulligan.yml", "policy"),
+        (".github/Mulligan.yml", "policy"),
+        ("CODEOWNERS", "owners"),
+        (".github/CODEOWNERS", "owners"),
+        (".gitmodules", "git"),
+        ("sub/.gitattributes", "git"),
+    ],
+)
+def test_what_steers_more_than_the_program_is_protected(path: str, kind: str) -> None:
+    (broken,) = violations(change(path), Scope(allow=("**",)))
+    assert (broken.kind, broken.path) == (GuardKind.PROTECTED, path)
+    assert broken.message.startswith(f"{path} must not change, since it ")
+    assert broken.message.endswith(f" (scope.protect: {kind}).")
+    others = tuple(each for each in Protected if each != kind)
+    assert told(change(path), Scope(protect=others)) == ()
+    assert len(told(change_of({path: "x\n"}, {"x": "x\n"}, {path: "x"}), Scope())) == 1
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "docs/workflows/x.md",
+        "src/agents.py",
+        ".github/dependabot.yml",
+        "my-claude.md",
+        ".gitignore",
+    ],
+)
+def test_other_files_are_not_protected(path: str) -> None:
+    assert told(change(path), Scope()) == ()
+
+
+def test_a_large_file_is_told_and_a_deleted_one_is_not() -> None:
+    large = FileChange(path="data.bin", status="A", size=6_000_000)
+    gone = FileChange(path="old.bin", status="D")
+    found = Change("a" * 40, "b" * 40, 1, (large, gone))
+    assert told(found, Scope()) == (
+        "data.bin has 6000000 bytes; scope.max_file_bytes allows 5242880.",
+    )
+    assert told(found, Scope(max_file_bytes=6_000_000)) == ()
+
+
+GITHUB_TOKEN = "ghp_" + "a1B2" * 9
+KEY = "-----BEGIN RSA PRIVATE KEY-----"
+BODY = "MIIEpAIBAAKCAQEA" * 4
+SECRETS = {
+    "AWS key": "key = 'AKIA" + "IOSFODNN7EXAMPL3'",
+    "GitHub token": f"token = {GITHUB_TOKEN}",
+    "Slack token": "xoxb-" + "123456789012-123456789012-abcdefABCDEF123456789012",
+    "Stripe key": "sk_live_" + "a1B2c3D4e5F6g7H8i9J0k1L2",
+    "npm token": "//registry.example/:_authToken=npm_" + "a1B2" * 9,
+    "private key": f"{KEY}\n{BODY}",
+    "Anthropic key": "sk-ant-api03-" + "a1B2" * 12,
+    "Google API key": "AIza" + "a1B2c" * 7,
+}
+
+
+AWS = SECRETS["AWS key"] + "\n"
+
+
+def adding(text: str, path: str = "src/a.py") -> Change:
+    return change_of({path: "x = 1\n"}, {path: f"x = 1\n{text}\n"})
+
+
+@pytest.mark.parametrize("kind", SECRETS)
+def test_what_looks_like_a_secret_is_told_and_not_repeated(kind: str) -> None:
+    (broken,) = violations(adding(SECRETS[kind] + "  # pragma: allowlist secret"), Scope())
+    assert (broken.kind, broken.path) == (GuardKind.SECRET, "src/a.py")
+    assert broken.message.startswith(f"src/a.py adds what looks like a secret ({kind}); take it")
+    assert SECRETS[kind][-16:] not in broken.message
+
+
+def test_each_kind_of_secret_is_told_once_for_a_file() -> None:
+    assert len(told(adding("\n".join([*SECRETS.values()] * 3)), Scope())) == len(SECRETS)
+
+
+def test_a_secret_in_a_very_long_line_is_found() -> None:
+    for before in (9_980, 9_500, 123_456):
+        assert len(told(adding("x " * (before // 2) + SECRETS["GitHub token"]), Scope())) == 1
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("text", ["://", "aws", "eyJ.", "xoxb-", "a", "-----BEGIN "])
+def test_a_line_made_to_take_time_takes_none(text: str) -> None:
+    assert told(adding(text * (200_000 // len(text))), Scope()) == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param({"a": AWS}, {}, id="taken out"),
+        pytest.param({"a": AWS}, {"a": f"{AWS}x\n"}, id="was there"),
+        pytest.param({}, {"a": f'if "{KEY}" in text:\n    pass\n'}, id="a key is only named"),
+        pytest.param({}, {"a": "token = os.environ['GITHUB_TOKEN_OF_THE_BOT']\n"}, id="a name"),
+        pytest.param({}, {"a": f'"integrity": "sha512-{"aB3/" * 20}=="\n'}, id="a hash"),
+        pytest.param({}, {"a": "postgres://user:password@localhost/db\n"}, id="a password"),
+        pytest.param({}, {"a": f"{'0123456789abcdef' * 4}\n"}, id="hexadecimal"),
+    ],
+)  # fmt: skip
+def test_what_is_no_new_secret_is_no_matter(before: Files, after: Files) -> None:
+    assert told(change_of(before, after), Scope()) == ()
+
+
+def test_made_up_secrets_may_be_allowed_by_path() -> None:
+    fixture = adding(SECRETS["AWS key"], "tests/fixtures/keys.txt")
+    assert len(told(fixture, Scope())) == 1
+    assert told(fixture, Scope(allow_secrets=("tests/fixtures/",))) == ()
+
+
+@pytest.mark.parametrize(
+    "written", ["correct horse", "636f727265637420686f727365", "Y29ycmVjdCBob3JzZ"]
+)
+def test_mulligans_own_secrets_are_never_allowed(written: str) -> None:
+    redactor, scope = Redactor(("correct horse",)), Scope(allow_secrets=("**",))
+    (broken,) = violations(adding(f"x = '{written}'"), scope, redactor)
+    assert broken.message == (
+        "src/a.py holds a secret of this Mulligan's configuration; take it out."
+    )
+    (broken,) = violations(change_of({}, {f"{written}.txt": "x\n"}), scope, redactor)
+    assert written not in broken.message

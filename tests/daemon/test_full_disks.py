@@ -1,0 +1,84 @@
+"""A disk that runs full: nothing begins on it, and what fills it is stopped and cleared away."""
+
+from collections.abc import Generator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from mulligan.agents.runner import CommandAgent
+from mulligan.config.operator import AgentSettings, RepositorySettings
+from mulligan.daemon.explain import explain
+from mulligan.daemon.worker import Worker
+from mulligan.domain.errors import UnavailableError
+from mulligan.domain.issue import Stage
+from mulligan.domain.outcome import Outcome
+from mulligan.git.worktrees.worktrees import GitWorktrees
+from mulligan.sandbox.sandbox import Unconfined
+from world.checkouts import FixedToken
+from world.simulated import NAME
+from world.workers import PATH, Shop, mend, shop
+
+FULL = "Less than 512 MiB are free for /work; make room on that disk."
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Generator[Shop]:
+    with shop(tmp_path) as made:
+        yield made
+
+
+def test_nothing_begins_on_a_full_disk_and_all_goes_on_by_itself(here: Shop) -> None:
+    ref, room = here.desk.ready(), [FULL]
+    tools = replace(here.tools(mend), shortage=lambda: room[0] if room else None)
+    for _ in range(2):
+        assert Worker(tools).visit(ref).skipped == FULL
+    status = here.ledger.status(ref)
+    assert (status.number, status.stage, status.reason) == (0, Stage.READY, FULL)
+    assert [event.kind for event in here.events(ref)].count("waiting") == 1
+    assert explain(ref, tools, None).summary == f"It cannot be worked on now: {FULL}"
+    room.clear()
+    assert Worker(tools).visit(ref).attempts == 1
+    assert here.ledger.status(ref).stage is Stage.REVIEW
+
+
+def test_workers_whose_disks_are_full_do_not_take_turns_in_saying_so(here: Shop) -> None:
+    ref, other = here.desk.ready(), FULL.replace("/work", "/elsewhere")
+    for _ in range(2):
+        for name, short in (("one", FULL), ("two", other)):
+            tools = replace(here.tools(mend, name), shortage=lambda short=short: short)
+            assert Worker(tools).visit(ref).skipped == short
+    assert here.ledger.status(ref).reason == FULL
+    assert [event.kind for event in here.events(ref)].count("waiting") == 1
+    assert Worker(here.tools(mend, "three")).visit(ref).attempts == 1
+
+
+def test_an_agent_that_fills_the_disk_is_stopped_and_its_files_go(here: Shop) -> None:
+    """What an agent of this issue left is what fills the disk: the next pass clears it away."""
+    root, settings = here.directory / "work", RepositorySettings(name=NAME)
+    settings = settings.model_copy(update={"clone_url": str(here.desk.hub.bare)})
+    facts = here.desk.tracker.repository
+    mirrored = GitWorktrees(root, {NAME: settings}, FixedToken(), facts, PATH)
+    ref = here.desk.ready()
+    litter = root / NAME / f"issue-{ref.number}" / "litter"
+
+    def watch() -> UnavailableError | None:
+        return UnavailableError(f"The disk ran full. {FULL}") if litter.exists() else None
+
+    settings_of_agent = AgentSettings(command=("sh", "-c", "echo x > litter; sleep 60"))
+    agent = CommandAgent(settings_of_agent, PATH, sandbox=Unconfined(watch))
+    tools = here.tools(agent, worktrees=mirrored)
+    tools = replace(tools, shortage=lambda: FULL if litter.exists() else None)
+    done = Worker(tools).visit(ref)
+    assert done.problem
+    (meta,) = here.ledger.history(ref)
+    assert (meta.outcome, meta.error) == (
+        Outcome.INFRASTRUCTURE,
+        f"The disk ran full. {FULL}",
+    )
+    assert litter.exists()
+    here.desk.clock.time += timedelta(hours=1)
+    tools = replace(here.tools(mend, worktrees=mirrored), shortage=tools.shortage)
+    assert Worker(tools).visit(ref).problem is None
+    assert here.ledger.status(ref).stage is Stage.REVIEW

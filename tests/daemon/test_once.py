@@ -1,0 +1,71 @@
+"""One pass recovers, publishes what is pending, and works what is due."""
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from github_simulator.world import Fault
+from mulligan.daemon.once import Extent, once
+from mulligan.domain.events import Authorised, Decided
+from mulligan.domain.issue import Stage
+from mulligan.domain.outcome import Escalate, Outcome
+from world.behaviours import crash
+from world.ledgers import completed
+from world.simulated import NAME
+from world.workers import Shop, mend, shop
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Generator[Shop]:
+    with shop(tmp_path) as made:
+        yield made
+
+
+def test_every_due_issue_is_worked_and_told_of_in_order(here: Shop) -> None:
+    refs = [here.desk.ready() for _ in range(3)]
+    done = once([NAME], here.tools(mend))
+    assert [visit.issue for visit in done.visits] == refs
+    assert (done.problems, done.escalated) == ((), False)
+    assert {here.ledger.status(ref).stage for ref in refs} == {Stage.REVIEW}
+
+
+def test_a_pass_may_be_limited_to_some_issues(here: Shop) -> None:
+    refs = [here.desk.ready() for _ in range(3)]
+    assert len(once([NAME], here.tools(mend), Extent(issues=2)).visits) == 2
+    assert here.ledger.status(refs[2]).epoch == 0
+
+
+def test_a_pass_may_be_limited_to_some_attempts(here: Shop) -> None:
+    ref = here.desk.ready()
+    once([NAME], here.tools(crash), Extent(attempts=2))
+    assert here.ledger.status(ref).attempt == 2
+    assert once([NAME], here.tools(crash)).escalated
+
+
+def test_whatever_failed_is_told_with_its_name(here: Shop) -> None:
+    broken, waiting = here.desk.ready(), here.desk.ready()
+    now = here.desk.clock.time
+    here.ledger.append(broken, Authorised(act="labeled:1", actor="wes", act_at=now))
+    here.ledger.append(broken, completed(broken, 1, Outcome.BLOCKED))
+    here.lines["install"] = lambda tree: "no network"
+    here.policy["setup"] = ["install"]
+    path = f"/repos/{NAME}/issues/{broken.number}"
+
+    def fault(method: str, asked: str) -> Fault | None:
+        return Fault(502) if asked == path else None
+
+    here.desk.hub.world.faults = fault
+    done = once(["acme/gone", NAME], here.tools(mend))
+    named = [problem.partition(": ")[0] for problem in done.problems]
+    assert named == ["acme/gone", str(broken), str(waiting)]
+    assert [visit.issue for visit in done.visits] == [waiting]
+
+
+def test_an_escalation_that_was_pending_counts_for_the_pass(here: Shop) -> None:
+    ref = here.desk.ready()
+    here.ledger.append(ref, completed(ref, 1))
+    here.ledger.append(ref, Decided(decision=Escalate(reason="It did not work out.")))
+    done = once([NAME], here.tools(mend))
+    assert (done.visits, done.escalated) == ((), True)
+    assert here.labels(ref) == ["mulligan:hitl"]

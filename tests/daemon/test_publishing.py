@@ -1,0 +1,323 @@
+"""Verified work is published in the end, once, and nobody builds it again (SPEC O5, A15, E7)."""
+
+import re
+import shutil
+from collections.abc import Generator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from github_simulator.world import Fault
+from mulligan.config.operator import RepositorySettings
+from mulligan.daemon.once import Pass, once
+from mulligan.domain.events import AttemptCompleted, Decided, Event
+from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.outcome import Escalate, Outcome
+from mulligan.domain.status import IssueStatus
+from mulligan.git.worktrees.worktrees import GitWorktrees
+from mulligan.storage.ledger import WatchedLedger
+from world.behaviours import Behaviour, crash
+from world.checkouts import FixedToken, never_asked
+from world.repositories import git
+from world.scripted_agent import ScriptedAgent
+from world.simulated import NAME
+from world.workers import PATH, Shop, mend, shop
+
+PULLS = f"POST /repos/{NAME}/pulls"
+REVIEWERS = f"{PULLS}/2/requested_reviewers"
+COMMENT = f"POST /repos/{NAME}/issues/1/comments"
+EDIT = f"PATCH /repos/{NAME}/issues/comments/[0-9]+"
+ADD = f"POST /repos/{NAME}/issues/1/labels"
+REMOVE = f"DELETE /repos/{NAME}/issues/1/labels/.*"
+"""What GitHub is asked to change in the life of an issue."""
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Generator[Shop]:
+    with shop(tmp_path) as made:
+        yield made
+
+
+class Trouble:
+    """Answers the first requests of one kind with faults, and then as GitHub does."""
+
+    def __init__(self, asked: str, *faults: Fault) -> None:
+        self.asked = asked
+        self.faults = list(faults)
+
+    def __call__(self, method: str, path: str) -> Fault | None:
+        asked = re.fullmatch(self.asked, f"{method} {path}")
+        return self.faults.pop(0) if asked and self.faults else None
+
+
+def work(here: Shop, agent: ScriptedAgent | Behaviour = mend) -> tuple[IssueRef, ScriptedAgent]:
+    """Label an issue, and make a first pass."""
+    ref = here.desk.ready()
+    agent = agent if isinstance(agent, ScriptedAgent) else ScriptedAgent(agent)
+    once([NAME], here.tools(agent))
+    return ref, agent
+
+
+def passes(here: Shop, agent: ScriptedAgent, most: int = 4) -> list[Pass]:
+    """Make passes until one has no problem."""
+    made = list[Pass]()
+    while not made or (made[-1].problems and len(made) < most):
+        made.append(once([NAME], here.tools(agent)))
+    return made
+
+
+def assert_published_once(here: Shop, ref: IssueRef, agent: ScriptedAgent) -> None:
+    (pull,) = here.desk.hub.world.pulls_of(NAME)
+    (meta,) = here.ledger.history(ref)
+    (status,) = here.said(ref)
+    assert len(agent.tasks) == 1
+    assert meta.outcome is Outcome.SUCCEEDED
+    assert here.pushed(ref) == meta.head_sha
+    assert here.labels(ref) == ["mulligan:review"]
+    assert (here.ledger.status(ref).stage, pull.state) == (Stage.REVIEW, "open")
+    assert "asks for a review" in status
+
+
+def test_a_pull_request_that_fails_three_times_is_opened_by_the_fourth(here: Shop) -> None:
+    here.desk.hub.world.faults = Trouble(PULLS, *[Fault(502)] * 3)
+    ref, agent = work(here)
+    assert here.ledger.status(ref).stage is Stage.RUNNING
+    assert len(passes(here, agent)) == 3
+    assert here.writes().count(PULLS) == 4
+    assert_published_once(here, ref, agent)
+
+
+def test_a_pull_request_that_only_seemed_to_fail_is_found(here: Shop) -> None:
+    here.desk.hub.world.faults = Trouble(PULLS, Fault(502, apply=True))
+    ref, agent = work(here)
+    assert here.writes().count(PULLS) == 1
+    assert_published_once(here, ref, agent)
+
+
+KINDS = pytest.mark.parametrize("asked", [PULLS, REVIEWERS, COMMENT, EDIT, ADD, REMOVE])
+
+
+@KINDS
+@pytest.mark.parametrize(
+    "fault",
+    [Fault(502), Fault(502, apply=True), Fault(cut=True), Fault(cut=True, apply=True)],
+    ids=["failed", "failed but done", "cut off", "cut off but done"],
+)
+def test_any_request_may_fail_and_may_have_happened(here: Shop, asked: str, fault: Fault) -> None:
+    here.desk.hub.world.faults = trouble = Trouble(asked, *[fault] * 3)
+    ref, agent = work(here)
+    passes(here, agent)
+    assert len(trouble.faults) < 3
+    assert_published_once(here, ref, agent)
+
+
+@pytest.mark.parametrize("asked", [COMMENT, ADD, REMOVE, EDIT])
+@pytest.mark.parametrize(
+    "fault", [Fault(502), Fault(502, apply=True)], ids=["failed", "failed but done"]
+)
+def test_a_person_is_asked_once_whatever_fails(here: Shop, asked: str, fault: Fault) -> None:
+    ref = here.desk.ready()
+    here.desk.hub.world.faults = trouble = Trouble(asked, *[fault] * 8)
+    agent = ScriptedAgent(crash)
+    passes(here, agent, most=9)
+    assert len(trouble.faults) < 8
+    assert len(agent.tasks) == 3
+    help_wanted, status = sorted(here.said(ref))
+    assert "handed this issue to a person" in status
+    assert "All 3 attempts failed" in help_wanted
+    assert here.labels(ref) == ["mulligan:hitl"]
+
+
+def test_a_stage_that_comes_again_is_shown_again(here: Shop) -> None:
+    ref, world = here.desk.ready(), here.desk.hub.world
+    once([NAME], here.tools(crash))
+    ask_again(here, ref)
+    world.faults = Trouble(f"{ADD}|{REMOVE}", *[Fault(502)] * 9)
+    assert len(once([NAME], here.tools(crash)).problems) == 1
+    assert here.ledger.status(ref).epoch == 2
+    world.faults = None
+    assert once([NAME], here.tools(crash)).problems == ()
+    assert here.labels(ref) == ["mulligan:hitl"]
+    assert sum("3 attempts before the last request" in text for text in here.said(ref)) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (403, "Pull requests: write"),
+        (404, "check the name"),
+        (422, "mend what it names"),
+    ],
+)
+def test_a_refusal_for_good_reaches_a_person_with_the_fix(
+    here: Shop, status: int, words: str
+) -> None:
+    here.desk.hub.world.faults = Trouble(PULLS, Fault(status))
+    ref, agent = work(here)
+    (meta,) = here.ledger.history(ref)
+    assert meta.outcome is Outcome.SUCCEEDED
+    assert len(agent.tasks) == 1
+    assert here.labels(ref) == ["mulligan:hitl"]
+    assert here.desk.hub.world.pulls_of(NAME) == []
+    _, help_wanted = here.said(ref)
+    assert "could not be published" in help_wanted
+    assert words in help_wanted
+    writes = here.writes()
+    assert once([NAME], here.tools(agent)) == Pass()
+    assert here.writes() == writes
+    assert here.pushed(ref) == meta.head_sha
+
+
+def ask_again(here: Shop, ref: IssueRef, minutes: int = 1) -> None:
+    """Put the label on again, some minutes later."""
+    world, later = here.desk.hub.world, timedelta(minutes=minutes)
+    world.stamps = replace(world.stamps, clock=lambda: datetime.now(UTC) + later)
+    world.label(ref, "mulligan", "wes")
+
+
+def test_what_was_refused_is_published_when_it_is_asked_for_again(here: Shop) -> None:
+    here.desk.hub.world.faults = Trouble(PULLS, Fault(403), Fault(403))
+    ref, agent = work(here)
+    ask_again(here, ref)
+    assert once([NAME], here.tools(agent)).escalated
+    assert here.labels(ref) == ["mulligan:hitl"]
+    asked = [text for text in here.said(ref) if "<!-- mulligan:hitl" in text]
+    assert ["could not be published" in text for text in asked] == [True, True]
+    ask_again(here, ref, minutes=2)
+    once([NAME], here.tools(agent))
+    status = here.ledger.status(ref)
+    assert (status.epoch, status.attempt, status.stage) == (3, 0, Stage.REVIEW)
+    assert not status.is_kept
+    assert len(agent.tasks) == len(here.ledger.history(ref)) == 1
+    assert here.labels(ref) == ["mulligan:review"]
+    (pull,) = here.desk.hub.world.pulls_of(NAME)
+    assert pull.state == "open"
+
+
+def test_what_was_refused_and_then_lost_is_made_again(here: Shop) -> None:
+    here.desk.hub.world.faults = Trouble(PULLS, Fault(403))
+    ref, agent = work(here)
+    shutil.rmtree(here.directory / "artifacts")
+    shutil.rmtree(here.directory / "one")
+    git(here.desk.hub.bare, "update-ref", "-d", f"refs/heads/{ref.branch}")
+    ask_again(here, ref)
+    once([NAME], here.tools(agent))
+    first, second = here.ledger.history(ref)
+    assert (first.outcome, second.outcome) == (Outcome.INTERRUPTED, Outcome.SUCCEEDED)
+    assert (len(agent.tasks), second.epoch) == (2, 2)
+    assert here.labels(ref) == ["mulligan:review"]
+
+
+def real(here: Shop) -> GitWorktrees:
+    """Give Mulligan's own worktrees, on the repository that GitHub shows."""
+    bare = str(here.desk.hub.bare)
+    settings = RepositorySettings(name=NAME, clone_url=bare, base_branch="main")
+    return GitWorktrees(
+        root=here.directory / "work",
+        repositories={NAME: settings},
+        credentials=FixedToken(),
+        facts=never_asked,
+        environment=PATH,
+        sets_up=lambda repository, sha: False,
+    )
+
+
+def hook(here: Shop, name: str, script: str) -> Path:
+    place = here.desk.hub.bare / "hooks" / name
+    place.parent.mkdir(exist_ok=True)
+    place.write_text(f"#!/bin/sh\n{script}\n")
+    place.chmod(0o755)
+    return place
+
+
+def test_a_push_whose_answer_was_lost_is_not_repeated(here: Shop) -> None:
+    hook(here, "post-receive", "kill -9 $PPID")
+    ref, agent = here.desk.ready(), ScriptedAgent(mend)
+    assert once([NAME], here.tools(agent, worktrees=real(here))).problems == ()
+    assert_published_once(here, ref, agent)
+
+
+def test_a_push_that_fails_is_repeated_without_the_agent(here: Shop) -> None:
+    broken = hook(here, "pre-receive", "kill -9 $PPID")
+    ref, agent = here.desk.ready(), ScriptedAgent(mend)
+    tools = here.tools(agent, worktrees=real(here))
+    assert len(once([NAME], tools).problems) == 1
+    assert len(once([NAME], tools).problems) == 1
+    broken.unlink()
+    assert once([NAME], tools).problems == ()
+    assert_published_once(here, ref, agent)
+
+
+def test_a_refused_push_reaches_a_person_and_keeps_the_work(here: Shop) -> None:
+    hook(here, "update", "echo 'names must begin with feature/' >&2; exit 1")
+    ref, agent = here.desk.ready(), ScriptedAgent(mend)
+    tools = here.tools(agent, worktrees=real(here))
+    assert once([NAME], tools).escalated
+    (meta,) = here.ledger.history(ref)
+    assert "names must begin with feature/" in here.said(ref)[-1]
+    assert (here.labels(ref), here.pushed(ref)) == (["mulligan:hitl"], None)
+    shutil.rmtree(here.directory / "work")
+    assert meta.head_sha
+    assert tools.worktrees.restore(ref, meta.head_sha, bundle(here, ref))
+
+
+def bundle(here: Shop, ref: IssueRef) -> Path:
+    return here.directory / "artifacts" / ref.repository / f"{ref.number}" / "1" / "verified.bundle"
+
+
+def unpublished(here: Shop) -> tuple[IssueRef, ScriptedAgent]:
+    """Have verified work whose publishing GitHub put off."""
+    ref, agent = here.desk.ready(), ScriptedAgent(mend)
+    hook(here, "pre-receive", "kill -9 $PPID")
+    once([NAME], here.tools(agent, worktrees=real(here)))
+    (here.desk.hub.bare / "hooks" / "pre-receive").unlink()
+    assert here.pushed(ref) is None
+    return ref, agent
+
+
+def test_verified_work_outlives_its_mirror(here: Shop) -> None:
+    ref, agent = unpublished(here)
+    shutil.rmtree(here.directory / "work")
+    assert once([NAME], here.tools(agent, worktrees=real(here))).problems == ()
+    assert_published_once(here, ref, agent)
+
+
+def test_verified_work_that_is_gone_was_interrupted_and_is_made_again(here: Shop) -> None:
+    ref, agent = unpublished(here)
+    shutil.rmtree(here.directory / "work")
+    bundle(here, ref).unlink()
+    assert once([NAME], here.tools(agent, worktrees=real(here))).problems == ()
+    lost, verified = here.ledger.history(ref)
+    assert (lost.outcome, verified.outcome) == (Outcome.INTERRUPTED, Outcome.SUCCEEDED)
+    assert "gone" in lost.error
+    assert len(agent.tasks) == 2
+    assert here.pushed(ref) == verified.head_sha
+    assert here.labels(ref) == ["mulligan:review"]
+
+
+def test_work_is_kept_before_anything_is_decided_about_it(here: Shop) -> None:
+    ref, kept = here.desk.ready(), dict[str, bool]()
+
+    def listen(status: IssueStatus, event: Event) -> None:
+        kept[event.kind] = bundle(here, status.issue).exists()
+
+    tools = here.tools(mend)
+    once([NAME], replace(tools, ledger=WatchedLedger(tools.ledger, listen)))
+    assert here.ledger.status(ref).stage is Stage.REVIEW
+    assert (kept["attempt_completed"], kept["decided"]) == (False, True)
+
+
+def test_work_that_was_lost_before_it_was_decided_is_made_again(here: Shop) -> None:
+    ref, _ = unpublished(here)
+    (meta,) = here.ledger.history(ref)
+    here.ledger.append(ref, AttemptCompleted(meta=meta))
+    shutil.rmtree(here.directory / "work")
+    bundle(here, ref).unlink()
+    once([NAME], here.tools(mend, worktrees=real(here)))
+    assert here.ledger.status(ref).stage is Stage.REVIEW
+    assert not any(
+        isinstance(event, Decided) and isinstance(event.decision, Escalate)
+        for event in here.events(ref)
+    )

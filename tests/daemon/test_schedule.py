@@ -1,0 +1,85 @@
+"""Ticks come at once and at their interval, one at a time, and none is under way afterwards."""
+
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from mulligan.daemon.daemon import ticking
+from world.processes import wait_until
+
+OFTEN, SELDOM = timedelta(milliseconds=20), timedelta(hours=1)
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def test_a_tick_comes_at_once_and_again() -> None:
+    often, seldom = list[datetime](), list[datetime]()
+    ticks = {
+        "often": (lambda: often.append(now()), lambda: OFTEN),
+        "seldom": (lambda: seldom.append(now()), lambda: SELDOM),
+    }
+    with ticking(ticks, now()):
+        wait_until(lambda: len(often) >= 3)
+    assert len(seldom) == 1
+
+
+def test_a_tick_never_comes_twice_at_a_time_and_is_waited_for(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    ticks = [threading.Event() for _ in range(3)]
+    under_way, most = list[int](), list[int]()
+
+    def slow() -> None:
+        under_way.append(1)
+        most.append(len(under_way))
+        if len(most) <= len(ticks):
+            ticks[len(most) - 1].wait(OFTEN.total_seconds() * 5)
+        under_way.pop()
+
+    with ticking({"slow": (slow, lambda: OFTEN)}, now()):
+        wait_until(lambda: len(most) >= 3)
+    assert set(most) == {1}
+    assert under_way == []
+    assert caplog.messages == []
+
+
+def test_ticks_that_were_missed_are_made_up_for_once() -> None:
+    seen = list[datetime]()
+    long_ago = now() - timedelta(days=1)
+    with ticking({"daily": (lambda: seen.append(now()), lambda: SELDOM)}, long_ago):
+        wait_until(lambda: seen != [])
+    assert len(seen) == 1
+
+
+def test_a_tick_that_breaks_comes_again() -> None:
+    calls = list[int]()
+
+    def broken() -> None:
+        calls.append(1)
+        raise RuntimeError(len(calls))
+
+    with ticking({"broken": (broken, lambda: OFTEN)}, now()):
+        wait_until(lambda: len(calls) >= 2)
+
+
+def test_an_interval_may_change_while_it_ticks() -> None:
+    calls, intervals = list[int](), [OFTEN, OFTEN, SELDOM]
+
+    def interval() -> timedelta:
+        return intervals[min(len(calls), 2)]
+
+    with ticking({"slower": (lambda: calls.append(1), interval)}, now()):
+        wait_until(lambda: len(calls) >= 2)
+        time.sleep(OFTEN.total_seconds() * 5)
+    assert len(calls) <= 3
+
+
+def test_an_interval_of_nothing_is_a_short_one() -> None:
+    calls = list[int]()
+    with ticking({"at once": (lambda: calls.append(1), timedelta)}, now()):
+        wait_until(lambda: len(calls) >= 2)
+    assert len(calls) < 100

@@ -1,0 +1,300 @@
+"""A visit works an issue until it rests, can be stopped, and never raises."""
+
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from github_simulator.world import Fault
+from mulligan.agents.runner import CommandAgent
+from mulligan.config.operator import AgentSettings, Limits
+from mulligan.daemon.recovery import recover
+from mulligan.daemon.worker import A_BUG, Worker
+from mulligan.domain.attempt import SHUTDOWN as SHUT_DOWN
+from mulligan.domain.events import AttemptStarted, Decided
+from mulligan.domain.issue import AuthorisingAct, IssueRef, Stage
+from mulligan.domain.outcome import Outcome, StandDown
+from mulligan.implement.decide import EndedAttempt, RetryPolicy, count_spent
+from mulligan.implement.issue_snapshot import load_context
+from mulligan.sandbox.cancellation import SHUTDOWN
+from world.behaviours import Given, crash
+from world.processes import living_in, wait_until
+from world.scripted_agent import ScriptedAgent
+from world.simulated import NAME
+from world.workers import PATH, Shop, mend, red_once_changed, shop
+
+MAINTAINER = "wes"
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Generator[Shop]:
+    with shop(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def shutdown() -> Generator[Callable[[], None]]:
+    yield SHUTDOWN.set
+    SHUTDOWN.clear()
+
+
+def endless(directory: Path) -> CommandAgent:
+    """An agent that is a real process, and works until it is stopped."""
+    line = f"echo changed > src/tool.py; touch {directory}/begun; sleep 60"
+    return CommandAgent(AgentSettings(command=("sh", "-c", line)), PATH)
+
+
+def spent(here: Shop, ref: IssueRef) -> int:
+    case = load_context(here.desk.tracker.read(ref), here.tools(mend))
+    policy = RetryPolicy()
+    assert case.counted == count_spent([EndedAttempt.of(meta) for meta in case.history], policy)
+    return case.counted
+
+
+def take_the_label_off(here: Shop, ref: IssueRef) -> None:
+    here.desk.hub.world.unlabel(ref, "mulligan", MAINTAINER)
+
+
+def close(here: Shop, ref: IssueRef) -> None:
+    here.desk.hub.world.close(ref, MAINTAINER)
+
+
+WITHDRAWALS = pytest.mark.parametrize(
+    ("withdraw", "words"),
+    [(take_the_label_off, "Its label was taken off."), (close, "The issue was closed.")],
+)
+Withdraw = Callable[[Shop, IssueRef], None]
+
+
+@WITHDRAWALS
+def test_a_withdrawal_ends_the_agent_costs_nothing_and_leaves_nothing(
+    here: Shop, tmp_path: Path, withdraw: Withdraw, words: str
+) -> None:
+    ref = here.desk.ready()
+    worker = Worker(here.tools(endless(tmp_path)))
+    with ThreadPoolExecutor(1) as pool:
+        visit = pool.submit(worker.visit, ref)
+        wait_until((tmp_path / "begun").exists)
+        worker.watch()
+        assert not visit.done()
+        withdraw(here, ref)
+        worker.watch()
+        assert visit.result(timeout=10).attempts == 1
+    (meta,) = here.ledger.history(ref)
+    assert (meta.outcome, meta.error) == (Outcome.CANCELLED, words)
+    assert Decided(decision=StandDown(reason=words)) in here.events(ref)
+    assert here.ledger.status(ref).stage is Stage.RESOLVED
+    assert spent(here, ref) == 0
+    assert here.pushed(ref) is None
+    assert here.desk.hub.world.pulls_of(NAME) == []
+    assert here.labels(ref) == []
+    assert [path for path in tmp_path.rglob("tree") if living_in(path)] == []
+
+
+@WITHDRAWALS
+def test_what_was_withdrawn_before_the_agent_starts_never_runs(
+    here: Shop, withdraw: Withdraw, words: str
+) -> None:
+    ref, ran = here.desk.ready(), list[Given]()
+
+    def fault(method: str, path: str) -> Fault | None:
+        if path.endswith("/comments") and method == "POST":
+            withdraw(here, ref)
+        return None
+
+    here.desk.hub.world.faults = fault
+    Worker(here.tools(ran.append)).visit(ref)
+    assert ran == []
+    assert [meta.error for meta in here.ledger.history(ref)] == [words]
+    assert here.labels(ref) == []
+
+
+@WITHDRAWALS
+def test_what_was_withdrawn_while_it_was_checked_is_not_published(
+    here: Shop, withdraw: Withdraw, words: str
+) -> None:
+    ref = here.desk.ready()
+    here.check(lambda tree: withdraw(here, ref))
+    Worker(here.tools(mend)).visit(ref)
+    (meta,) = here.ledger.history(ref)
+    assert meta.outcome is Outcome.SUCCEEDED
+    assert here.ledger.status(ref).stage is Stage.RESOLVED
+    assert here.ledger.status(ref).reason == words
+    assert (here.pushed(ref), here.labels(ref)) == (None, [])
+    assert here.desk.hub.world.pulls_of(NAME) == []
+
+
+@WITHDRAWALS
+def test_nobody_is_asked_about_what_was_withdrawn_during_the_last_attempt(
+    here: Shop, withdraw: Withdraw, words: str
+) -> None:
+    ref, agent = here.desk.ready(), ScriptedAgent(mend)
+
+    def verdict(tree: Path) -> str | None:
+        if len(agent.tasks) == 3:
+            withdraw(here, ref)
+        return red_once_changed(tree)
+
+    here.check(verdict)
+    visit = Worker(here.tools(agent)).visit(ref)
+    assert (visit.attempts, visit.escalated) == (3, False)
+    assert here.ledger.status(ref).stage is Stage.RESOLVED
+    assert here.ledger.status(ref).reason == words
+    assert (len(here.said(ref)), here.labels(ref)) == (1, [])
+
+
+def test_a_withdrawal_that_cannot_be_read_now_is_read_later(here: Shop, tmp_path: Path) -> None:
+    ref = here.desk.ready()
+    worker = Worker(here.tools(endless(tmp_path)))
+    with ThreadPoolExecutor(1) as pool:
+        visit = pool.submit(worker.visit, ref)
+        wait_until((tmp_path / "begun").exists)
+        take_the_label_off(here, ref)
+        here.github_answers(Fault(502))
+        worker.watch()
+        assert not visit.done()
+        here.github_answers(None)
+        worker.watch()
+        visit.result(timeout=10)
+    assert here.ledger.status(ref).outcome is Outcome.CANCELLED
+
+
+def test_there_may_be_nothing_to_watch(here: Shop) -> None:
+    Worker(here.tools(mend)).watch()
+    assert here.desk.requests() == []
+
+
+def test_an_issue_that_somebody_is_on_is_left_alone(here: Shop) -> None:
+    ref = here.desk.ready()
+    assert here.leases.claim(ref, "two")
+    visit = Worker(here.tools(mend)).visit(ref)
+    assert (visit.attempts, visit.skipped) == (0, "Another worker is on it.")
+    assert here.events(ref) == []
+
+
+def test_no_more_issues_are_worked_than_the_fleet_may(here: Shop) -> None:
+    ref, elsewhere, tools = here.desk.ready(), here.desk.ready(), here.tools(mend)
+    worker = Worker(replace(tools, limits=Limits(fleet=1)))
+    held = here.leases.claim(elsewhere, "two")
+    assert held
+    assert "limits.fleet" in (worker.visit(ref).skipped or "")
+    assert worker.visit(elsewhere).skipped == "Another worker is on it."
+    assert here.events(ref) == []
+    here.leases.release(held)
+    assert worker.visit(ref).attempts == 1
+
+
+def test_what_was_left_half_done_is_put_right_though_the_fleet_is_full(here: Shop) -> None:
+    ref, elsewhere, tools = here.desk.ready(), here.desk.ready(), here.tools(mend)
+    tools = replace(tools, limits=Limits(fleet=1))
+    assert here.leases.claim(elsewhere, "two")
+    here.ledger.append(ref, AttemptStarted(attempt=1, number=1, worker="two"))
+    assert recover(tools, Worker(tools)).failed == {}
+    assert here.ledger.status(ref).stage is not Stage.RUNNING
+
+
+def test_the_lease_is_given_back_however_a_visit_ends(here: Shop) -> None:
+    rests, fails, breaks = (here.desk.ready(title) for title in ("one", "two", "three"))
+    assert Worker(here.tools(mend)).visit(rests).attempts == 1
+    here.github_answers(Fault(502))
+    assert "GitHub failed" in (Worker(here.tools(mend)).visit(fails).problem or "")
+    here.github_answers(None)
+    assert Worker(here.tools(break_down)).visit(breaks).problem == A_BUG
+    assert [here.leases.holder(ref) for ref in (rests, fails, breaks)] == [None] * 3
+
+
+def break_down(given: Given) -> None:
+    raise RuntimeError(given.directory)
+
+
+def test_an_attempt_that_a_bug_ended_is_recovered_and_made_again(here: Shop) -> None:
+    ref = here.desk.ready()
+    assert Worker(here.tools(break_down)).visit(ref).problem == A_BUG
+    tools = here.tools(mend)
+    assert recover(tools, Worker(tools)).failed == {}
+    assert Worker(tools).visit(ref).attempts == 1
+    outcomes = [meta.outcome for meta in here.ledger.history(ref)]
+    assert outcomes == [Outcome.INTERRUPTED, Outcome.SUCCEEDED]
+    assert spent(here, ref) == 1
+
+
+def test_a_visit_goes_on_until_the_issue_rests(here: Shop) -> None:
+    ref = here.desk.ready()
+    visit = Worker(here.tools(crash)).visit(ref)
+    assert (visit.attempts, visit.escalated, visit.problem) == (3, True, None)
+    again = Worker(here.tools(mend)).visit(ref)
+    assert again.attempts == 0
+    assert "hitl" in (again.skipped or "") or "label" in (again.skipped or "")
+
+
+def test_a_visit_makes_no_more_attempts_than_it_may(here: Shop) -> None:
+    ref = here.desk.ready()
+    for number in (1, 2):
+        visit = Worker(here.tools(crash), most=1).visit(ref)
+        assert (visit.attempts, visit.escalated) == (1, False)
+        assert here.ledger.status(ref).attempt == number
+    assert Worker(here.tools(crash), most=1).visit(ref).escalated
+
+
+def test_a_fault_around_the_agent_is_told_and_waited_out(here: Shop) -> None:
+    ref = here.desk.ready()
+    here.policy["setup"] = ["install"]
+    here.lines["install"] = lambda tree: "no network"
+    visit = Worker(here.tools(mend)).visit(ref)
+    assert visit.attempts == 1
+    assert "no network" in (visit.problem or "")
+    assert Worker(here.tools(mend)).visit(ref).attempts == 0
+    here.lines["install"] = lambda tree: None
+    here.desk.clock.time += timedelta(seconds=1)
+    assert Worker(here.tools(mend)).visit(ref).attempts == 1
+    assert spent(here, ref) == 1
+
+
+def test_a_shutdown_ends_the_agent_and_costs_nothing(
+    here: Shop, tmp_path: Path, shutdown: Callable[[], None]
+) -> None:
+    ref = here.desk.ready()
+    with ThreadPoolExecutor(1) as pool:
+        visit = pool.submit(Worker(here.tools(endless(tmp_path))).visit, ref)
+        wait_until((tmp_path / "begun").exists)
+        shutdown()
+        assert visit.result(timeout=10).attempts == 1
+    (meta,) = here.ledger.history(ref)
+    assert (meta.outcome, meta.failure_reason) == (Outcome.INTERRUPTED, SHUT_DOWN)
+    assert here.ledger.status(ref).stage is Stage.READY
+    assert spent(here, ref) == 0
+
+
+def test_nothing_begins_after_a_shutdown(here: Shop, shutdown: Callable[[], None]) -> None:
+    ref = here.desk.ready()
+    shutdown()
+    assert Worker(here.tools(mend)).visit(ref).attempts == 0
+    assert here.events(ref) == []
+
+
+def test_an_operator_needs_no_label(here: Shop) -> None:
+    ref = here.desk.hub.issue()
+    act = AuthorisingAct("operator:now", "", here.desk.clock.time, trusted=True)
+    assert Worker(here.tools(mend)).visit(ref, act).attempts == 1
+    assert here.labels(ref) == ["mulligan:review"]
+
+
+def test_what_a_start_tree_says_is_kept_for_a_day(here: Shop) -> None:
+    asked = list[Path]()
+
+    def red_as_before(tree: Path) -> str:
+        if (tree / "src/tool.py").read_text() == "X = 1\n":
+            asked.append(tree)
+        return "It is red."
+
+    here.check(red_as_before)
+    here.policy["max_issue_attempts"] = 1
+    told = list[int]()
+    for later in (timedelta(), timedelta(), timedelta(days=1)):
+        here.desk.clock.time += later
+        Worker(here.tools(mend)).visit(here.desk.ready())
+        told.append(len(asked))
+    assert told == [2, 2, 4]

@@ -1,0 +1,335 @@
+"""What an agent left is read from git and the files, whatever the agent's own git says."""
+
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mulligan.config.policy import CommitSettings
+from mulligan.domain.attempt import Change, CommitText
+from mulligan.domain.errors import MisconfiguredError, UnavailableError
+from mulligan.domain.result import FileChange
+from mulligan.git.worktrees.attempt_worktree import diff_of
+from mulligan.git.worktrees.naming import LITTER
+from mulligan.git.worktrees.worktrees import GitWorktrees
+from world.checkouts import (
+    FILES,
+    REF,
+    TEXT,
+    act,
+    calc_remote,
+    contents,
+    files_as_committed,
+    worktrees_of,
+)
+from world.repositories import commit_to, git, make_remote, tip
+
+SETTINGS = CommitSettings()
+COMMIT = "echo one > README.md; git commit -qam one"
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    return calc_remote(tmp_path / "remote.git")
+
+
+@pytest.fixture
+def worktrees(tmp_path: Path, remote: Path) -> GitWorktrees:
+    return worktrees_of(tmp_path / "work", remote)
+
+
+def counted(change: Change) -> tuple[FileChange, ...]:
+    """Give the changed files without what else is told of them."""
+    nothing = {"mode": None, "size": None, "link": None}
+    return tuple(file.model_copy(update=nothing) for file in change.files)
+
+
+def added(path: str, *, binary: bool = False, lines: int = 1) -> FileChange:
+    counts = (None, None) if binary else (lines, 0)
+    return FileChange(path=path, status="A", insertions=counts[0], deletions=counts[1])
+
+
+@pytest.mark.parametrize(
+    ("line", "commits"),
+    [
+        ("git commit -q --allow-empty -m two; git pack-refs --all; git gc -q", 2),
+        ("git checkout -q -b b; echo b > b; git add b; git commit -qm b; git checkout -q main", 2),
+        ("git branch -m renamed", 1),
+        ("git checkout -q --detach; git branch -D mulligan/issue-12", 1),
+        ("git symbolic-ref refs/heads/alias refs/heads/mulligan/issue-12", 1),
+        ("git commit -q --amend -m two", 1),
+        ("git commit -q --allow-empty -m two", 2),
+        ("git checkout -q -b b main; git commit -q --allow-empty -m b; git merge -q -", 3),
+        ("git tag v1; git reset -q --hard main; git tag | xargs git branch kept", 1),
+        ("ln -sf /etc/passwd $(git rev-parse --git-dir)/refs/heads/passwd", 1),
+        ("echo nonsense > $(git rev-parse --git-dir)/refs/heads/nonsense", 1),
+        (f"echo {'1' * 40} > $(git rev-parse --git-dir)/refs/heads/missing", 1),
+        ("echo ref: refs/heads/../../../x > $(git rev-parse --git-dir)/HEAD", 2),
+        (r"printf 'ref: refs/\0' > $(git rev-parse --git-dir)/HEAD", 2),
+        ("echo /etc > $(git rev-parse --git-dir)/objects/info/alternates", 1),
+        ("cd $(git rev-parse --git-dir); mkfifo objects/00 objects/pack/x.idx refs/heads/x", 1),
+    ],
+)  # fmt: skip
+def test_the_agents_own_commits_are_counted_after(
+    worktrees: GitWorktrees, line: str, commits: int
+) -> None:
+    with worktrees.open(REF) as tree:
+        act(tree, COMMIT, line)
+        assert tree.capture(TEXT, SETTINGS).commits == commits
+
+
+def test_refs_of_a_thousand_levels_are_survived(worktrees: GitWorktrees) -> None:
+    levels = "import os; [(os.mkdir('d'), os.chdir('d')) for level in range(1500)]"
+    with worktrees.open(REF) as tree:
+        act(tree, COMMIT, f'cd $(git rev-parse --git-dir)/refs/heads; python3 -c "{levels}"')
+        assert tree.capture(TEXT, SETTINGS).commits == 1
+        # pytest could not clear away what Mulligan can.
+        tree.site.broom.set_aside(tree.site.place.decoy, tree.site.place.name)
+        tree.site.broom.empty(tree.site.place.name)
+
+
+def test_an_agent_cannot_have_other_repositories_of_this_machine_read(
+    worktrees: GitWorktrees, tmp_path: Path
+) -> None:
+    other = make_remote(tmp_path / "other.git", {"secret": "secret\n"})
+    with worktrees.open(REF) as tree:
+        act(
+            tree,
+            f"cd $(git rev-parse --git-dir); echo {other}/objects >> objects/info/alternates",
+            f"echo {tip(other, 'main')} > refs/heads/theirs; git log theirs",
+        )
+        assert tree.capture(TEXT, SETTINGS).commits == 0
+
+
+def test_commits_that_the_repository_had_already_are_not_the_agents(
+    worktrees: GitWorktrees, remote: Path
+) -> None:
+    side = commit_to(remote, {"side": "side\n"}, "side")
+    git(remote, "tag", "v0", side)
+    commit_to(remote, {"merged": "side\n"}, "main")
+    git(remote, "update-ref", "refs/heads/main", git(remote, "commit-tree", "main^{tree}", "-p",
+        "main", "-p", side, "-m", "merge"))  # fmt: skip
+    with worktrees.open(REF) as tree:
+        assert act(tree, "git tag") == "v0"
+        act(tree, "git branch old v0; git checkout -q v0")
+        assert tree.capture(TEXT, SETTINGS).commits == 0
+
+
+def test_a_commit_of_an_ignored_file_is_work_and_litter_is_not(worktrees: GitWorktrees) -> None:
+    with worktrees.open(REF) as tree:
+        act(
+            tree,
+            "mkdir -p build/a .claude; echo x | tee build/a/on_purpose build/by_chance gone.log",
+            "touch .aider.chat .claude/y; git add -f build/a/on_purpose gone.log .aider.chat",
+            "git add -f .claude; git commit -qm forced; rm gone.log",
+        )
+        change = tree.capture(TEXT, SETTINGS)
+        assert counted(change) == (added("build/a/on_purpose"),)
+        assert change.head_sha
+        tree.show_commit(change.head_sha)
+        assert "build/by_chance" not in contents(tree.path)
+
+
+def test_an_agent_of_ones_own_litters_too(worktrees: GitWorktrees) -> None:
+    own = replace(worktrees, litter=(*LITTER, ".tinker/"))
+    with own.open(REF) as tree:
+        act(tree, "mkdir -p .tinker src/.tinker; touch .tinker/a src/.tinker/b")
+        change = tree.capture(TEXT, SETTINGS)
+        assert (change.head_sha, change.commits) == (None, 0)
+        assert change.ignored_files == (".tinker/a", "src/.tinker/b")
+    with own.open(REF) as tree:
+        assert not (tree.path / ".tinker").exists()
+        act(
+            tree,
+            "mkdir .tinker; touch .tinker/a; echo x > new",
+            "git add -f .tinker; git commit -qm forced",
+        )
+        assert counted(tree.capture(TEXT, SETTINGS)) == (added("new"),)
+
+
+def test_an_agent_that_wrote_only_what_git_ignores_is_told_apart(worktrees: GitWorktrees) -> None:
+    with worktrees.open(REF) as tree:
+        act(tree, "mkdir -p build/a .claude; touch build/a/x own.log .claude/y .aider.chat")
+        act(tree, "cp -p README.md build/copy; touch -d 2001-01-01 build/copy")
+        change = tree.capture(TEXT, SETTINGS)
+    assert (change.head_sha, change.commits) == (None, 0)
+    names = ("build/a/x", "build/copy", "own.log", ".aider.chat", ".claude/y")
+    assert change.ignored_files == names
+
+
+def test_ignored_files_are_not_looked_for_where_there_is_a_change(worktrees: GitWorktrees) -> None:
+    with worktrees.open(REF) as tree:
+        act(tree, "touch own.log new")
+        assert tree.capture(TEXT, SETTINGS).ignored_files == ()
+
+
+def test_what_set_up_lines_wrote_is_not_the_agents(tmp_path: Path, remote: Path) -> None:
+    worktrees = worktrees_of(tmp_path / "work", remote, sets_up=True)
+    with worktrees.open(REF) as tree:
+        act(tree, "echo installed > deps.log")
+        (tree.private / "home-of-the-agent").mkdir()
+        assert tree.capture(TEXT, SETTINGS).ignored_files == ()
+        act(tree, "echo more >> deps.log")
+        assert tree.capture(TEXT, SETTINGS).ignored_files == ("deps.log",)
+        act(tree, "rm -rf $HOME")
+        assert tree.capture(TEXT, SETTINGS).ignored_files == ("deps.log",)
+
+
+def test_a_few_names_of_ignored_files_are_enough(worktrees: GitWorktrees) -> None:
+    with worktrees.open(REF) as tree:
+        act(tree, r"mkdir build; touch build/{1..300} $'bad\xff.log'")
+        ignored = tree.capture(TEXT, SETTINGS).ignored_files
+    assert len(ignored) == 20
+    assert ignored[0] == "bad\ufffd.log"
+
+
+def test_names_in_an_agents_tree_that_lead_out_of_it_are_left_alone(
+    worktrees: GitWorktrees, tmp_path: Path
+) -> None:
+    (tmp_path / "precious").write_text("mine")
+    with worktrees.open(REF) as tree:
+        act(
+            tree,
+            "blob=$(echo x | git hash-object -w --stdin)",
+            f'sub=$(printf "100644 blob $blob\\tprecious\\n" | git mktree)',  # noqa: F541
+            'tree=$(printf "040000 tree $sub\\t..\\n" | git mktree)',
+            "git update-ref HEAD $(git commit-tree $tree -p HEAD -m out)",
+            "ln -s ../../.. up; echo x > new",
+        )
+        change = tree.capture(TEXT, SETTINGS)
+    assert {file.path for file in change.files} == {"new", "up"}
+
+
+def test_odd_names_and_kinds_are_all_told(worktrees: GitWorktrees) -> None:
+    with worktrees.open(REF) as tree:
+        act(
+            tree,
+            "echo x > $'new\\nline'; echo x > $'bad\\xff'; echo x > -rf; ln -s /etc/passwd link",
+            r"printf '\0\1' > binary; git mv src/calc.py src/moved.py; chmod +x README.md",
+            "truncate -s 20M large",
+        )
+        change = tree.capture(TEXT, SETTINGS)
+    assert counted(change) == (
+        added("-rf"),
+        FileChange(path="README.md", status="M", insertions=0, deletions=0),
+        added("bad\ufffd"),
+        added("binary", binary=True),
+        added("large", binary=True),
+        added("link"),
+        added("new\nline"),
+        FileChange(
+            path="src/moved.py", status="R", insertions=0, deletions=0, old_path="src/calc.py"
+        ),
+    )
+    told = {file.path: (file.mode, file.size, file.link) for file in change.files}
+    assert told["link"] == ("120000", 11, "/etc/passwd")
+    assert told["README.md"] == ("100755", 6, None)
+    assert told["large"] == ("100644", 20 * 1024**2, None)
+    assert b"rename from src/calc.py" in change.diff
+    assert b"Binary files /dev/null and b/large differ" in change.diff
+
+
+def test_of_many_links_some_are_told_without_where_they_lead(worktrees: GitWorktrees) -> None:
+    with worktrees.open(REF) as tree:
+        act(tree, "for n in {1..203}; do ln -s to-$n link-$n; done")
+        files = tree.capture(TEXT, SETTINGS).files
+    assert sum(file.link is None for file in files) == 3
+    assert next(file for file in files if file.path == "link-1").link == "to-1"
+
+
+def test_a_diff_without_end_is_cut(worktrees: GitWorktrees) -> None:
+    with worktrees.open(REF) as tree:
+        act(tree, "seq 1000 > many")
+        change = tree.capture(TEXT, SETTINGS)
+        cut = diff_of(tree.site, change.start_sha, str(change.head_sha), limit=1000)
+    omitted = len(change.diff) - 1000
+    assert cut == change.diff[:1000] + f"\n[... {omitted} bytes omitted]\n".encode()
+
+
+def test_work_is_kept_on_a_branch_of_the_mirror(worktrees: GitWorktrees, tmp_path: Path) -> None:
+    with worktrees.open(REF) as tree:
+        act(tree, "echo new > new")
+        change = tree.capture(TEXT, SETTINGS)
+    mirror = tmp_path / "work" / REF.repository / "mirror.git"
+    assert git(mirror, "rev-parse", f"refs/heads/{REF.branch}") == change.head_sha
+
+
+def test_a_worktree_that_the_agent_deleted_is_all_deletions(worktrees: GitWorktrees) -> None:
+    with worktrees.open(REF) as tree:
+        act(tree, "rm -rf $PWD")
+        change = tree.capture(TEXT, SETTINGS)
+    assert {(file.path, file.status) for file in change.files} == {(name, "D") for name in FILES}
+
+
+def test_a_submodule_that_is_taken_out_is_told(worktrees: GitWorktrees, remote: Path) -> None:
+    lines = f"{git(remote, 'ls-tree', 'main')}\n160000 commit {'1' * 40}\tvendor\n"
+    tree_sha = git(remote, "mktree", "--missing", stdin=lines)
+    commit = git(remote, "commit-tree", tree_sha, "-p", "main", "-m", "sub")
+    git(remote, "update-ref", "refs/heads/main", commit)
+    with worktrees.open(REF) as tree:
+        act(tree, "rmdir vendor")
+        change = tree.capture(TEXT, SETTINGS)
+    assert [(file.path, file.status) for file in change.files] == [("vendor", "D")]
+    assert b"-Subproject commit" in change.diff
+
+
+@pytest.mark.parametrize("sets_up", [True, False])
+def test_what_set_up_lines_installed_is_there_for_the_checks(
+    tmp_path: Path, remote: Path, *, sets_up: bool
+) -> None:
+    worktrees = worktrees_of(tmp_path / "work", remote, sets_up=sets_up)
+    with worktrees.open(REF) as tree:
+        act(tree, "echo installed > deps.log")
+        act(tree, "echo new > new; mkdir .claude; touch .claude/y")
+        change = tree.capture(TEXT, SETTINGS)
+        assert change.head_sha
+        act(tree, "touch about")
+        tree.show_commit(change.head_sha)
+        kept = {"deps.log"} if sets_up else set[str]()
+        assert contents(tree.path).keys() - files_as_committed().keys() == {"new", *kept}
+        assert act(tree, "git status --porcelain") == ""
+    with worktrees.open(REF) as tree:
+        assert not (tree.path / "deps.log").exists()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [CommitSettings(name="", email="a@example.org"), CommitSettings(name=".,;", email="x@y.z")],
+)
+def test_an_identity_that_git_refuses_needs_the_operator(
+    worktrees: GitWorktrees, settings: CommitSettings
+) -> None:
+    with worktrees.open(REF) as tree:
+        act(tree, "echo new > new")
+        with pytest.raises(MisconfiguredError, match=r"commit\.name"):
+            tree.capture(TEXT, settings)
+
+
+def test_a_full_disk_is_not_taken_for_work_of_the_agent(
+    worktrees: GitWorktrees, tmp_path: Path
+) -> None:
+    wrapper = tmp_path / "bin" / "git"
+    wrapper.parent.mkdir()
+    wrapper.write_text(
+        '#!/bin/sh\ncase "$*" in *" add -A "*) echo "error: x: No space left on device"; exit 1;; '
+        f'esac\nexec {shutil.which("git")} "$@"\n'
+    )
+    wrapper.chmod(0o755)
+    full = replace(worktrees, environment={"PATH": f"{wrapper.parent}:{os.environ['PATH']}"})
+    with full.open(REF) as tree:
+        act(tree, "echo new > new")
+        with pytest.raises(UnavailableError, match="free some space"):
+            tree.capture(TEXT, SETTINGS)
+
+
+def test_text_that_git_could_not_take_is_made_fit(worktrees: GitWorktrees, tmp_path: Path) -> None:
+    with worktrees.open(REF) as tree:
+        act(tree, "echo new > new")
+        text = CommitText("sub\0ject\ud800 \x1b[31m", "bo\0dy", "not a login")
+        change = tree.capture(text, CommitSettings(name="M\0x", email="m@example.org"))
+    mirror = tmp_path / "work" / REF.repository / "mirror.git"
+    assert git(mirror, "show", "-s", "--format=%an|%B", str(change.head_sha)).rstrip() == (
+        "Mx|subject [31m\n\nbody"
+    )

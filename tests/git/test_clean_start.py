@@ -1,0 +1,521 @@
+"""Attempt 2's worktree holds nothing of attempt 1, whatever attempt 1 did (SPEC A2, S2)."""
+
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from mulligan.config.policy import CommitSettings
+from mulligan.domain.issue import IssueRef
+from mulligan.git.worktrees.naming import IssuePlace, issue_place
+from mulligan.git.worktrees.worktrees import GitWorktrees
+from mulligan.implement.ports import Worktree
+from world.checkouts import REF, TEXT, act, calc_remote, contents, files_as_committed, worktrees_of
+from world.other_user import run_as_another_user
+from world.repositories import commit_to, git, tip
+
+SETTINGS = CommitSettings()
+MINE = "git config user.name A; git config user.email a@example.org"
+COMMIT = f"{MINE}; echo one > README.md; git commit -qam one"
+
+LEFT_BEHIND = {
+    "nothing": ":",
+    "modified": "echo changed > README.md",
+    "staged": "echo changed > README.md; echo new > new; git add -A",
+    "untracked": "echo new > new; mkdir -p a/b; echo new > a/b/c; mkdir empty",
+    "ignored": "echo x > x.log; mkdir build; echo x > build/x",
+    "hidden_by_a_new_gitignore": "echo '*' > .gitignore; echo new > new",
+    "hidden_by_the_exclude_file": "echo new >> $(git rev-parse --git-dir)/info/exclude; > new",
+    "deleted": "rm -r src README.md",
+    "executable": "chmod +x README.md",
+    "committed": COMMIT,
+    "on_another_branch": f"git checkout -q -b other; {COMMIT}",
+    "detached": f"git checkout -q --detach; {COMMIT}",
+    "branch_deleted": "git checkout -q --detach; git branch -q -D mulligan/issue-12 main",
+    "mid_rebase": f"{COMMIT}; git checkout -q -b other HEAD~1; echo two > README.md; "
+    "git commit -qam two; git rebase mulligan/issue-12 || git status | grep 'rebase in progress'",
+    "mid_merge": f"{COMMIT}; git checkout -q -b other HEAD~1; echo two > README.md; "
+    "git commit -qam two; git merge mulligan/issue-12 || git ls-files -u | grep README",
+    "stashed": f"{MINE}; echo changed > README.md; git stash -q",
+    "tags_and_refs": f"{COMMIT}; git tag v1; git update-ref refs/heads/evil HEAD",
+    "nested_repository": f"git init -q sub; cd sub; {MINE}; git commit -q --allow-empty -m x",
+    "nested_bare_repository": "git init -q --bare sub/x.git",
+    "gitlink_staged": f"git init -q sub; cd sub; {MINE}; git commit -q --allow-empty -m x; "
+    "cd ..; git add -f sub 2> /dev/null; git commit -qm sub",
+    "fifo": "mkfifo pipe src/pipe; mkdir a; mkfifo a/pipe .gitattributes",
+    "closed_directory": "mkdir -p a/b; echo x > a/b/x; chmod 000 a/b a; chmod 000 src",
+    "read_only_directory": "mkdir ro; echo x > ro/x; chmod 555 ro src src/deep",
+    "unreadable_file": "echo x > x; chmod 000 x README.md",
+    "read_only_file": "chmod 444 README.md src/calc.py",
+    "skip_worktree": "git update-index --skip-worktree README.md; echo changed > README.md",
+    "assume_unchanged": "git update-index --assume-unchanged README.md; echo x > README.md",
+    "link_to_elsewhere": "rm -r src; ln -s $HOME/../elsewhere src; echo x > $HOME/kept; "
+    "ln -s /etc/passwd passwd; ln -s loop loop; ln -s . here",
+    "file_for_directory": "rm -r src; echo x > src; rm README.md; mkdir README.md; > README.md/x",
+    "index_lock": "touch $(git rev-parse --git-dir)/index.lock; echo changed > README.md",
+    "index_destroyed": "echo x > $(git rev-parse --git-dir)/index",
+    "git_directory_deleted": "rm -rf $(git rev-parse --git-dir); echo changed > README.md",
+    "git_file_deleted": "rm .git; echo changed > README.md",
+    "git_file_replaced": f"rm .git; git init -q .; {MINE}; git add -A; git commit -qm own",
+    "git_file_elsewhere": "git init -q $HOME/other; echo gitdir: $HOME/other/.git > .git",
+    "git_file_a_fifo": "rm .git; mkfifo .git",
+    "git_file_a_link": "rm .git; ln -s /etc .git",
+    "odd_names": "touch -- -rf $'new\\nline' $'\\xff\\xfe' ' ' '*' ':(top)x' .gi\u200ct; "
+    "mkdir .GIT git~1; touch .GIT/x git~1/config",
+    "many_levels": "python3 -c \"import os\nfor i in range(2000): os.mkdir('d'); os.chdir('d')\"",
+    "too_long_path": "python3 -c \"import os\nfor i in range(30): os.mkdir('d' * 200); "
+    "os.chdir('d' * 200)\nopen('x', 'w')\"",
+    "agents_litter": "mkdir .claude .gemini; touch .claude/x .gemini/x .aider.chat.history.md",
+    "objects_destroyed": f"{COMMIT}; find $(git rev-parse --git-dir)/objects -type f -delete; "
+    "echo two > README.md",
+    "refs_destroyed": "cd $(git rev-parse --git-dir); rm -rf refs; mkfifo refs packed-refs.new; "
+    "mv packed-refs.new packed-refs; rm HEAD; mkfifo HEAD",
+}
+
+HARD_TO_READ = (
+    *("nothing", "untracked", "branch_deleted", "mid_rebase", "mid_merge", "nested_repository"),
+    *("gitlink_staged", "fifo", "closed_directory", "read_only_directory", "unreadable_file"),
+    *("link_to_elsewhere", "index_lock", "index_destroyed", "git_directory_deleted"),
+    *("git_file_replaced", "git_file_a_fifo", "git_file_a_link", "odd_names", "many_levels"),
+    *("too_long_path", "agents_litter", "objects_destroyed", "refs_destroyed"),
+)
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    return calc_remote(tmp_path / "remote.git")
+
+
+@pytest.fixture
+def worktrees(tmp_path: Path, remote: Path) -> Generator[GitWorktrees]:
+    (tmp_path / "elsewhere").mkdir()
+    yield worktrees_of(tmp_path / "work", remote)
+    # Where a test fails, pytest itself could not clear away what its agent made.
+    subprocess.run(["rm", "-rf", str(tmp_path / "work")], check=False, stderr=subprocess.DEVNULL)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> IssuePlace:
+    return issue_place(tmp_path / "work", REF)
+
+
+def first_attempt(worktrees: GitWorktrees, *lines: str) -> None:
+    with worktrees.open(REF) as tree:
+        act(tree, *lines)
+
+
+LOOK = (
+    r"printf '%s\0' $(git rev-parse HEAD) $(git rev-parse --abbrev-ref HEAD)",
+    r"printf '%s\0' $(git branch --format='%(refname)')",
+    "LEFT=$(git status --porcelain --ignored; git stash list; git tag)",
+    "printf '%s\\0' \"$LEFT\"",
+    "git status",
+)
+"""What an agent sees of where it starts, in parts with NUL between them."""
+
+
+def assert_clean(tree: Worktree, remote: Path) -> None:
+    assert contents(tree.path) == files_as_committed()
+    assert tree.start_sha == tip(remote, "main")
+    head, branch, *branches, left, status = act(tree, *LOOK).split("\0")
+    assert head == tree.start_sha
+    assert branch == REF.branch
+    assert branches == ["refs/heads/main", f"refs/heads/{REF.branch}"]
+    assert left == ""
+    assert "in progress" not in status
+    assert list(tree.private.iterdir()) == []
+
+
+def by_seven(deeds: Iterable[str]) -> list[object]:
+    """Put deeds into rows: each leaves what the next one finds, which saves half the time."""
+    left = list(deeds)
+    rows = [left[at : at + 7] for at in range(0, len(left), 7)]
+    return [pytest.param(row, id=" ".join(row)) for row in rows]
+
+
+@pytest.mark.parametrize("deeds", by_seven(LEFT_BEHIND))
+def test_the_next_worktree_is_clean_after(
+    deeds: list[str],
+    worktrees: GitWorktrees,
+    remote: Path,
+    place: IssuePlace,
+    subtests: pytest.Subtests,
+) -> None:
+    first_attempt(worktrees, LEFT_BEHIND[deeds[0]])
+    for deed, following in pairwise([*deeds, "nothing"]):
+        with subtests.test(deed), worktrees.open(REF) as tree:
+            assert_clean(tree, remote)
+            assert list(place.repository.trash.iterdir()) == []
+            act(tree, LEFT_BEHIND[following])
+
+
+@pytest.mark.parametrize("deeds", by_seven(HARD_TO_READ))
+def test_capture_survives(
+    deeds: list[str], worktrees: GitWorktrees, remote: Path, subtests: pytest.Subtests
+) -> None:
+    for deed in deeds:
+        with subtests.test(deed), worktrees.open(REF) as tree:
+            assert_clean(tree, remote)
+            act(tree, LEFT_BEHIND[deed])
+            change = tree.capture(TEXT, SETTINGS)
+            if change.head_sha:
+                tree.show_commit(change.head_sha)
+                assert act(tree, "git status --porcelain --ignored") == ""
+    with worktrees.open(REF) as tree:
+        assert_clean(tree, remote)
+
+
+def test_a_socket_is_not_left(
+    worktrees: GitWorktrees, remote: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with worktrees.open(REF) as tree:
+        with monkeypatch.context() as here, socket.socket(socket.AF_UNIX) as listening:
+            # The whole path may be longer than a socket's address can be.
+            here.chdir(tree.path)
+            listening.bind("here.sock")
+        assert (tree.path / "here.sock").is_socket()
+        assert tree.capture(TEXT, SETTINGS).commits == 0
+    with worktrees.open(REF) as tree:
+        assert_clean(tree, remote)
+
+
+def test_nothing_outside_is_touched_through_a_link(worktrees: GitWorktrees, tmp_path: Path) -> None:
+    outside = tmp_path / "elsewhere"
+    (outside / "calc.py").write_text("precious")
+    outside.chmod(0o500)
+    with worktrees.open(REF) as tree:
+        act(tree, f"rm -r src; ln -s {outside} src; ln -s {outside} .git.d; rm .git")
+        act(tree, f"ln -s {outside} .git", check=False)
+        tree.capture(TEXT, SETTINGS)
+    with worktrees.open(REF):
+        assert (outside / "calc.py").read_text() == "precious"
+        assert outside.stat().st_mode & 0o777 == 0o500
+
+
+def delete_worktree(place: IssuePlace) -> None:
+    shutil.rmtree(place.tree)
+
+
+def worktree_becomes_a_link(place: IssuePlace) -> None:
+    shutil.rmtree(place.tree)
+    place.tree.symlink_to("/etc")
+
+
+def worktree_becomes_a_file(place: IssuePlace) -> None:
+    shutil.rmtree(place.tree)
+    place.tree.write_text("gone")
+
+
+def delete_admin(place: IssuePlace) -> None:
+    shutil.rmtree(place.admin)
+
+
+def spoil_head(place: IssuePlace) -> None:
+    (place.admin / "HEAD").write_text("nonsense")
+
+
+def point_commondir_elsewhere(place: IssuePlace) -> None:
+    (place.admin / "commondir").write_text("/etc\n")
+
+
+def take_for_another(place: IssuePlace) -> None:
+    """Let git believe that its entry `issue-12` is of a worktree elsewhere."""
+    (place.admin / "gitdir").write_text("/elsewhere/.git\n")
+    shutil.rmtree(place.tree)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        take_for_another,
+        delete_worktree,
+        worktree_becomes_a_link,
+        worktree_becomes_a_file,
+        delete_admin,
+        spoil_head,
+        point_commondir_elsewhere,
+    ],
+)
+def test_a_worktree_that_cannot_be_reset_is_made_anew(
+    spoil: Callable[[IssuePlace], None], worktrees: GitWorktrees, remote: Path, place: IssuePlace
+) -> None:
+    first_attempt(worktrees, "echo new > new")
+    spoil(place)
+    with worktrees.open(REF) as tree:
+        assert tree.recreated is True
+        assert_clean(tree, remote)
+        assert [path.name for path in place.admin.parent.iterdir()] == ["issue-12"]
+    with worktrees.open(REF) as tree:
+        assert tree.recreated is False
+
+
+def corrupt_index(place: IssuePlace) -> None:
+    (place.admin / "index").write_text("nonsense")
+
+
+def hide_changes(place: IssuePlace) -> None:
+    environment = {"GIT_DIR": str(place.admin), "GIT_WORK_TREE": str(place.tree)}
+    subprocess.run(
+        ["git", "update-index", "--skip-worktree", "README.md", "src/calc.py"],
+        cwd=place.tree,
+        env={**os.environ, **environment},
+        check=True,
+    )
+
+
+def leave_locks(place: IssuePlace) -> None:
+    mirror = place.repository.mirror
+    for lock in (
+        place.admin / "index.lock",
+        place.admin / "HEAD.lock",
+        mirror / "refs" / "heads" / "mulligan" / "issue-12.lock",
+        mirror / "refs" / "remotes" / "origin" / "main.lock",
+        mirror / "packed-refs.lock",
+        mirror / "config.lock",
+    ):
+        lock.touch()
+
+
+@pytest.mark.parametrize("spoil", [corrupt_index, hide_changes, leave_locks])
+def test_mulligans_own_git_directory_is_mended_in_place(
+    spoil: Callable[[IssuePlace], None], worktrees: GitWorktrees, remote: Path, place: IssuePlace
+) -> None:
+    first_attempt(worktrees, "echo changed > README.md")
+    spoil(place)
+    with worktrees.open(REF) as tree:
+        assert tree.recreated is False
+        assert_clean(tree, remote)
+        spoil(place)
+        act(tree, "echo changed > README.md")
+        if spoil is not leave_locks:
+            assert [file.path for file in tree.capture(TEXT, SETTINGS).files] == ["README.md"]
+
+
+def test_worktrees_of_issues_whose_numbers_begin_alike_stay_apart(
+    worktrees: GitWorktrees, place: IssuePlace
+) -> None:
+    with worktrees.open(IssueRef(REF.repository, 1)) as one:
+        act(one, "echo one > README.md")
+        shutil.rmtree(one.path)
+    with worktrees.open(IssueRef(REF.repository, 11)) as eleven:
+        act(eleven, "echo eleven > README.md")
+        with worktrees.open(IssueRef(REF.repository, 1)) as one:
+            assert contents(one.path) == files_as_committed()
+        assert act(eleven, "cat README.md") == "eleven"
+    names = sorted(path.name for path in place.admin.parent.iterdir())
+    assert names == ["issue-1", "issue-11"]
+
+
+def test_ignored_files_are_kept_where_the_operator_wants_that(tmp_path: Path, remote: Path) -> None:
+    keeping = worktrees_of(tmp_path / "work", remote, keep_ignored=True)
+    with keeping.open(REF) as tree:
+        act(tree, "mkdir build; > build/x; > x.log; > new; mkdir .claude; > .claude/y; > .aider.z")
+        act(tree, "mkdir -p build/nested; git init -q build/nested; mkfifo build/pipe")
+    with keeping.open(REF) as tree:
+        assert tree.recreated is False
+        left = contents(tree.path).keys() - files_as_committed().keys()
+        assert left == {"build", "build/x", "build/nested", "x.log"}
+
+
+def test_an_untouched_worktree_leaves_the_ignored_files_of_the_other_alone(
+    tmp_path: Path, remote: Path
+) -> None:
+    keeping = worktrees_of(tmp_path / "work", remote, sets_up=True)
+    with keeping.open(REF) as tree:
+        act(tree, "mkdir build; echo agent > build/tool; echo x > README.md")
+        with tree.untouched():
+            assert contents(tree.path) == files_as_committed()
+            act(tree, "mkdir build; echo set-up > build/tool; echo y > y.log")
+            tree.show_commit(tree.start_sha)
+            assert act(tree, "cat build/tool y.log") == "set-up\ny"
+        tree.show_commit(tree.start_sha)
+        left = contents(tree.path).keys() - files_as_committed().keys()
+        assert left == {"build", "build/tool"}
+        assert act(tree, "cat build/tool README.md") == "agent\nAdds."
+
+
+def test_whatever_ends_mulligan_in_an_untouched_worktree_the_next_one_is_clean(
+    tmp_path: Path, remote: Path
+) -> None:
+    keeping = worktrees_of(tmp_path / "work", remote, sets_up=True)
+    with keeping.open(REF) as tree:
+        act(tree, "mkdir build; echo agent > build/tool")
+        killed = tree.untouched()
+        killed.__enter__()
+        act(tree, "mkdir build; echo set-up > build/tool")
+    with keeping.open(REF) as tree:
+        assert contents(tree.path) == files_as_committed()
+        assert list(tree.private.iterdir()) == []
+
+
+@pytest.mark.parametrize("action", ["rm -rf $PWD", "rm -rf $PWD; ln -s /etc $PWD", "chmod 0 ."])
+def test_an_untouched_worktree_needs_nothing_of_the_other(
+    action: str, tmp_path: Path, remote: Path
+) -> None:
+    with worktrees_of(tmp_path / "work", remote).open(REF) as tree:
+        act(tree, action, check=False)
+        with tree.untouched():
+            assert contents(tree.path) == files_as_committed()
+            act(tree, action, check=False)
+        tree.show_commit(tree.start_sha)
+        assert contents(tree.path) == files_as_committed()
+
+
+@pytest.mark.parametrize("kind", ["untracked", "committed"])
+def test_submodules_stay_links(kind: str, worktrees: GitWorktrees, remote: Path) -> None:
+    lines = f"160000 commit {'1' * 40}\tvendor/sub\n"
+    listed = git(remote, "ls-tree", "main") + "\n"
+    vendor = git(remote, "mktree", "--missing", stdin=lines.replace("vendor/", ""))
+    tree_sha = git(remote, "mktree", "--missing", stdin=listed + f"040000 tree {vendor}\tvendor\n")
+    commit = git(remote, "commit-tree", tree_sha, "-p", "main", "-m", "sub")
+    git(remote, "update-ref", "refs/heads/main", commit)
+    expected = {**files_as_committed(), "vendor": "directory", "vendor/sub": "directory"}
+    with worktrees.open(REF) as tree:
+        assert contents(tree.path) == expected
+        inside = f"; {MINE}; git add -A; git commit -qm x" if kind == "committed" else ""
+        act(tree, f"cd vendor/sub; git init -q; echo x > x{inside}")
+        assert tree.capture(TEXT, SETTINGS).tree_changed is False
+    with worktrees.open(REF) as tree:
+        assert tree.recreated is False
+        assert contents(tree.path) == expected
+
+
+def test_a_link_in_the_way_of_a_submodule_leads_nowhere(
+    worktrees: GitWorktrees, remote: Path, tmp_path: Path
+) -> None:
+    commit_to(remote, {".gitignore": "vendor\n"})
+    vendor = git(remote, "mktree", "--missing", stdin=f"160000 commit {'1' * 40}\tsub\n")
+    listed = git(remote, "ls-tree", "main") + f"\n040000 tree {vendor}\tvendor\n"
+    tree_sha = git(remote, "mktree", "--missing", stdin=listed)
+    commit = git(remote, "commit-tree", tree_sha, "-p", "main", "-m", "sub")
+    git(remote, "update-ref", "refs/heads/main", commit)
+    keeping = replace(worktrees, keep_ignored=True)
+    with keeping.open(REF) as tree:
+        act(tree, f"rm -r vendor; ln -s {tmp_path}/elsewhere vendor")
+    with keeping.open(REF) as tree:
+        assert (tree.path / "vendor" / "sub").is_dir()
+        assert not (tree.path / "vendor").is_symlink()
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_files_with_forbidden_line_ends_do_not_make_a_worktree_dirty(
+    tmp_path: Path, remote: Path
+) -> None:
+    with worktrees_of(tmp_path / "other", remote).open(REF) as tree:
+        act(tree, MINE, "printf 'a\\r\\nb\\r\\n' > 'w in[1].txt'; git add -A; git commit -qm crlf")
+        act(tree, "echo '*.txt text' > .gitattributes; git add .gitattributes; git commit -qm text")
+        act(tree, f"git push -q {remote} HEAD:main")
+    worktrees = worktrees_of(tmp_path / "work", remote)
+    for _ in range(2):
+        with worktrees.open(REF) as tree:
+            assert tree.recreated is False
+            assert (tree.path / "w in[1].txt").read_bytes() == b"a\r\nb\r\n"
+            act(tree, "echo new > new; touch *.txt")
+            change = tree.capture(TEXT, SETTINGS)
+            assert [file.path for file in change.files] == ["new"]
+
+
+HOOKS = (
+    *("pre-commit", "post-checkout", "post-index-change", "reference-transaction", "pre-push"),
+    *("fsmonitor-watchman", "post-commit", "commit-msg", "post-rewrite", "pre-auto-gc"),
+)
+PROGRAMS = (
+    *("core.fsmonitor", "core.pager", "core.editor", "core.sshCommand", "core.askPass"),
+    *("diff.external", "gpg.program", "filter.x.clean", "filter.x.smudge", "filter.x.process"),
+    *("diff.x.command", "diff.x.textconv", "merge.x.driver", "credential.helper"),
+    *("uploadpack.packObjectsHook", "remote.origin.receivepack", "alias.status", "alias.add"),
+)
+
+
+def trap(git_dir: Path, marker: Path) -> Path:
+    """Make every hook of a git directory tell that it was started."""
+    program = git_dir / "program"
+    program.write_text(f"#!/bin/sh\necho $0 $* >> {marker}\nexec cat\n")
+    program.chmod(0o755)
+    (git_dir / "hooks").mkdir(exist_ok=True)
+    for hook in HOOKS:
+        shutil.copy(program, git_dir / "hooks" / hook)
+    return program
+
+
+def plant(git_dir: Path, marker: Path, remote: Path) -> None:
+    """Make everything in a git directory that could start a program start one that tells."""
+    program = trap(git_dir, marker)
+    settings = "".join(
+        f'[{section} "{name}"]\n\t{key} = {program}\n'
+        if name
+        else f"[{section}]\n\t{key} = {program}\n"
+        for section, name, key in (
+            (parts[0], ".".join(parts[1:-1]), parts[-1])
+            for parts in (setting.split(".") for setting in PROGRAMS)
+        )
+    )
+    with (git_dir / "config").open("a") as config:
+        config.write(settings)
+        config.write(f"[core]\n\thooksPath = {git_dir}/hooks\n\tworktree = /etc\n")
+        config.write('[commit]\n\tgpgSign = true\n[filter "x"]\n\trequired = true\n')
+        config.write(f'[url "ext::{program}"]\n\tinsteadOf = {remote}\n')
+        config.write(f"[include]\n\tpath = {git_dir}/included\n")
+    (git_dir / "included").write_text(f"[core]\n\talternateRefsCommand = {program}\n")
+    (git_dir / "info").mkdir(exist_ok=True)
+    (git_dir / "info" / "attributes").write_text("* filter=x diff=x merge=x\n")
+
+
+def test_nothing_that_an_agent_planted_is_ever_started(
+    worktrees: GitWorktrees, remote: Path, place: IssuePlace, tmp_path: Path
+) -> None:
+    marker = tmp_path / "started"
+    with worktrees.open(REF) as tree:
+        act(tree, "git init -q sub; echo new > sub/new; echo changed > README.md")
+        act(tree, "echo '* filter=x diff=x merge=x' > .gitattributes; cp .gitattributes sub/")
+        plant(tree.path / "sub" / ".git", marker, remote)
+        plant(place.decoy, marker, remote)
+        change = tree.capture(TEXT, SETTINGS)
+        assert {file.path for file in change.files} == {
+            *("README.md", ".gitattributes", "sub/.gitattributes", "sub/new"),
+        }
+        assert b"+changed" in change.diff
+        assert change.head_sha
+        plant(place.decoy, marker, remote)
+        tree.show_commit(change.head_sha)
+        plant(place.decoy, marker, remote)
+        worktrees.push(REF, change.head_sha, None)
+    with worktrees.open(REF) as tree:
+        assert_clean(tree, remote)
+        assert not marker.exists()
+        plant(place.decoy, marker, remote)
+        act(tree, "git status", check=False)
+        assert marker.exists(), "the trap itself does not work"
+
+
+def test_hooks_in_mulligans_own_git_directory_are_not_started(
+    worktrees: GitWorktrees, place: IssuePlace, tmp_path: Path
+) -> None:
+    """The second wall: without a sandbox, an agent can find that directory."""
+    marker, mirror = tmp_path / "started", place.repository.mirror
+    with worktrees.open(REF) as tree:
+        program = trap(mirror, marker)
+        with (mirror / "config").open("a") as config:
+            config.write(f"[core]\n\tfsmonitor = {program}\n\thooksPath = {mirror}/hooks\n")
+            config.write(f"[diff]\n\texternal = {program}\n[gpg]\n\tprogram = {program}\n")
+            config.write("[commit]\n\tgpgSign = true\n")
+        act(tree, "echo changed > README.md")
+        change = tree.capture(TEXT, SETTINGS)
+        tree.show_commit(str(change.head_sha))
+        worktrees.push(REF, str(change.head_sha), None)
+    with worktrees.open(REF):
+        assert not marker.exists()
+    git(mirror, "update-ref", "refs/heads/x", "HEAD")
+    assert marker.exists(), "the trap itself does not work"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="is not root, so all of these ran as a user already")
+def test_all_of_that_holds_for_a_user_who_is_not_root() -> None:
+    said = run_as_another_user(__file__, "closed or read_only or unreadable")
+    assert "2 passed" in said

@@ -1,0 +1,70 @@
+"""Paths, branch names, litter and attribute lines are what git makes of them."""
+
+from pathlib import Path
+
+import pytest
+
+from mulligan.domain.issue import IssueRef
+from mulligan.git.worktrees.naming import BRANCH, is_litter, issue_place, place_of, taken_as_bytes
+from world.repositories import git, run_git
+
+pytestmark = pytest.mark.pure
+
+
+def test_everything_of_a_repository_lies_in_its_own_directory() -> None:
+    place = issue_place(Path("/srv"), IssueRef("octo/calc", 12))
+    assert place.repository == place_of(Path("/srv"), "octo/calc")
+    names = {
+        str(path.relative_to("/srv/octo/calc"))
+        for path in (
+            *(place.tree, place.decoy, place.private, place.lock, place.admin),
+            *(place.repository.mirror, place.repository.mirror_lock, place.repository.trash),
+        )
+    }
+    assert names == {
+        *("issue-12", "issue-12.git", "issue-12.run", "issue-12.lock"),
+        *("mirror.git/worktrees/issue-12", "mirror.git", "mirror.lock", "trash"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "litter"),
+    [
+        (".aider.chat.history.md", True),
+        ("src/.aider.tags.cache.v4/x", True),
+        (".claude/settings.json", True),
+        ("a/b/.gemini/c/d", True),
+        (".claude", False),
+        ("claude/x", False),
+        ("README.md", False),
+        ("x.aider", False),
+    ],
+)
+def test_litter_is_known_by_its_name(path: str, *, litter: bool) -> None:
+    assert is_litter(path) is litter
+
+
+BRANCHES = [
+    *("main", "release/1.0", "a.b", "feature/ü", "x@y", "a-b", "@x", "mulligan/issue-1"),
+    *("", "-x", "/x", "x/", "x.", "a..b", "a//b", "a b", "a~b", "a^b", "a:b", "a?b", "a*b", "a[b"),
+    *("a\\b", "a.lock", "a.lock/b", ".a", "a/.b", "a@{b", "a\tb", "a\x7fb", "+x"),
+]
+
+
+@pytest.mark.parametrize("name", BRANCHES)
+def test_a_branch_name_is_what_git_takes_for_one(name: str, tmp_path: Path) -> None:
+    git_says = run_git(tmp_path, "check-ref-format", "--branch", name).returncode == 0
+    assert bool(BRANCH.fullmatch(name)) == git_says
+
+
+@pytest.mark.parametrize(
+    "name", ["plain.txt", "w in[1].txt", 'q"uote\\.txt', "st*r?.txt", "ü\n.txt", "!x.txt", "#x.txt"]
+)
+def test_an_attribute_line_means_just_that_path(name: str, tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    (tmp_path / ".git" / "info").mkdir(exist_ok=True)
+    line = taken_as_bytes(f"dir/{name}".encode())
+    (tmp_path / ".git" / "info" / "attributes").write_bytes(b"* text\n" + line + b"\n")
+    others = ("dir/other.txt", f"dir/{name}x", name)
+    for path, text in ((f"dir/{name}", "unset"), *((other, "set") for other in others)):
+        assert git(tmp_path, "check-attr", "-z", "text", "--", path).split("\0")[2] == text

@@ -1,0 +1,153 @@
+"""The demo's agent mends what its prompt names, whatever the attempt's number."""
+
+import json
+import sys
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from github_simulator.seed import REPORTS, SCRIPTED_AGENT, make_repository
+from mulligan.sandbox.process import Command, Finished, run
+from world.processes import PATH, said
+
+POWER, AVERAGE, SUMS, USAGE, SERVICE, REMAINDER = (
+    f"# {report.title}\n\n{report.body}" for report in REPORTS
+)
+NOTHING_CHANGED = "The agent ended without a commit and without a change. It asked: Shall I?"
+FAILED = """
+FAIL: test_divide_by_zero (tests.test_operations.ArithmeticTest.test_divide_by_zero)
+AssertionError: CalculatorError not raised : dividing by zero must stay an error
+"""
+TESTS = "python3 -m unittest discover -v"
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A fresh clone for the agent to work in."""
+
+    tree: Path
+    home: Path
+
+    def work(self, prompt: str, *, attempt: int = 1) -> Finished:
+        """Run the agent as a `command` agent is run."""
+        environment = {
+            **PATH,
+            "HOME": str(self.home),
+            "MULLIGAN_ISSUE": "acme/calculator#2",
+            "MULLIGAN_ATTEMPT": str(attempt),
+            "MULLIGAN_REPORT": str(self.home / "report.json"),
+        }
+        agent = (sys.executable, str(SCRIPTED_AGENT))
+        within = timedelta(seconds=20)
+        return run(Command(agent, self.tree, environment, within, stdin=prompt.encode()))
+
+    def check(self) -> Finished:
+        """Run the tests of the repository."""
+        line = ("/bin/sh", "-c", TESTS)
+        return run(Command(line, self.tree, PATH, timedelta(seconds=20)))
+
+    def reset(self) -> None:
+        said("git reset -q --hard origin/main && git clean -qfdx", self.tree)
+
+    def diff(self) -> str:
+        return said(
+            "git add -A . ':!command.log' && git diff --cached --stat origin/main", self.tree
+        )
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    bare = make_repository(tmp_path)
+    said(f"git clone -q {bare} tree && mkdir home", tmp_path)
+    return Desk(tmp_path / "tree", tmp_path / "home")
+
+
+def test_the_first_issue_is_done_at_once(desk: Desk) -> None:
+    assert desk.work(POWER).exit_code == 0
+    checked = desk.check()
+    assert checked.exit_code == 0, checked.text
+    assert "test_power_on_the_command_line" in checked.text
+    assert said("python3 -m calculator 2 ^ 10", desk.tree) == "1024"
+
+
+def test_the_second_issue_fails_on_a_test_that_its_text_does_not_name(desk: Desk) -> None:
+    assert desk.work(AVERAGE).exit_code == 0
+    checked = desk.check()
+    assert checked.exit_code == 1
+    assert "FAILED (failures=1)" in checked.text
+    assert "test_divide_by_zero" in checked.text
+    assert "CalculatorError not raised : dividing by zero must stay an error" in checked.text
+    assert "test_divide_by_zero" not in AVERAGE
+    assert "CalculatorError not raised" not in AVERAGE
+
+
+@pytest.mark.parametrize("attempt", [1, 2])
+def test_only_the_prompt_decides_and_never_the_attempt(desk: Desk, attempt: int) -> None:
+    desk.work(AVERAGE, attempt=attempt)
+    assert desk.check().exit_code == 1
+    desk.reset()
+    desk.work(AVERAGE + FAILED, attempt=attempt)
+    checked = desk.check()
+    assert checked.exit_code == 0, checked.text
+    assert "test_average_of_no_values" in checked.text
+
+
+def test_half_of_the_failure_is_not_enough(desk: Desk) -> None:
+    for line in FAILED.strip().splitlines():
+        desk.work(AVERAGE + line)
+        assert desk.check().exit_code == 1
+        desk.reset()
+
+
+def test_the_third_issue_leaves_commits_but_no_change(desk: Desk) -> None:
+    for prompt in (SUMS, SUMS + "## Retry context\n\nThe tree equals the base: no change."):
+        assert desk.work(prompt).exit_code == 0
+        assert said("git rev-list --count origin/main..HEAD", desk.tree) == "2"
+        assert desk.diff() == ""
+        desk.reset()
+
+
+@pytest.mark.parametrize("attempt", [1, 2])
+def test_the_fourth_issue_is_done_once_it_is_told_that_asking_changed_nothing(
+    desk: Desk, attempt: int
+) -> None:
+    asked = desk.work(USAGE, attempt=attempt)
+    assert (asked.exit_code, desk.diff()) == (0, "")
+    assert asked.text.strip().endswith("?")
+    assert desk.work(f"{USAGE}\n{NOTHING_CHANGED}", attempt=attempt).exit_code == 0
+    checked = desk.check()
+    assert checked.exit_code == 0, checked.text
+    assert "test_missing_words" in checked.text
+
+
+def test_the_fifth_issue_takes_some_seconds_and_is_done_in_the_end(desk: Desk) -> None:
+    finished = desk.work(SERVICE)
+    assert finished.duration > timedelta(seconds=4)
+    assert desk.check().exit_code == 0
+    asked = "import calculator.service as s; print(s.Calculator.__name__)"
+    assert said(f"python3 -c '{asked}'", desk.tree) == "Calculator"
+
+
+def test_the_sixth_issue_is_done_at_once(desk: Desk) -> None:
+    assert desk.work(REMAINDER).exit_code == 0
+    checked = desk.check()
+    assert checked.exit_code == 0, checked.text
+    assert said("python3 -m calculator 7 % 4", desk.tree) == "3"
+
+
+def test_a_task_that_it_does_not_know_is_reported(desk: Desk) -> None:
+    assert desk.work("# Make coffee").exit_code == 0
+    report = json.loads((desk.home / "report.json").read_text())
+    assert report["status"] == "blocked"
+    assert desk.diff() == ""
+
+
+def test_it_tells_what_it_does_and_is_quick(desk: Desk) -> None:
+    started = time.monotonic()
+    finished = desk.work(POWER)
+    assert len(finished.text.splitlines()) >= 3
+    assert "power" in finished.text
+    assert time.monotonic() - started < 5

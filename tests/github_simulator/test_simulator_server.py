@@ -1,0 +1,109 @@
+"""The simulator starts on loopback, serves many at once, and leaves nothing behind."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import requests
+
+from github_simulator.app import running, serve
+from github_simulator.world import World
+from mulligan.domain.errors import UnavailableError
+from world.simulated import NAME, Hub, hub, push
+
+
+def test_nothing_is_left_when_the_block_ends(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    with hub(tmp_path) as github:
+        github.get("issues")
+        assert len(threading.enumerate()) > len(before)
+        port = int(github.url.rpartition(":")[2])
+    assert set(threading.enumerate()) == before
+    with socket.socket() as again:
+        again.bind(("127.0.0.1", port))
+    with pytest.raises(requests.exceptions.ConnectionError):
+        requests.get(github.url, timeout=1)
+
+
+def test_it_ends_when_the_block_fails() -> None:
+    before = set(threading.enumerate())
+    with pytest.raises(ValueError, match="invalid literal"), running(World()):
+        int("mine")
+    assert set(threading.enumerate()) == before
+
+
+def test_a_taken_port_is_named() -> None:
+    with running(World()) as address:
+        port = int(address.rpartition(":")[2])
+        with pytest.raises(UnavailableError, match=f"port {port}"), running(World(), port):
+            pass
+
+
+def test_a_port_can_be_asked_for() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with running(World(), port) as address:
+        assert address == f"http://127.0.0.1:{port}"
+        assert requests.get(f"{address}/rate_limit", timeout=5).status_code == 200
+
+
+def test_it_serves_in_the_foreground_until_told_to_stop() -> None:
+    stop, told = threading.Event(), list[str]()
+
+    def announce(address: str) -> None:
+        told.append(address)
+        told.append(str(requests.get(f"{address}/rate_limit", timeout=5).status_code))
+        stop.set()
+
+    serve(World(), announce=announce, stop=stop)
+    assert told[1:] == ["200"]
+
+
+def slow(ids: Iterator[int]) -> Iterator[int]:
+    """Let another thread in whenever an id is drawn, so that a missing lock shows."""
+    for number in ids:
+        time.sleep(0.0005)
+        yield number
+
+
+def test_eight_clients_at_once_lose_nothing(github: Hub) -> None:
+    ref = github.issue()
+    push(github.bare, "topic", {"a": "a"})
+    object.__setattr__(github.world.stamps, "ids", slow(github.world.stamps.ids))
+
+    def work(client: int) -> list[int]:
+        headers = {"authorization": "Bearer token-wes"}
+        base, done = f"{github.url}/repos/{NAME}", list[int]()
+        with requests.Session() as session:
+            session.headers.update(headers)
+            for turn in range(4):
+                label = {"labels": [f"label-{client}", f"shared-{turn}"]}
+                for path, body in (
+                    ("issues/1/comments", {"body": f"{client}.{turn}"}),
+                    ("issues/1/labels", label),
+                    ("issues", {"title": f"{client}.{turn}"}),
+                    ("pulls", {"title": "x", "head": "topic", "base": "main"}),
+                ):
+                    answer = session.post(f"{base}/{path}", json=body, timeout=20)
+                    done.append(answer.status_code)
+                session.get(f"{base}/issues?per_page=100", timeout=20).raise_for_status()
+        return done
+
+    with ThreadPoolExecutor(8) as pool:
+        statuses = [status for done in pool.map(work, range(8)) for status in done]
+    assert statuses.count(201) == 32 + 32 + 1
+    assert statuses.count(200) == 32
+    assert statuses.count(422) == 31
+    assert len({comment.body for comment in github.world.comments_of(ref)}) == 32
+    assert len(github.world.labels_of(ref)) == 8 + 4
+    events = github.world.events_of(ref)
+    assert len({event.id for event in events}) == len(events) == 12
+    assert len(github.world.pulls_of(NAME)) == 1
+    assert len(github.world.requests) == 8 * 4 * 5
+    numbers = [issue["number"] for issue in github.get("issues?per_page=100").json()]
+    assert sorted(numbers) == list(range(1, 35))

@@ -1,0 +1,117 @@
+"""A diff is told in few lines, without what no agent reads."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mulligan.implement.prompt.diff import readable
+from world.attempts import DIFF
+
+
+def lines(diff: bytes, most: int = 500) -> list[str]:
+    return str(readable(diff, most)).split("\n")
+
+
+def changed(path: str, body: str = "@@ -1 +1 @@\n-a\n+b\n") -> bytes:
+    return f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n{body}".encode()
+
+
+def test_lock_files_are_one_line() -> None:
+    told = lines(DIFF)
+    assert told[:-1] == DIFF.decode().split("\n")[:9]
+    assert told[-1] == "uv.lock: lock or generated file, 7 lines of diff, not shown"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "package-lock.json",
+        "web/pnpm-lock.yaml",
+        "Cargo.lock",
+        "go.sum",
+        "static/app.min.js",
+        "api/service_pb2.py",
+        "dist/main.js",
+        "src/node_modules/x/index.js",
+        "ui/__snapshots__/a.snap",
+    ],
+)
+def test_generated_files_are_one_line(path: str) -> None:
+    assert lines(changed(path)) == [f"{path}: lock or generated file, 6 lines of diff, not shown"]
+
+
+@pytest.mark.parametrize("path", ["src/lock.py", "distance.py", "locks/README.md", "with space.py"])
+def test_other_files_are_shown(path: str) -> None:
+    assert lines(changed(path)) == changed(path).decode().rstrip("\n").split("\n")
+
+
+def test_too_many_lines_are_counted() -> None:
+    told, whole = readable(DIFF, 3), readable(DIFF, 500)
+    assert told.lines == whole.lines[:3]
+    assert told.left_out == 7
+    assert told == whole.head(3)
+    assert str(readable(DIFF, 0)) == "[... 10 lines omitted]"
+
+
+def test_long_lines_are_cut() -> None:
+    assert max(map(len, lines(changed("a.js", f"@@ -1 +1 @@\n+{'x' * 9000}\n")))) == 400
+
+
+def test_no_diff_is_no_lines() -> None:
+    assert readable(b"", 10).lines == ()
+
+
+def test_text_that_is_no_diff_is_shown_as_it_is() -> None:
+    assert lines(b"hello\nworld\n") == ["hello", "world"]
+
+
+def test_bytes_that_are_not_utf8_are_survived() -> None:
+    assert "+\ufffd" in lines(changed("a.txt").replace(b"+b", b"+\xff"))
+
+
+@given(
+    st.binary(max_size=300)
+    | st.lists(st.sampled_from(DIFF.splitlines(keepends=True))).map(b"".join)
+)
+def test_any_bytes_are_survived(diff: bytes) -> None:
+    assert len(readable(diff, 5).lines) <= 5
+
+
+def test_what_git_prints_is_understood(tmp_path: Path) -> None:
+    def git(*arguments: str) -> bytes:
+        command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, check=True).stdout
+
+    git("init", "-q")
+    for name, content in {
+        "kept.py": "a\n",
+        "gone.lock": "a\n",
+        "old.lock": "a\n" * 50,
+        "umläut file.py": "a\n",
+    }.items():
+        (tmp_path / name).write_text(content)
+    (tmp_path / "logo.png").write_bytes(b"\x00\x01")
+    git("add", ".")
+    git("commit", "-qm", "base")
+    (tmp_path / "kept.py").write_text("b\n")
+    (tmp_path / "gone.lock").unlink()
+    (tmp_path / "old.lock").rename(tmp_path / "new.lock")
+    (tmp_path / "logo.png").write_bytes(b"\x00\x02")
+    (tmp_path / "umläut file.py").write_text("b\n")
+    (tmp_path / "empty.lock").touch()
+    git("add", ".")
+    told = lines(git("diff", "--cached", "-M"))
+    collapsed = [line.partition(",")[0] for line in told if "not shown" in line]
+    assert collapsed == [
+        "empty.lock: lock or generated file",
+        "gone.lock: lock or generated file",
+        "logo.png: binary file",
+        "new.lock: lock or generated file",
+    ]
+    assert [line for line in told if line.startswith("+")].count("+b") == 2
+    assert lines(git("diff", "--cached", "--binary", "logo.png")) == [
+        "logo.png: binary file, not shown"
+    ]

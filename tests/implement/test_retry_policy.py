@@ -1,0 +1,296 @@
+"""What follows an attempt: a table of every outcome, and walks that must end."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mulligan.config.operator import Limits
+from mulligan.config.policy import Policy
+from mulligan.domain.attempt import SHUTDOWN
+from mulligan.domain.outcome import (
+    FREE,
+    NO_OUTPUT,
+    Decision,
+    Escalate,
+    OpenPullRequest,
+    Outcome,
+    Retry,
+    StandDown,
+    WaitForBudget,
+)
+from mulligan.implement.decide import EndedAttempt, RetryPolicy, count_spent, decide
+from mulligan.implement.prompt.outcome_text import DIED
+from world.attempts import red
+
+pytestmark = pytest.mark.pure
+
+O = Outcome  # noqa: E741 - the table is read by columns
+AGENT = (O.CHECKS_FAILED, O.SCOPE_VIOLATION, O.REJECTED, O.AGENT_CRASHED)
+"""What the agent does wrong, without a limit of its own."""
+
+DEATH = EndedAttempt(O.INTERRUPTED, DIED)
+STOP = EndedAttempt(O.INTERRUPTED, SHUTDOWN)
+FAULT = EndedAttempt(O.INFRASTRUCTURE, "GitHub is away.")
+TIMEOUT = EndedAttempt(O.AGENT_TIMED_OUT, "Attempt timed out after 300 seconds.")
+SILENT = EndedAttempt(O.ZERO_COMMIT, "The agent ended without a commit and without a change.")
+EMPTY = EndedAttempt(O.ZERO_DIFF, "The agent made 2 commits, but the tree equals the base.")
+RED = EndedAttempt(O.CHECKS_FAILED, "Check 'pytest' failed with exit code 1.")
+
+policies = st.builds(
+    RetryPolicy,
+    max_issue_attempts=st.integers(1, 10),
+    max_no_output_attempts=st.integers(1, 10),
+    consecutive_timeouts=st.integers(1, 4),
+    interruptions=st.integers(0, 4),
+    infrastructure_retries=st.integers(0, 6),
+)
+ends = st.builds(EndedAttempt, st.sampled_from(Outcome), st.sampled_from(["", SHUTDOWN, "Why."]))
+
+
+def after(*epoch: EndedAttempt, policy: RetryPolicy | None = None) -> Decision:
+    return decide(epoch[-1], epoch[:-1], policy or RetryPolicy())
+
+
+@pytest.mark.parametrize(
+    ("outcome", "kind"),
+    [
+        (O.SUCCEEDED, OpenPullRequest),
+        (O.CANCELLED, StandDown),
+        (O.OVER_BUDGET, WaitForBudget),
+        (O.BLOCKED, Escalate),
+        (O.NOTHING_TO_DO, Escalate),
+        (O.DENIED, Escalate),
+        (O.MISCONFIGURED, Escalate),
+    ],
+)
+@pytest.mark.parametrize("history", [(), (RED,), (RED, RED), (DEATH,) * 9, (FAULT,) * 9])
+@pytest.mark.parametrize("attempts", [1, 3])
+def test_some_outcomes_decide_alone(
+    outcome: Outcome, kind: type[Decision], history: Sequence[EndedAttempt], attempts: int
+) -> None:
+    policy = RetryPolicy(max_issue_attempts=attempts)
+    decision = decide(EndedAttempt(outcome, "Why it ended."), history, policy)
+    assert type(decision) is kind
+    assert kind is OpenPullRequest or decision.reason == "Why it ended."
+
+
+def test_a_reason_that_was_not_recorded_is_told_by_the_outcome() -> None:
+    assert after(EndedAttempt(O.CANCELLED)) == StandDown(reason="Withdrawn.")
+    assert after(EndedAttempt(O.OVER_BUDGET)) == WaitForBudget(reason="Budget used up.")
+
+
+@pytest.mark.parametrize("attempts", range(1, 6))
+@pytest.mark.parametrize("spent", range(1, 6))
+@pytest.mark.parametrize("outcome", [*AGENT, *NO_OUTPUT])
+def test_what_the_agent_did_is_retried_until_the_attempts_are_used_up(
+    outcome: Outcome, spent: int, attempts: int
+) -> None:
+    policy = RetryPolicy(max_issue_attempts=attempts, max_no_output_attempts=attempts)
+    decision = after(*[EndedAttempt(outcome, "Why.")] * spent, policy=policy)
+    assert isinstance(decision, Retry if spent < attempts else Escalate)
+    assert not isinstance(decision, Retry) or decision.backoff_step == 0
+
+
+@pytest.mark.parametrize(
+    ("epoch", "policy", "decision"),
+    [
+        (
+            (RED,),
+            RetryPolicy(),
+            Retry(reason="Check 'pytest' failed with exit code 1. 2 attempts left."),
+        ),
+        (
+            (RED, SILENT),
+            RetryPolicy(),
+            Retry(reason="The agent ended without a commit and without a change. 1 attempt left."),
+        ),
+        (
+            (RED, SILENT, RED),
+            RetryPolicy(),
+            Escalate(
+                reason="All 3 attempts failed, the last: Check 'pytest' failed with exit code 1."
+            ),
+        ),
+        (
+            (RED,),
+            RetryPolicy(max_issue_attempts=1),
+            Escalate(reason="The only attempt failed: Check 'pytest' failed with exit code 1."),
+        ),
+        (
+            (STOP,),
+            RetryPolicy(),
+            Retry(reason="Mulligan was shut down during the attempt. 3 attempts left."),
+        ),
+        (
+            (DEATH,),
+            RetryPolicy(),
+            Retry(reason="Mulligan died during the attempt. 3 attempts left."),
+        ),
+        (
+            (EndedAttempt(O.AGENT_TIMED_OUT, "Timed out. Last observed activity: pytest -x"),),
+            RetryPolicy(),
+            Retry(reason="Timed out. Last observed activity: pytest -x. 2 attempts left."),
+        ),
+        (
+            (FAULT,),
+            RetryPolicy(),
+            Retry(reason="This was not the agent's doing. GitHub is away.", backoff_step=1),
+        ),
+        (
+            (FAULT, FAULT),
+            RetryPolicy(infrastructure_retries=1),
+            Escalate(reason="Something around the agent failed 2 times, the last: GitHub is away."),
+        ),
+        (
+            (FAULT,),
+            RetryPolicy(infrastructure_retries=0),
+            Escalate(reason="Something around the agent failed 1 time, the last: GitHub is away."),
+        ),
+        (
+            (SILENT, EMPTY),
+            RetryPolicy(max_no_output_attempts=2),
+            Escalate(
+                reason="2 attempts changed nothing. "
+                "The agent made 2 commits, but the tree equals the base."
+            ),
+        ),
+        (
+            (TIMEOUT, TIMEOUT),
+            RetryPolicy(),
+            Escalate(
+                reason="2 attempts in a row ran out of time. Attempt timed out after 300 seconds."
+            ),
+        ),
+    ],
+)
+def test_decisions_read_well(
+    epoch: tuple[EndedAttempt, ...], policy: RetryPolicy, decision: Decision
+) -> None:
+    assert after(*epoch, policy=policy) == decision
+
+
+EATEN = EndedAttempt(O.OVER_BUDGET, "The budget of the day is used up.", "day", eats_budget=True)
+SHARED = replace(EATEN, eats_budget=False)
+
+
+@pytest.mark.parametrize(
+    ("epoch", "asks"),
+    [
+        ((EATEN,), False),
+        ((SHARED, SHARED, SHARED), False),
+        ((EATEN, SHARED), False),
+        ((EATEN, EATEN), True),
+        ((EATEN, SHARED, FAULT, RED, EATEN), True),
+    ],
+)
+def test_an_issue_that_eats_the_day_twice_is_handed_to_a_person(
+    epoch: tuple[EndedAttempt, ...],
+    asks: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    plea = Escalate(
+        reason="This issue has used up most of budget.day on 2 days, and would again; raise "
+        "budget.day in mulligan.yml, or split the issue."
+    )
+    waits = WaitForBudget(reason="The budget of the day is used up.")
+    assert after(*epoch) == (plea if asks else waits)
+
+
+ROOMY = RetryPolicy(max_issue_attempts=10, max_no_output_attempts=2)
+
+
+@pytest.mark.parametrize(
+    ("epoch", "kind"),
+    [
+        ((TIMEOUT,), Retry),
+        ((TIMEOUT, RED, TIMEOUT), Retry),
+        ((TIMEOUT, STOP, TIMEOUT), Escalate),
+        ((TIMEOUT, FAULT, DEATH, TIMEOUT), Escalate),
+        ((TIMEOUT, STOP), Retry),
+        ((SILENT, RED), Retry),
+        ((SILENT, RED, EMPTY), Escalate),
+        ((SILENT, EMPTY, RED), Retry),
+        ((SILENT, FAULT, STOP), Retry),
+        ((DEATH,) * 3, Retry),
+        ((STOP,) * 50, Retry),
+    ],
+)
+def test_limits_of_their_own(epoch: tuple[EndedAttempt, ...], kind: type[Decision]) -> None:
+    assert type(after(*epoch, policy=ROOMY)) is kind
+
+
+@pytest.mark.parametrize(
+    ("epoch", "spent"),
+    [
+        ((), 0),
+        ((RED, TIMEOUT, SILENT), 3),
+        ((FAULT, STOP, EndedAttempt(O.DENIED), EndedAttempt(O.CANCELLED)), 0),
+        ((DEATH,) * 3, 0),
+        ((DEATH,) * 5, 2),
+        ((DEATH, STOP) * 4, 1),
+        ((EndedAttempt(O.SUCCEEDED), EndedAttempt(O.BLOCKED)), 2),
+    ],
+)
+def test_what_costs_an_attempt(epoch: tuple[EndedAttempt, ...], spent: int) -> None:
+    assert count_spent(epoch, RetryPolicy()) == spent
+
+
+def test_deaths_beyond_their_limit_use_attempts_up() -> None:
+    assert isinstance(after(*[DEATH] * 5), Retry)
+    assert isinstance(after(*[DEATH] * 6), Escalate)
+
+
+def test_a_limit_lowered_meanwhile_holds_at_once() -> None:
+    lowered = RetryPolicy(max_issue_attempts=1)
+    assert isinstance(after(RED, RED, FAULT, policy=lowered), Escalate)
+    assert isinstance(after(RED, RED, STOP, policy=lowered), Escalate)
+
+
+def test_each_infrastructure_fault_waits_longer() -> None:
+    for count in range(1, 6):
+        decision = after(*[FAULT] * count)
+        assert isinstance(decision, Retry)
+        assert decision.backoff_step == count
+
+
+@given(ends, st.lists(ends, max_size=30), policies)
+def test_a_decision_is_always_made_and_always_the_same(
+    last: EndedAttempt, history: list[EndedAttempt], policy: RetryPolicy
+) -> None:
+    decision = decide(last, history, policy)
+    assert decision == decide(last, list(history), policy)
+    assert decision.reason
+
+
+@given(st.lists(ends, min_size=60, max_size=60), policies)
+def test_no_path_has_more_attempts_than_allowed(
+    walk: list[EndedAttempt], policy: RetryPolicy
+) -> None:
+    epoch = list[EndedAttempt]()
+    for ended in walk:
+        epoch.append(ended)
+        if not isinstance(decide(ended, epoch[:-1], policy), Retry):
+            break
+    outcomes = [ended.outcome for ended in epoch]
+    stops = sum(ended.outcome is O.INTERRUPTED and not ended.is_death for ended in epoch)
+    assert count_spent(epoch, policy) <= policy.max_issue_attempts
+    assert sum(outcome not in FREE for outcome in outcomes) <= policy.max_issue_attempts
+    assert sum(outcome in NO_OUTPUT for outcome in outcomes) <= policy.max_no_output_attempts
+    assert outcomes.count(O.INFRASTRUCTURE) <= policy.infrastructure_retries + 1
+    bound = policy.max_issue_attempts + policy.interruptions + policy.infrastructure_retries + 1
+    assert len(epoch) - stops <= bound
+
+
+def test_the_limits_come_from_the_policy_and_the_operator() -> None:
+    limits = Limits(consecutive_timeouts=4, interruptions=5, infrastructure_retries=6)
+    assert RetryPolicy.of(Policy(max_issue_attempts=7), limits) == RetryPolicy(7, 7, 4, 5, 6)
+    policy = Policy(max_issue_attempts=7, max_no_output_attempts=2)
+    assert RetryPolicy.of(policy, limits).max_no_output_attempts == 2
+
+
+def test_an_attempt_is_judged_by_its_record() -> None:
+    assert EndedAttempt.of(red(1)) == EndedAttempt(
+        O.CHECKS_FAILED, "Check 'pytest' failed with exit code 1."
+    )

@@ -1,0 +1,145 @@
+"""The record of an attempt holds what was known, however the attempt ended."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mulligan.domain.attempt import AgentRun, AttemptState, Change, Fault
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.outcome import Outcome
+from mulligan.domain.result import AgentFacts, FileChange
+from mulligan.domain.spending import Spent, spent_by
+from mulligan.domain.status import IssueStatus
+from mulligan.implement.result import commit_text, interrupted, meta_of, summarise
+from mulligan.text.redact import Redactor
+from world.attempts import NINE, REF, broken_rules, case, check
+
+pytestmark = pytest.mark.pure
+
+LATER = NINE + timedelta(minutes=2)
+FILES = (
+    FileChange(path="src/a.py", status="M", insertions=3, deletions=1),
+    FileChange(path="logo.png", status="A"),
+)
+RUN = AgentRun(0, timedelta(seconds=60), AgentFacts(kind="command", turns=7), summary="Did it.")
+
+
+def used(usd: float) -> AgentFacts:
+    return AgentFacts(kind="command", cost_usd=usd)
+
+
+CHANGE = Change("start", "head", 2, FILES, b"diff")
+
+
+def test_everything_that_is_known_is_in_the_record() -> None:
+    known = AttemptState(
+        base_sha="base",
+        start_sha="start",
+        manifest_hash="m",
+        run=RUN,
+        change=CHANGE,
+        diff_artifact="diff",
+        checks=(check("pytest"),),
+    )
+    meta = meta_of(case(), known, {}, "worker-1", LATER)
+    assert (meta.issue, meta.epoch, meta.attempt, meta.number) == (str(REF), 1, 1, 1)
+    assert meta.outcome is Outcome.CHECKS_FAILED
+    assert meta.error == meta.failure_reason == "Check 'pytest' failed with exit code 1."
+    assert (meta.base_sha, meta.start_sha, meta.head_sha) == ("base", "start", "head")
+    assert (meta.branch, meta.commits, meta.files_modified) == ("mulligan/issue-12", 2, FILES)
+    assert meta.diff_summary == "2 files changed, 3 insertions(+), 1 deletion(-)"
+    assert (meta.diff_artifact, meta.manifest_hash, meta.worker) == ("diff", "m", "worker-1")
+    assert (meta.agent, meta.agent_summary) == (RUN.facts, "Did it.")
+    assert (meta.started_at, meta.finished_at, meta.duration_ms) == (NINE, LATER, 120_000)
+    assert meta.checks == known.checks
+    assert meta.sketch == ()
+
+
+def test_an_attempt_that_a_fault_ended_keeps_what_was_known_by_then() -> None:
+    fault = Fault(Outcome.INFRASTRUCTURE, "No space left on the disk; make room.")
+    known = AttemptState(fault=fault, start_sha="start", run=RUN, violations=broken_rules("a.yml"))
+    meta = meta_of(case(), known, {}, "w", LATER)
+    assert meta.outcome is Outcome.INFRASTRUCTURE
+    assert meta.error == "No space left on the disk; make room."
+    assert (meta.start_sha, meta.agent, meta.guard_violations) == (
+        "start",
+        RUN.facts,
+        broken_rules("a.yml"),
+    )
+    assert (meta.head_sha, meta.commits, meta.diff_summary) == (None, 0, "")
+
+
+def test_an_attempt_whose_beginning_was_not_recorded_lasted_no_time() -> None:
+    unknown = replace(case(), status=IssueStatus(REF, epoch=1, attempt=1, number=1))
+    meta = meta_of(unknown, AttemptState(), {}, "w", LATER)
+    assert (meta.started_at, meta.duration_ms, meta.agent) == (LATER, 0, None)
+
+
+@pytest.mark.parametrize("started", [NINE, None])
+def test_a_dead_workers_attempt_is_recorded_as_interrupted(started: object) -> None:
+    status = IssueStatus(REF, epoch=2, attempt=3, number=5, started_at=NINE if started else None)
+    meta = interrupted(status, {0: used(0.25), 1: used(0.5)}, LATER)
+    assert (meta.epoch, meta.attempt, meta.number) == (2, 3, 5)
+    assert meta.outcome is Outcome.INTERRUPTED
+    assert meta.error == meta.failure_reason == "Mulligan died during the attempt."
+    assert meta.duration_ms == (120_000 if started else 0)
+    assert spent_by([meta]) == Spent(0.75, 0)
+
+
+def test_what_a_run_had_used_that_was_broken_off_is_in_its_attempts_record() -> None:
+    stopped = AttemptState(fault=Fault(Outcome.INTERRUPTED, "shutdown"), start_sha="start")
+    assert spent_by([meta_of(case(), stopped, {0: used(0.25)}, "w", LATER)]) == Spent(0.25, 0)
+    again = replace(stopped, earlier=(AttemptState(run=RUN),))
+    meta = meta_of(case(), again, {0: used(9), 1: used(0.5)}, "w", LATER)
+    assert [each.usage for each in meta.fix_rounds] == [used(0.5)]
+    assert meta.agent == RUN.facts
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ((), "no files changed"),
+        (FILES[:1], "1 file changed, 3 insertions(+), 1 deletion(-)"),
+        (FILES[1:], "1 file changed, 0 insertions(+), 0 deletions(-)"),
+    ],
+)
+def test_a_change_is_summarised_as_git_does(files: tuple[FileChange, ...], told: str) -> None:
+    assert summarise(files) == told
+
+
+def titled(title: str) -> str:
+    found = case()
+    return commit_text(replace(found, issue=replace(found.issue, title=title)), Redactor()).subject
+
+
+@pytest.mark.parametrize(
+    ("title", "subject"),
+    [
+        ("Dates crash", "Dates crash (#12)"),
+        ("two\nlines", "two lines (#12)"),
+        ("", "Work on octo/almanac#12 (#12)"),
+        ("x" * 200, "x" * 93 + "… (#12)"),
+        ("Regression, fixes #3, cc @ann", "Regression, fixes `#3,` cc `@ann` (#12)"),
+    ],
+)
+def test_the_commit_is_named_after_the_issue(title: str, subject: str) -> None:
+    assert titled(title) == subject
+
+
+def test_the_commit_says_for_what_and_for_whom_it_is() -> None:
+    text = commit_text(case(), Redactor())
+    assert text.body == "Issue: octo/almanac#12\nMulligan-Attempt: 1"
+    assert text.co_author == "ann"
+
+
+@given(st.text(), st.integers(1, 10**9))
+def test_a_subject_is_one_line_of_at_most_100_characters(title: str, number: int) -> None:
+    found = case()
+    issue = replace(found.issue, ref=IssueRef("octo/almanac", number), title=title)
+    subject = commit_text(replace(found, issue=issue), Redactor()).subject
+    assert len(subject) <= 100
+    assert len(subject.splitlines()) == 1
+    assert subject.endswith(f"(#{number})")

@@ -1,0 +1,126 @@
+"""Nobody sees the dashboard without its key, and no page elsewhere can make use of a browser."""
+
+import stat
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from mulligan.domain.errors import UnavailableError
+from mulligan.domain.issue import IssueRef
+from mulligan.interfaces.dashboard.access import FILE, is_ours, key_in
+from world.dashboards import Dashboard, showing
+
+REF = IssueRef("octo/one", 1)
+FORM = {"content_type": "application/x-www-form-urlencoded"}
+
+
+@pytest.fixture
+def dashboard(tmp_path: Path) -> Generator[Dashboard]:
+    with showing(tmp_path) as made:
+        made.begin(REF, "Mend it")
+        yield made
+
+
+def test_without_the_key_there_is_a_form_and_nothing_else(dashboard: Dashboard) -> None:
+    for path in ("/", "/issues/octo/one/1", "/issues/octo/one/1/attempts/1/prompt", "/nowhere"):
+        said = dashboard.stranger(path)
+        assert (said.status, said.headers["location"]) == (303, "/login")
+        assert b"Mend it" not in said.body
+    for path in ("/api/issues", "/api/issues/octo/one/1", "/api/events"):
+        assert dashboard.stranger(path).status == 401
+    assert dashboard.ask("/api/issues", authorization="Bearer guessed").status == 401
+    assert dashboard.ask("/api/issues", authorization="", cookie="mulligan-1=x").status == 401
+
+
+def test_whoever_types_the_key_in_is_let_in_until_they_sign_out(dashboard: Dashboard) -> None:
+    wrong = dashboard.ask("/login", "POST", "key=guessed", authorization="", **FORM)
+    assert (wrong.status, "set-cookie" in wrong.headers) == (403, False)
+    right = dashboard.ask("/login", "POST", f"key={dashboard.key.secret}", authorization="", **FORM)
+    cookie = right.headers["set-cookie"]
+    assert (right.status, right.headers["location"]) == (303, "/")
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    assert dashboard.key.secret not in cookie
+    kept = cookie.partition(";")[0]
+    assert "Mend it" in dashboard.stranger("/", cookie=kept).text
+    out = dashboard.stranger("/logout", "POST", cookie=kept)
+    assert "Max-Age=0" in out.headers["set-cookie"]
+
+
+@pytest.mark.parametrize(
+    ("header", "value"),
+    [
+        ("origin", "http://evil.example"),
+        ("origin", "null"),
+        ("origin", "http://127.0.0.1:1"),
+        ("sec_fetch_site", "cross-site"),
+        ("sec_fetch_site", "same-site"),
+    ],
+)
+def test_a_form_of_another_page_is_refused(dashboard: Dashboard, header: str, value: str) -> None:
+    sent = {header: value, **FORM}
+    assert dashboard.ask("/login", "POST", f"key={dashboard.key.secret}", **sent).status == 403
+    assert dashboard.ask("/logout", "POST", **sent).status == 403
+
+
+def test_nothing_can_be_changed(dashboard: Dashboard) -> None:
+    for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
+        for path in ("/", "/api/issues", "/issues/octo/one/1", "/metrics"):
+            assert dashboard.ask(path, method).status == 405
+    before = dashboard.books.ledger.newest()
+    for path in ("/", "/login", "/logout", "/issues/octo/one/1", "/api/events"):
+        dashboard.ask(path)
+    assert dashboard.books.ledger.newest() == before
+
+
+def test_a_name_that_leads_to_loopback_does_not_lead_here(dashboard: Dashboard) -> None:
+    for host in ("evil.example", "evil.example:8787", "127.0.0.1.evil.example", "", "a b"):
+        for path in ("/", "/healthz", "/metrics", "/static/style.css"):
+            assert dashboard.ask(path, host=host).status == 421
+    for host in ("localhost:8787", "127.0.0.1", "[::1]:8787", "10.0.0.7:8787", "mulligan.example"):
+        assert dashboard.ask("/", host=host).status == 200
+
+
+@pytest.mark.parametrize("host", ["[::1", "[", "::", "localhost.", "user@localhost@evil.example"])
+def test_an_odd_host_is_not_ours(host: str) -> None:
+    assert not is_ours(host, frozenset())
+
+
+def test_every_answer_tells_browsers_to_run_and_to_leak_nothing(dashboard: Dashboard) -> None:
+    for path in ("/", "/login", "/issues/octo/one/1", "/healthz", "/static/live.js", "/nowhere"):
+        headers = dashboard.ask(path).headers
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["x-frame-options"] == "DENY"
+        assert headers["referrer-policy"] == "same-origin"
+        assert headers["cross-origin-resource-policy"] == "same-origin"
+        assert "access-control-allow-origin" not in headers
+
+
+def test_pages_hold_no_script_or_style_of_their_own(dashboard: Dashboard) -> None:
+    for path in ("/", "/login", "/issues/octo/one/1"):
+        page = dashboard.ask(path).text
+        assert page.count("<script") == page.count('<script src="/static/')
+        assert "style=" not in page
+        assert " on" + "click" not in page
+
+
+def test_only_its_own_files_are_served(dashboard: Dashboard) -> None:
+    for name in ("..%2fapp.py", "%2e%2e/app.py", "../app.py", "app.py", ""):
+        assert dashboard.ask(f"/static/{name}").status == 404
+
+
+def test_the_key_is_for_its_user_alone_and_stays(tmp_path: Path) -> None:
+    first = key_in(tmp_path)
+    assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
+    assert key_in(tmp_path) == first
+    (tmp_path / FILE).write_text("cut")
+    assert key_in(tmp_path).secret != first.secret
+    assert [each.name for each in tmp_path.iterdir()] == [FILE]
+
+
+def test_a_key_that_cannot_be_kept_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(UnavailableError, match=r"key of the dashboard cannot be kept"):
+        key_in(tmp_path / "nowhere")

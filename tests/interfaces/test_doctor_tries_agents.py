@@ -1,0 +1,193 @@
+"""`mulligan doctor --agent` runs each agent, and says what it can, cannot and cost."""
+
+import json
+import sys
+from collections.abc import Generator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+
+from mulligan.daemon.doctor import FILE, GRACE, UNTIL_STOPPED, Stage, audition
+from mulligan.domain.attempt import AgentRun, Fault, TimeLimit
+from mulligan.domain.errors import MisconfiguredError
+from mulligan.domain.host import Diagnosis, Level
+from mulligan.domain.outcome import Outcome
+from mulligan.domain.result import AgentFacts
+from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
+from mulligan.storage.database import open_database
+from mulligan.storage.usage import SqlAccounts
+from world.place import Place, place
+
+USED = AgentFacts(kind="x", cost_usd=0.01, input_tokens=90, output_tokens=10)
+AT_ONCE = timedelta(seconds=2)
+GOOD = AgentRun(0, AT_ONCE, USED, summary="Done.")
+STOPPED = AgentRun(-15, UNTIL_STOPPED, USED, TimeLimit.TIMEOUT)
+
+
+def hear(
+    first: AgentRun, second: AgentRun = STOPPED, wrote: str | None = "mended\n"
+) -> list[Diagnosis]:
+    runs = iter([first, second])
+    return [*audition(Stage("agent x", lambda _prompt, _timeout: next(runs), lambda: wrote))]
+
+
+def only_bad(found: list[Diagnosis]) -> Diagnosis:
+    (bad,) = [each for each in found if each.level is not Level.OK]
+    assert each_is_a_sentence(bad)
+    return bad
+
+
+def each_is_a_sentence(found: Diagnosis) -> bool:
+    return found.said.endswith((".", '"')) and found.fix.endswith(".")
+
+
+def test_a_good_agent_shows_all_of_it() -> None:
+    found = hear(GOOD)
+    assert {each.level for each in found} == {Level.OK}
+    assert [each.said for each in found] == [
+        "It can write in its worktree.",
+        "Nothing was refused to it.",
+        "It says what it uses: $0.0100 and 100 tokens.",
+        "It stops when it is asked to (TERM), and nothing of it is left.",
+        "These two runs cost $0.0200 and 200 tokens.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("first", "wrote", "level", "said", "fix"),
+    [
+        (
+            AgentRun(0, AT_ONCE, USED, refusal="The agent was refused Bash; allow it there."),
+            None,
+            Level.FAULT,
+            "The agent was refused Bash.",
+            "Allow it there.",
+        ),
+        (
+            AgentRun(0, AT_ONCE, USED, refusal="The agent was refused Bash; allow it there."),
+            "mended",
+            Level.WARNING,
+            "The agent was refused Bash.",
+            "Allow it there.",
+        ),
+        (
+            AgentRun(1, AT_ONCE, USED, fault=Fault(Outcome.DENIED, "Refused: bad key (HTTP 401).")),
+            None,
+            Level.FAULT,
+            "Refused: bad key (HTTP 401).",
+            "See to what it names, and ask the doctor again.",
+        ),
+        (
+            AgentRun(1, AT_ONCE, USED, fault=Fault(Outcome.INFRASTRUCTURE, "Overloaded.")),
+            None,
+            Level.FAULT,
+            "Overloaded.",
+            "Try again later.",
+        ),
+        (
+            AgentRun(3, AT_ONCE, USED, summary="Please log in."),
+            None,
+            Level.FAULT,
+            'It wrote nothing, and ended with 3. Its last words: "Please log in."',
+            "See to what it says; agent.arguments are added to its own.",
+        ),
+        (
+            AgentRun(-15, AT_ONCE, USED, TimeLimit.TIMEOUT),
+            None,
+            Level.FAULT,
+            "It wrote nothing in 5 minutes, and was stopped.",
+            "See whether it waits for an answer, or for its model.",
+        ),
+        (
+            GOOD,
+            "broken",
+            Level.WARNING,
+            f"It wrote {FILE}, but not the word that was asked for.",
+            "See whether the model is the one that was meant.",
+        ),
+        (
+            AgentRun(0, AT_ONCE, AgentFacts(kind="x")),
+            "mended",
+            Level.WARNING,
+            "It does not say what it uses, so that no budget holds it.",
+            "Have it report its usage; docs/agents.md says how.",
+        ),
+        (
+            AgentRun(0, AT_ONCE, AgentFacts(kind="x", input_tokens=7)),
+            "mended",
+            Level.WARNING,
+            "It says that it used 7 tokens, and no price is known for its model.",
+            "Name its price under prices, or hold it to tokens.",
+        ),
+    ],
+)
+def test_what_is_wrong_has_its_fix(
+    first: AgentRun, wrote: str | None, level: Level, said: str, fix: str
+) -> None:
+    bad = [each for each in hear(first, wrote=wrote) if each.level is not Level.OK]
+    assert bad[0] == Diagnosis("agent x", level, said, fix)
+
+
+def test_one_that_does_not_stop_is_told_of(here: Place) -> None:
+    stubborn = AgentRun(-9, UNTIL_STOPPED + GRACE, USED, TimeLimit.TIMEOUT)
+    assert only_bad(hear(GOOD, stubborn)).said == (
+        "It does not stop when it is asked to (TERM); it was killed 5 s later."
+    )
+    assert only_bad(hear(GOOD, GOOD)).level is Level.NOTE
+
+
+def test_one_that_cannot_be_started_is_a_fault() -> None:
+    def play(_prompt: str, _timeout: timedelta) -> AgentRun:
+        message = "The program 'x' cannot be started; install it."
+        raise MisconfiguredError(message)
+
+    (found,) = audition(Stage("agent x", play, lambda: None))
+    assert (found.level, found.fix) == (Level.FAULT, "Install it.")
+
+
+# The command itself
+
+PROGRAM = """
+import json, sys
+prompt = sys.stdin.read()
+print(json.dumps({"kind": "step", "usd": 0.1, "tokens": 100}), flush=True)
+open("mulligan-doctor.txt", "w").write("mended")
+"""
+ADAPTER: dict[str, JsonValue] = {
+    "program": sys.executable,
+    "usage": "message",
+    "reads": [
+        {
+            "where": {"kind": "step"},
+            "add": {"cost_usd": "usd", "input_tokens": "tokens"},
+        }
+    ],
+}
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Generator[Place]:
+    with place(tmp_path, {"a.txt": "a\n"}) as made:
+        (tmp_path / "metered.py").write_text(PROGRAM)
+        arguments: list[JsonValue] = [str(tmp_path / "metered.py")]
+        adapter: dict[str, JsonValue] = {**ADAPTER, "arguments": arguments}
+        made.configure(agent={"kind": "metered"}, adapters={"metered": adapter})
+        made.configure(agents={"none": {"command": ["no-such-agent"]}}, sandbox="off")
+        yield made
+
+
+def test_every_agent_is_tried_and_what_it_cost_is_in_the_books(here: Place) -> None:
+    done = here.run("doctor", "--agent", "--json")
+    assert done.returncode == 1
+    found = json.loads(done.stdout)
+    assert [(each["area"], each["level"]) for each in found] == [
+        ("configuration", "ok"),
+        *[("agent metered", level) for level in ("ok", "ok", "ok", "note", "ok")],
+        ("agent none", "fault"),
+    ]
+    with open_database(f"sqlite:///{here.directory}/mulligan.db") as database:
+        (spent,) = SqlAccounts(database).on(SystemClock().now().date()).values()
+    assert (spent.usd, spent.tokens) == (pytest.approx(0.2), 200)
+    assert [*(here.directory / "work").glob("doctor-*")] == []

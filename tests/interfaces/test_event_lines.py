@@ -1,0 +1,112 @@
+"""A line of `mulligan events`: the same fields for every kind of event, as the schema says."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from jsonschema import Draft202012Validator
+
+from mulligan.domain.events import (
+    AgentFinished,
+    AttemptCompleted,
+    CheckFinished,
+    Decided,
+    Event,
+    IssueSeen,
+    PublishStarted,
+    Recorded,
+    StoodDown,
+)
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.outcome import Outcome, Retry
+from mulligan.interfaces.cli.events import (
+    FIELDS,
+    KINDS,
+    line_of,
+    name_of,
+    reference,
+    schema,
+    words_of,
+)
+from mulligan.text.redact import Redactor
+from world.attempts import check, failing_test
+from world.ledgers import completed, events
+
+pytestmark = pytest.mark.pure
+
+DOCS = Path(__file__).parents[2] / "docs"
+REF = IssueRef("acme/tools", 3)
+NOON = datetime(2026, 11, 1, 12, 0, 5, tzinfo=UTC)
+PASSED = check("pytest", passed=True)
+VALID = Draft202012Validator(schema())
+
+
+def recorded(event: Event, attempt: int | None = 2) -> Recorded:
+    return Recorded(seq=17, at=NOON, issue=REF, epoch=1, attempt=attempt, event=event)
+
+
+@settings(max_examples=60, deadline=None)
+@given(events())
+def test_every_event_is_as_the_schema_says(event: Event) -> None:
+    line = json.loads(line_of(recorded(event), Redactor()))
+    assert list(line) == list(FIELDS)
+    assert line["name"] == event.kind
+    assert "kind" not in line["payload"]
+    VALID.validate(line)  # pyright: ignore[reportUnknownMemberType] - it has no types
+
+
+def test_a_line_holds_no_secret_and_nothing_that_steers() -> None:
+    token = "ghp_" + "a1B2" * 9
+    line = line_of(
+        recorded(IssueSeen(title=f"x {token} hunter2-hunter2\n\x1b[31m\u202e\u2028")),
+        (Redactor(("hunter2-hunter2",))),
+    )
+    assert line.isascii()
+    assert line.isprintable()
+    assert json.loads(line)["payload"]["title"] == "x [redacted] [redacted]\n\x1b[31m\u202e\u2028"
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (completed(REF, 2), "attempt_completed  CHECKS_FAILED: 1 of 3 checks failed"),
+        (
+            AttemptCompleted(
+                meta=completed(REF, 2, Outcome.SUCCEEDED).meta.model_copy(update={"error": ""})
+            ),
+            "attempt_completed  SUCCEEDED",
+        ),
+        (CheckFinished(check=PASSED), "check_finished  pytest: passed"),
+        (CheckFinished(check=failing_test()), "check_finished  pytest: failed"),
+        (Decided(decision=Retry(reason="Again.")), "decided  retry: Again."),
+        (
+            AgentFinished(exit_code=0, duration_ms=5),
+            "agent_finished  exit_code=0 duration_ms=5",
+        ),
+        (StoodDown(reason="a\nb"), "stood_down  reason=a b elsewhere=False"),
+        (PublishStarted(head_sha="c0ffee" * 6 + "1234"), "publish_started  head_sha=c0ffeec0ff"),
+    ],
+)
+def test_people_read_one_line(event: Event, words: str) -> None:
+    assert words_of(recorded(event)) == f"2026-11-01 12:00:05  17  {REF}  attempt 2  {words}"
+
+
+def test_an_event_before_any_attempt_names_none() -> None:
+    line = words_of(recorded(IssueSeen(title="Mend it"), attempt=None))
+    assert line == f"2026-11-01 12:00:05  17  {REF}  issue_seen  title=Mend it"
+
+
+def test_the_published_schema_and_page_are_up_to_date() -> None:
+    stored = json.loads((DOCS / "schemas" / "events.json").read_text())
+    assert stored == schema(), "run: make docs"
+    assert (DOCS / "events.md").read_text() == reference(), "run: make docs"
+
+
+def test_the_page_tells_of_every_event_and_each_of_its_fields() -> None:
+    page = reference()
+    for kind in KINDS:
+        assert f"### `{name_of(kind)}`" in page
+        for name in set(kind.model_fields) - {"kind"}:
+            assert f"| `{name}` |" in page.partition(f"### `{name_of(kind)}`")[2]

@@ -1,0 +1,175 @@
+"""Why an issue is, or is not, worked on: asked of a whole Mulligan, which may be at work."""
+
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from github_simulator.world import Fault
+from mulligan.config.load import load_operator
+from mulligan.daemon.explain import explain
+from mulligan.domain.errors import UnavailableError
+from mulligan.domain.explanation import LOCKED, NOBODY_AT_WORK, Explanation
+from mulligan.domain.issue import IssueRef, Stage
+from mulligan.interfaces.bootstrap.container import build_to_look
+from mulligan.interfaces.bootstrap.stores import at_work
+from world.place import MAINTAINER, NAME, Place, place
+
+FILES = {"notes.txt": "one\n"}
+WAIT = "(pathlib.Path.home() / 'started').touch()\nimport time\ntime.sleep(60)\n"
+WRITE = "pathlib.Path('notes.txt').write_text('two')\n"
+GONE = "It will not be worked on: "
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Generator[Place]:
+    with place(tmp_path, FILES) as made:
+        yield made
+
+
+def ask(here: Place, ref: IssueRef) -> Explanation:
+    operator = load_operator(here.config, here.environment)
+    with build_to_look(operator, here.environment) as bench:
+        return explain(ref, bench.tools, at_work(operator))
+
+
+def test_an_issue_that_asks_for_work_is_next(here: Place) -> None:
+    found = ask(here, here.issue())
+    assert found.eligible
+    assert found.summary == "It will be worked on at the next pass: attempt 1 of 3."
+    assert found.act
+    assert (found.act.actor, found.act.trusted) == (MAINTAINER, True)
+    assert found.notes == (NOBODY_AT_WORK,)
+    assert [rule.rule for rule in found.rules if rule.refusal] == []
+
+
+def test_a_label_by_somebody_who_may_not_names_that_person(here: Place) -> None:
+    ref = here.world.open_issue(NAME, "Mend it", "Please.", "zoe")
+    assert "put it on" in ask(here, ref).summary
+    here.world.label(ref, "mulligan", "tri")
+    found = ask(here, ref)
+    assert not found.eligible
+    assert "tri has the permission triage" in found.summary
+    assert found.act
+    assert not found.act.trusted
+
+
+def test_a_pull_request_is_left_alone(here: Place) -> None:
+    here.agent(WRITE)
+    here.issue()
+    assert here.run("once").returncode == 0
+    pull = IssueRef(NAME, here.world.pulls_of(NAME)[0].number)
+    here.world.label(pull, "mulligan", MAINTAINER)
+    assert ask(here, pull).summary == f"{GONE}It is a pull request; put the label on an issue."
+
+
+def test_an_issue_that_is_gone_is_a_sentence(here: Place) -> None:
+    here.configure(agent={"kind": "command", "command": ["/nowhere/agent"]})
+    deleted, moved = here.issue(), here.issue()
+    here.run("once")
+    here.world.add_repository("acme/other", here.bare)
+    here.world.delete(deleted)
+    here.world.transfer(moved, "acme/other", MAINTAINER)
+    ends = {deleted: "deleted, or never was", moved: "transferred to another repository"}
+    for ref, how in ends.items():
+        found = ask(here, ref)
+        assert found.summary == f"{GONE}{ref} is gone: it was {how}."
+        assert (found.stage, found.title, found.eligible) == (Stage.HITL, "Mend it", False)
+    never = ask(here, IssueRef(NAME, 99))
+    assert never.summary == f"{GONE}There is no such issue, or not any more; check its number."
+
+
+def test_an_archived_repository_is_told_and_left_alone(here: Place) -> None:
+    ref = here.issue()
+    here.world.archive(NAME)
+    assert ask(here, ref).summary == f"{GONE}The repository is archived; unarchive it."
+    assert "The repository is archived" in here.run("once").stdout
+    assert here.comments(ref) == []
+
+
+def test_a_repository_that_is_out_of_sight_is_a_sentence(here: Place) -> None:
+    ref = here.issue()
+    here.world.repositories[NAME].private = True
+    here.world.set_role(NAME, "mulligan-bot", "none")
+    found = ask(here, ref)
+    assert found.summary.startswith(f"{GONE}GitHub finds nothing for")
+    assert "token may see" in found.summary
+
+
+def test_a_locked_conversation_does_not_stop_the_work(here: Place) -> None:
+    ref = here.issue()
+    here.world.set_lock(ref, MAINTAINER, locked=True)
+    found = ask(here, ref)
+    assert found.eligible
+    assert LOCKED in found.notes
+
+
+def test_a_github_that_is_away_is_no_answer(here: Place) -> None:
+    ref = here.issue()
+    here.world.faults = lambda _method, _path: Fault(502)
+    with pytest.raises(UnavailableError, match="try again later"):
+        ask(here, ref)
+
+
+def test_beside_a_worker_it_names_the_worker_and_takes_nothing(here: Place) -> None:
+    here.agent(WAIT)
+    ref, other = here.issue(), here.issue()
+    worker = here.start("once")
+    patience = time.monotonic() + 20
+    while not here.agent_started():
+        assert time.monotonic() < patience
+        time.sleep(0.02)
+    found = ask(here, ref)
+    assert "is on it now: attempt 1, since" in found.summary
+    assert found.stage is Stage.RUNNING
+    assert ask(here, other).notes == ()
+    assert "is on it now" in ask(here, ref).summary
+    assert worker.poll() is None
+    worker.kill()
+    worker.communicate()
+
+
+def test_the_command_prints_every_rule_behind_its_mark(here: Place) -> None:
+    here.configure(agent={"kind": "command", "command": ["/nowhere/agent"]})
+    ref = here.issue()
+    here.run("once")
+    done = here.run("explain", str(ref).upper())
+    assert (done.returncode, done.stderr) == (0, "")
+    headline, summary, asked, gap, *rules = done.stdout.splitlines()
+    assert headline == f"{ref}  Mend it"
+    assert summary.startswith("A person is asked: ")
+    assert "/nowhere/agent" in summary
+    assert "#issuecomment-" in summary
+    assert asked.startswith(f"{MAINTAINER} asked for the work, by the label at ")
+    assert gap == ""
+    assert "✓ It is open." in rules
+    asks = "put the label on, or write `/mulligan retry`, for new attempts."
+    assert f"✗ It is with a person; {asks}" in rules
+
+
+def test_programs_get_json(here: Place) -> None:
+    ref = here.world.open_issue(NAME, "Mend it", "Please.", "zoe")
+    found = here.ask("explain", str(ref))
+    assert isinstance(found, dict)
+    rules = found.pop("rules")
+    reason = "The label 'mulligan' is not on it; put it on."
+    assert found == {
+        "issue": str(ref),
+        "stage": "ready",
+        "eligible": False,
+        "summary": f"{GONE}{reason}",
+        "asked_by": None,
+        "notes": [],
+    }
+    assert isinstance(rules, list)
+    assert {"rule": "open", "ok": True, "reason": None} in rules
+    assert {"rule": "labelled", "ok": False, "reason": reason} in rules
+
+
+def test_a_repository_that_is_not_served_is_named(here: Place) -> None:
+    done = here.run("explain", "acme/other#1")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "mulligan: acme/other is not among the repositories of the configuration; add it.\n"
+    )

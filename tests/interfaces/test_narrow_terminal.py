@@ -1,0 +1,80 @@
+"""On a terminal of 80 columns addresses, words and figures stay whole."""
+
+import io
+from dataclasses import replace
+
+from rich.console import Console
+
+from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.stats import summarise
+from mulligan.domain.status import IssueStatus
+from mulligan.interfaces.cli.inspect import print_attempt
+from mulligan.interfaces.cli.stats import print_figures
+from mulligan.interfaces.cli.status import print_statuses
+from world.dashboards import tried
+from world.sample_history import END, month
+
+REVIEW = IssueStatus(
+    IssueRef("acme/calculator", 1),
+    stage=Stage.REVIEW,
+    epoch=1,
+    attempt=2,
+    pull_request="https://github.com/acme/calculator/pull/7",
+)
+ASKED = replace(
+    REVIEW, stage=Stage.HITL, pull_request=None, reason="All 3 attempts failed: " + "why " * 20
+)
+
+
+def terminal(width: int = 80) -> Console:
+    return Console(width=width, file=io.StringIO())
+
+
+def lines(console: Console) -> list[str]:
+    assert isinstance(console.file, io.StringIO)
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+
+
+def test_an_address_that_a_column_would_break_stands_below_its_row() -> None:
+    console = terminal()
+    print_statuses([REVIEW, ASKED], console)
+    shown = lines(console)
+    assert shown[0] == "issue              stage   attempt  outcome"
+    assert shown[2] == "  https://github.com/acme/calculator/pull/7"
+    assert shown[4].startswith("  All 3 attempts failed: why")
+    assert shown[5].startswith("  why")
+
+
+def test_a_wide_terminal_has_it_in_one_row() -> None:
+    console = terminal(120)
+    print_statuses([REVIEW], console)
+    assert lines(console)[1].endswith("https://github.com/acme/calculator/pull/7")
+
+
+def test_where_a_person_is_asked_the_reason_comes_before_the_draft() -> None:
+    console = terminal(120)
+    print_statuses(
+        [replace(ASKED, pull_request="https://x.example/pull/8", reason="Why.")], console
+    )
+    assert lines(console)[1].endswith("Why.")
+
+
+def test_what_wraps_of_an_attempt_stays_below_its_own_text() -> None:
+    console = terminal(40)
+    print_attempt(tried(1), console)
+    assert all(line.startswith("  ") for line in lines(console)[2:])
+
+
+def test_figures_of_repositories_are_shared_out_to_two_tables() -> None:
+    console = terminal()
+    print_figures(summarise(month(), END), console)
+    shown = lines(console)
+    heads = shown[shown.index("Repositories") : shown.index("Agents")]
+    assert sum(line.startswith("repository") for line in heads) == 2
+    assert all(len(line) <= 80 for line in shown)
+
+
+def test_nothing_to_show_is_one_sentence() -> None:
+    console = terminal()
+    print_statuses([], console)
+    assert lines(console) == ["No issue has asked for work yet."]

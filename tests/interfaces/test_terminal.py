@@ -1,0 +1,80 @@
+"""Nothing untrusted steers a terminal, and no secret reaches it."""
+
+import io
+import json
+from collections.abc import Generator
+
+import pytest
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from mulligan.interfaces.cli.terminal import (
+    OUTPUT_FILTER,
+    Cleaning,
+    clean_record,
+    print_json,
+    say_error,
+)
+from mulligan.text.redact import Redactor
+
+SECRET = "token-of-the-bot"
+STEERING = "a\x1b]0;title\x07\x1b[2Jb\x9b31m\u202ec\x08\x7f"
+
+
+@pytest.fixture(autouse=True)
+def _known_secret() -> Generator[None]:
+    OUTPUT_FILTER.redactor = Redactor((SECRET,))
+    yield
+    OUTPUT_FILTER.redactor = Redactor()
+
+
+def printed(*renderables: object) -> str:
+    console = Console(
+        file=io.StringIO(),
+        force_terminal=True,
+        width=200,
+        color_system="standard",
+        highlight=False,
+    )
+    console.push_render_hook(Cleaning())
+    for each in renderables:
+        console.print(each)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_text_markup_and_tables_are_cleaned_and_our_own_colours_stay() -> None:
+    table = Table()
+    table.add_column("c")
+    table.add_row(escape(STEERING))
+    shown = printed(f"[red]{escape(STEERING)}[/]", Text(f"{STEERING} {SECRET}"), table)
+    assert "\x1b[31m" in shown
+    assert not {"\x07", "\x08", "\x7f", "\x9b", "\u202e"} & set(shown)
+    assert "\x1b]" not in shown
+    assert "\x1b[2J" not in shown
+    assert shown.count("ab31mc") == 3
+    assert "[redacted]" in shown
+    assert SECRET not in shown
+
+
+def test_an_error_is_cleaned(capsys: pytest.CaptureFixture[str]) -> None:
+    say_error(f"It failed with {SECRET}\x1b[2J.")
+    assert capsys.readouterr().err == "mulligan: It failed with [redacted].\n"
+
+
+def test_a_log_record_is_cleaned() -> None:
+    record = clean_record(
+        None, "info", {"event": "a\x1b[1m", "n": 1, "error": ValueError(SECRET), "none": None}
+    )
+    assert record == {"event": "a", "n": 1, "error": "[redacted]", "none": None}
+
+
+def test_json_says_what_nobody_would_see(capsys: pytest.CaptureFixture[str]) -> None:
+    content = {"a": "é \u202e\x9b\U000e0041\x7f\n"}
+    print_json(content)
+    written = capsys.readouterr().out
+    assert json.loads(written) == content
+    assert not {"\u202e", "\x9b", "\x7f"} & set(written)
+    assert "é" in written

@@ -1,0 +1,87 @@
+"""What a repository calls Mulligan with is pinned, asks for little, and stands up to an audit."""
+
+import subprocess
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from pydantic import JsonValue, TypeAdapter
+
+from mulligan.domain.errors import UsageError
+from mulligan.interfaces.action.workflow import KINDS, Caller, workflow_text
+from world.place import BIN
+
+ROOT = Path(__file__).parents[2]
+CALLER = Caller(source="acme/mulligan", sha="0123456789" * 4, version="v1.0.0")
+READ: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
+
+
+def read(text: str) -> dict[str, JsonValue]:
+    # YAML 1.1 takes a bare `on` for true.
+    return READ.validate_python(yaml.safe_load(text.replace("\non:", '\n"on":')))
+
+
+def events(text: str) -> dict[str, JsonValue]:
+    return READ.validate_python(read(text)["on"])
+
+
+def job(text: str) -> dict[str, JsonValue]:
+    return READ.validate_python(READ.validate_python(read(text)["jobs"])["mulligan"])
+
+
+@pytest.mark.parametrize("agent", [*KINDS, "command"])
+def test_nothing_is_found_by_an_audit(agent: str, tmp_path: Path) -> None:
+    place = tmp_path / ".github" / "workflows" / "mulligan.yml"
+    place.parent.mkdir(parents=True)
+    place.write_text(workflow_text(replace(CALLER, agent=agent, model="best", command="a b")))
+    audit = ("--offline", "--quiet", "--no-progress", "--persona", "pedantic")
+    done = subprocess.run(
+        [BIN / "zizmor", *audit, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_every_event_wakes_one_run_at_a_time() -> None:
+    text = workflow_text(CALLER)
+    assert set(events(text)) == {
+        *("issues", "issue_comment", "pull_request_review", "check_suite"),
+        *("schedule", "workflow_dispatch"),
+    }
+    assert events(text)["issues"] == {"types": ["labeled"]}
+    assert read(text)["concurrency"] == {"group": "mulligan", "cancel-in-progress": False}
+
+
+def test_it_asks_for_what_it_needs_alone() -> None:
+    text = workflow_text(CALLER)
+    assert read(text)["permissions"] == {}
+    wanted = ("contents", "issues", "pull-requests")
+    assert job(text)["permissions"] == dict.fromkeys(wanted, "write")
+    assert job(text)["secrets"] == {"anthropic-api-key": "${{ secrets.ANTHROPIC_API_KEY }}"}
+    assert job(text)["uses"] == (f"acme/mulligan/.github/workflows/mulligan.yml@{CALLER.sha}")
+
+
+def test_an_agent_without_a_secret_is_given_none() -> None:
+    text = workflow_text(replace(CALLER, agent="command", command='python3 "a b.py" # no'))
+    assert job(text)["with"] == {"agent": "command", "command": 'python3 "a b.py" # no'}
+    assert "secrets" not in job(text)
+    assert 'cron: "17-59/30 * * * *"' in text
+
+
+def test_no_value_becomes_an_expression() -> None:
+    text = workflow_text(replace(CALLER, model="${{ secrets.X }}", version="v1\n  evil: 1"))
+    assert "${{ secrets.X" not in text
+    assert "evil" not in text
+
+
+@pytest.mark.parametrize("change", [{"sha": "main"}, {"source": "acme"}, {"sha": "A" * 40}])
+def test_what_is_not_pinned_is_refused(change: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match="40 digits"):
+        workflow_text(replace(CALLER, **change))
+
+
+def test_the_documentation_shows_what_is_written() -> None:
+    page = (ROOT / "docs" / "action.md").read_text()
+    shown = Caller(source="OWNER/mulligan", sha="0" * 40, version="v1.0.0")
+    assert textwrap.indent(workflow_text(shown), "   ") in page

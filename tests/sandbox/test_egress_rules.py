@@ -1,0 +1,143 @@
+"""Where a request goes, and what is changed of it on the way, as tables."""
+
+import pytest
+
+from mulligan.sandbox.egress_rules import (
+    Allowed,
+    Refused,
+    Route,
+    ToHost,
+    ToItself,
+    ToService,
+    Way,
+    address_of,
+    headers_back,
+    headers_for,
+    is_literal,
+    is_public,
+    way_of,
+)
+
+pytestmark = pytest.mark.pure
+MODEL = Route("model", "https://api.model.example", "x-api-key", "sk-real")
+FREE = Route("free", "http://127.0.0.1:11434")
+ALLOWED = Allowed(3128, (MODEL, FREE), (("packages.example", 443), ("10.0.0.5", 8080)))
+
+
+def refused(host: str) -> Refused:
+    return Refused(f"The host {host} is not allowed; Mulligan lets nothing else out.", host)
+
+
+NOTHING_HERE = Refused("There is nothing at this address.")
+NO_ADDRESS = Refused("This is no address.")
+PLAIN = "is asked for without TLS, which nothing is but the model"
+
+
+@pytest.mark.parametrize(
+    ("request_line", "way"),
+    [
+        ("POST /model/v1/messages", ToService(MODEL, b"/v1/messages")),
+        ("POST /model/v1/m?beta=true", ToService(MODEL, b"/v1/m?beta=true")),
+        ("GET /free", ToService(FREE, b"/")),
+        ("POST /model/v1/m?alt=sse&key=mine", ToService(MODEL, b"/v1/m?alt=sse")),
+        ("POST /model/v1/m?Access_Token=mine", ToService(MODEL, b"/v1/m?")),
+        ("GET /other/v1", NOTHING_HERE),
+        ("GET /", NOTHING_HERE),
+        ("GET http://127.0.0.1:3128/model/x", ToService(MODEL, b"/x")),
+        ("GET http://127.0.0.1/model/x", Refused(f"The host 127.0.0.1 {PLAIN}", "127.0.0.1")),
+        ("GET http://deb.example/x", Refused(f"The host deb.example {PLAIN}", "deb.example")),
+        ("GET *", NO_ADDRESS),
+        ("CONNECT packages.example:443", ToHost("packages.example", 443)),
+        ("CONNECT Packages.Example:443", ToHost("packages.example", 443)),
+        ("CONNECT packages.example:22", refused("packages.example:22")),
+        ("CONNECT files.packages.example:443", refused("files.packages.example")),
+        ("CONNECT 10.0.0.5:8080", ToHost("10.0.0.5", 8080)),
+        ("CONNECT 169.254.169.254:80", refused("169.254.169.254:80")),
+        ("CONNECT [::1]:443", refused("::1")),
+        ("CONNECT 127.0.0.1:3128", ToItself()),
+        ("CONNECT localhost:3128", ToItself()),
+        ("CONNECT nonsense:x", NO_ADDRESS),
+        ("CONNECT u@packages.example:443", NO_ADDRESS),
+        ("CONNECT packages.example:443/x", NO_ADDRESS),
+        ("CONNECT :443", NO_ADDRESS),
+    ],
+)
+def test_what_a_request_line_leads_to(request_line: str, way: Way) -> None:
+    method, _, target = request_line.partition(" ")
+    found = way_of(method.encode(), target.encode(), ALLOWED)
+    if isinstance(way, Refused) and way.said.endswith(PLAIN):
+        way = Refused(f"{way.said}; Mulligan lets nothing else out.", way.host)
+    assert found == way
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("a.example", ("a.example", 443)),
+        ("A.example:80", ("a.example", 80)),
+        ("[::1]:8080", ("::1", 8080)),
+        ("a.example:99999", None),
+        ("a/b", None),
+        ("", None),
+    ],
+)
+def test_how_a_host_is_written(text: str, address: tuple[str, int] | None) -> None:
+    assert address_of(text) == address
+
+
+@pytest.mark.parametrize(
+    ("address", "public"),
+    [
+        ("93.184.216.34", True),
+        ("2606:2800:220:1::1", True),
+        ("127.0.0.1", False),
+        ("10.1.2.3", False),
+        ("192.168.0.1", False),
+        ("169.254.169.254", False),
+        ("100.64.0.1", False),
+        ("224.0.0.1", False),
+        ("0.0.0.0", False),
+        ("::1", False),
+        ("fe80::1%eth0", False),
+        ("fd00:ec2::254", False),
+        ("::ffff:10.0.0.1", False),
+        ("::ffff:93.184.216.34", True),
+    ],
+)
+def test_which_addresses_are_of_the_internet(address: str, public: bool) -> None:  # noqa: FBT001
+    assert is_public(address) is public
+
+
+@pytest.mark.parametrize(
+    ("host", "literal"),
+    [("a.example", False), ("1.2.3.4", True), ("::1", True), ("0x7f.1", True), ("a.0x7f", True)],
+)
+def test_an_address_is_told_from_a_name(host: str, literal: bool) -> None:  # noqa: FBT001
+    assert is_literal(host) is literal
+
+
+def test_a_service_gets_the_key_from_outside_and_none_from_inside() -> None:
+    given = [
+        *((b"Host", b"127.0.0.1:3128"), (b"X-Api-Key", b"somebody-elses")),
+        *((b"Authorization", b"Bearer somebody-elses"), (b"Cookie", b"a=b")),
+        *((b"Connection", b"keep-alive, X-Hop"), (b"X-Hop", b"1"), (b"Accept", b"*/*")),
+    ]
+    assert headers_for(MODEL, given) == [
+        (b"Host", b"api.model.example"),
+        (b"Accept", b"*/*"),
+        (b"x-api-key", b"sk-real"),
+    ]
+
+
+def test_a_service_without_a_key_gets_none() -> None:
+    given = [(b"Authorization", b"Bearer mine"), (b"Content-Length", b"2")]
+    assert headers_for(FREE, given) == [(b"Host", b"127.0.0.1:11434"), (b"Content-Length", b"2")]
+
+
+def test_an_answer_comes_back_whole_but_for_its_connection() -> None:
+    given = [(b"Content-Type", b"text/event-stream"), (b"Transfer-Encoding", b"chunked")]
+    assert headers_back(given) == [(b"Content-Type", b"text/event-stream")]
+
+
+def test_the_key_is_not_in_what_is_printed_of_a_route() -> None:
+    assert "sk-real" not in repr(ALLOWED)

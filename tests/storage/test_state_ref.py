@@ -1,0 +1,236 @@
+"""Runs that share nothing but the ref lose nothing of one another, and never work twice."""
+
+import threading
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from mulligan.domain.errors import LeaseLostError, UnavailableError
+from mulligan.domain.events import AttemptStarted, Authorised, EffectDone, IssueSeen, StoodDown
+from mulligan.domain.issue import IssueRef, Lease
+from mulligan.domain.outcome import Outcome
+from mulligan.git.repository import Remote
+from mulligan.implement.ports import Ledger
+from mulligan.sandbox.cancellation import SHUTDOWN
+from mulligan.storage.git_ref import (
+    KEPT,
+    LEASE,
+    STATE_REF,
+    RefLeases,
+    RefLedger,
+    RefSession,
+    StateRef,
+)
+from mulligan.text.redact import Redactor
+from world.ledgers import START, completed
+from world.repositories import git
+from world.stores import book_of, shared_remote
+from world.trackers import StillClock
+
+REF, OTHER = IssueRef("octo/one", 1), IssueRef("octo/one", 12)
+AUTHORISED = Authorised(act="labeled:7", actor="ada", act_at=START)
+SECRET = "token-of-the-bot"
+DONE = EffectDone(effect="status_comment", key="issue", remote_id="77")
+
+
+def started(number: int = 1) -> AttemptStarted:
+    return AttemptStarted(attempt=number, number=number, worker="here")
+
+
+class Runs:
+    """Runs of the Action on one repository, and the clock that all of them read."""
+
+    def __init__(self, directory: Path, stack: ExitStack) -> None:
+        self.directory = directory
+        self.clock = StillClock()
+        self._stack = stack
+
+    def begin(self) -> RefSession:
+        return self._stack.enter_context(
+            book_of(self.directory, self.clock, redactor=Redactor((SECRET,)))
+        )
+
+    def stored(self) -> str:
+        """Give all that the ref holds."""
+        bare = shared_remote(self.directory)
+        names = git(bare, "ls-tree", "-r", "--name-only", STATE_REF).splitlines()
+        return "".join(git(bare, "cat-file", "blob", f"{STATE_REF}:{name}") for name in names)
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Generator[Runs]:
+    with ExitStack() as stack:
+        yield Runs(tmp_path, stack)
+
+
+def take(book: RefSession, worker: str, ref: IssueRef = REF) -> tuple[Lease, Ledger]:
+    lease = RefLeases(book).claim(ref, worker)
+    assert lease
+    return lease, RefLedger(book).under(lease)
+
+
+def test_what_one_run_recorded_the_next_knows(runs: Runs) -> None:
+    first = runs.begin()
+    _, ledger = take(first, "one")
+    for event in (IssueSeen(title="Mend it"), AUTHORISED, started(), completed(REF, 1)):
+        ledger.append(REF, event)
+    second = RefLedger(runs.begin())
+    assert second.status(REF) == ledger.status(REF)
+    assert second.history(REF) == ledger.history(REF)
+    assert [each.event for each in second.events(REF)] == [
+        each.event for each in ledger.events(REF)
+    ]
+
+
+def test_what_only_tells_a_story_is_pushed_with_the_next_thing_that_lasts(runs: Runs) -> None:
+    _, ledger = take(runs.begin(), "one")
+    ledger.append(REF, IssueSeen(title="Mend it"))
+    assert RefLedger(runs.begin()).status(REF).title == ""
+    ledger.append(REF, started())
+    assert RefLedger(runs.begin()).status(REF).title == "Mend it"
+
+
+def test_runs_on_different_issues_keep_what_the_other_wrote(runs: Runs) -> None:
+    one, two = runs.begin(), runs.begin()
+    _, mine = take(one, "one", REF)
+    _, theirs = take(two, "two", OTHER)
+    mine.append(REF, started())
+    theirs.append(OTHER, started())
+    mine.append(REF, completed(REF, 1))
+    theirs.append(OTHER, completed(OTHER, 1))
+    last = RefLedger(runs.begin())
+    assert [status.issue for status in last.statuses()] == [REF, OTHER]
+    assert [len(last.history(ref)) for ref in (REF, OTHER)] == [1, 1]
+    # Each has heard of the other meanwhile.
+    assert mine.status(OTHER).number == 1
+
+
+def test_of_two_runs_that_claim_at_once_the_slower_one_stops(runs: Runs) -> None:
+    one, two = runs.begin(), runs.begin()
+    lease, mine = take(one, "one")
+    beaten, theirs = take(two, "two")
+    mine.append(REF, started())
+    with pytest.raises(LeaseLostError):
+        theirs.append(REF, started())
+    assert RefLeases(one).holds(lease)
+    assert not RefLeases(two).holds(beaten)
+    assert not RefLeases(two).renew(beaten)
+    # What it has noted of the issue is gone; what the other wrote is there.
+    assert [each.event for each in theirs.events(REF)] == [started()]
+    assert runs.stored().count("attempt_started") == 1
+
+
+def test_a_claim_is_told_before_the_first_effect(runs: Runs) -> None:
+    one, two = runs.begin(), runs.begin()
+    lease, _ = take(one, "one")
+    assert RefLeases(one).holds(lease)
+    assert RefLeases(two).claim(REF, "two") is None
+    assert RefLeases(two).holder(REF) == "one"
+    RefLeases(one).release(lease)
+    assert RefLeases(two).claim(REF, "two")
+
+
+def test_a_claim_that_nobody_was_told_of_leaves_no_trace(runs: Runs) -> None:
+    book = runs.begin()
+    lease, _ = take(book, "one")
+    RefLeases(book).release(lease)
+    assert git(shared_remote(runs.directory), "for-each-ref") == ""
+
+
+def test_a_run_that_is_not_heard_of_any_more_is_overtaken(runs: Runs) -> None:
+    dead, heir = runs.begin(), runs.begin()
+    _, ledger = take(dead, "dead")
+    ledger.append(REF, started())
+    assert RefLeases(heir).claim(REF, "heir") is None
+    runs.clock.time += LEASE
+    _, taken = take(heir, "heir")
+    taken.append(REF, completed(REF, 1, Outcome.INTERRUPTED))
+    with pytest.raises(LeaseLostError):
+        ledger.append(REF, completed(REF, 1, Outcome.SUCCEEDED))
+    assert [meta.outcome for meta in RefLedger(runs.begin()).history(REF)] == [Outcome.INTERRUPTED]
+
+
+def test_a_lease_is_prolonged_on_the_ref_when_half_of_it_is_over(runs: Runs) -> None:
+    book = runs.begin()
+    lease, ledger = take(book, "one")
+    ledger.append(REF, started())
+    before = runs.stored()
+    assert RefLeases(book).renew(lease)
+    assert runs.stored() == before
+    runs.clock.time += LEASE / 2
+    assert RefLeases(book).renew(lease)
+    runs.clock.time += LEASE - timedelta(seconds=1)
+    assert RefLeases(runs.begin()).claim(REF, "two") is None
+
+
+def test_no_history_grows(runs: Runs) -> None:
+    _, ledger = take(runs.begin(), "one")
+    for number in (1, 2, 3):
+        ledger.append(REF, started(number))
+    bare = shared_remote(runs.directory)
+    assert git(bare, "rev-list", "--count", STATE_REF) == "1"
+    assert git(bare, "for-each-ref", "--format=%(refname)") == STATE_REF
+
+
+def test_the_ref_holds_no_secret(runs: Runs) -> None:
+    book = runs.begin()
+    RefLedger(book).append(REF, IssueSeen(title=f"a {SECRET}"))
+    RefLedger(book).append(REF, started())
+    assert "[redacted]" in runs.stored()
+    assert SECRET not in runs.stored()
+
+
+def test_an_issue_that_was_resolved_long_ago_is_dropped(runs: Runs) -> None:
+    book = runs.begin()
+    RefLedger(book).append(REF, StoodDown(reason="Closed."))
+    runs.clock.time += KEPT + timedelta(days=1)
+    later = runs.begin()
+    RefLedger(later).append(OTHER, started())
+    assert [status.issue for status in RefLedger(runs.begin()).statuses()] == [OTHER]
+
+
+@contextmanager
+def shut_down() -> Generator[None]:
+    SHUTDOWN.set()
+    try:
+        yield
+    finally:
+        SHUTDOWN.clear()
+
+
+def test_what_a_shutdown_cut_short_is_still_written_down(runs: Runs) -> None:
+    _, ledger = take(runs.begin(), "one")
+    ledger.append(REF, started())
+    with shut_down():
+        ledger.append(REF, completed(REF, 1, Outcome.INTERRUPTED))
+    assert len(RefLedger(runs.begin()).history(REF)) == 1
+
+
+def test_a_remote_that_is_away_for_a_moment_is_tried_again(runs: Runs, tmp_path: Path) -> None:
+    book = runs.begin()
+    good = shared_remote(tmp_path)
+    away = good.rename(tmp_path / "away")
+    back = threading.Timer(0.3, away.rename, [good])
+    back.start()
+    RefLedger(book).append(REF, DONE)
+    back.join()
+    assert RefLedger(runs.begin()).status(REF).effect("status_comment", "issue") == "77"
+
+
+def test_a_push_that_failed_and_happened_counts(runs: Runs, tmp_path: Path) -> None:
+    hook = shared_remote(tmp_path) / "hooks" / "post-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nkill -9 $(ps -o ppid= $PPID) $PPID\n")
+    hook.chmod(0o755)
+    RefLedger(runs.begin()).append(REF, DONE)
+    assert RefLedger(runs.begin()).status(REF).effect("status_comment", "issue") == "77"
+
+
+def test_a_remote_that_stays_away_is_an_error_in_one_sentence(tmp_path: Path) -> None:
+    ref = StateRef(tmp_path, {"PATH": "/usr/bin:/bin"}, lambda: Remote((tmp_path / "no").as_uri()))
+    ref.prepare()
+    with pytest.raises(UnavailableError):
+        ref.read()

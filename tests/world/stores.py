@@ -1,0 +1,52 @@
+"""Runs that share nothing but a ref of a repository on this disk."""
+
+import itertools
+import os
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+from mulligan.git.repository import Remote
+from mulligan.implement.ports import Clock
+from mulligan.storage.database import open_database
+from mulligan.storage.git_ref import LEASE, RefSession, open_state_ref
+from mulligan.storage.ledger import SqlLedger
+from mulligan.text.redact import Redactor
+from world.ledgers import migrated
+from world.repositories import make_remote
+
+RUNS = itertools.count()
+
+
+def shared_remote(directory: Path) -> Path:
+    """Give the repository below a directory, made where it is not there yet."""
+    bare = directory / "shared.git"
+    return bare if bare.exists() else make_remote(bare, {})
+
+
+def book_of(
+    directory: Path, clock: Clock, lease: timedelta = LEASE, redactor: Redactor | None = None
+) -> AbstractContextManager[RefSession]:
+    """Begin a run: nothing of it is on this machine yet."""
+    return book_at(shared_remote(directory), directory, clock, lease, redactor)
+
+
+@contextmanager
+def book_at(
+    bare: Path,
+    directory: Path,
+    clock: Clock,
+    lease: timedelta = LEASE,
+    redactor: Redactor | None = None,
+) -> Generator[RefSession]:
+    """Begin a run on a repository."""
+    url = bare.as_uri()
+    environment = {"PATH": os.environ["PATH"]}
+    with (
+        open_database(migrated(directory / f"run-{next(RUNS)}" / "ledger.db")) as database,
+        open_state_ref(environment, lambda: Remote(url)) as ref,
+    ):
+        book = RefSession(ref, SqlLedger(database, clock), clock, redactor, lease)
+        book.restore()
+        yield book
