@@ -165,13 +165,13 @@ def unlabelled_since(
 
 
 def settlement(
-    events: Iterable[EventShape], labels: Labels, status: IssueStatus, *, begun: bool = False
+    events: Iterable[EventShape], labels: Labels, status: IssueStatus, begun_by: str | None = None
 ) -> EventShape | None:
     """Find the label of review or hitl by which somebody else has settled the epoch's request.
 
     Mulligan puts it on before it takes ready and running off (SPEC L3); where this ledger knows
-    nothing of it, another installation has done that, whose login may be the same. It also counts
-    where only the first was done, if `begun` says so.
+    nothing of it, another installation has done that, whose login may be the same. From the login
+    `begun_by` the first of the two counts alone: the other installation has the second to do.
     """
     if status.labelled:
         return None
@@ -190,8 +190,9 @@ def settlement(
     if number_of(status.act) is None:
         # Clocks differ, and what this ledger did before the act looks the same; but that is gone.
         moved = [each for each in moved if each in on.values()]
-    if begun:
-        moved += [each for each in on.values() if _since(each, status)]
+    if begun_by is not None:
+        own = begun_by.casefold()
+        moved += [each for each in on.values() if _since(each, status) and _login(each) == own]
     return next(iter(moved), None)
 
 
@@ -380,7 +381,9 @@ class Authorization:
         """Say by what another installation has settled the epoch's request, or begun to."""
         if status.labelled:
             return None
-        found = settlement(self._events(ref), labels, _since_feedback(status), begun=True)
+        self._read(ref)  # GoneError where it was transferred or its repository renamed.
+        own = self._place.own_login()
+        found = settlement(self._events(ref), labels, _since_feedback(status), own)
         return _moved_on(found) if found else self._place.proposed_elsewhere(ref, status)
 
     def _taken_off(
