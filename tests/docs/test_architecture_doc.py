@@ -13,7 +13,12 @@ ROOT = Path(__file__).parents[2]
 SOURCE = Path("src") / "mulligan"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 CONTRIBUTING = ROOT / ".github" / "CONTRIBUTING.md"
-PAGES = (ARCHITECTURE, CONTRIBUTING, *sorted((ROOT / "docs" / "decisions").glob("*.md")))
+PAGES = (
+    ARCHITECTURE,
+    CONTRIBUTING,
+    *(ROOT / "docs" / f"{name}.md" for name in ("action", "dashboard", "security", "text")),
+    *sorted((ROOT / "docs" / "decisions").glob("*.md")),
+)
 QUOTED = re.compile(r"`([^`\s]+\.py|[\w./-]+/)(?:: ([\w.]+))?`")
 """A file or a folder, and perhaps the name that is defined in it."""
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
