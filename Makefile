@@ -61,6 +61,7 @@ docs: install
 	$(BIN)/mulligan config schema policy > docs/schemas/policy.json
 	$(BIN)/python -c 'from mulligan.interfaces.cli.events import reference; print(reference(), end="")' > docs/events.md
 	$(BIN)/mulligan events --schema > docs/schemas/events.json
+	$(BIN)/python docs/folders.py
 
 format: install
 	$(BIN)/ruff format .

@@ -1,4 +1,5 @@
-"""A GitHub that lives on this machine: for `mulligan demo`, `mulligan simulate` and tests.
+"""A GitHub on this machine, for `mulligan demo`, `mulligan simulate` and tests.
 
-`world.py` is its state and how a person drives it, `app.py` answers HTTP, `server.py` runs it.
+`world.py` holds its state and what people do there. `app.py` answers HTTP, and `routes/` each
+kind of resource.
 """

@@ -23,7 +23,7 @@ PLACES = ("title", "body", "comment")
 
 
 def prompt_of(issue: Issue) -> str:
-    """Write the prompt as brief.py does."""
+    """Write the prompt as write_prompt.py does."""
     return render_prompt(Request(see(issue).issue, POLICY, (1, 3), None))
 
 

@@ -1,4 +1,4 @@
-"""What the simulated GitHub answers, one module for each kind of resource."""
+"""The routes of the simulated GitHub, one module for each kind of resource."""
 
 from github_simulator import pages
 from github_simulator.request import Handler

@@ -1,1 +1,1 @@
-"""Coding agents: any command-line program that works in a directory."""
+"""Runs coding agents: how each one is started, what its output means, and what it costs."""

@@ -1,1 +1,1 @@
-"""Did it work? Run the checks, condense their output, guard the change."""
+"""Runs setup commands, checks and the reviewer, and judges the results; holds the guards."""

@@ -1,1 +1,1 @@
-"""Every setting, its default and its meaning; the only place where configuration is read."""
+"""Every configuration key with its default and meaning; the only code that reads the files."""

@@ -1,1 +1,1 @@
-"""When to do what: intake, visits, recovery; the only code that decides who is next."""
+"""Decides when to do what: polls, visits to issues, commands, reviews, recovery, clean-up."""

@@ -1,1 +1,1 @@
-"""What Mulligan talks about: frozen facts and the rules over them. Pure."""
+"""Facts and rules without I/O: issues, events, status, outcomes, eligibility, errors. Pure."""

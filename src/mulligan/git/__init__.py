@@ -1,1 +1,1 @@
-"""How git is called, and what its answers mean; several adapters stand on this."""
+"""Calls git; `worktrees/` holds mirrors, checkouts, commits and pushes."""

@@ -1,1 +1,1 @@
-"""The port Tracker on GitHub: issues in; labels, comments and pull requests out."""
+"""Talks to GitHub: issues, labels, comments, pull requests, permissions, rate limits."""

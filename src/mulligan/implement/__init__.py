@@ -1,1 +1,1 @@
-"""READ FIRST: the route of one issue is phase.py; the files beside it are its steps."""
+"""READ FIRST: the steps of one issue (phase.py), the decision, the prompts, and the ports."""

@@ -1,1 +1,1 @@
-"""Ways in: the command line."""
+"""The command line, the Action and the dashboard; `bootstrap/` builds everything for them."""

@@ -1,4 +1,4 @@
-"""The JSON that other programs read, one shape whether from a command or the dashboard. Pure."""
+"""The JSON that the commands and the dashboard share. Pure."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Tell one web address what happened, from a thread of its own: nothing waits for it (SPEC 17)."""
+"""Posts messages about events to one web address, in a thread of its own (SPEC 17)."""
 
 import queue
 import threading

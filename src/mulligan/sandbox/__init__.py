@@ -1,1 +1,1 @@
-"""Keep agents, set-up lines and checks away from everything that they do not need (SPEC 13)."""
+"""Starts processes, confines them, limits their network, and stops them."""

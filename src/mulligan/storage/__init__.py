@@ -1,4 +1,4 @@
-"""Where the ledger and artifacts are stored, and the layout of the ledger's tables."""
+"""Stores the ledger, leases and files: SQLite, PostgreSQL, the disk, or a git ref."""
 
 HEAD = "0008"
 """The newest revision in migrations/versions/; revisions count up."""

@@ -1,1 +1,1 @@
-"""Text on its way to people, to GitHub and to agents, made safe for each. Pure."""
+"""Makes foreign text safe: hidden text, escaping, secrets; parses commands in comments. Pure."""

@@ -1,4 +1,4 @@
-"""The command-line coding agents that Mulligan knows, one small file each. Pure."""
+"""One file for each coding agent that is built in. Pure."""
 
 from collections.abc import Mapping
 

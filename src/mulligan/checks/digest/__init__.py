@@ -1,4 +1,4 @@
-"""Condense the output of a check to what a reader needs to mend the failure (SPEC 9)."""
+"""Shortens the output of a check to what is needed to fix the failure (SPEC 9)."""
 
 import signal
 from collections.abc import Sequence

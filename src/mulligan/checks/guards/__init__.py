@@ -1,4 +1,4 @@
-"""What a change must not do, whatever the checks say (SPEC A9). Pure."""
+"""Rules that refuse a change whatever its checks say (SPEC A9). Pure."""
 
 from mulligan.checks.guards.diff import patches_of
 from mulligan.checks.guards.lost_tests import lost_test_violations

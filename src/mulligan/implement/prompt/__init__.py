@@ -1,1 +1,1 @@
-"""What follows an attempt: the decision, the record, and what the next attempt is told. Pure."""
+"""Writes the prompt of an attempt: the task, and what earlier attempts came to. Pure."""

@@ -1,1 +1,1 @@
-"""The GitHub Action: what it is given, and what it says to the runner."""
+"""The GitHub Action: its inputs, and its reports to the runner."""

@@ -1,1 +1,1 @@
-"""Builds everything from the configuration; the only package that knows every adapter."""
+"""Builds everything from the configuration; the only code that imports every adapter."""

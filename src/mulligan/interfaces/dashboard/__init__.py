@@ -1,1 +1,1 @@
-"""The dashboard: health, metrics, a JSON API and pages, served by `mulligan run`; all to read."""
+"""Health, metrics, a JSON API and read-only pages, served by `mulligan run`."""

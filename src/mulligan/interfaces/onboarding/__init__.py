@@ -1,1 +1,1 @@
-"""Proposes a configuration for a repository, from the names of its files and a few small texts."""
+"""Proposes a configuration for `mulligan init`, from the files of a repository."""

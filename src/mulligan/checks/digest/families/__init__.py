@@ -1,4 +1,4 @@
-"""The families of tools that are known. A new one is one small file and its line here. Pure."""
+"""One file for each test framework whose output is read. Pure."""
 
 from mulligan.checks.digest.families.go import GO
 from mulligan.checks.digest.families.pytest import PYTEST
