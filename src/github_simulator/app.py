@@ -18,13 +18,13 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from github_simulator.errors import SimulatorError
 from github_simulator.records import User
 from github_simulator.reply import NOT_MODIFIED, Exchange, Refused, Reply, etag, matches, not_found
 from github_simulator.reply import Request as Answered
 from github_simulator.request import Call, Handler
 from github_simulator.routes import ROUTES
 from github_simulator.world import CORE, GRAPHQL, Fault, Window, World
-from mulligan.domain.errors import UnavailableError
 
 JSON = "application/json; charset=utf-8"
 
@@ -256,7 +256,7 @@ def running(world: World, port: int = 0) -> Generator[str]:
     """Serve a world in a thread; give its address, without a slash at the end.
 
     Port 0 is any free port. Afterwards neither the thread nor a socket is left.
-    UnavailableError where the port is taken.
+    SimulatorError where the port is taken.
     """
     listening = _listen(port)
     config = uvicorn.Config(
@@ -305,5 +305,5 @@ def _listen(port: int) -> socket.socket:
         listening.close()
         message = f"The simulator cannot listen on port {port} ({error.strerror}); "
         message += "name a free one with --port."
-        raise UnavailableError(message) from error
+        raise SimulatorError(message) from error
     return listening

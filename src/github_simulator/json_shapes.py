@@ -16,6 +16,7 @@ from github_simulator.records import (
     Event,
     Issue,
     Label,
+    Permission,
     Pull,
     Reaction,
     Repository,
@@ -25,7 +26,6 @@ from github_simulator.records import (
     User,
 )
 from github_simulator.reply import Json, Shape
-from mulligan.domain.issue import Permission
 
 LEGACY = {Permission.MAINTAIN: Permission.WRITE, Permission.TRIAGE: Permission.READ}
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from html import escape
 
+from github_simulator.markdown import as_html
 from github_simulator.records import Comment, Issue, Repository, Review
 from github_simulator.reply import Reply
 from github_simulator.request import Call
-from mulligan.text.escape import as_html
 
 HTML = "text/html; charset=utf-8"
 

@@ -3,14 +3,31 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
+from typing import Protocol
 
 from github_simulator.reply import Refused
-from mulligan.domain.issue import Permission
 
 ACTIONS = "github-actions"
 
 REACTIONS = ("+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes")
+
+
+class Permission(StrEnum):
+    """What a person may do on a repository, weakest first: GitHub's `role_name`."""
+
+    NONE = "none"
+    READ = "read"
+    TRIAGE = "triage"
+    WRITE = "write"
+    MAINTAIN = "maintain"
+    ADMIN = "admin"
+
+    def reaches(self, needed: "Permission") -> bool:
+        """Tell whether this permission is at least `needed`."""
+        order = list(Permission)
+        return order.index(self) >= order.index(needed)
 
 
 @dataclass(slots=True)
@@ -159,6 +176,27 @@ class Issue:
     def label_names(self) -> list[str]:
         """List the names of its labels."""
         return [label.name for label in self.labels]
+
+
+class IssueLike(Protocol):
+    """Whatever names an issue or a pull request: `repository` is `owner/name`."""
+
+    @property
+    def repository(self) -> str: ...
+
+    @property
+    def number(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class IssueName:
+    """The name of an issue or a pull request, written `owner/name#12`."""
+
+    repository: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.repository}#{self.number}"
 
 
 @dataclass(slots=True)

@@ -8,10 +8,9 @@ from typing import Self, TypeVar
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from github_simulator.json_shapes import Place
-from github_simulator.records import Doer, Issue, Pull, Repository, User
+from github_simulator.records import Doer, Issue, Permission, Pull, Repository, User
 from github_simulator.reply import Json, Refused, Reply, no_rights, not_found, page_of
 from github_simulator.world import World
-from mulligan.domain.issue import Permission
 
 T = TypeVar("T")
 

@@ -11,10 +11,9 @@ from pydantic import JsonValue
 
 from github_simulator import json_shapes
 from github_simulator.json_shapes import repository as repository_shape
-from github_simulator.records import App, Grant, User
+from github_simulator.records import App, Grant, Permission, User
 from github_simulator.reply import Refused, Reply, Shape, not_found
 from github_simulator.request import Call, Fields
-from mulligan.domain.issue import Permission
 
 SINCE = "2020-01-01T00:00:00Z"
 """When everybody joined."""

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 from github_simulator import json_shapes
 from github_simulator.bare_repository import Bare
-from github_simulator.records import ACTIONS, CheckRun
+from github_simulator.records import ACTIONS, CheckRun, Permission
 from github_simulator.reply import Refused, Reply, not_found
 from github_simulator.request import Call
-from mulligan.domain.issue import Permission
 
 REPO = "/repos/{owner}/{repo}"
 

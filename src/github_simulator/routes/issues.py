@@ -22,10 +22,9 @@ from github_simulator.issues import (
     set_state,
     unassign,
 )
-from github_simulator.records import Comment, Doer, Event, Issue, Label, Reaction, User
+from github_simulator.records import Comment, Doer, Event, Issue, Label, Permission, Reaction, User
 from github_simulator.reply import Refused, Reply, Resource, Shape, invalid, no_rights, not_found
 from github_simulator.request import Call, Fields, names, parse
-from mulligan.domain.issue import Permission
 
 ORDERS: dict[str, Callable[[Issue], tuple[datetime | int, int]]] = {
     "created": lambda issue: (issue.created_at, issue.number),

@@ -20,10 +20,9 @@ from github_simulator.pulls import (
     request_reviews,
     submit_review,
 )
-from github_simulator.records import Doer, Issue, Pull, Repository
+from github_simulator.records import Doer, Issue, Permission, Pull, Repository
 from github_simulator.reply import Refused, Reply, Resource, Shape, invalid, not_found
 from github_simulator.request import Call, Fields
-from mulligan.domain.issue import Permission
 
 ORDERS: dict[str, Callable[[Issue], tuple[datetime, int]]] = {
     "created": lambda issue: (issue.created_at, issue.number),
