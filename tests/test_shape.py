@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SOURCE = ROOT / "src" / "mulligan"
+SOURCE = ROOT / "src"
 FILES = sorted(SOURCE.rglob("*.py"))
 BANNED_NAMES = {"manager", "helper", "helpers", "util", "utils", "handler", "handlers"}
 BROAD_HANDLERS = {
-    "daemon/worker.py": 1,
-    "daemon/poll.py": 1,
-    "checks/digest/__init__.py": 1,
+    "mulligan/daemon/worker.py": 1,
+    "mulligan/daemon/poll.py": 1,
+    "mulligan/checks/digest/__init__.py": 1,
 }
 """The three places that may catch Exception (DESIGN 3)."""
 

@@ -26,17 +26,13 @@ from github_simulator.request import Call, Handler
 from github_simulator.routes import ROUTES
 from github_simulator.world import CORE, GRAPHQL, Fault, Window, World
 
-JSON = "application/json; charset=utf-8"
+HOST = "127.0.0.1"
 
 THREADS = 16
 
 METHODS = ["GET", "POST", "PATCH", "PUT", "DELETE"]
 
-FREE, QUERIES = "/rate_limit", "/graphql"
-
-OF_AN_APP = ("/app", "/installation", "/access_tokens")
-
-BY_ID = re.compile(r"/repositories/(\d+)(/.*)?")
+JSON = "application/json; charset=utf-8"
 
 USUAL = {
     "cache-control": "private, max-age=60, s-maxage=60",
@@ -45,7 +41,11 @@ USUAL = {
     "x-github-api-version-selected": "2022-11-28",
 }
 
-HOST = "127.0.0.1"
+FREE, QUERIES = "/rate_limit", "/graphql"
+
+OF_AN_APP = ("/app", "/installation", "/access_tokens")
+
+BY_ID = re.compile(r"/repositories/(\d+)(/.*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +249,9 @@ def _finished(world: World, incoming: Incoming, user: User | None, reply: Reply)
         headers.setdefault("content-type", JSON)
     headers["x-github-request-id"] = f"51A0:{len(world.requests):08X}"
     return Answer(status, raw, {**headers, **window.headers}, counted)
+
+
+# The server.
 
 
 @contextmanager

@@ -14,6 +14,9 @@ ACTIONS = "github-actions"
 REACTIONS = ("+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes")
 
 
+# Accounts, issues and repositories.
+
+
 class Permission(StrEnum):
     """What a person may do on a repository, weakest first: GitHub's `role_name`."""
 
@@ -282,6 +285,9 @@ class Doer:
         return self.repository.role_of(self.user).reaches(needed)
 
 
+# Apps and their tokens.
+
+
 @dataclass(frozen=True, slots=True)
 class App:
     """An app, the account that its comments bear, and where it is installed; names in lower case.
@@ -331,6 +337,9 @@ class Apps:
         self.known[str(app.id)] = app
 
 
+# Check runs and statuses of commits.
+
+
 @dataclass(frozen=True, slots=True)
 class Annotation:
     """What a check run says about a line; `level` is notice, warning or failure."""
@@ -378,7 +387,7 @@ class Status:
 
 @dataclass(slots=True)
 class Runs:
-    """All of them; a commit is (name of the repository in lower case, SHA)."""
+    """All check runs and statuses; a commit is (name of the repository in lower case, SHA)."""
 
     stamps: Stamps
     checks: list[CheckRun] = field(default_factory=list[CheckRun])

@@ -17,6 +17,25 @@ T = TypeVar("T")
 _JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
 
 
+def parse(body: bytes) -> JsonValue:
+    """Parse a body of any kind."""
+    try:
+        return _JSON.validate_json(body or b"{}")
+    except ValidationError:
+        raise Refused(400, "Problems parsing JSON") from None
+
+
+def names(values: Sequence[JsonValue]) -> list[str]:
+    """Read strings, or objects with a `name`."""
+    found = list[str]()
+    for value in values:
+        name = value.get("name") if isinstance(value, dict) else value
+        if not isinstance(name, str):
+            raise Refused(422, f"Invalid request.\n\n{value!r} is not a string.")
+        found.append(name)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Fields:
     """The fields of a body; what is missing or null reads as None."""
@@ -188,22 +207,3 @@ class Call:
 
 Handler = Callable[[Call], Reply]
 """Answers a call; called with the world's lock held."""
-
-
-def parse(body: bytes) -> JsonValue:
-    """Parse a body of any kind."""
-    try:
-        return _JSON.validate_json(body or b"{}")
-    except ValidationError:
-        raise Refused(400, "Problems parsing JSON") from None
-
-
-def names(values: Sequence[JsonValue]) -> list[str]:
-    """Read strings, or objects with a `name`."""
-    found = list[str]()
-    for value in values:
-        name = value.get("name") if isinstance(value, dict) else value
-        if not isinstance(name, str):
-            raise Refused(422, f"Invalid request.\n\n{value!r} is not a string.")
-        found.append(name)
-    return found

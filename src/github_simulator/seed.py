@@ -8,6 +8,25 @@ from github_simulator.errors import SimulatorError
 from github_simulator.records import IssueName
 from github_simulator.world import World
 
+REPOSITORY = "acme/calculator"
+
+BOT = "mulligan-bot"
+
+MAINTAINER = "maya"
+
+READY = "mulligan"
+"""The label that asks for work, unless a policy calls it otherwise."""
+
+SCRIPTED_AGENT = Path(__file__).with_name("scripted_agent.py")
+"""The demo's agent: to be run with `python3`, it needs nothing else."""
+
+README = """# calculator
+
+    python3 -m calculator 6 / 2
+
+Tests need nothing but Python: `python3 -m unittest discover -v`.
+"""
+
 OPERATIONS = '''"""The operations that the calculator knows."""
 
 
@@ -148,25 +167,6 @@ scope:
   deny:
     - .github/
 """
-
-README = """# calculator
-
-    python3 -m calculator 6 / 2
-
-Tests need nothing but Python: `python3 -m unittest discover -v`.
-"""
-
-REPOSITORY = "acme/calculator"
-
-BOT = "mulligan-bot"
-
-MAINTAINER = "maya"
-
-READY = "mulligan"
-"""The label that asks for work, unless a policy calls it otherwise."""
-
-SCRIPTED_AGENT = Path(__file__).with_name("scripted_agent.py")
-"""The demo's agent: to be run with `python3`, it needs nothing else."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Faults for rehearsals and tests: what the simulator answers instead of the truth. Pure."""
+"""The simulated GitHub's state, how people change it, its rate limits and its faults."""
 
 import copy
 import itertools
@@ -26,14 +26,14 @@ from github_simulator.records import (
 )
 from github_simulator.reply import Exchange, Refused, Request
 
-WINDOW = timedelta(hours=1)
-
-ANONYMOUS_LIMIT = 60
+FIRST_ID = 1001
 
 CORE, GRAPHQL = "core", "graphql"
 """What is counted apart."""
 
-FIRST_ID = 1001
+WINDOW = timedelta(hours=1)
+
+ANONYMOUS_LIMIT = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class World:
     """All of it, in memory and safe for threads.
 
     `requests` lists what was answered over HTTP, in order; where `exchanges` is a list, it gets
-    all that was sent and answered besides. `faults` may be set (see faults.py);
+    all that was sent and answered besides. `faults` may be set (see Fault);
     `meter.limit` is the rate limit of each user. Without `graphql` it is a server that has none.
     What the read methods give are copies.
     """

@@ -76,7 +76,7 @@ class Stumbling:
     left: int = STUMBLES
 
     def __call__(self, method: str, path: str) -> Fault | None:
-        """See simulator.faults."""
+        """Answer a request, as `World.faults` is asked to."""
         if method != "POST" or not path.endswith("/pulls") or not self.left:
             return None
         self.left -= 1
