@@ -18,25 +18,21 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from github_simulator.errors import SimulatorError
 from github_simulator.records import User
 from github_simulator.reply import NOT_MODIFIED, Exchange, Refused, Reply, etag, matches, not_found
 from github_simulator.reply import Request as Answered
 from github_simulator.request import Call, Handler
 from github_simulator.routes import ROUTES
 from github_simulator.world import CORE, GRAPHQL, Fault, Window, World
-from mulligan.domain.errors import UnavailableError
 
-JSON = "application/json; charset=utf-8"
+HOST = "127.0.0.1"
 
 THREADS = 16
 
 METHODS = ["GET", "POST", "PATCH", "PUT", "DELETE"]
 
-FREE, QUERIES = "/rate_limit", "/graphql"
-
-OF_AN_APP = ("/app", "/installation", "/access_tokens")
-
-BY_ID = re.compile(r"/repositories/(\d+)(/.*)?")
+JSON = "application/json; charset=utf-8"
 
 USUAL = {
     "cache-control": "private, max-age=60, s-maxage=60",
@@ -45,7 +41,11 @@ USUAL = {
     "x-github-api-version-selected": "2022-11-28",
 }
 
-HOST = "127.0.0.1"
+FREE, QUERIES = "/rate_limit", "/graphql"
+
+OF_AN_APP = ("/app", "/installation", "/access_tokens")
+
+BY_ID = re.compile(r"/repositories/(\d+)(/.*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,12 +251,15 @@ def _finished(world: World, incoming: Incoming, user: User | None, reply: Reply)
     return Answer(status, raw, {**headers, **window.headers}, counted)
 
 
+# The server.
+
+
 @contextmanager
 def running(world: World, port: int = 0) -> Generator[str]:
     """Serve a world in a thread; give its address, without a slash at the end.
 
     Port 0 is any free port. Afterwards neither the thread nor a socket is left.
-    UnavailableError where the port is taken.
+    SimulatorError where the port is taken.
     """
     listening = _listen(port)
     config = uvicorn.Config(
@@ -305,5 +308,5 @@ def _listen(port: int) -> socket.socket:
         listening.close()
         message = f"The simulator cannot listen on port {port} ({error.strerror}); "
         message += "name a free one with --port."
-        raise UnavailableError(message) from error
+        raise SimulatorError(message) from error
     return listening

@@ -2,20 +2,47 @@
 
 import os
 import re
+import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 
-from mulligan.domain.errors import UnavailableError
-from mulligan.git.repository import Repository
-from mulligan.sandbox.process import Command, run
+from github_simulator.errors import SimulatorError
 
 HEADS = "refs/heads/"
 SHA = re.compile(r"[0-9a-f]{40,64}")
 FIELDS = "%H%x00%T%x00%P%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%cI%x00%B%x00"
-WITHIN = timedelta(seconds=60)
+TIMEOUT = 120
+"""Seconds; on a healthy disk a command takes milliseconds."""
+ENVIRONMENT = {
+    "HOME": "/nonexistent",
+    "LC_ALL": "C.UTF-8",
+    "TZ": "UTC",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_AUTHOR_NAME": "GitHub",
+    "GIT_AUTHOR_EMAIL": "noreply@github.com",
+    "GIT_COMMITTER_NAME": "GitHub",
+    "GIT_COMMITTER_EMAIL": "noreply@github.com",
+}
+SETTINGS = {
+    # Nothing that a repository names is started.
+    "core.hooksPath": os.devnull,
+    "core.fsmonitor": "false",
+    "diff.external": "",
+    "commit.gpgSign": "false",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    # Files and their names are what the commit says.
+    "core.attributesFile": os.devnull,
+    "core.autocrlf": "false",
+    "core.quotePath": "false",
+}
+SAFE = tuple(part for key, value in SETTINGS.items() for part in ("-c", f"{key}={value}"))
 STATUSES = {"A": "added", "M": "modified", "D": "removed", "T": "changed"}
 
 
@@ -62,22 +89,32 @@ class Entry:
 
 
 def git(directory: Path, *arguments: str, stdin: bytes = b"") -> bytes | None:
-    """Run git, free of any configuration but the repository's; None where it says no."""
-    with tempfile.TemporaryDirectory(prefix="simulator-") as scratch:
-        log = Path(scratch, "output")
-        environment = {
-            "PATH": os.environ.get("PATH", os.defpath),
-            "HOME": scratch,
-            "LC_ALL": "C.UTF-8",
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_CONFIG_GLOBAL": os.devnull,
-            "GIT_AUTHOR_NAME": "GitHub",
-            "GIT_AUTHOR_EMAIL": "noreply@github.com",
-            "GIT_COMMITTER_NAME": "GitHub",
-            "GIT_COMMITTER_EMAIL": "noreply@github.com",
-        }
-        ended = run(Command(["git", *arguments], directory, environment, WITHIN, None, stdin, log))
-        return log.read_bytes() if ended.exit_code == 0 else None
+    """Run git in a directory and give its output; None where git fails.
+
+    Git reads no configuration but the repository's. SimulatorError where git is not there, or
+    takes longer than `TIMEOUT`.
+    """
+    try:
+        done = subprocess.run(
+            ["git", *SAFE, *arguments],
+            cwd=directory,
+            env={**ENVIRONMENT, "PATH": os.environ.get("PATH", os.defpath)},
+            input=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=TIMEOUT,
+            start_new_session=True,  # Ctrl-C is for the simulator, which ends in its own time.
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        message = (
+            f"git {arguments[0]} took longer than {TIMEOUT} seconds in {directory}; try again."
+        )
+        raise SimulatorError(message) from error
+    except OSError as error:
+        message = f"git cannot be started in {directory} ({error}); install git."
+        raise SimulatorError(message) from error
+    return done.stdout if done.returncode == 0 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,16 +209,15 @@ class Bare:
 
     def delete(self, ref: str) -> bool:
         """Delete a ref."""
-        return git(self.path, "update-ref", "-d", ref) is not None
+        return self._ask("update-ref", "-d", ref) is not None
 
     def _text(self, *arguments: str) -> str:
         """Give git's answer as text, or nothing where it has none."""
         return (self._ask(*arguments) or b"").decode(errors="replace")
 
     def _ask(self, *arguments: str) -> bytes | None:
-        """Give git's answer at once, without a keeper; None where it says no."""
-        answer = Repository(self.path.name, self.path, os.environ).ask(*arguments)
-        return None if answer.exit_code else answer.output
+        """Give git's answer; None where it says no."""
+        return git(self.path, "--git-dir=.", *arguments)
 
 
 def _loose(directory: Path) -> Iterator[tuple[str, str]]:
@@ -203,7 +239,7 @@ def _lines(file: Path) -> list[str]:
 def _must(output: bytes | None) -> bytes:
     if output is None:
         message = "The simulator's repository cannot be used by git; make it anew."
-        raise UnavailableError(message)
+        raise SimulatorError(message)
     return output
 
 

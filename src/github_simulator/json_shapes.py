@@ -16,6 +16,7 @@ from github_simulator.records import (
     Event,
     Issue,
     Label,
+    Permission,
     Pull,
     Reaction,
     Repository,
@@ -25,11 +26,9 @@ from github_simulator.records import (
     User,
 )
 from github_simulator.reply import Json, Shape
-from mulligan.domain.issue import Permission
-
-LEGACY = {Permission.MAINTAIN: Permission.WRITE, Permission.TRIAGE: Permission.READ}
 
 GHOST = User(10137, "ghost")
+"""Stands for every account that is gone."""
 
 LINKED = {
     "followers_url": "/followers",
@@ -82,7 +81,16 @@ LINKED_REPOSITORY = {
     "trees_url": "/git/trees{/sha}",
 }
 
-LADDER = {"admin": "admin", "maintain": "maintain", "push": "write", "triage": "triage"}
+LEGACY = {Permission.MAINTAIN: Permission.WRITE, Permission.TRIAGE: Permission.READ}
+"""What GitHub calls the newer roles in the field `permission`."""
+
+NEEDED_FOR = {
+    "admin": Permission.ADMIN,
+    "maintain": Permission.MAINTAIN,
+    "push": Permission.WRITE,
+    "triage": Permission.TRIAGE,
+}
+"""The role that each field of `permissions` needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +116,9 @@ def when(moment: datetime | None) -> str | None:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if moment else None
 
 
+# Accounts and repositories.
+
+
 def user(base: str, one: User) -> Shape:
     """Shape a user as it is embedded everywhere; all that are gone are one ghost."""
     one = GHOST if one.is_gone else one
@@ -127,19 +138,6 @@ def user(base: str, one: User) -> Shape:
     }
 
 
-def label(place: Place, one: Label) -> Shape:
-    """Shape a label."""
-    return {
-        "id": one.id,
-        "node_id": f"LA_{one.id}",
-        "url": f"{place.api}/labels/{quote(one.name, safe='')}",
-        "name": one.name,
-        "color": one.color,
-        "default": False,
-        "description": one.description,
-    }
-
-
 def association(place: Place, author: User) -> str:
     """Tell what the author is to the repository."""
     if author.login == place.repository.owner.login:
@@ -147,22 +145,65 @@ def association(place: Place, author: User) -> str:
     return "COLLABORATOR" if place.repository.is_collaborator(author) else "NONE"
 
 
-def rollup(url: str, reactions: Sequence[Reaction]) -> Shape:
-    """Count the reactions by kind."""
-    counts = Counter(reaction.content for reaction in reactions)
-    kinds: Shape = {kind: counts[kind] for kind in REACTIONS}
-    return {"url": f"{url}/reactions", "total_count": len(reactions), **kinds}
+def permission(base: str, one: User, role: Permission, name: str | None = None) -> Shape:
+    """Shape a permission: the legacy word of four, and the role's own name."""
+    return {
+        "permission": LEGACY.get(role, role),
+        "role_name": name or role,
+        "user": {**user(base, one), "role_name": name or role},
+    }
 
 
-def reaction(base: str, one: Reaction) -> Shape:
-    """Shape a reaction."""
+def repository(place: Place, role: Permission, *, signed_in: bool) -> Shape:
+    """Shape a repository; `permissions` are the asking user's."""
+    one = place.repository
+    rights = {name: role.reaches(needed) for name, needed in NEEDED_FOR.items()}
     return {
         "id": one.id,
-        "node_id": f"REA_{one.id}",
-        "user": user(base, one.user),
-        "content": one.content,
+        "node_id": f"R_{one.id}",
+        "name": one.name,
+        "full_name": one.full_name,
+        "private": one.private,
+        "owner": user(place.base, one.owner),
+        "html_url": place.html,
+        "url": place.api,
+        **{name: place.api + rest for name, rest in LINKED_REPOSITORY.items()},
+        # What can be cloned here is the bare repository itself.
+        **dict.fromkeys(
+            ("clone_url", "git_url", "ssh_url", "svn_url"), one.bare.absolute().as_uri()
+        ),
         "created_at": when(one.created_at),
+        "updated_at": when(one.created_at),
+        "pushed_at": when(one.created_at),
+        "default_branch": one.default_branch,
+        "archived": one.archived,
+        "visibility": "private" if one.private else "public",
+        **_counts(one),
+        **_never(),
+        **({"permissions": {**rights, "pull": True}} if signed_in else {}),
     }
+
+
+def _counts(one: Repository) -> Shape:
+    open_count = sum(issue.state == "open" for issue in one.visible())
+    watched = ("forks", "forks_count", "stargazers_count", "watchers", "watchers_count", "size")
+    nobody: Shape = dict.fromkeys((*watched, "network_count", "subscribers_count"), 0)
+    return {**nobody, "open_issues": open_count, "open_issues_count": open_count}
+
+
+def _never() -> Shape:
+    """What is the same for every repository here."""
+    missing = ("description", "homepage", "language", "license", "mirror_url")
+    off = ("fork", "disabled", "has_discussions", "has_downloads", "has_pages", "has_projects")
+    return {
+        **dict.fromkeys(missing),
+        **dict.fromkeys((*off, "has_wiki"), False),
+        "has_issues": True,
+        "topics": [],
+    }
+
+
+# Issues, their labels, comments, reactions and events.
 
 
 def issue(place: Place, one: Issue, *, whole: bool = False) -> Shape:
@@ -224,6 +265,19 @@ def _pull_links(place: Place, one: Issue) -> Shape:
     }
 
 
+def label(place: Place, one: Label) -> Shape:
+    """Shape a label."""
+    return {
+        "id": one.id,
+        "node_id": f"LA_{one.id}",
+        "url": f"{place.api}/labels/{quote(one.name, safe='')}",
+        "name": one.name,
+        "color": one.color,
+        "default": False,
+        "description": one.description,
+    }
+
+
 def comment(place: Place, on: Issue, one: Comment) -> Shape:
     """Shape a comment."""
     api = f"{place.api}/issues/comments/{one.id}"
@@ -241,6 +295,24 @@ def comment(place: Place, on: Issue, one: Comment) -> Shape:
         "body": one.body,
         "reactions": rollup(api, one.reactions),
         "performed_via_github_app": None,
+    }
+
+
+def rollup(url: str, reactions: Sequence[Reaction]) -> Shape:
+    """Count the reactions by kind."""
+    counts = Counter(reaction.content for reaction in reactions)
+    kinds: Shape = {kind: counts[kind] for kind in REACTIONS}
+    return {"url": f"{url}/reactions", "total_count": len(reactions), **kinds}
+
+
+def reaction(base: str, one: Reaction) -> Shape:
+    """Shape a reaction."""
+    return {
+        "id": one.id,
+        "node_id": f"REA_{one.id}",
+        "user": user(base, one.user),
+        "content": one.content,
+        "created_at": when(one.created_at),
     }
 
 
@@ -279,62 +351,7 @@ def commented(place: Place, on: Issue, one: Comment) -> Shape:
     }
 
 
-def permission(base: str, one: User, role: Permission, name: str | None = None) -> Shape:
-    """Shape a permission: the legacy word of four, and the role's own name."""
-    return {
-        "permission": LEGACY.get(role, role),
-        "role_name": name or role,
-        "user": {**user(base, one), "role_name": name or role},
-    }
-
-
-def repository(place: Place, role: Permission, *, signed_in: bool) -> Shape:
-    """Shape a repository; `permissions` are the asking user's."""
-    one = place.repository
-    rights = {name: role.reaches(Permission(needed)) for name, needed in LADDER.items()}
-    return {
-        "id": one.id,
-        "node_id": f"R_{one.id}",
-        "name": one.name,
-        "full_name": one.full_name,
-        "private": one.private,
-        "owner": user(place.base, one.owner),
-        "html_url": place.html,
-        "url": place.api,
-        **{name: place.api + rest for name, rest in LINKED_REPOSITORY.items()},
-        # What can be cloned here is the bare repository itself.
-        **dict.fromkeys(
-            ("clone_url", "git_url", "ssh_url", "svn_url"), one.bare.absolute().as_uri()
-        ),
-        "created_at": when(one.created_at),
-        "updated_at": when(one.created_at),
-        "pushed_at": when(one.created_at),
-        "default_branch": one.default_branch,
-        "archived": one.archived,
-        "visibility": "private" if one.private else "public",
-        **_counts(one),
-        **_never(),
-        **({"permissions": {**rights, "pull": True}} if signed_in else {}),
-    }
-
-
-def _counts(one: Repository) -> Shape:
-    open_count = sum(issue.state == "open" for issue in one.visible())
-    watched = ("forks", "forks_count", "stargazers_count", "watchers", "watchers_count", "size")
-    nobody: Shape = dict.fromkeys((*watched, "network_count", "subscribers_count"), 0)
-    return {**nobody, "open_issues": open_count, "open_issues_count": open_count}
-
-
-def _never() -> Shape:
-    """What is the same for every repository here."""
-    missing = ("description", "homepage", "language", "license", "mirror_url")
-    off = ("fork", "disabled", "has_discussions", "has_downloads", "has_pages", "has_projects")
-    return {
-        **dict.fromkeys(missing),
-        **dict.fromkeys((*off, "has_wiki"), False),
-        "has_issues": True,
-        "topics": [],
-    }
+# Pull requests and reviews.
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,6 +411,17 @@ def _links(place: Place, one: Issue, what: Pull) -> Shape:
     return {name: {"href": address} for name, address in addresses.items()}
 
 
+def _side(place: Place, ref: str, sha: str) -> Shape:
+    owner = place.repository.owner
+    return {
+        "label": f"{owner.login}:{ref}",
+        "ref": ref,
+        "sha": sha,
+        "user": user(place.base, owner),
+        "repo": repository(place, Permission.READ, signed_in=False),
+    }
+
+
 def whole_pull(place: Place, one: Issue, what: Pull, news: News, files: list[Changed]) -> Shape:
     """Shape a pull request as it is read by itself."""
     return {
@@ -421,17 +449,6 @@ def _merge_state(what: Pull, news: News) -> str:
     if what.draft:
         return "draft"
     return "behind" if news.behind else "clean"
-
-
-def _side(place: Place, ref: str, sha: str) -> Shape:
-    owner = place.repository.owner
-    return {
-        "label": f"{owner.login}:{ref}",
-        "ref": ref,
-        "sha": sha,
-        "user": user(place.base, owner),
-        "repo": repository(place, Permission.READ, signed_in=False),
-    }
 
 
 def review(place: Place, on: Issue, one: Review) -> Shape:
@@ -481,6 +498,9 @@ def review_comment(place: Place, on: Issue, one: ReviewComment) -> Shape:
         "subject_type": "line",
         **({"in_reply_to_id": one.in_reply_to} if one.in_reply_to else {}),
     }
+
+
+# What git knows.
 
 
 def ref(place: Place, name: str, sha: str, kind: str = "commit") -> Shape:
@@ -571,6 +591,9 @@ def content(place: Place, one: Entry, at: str, raw: bytes | None = None) -> Shap
         "_links": links,
         **({} if raw is None else body),
     }
+
+
+# Check runs and statuses of commits.
 
 
 def check_run(place: Place, one: CheckRun) -> Shape:

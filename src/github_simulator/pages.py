@@ -3,12 +3,10 @@
 from collections.abc import Iterable
 from html import escape
 
+from github_simulator.markdown import as_html
 from github_simulator.records import Comment, Issue, Repository, Review
 from github_simulator.reply import Reply
 from github_simulator.request import Call
-from mulligan.text.escape import as_html
-
-HTML = "text/html; charset=utf-8"
 
 FACES = {"eyes": "👀", "rocket": "🚀", "confused": "😕"}
 
@@ -21,7 +19,7 @@ article > header { margin-top: .6rem }
 td, th { border: 1px solid #8886; padding: .2rem .6rem } :root { color-scheme: light dark }
 """
 
-TYPE = {"content-type": HTML}
+HTML = {"content-type": "text/html; charset=utf-8"}
 
 
 def issue_page(repository: Repository, issue: Issue) -> str:
@@ -102,12 +100,12 @@ def _page(title: str, parts: Iterable[str]) -> str:
 def repository(call: Call) -> Reply:
     """Show a repository's issues and pull requests."""
     call.world.follow_branches(call.repository())
-    return Reply(200, headers=TYPE, page=repository_page(call.repository()))
+    return Reply(200, headers=HTML, page=repository_page(call.repository()))
 
 
 def issue(call: Call) -> Reply:
     """Show an issue, or a pull request."""
-    return Reply(200, headers=TYPE, page=issue_page(call.repository(), call.issue()))
+    return Reply(200, headers=HTML, page=issue_page(call.repository(), call.issue()))
 
 
 ROUTES = (

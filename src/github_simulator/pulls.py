@@ -170,6 +170,9 @@ def _merge_message(repository: Repository, issue: Issue, pull: Pull, *, squash: 
     return f"Merge pull request #{issue.number} from {head}\n\n{issue.title}"
 
 
+# Reviews.
+
+
 @dataclass(frozen=True, slots=True)
 class Note:
     """What is said about one line of a file, as it is in the pull request's head."""

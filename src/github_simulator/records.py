@@ -3,14 +3,34 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
+from typing import Protocol
 
 from github_simulator.reply import Refused
-from mulligan.domain.issue import Permission
 
 ACTIONS = "github-actions"
 
 REACTIONS = ("+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes")
+
+
+# Accounts, issues and repositories.
+
+
+class Permission(StrEnum):
+    """What a person may do on a repository, weakest first: GitHub's `role_name`."""
+
+    NONE = "none"
+    READ = "read"
+    TRIAGE = "triage"
+    WRITE = "write"
+    MAINTAIN = "maintain"
+    ADMIN = "admin"
+
+    def reaches(self, needed: "Permission") -> bool:
+        """Tell whether this permission is at least `needed`."""
+        order = list(Permission)
+        return order.index(self) >= order.index(needed)
 
 
 @dataclass(slots=True)
@@ -161,6 +181,27 @@ class Issue:
         return [label.name for label in self.labels]
 
 
+class IssueLike(Protocol):
+    """Whatever names an issue or a pull request: `repository` is `owner/name`."""
+
+    @property
+    def repository(self) -> str: ...
+
+    @property
+    def number(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class IssueName:
+    """The name of an issue or a pull request, written `owner/name#12`."""
+
+    repository: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.repository}#{self.number}"
+
+
 @dataclass(slots=True)
 class Repository:
     """A repository: its issues here, its commits in the bare repository on disk.
@@ -244,6 +285,9 @@ class Doer:
         return self.repository.role_of(self.user).reaches(needed)
 
 
+# Apps and their tokens.
+
+
 @dataclass(frozen=True, slots=True)
 class App:
     """An app, the account that its comments bear, and where it is installed; names in lower case.
@@ -293,6 +337,9 @@ class Apps:
         self.known[str(app.id)] = app
 
 
+# Check runs and statuses of commits.
+
+
 @dataclass(frozen=True, slots=True)
 class Annotation:
     """What a check run says about a line; `level` is notice, warning or failure."""
@@ -340,7 +387,7 @@ class Status:
 
 @dataclass(slots=True)
 class Runs:
-    """All of them; a commit is (name of the repository in lower case, SHA)."""
+    """All check runs and statuses; a commit is (name of the repository in lower case, SHA)."""
 
     stamps: Stamps
     checks: list[CheckRun] = field(default_factory=list[CheckRun])

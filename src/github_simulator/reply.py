@@ -1,4 +1,4 @@
-"""GitHub's answers: JSON, errors, pages and ETags. Pure."""
+"""GitHub's answers: JSON, refusals, pages of lists and ETags. Pure."""
 
 import hashlib
 import json
@@ -10,35 +10,17 @@ from urllib.parse import urlencode
 
 T = TypeVar("T")
 
-PER_PAGE = 30
-
-MOST_PER_PAGE = 100
-
-NOT_MODIFIED = 304
-
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
-
-DOCS = "https://docs.github.com/rest"
 
 Shape = dict[str, Json]
 
+DOCS = "https://docs.github.com/rest"
 
-class Request(NamedTuple):
-    """One request that was answered; `counted` is whether it cost the user's rate limit."""
+NOT_MODIFIED = 304
 
-    method: str
-    path: str
-    status: int
-    counted: bool
+PER_PAGE = 30
 
-
-class Exchange(NamedTuple):
-    """A request with all that was sent, and its answer."""
-
-    request: Request
-    query: Mapping[str, str]
-    sent: bytes
-    answered: bytes
+MOST_PER_PAGE = 100
 
 
 @dataclass(eq=False)
@@ -81,16 +63,43 @@ class Reply:
         return cls(refused.status, body, refused.headers)
 
 
-def etag(raw: bytes, token: str) -> str:
-    """Name a representation; GitHub's ETags differ from token to token."""
-    digest = hashlib.sha256(token.encode() + b"\0" + raw).hexdigest()
-    return f'W/"{digest}"'
+# What GitHub says when it refuses.
 
 
-def matches(if_none_match: str, current: str) -> bool:
-    """Compare a request's ETags with the current one, weakly."""
-    wanted = {tag.strip().removeprefix("W/") for tag in if_none_match.split(",")}
-    return "*" in wanted or current.removeprefix("W/") in wanted
+class Resource(StrEnum):
+    """What GitHub calls the things that can be invalid."""
+
+    COMMENT = "IssueComment"
+    ISSUE = "Issue"
+    LABEL = "Label"
+    PULL = "PullRequest"
+    REACTION = "Reaction"
+    REVIEW = "PullRequestReview"
+
+
+def not_found() -> Refused:
+    """Say that it is not there, or not for this user: GitHub does not tell them apart."""
+    return Refused(404, "Not Found")
+
+
+def no_rights() -> Refused:
+    """Say that the user may read but not change this."""
+    return Refused(403, "Must have admin rights to Repository.")
+
+
+def invalid(resource: Resource, name: str, code: str = "invalid") -> Refused:
+    """Name a field that is missing, invalid or taken."""
+    return Refused(422, "Validation Failed", [{"resource": resource, "field": name, "code": code}])
+
+
+def unprocessable(resource: Resource, message: str) -> Refused:
+    """Say in words why a request that is well formed cannot be done."""
+    return Refused(
+        422, "Validation Failed", [{"resource": resource, "code": "custom", "message": message}]
+    )
+
+
+# Pages of a list, and ETags.
 
 
 def page_of(
@@ -125,34 +134,34 @@ def _number(text: str | None, default: int) -> int:
     return int(text) if text and text.isdecimal() and int(text) > 0 else default
 
 
-class Resource(StrEnum):
-    """What GitHub calls the things that can be invalid."""
-
-    COMMENT = "IssueComment"
-    ISSUE = "Issue"
-    LABEL = "Label"
-    PULL = "PullRequest"
-    REACTION = "Reaction"
-    REVIEW = "PullRequestReview"
+def etag(raw: bytes, token: str) -> str:
+    """Name a representation; GitHub's ETags differ from token to token."""
+    digest = hashlib.sha256(token.encode() + b"\0" + raw).hexdigest()
+    return f'W/"{digest}"'
 
 
-def not_found() -> Refused:
-    """Say that it is not there, or not for this user: GitHub does not tell them apart."""
-    return Refused(404, "Not Found")
+def matches(if_none_match: str, current: str) -> bool:
+    """Compare a request's ETags with the current one, weakly."""
+    wanted = {tag.strip().removeprefix("W/") for tag in if_none_match.split(",")}
+    return "*" in wanted or current.removeprefix("W/") in wanted
 
 
-def no_rights() -> Refused:
-    """Say that the user may read but not change this."""
-    return Refused(403, "Must have admin rights to Repository.")
+# What the simulator keeps of each request.
 
 
-def invalid(resource: Resource, name: str, code: str = "invalid") -> Refused:
-    """Name a field that is missing, invalid or taken."""
-    return Refused(422, "Validation Failed", [{"resource": resource, "field": name, "code": code}])
+class Request(NamedTuple):
+    """One request that was answered; `counted` is whether it cost the user's rate limit."""
+
+    method: str
+    path: str
+    status: int
+    counted: bool
 
 
-def unprocessable(resource: Resource, message: str) -> Refused:
-    """Say in words why a request that is well formed cannot be done."""
-    return Refused(
-        422, "Validation Failed", [{"resource": resource, "code": "custom", "message": message}]
-    )
+class Exchange(NamedTuple):
+    """A request with all that was sent, and its answer."""
+
+    request: Request
+    query: Mapping[str, str]
+    sent: bytes
+    answered: bytes

@@ -8,14 +8,32 @@ from typing import Self, TypeVar
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from github_simulator.json_shapes import Place
-from github_simulator.records import Doer, Issue, Pull, Repository, User
+from github_simulator.records import Doer, Issue, Permission, Pull, Repository, User
 from github_simulator.reply import Json, Refused, Reply, no_rights, not_found, page_of
 from github_simulator.world import World
-from mulligan.domain.issue import Permission
 
 T = TypeVar("T")
 
 _JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
+
+
+def parse(body: bytes) -> JsonValue:
+    """Parse a body of any kind."""
+    try:
+        return _JSON.validate_json(body or b"{}")
+    except ValidationError:
+        raise Refused(400, "Problems parsing JSON") from None
+
+
+def names(values: Sequence[JsonValue]) -> list[str]:
+    """Read strings, or objects with a `name`."""
+    found = list[str]()
+    for value in values:
+        name = value.get("name") if isinstance(value, dict) else value
+        if not isinstance(name, str):
+            raise Refused(422, f"Invalid request.\n\n{value!r} is not a string.")
+        found.append(name)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,22 +207,3 @@ class Call:
 
 Handler = Callable[[Call], Reply]
 """Answers a call; called with the world's lock held."""
-
-
-def parse(body: bytes) -> JsonValue:
-    """Parse a body of any kind."""
-    try:
-        return _JSON.validate_json(body or b"{}")
-    except ValidationError:
-        raise Refused(400, "Problems parsing JSON") from None
-
-
-def names(values: Sequence[JsonValue]) -> list[str]:
-    """Read strings, or objects with a `name`."""
-    found = list[str]()
-    for value in values:
-        name = value.get("name") if isinstance(value, dict) else value
-        if not isinstance(name, str):
-            raise Refused(422, f"Invalid request.\n\n{value!r} is not a string.")
-        found.append(name)
-    return found

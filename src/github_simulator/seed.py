@@ -4,9 +4,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from github_simulator.bare_repository import git
+from github_simulator.errors import SimulatorError
+from github_simulator.records import IssueName
 from github_simulator.world import World
-from mulligan.domain.errors import UnavailableError
-from mulligan.domain.issue import IssueRef
+
+REPOSITORY = "acme/calculator"
+
+BOT = "mulligan-bot"
+
+MAINTAINER = "maya"
+
+READY = "mulligan"
+"""The label that asks for work, unless a policy calls it otherwise."""
+
+SCRIPTED_AGENT = Path(__file__).with_name("scripted_agent.py")
+"""The demo's agent: to be run with `python3`, it needs nothing else."""
+
+README = """# calculator
+
+    python3 -m calculator 6 / 2
+
+Tests need nothing but Python: `python3 -m unittest discover -v`.
+"""
 
 OPERATIONS = '''"""The operations that the calculator knows."""
 
@@ -149,25 +168,6 @@ scope:
     - .github/
 """
 
-README = """# calculator
-
-    python3 -m calculator 6 / 2
-
-Tests need nothing but Python: `python3 -m unittest discover -v`.
-"""
-
-REPOSITORY = "acme/calculator"
-
-BOT = "mulligan-bot"
-
-MAINTAINER = "maya"
-
-READY = "mulligan"
-"""The label that asks for work, unless a policy calls it otherwise."""
-
-SCRIPTED_AGENT = Path(__file__).with_name("scripted_agent.py")
-"""The demo's agent: to be run with `python3`, it needs nothing else."""
-
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -292,7 +292,7 @@ class Seeded:
 
     repository: str
     bare: Path
-    issues: tuple[IssueRef, ...]
+    issues: tuple[IssueName, ...]
 
 
 def seed(world: World, directory: Path, token: str, ready_label: str | None = READY) -> Seeded:
@@ -304,7 +304,7 @@ def seed(world: World, directory: Path, token: str, ready_label: str | None = RE
     world.add_user(BOT, "Bot", token)
     collaborators = {MAINTAINER: "admin", "sam": "write", BOT: "write"}
     world.add_repository(REPOSITORY, bare, "main", collaborators)
-    issues = list[IssueRef]()
+    issues = list[IssueName]()
     for report in REPORTS:
         ref = world.open_issue(REPOSITORY, report.title, report.body, report.author)
         world.label(ref, report.label, MAINTAINER)
@@ -326,7 +326,7 @@ def make_repository(directory: Path) -> Path:
     )
     if None in made:
         message = f"git could not make the demo's repository in {bare}; name an empty directory."
-        raise UnavailableError(message)
+        raise SimulatorError(message)
     return bare
 
 

@@ -1,4 +1,4 @@
-"""Faults for rehearsals and tests: what the simulator answers instead of the truth. Pure."""
+"""The simulated GitHub's state, how people change it, its rate limits and its faults."""
 
 import copy
 import itertools
@@ -15,6 +15,9 @@ from github_simulator.records import (
     Doer,
     Event,
     Issue,
+    IssueLike,
+    IssueName,
+    Permission,
     Pull,
     Repository,
     Runs,
@@ -22,16 +25,15 @@ from github_simulator.records import (
     User,
 )
 from github_simulator.reply import Exchange, Refused, Request
-from mulligan.domain.issue import IssueRef, Permission
 
-WINDOW = timedelta(hours=1)
-
-ANONYMOUS_LIMIT = 60
+FIRST_ID = 1001
 
 CORE, GRAPHQL = "core", "graphql"
 """What is counted apart."""
 
-FIRST_ID = 1001
+WINDOW = timedelta(hours=1)
+
+ANONYMOUS_LIMIT = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,7 @@ class World:
     """All of it, in memory and safe for threads.
 
     `requests` lists what was answered over HTTP, in order; where `exchanges` is a list, it gets
-    all that was sent and answered besides. `faults` may be set (see faults.py);
+    all that was sent and answered besides. `faults` may be set (see Fault);
     `meter.limit` is the rate limit of each user. Without `graphql` it is a server that has none.
     What the read methods give are copies.
     """
@@ -233,58 +235,58 @@ class World:
         body: str | None,
         author: str,
         labels: Sequence[str] = (),
-    ) -> IssueRef:
+    ) -> IssueName:
         """Open an issue. `labels` are put on in the author's name, as an issue form does."""
         with self.lock:
             by = self.doer(full_name, author)
             issue = issues.open_issue(by, title, body)
             issues.add_labels(by, issue, labels)
-            return IssueRef(by.repository.full_name, issue.number)
+            return IssueName(by.repository.full_name, issue.number)
 
-    def label(self, ref: IssueRef, name: str, actor: str) -> None:
+    def label(self, ref: IssueLike, name: str, actor: str) -> None:
         """Put a label on."""
         with self.lock:
             issues.add_labels(self.doer(ref.repository, actor), self.issue(ref), [name])
 
-    def unlabel(self, ref: IssueRef, name: str, actor: str) -> None:
+    def unlabel(self, ref: IssueLike, name: str, actor: str) -> None:
         """Take a label off."""
         with self.lock:
             issues.remove_label(self.doer(ref.repository, actor), self.issue(ref), name)
 
-    def comment(self, ref: IssueRef, body: str, author: str) -> int:
+    def comment(self, ref: IssueLike, body: str, author: str) -> int:
         """Write a comment; give its id."""
         with self.lock:
             by = self.doer(ref.repository, author)
             return issues.add_comment(by, self.issue(ref), body).id
 
     def edit(
-        self, ref: IssueRef, actor: str, *, title: str | None = None, body: str | None = None
+        self, ref: IssueLike, actor: str, *, title: str | None = None, body: str | None = None
     ) -> None:
         """Change the title or the body."""
         with self.lock:
             issues.edit(self.doer(ref.repository, actor), self.issue(ref), title, body)
 
-    def close(self, ref: IssueRef, actor: str) -> None:
+    def close(self, ref: IssueLike, actor: str) -> None:
         """Close an issue, or a pull request without merging it."""
         with self.lock:
             issues.set_state(self.doer(ref.repository, actor), self.issue(ref), "closed")
 
-    def reopen(self, ref: IssueRef, actor: str) -> None:
+    def reopen(self, ref: IssueLike, actor: str) -> None:
         """Open an issue again."""
         with self.lock:
             issues.set_state(self.doer(ref.repository, actor), self.issue(ref), "open")
 
-    def set_lock(self, ref: IssueRef, actor: str, *, locked: bool) -> None:
+    def set_lock(self, ref: IssueLike, actor: str, *, locked: bool) -> None:
         """Lock or unlock the conversation."""
         with self.lock:
             issues.set_lock(self.doer(ref.repository, actor), self.issue(ref), locked=locked)
 
-    def delete(self, ref: IssueRef) -> None:
+    def delete(self, ref: IssueLike) -> None:
         """Delete an issue; reading it gives 410 from now on."""
         with self.lock:
             self.issue(ref).deleted = True
 
-    def transfer(self, ref: IssueRef, full_name: str, actor: str) -> IssueRef:
+    def transfer(self, ref: IssueLike, full_name: str, actor: str) -> IssueName:
         """Move an issue to another repository; reading it is redirected from now on."""
         with self.lock:
             issue = self.issue(ref)
@@ -294,7 +296,7 @@ class World:
             issues.record(by, self.issue(there), issues.new_event(by, "transferred"))
             return there
 
-    def convert(self, ref: IssueRef, actor: str) -> None:
+    def convert(self, ref: IssueLike, actor: str) -> None:
         """Convert an issue to a discussion; what is left of it is closed and locked."""
         with self.lock:
             by, issue = self.doer(ref.repository, actor), self.issue(ref)
@@ -311,7 +313,7 @@ class World:
 
     def review(
         self,
-        ref: IssueRef,
+        ref: IssueLike,
         author: str,
         event: str,
         body: str = "",
@@ -324,36 +326,36 @@ class World:
             said = (event, body)
             return pulls.submit_review(by, self.issue(ref), pull, said, notes).id
 
-    def merge(self, ref: IssueRef, actor: str) -> str:
+    def merge(self, ref: IssueLike, actor: str) -> str:
         """Merge a pull request in the bare repository; give the merge commit."""
         with self.lock:
             by = self.doer(ref.repository, actor)
             self.follow_branches(by.repository)
             return pulls.merge(by, self.issue(ref), self._pull(ref))
 
-    def mark_ready(self, ref: IssueRef, actor: str) -> None:
+    def mark_ready(self, ref: IssueLike, actor: str) -> None:
         """End a draft."""
         with self.lock:
             pulls.mark_ready(self.doer(ref.repository, actor), self.issue(ref), self._pull(ref))
 
     # What can be read.
 
-    def labels_of(self, ref: IssueRef) -> list[str]:
+    def labels_of(self, ref: IssueLike) -> list[str]:
         """List the names of the labels, in the order they were put on."""
         with self.lock:
             return self.issue(ref).label_names
 
-    def comments_of(self, ref: IssueRef) -> list[Comment]:
+    def comments_of(self, ref: IssueLike) -> list[Comment]:
         """List the comments, oldest first."""
         with self.lock:
             return copy.deepcopy(self.issue(ref).comments)
 
-    def events_of(self, ref: IssueRef) -> list[Event]:
+    def events_of(self, ref: IssueLike) -> list[Event]:
         """List the events, oldest first."""
         with self.lock:
             return list(self.issue(ref).events)
 
-    def issue_of(self, ref: IssueRef) -> Issue:
+    def issue_of(self, ref: IssueLike) -> Issue:
         """Read an issue or a pull request as a whole."""
         with self.lock:
             return copy.deepcopy(self.issue(ref))
@@ -374,11 +376,11 @@ class World:
             raise Refused(404, f"There is no repository {full_name}.")
         return found
 
-    def issue(self, ref: IssueRef) -> Issue:
+    def issue(self, ref: IssueLike) -> Issue:
         """Find an issue or a pull request."""
         found = self.repository(ref.repository).issues.get(ref.number)
         if found is None:
-            raise Refused(404, f"There is no issue {ref}.")
+            raise Refused(404, f"There is no issue {ref.repository}#{ref.number}.")
         return found
 
     def doer(self, full_name: str, login: str) -> Doer:
@@ -389,8 +391,8 @@ class World:
         """Take over what was pushed to the bare repository."""
         pulls.follow_branches(Doer(repository.owner, repository, self.stamps))
 
-    def _pull(self, ref: IssueRef) -> Pull:
+    def _pull(self, ref: IssueLike) -> Pull:
         pull = self.issue(ref).pull
         if pull is None:
-            raise Refused(404, f"{ref} is not a pull request.")
+            raise Refused(404, f"{ref.repository}#{ref.number} is not a pull request.")
         return pull

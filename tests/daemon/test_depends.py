@@ -9,6 +9,7 @@ from mulligan.daemon.explain import explain
 from mulligan.daemon.once import once
 from mulligan.domain.events import StoodDown
 from mulligan.domain.issue import IssueRef
+from world.issue_names import ref_of
 from world.simulated import NAME
 from world.workers import Shop, mend, shop
 
@@ -20,7 +21,7 @@ def here(tmp_path: Path) -> Generator[Shop]:
 
 
 def asked_for(here: Shop, body: str) -> IssueRef:
-    ref = here.desk.hub.world.open_issue(NAME, "It is broken", body, "zoe")
+    ref = ref_of(here.desk.hub.world.open_issue(NAME, "It is broken", body, "zoe"))
     here.desk.hub.world.label(ref, "mulligan", "wes")
     return ref
 

@@ -18,6 +18,7 @@ from mulligan.github.tracker import GitHubTracker
 from mulligan.implement.issue_snapshot import collect_facts
 from mulligan.implement.phase import resume
 from world.behaviours import Given
+from world.issue_names import ref_of
 from world.scripted_agent import ScriptedAgent
 from world.simulated import NAME
 from world.trackers import StillClock
@@ -123,7 +124,7 @@ def test_whom_the_operator_lists_may_whatever_they_are(here: Shop, who: str) -> 
 
 
 def test_an_issue_form_labels_in_the_name_of_a_stranger(here: Shop) -> None:
-    ref = here.desk.hub.world.open_issue(NAME, "A form", "Do it.", "zoe", ["mulligan"])
+    ref = ref_of(here.desk.hub.world.open_issue(NAME, "A form", "Do it.", "zoe", ["mulligan"]))
     skipped = visit(here, ref, agent := ScriptedAgent(mend)).skipped
     assert skipped
     assert "zoe has the permission none" in skipped

@@ -6,11 +6,11 @@ import pytest
 import yaml
 
 from github_simulator.bare_repository import Bare
+from github_simulator.errors import SimulatorError
+from github_simulator.records import IssueName
 from github_simulator.seed import BOT, MAINTAINER, REPOSITORY, make_repository, seed
 from github_simulator.world import World
 from mulligan.config.policy import Policy
-from mulligan.domain.errors import UnavailableError
-from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import CheckKind
 from world.processes import said
 
@@ -38,7 +38,7 @@ def test_its_history_is_the_same_everywhere(tmp_path: Path) -> None:
 def test_a_maintainer_has_labelled_six_issues(tmp_path: Path) -> None:
     world = World()
     seeded = seed(world, tmp_path, "token")
-    assert seeded.issues == tuple(IssueRef(REPOSITORY, number) for number in range(1, 7))
+    assert seeded.issues == tuple(IssueName(REPOSITORY, number) for number in range(1, 7))
     for ref in seeded.issues:
         assert "mulligan" in world.labels_of(ref)
         label = [event for event in world.events_of(ref) if event.label][-1]
@@ -55,5 +55,5 @@ def test_the_label_can_be_left_to_a_person(tmp_path: Path) -> None:
 
 def test_a_directory_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     (tmp_path / f"{REPOSITORY}.git" / "HEAD").mkdir(parents=True)
-    with pytest.raises(UnavailableError, match="name an empty directory"):
+    with pytest.raises(SimulatorError, match="name an empty directory"):
         make_repository(tmp_path)

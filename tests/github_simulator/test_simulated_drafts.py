@@ -2,8 +2,8 @@
 
 import pytest
 
+from github_simulator.records import IssueName
 from github_simulator.reply import Json
-from mulligan.domain.issue import IssueRef
 from mulligan.github.graphql import READY_MUTATION
 from world.simulated import NAME, Hub, push
 
@@ -34,7 +34,7 @@ def test_a_draft_is_ended_by_graphql_and_not_by_a_change(github: Hub) -> None:
         answer = github.ask("POST", "/graphql", by=by, body=body).json()
         assert [each["type"] for each in answer.get("errors", [])] == [kind] * bool(kind)
     assert github.get(f"pulls/{number}").json()["draft"] is False
-    assert github.world.events_of(IssueRef(NAME, number))[-1].kind == "ready_for_review"
+    assert github.world.events_of(IssueName(NAME, number))[-1].kind == "ready_for_review"
     body = {"query": READY_MUTATION, "variables": {"pull": "PR_0"}}
     assert github.ask("POST", "/graphql", body=body).json()["errors"][0]["type"] == "NOT_FOUND"
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from pydantic import JsonValue, TypeAdapter
 
-from mulligan.domain.issue import IssueRef
+from github_simulator.records import IssueLike
 from mulligan.github.graphql import EDITS_QUERY, VIEWER_QUERY
 from world.simulated import NAME, Hub
 
@@ -26,7 +26,7 @@ def ask(github: Hub, query: str, variables: Given | None = None, by: str = "wes"
     return ANSWER.validate_json(answer.text)
 
 
-def history(github: Hub, ref: IssueRef, after: str | None = None) -> dict[str, JsonValue]:
+def history(github: Hub, ref: IssueLike, after: str | None = None) -> dict[str, JsonValue]:
     owner, _, name = NAME.partition("/")
     found = ask(
         github,

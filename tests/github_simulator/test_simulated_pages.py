@@ -2,7 +2,7 @@
 
 import requests
 
-from mulligan.domain.issue import IssueRef
+from github_simulator.records import IssueName
 from world.simulated import NAME, Hub, push
 
 
@@ -39,7 +39,7 @@ def test_a_pull_request_and_its_repository_are_shown(github: Hub) -> None:
     made = github.post("pulls", work).json()
     assert "work into main" in page(made["html_url"])
     assert "pull request #1 · draft" in page(made["html_url"])
-    github.world.mark_ready(IssueRef(NAME, 1), "ada")
+    github.world.mark_ready(IssueName(NAME, 1), "ada")
     listed = page(made["html_url"].rpartition("/pull/")[0])
     assert f'<a href="/{NAME}/pull/{made["number"]}">#1 Work</a> · pull request, open' in listed
     github.post("pulls/1/reviews", {"event": "COMMENT", "body": "Say *why*."})

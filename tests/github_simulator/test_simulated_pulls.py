@@ -3,8 +3,8 @@
 import pytest
 
 from github_simulator.bare_repository import Bare
+from github_simulator.records import IssueName
 from github_simulator.reply import Json, Refused
-from mulligan.domain.issue import IssueRef
 from world.simulated import NAME, Hub, push
 
 TOPIC = {"title": "Topic", "head": "topic", "base": "main", "body": "Closes #1"}
@@ -170,7 +170,7 @@ def test_reviewers_are_asked_and_answer(github: Hub) -> None:
     review = github.post(f"pulls/{number}/reviews", body, by="ada")
     assert (review.status_code, review.json()["state"]) == (200, "CHANGES_REQUESTED")
     assert [user["login"] for user in github.get(where).json()["users"]] == ["rea"]
-    github.world.review(IssueRef(NAME, number), "mia", "APPROVE")
+    github.world.review(IssueName(NAME, number), "mia", "APPROVE")
     states = [
         (one["user"]["login"], one["state"]) for one in github.get(f"pulls/{number}/reviews").json()
     ]
@@ -241,7 +241,7 @@ def test_merging_into_another_base_closes_nothing(github: Hub) -> None:
     github.issue()
     push(github.bare, "next", {"n": "n"})
     number = opened(github, base="next")
-    assert github.world.merge(IssueRef(NAME, number), "ada")
+    assert github.world.merge(IssueName(NAME, number), "ada")
     assert github.get("issues/1").json()["state"] == "open"
 
 

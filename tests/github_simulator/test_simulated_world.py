@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 
 from github_simulator.bare_repository import Bare, git
+from github_simulator.errors import SimulatorError
 from github_simulator.issues import unassign
 from github_simulator.json_shapes import Place, association
-from github_simulator.records import Doer
+from github_simulator.records import Doer, IssueName, Permission
 from github_simulator.reply import Refused
 from github_simulator.world import World
-from mulligan.domain.errors import UnavailableError
-from mulligan.domain.issue import IssueRef, Permission
 from world.simulated import push
 
 NAME = "acme/tools"
@@ -50,7 +49,7 @@ def test_an_issue_goes_through_its_life(world: World) -> None:
 
 def test_what_is_not_there_is_said_plainly(world: World) -> None:
     with pytest.raises(Refused, match="There is no issue acme/tools#9"):
-        world.close(IssueRef(NAME, 9), "ada")
+        world.close(IssueName(NAME, 9), "ada")
     with pytest.raises(Refused, match="There is no repository acme/none"):
         world.open_issue("acme/none", "Title", None, "ada")
 
@@ -95,7 +94,7 @@ def test_a_branch_that_moved_is_not_overwritten_by_a_merge(tmp_path: Path) -> No
 
 def test_a_directory_that_is_no_repository_is_an_error_of_the_machine(tmp_path: Path) -> None:
     assert Bare(tmp_path).branches() == {}
-    with pytest.raises(UnavailableError, match="cannot be used by git"):
+    with pytest.raises(SimulatorError, match="cannot be used by git"):
         Bare(tmp_path).merge("main", "topic", "Merge")
 
 

@@ -11,8 +11,8 @@ import pytest
 import requests
 
 from github_simulator.app import running, serve
+from github_simulator.errors import SimulatorError
 from github_simulator.world import World
-from mulligan.domain.errors import UnavailableError
 from world.simulated import NAME, Hub, hub, push
 
 
@@ -39,7 +39,7 @@ def test_it_ends_when_the_block_fails() -> None:
 def test_a_taken_port_is_named() -> None:
     with running(World()) as address:
         port = int(address.rpartition(":")[2])
-        with pytest.raises(UnavailableError, match=f"port {port}"), running(World(), port):
+        with pytest.raises(SimulatorError, match=f"port {port}"), running(World(), port):
             pass
 
 

@@ -14,6 +14,7 @@ from mulligan.domain.explanation import LOCKED, NOBODY_AT_WORK, Explanation
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.interfaces.bootstrap.container import build_to_look
 from mulligan.interfaces.bootstrap.stores import at_work
+from world.issue_names import ref_of
 from world.place import MAINTAINER, NAME, Place, place
 
 FILES = {"notes.txt": "one\n"}
@@ -45,7 +46,7 @@ def test_an_issue_that_asks_for_work_is_next(here: Place) -> None:
 
 
 def test_a_label_by_somebody_who_may_not_names_that_person(here: Place) -> None:
-    ref = here.world.open_issue(NAME, "Mend it", "Please.", "zoe")
+    ref = ref_of(here.world.open_issue(NAME, "Mend it", "Please.", "zoe"))
     assert "put it on" in ask(here, ref).summary
     here.world.label(ref, "mulligan", "tri")
     found = ask(here, ref)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from mulligan.domain.issue import IssueRef
+from world.issue_names import ref_of
 from world.place import MAINTAINER, NAME, Place, place
 from world.repositories import commit_to, make_remote
 
@@ -35,7 +36,7 @@ def here(tmp_path: Path) -> Generator[Place]:
 
 
 def labelled(here: Place, repository: str, label: str) -> IssueRef:
-    ref = here.world.open_issue(repository, "Two is missing", "Please.", "zoe")
+    ref = ref_of(here.world.open_issue(repository, "Two is missing", "Please.", "zoe"))
     here.world.label(ref, label, MAINTAINER)
     return ref
 

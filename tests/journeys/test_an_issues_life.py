@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from mulligan.domain.outcome import Outcome
+from world.issue_names import ref_of
 from world.place import MAINTAINER, NAME, Place, place
 from world.repositories import read_branch, tip
 
@@ -193,7 +194,7 @@ def test_one_attempt_each_leaves_the_issue_ready_for_the_next_pass(here: Place) 
 
 def test_a_label_by_somebody_without_write_access_starts_nothing(here: Place) -> None:
     here.agent(MEND)
-    ref = here.world.open_issue(NAME, "Mend it", "Please.", "zoe")
+    ref = ref_of(here.world.open_issue(NAME, "Mend it", "Please.", "zoe"))
     here.world.label(ref, "mulligan", "tri")
     done = here.run("once")
     assert done.returncode == 0

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from mulligan.domain.outcome import Outcome
 from mulligan.interfaces.cli.app import app
 from mulligan.storage.database import open_database
+from world.issue_names import ref_of
 from world.place import MAINTAINER, NAME, Place, place
 from world.repositories import make_remote
 
@@ -65,7 +66,7 @@ def test_titles_are_words_and_nothing_else(here: Place) -> None:
     here.configure(limits={"per_repository": 2})
     for title in TITLES:
         here.issue(title)
-    blank = here.world.open_issue(NAME, "\u200b\u3164", "\u2060", "zoe")
+    blank = ref_of(here.world.open_issue(NAME, "\u200b\u3164", "\u2060", "zoe"))
     here.world.label(blank, "mulligan", MAINTAINER)
     done = here.run("once")
     assert (done.returncode, done.stderr) == (3, "")

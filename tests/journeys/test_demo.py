@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Generator
@@ -70,6 +71,23 @@ def test_it_says_at_once_that_there_is_no_room(tmp_path: Path) -> None:
         r"mulligan: Less than 64 MiB are free for \S+; make room .*\.\n", done.stderr
     )
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("command", ["demo", "simulate"])
+def test_it_says_in_one_sentence_that_git_is_missing(tmp_path: Path, command: str) -> None:
+    nothing = {**environment(tmp_path), "PATH": str(tmp_path)}
+    mulligan = str(BIN / "mulligan")
+    done = run_warm((command, "--directory", "here"), tmp_path, nothing, mulligan)
+    assert done.returncode == 1
+    assert re.fullmatch(r"mulligan: git cannot be started in .*; install git\.\n", done.stderr)
+
+
+def test_it_says_in_one_sentence_that_the_port_is_taken(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = run(tmp_path, "simulate", "--port", port, "--directory", "here")
+    assert done.returncode == 1
+    assert re.fullmatch(rf"mulligan: .* cannot listen on port {port} .*; .*\.\n", done.stderr)
 
 
 @contextmanager

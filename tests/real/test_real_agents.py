@@ -16,10 +16,11 @@ from github_simulator.seed import MAINTAINER, READY, REPOSITORY, seed
 from github_simulator.world import World
 from mulligan.config.load import load_operator
 from mulligan.daemon.once import Extent, once
-from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.interfaces.bootstrap.container import build
+from world.issue_names import ref_of
 from world.model import playing
 from world.model_script import Asked, Model, Step, conversation
 from world.real_agents import PACKAGES, change, environment, install, settings
@@ -84,7 +85,7 @@ def worked(kind: str, place: Path, address: str) -> tuple[Stage, Sequence[Worker
     """Have Mulligan work on the issue until it rests."""
     world = World()
     seeded = seed(world, place, "t", None)
-    ref: IssueRef = seeded.issues[1]
+    ref = ref_of(seeded.issues[1])
     world.label(ref, READY, MAINTAINER)
     path = f"{place_of(kind)}:{os.environ['PATH']}"
     with running(world) as url:

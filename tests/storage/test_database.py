@@ -16,7 +16,6 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from hatchling.builders.wheel import WheelBuilder
 from sqlalchemy import column, create_engine, insert, table, text, update
 from sqlalchemy.exc import IntegrityError, OperationalError
 
@@ -308,13 +307,3 @@ def test_a_url_that_cannot_be_used_is_refused_without_repeating_it(url: str) -> 
 )
 def test_the_state_directory_is_where_the_database_is(url: str, directory: Path) -> None:
     assert state_directory(url) == directory
-
-
-def test_a_wheel_holds_the_migrations() -> None:
-    root = Path(__file__).parents[2]
-    builder = WheelBuilder(str(root))
-    held = {each.distribution_path for each in builder.recurse_included_files()}
-    source = MIGRATIONS.parents[2]
-    needed = {str(file.relative_to(source)) for file in MIGRATIONS.rglob("*.py")}
-    assert len(needed) >= 2
-    assert needed <= held

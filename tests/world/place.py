@@ -20,6 +20,7 @@ from mulligan.config.operator import Operator
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import WorkerResultMeta
 from world.fork_server import run_warm
+from world.issue_names import ref_of
 from world.repositories import git, make_remote
 
 NAME = "acme/tools"
@@ -67,7 +68,7 @@ class Place:
 
     def issue(self, title: str = "Mend it", body: str = "Please mend it.") -> IssueRef:
         """Open an issue and have the maintainer put the label on."""
-        ref = self.world.open_issue(NAME, title, body, "zoe")
+        ref = ref_of(self.world.open_issue(NAME, title, body, "zoe"))
         self.world.label(ref, "mulligan", MAINTAINER)
         return ref
 

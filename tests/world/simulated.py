@@ -18,6 +18,7 @@ from github_simulator.bare_repository import git
 from github_simulator.reply import Json
 from github_simulator.world import World
 from mulligan.domain.issue import IssueRef
+from world.issue_names import ref_of
 
 NAME = "acme/tools"
 ROLES = {
@@ -88,7 +89,7 @@ class Hub:
         )
 
     def issue(self, title: str = "It is broken", author: str = "zoe") -> IssueRef:
-        return self.world.open_issue(NAME, title, "Please mend it.", author)
+        return ref_of(self.world.open_issue(NAME, title, "Please mend it.", author))
 
 
 @functools.cache

@@ -6,15 +6,8 @@ from github_simulator.routes import accounts, commits, graphql, issues, pulls
 
 ROUTES: tuple[tuple[str, str, Handler], ...] = (
     *accounts.ROUTES,
-    *accounts.APP_ROUTES,
-    *accounts.MANIFEST_ROUTES,
-    *issues.COMMENT_ROUTES,
-    *issues.EVENT_ROUTES,
-    *issues.LABEL_ROUTES,
     *issues.ROUTES,
     *pulls.ROUTES,
-    *pulls.REVIEW_ROUTES,
-    *commits.RUN_ROUTES,
     *commits.ROUTES,
     *graphql.ROUTES,
     *pages.ROUTES,

@@ -11,21 +11,20 @@ from pydantic import JsonValue
 
 from github_simulator import json_shapes
 from github_simulator.json_shapes import repository as repository_shape
-from github_simulator.records import App, Grant, User
+from github_simulator.records import App, Grant, Permission, User
 from github_simulator.reply import Refused, Reply, Shape, not_found
 from github_simulator.request import Call, Fields
-from mulligan.domain.issue import Permission
+
+REPO = "/repos/{owner}/{repo}"
 
 SINCE = "2020-01-01T00:00:00Z"
 """When everybody joined."""
 
 MUST_PUSH = "Must have push access to view"
 
-REPO = "/repos/{owner}/{repo}"
+TOKEN_LASTS = timedelta(hours=1)
 
-LASTS = timedelta(hours=1)
-
-LONGEST = timedelta(minutes=10)
+LONGEST_CLAIM = timedelta(minutes=10)
 
 UNDECODABLE = "A JSON web token could not be decoded"
 
@@ -35,7 +34,10 @@ ISSUED = "'Issued at' claim ('iat') must be an Integer representing the time tha
 
 TOO_FAR = "'Expiration time' claim ('exp') is too far in the future"
 
-LONGEST_NAME = 34
+LONGEST_APP_NAME = 34
+
+
+# Users, repositories, permissions and the rate limit.
 
 
 def me(call: Call) -> Reply:
@@ -47,7 +49,7 @@ def me(call: Call) -> Reply:
 
 def person(call: Call) -> Reply:
     """Show an account."""
-    return Reply(200, _profile(call, _find(call)))
+    return Reply(200, _profile(call, _user(call)))
 
 
 def repository(call: Call) -> Reply:
@@ -117,7 +119,7 @@ def _profile(call: Call, user: User) -> Shape:
     }
 
 
-def _find(call: Call) -> User:
+def _user(call: Call) -> User:
     user = call.world.users.get(call.params["login"].lower())
     if user is None:
         raise not_found()
@@ -131,22 +133,12 @@ def _push_access(call: Call, what: str) -> None:
 
 
 def _yes_or_no(call: Call) -> Reply:
-    if not call.repository().is_collaborator(_find(call)):
+    if not call.repository().is_collaborator(_user(call)):
         raise not_found()
     return Reply(204)
 
 
-ROUTES = (
-    ("GET", "/user", me),
-    ("GET", "/users/{login}", person),
-    ("GET", "/rate_limit", rate_limit),
-    ("GET", REPO, repository),
-    ("GET", f"{REPO}/collaborators", collaborators),
-    ("GET", f"{REPO}/collaborators/{{login}}", collaborator),
-    ("GET", f"{REPO}/collaborators/{{login}}/permission", permission),
-    ("GET", f"{REPO}/assignees", assignees),
-    ("GET", f"{REPO}/assignees/{{login}}", assignee),
-)
+# Apps and their tokens.
 
 
 def app(call: Call) -> Reply:
@@ -174,7 +166,7 @@ def access_token(call: Call) -> Reply:
         message = "There is at least one repository that does not exist or is not accessible."
         raise Refused(422, message)
     names = frozenset(known[name.lower()] for name in asked) or found.repositories
-    until = (call.world.stamps.clock() + LASTS).replace(microsecond=0)
+    until = (call.world.stamps.clock() + TOKEN_LASTS).replace(microsecond=0)
     token = f"ghs_{call.world.stamps.id():036d}"
     call.world.tokens[token] = found.user
     call.world.apps.grants[token] = Grant(until, names)
@@ -199,16 +191,12 @@ def _app(call: Call) -> App:
         raise Refused(401, EXPIRES)
     if claims["iat"] > now:
         raise Refused(401, ISSUED)
-    if claims["exp"] > now + LONGEST.total_seconds():
+    if claims["exp"] > now + LONGEST_CLAIM.total_seconds():
         raise Refused(401, TOO_FAR)
     return found
 
 
-APP_ROUTES = (
-    ("GET", "/app", app),
-    ("GET", "/repos/{owner}/{repo}/installation", installation),
-    ("POST", "/app/installations/{number}/access_tokens", access_token),
-)
+# Apps made from a manifest.
 
 
 def form(call: Call) -> Reply:
@@ -217,7 +205,7 @@ def form(call: Call) -> Reply:
     wanted = Fields.read(text.encode())
     name, back = wanted.required("name"), wanted.required("redirect_url")
     hook = wanted.values.get("hook_attributes")
-    if len(name) > LONGEST_NAME or not wanted.text("url") or not _has_url(hook):
+    if len(name) > LONGEST_APP_NAME or not wanted.text("url") or not _has_url(hook):
         raise Refused(422, "The manifest is not valid.")
     code = f"{call.world.stamps.id():040x}"
     call.world.apps.manifests[code] = json.dumps(wanted.values)
@@ -271,7 +259,19 @@ def _has_url(hook: JsonValue) -> bool:
     return hook is None or (isinstance(hook, dict) and bool(hook.get("url")))
 
 
-MANIFEST_ROUTES = (
+ROUTES = (
+    ("GET", "/user", me),
+    ("GET", "/users/{login}", person),
+    ("GET", "/rate_limit", rate_limit),
+    ("GET", REPO, repository),
+    ("GET", f"{REPO}/collaborators", collaborators),
+    ("GET", f"{REPO}/collaborators/{{login}}", collaborator),
+    ("GET", f"{REPO}/collaborators/{{login}}/permission", permission),
+    ("GET", f"{REPO}/assignees", assignees),
+    ("GET", f"{REPO}/assignees/{{login}}", assignee),
+    ("GET", "/app", app),
+    ("GET", f"{REPO}/installation", installation),
+    ("POST", "/app/installations/{number}/access_tokens", access_token),
     ("POST", "/settings/apps/new", form),
     ("POST", "/organizations/{org}/settings/apps/new", form),
     ("POST", "/app-manifests/{code}/conversions", conversion),

@@ -4,14 +4,16 @@ from dataclasses import replace
 
 from github_simulator import json_shapes
 from github_simulator.bare_repository import Bare
-from github_simulator.records import ACTIONS, CheckRun
+from github_simulator.records import ACTIONS, CheckRun, Permission
 from github_simulator.reply import Refused, Reply, not_found
 from github_simulator.request import Call
-from mulligan.domain.issue import Permission
 
 REPO = "/repos/{owner}/{repo}"
 
 SIGNATURE = "c0ffee"
+
+
+# What git knows.
 
 
 def branches(call: Call) -> Reply:
@@ -131,18 +133,7 @@ def _resolve(call: Call, revision: str) -> str:
     return sha
 
 
-ROUTES = (
-    ("GET", f"{REPO}/branches", branches),
-    ("GET", f"{REPO}/branches/{{name:path}}", branch),
-    ("GET", f"{REPO}/git/ref/{{name:path}}", ref),
-    ("GET", f"{REPO}/git/matching-refs/{{name:path}}", matching_refs),
-    ("DELETE", f"{REPO}/git/refs/{{name:path}}", delete_ref),
-    ("GET", f"{REPO}/commits", commits),
-    ("GET", f"{REPO}/commits/{{name:path}}", commit),
-    ("GET", f"{REPO}/compare/{{span:path}}", compare),
-    ("GET", f"{REPO}/contents", contents),
-    ("GET", f"{REPO}/contents/{{name:path}}", contents),
-)
+# Check runs and statuses of commits.
 
 
 def checks(call: Call) -> Reply:
@@ -208,11 +199,21 @@ def _run(call: Call) -> CheckRun:
     return found
 
 
-RUN_ROUTES = (
+ROUTES = (
     ("GET", f"{REPO}/commits/{{ref}}/check-runs", checks),
     ("GET", f"{REPO}/commits/{{ref}}/status", status),
     ("GET", f"{REPO}/check-runs/{{run}}", check),
     ("GET", f"{REPO}/check-runs/{{run}}/annotations", annotations),
     ("GET", f"{REPO}/actions/jobs/{{run}}/logs", log),
     ("GET", "/signed-logs/{run}/{signature}", kept_log),
+    ("GET", f"{REPO}/branches", branches),
+    ("GET", f"{REPO}/branches/{{name:path}}", branch),
+    ("GET", f"{REPO}/git/ref/{{name:path}}", ref),
+    ("GET", f"{REPO}/git/matching-refs/{{name:path}}", matching_refs),
+    ("DELETE", f"{REPO}/git/refs/{{name:path}}", delete_ref),
+    ("GET", f"{REPO}/commits", commits),
+    ("GET", f"{REPO}/commits/{{name:path}}", commit),
+    ("GET", f"{REPO}/compare/{{span:path}}", compare),
+    ("GET", f"{REPO}/contents", contents),
+    ("GET", f"{REPO}/contents/{{name:path}}", contents),
 )

@@ -7,10 +7,9 @@ from pydantic import JsonValue
 
 from github_simulator.json_shapes import when
 from github_simulator.pulls import mark_ready
-from github_simulator.records import Doer, Issue, Pull, Repository, User
+from github_simulator.records import Doer, Issue, Permission, Pull, Repository, User
 from github_simulator.reply import Json, Refused, Reply, Shape, not_found
 from github_simulator.request import Call
-from mulligan.domain.issue import Permission
 
 EDITS = """
 query($owner: String!, $name: String!, $number: Int!, $after: String) {

@@ -22,10 +22,13 @@ from github_simulator.issues import (
     set_state,
     unassign,
 )
-from github_simulator.records import Comment, Doer, Event, Issue, Label, Reaction, User
+from github_simulator.records import Comment, Doer, Event, Issue, Label, Permission, Reaction, User
 from github_simulator.reply import Refused, Reply, Resource, Shape, invalid, no_rights, not_found
 from github_simulator.request import Call, Fields, names, parse
-from mulligan.domain.issue import Permission
+
+REPO = "/repos/{owner}/{repo}"
+
+ISSUES = f"{REPO}/issues"
 
 ORDERS: dict[str, Callable[[Issue], tuple[datetime | int, int]]] = {
     "created": lambda issue: (issue.created_at, issue.number),
@@ -33,11 +36,10 @@ ORDERS: dict[str, Callable[[Issue], tuple[datetime | int, int]]] = {
     "comments": lambda issue: (len(issue.comments), issue.number),
 }
 
-ISSUES = "/repos/{owner}/{repo}/issues"
-
 COLOR = re.compile(r"[0-9a-fA-F]{6}")
 
-REPO = "/repos/{owner}/{repo}"
+
+# Issues.
 
 
 def listing(call: Call) -> Reply:
@@ -152,16 +154,7 @@ def _users(call: Call, logins: list[str] | None) -> list[User]:
     return [users[login.lower()] for login in logins or [] if login.lower() in users]
 
 
-ROUTES = (
-    ("GET", ISSUES, listing),
-    ("POST", ISSUES, create),
-    ("GET", f"{ISSUES}/{{number}}", read),
-    ("PATCH", f"{ISSUES}/{{number}}", change),
-    ("POST", f"{ISSUES}/{{number}}/assignees", add_assignees),
-    ("DELETE", f"{ISSUES}/{{number}}/assignees", remove_assignees),
-    ("PUT", f"{ISSUES}/{{number}}/lock", lock),
-    ("DELETE", f"{ISSUES}/{{number}}/lock", unlock),
-)
+# Labels.
 
 
 def repository_labels(call: Call) -> Reply:
@@ -263,18 +256,7 @@ def _labels_of(call: Call, issue: Issue) -> Reply:
     return Reply(200, [json_shapes.label(call.place, label) for label in issue.labels])
 
 
-LABEL_ROUTES = (
-    ("GET", f"{REPO}/labels", repository_labels),
-    ("POST", f"{REPO}/labels", create_repository_label),
-    ("GET", f"{REPO}/labels/{{name:path}}", read_repository_label),
-    ("PATCH", f"{REPO}/labels/{{name:path}}", change_repository_label),
-    ("DELETE", f"{REPO}/labels/{{name:path}}", delete_repository_label),
-    ("GET", f"{REPO}/issues/{{number}}/labels", issue_labels),
-    ("POST", f"{REPO}/issues/{{number}}/labels", add_issue_labels),
-    ("PUT", f"{REPO}/issues/{{number}}/labels", replace_issue_labels),
-    ("DELETE", f"{REPO}/issues/{{number}}/labels", clear_issue_labels),
-    ("DELETE", f"{REPO}/issues/{{number}}/labels/{{name:path}}", remove_issue_label),
-)
+# Comments and reactions.
 
 
 def issue_comments(call: Call) -> Reply:
@@ -313,25 +295,25 @@ def create_comment(call: Call) -> Reply:
 
 def read_comment(call: Call) -> Reply:
     """Show a comment."""
-    return Reply(200, json_shapes.comment(call.place, *_find(call)))
+    return Reply(200, json_shapes.comment(call.place, *_comment(call)))
 
 
 def change_comment(call: Call) -> Reply:
     """Change a comment, one's own or as a writer anybody's."""
-    issue, comment = _find(call)
+    issue, comment = _comment(call)
     edit_comment(_may_change(call, comment), comment, call.fields.text("body") or "")
     return Reply(200, json_shapes.comment(call.place, issue, comment))
 
 
 def delete_comment(call: Call) -> Reply:
     """Delete a comment."""
-    issue, comment = _find(call)
+    issue, comment = _comment(call)
     _may_change(call, comment)
     issue.comments.remove(comment)
     return Reply(204)
 
 
-def _find(call: Call) -> tuple[Issue, Comment]:
+def _comment(call: Call) -> tuple[Issue, Comment]:
     for issue in call.repository().visible():
         for comment in issue.comments:
             if comment.id == call.number:
@@ -372,24 +354,11 @@ def remove_reaction(call: Call) -> Reply:
 
 def _reactions(call: Call) -> list[Reaction]:
     if "/issues/comments/" in call.path:
-        return _find(call)[1].reactions
+        return _comment(call)[1].reactions
     return call.issue().reactions
 
 
-COMMENT_ROUTES = (
-    ("GET", f"{ISSUES}/comments", repository_comments),
-    ("GET", f"{ISSUES}/comments/{{number}}", read_comment),
-    ("PATCH", f"{ISSUES}/comments/{{number}}", change_comment),
-    ("DELETE", f"{ISSUES}/comments/{{number}}", delete_comment),
-    ("GET", f"{ISSUES}/comments/{{number}}/reactions", comment_reactions),
-    ("POST", f"{ISSUES}/comments/{{number}}/reactions", add_reaction),
-    ("DELETE", f"{ISSUES}/comments/{{number}}/reactions/{{reaction}}", remove_reaction),
-    ("GET", f"{ISSUES}/{{number}}/reactions", comment_reactions),
-    ("POST", f"{ISSUES}/{{number}}/reactions", add_reaction),
-    ("DELETE", f"{ISSUES}/{{number}}/reactions/{{reaction}}", remove_reaction),
-    ("GET", f"{ISSUES}/{{number}}/comments", issue_comments),
-    ("POST", f"{ISSUES}/{{number}}/comments", create_comment),
-)
+# Events and the timeline.
 
 
 def issue_events(call: Call) -> Reply:
@@ -400,12 +369,12 @@ def issue_events(call: Call) -> Reply:
 
 def repository_events(call: Call) -> Reply:
     """List the events of all issues, newest first; each says of which issue it is."""
-    return call.page(_events_of(call), lambda pair: _with_issue(call, *pair))
+    return call.page(_all_events(call), lambda pair: _with_issue(call, *pair))
 
 
 def read_event(call: Call) -> Reply:
     """Show an event."""
-    for issue, event in _events_of(call):
+    for issue, event in _all_events(call):
         if event.id == call.number:
             return Reply(200, _with_issue(call, issue, event))
     raise not_found()
@@ -421,7 +390,7 @@ def timeline(call: Call) -> Reply:
     return call.page(entries, lambda entry: entry[1])
 
 
-def _events_of(call: Call) -> list[tuple[Issue, Event]]:
+def _all_events(call: Call) -> list[tuple[Issue, Event]]:
     issues = call.repository().visible()
     pairs = [(issue, event) for issue in issues for event in issue.events]
     return sorted(pairs, key=lambda pair: pair[1].id, reverse=True)
@@ -432,9 +401,39 @@ def _with_issue(call: Call, issue: Issue, event: Event) -> Shape:
     return {**json_shapes.event(place, event), "issue": json_shapes.issue(place, issue)}
 
 
-EVENT_ROUTES = (
+ROUTES = (
+    ("GET", f"{ISSUES}/comments", repository_comments),
+    ("GET", f"{ISSUES}/comments/{{number}}", read_comment),
+    ("PATCH", f"{ISSUES}/comments/{{number}}", change_comment),
+    ("DELETE", f"{ISSUES}/comments/{{number}}", delete_comment),
+    ("GET", f"{ISSUES}/comments/{{number}}/reactions", comment_reactions),
+    ("POST", f"{ISSUES}/comments/{{number}}/reactions", add_reaction),
+    ("DELETE", f"{ISSUES}/comments/{{number}}/reactions/{{reaction}}", remove_reaction),
+    ("GET", f"{ISSUES}/{{number}}/reactions", comment_reactions),
+    ("POST", f"{ISSUES}/{{number}}/reactions", add_reaction),
+    ("DELETE", f"{ISSUES}/{{number}}/reactions/{{reaction}}", remove_reaction),
+    ("GET", f"{ISSUES}/{{number}}/comments", issue_comments),
+    ("POST", f"{ISSUES}/{{number}}/comments", create_comment),
     ("GET", f"{ISSUES}/events", repository_events),
     ("GET", f"{ISSUES}/events/{{number}}", read_event),
     ("GET", f"{ISSUES}/{{number}}/events", issue_events),
     ("GET", f"{ISSUES}/{{number}}/timeline", timeline),
+    ("GET", f"{REPO}/labels", repository_labels),
+    ("POST", f"{REPO}/labels", create_repository_label),
+    ("GET", f"{REPO}/labels/{{name:path}}", read_repository_label),
+    ("PATCH", f"{REPO}/labels/{{name:path}}", change_repository_label),
+    ("DELETE", f"{REPO}/labels/{{name:path}}", delete_repository_label),
+    ("GET", f"{ISSUES}/{{number}}/labels", issue_labels),
+    ("POST", f"{ISSUES}/{{number}}/labels", add_issue_labels),
+    ("PUT", f"{ISSUES}/{{number}}/labels", replace_issue_labels),
+    ("DELETE", f"{ISSUES}/{{number}}/labels", clear_issue_labels),
+    ("DELETE", f"{ISSUES}/{{number}}/labels/{{name:path}}", remove_issue_label),
+    ("GET", ISSUES, listing),
+    ("POST", ISSUES, create),
+    ("GET", f"{ISSUES}/{{number}}", read),
+    ("PATCH", f"{ISSUES}/{{number}}", change),
+    ("POST", f"{ISSUES}/{{number}}/assignees", add_assignees),
+    ("DELETE", f"{ISSUES}/{{number}}/assignees", remove_assignees),
+    ("PUT", f"{ISSUES}/{{number}}/lock", lock),
+    ("DELETE", f"{ISSUES}/{{number}}/lock", unlock),
 )

@@ -20,10 +20,13 @@ from github_simulator.pulls import (
     request_reviews,
     submit_review,
 )
-from github_simulator.records import Doer, Issue, Pull, Repository
+from github_simulator.records import Doer, Issue, Permission, Pull, Repository
 from github_simulator.reply import Refused, Reply, Resource, Shape, invalid, not_found
 from github_simulator.request import Call, Fields
-from mulligan.domain.issue import Permission
+
+PULLS = "/repos/{owner}/{repo}/pulls"
+
+ONE = f"{PULLS}/{{number}}"
 
 ORDERS: dict[str, Callable[[Issue], tuple[datetime, int]]] = {
     "created": lambda issue: (issue.created_at, issue.number),
@@ -32,19 +35,11 @@ ORDERS: dict[str, Callable[[Issue], tuple[datetime, int]]] = {
 
 NO_ACCESS = "Resource not accessible by personal access token"
 
-PULLS = "/repos/{owner}/{repo}/pulls"
 
-ONE = f"{PULLS}/{{number}}"
-
-ONE_REVIEWED = "/repos/{owner}/{repo}/pulls/{number}"
+# Pull requests.
 
 
-def forbidden() -> Refused:
-    """Say that the token may not do this."""
-    return Refused(403, NO_ACCESS)
-
-
-def listing(call: Call) -> Reply:
+def pull_requests(call: Call) -> Reply:
     """List pull requests; `head` is a filter only when written `owner:branch`, as on GitHub."""
     place, query = call.place, call.query
     call.world.follow_branches(place.repository)
@@ -168,6 +163,11 @@ def files(call: Call) -> Reply:
     return call.page(found, lambda one: json_shapes.changed_file(place, pull.head_sha, one))
 
 
+def forbidden() -> Refused:
+    """Say that the token may not do this."""
+    return Refused(403, NO_ACCESS)
+
+
 def _whole(call: Call, issue: Issue, pull: Pull) -> Shape:
     bare = Bare(call.repository().bare)
     start = bare.common(pull.base_sha, pull.head_sha) or pull.base_sha
@@ -184,22 +184,10 @@ def _author_or_writer(call: Call, issue: Issue) -> Doer:
     return by
 
 
-ROUTES = (
-    ("GET", PULLS, listing),
-    ("POST", PULLS, create),
-    ("GET", ONE, read),
-    ("PATCH", ONE, change),
-    ("GET", f"{ONE}/merge", is_merged),
-    ("PUT", f"{ONE}/merge", merge_it),
-    ("GET", f"{ONE}/requested_reviewers", reviewers),
-    ("POST", f"{ONE}/requested_reviewers", request_reviewers),
-    ("DELETE", f"{ONE}/requested_reviewers", remove_reviewers),
-    ("GET", f"{ONE}/commits", commits),
-    ("GET", f"{ONE}/files", files),
-)
+# Reviews.
 
 
-def review_listing(call: Call) -> Reply:
+def reviews(call: Call) -> Reply:
     """List the submitted reviews, oldest first."""
     place, (issue, pull) = call.place, call.pull()
     return call.page(pull.reviews, lambda review: json_shapes.review(place, issue, review))
@@ -240,9 +228,20 @@ def answer(call: Call) -> Reply:
     return Reply(201, json_shapes.review_comment(call.place, issue, done))
 
 
-REVIEW_ROUTES = (
-    ("GET", f"{ONE_REVIEWED}/reviews", review_listing),
-    ("POST", f"{ONE_REVIEWED}/reviews", submit),
-    ("GET", f"{ONE_REVIEWED}/comments", notes),
-    ("POST", f"{ONE_REVIEWED}/comments/{{comment}}/replies", answer),
+ROUTES = (
+    ("GET", PULLS, pull_requests),
+    ("POST", PULLS, create),
+    ("GET", ONE, read),
+    ("PATCH", ONE, change),
+    ("GET", f"{ONE}/merge", is_merged),
+    ("PUT", f"{ONE}/merge", merge_it),
+    ("GET", f"{ONE}/requested_reviewers", reviewers),
+    ("POST", f"{ONE}/requested_reviewers", request_reviewers),
+    ("DELETE", f"{ONE}/requested_reviewers", remove_reviewers),
+    ("GET", f"{ONE}/commits", commits),
+    ("GET", f"{ONE}/files", files),
+    ("GET", f"{ONE}/reviews", reviews),
+    ("POST", f"{ONE}/reviews", submit),
+    ("GET", f"{ONE}/comments", notes),
+    ("POST", f"{ONE}/comments/{{comment}}/replies", answer),
 )

@@ -4,7 +4,8 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import groupby
@@ -15,6 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from github_simulator.app import running, serve
+from github_simulator.errors import SimulatorError
 from github_simulator.seed import MAINTAINER, READY, SCRIPTED_AGENT, Seeded, seed
 from github_simulator.world import Fault, World
 from mulligan.config.load import load_operator
@@ -74,7 +76,7 @@ class Stumbling:
     left: int = STUMBLES
 
     def __call__(self, method: str, path: str) -> Fault | None:
-        """See simulator.faults."""
+        """Answer a request, as `World.faults` is asked to."""
         if method != "POST" or not path.endswith("/pulls") or not self.left:
             return None
         self.left -= 1
@@ -107,6 +109,16 @@ class DemoFaults:
         self.story.say(status, f"  [bold]{MAINTAINER}[/] thinks again, and takes the label off")
 
 
+@contextmanager
+def _simulator_errors_reported() -> Generator[None]:
+    """Raise what the simulated GitHub cannot do as an error of Mulligan, which people are shown."""
+    try:
+        yield
+    except SimulatorError as error:
+        raise UnavailableError(str(error)) from error
+
+
+@_simulator_errors_reported()
 def demo(directory: Path | None) -> Exit:
     """Run the life of six issues, and tell it."""
     console, place = make_console(), _place(directory)
@@ -121,7 +133,7 @@ def demo(directory: Path | None) -> Exit:
             raise UnavailableError(short)
         _open_story(console, world, seeded)
         story = ProgressLog(console)
-        *_, withdrawn, unlucky = seeded.issues
+        *_, withdrawn, unlucky = _refs(seeded)
         mishaps = DemoFaults(world, story, withdrawn, unlucky)
 
         def hear(status: IssueStatus, event: Event) -> None:
@@ -139,6 +151,7 @@ def demo(directory: Path | None) -> Exit:
     return Exit.DONE if rest else Exit.FAILED
 
 
+@_simulator_errors_reported()
 def simulate(port: int, directory: Path | None) -> Exit:
     """Keep a simulated GitHub running until it is interrupted or told to end."""
     console, place = make_console(), _place(directory)
@@ -200,6 +213,11 @@ def _write_configuration(place: Path, url: str, seeded: Seeded) -> Path:
     return config
 
 
+def _refs(seeded: Seeded) -> list[IssueRef]:
+    """List the issues by the names that Mulligan has for them."""
+    return [IssueRef(each.repository, each.number) for each in seeded.issues]
+
+
 def _make_passes(tools: Tools, seeded: Seeded, console: Console) -> bool:
     """Make passes until every issue rests; tell whether they do."""
     for number in range(PASSES):
@@ -209,7 +227,7 @@ def _make_passes(tools: Tools, seeded: Seeded, console: Console) -> bool:
         for problem in done.problems:
             said = problem.removeprefix(f"{seeded.issues[-1]}: ")
             console.print(f"    [yellow]{escape(said)}[/]", emoji=False)
-        rest = REST.keys() >= {tools.ledger.status(ref).stage for ref in seeded.issues}
+        rest = REST.keys() >= {tools.ledger.status(ref).stage for ref in _refs(seeded)}
         if rest or stopping():
             catch_up(tools, Worker(tools), (seeded.repository,))
             return rest
@@ -226,7 +244,7 @@ def _open_story(console: Console, world: World, seeded: Seeded) -> None:
 
 def _close_story(console: Console, seeded: Seeded, tools: Tools) -> None:
     console.print("\nWhere they are now:")
-    for ref in seeded.issues:
+    for ref in _refs(seeded):
         where, colour = REST.get(tools.ledger.status(ref).stage, ("under way", "red"))
         runs = [each for each in tools.ledger.events(ref) if isinstance(each.event, AgentStarted)]
         ran, ended = pluralize(len(runs), "agent run"), _ended(tools.ledger.history(ref))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mulligan.text.escape import as_html
+from github_simulator.markdown import as_html
 
 pytestmark = pytest.mark.pure
 

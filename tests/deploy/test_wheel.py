@@ -1,0 +1,45 @@
+"""The wheel holds both packages, with every file that they read, and nothing else."""
+
+from pathlib import Path
+from zipfile import ZipFile, ZipInfo
+
+import pytest
+from hatchling.builders.wheel import WheelBuilder
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src"
+READ_AT_RUN_TIME = {
+    "github_simulator/scripted_agent.py",
+    "mulligan/git/askpass.sh",
+    "mulligan/interfaces/action/caller.yml",
+    "mulligan/interfaces/cli/stats.html",
+    "mulligan/interfaces/dashboard/static/style.css",
+    "mulligan/interfaces/dashboard/templates/home.html",
+    "mulligan/sandbox/entry_point.py",
+    "mulligan/storage/migrations/env.py",
+}
+"""Some of the files that no import names; the code finds them by their path."""
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ZipInfo]:
+    """Build the wheel; give what is in it, by path."""
+    place = tmp_path_factory.mktemp("wheel")
+    (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(place), versions=["standard"])
+    with ZipFile(wheel) as archive:
+        return {each.filename: each for each in archive.infolist()}
+
+
+def test_a_wheel_holds_every_file_of_both_packages_and_no_other(held: dict[str, ZipInfo]) -> None:
+    files = {
+        str(file.relative_to(SOURCE))
+        for package in ("github_simulator", "mulligan")
+        for file in (SOURCE / package).rglob("*.*")
+        if "__pycache__" not in file.parts
+    }
+    assert files >= READ_AT_RUN_TIME
+    assert {path for path in held if ".dist-info/" not in path} == files
+
+
+def test_what_git_starts_can_be_started_from_a_wheel(held: dict[str, ZipInfo]) -> None:
+    assert held["mulligan/git/askpass.sh"].external_attr >> 16 & 0o111
