@@ -9,12 +9,12 @@ from pydantic import JsonValue, TypeAdapter
 from sqlalchemy import insert, select, update
 
 from mulligan.domain.errors import ConfigError
-from mulligan.domain.events import AttemptCompleted
+from mulligan.domain.events import EVENT_TYPES, AttemptCompleted
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.status import IssueStatus
 from mulligan.storage.ledger import SqlLedger
 from mulligan.storage.schema import EVENTS_TABLE, ISSUES_TABLE
-from world.ledgers import KINDS, opened
+from world.ledgers import opened
 
 GOLDEN = Path(__file__).parent / "golden" / "events-v1.jsonl"
 REF = IssueRef("octo/hello", 12)
@@ -54,7 +54,7 @@ def shrunk(value: JsonValue, known: JsonValue) -> JsonValue:
 
 
 def test_version_1_has_every_kind_of_event() -> None:
-    kinds = {kind.model_fields["kind"].default for kind in KINDS}
+    kinds = {kind.model_fields["kind"].default for kind in EVENT_TYPES}
     later = {"attempt_context_assembled", "forgotten"}
     assert {str(row["kind"]) for row in ROWS} == kinds - later
 

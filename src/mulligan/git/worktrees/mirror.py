@@ -10,7 +10,7 @@ from mulligan.domain.errors import MisconfiguredError, UnavailableError
 from mulligan.git.faults import DamagedError
 from mulligan.git.repository import Remote, Repository
 from mulligan.git.worktrees.files import TreeCleaner, locked, write_whole
-from mulligan.git.worktrees.naming import ATTRIBUTES, BASE_REF, LITTER, Place, taken_as_bytes
+from mulligan.git.worktrees.naming import ATTRIBUTES, BASE_REF, Place, taken_as_bytes
 
 WORK = "refs/heads/mulligan/*"
 """Where Mulligan's commits are kept, published or not."""
@@ -30,7 +30,7 @@ class Mirror:
     name: str
     place: Place
     outer: Mapping[str, str] = field(repr=False)
-    litter: tuple[str, ...] = LITTER
+    litter: tuple[str, ...] = ()
 
     @property
     def git(self) -> Repository:

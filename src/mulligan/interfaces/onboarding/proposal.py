@@ -45,9 +45,6 @@ OPERATOR = """\
 github:
 """
 
-KINDS = ("claude", "codex", "gemini", "opencode", "aider")
-"""Agents that are built in, by the names of their programs."""
-
 
 @dataclass(frozen=True, slots=True)
 class Origin:
