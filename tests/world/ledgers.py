@@ -24,7 +24,7 @@ from mulligan.domain.outcome import Outcome, Record
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Ledger
-from mulligan.storage.database import open_database
+from mulligan.storage.database import fold_anew, open_database
 from mulligan.storage.ledger import SqlLedger
 
 START = datetime(2025, 3, 1, 12, 0, tzinfo=UTC)
@@ -171,3 +171,9 @@ def _value(what: object) -> st.SearchStrategy[object]:
     if isinstance(what, type) and issubclass(what, StrEnum):
         return st.sampled_from(list(what))
     return st.sampled_from(get_args(what))
+
+
+def rebuild(ledger: SqlLedger) -> None:
+    """Fold every status again from the events."""
+    with ledger.database.write() as connection:
+        fold_anew(connection)
