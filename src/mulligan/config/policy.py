@@ -12,6 +12,9 @@ from mulligan.config.settings import Duration, Settings
 from mulligan.domain.issue import Stage
 from mulligan.domain.result import CheckKind
 
+POLICY_FILE = ".github/mulligan.yml"
+"""Where the policy is in a repository."""
+
 LABEL = r"^[^,\n]{1,50}$"
 """What GitHub takes for a label, and finds again."""
 

@@ -10,8 +10,8 @@ from itertools import pairwise
 from pydantic import BaseModel, JsonValue, TypeAdapter
 from pydantic.fields import FieldInfo
 
-from mulligan.config.operator import Operator
-from mulligan.config.policy import Policy
+from mulligan.config.operator import OPERATOR_FILE, STATE_HOME, Operator
+from mulligan.config.policy import POLICY_FILE, Policy
 
 Schema = dict[str, JsonValue]
 
@@ -68,8 +68,8 @@ scope: {deny: [".github/**"]}
 """
 
 DERIVED = {
-    "url": "`sqlite:///~/.local/state/mulligan/mulligan.db`",
-    "root": "`~/.local/state/mulligan/work`",
+    "url": f"`sqlite:///{STATE_HOME}/mulligan.db`",
+    "root": f"`{STATE_HOME}/work`",
 }
 """Defaults that depend on the home directory."""
 
@@ -108,7 +108,7 @@ class File(StrEnum):
 
 MODELS: dict[File, type[BaseModel]] = {File.OPERATOR: Operator, File.POLICY: Policy}
 
-NAMES = {File.OPERATOR: "mulligan.yml", File.POLICY: ".github/mulligan.yml"}
+NAMES = {File.OPERATOR: OPERATOR_FILE, File.POLICY: POLICY_FILE}
 
 
 def published(file: File) -> Schema:

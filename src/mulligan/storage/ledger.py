@@ -13,7 +13,7 @@ from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Clock, Ledger, Listener
 from mulligan.storage.database import Database
 from mulligan.storage.leases import still_held
-from mulligan.storage.schema import BASELINES, EVENTS_TABLE, ISSUES_TABLE
+from mulligan.storage.schema import BASELINES, COMPLETED, EVENT, EVENTS_TABLE, ISSUE, ISSUES_TABLE
 from mulligan.storage.serialization import (
     Row,
     folded,
@@ -26,12 +26,6 @@ from mulligan.storage.serialization import (
     values_of,
 )
 from mulligan.text.redact import Redactor
-
-EVENT = EVENTS_TABLE.c
-
-ISSUE = ISSUES_TABLE.c
-
-COMPLETED = "attempt_completed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mulligan.domain.errors import UsageError
-from mulligan.domain.issue import REPOSITORY
+from mulligan.domain.issue import COMMIT_SHA, REPOSITORY
 
 TEMPLATE = Path(__file__).with_name("caller.yml")
 WORKFLOW_FILE = ".github/workflows/mulligan.yml"
 """Where it belongs in a repository."""
-SHA = re.compile(r"[0-9a-f]{40}")
 VERSION = re.compile(r"[A-Za-z0-9.+_-]{1,40}")
 
 
@@ -41,7 +40,7 @@ def minute_of(repository: str) -> int:
 
 def workflow_text(caller: Caller) -> str:
     """Write the file; UsageError where it would not be pinned to a commit."""
-    if not REPOSITORY.fullmatch(caller.source) or not SHA.fullmatch(caller.sha):
+    if not REPOSITORY.fullmatch(caller.source) or not COMMIT_SHA.fullmatch(caller.sha):
         message = "Name Mulligan's repository as OWNER/NAME, and a commit by its 40 digits."
         raise UsageError(message)
     wanted = {"install": caller.install, "command": caller.command, "model": caller.model}

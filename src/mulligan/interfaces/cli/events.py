@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pydantic import JsonValue, TypeAdapter
 
+from mulligan.config.schema import DRAFT
 from mulligan.domain.events import (
     EVENT_TYPES,
     AttemptCompleted,
@@ -37,7 +38,6 @@ Json = dict[str, JsonValue]
 
 JSON: TypeAdapter[Json] = TypeAdapter(Json)
 
-DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 WIDTH = 200
 

@@ -22,7 +22,7 @@ from rich.text import Text
 
 from mulligan.config.load import load_operator, load_policy
 from mulligan.config.operator import AgentSettings, GitHubSettings, Operator
-from mulligan.config.policy import Labels
+from mulligan.config.policy import POLICY_FILE, Labels
 from mulligan.config.settings import format_duration
 from mulligan.domain.errors import MulliganError, UnavailableError, UsageError
 from mulligan.domain.issue import REPOSITORY
@@ -96,7 +96,7 @@ OWN_AGENT = (
     "docs/action.md for how an Action gets such a file."
 )
 
-POLICY = Path(".github") / "mulligan.yml"
+POLICY = Path(POLICY_FILE)
 
 STYLES = {"+": "green", "-": "red", "@": "cyan"}
 

@@ -28,6 +28,7 @@ from mulligan.interfaces.bootstrap.rehearsal import (
 from mulligan.interfaces.bootstrap.stores import lock_state, open_artifacts
 from mulligan.interfaces.cli.init import POLICY
 from mulligan.interfaces.cli.setup import (
+    DEFAULT,
     configuration_path,
     environment,
     make_console,
@@ -109,7 +110,7 @@ def _write_configuration(scene: RehearsalSetup, asked: Asked) -> Path:
         "state": {"url": f"sqlite:///{place}/mulligan.db"},
         "workspace": {"root": str(place / "work")},
     }
-    written = place / "mulligan.yml"
+    written = place / DEFAULT
     written.write_text(yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
     return written
 
