@@ -592,7 +592,7 @@ def _none() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """Everything the route needs, built by wiring.py."""
+    """Everything the route needs, built by interfaces/bootstrap/container.py."""
 
     tracker: Tracker
     worktrees: Worktrees

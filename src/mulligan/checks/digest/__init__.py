@@ -48,7 +48,7 @@ def digest(
     """Condense an output to at most `max_chars` characters. Never raises.
 
     A file is streamed. Without an exit code, the output alone decides whether the check passed.
-    `patterns` are a repository's own regular expressions (see patterns.py). Paths beneath `root`
+    `patterns` are a repository's own regular expressions (see findings.py). Paths beneath `root`
     are told from there: the same failure has the same name wherever the repository lies.
     """
     max_chars = max(0, max_chars)
