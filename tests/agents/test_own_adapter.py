@@ -16,7 +16,7 @@ from mulligan.config.load import load_operator
 from mulligan.config.operator import Operator
 from mulligan.domain.attempt import AgentRun, AttemptState, Change, Meter, TimeLimit, classify
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.spending import NO_LIMIT, Allowance, spent_in
+from mulligan.domain.spending import Allowance, spent_in
 from world.replayed_agents import task_in
 
 PAGE = Path(__file__).parents[2] / "docs" / "agents.md"
@@ -34,6 +34,8 @@ time.sleep(20 if "slowly" in task else 0)
 say(kind="step", doing="writing", usage=dict(prompt=1100, answer=50, usd=0.03))
 say(kind="end", ok=True, summary=f"Done with {model}.")
 """
+
+UNLIMITED = Allowance()
 
 
 @pytest.fixture
@@ -55,7 +57,7 @@ def operator(tmp_path: Path) -> Operator:
 
 
 def run(
-    operator: Operator, prompt: str, tmp_path: Path, allowance: Allowance = NO_LIMIT
+    operator: Operator, prompt: str, tmp_path: Path, allowance: Allowance = UNLIMITED
 ) -> AgentRun:
     agent = CommandAgent(operator.agent, {"PATH": "/usr/bin:/bin"}, own=Own(operator.adapters, {}))
     task = task_in(tmp_path)

@@ -11,6 +11,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -43,7 +44,7 @@ from mulligan.storage.schema import EVENTS_TABLE, RUNS_TABLE
 from mulligan.storage.serialization import happen, values_of
 from mulligan.storage.stats_query import read_chronicle
 from mulligan.storage.usage import SqlAccounts
-from world.ledgers import START, TickingClock, completed, url_of
+from world.ledgers import START, TickingClock, completed, rebuild, url_of
 from world.postgres import server
 
 ISSUES = 10_000
@@ -157,7 +158,7 @@ def test_status_and_history_stay_fast_with_a_hundred_thousand_attempts(place: Pa
     ):
         alone = fill(small, 1)
         ledger = fill(large, ISSUES)
-        rebuild = milliseconds(ledger.rebuild, 1)
+        rebuilt = milliseconds(partial(rebuild, ledger), 1)
         counted = milliseconds(lambda: count(large), 3)
         read = milliseconds(lambda: plain_attempts(path), 3)
         assert len(ledger.statuses()) == ISSUES
@@ -171,7 +172,7 @@ def test_status_and_history_stay_fast_with_a_hundred_thousand_attempts(place: Pa
     report("statuses()", f"{status:.0f} ms", f"{status / plain:.2f} × sqlite3 and json")
     report("history() of one issue", f"{history:.2f} ms", f"{history / one:.2f} × that issue alone")
     report("append()", f"{append:.2f} ms")
-    report("rebuild()", f"{rebuild:.0f} ms")
+    report("rebuild()", f"{rebuilt:.0f} ms")
     report("stats", f"{counted:.0f} ms", f"{counted / read:.2f} × sqlite3 and json")
     assert counted / read < 1.5 * STATS_RATIO
     assert status / plain < 1.5 * STATUS_RATIO
@@ -209,7 +210,7 @@ def test_the_same_ledger_on_postgresql() -> None:
         open_database(other) as small,
     ):
         alone, ledger = fill(small, 1), fill(large, ISSUES)
-        rebuild = milliseconds(ledger.rebuild, 1)
+        rebuilt = milliseconds(partial(rebuild, ledger), 1)
         own.execute("VACUUM ANALYZE")
         status = milliseconds(ledger.statuses, 9)
         one = milliseconds(lambda: alone.history(IssueRef("octo/large", 1)), 101)
@@ -221,7 +222,7 @@ def test_the_same_ledger_on_postgresql() -> None:
     report("PostgreSQL: history()", f"{history:.2f} ms", f"{history / one:.2f} × that issue alone")
     report("PostgreSQL: append()", f"{append:.2f} ms")
     report("PostgreSQL: claim() and release()", f"{claim:.2f} ms")
-    report("PostgreSQL: rebuild()", f"{rebuild:.0f} ms")
+    report("PostgreSQL: rebuild()", f"{rebuilt:.0f} ms")
     assert history / one < 1.5 * HISTORY_RATIO
 
 

@@ -12,10 +12,10 @@ from mulligan.domain.attempt import Change, CommitText
 from mulligan.domain.errors import MisconfiguredError, UnavailableError
 from mulligan.domain.result import FileChange
 from mulligan.git.worktrees.attempt_worktree import diff_of
-from mulligan.git.worktrees.naming import LITTER
 from mulligan.git.worktrees.worktrees import GitWorktrees
 from world.checkouts import (
     FILES,
+    LITTER,
     REF,
     TEXT,
     act,

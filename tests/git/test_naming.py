@@ -6,6 +6,7 @@ import pytest
 
 from mulligan.domain.issue import IssueRef
 from mulligan.git.worktrees.naming import BRANCH, is_litter, issue_place, place_of, taken_as_bytes
+from world.checkouts import LITTER
 from world.repositories import git, run_git
 
 pytestmark = pytest.mark.pure
@@ -41,7 +42,7 @@ def test_everything_of_a_repository_lies_in_its_own_directory() -> None:
     ],
 )
 def test_litter_is_known_by_its_name(path: str, *, litter: bool) -> None:
-    assert is_litter(path) is litter
+    assert is_litter(path, LITTER) is litter
 
 
 BRANCHES = [

@@ -10,7 +10,7 @@ from mulligan.implement.prompt.fix_prompt import failing_checks, render_fix_prom
 from mulligan.implement.prompt.manifest import inputs_of
 from mulligan.implement.prompt.prompt import Request, render_prompt
 from mulligan.implement.prompt.retry_context import Assembled
-from mulligan.text.commands import MAX_CHARS, guidance_block
+from mulligan.text.commands import MAX_GUIDANCE, guidance_block
 from world.attempts import DIFF, ISSUE, case, failing_test, red
 
 pytestmark = pytest.mark.pure
@@ -59,7 +59,7 @@ def test_a_fix_round_is_told_too() -> None:
 
 
 @settings(deadline=None, max_examples=50)
-@given(st.text(min_size=1, max_size=80), st.integers(1, MAX_CHARS), st.integers(500, 5000))
+@given(st.text(min_size=1, max_size=80), st.integers(1, MAX_GUIDANCE), st.integers(500, 5000))
 def test_whatever_is_cut_guidance_and_the_failure_are_told(
     words: str, length: int, tokens: int
 ) -> None:

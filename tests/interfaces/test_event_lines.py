@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 
 from mulligan.domain.events import (
+    EVENT_TYPES,
     AgentFinished,
     AttemptCompleted,
     CheckFinished,
@@ -23,7 +24,6 @@ from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome, Retry
 from mulligan.interfaces.cli.events import (
     FIELDS,
-    KINDS,
     line_of,
     name_of,
     reference,
@@ -106,7 +106,7 @@ def test_the_published_schema_and_page_are_up_to_date() -> None:
 
 def test_the_page_tells_of_every_event_and_each_of_its_fields() -> None:
     page = reference()
-    for kind in KINDS:
+    for kind in EVENT_TYPES:
         assert f"### `{name_of(kind)}`" in page
         for name in set(kind.model_fields) - {"kind"}:
             assert f"| `{name}` |" in page.partition(f"### `{name_of(kind)}`")[2]

@@ -9,12 +9,21 @@ import pytest
 import yaml
 from pydantic import JsonValue, TypeAdapter
 
+from mulligan.agents.adapters import BUILT_IN_AGENTS
 from mulligan.domain.errors import UsageError
-from mulligan.interfaces.action.workflow import KINDS, Caller, workflow_text
+from mulligan.interfaces.action.workflow import Caller, workflow_text
 from world.place import BIN
 
 ROOT = Path(__file__).parents[2]
-CALLER = Caller(source="acme/mulligan", sha="0123456789" * 4, version="v1.0.0")
+CLAUDE = BUILT_IN_AGENTS["claude"]
+CALLER = Caller(
+    source="acme/mulligan",
+    sha="0123456789" * 4,
+    version="v1.0.0",
+    agent="claude",
+    install=CLAUDE.install,
+    secret=CLAUDE.secret,
+)
 READ: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 
 
@@ -31,11 +40,20 @@ def job(text: str) -> dict[str, JsonValue]:
     return READ.validate_python(READ.validate_python(read(text)["jobs"])["mulligan"])
 
 
-@pytest.mark.parametrize("agent", [*KINDS, "command"])
+@pytest.mark.parametrize("agent", [*BUILT_IN_AGENTS, "command"])
 def test_nothing_is_found_by_an_audit(agent: str, tmp_path: Path) -> None:
+    known = BUILT_IN_AGENTS.get(agent)
+    caller = replace(
+        CALLER,
+        agent=agent,
+        model="best",
+        command="a b",
+        install=known.install if known else "",
+        secret=known.secret if known else "",
+    )
     place = tmp_path / ".github" / "workflows" / "mulligan.yml"
     place.parent.mkdir(parents=True)
-    place.write_text(workflow_text(replace(CALLER, agent=agent, model="best", command="a b")))
+    place.write_text(workflow_text(caller))
     audit = ("--offline", "--quiet", "--no-progress", "--persona", "pedantic")
     done = subprocess.run(
         [BIN / "zizmor", *audit, str(tmp_path)], capture_output=True, text=True, check=False
@@ -63,7 +81,8 @@ def test_it_asks_for_what_it_needs_alone() -> None:
 
 
 def test_an_agent_without_a_secret_is_given_none() -> None:
-    text = workflow_text(replace(CALLER, agent="command", command='python3 "a b.py" # no'))
+    command = 'python3 "a b.py" # no'
+    text = workflow_text(replace(CALLER, agent="command", command=command, install="", secret=""))
     assert job(text)["with"] == {"agent": "command", "command": 'python3 "a b.py" # no'}
     assert "secrets" not in job(text)
     assert 'cron: "17-59/30 * * * *"' in text
@@ -83,5 +102,5 @@ def test_what_is_not_pinned_is_refused(change: dict[str, str]) -> None:
 
 def test_the_documentation_shows_what_is_written() -> None:
     page = (ROOT / "docs" / "action.md").read_text()
-    shown = Caller(source="OWNER/mulligan", sha="0" * 40, version="v1.0.0")
+    shown = replace(CALLER, source="OWNER/mulligan", sha="0" * 40)
     assert textwrap.indent(workflow_text(shown), "   ") in page

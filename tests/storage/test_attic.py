@@ -32,7 +32,7 @@ from mulligan.domain.status import READ_TO, is_heard
 from mulligan.storage.ledger import SqlLedger
 from mulligan.storage.retention import SqlRetentionStore
 from mulligan.storage.usage import SqlAccounts
-from world.ledgers import ISSUES, START, opened
+from world.ledgers import ISSUES, START, opened, rebuild
 
 REF, OTHER, THIRD = ISSUES
 LATER = START + timedelta(days=1)
@@ -104,7 +104,7 @@ def test_a_remnant_is_folded_as_it_is_stored(ledger: SqlLedger, attic: SqlRetent
     before = ledger.status(REF)
     attic.forget(REF, LATER)
     status = ledger.status(REF)
-    ledger.rebuild()
+    rebuild(ledger)
     assert ledger.status(REF) == status
     assert (status.epoch, status.number, status.stage) == (0, 2, Stage.RESOLVED)
     assert status.instance == before.instance

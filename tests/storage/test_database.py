@@ -26,7 +26,7 @@ from mulligan.storage import HEAD, VERSION_TABLE
 from mulligan.storage.database import MIGRATIONS, open_database, state_directory
 from mulligan.storage.schema import EVENTS_TABLE, METADATA
 from mulligan.storage.serialization import happen, values_of
-from world.ledgers import ISSUES, START, opened, url_of
+from world.ledgers import ISSUES, START, opened, rebuild, url_of
 
 REF = ISSUES[0]
 
@@ -87,7 +87,7 @@ def test_a_ledger_of_the_first_version_is_brought_up_to_date_with_all_it_holds(
     engine.dispose()
     with opened(path) as ledger:
         assert ledger.events()[0].event == seen
-        ledger.rebuild()
+        rebuild(ledger)
         assert ledger.append(REF, seen).title == "kept"
 
 

@@ -26,7 +26,7 @@ from mulligan.storage.ledger import SqlLedger
 from mulligan.storage.postgres import clock_of, unfitness
 from mulligan.storage.schema import EVENTS_TABLE, METADATA
 from mulligan.storage.serialization import happen, values_of
-from world.ledgers import ISSUES, START, TickingClock, opened_at, url_of
+from world.ledgers import ISSUES, START, TickingClock, opened_at, rebuild, url_of
 from world.postgres import PASSWORD, Server, server
 
 REF = ISSUES[0]
@@ -69,7 +69,7 @@ def test_a_ledger_of_the_first_version_is_brought_up_to_date_with_all_it_holds(e
     engine.dispose()
     with opened_at(empty) as ledger:
         assert ledger.status(REF).title == "kept"
-        ledger.rebuild()
+        rebuild(ledger)
         assert ledger.append(REF, SEEN).title == "kept"
 
 

@@ -9,12 +9,12 @@ from pydantic import JsonValue, TypeAdapter
 from sqlalchemy import insert, select, update
 
 from mulligan.domain.errors import ConfigError
-from mulligan.domain.events import AttemptCompleted
+from mulligan.domain.events import EVENT_TYPES, AttemptCompleted
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.status import IssueStatus
 from mulligan.storage.ledger import SqlLedger
 from mulligan.storage.schema import EVENTS_TABLE, ISSUES_TABLE
-from world.ledgers import KINDS, opened
+from world.ledgers import opened, rebuild
 
 GOLDEN = Path(__file__).parent / "golden" / "events-v1.jsonl"
 REF = IssueRef("octo/hello", 12)
@@ -54,7 +54,7 @@ def shrunk(value: JsonValue, known: JsonValue) -> JsonValue:
 
 
 def test_version_1_has_every_kind_of_event() -> None:
-    kinds = {kind.model_fields["kind"].default for kind in KINDS}
+    kinds = {kind.model_fields["kind"].default for kind in EVENT_TYPES}
     later = {"attempt_context_assembled", "forgotten"}
     assert {str(row["kind"]) for row in ROWS} == kinds - later
 
@@ -76,7 +76,7 @@ def test_events_of_version_1_are_read_as_they_were_written(ledger: SqlLedger) ->
 
 def test_the_status_follows_from_events_of_version_1(ledger: SqlLedger) -> None:
     store(ledger, ROWS)
-    ledger.rebuild()
+    rebuild(ledger)
     status = ledger.status(REF)
     assert (status.title, status.actor) == ("Add is wrong – mend it", "ada")
     assert (status.stage, status.epoch, status.attempt) == (Stage.RESOLVED, 1, 2)
@@ -120,7 +120,7 @@ def test_an_unknown_kind_of_a_later_version_does_not_stop_the_work(ledger: SqlLe
 
 def test_fields_of_a_later_version_in_a_status_are_passed_over(ledger: SqlLedger) -> None:
     store(ledger, ROWS)
-    ledger.rebuild()
+    rebuild(ledger)
     known = ledger.status(REF)
     with ledger.database.write() as connection:
         stored = STORED.validate_json(
@@ -132,13 +132,13 @@ def test_fields_of_a_later_version_in_a_status_are_passed_over(ledger: SqlLedger
 
 def test_a_status_that_cannot_be_read_is_a_sentence_and_can_be_rebuilt(ledger: SqlLedger) -> None:
     store(ledger, ROWS)
-    ledger.rebuild()
+    rebuild(ledger)
     known = ledger.status(REF)
     with ledger.database.write() as connection:
         connection.execute(update(ISSUES_TABLE).values(status='{"stage": "on holiday"}'))
     with pytest.raises(ConfigError, match="a status that this Mulligan cannot read"):
         ledger.statuses()
-    ledger.rebuild()
+    rebuild(ledger)
     assert ledger.status(REF) == known
 
 
@@ -152,6 +152,6 @@ def test_a_rebuilt_ledger_of_nothing_holds_nothing(ledger: SqlLedger) -> None:
             "status": "{}",
         }
         connection.execute(insert(ISSUES_TABLE).values(stale))
-    ledger.rebuild()
+    rebuild(ledger)
     assert ledger.status(IssueRef("a/b", 1)) == IssueStatus(IssueRef("a/b", 1))
     assert list(ledger.statuses()) == []

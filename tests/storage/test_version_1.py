@@ -23,7 +23,7 @@ from mulligan.implement.prompt.manifest import prove_lineage
 from mulligan.implement.prompt.prompt import Ground
 from mulligan.storage.ledger import SqlLedger
 from mulligan.text.redact import Redactor
-from world.ledgers import START, opened
+from world.ledgers import START, opened, rebuild
 
 DUMP = (Path(__file__).parent / "golden" / "ledger-v1.sql").read_text("utf-8")
 FIRST_REVISION = """
@@ -91,7 +91,7 @@ def test_every_issue_stands_where_it_stood(ledger: SqlLedger) -> None:
         IDLE: Stage.READY,
     }
     before = ledger.statuses()
-    ledger.rebuild()
+    rebuild(ledger)
     assert ledger.statuses() == before
 
 

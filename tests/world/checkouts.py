@@ -6,6 +6,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from mulligan.agents.adapters import BUILT_IN
 from mulligan.config.operator import RepositorySettings
 from mulligan.domain.attempt import CommitText
 from mulligan.domain.issue import IssueRef, RepositoryFacts
@@ -15,6 +16,7 @@ from world.repositories import make_remote
 
 REPOSITORY = "octo/calc"
 REF = IssueRef(REPOSITORY, 12)
+LITTER = tuple(name for adapter in BUILT_IN.values() for name in adapter.litter)
 TEXT = CommitText("Add numbers (#12)", "Issue: octo/calc#12\nMulligan-Attempt: 1", "ada")
 FILES = {
     "README.md": "Adds.\n",
@@ -56,6 +58,7 @@ def worktrees_of(
         environment={"PATH": os.environ["PATH"]},
         keep_ignored=keep_ignored,
         sets_up=lambda repository, sha: sets_up,
+        litter=LITTER,
     )
 
 

@@ -17,21 +17,19 @@ import pytest
 from hypothesis import strategies as st
 
 from mulligan.domain.attempt import SHUTDOWN
-from mulligan.domain.events import AttemptCompleted, Event, Recorded
+from mulligan.domain.events import EVENT_TYPES, AttemptCompleted, Event, Recorded
 from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome, Record
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Ledger
-from mulligan.storage.database import open_database
+from mulligan.storage.database import fold_anew, open_database
 from mulligan.storage.ledger import SqlLedger
 
 START = datetime(2025, 3, 1, 12, 0, tzinfo=UTC)
 R = TypeVar("R", bound=Record)
 ISSUES = (IssueRef("octo/one", 1), IssueRef("octo/one", 12), IssueRef("octo/two", 1))
-KINDS: tuple[type[Event], ...] = get_args(get_args(Event)[0])
-"""Every kind of event there is."""
 
 
 @dataclass
@@ -151,7 +149,7 @@ PLAIN: dict[object, st.SearchStrategy[object]] = {
 
 def events() -> st.SearchStrategy[Event]:
     """Any event with any content, whether it makes sense after the ones before or not."""
-    return st.one_of(*map(_record, KINDS))
+    return st.one_of(*map(_record, EVENT_TYPES))
 
 
 def _record(kind: type[R]) -> st.SearchStrategy[R]:
@@ -173,3 +171,9 @@ def _value(what: object) -> st.SearchStrategy[object]:
     if isinstance(what, type) and issubclass(what, StrEnum):
         return st.sampled_from(list(what))
     return st.sampled_from(get_args(what))
+
+
+def rebuild(ledger: SqlLedger) -> None:
+    """Fold every status again from the events."""
+    with ledger.database.write() as connection:
+        fold_anew(connection)

@@ -200,6 +200,14 @@ def adapter_of(settings: AgentSettings, own: Mapping[str, Adapter]) -> Adapter:
     return found
 
 
+def litter_of(own: Mapping[str, Adapter]) -> tuple[str, ...]:
+    """List what any agent may leave behind that is no work (SPEC A12a): those built in, and `own`.
+
+    Patterns as in .gitignore.
+    """
+    return tuple(name for each in (*BUILT_IN.values(), *own.values()) for name in each.litter)
+
+
 def tells_its_words(adapter: Adapter) -> bool:
     """Tell whether an agent's words are marked in its output, and the rest is none of them."""
     return any(Fact.SAID in rule.take for rule in adapter.reads)

@@ -32,7 +32,10 @@ HIGHEST_PORT = 65535
 HOST = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 """A name or an address, and a port."""
 
+OPERATOR_FILE = "mulligan.yml"
+"""The usual name of the file on the machine that runs Mulligan."""
 STATE_HOME = "~/.local/state/mulligan"
+LISTEN = "127.0.0.1:8787"
 
 
 class AppSettings(Settings):
@@ -87,7 +90,7 @@ class Dashboard(Settings):
     """Health, metrics and the dashboard of `mulligan run`; may be written as `listen` alone."""
 
     listen: Annotated[str, BeforeValidator(_off, json_schema_input_type=str | Literal[False])] = (
-        Field(default="127.0.0.1:8787")
+        Field(default=LISTEN)
     )
     """HOST:PORT, or off; the port 0 is any free one."""
     hosts: tuple[str, ...] = ()
@@ -98,7 +101,7 @@ class Dashboard(Settings):
     def _an_address(cls, listen: str) -> str:
         found = ADDRESS.fullmatch(listen)
         if listen != OFF and (found is None or int(found["port"]) > HIGHEST_PORT):
-            message = f"{listen!r} is no address; write HOST:PORT, as 127.0.0.1:8787, or off"
+            message = f"{listen!r} is no address; write HOST:PORT, as {LISTEN}, or off"
             raise ValueError(message)
         return listen
 

@@ -8,9 +8,13 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
+from mulligan.config.prompt_template import check_prompt_template
 from mulligan.config.settings import Duration, Settings
 from mulligan.domain.issue import Stage
 from mulligan.domain.result import CheckKind
+
+POLICY_FILE = ".github/mulligan.yml"
+"""Where the policy is in a repository."""
 
 LABEL = r"^[^,\n]{1,50}$"
 """What GitHub takes for a label, and finds again."""
@@ -30,9 +34,6 @@ LabelName = Annotated[str, AfterValidator(_label), Field(json_schema_extra={"pat
 def _prompt(template: str) -> str:
     if not template:
         return template
-    # Jinja2 is loaded only where there is a template.
-    from mulligan.config.prompt_template import check_prompt_template  # noqa: PLC0415
-
     return check_prompt_template(template)
 
 

@@ -1,17 +1,14 @@
 """The JSON Schema and the reference page of each configuration file. Pure."""
 
-import ast
-import inspect
 from collections.abc import Iterator
 from enum import StrEnum
 from functools import cache
-from itertools import pairwise
 
 from pydantic import BaseModel, JsonValue, TypeAdapter
 from pydantic.fields import FieldInfo
 
-from mulligan.config.operator import Operator
-from mulligan.config.policy import Policy
+from mulligan.config.operator import OPERATOR_FILE, STATE_HOME, Operator
+from mulligan.config.policy import POLICY_FILE, Policy
 
 Schema = dict[str, JsonValue]
 
@@ -68,26 +65,10 @@ scope: {deny: [".github/**"]}
 """
 
 DERIVED = {
-    "url": "`sqlite:///~/.local/state/mulligan/mulligan.db`",
-    "root": "`~/.local/state/mulligan/work`",
+    "url": f"`sqlite:///{STATE_HOME}/mulligan.db`",
+    "root": f"`{STATE_HOME}/work`",
 }
 """Defaults that depend on the home directory."""
-
-
-@cache
-def meanings(model: type[BaseModel]) -> dict[str, str]:
-    """Read the string under each field; pydantic would read them at every start."""
-    (found,) = ast.parse(inspect.getsource(model)).body
-    statements = found.body if isinstance(found, ast.ClassDef) else []
-    return {
-        field.target.id: text.value.value
-        for field, text in pairwise(statements)
-        if isinstance(field, ast.AnnAssign)
-        and isinstance(field.target, ast.Name)
-        and isinstance(text, ast.Expr)
-        and isinstance(text.value, ast.Constant)
-        and isinstance(text.value.value, str)
-    }
 
 
 def model_in(field: FieldInfo) -> type[BaseModel] | None:
@@ -108,7 +89,7 @@ class File(StrEnum):
 
 MODELS: dict[File, type[BaseModel]] = {File.OPERATOR: Operator, File.POLICY: Policy}
 
-NAMES = {File.OPERATOR: "mulligan.yml", File.POLICY: ".github/mulligan.yml"}
+NAMES = {File.OPERATOR: OPERATOR_FILE, File.POLICY: POLICY_FILE}
 
 
 def published(file: File) -> Schema:
@@ -176,7 +157,7 @@ def _describe(schema: Schema, model: type[BaseModel]) -> None:
         found.pop("title", None)
         if "default" in found:
             found["default"] = defaults[name]
-        found["description"] = meanings(model)[name]
+        found["description"] = model.model_fields[name].description
 
 
 def _with_variables(schema: Schema) -> Schema:
@@ -277,7 +258,8 @@ def _rows(model: type[BaseModel], prefix: str) -> Iterator[str]:
         inner = model_in(field)
         key = f"{prefix}{name}{_many(field) if inner else ''}"
         default = "" if inner else _default(field, model, name)
-        yield f"| `{key}` | {default} | {meanings(model)[name]} |"
+        meaning = " ".join((field.description or "").split())
+        yield f"| `{key}` | {default} | {meaning} |"
         if inner:
             yield from _rows(inner, f"{key}.")
 

@@ -77,7 +77,7 @@ LocalPath = Annotated[Path, BeforeValidator(_expand)]
 class Settings(BaseModel):
     """Frozen, and strict about unknown keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     @field_validator("*", mode="before")
     @classmethod

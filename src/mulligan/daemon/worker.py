@@ -38,7 +38,7 @@ log = structlog.get_logger()
 
 
 class PoolDispatcher:
-    """The port Dispatcher on threads: `concurrency` visits at a time, `per_repository` in each.
+    """Visits issues on threads: `concurrency` at a time, of them `per_repository` in each.
 
     `visit` must not raise. Leaving the block waits for the visits that have begun.
     """

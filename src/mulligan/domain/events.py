@@ -1,7 +1,7 @@
 """What the ledger records, one small record per kind of event (SPEC 14). Pure."""
 
 from datetime import datetime
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import ConfigDict, Field, JsonValue, TypeAdapter
 
@@ -443,6 +443,8 @@ Event = Annotated[
     | Forgotten,
     Field(discriminator="kind"),
 ]
+
+EVENT_TYPES: tuple[type[Event], ...] = get_args(get_args(Event)[0])
 
 EVENTS: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
 """Reads and writes any event as JSON."""

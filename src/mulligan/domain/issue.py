@@ -12,6 +12,15 @@ from mulligan.domain.errors import LeaseLostError, UsageError
 REPOSITORY = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
 """`owner/name`, as GitHub allows them: safe in paths, refs and URLs as it stands."""
 
+COMMIT_SHA = re.compile(r"[0-9a-f]{40}")
+"""A commit's name in full."""
+
+MARKER = "<!-- mulligan:"
+"""Begins the hidden marker of everything that Mulligan writes on GitHub."""
+
+BRANCH_PREFIX = "mulligan/issue-"
+"""Begins the name of every branch of Mulligan's; the issue's number follows."""
+
 
 class Stage(StrEnum):
     """Where an issue stands; all but RESOLVED are shown as a label."""
@@ -58,7 +67,7 @@ class IssueRef:
     @property
     def branch(self) -> str:
         """Name the one branch of the issue, on which its pull request stands."""
-        return f"mulligan/issue-{self.number}"
+        return f"{BRANCH_PREFIX}{self.number}"
 
     def __str__(self) -> str:
         return f"{self.repository}#{self.number}"

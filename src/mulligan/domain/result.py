@@ -200,7 +200,7 @@ class VerifierOutcome(StrEnum):
 class WorkerResultMeta(Record):
     """What one attempt came to. `attempt` counts within the epoch, `number` over all epochs.
 
-    By its `sketch` a change is compared with others.
+    `sketch` is used to compare its change with those of other attempts.
     """
 
     schema_version: int = SCHEMA_VERSION

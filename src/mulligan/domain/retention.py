@@ -4,11 +4,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from mulligan.domain.eligibility import SETTLED
 from mulligan.domain.events import Forgotten, KeptEffect
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase, summed
-
-RESTING = frozenset({Stage.REVIEW, Stage.HITL, Stage.RESOLVED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +22,7 @@ class AttemptFiles:
 
 def is_at_rest(status: IssueStatus) -> bool:
     """Tell whether nothing is left to be done for an issue until a person asks again."""
-    return status.phase is Phase.IDLE and status.stage in RESTING
+    return status.phase is Phase.IDLE and status.stage in SETTLED
 
 
 def needs_files(status: IssueStatus) -> bool:

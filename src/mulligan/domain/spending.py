@@ -55,7 +55,6 @@ class Allowance:
 
 
 NOTHING = Spent()
-NO_LIMIT = Allowance()
 
 
 @dataclass(frozen=True, slots=True)

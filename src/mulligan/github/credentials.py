@@ -49,7 +49,7 @@ OF_A_SESSION = (
     "Use a fine-grained token, or an App (github.app).",
 )
 
-KINDS = {
+TOKEN_NOTES = {
     "ghp_": CLASSIC,
     "github_pat_": FINE_GRAINED,
     "ghs_": OF_AN_INSTALLATION,
@@ -132,4 +132,4 @@ class Identity:
 
 def notes_on(token: str | None) -> tuple[Note, ...]:
     """Say what its kind brings with it; nothing about one of a kind that is not known."""
-    return tuple(said for start, said in KINDS.items() if (token or "").startswith(start))
+    return tuple(said for start, said in TOKEN_NOTES.items() if (token or "").startswith(start))

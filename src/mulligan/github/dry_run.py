@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
 from mulligan.domain.command import CommandBatch, Order
@@ -12,6 +12,7 @@ from mulligan.domain.feedback import CheckRun, OpenPull, PullState, Review
 from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection, RepositoryFacts, Stage
 from mulligan.domain.issue_context import IssueContext, PullRequest
 from mulligan.domain.status import IssueStatus
+from mulligan.github.authorization import LONG_AGO
 from mulligan.github.escalation import escalation_comment
 from mulligan.github.labels import LabelChange, label_change
 from mulligan.github.messages import (
@@ -29,7 +30,6 @@ HEADING = re.compile(r"[ ]{0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*")
 
 FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
 
-LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 NOT_OPENED = "(not opened, since this is a rehearsal)"
 

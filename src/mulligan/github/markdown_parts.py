@@ -3,14 +3,13 @@
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from mulligan.domain.issue import IssueRef
+from mulligan.domain.issue import MARKER, IssueRef
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.result import AgentFacts, CheckResult, FileChange, Finding, WorkerResultMeta
 from mulligan.implement.prompt.outcome_text import TITLES, pluralize, span
 from mulligan.text.escape import defuse, one_line, table_cell, visible
 
-MARKER = "<!-- mulligan:"
 """How each text of Mulligan's own can be told, together with its author."""
 
 MAX_BODY = 60_000

@@ -10,7 +10,7 @@ from mulligan.config.policy import PullRequestSettings
 from mulligan.domain.errors import DeniedError, UnavailableError, WorldError
 from mulligan.domain.events import Remark
 from mulligan.domain.feedback import BODY_CHARS, CODE_CHARS, CheckRun, OpenPull, PullState, Review
-from mulligan.domain.issue import IssueRef
+from mulligan.domain.issue import BRANCH_PREFIX, IssueRef
 from mulligan.domain.issue_context import IssueContext, PullRequest
 from mulligan.domain.status import IssueStatus
 from mulligan.github.answers import AlreadyExistsError, NotFoundError, TransientError
@@ -44,7 +44,6 @@ from mulligan.github.shapes import (
 
 log = structlog.get_logger()
 
-BRANCHES = "mulligan/issue-"
 
 BEHIND = "behind"
 """What GitHub calls a pull request whose base wants branches up to date, and that only lacks that.
@@ -325,7 +324,7 @@ def _is_ours(pull: PullShape, repository: str) -> bool:
     where = pull.head.repo.full_name if pull.head.repo else ""
     here = where.casefold() == repository.casefold()
     listed = leads_to(pull.url, f"/repos/{repository}/pulls/{pull.number}")
-    return here and listed and pull.head.ref.startswith(BRANCHES)
+    return here and listed and pull.head.ref.startswith(BRANCH_PREFIX)
 
 
 def _review(who: Account, found: ReviewShape, at: datetime, notes: Sequence[NoteShape]) -> Review:

@@ -1,6 +1,6 @@
 """Everything the route needs of the world, as small protocols that adapters satisfy."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
@@ -555,18 +555,6 @@ class Policies(Protocol):
 
     def fault(self, repository: str) -> str | None:
         """Say what is wrong with the base branch's file as fetched last; None where it holds."""
-        ...
-
-
-class Dispatcher(Protocol):
-    """Sees to it that issues are visited. See daemon/worker.py."""
-
-    def wake(self, refs: Iterable[IssueRef]) -> None:
-        """Have each issue visited; waking one that waits or is being visited does no harm."""
-        ...
-
-    def drain(self) -> None:
-        """Wait until every visit has ended."""
         ...
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from mulligan.config.operator import SandboxSettings
 from mulligan.domain.attempt import Bounds
 from mulligan.domain.errors import WorldError
+from mulligan.domain.host import MIB
 from mulligan.sandbox.bubblewrap import Confinement, Network
 from mulligan.sandbox.process import Command
 from mulligan.sandbox.sandbox import NAME, Bubblewrap, Reach
@@ -28,7 +29,6 @@ NO_SPACE = "No space left on device"
 
 REFUSED = ("not permitted", "ermission denied")
 
-MIB = 1024**2
 
 PATIENCE = timedelta(seconds=20)
 

@@ -11,9 +11,9 @@ from mulligan.domain.issue import IssueRef, Lease, lost
 from mulligan.domain.result import WorkerResultMeta, as_they_stand
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Clock, Ledger, Listener
-from mulligan.storage.database import Database, fold_anew
+from mulligan.storage.database import Database
 from mulligan.storage.leases import still_held
-from mulligan.storage.schema import BASELINES, EVENTS_TABLE, ISSUES_TABLE
+from mulligan.storage.schema import BASELINES, COMPLETED, EVENT, EVENTS_TABLE, ISSUE, ISSUES_TABLE
 from mulligan.storage.serialization import (
     Row,
     folded,
@@ -26,12 +26,6 @@ from mulligan.storage.serialization import (
     values_of,
 )
 from mulligan.text.redact import Redactor
-
-EVENT = EVENTS_TABLE.c
-
-ISSUE = ISSUES_TABLE.c
-
-COMPLETED = "attempt_completed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +140,6 @@ class SqlLedger:
             row = connection.execute(wanted).first()
         event = recorded_of(Row._make(row)).event if row else None
         return event if isinstance(event, BaselineRecorded) else None
-
-    def rebuild(self) -> None:
-        """Fold every status again from the events; what was stored of them is thrown away."""
-        with self.database.write() as connection:
-            fold_anew(connection)
 
     def adopt(self, ref: IssueRef, events: Sequence[Recorded]) -> None:
         """Make an issue's events be these, as another ledger recorded them."""

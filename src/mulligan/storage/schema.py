@@ -109,3 +109,9 @@ WORKERS_TABLE = Table(
     Column("expires", String(32), nullable=False),
 )
 """Who makes itself heard, in a ledger that workers share."""
+
+EVENT = EVENTS_TABLE.c
+ISSUE = ISSUES_TABLE.c
+
+COMPLETED = "attempt_completed"
+"""The kind of the event that ends an attempt."""

@@ -12,11 +12,8 @@ from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome, Record
 from mulligan.domain.stats import Chronicle, Failure, Moment, Try, Turn
 from mulligan.storage.database import Database
-from mulligan.storage.schema import EVENTS_TABLE, ISSUES_TABLE
+from mulligan.storage.schema import COMPLETED, EVENT, ISSUE
 
-EVENT = EVENTS_TABLE.c
-ISSUE = ISSUES_TABLE.c
-COMPLETED = "attempt_completed"
 RESOLVED = "resolved"
 TURNS = {"authorised": Turn.ASKED, "published": Turn.PUBLISHED, "stood_down": Turn.LEFT}
 ENDS = {MERGED: Turn.MERGED, NOT_MERGED: Turn.CLOSED}

@@ -3,11 +3,7 @@
 import re
 
 from mulligan.domain.command import Command, Verb
-from mulligan.domain.errors import UsageError
 from mulligan.text.escape import enclose, one_line, visible
-
-MAX_CHARS = 4000
-"""Guidance reaches the agent whole, so that what is longer is not taken."""
 
 HEADING = "Human guidance"
 
@@ -17,6 +13,7 @@ OPENING = (
 )
 
 MAX_GUIDANCE = 4000
+"""Guidance reaches the agent whole, so that longer text is not taken."""
 
 MAX_REASON = 300
 
@@ -26,21 +23,6 @@ START = re.compile(r" {0,3}/mulligan(?:[ \t]+(?P<rest>.*))?$", re.IGNORECASE)
 VERB = re.compile(r"(?P<verb>[a-z]+)(?::|(?=\s)|$)[ \t]*", re.IGNORECASE)
 
 KNOWN = {verb.value: verb for verb in Verb if verb is not Verb.MISTYPED}
-
-
-def accept_guidance(text: str) -> str:
-    """Take a person's words as guidance; UsageError where there are none, or too many."""
-    words = visible(text).strip()
-    if not words:
-        message = "The guidance is empty; write what is to be done."
-        raise UsageError(message)
-    if len(words) > MAX_CHARS:
-        message = (
-            f"The guidance has {len(words)} characters; shorten it to {MAX_CHARS}, since it "
-            "reaches the agent whole."
-        )
-        raise UsageError(message)
-    return words
 
 
 def guidance_block(words: str) -> str:

@@ -41,5 +41,6 @@ AIDER = Adapter(
             put={Fact.STOP: "reflections"},
         ),
     ),
+    litter=(".aider*",),
     usage="message",
 )

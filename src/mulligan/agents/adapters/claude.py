@@ -88,6 +88,7 @@ CLAUDE = Adapter(
             means=Meaning.LIMIT,
         ),
     ),
+    litter=(".claude/",),
     needs_result=True,
     usage="message",
     fix="allow the tool in agent.arguments, with --allowedTools",

@@ -73,6 +73,7 @@ GEMINI = Adapter(
             means=Meaning.LIMIT,
         ),
     ),
+    litter=(".gemini/",),
     needs_result=True,
     usage="end",
     fix="allow the tool in the repository's .gemini/settings.json",

@@ -1,6 +1,5 @@
 """Shortens the output of a check to what is needed to fix the failure (SPEC 9)."""
 
-import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -14,12 +13,11 @@ from mulligan.checks.digest.identity import in_project, projects
 from mulligan.checks.digest.render import render, render_passed
 from mulligan.checks.digest.reports import joined, merged, read_document, read_report
 from mulligan.checks.digest.signals import PASSING, total_lines
+from mulligan.domain.attempt import signal_of
 from mulligan.domain.result import Finding
 
 MAX_CHARS = 2000
 LAST_WORDS = 20
-SHELL_SIGNAL = 128
-"""A shell gives a command that a signal ended this exit code and the signal's number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,7 @@ def digest(
     """Condense an output to at most `max_chars` characters. Never raises.
 
     A file is streamed. Without an exit code, the output alone decides whether the check passed.
-    `patterns` are a repository's own regular expressions (see patterns.py). Paths beneath `root`
+    `patterns` are a repository's own regular expressions (see findings.py). Paths beneath `root`
     are told from there: the same failure has the same name wherever the repository lies.
     """
     max_chars = max(0, max_chars)
@@ -172,11 +170,8 @@ def _last_words(log: Log) -> list[str]:
 
 def _ended_by(exit_code: int | None) -> str:
     """Name the signal that ended a command, where one did."""
-    number = -(exit_code or 0) if (exit_code or 0) < 0 else (exit_code or 0) - SHELL_SIGNAL
-    try:
-        return f"Ended by {signal.Signals(number).name}." if number > 0 else ""
-    except ValueError:
-        return ""
+    found = signal_of(exit_code)
+    return f"Ended by {found.name}." if found else ""
 
 
 def _at_least(log: Log, exit_code: int | None, max_chars: int) -> Digest:

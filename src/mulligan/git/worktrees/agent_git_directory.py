@@ -5,7 +5,6 @@ drivers, configuration) meets nobody but the agent itself.
 """
 
 import os
-import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from mulligan.domain.issue import COMMIT_SHA
 from mulligan.git.repository import Repository
 
 CONFIG = """\
@@ -29,7 +29,6 @@ CONFIG = """\
 [commit]
 \tgpgsign = false
 """
-SHA = re.compile(r"[0-9a-f]{40}")
 HEADS = "refs/heads/"
 MOST_HEADS = 1000
 REF_BYTES = 1000
@@ -102,13 +101,13 @@ def _packed(decoy: Path) -> Iterator[tuple[str, str]]:
     lines = _text(decoy / "packed-refs", PACKED_BYTES).splitlines()
     for line in lines:
         sha, _, name = line.partition(" ")
-        if name.startswith(HEADS) and SHA.fullmatch(sha):
+        if name.startswith(HEADS) and COMMIT_SHA.fullmatch(sha):
             yield name, sha
 
 
 def _loose(decoy: Path) -> Iterator[tuple[str, str]]:
     for file in islice(_files(decoy / "refs" / "heads"), MOST_HEADS):
-        if SHA.fullmatch(sha := _text(file)):
+        if COMMIT_SHA.fullmatch(sha := _text(file)):
             yield os.fspath(file.relative_to(decoy)), sha
 
 
@@ -127,7 +126,7 @@ def _files(top: Path) -> Iterator[Path]:
 def _resolve(found: str, decoy: Path, heads: Mapping[str, str]) -> str | None:
     """Follow HEAD through symbolic refs to a commit's name."""
     for _ in range(SYMBOLIC_DEPTH):
-        if SHA.fullmatch(found):
+        if COMMIT_SHA.fullmatch(found):
             return found
         name = found.removeprefix("ref: ")
         if name == found or ".." in name or not name.startswith("refs/"):

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from mulligan.config.load import load_policy, load_what_holds
-from mulligan.config.policy import Policy
+from mulligan.config.policy import POLICY_FILE, Policy
 from mulligan.domain.errors import ConfigError, MisconfiguredError, UnavailableError
 from mulligan.implement.ports import Worktrees
-
-POLICY_FILE = ".github/mulligan.yml"
 
 
 @dataclass(frozen=True, slots=True)

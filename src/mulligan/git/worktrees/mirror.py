@@ -1,23 +1,22 @@
 """The bare mirror of one repository: fetched by literal URL, no remote, no hooks, no drivers."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
 from mulligan.domain.errors import MisconfiguredError, UnavailableError
+from mulligan.domain.issue import COMMIT_SHA
 from mulligan.git.faults import DamagedError
 from mulligan.git.repository import Remote, Repository
 from mulligan.git.worktrees.files import TreeCleaner, locked, write_whole
-from mulligan.git.worktrees.naming import ATTRIBUTES, BASE_REF, LITTER, Place, taken_as_bytes
+from mulligan.git.worktrees.naming import ATTRIBUTES, BASE_REF, Place, taken_as_bytes
 
 WORK = "refs/heads/mulligan/*"
 """Where Mulligan's commits are kept, published or not."""
 FETCH_PATIENCE = timedelta(hours=2)
 MOST_PACKS = 50
 OWNER = "mirror"
-SHA = re.compile(r"[0-9a-f]{40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,7 @@ class Mirror:
     name: str
     place: Place
     outer: Mapping[str, str] = field(repr=False)
-    litter: tuple[str, ...] = LITTER
+    litter: tuple[str, ...] = ()
 
     @property
     def git(self) -> Repository:
@@ -65,7 +64,7 @@ class Mirror:
             sha = (self.place.mirror / f"{BASE_REF}{self.base_branch()}").read_text().strip()
         except (OSError, UnicodeDecodeError):
             return None
-        return sha if SHA.fullmatch(sha) else None
+        return sha if COMMIT_SHA.fullmatch(sha) else None
 
     def base_branch(self) -> str | None:
         """Give the base branch's name as of the last fetch."""

@@ -10,9 +10,6 @@ from mulligan.config.policy import CommitSettings
 from mulligan.domain.attempt import CommitText
 from mulligan.domain.issue import IssueRef
 
-LITTER = (".aider*", ".claude/", ".gemini/")
-"""What agent CLIs leave in a repository, as in .gitignore; it never counts as work (SPEC A12a)."""
-
 ATTRIBUTES = "* !filter !diff !merge !working-tree-encoding"
 """Takes every driver away that a repository's own .gitattributes asks for."""
 
@@ -100,8 +97,8 @@ def issue_place(root: Path, ref: IssueRef) -> IssuePlace:
     return IssuePlace(place_of(root, ref.repository), f"issue-{ref.number}")
 
 
-def is_litter(path: str, litter: Sequence[str] = LITTER) -> bool:
-    """Tell whether a path in a repository is something that agents leave behind."""
+def is_litter(path: str, litter: Sequence[str]) -> bool:
+    """Tell whether a path in a repository fits one of the patterns of what agents leave behind."""
     *directories, name = PurePosixPath(path).parts
     return any(
         fnmatchcase(part, pattern.rstrip("/"))

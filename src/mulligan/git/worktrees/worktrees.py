@@ -16,7 +16,7 @@ from mulligan.git.repository import Remote
 from mulligan.git.worktrees.attempt_worktree import Checkout, show
 from mulligan.git.worktrees.files import disk_faults, locked
 from mulligan.git.worktrees.mirror import Mirror
-from mulligan.git.worktrees.naming import BRANCH, LITTER, issue_place, place_of
+from mulligan.git.worktrees.naming import BRANCH, issue_place, place_of
 from mulligan.git.worktrees.publish import (
     bring_back,
     bring_from,
@@ -66,7 +66,7 @@ class GitWorktrees:
     environment: Mapping[str, str] = field(repr=False)
     keep_ignored: bool = False
     sets_up: Callable[[str, str], bool] = nothing_is_set_up
-    litter: tuple[str, ...] = LITTER
+    litter: tuple[str, ...] = ()
     hands_over: bool = False
     read_before: dict[tuple[str, str, str], bytes | None] = field(
         default_factory=dict[tuple[str, str, str], bytes | None], init=False, repr=False

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from mulligan.config.policy import ContextLimits
 from mulligan.domain.events import FailedCheck, Remark
 from mulligan.domain.feedback import Feedback
-from mulligan.domain.issue import IssueRef
+from mulligan.domain.issue import MARKER, IssueRef
 from mulligan.domain.outcome import FREE, Outcome, ZeroKind
 from mulligan.domain.result import CheckResult, Finding, FixRound, WorkerResultMeta
 from mulligan.implement.prompt.outcome_text import (
@@ -120,7 +120,7 @@ def thread_answer(ref: IssueRef, head: str, path: str, meta: WorkerResultMeta) -
     """Answer a comment on a line: what was done, in the commit and the agent's words."""
     touched = path in {file.path for file in meta.files_modified}
     done = f"Changed in {head}" if touched else f"Not changed here; the work is in {head}"
-    return f"<!-- mulligan:answer {ref} -->\n{done}{_in_its_words(meta)}"
+    return f"{MARKER}answer {ref} -->\n{done}{_in_its_words(meta)}"
 
 
 def review_answer(head: str, where: str, author: str, meta: WorkerResultMeta) -> str:

@@ -7,44 +7,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mulligan.domain.errors import UsageError
-from mulligan.domain.issue import REPOSITORY
+from mulligan.domain.issue import COMMIT_SHA, REPOSITORY
 
 TEMPLATE = Path(__file__).with_name("caller.yml")
 WORKFLOW_FILE = ".github/workflows/mulligan.yml"
 """Where it belongs in a repository."""
-SHA = re.compile(r"[0-9a-f]{40}")
 VERSION = re.compile(r"[A-Za-z0-9.+_-]{1,40}")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """How one kind of agent gets onto a runner, and the secret that holds its key."""
-
-    install: str
-    secret: str = ""
-
-
-KINDS = {
-    "claude": Kind("npm install --global @anthropic-ai/claude-code@2.1.197", "ANTHROPIC_API_KEY"),
-    "codex": Kind("npm install --global @openai/codex@0.169.0", "OPENAI_API_KEY"),
-    "gemini": Kind("npm install --global @google/gemini-cli@0.61.0", "GEMINI_API_KEY"),
-    "opencode": Kind("npm install --global opencode-ai@1.18.33", "ANTHROPIC_API_KEY"),
-    "aider": Kind("pipx install aider-chat==0.86.2", "ANTHROPIC_API_KEY"),
-    "mini": Kind(
-        "pipx install mini-swe-agent==2.4.6 && pipx inject mini-swe-agent mcp", "ANTHROPIC_API_KEY"
-    ),
-}
-"""Those that docs/agents.md names, at the versions that were measured."""
-
-
-@dataclass(frozen=True, slots=True)
 class Caller:
-    """What the workflow depends on: where Mulligan is, at which commit, and the agent."""
+    """What the workflow depends on: where Mulligan is, at which commit, and the agent.
+
+    `install` gets the agent onto the runner, and the repository's `secret` holds its key.
+    """
 
     source: str
     sha: str
     version: str
-    agent: str = "claude"
+    agent: str
+    install: str = ""
+    secret: str = ""
     command: str = ""
     model: str = ""
     minute: int = 17
@@ -57,13 +40,12 @@ def minute_of(repository: str) -> int:
 
 def workflow_text(caller: Caller) -> str:
     """Write the file; UsageError where it would not be pinned to a commit."""
-    if not REPOSITORY.fullmatch(caller.source) or not SHA.fullmatch(caller.sha):
+    if not REPOSITORY.fullmatch(caller.source) or not COMMIT_SHA.fullmatch(caller.sha):
         message = "Name Mulligan's repository as OWNER/NAME, and a commit by its 40 digits."
         raise UsageError(message)
-    kind = KINDS.get(caller.agent, Kind(""))
-    wanted = {"install": kind.install, "command": caller.command, "model": caller.model}
+    wanted = {"install": caller.install, "command": caller.command, "model": caller.model}
     inputs = "".join(f"      {key}: {_quoted(value)}\n" for key, value in wanted.items() if value)
-    name = kind.secret
+    name = caller.secret
     secret = f"      {name.lower().replace('_', '-')}: ${{{{ secrets.{name} }}}}\n"
     return (
         TEMPLATE.read_text(encoding="utf-8")

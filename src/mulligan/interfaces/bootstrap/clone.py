@@ -1,7 +1,6 @@
 """Look at a clone, its labels and this installation, and register an App, to propose a start."""
 
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
@@ -20,7 +19,6 @@ from mulligan.interfaces.bootstrap.container import HASTE, Environment, open_git
 from mulligan.interfaces.bootstrap.redaction import redactor_of
 from mulligan.interfaces.onboarding.ecosystems import READ, Tree, fits
 from mulligan.interfaces.onboarding.proposal import (
-    KINDS,
     Origin,
     Source,
     origin_of,
@@ -94,12 +92,6 @@ def git_config(directory: Path) -> str:
 def origin_in(directory: Path) -> Origin | None:
     """Read which repository a clone is of; None where it does not say."""
     return origin_of(git_config(directory))
-
-
-def agent_here(environment: Mapping[str, str]) -> str | None:
-    """Name the first coding agent that is installed here."""
-    path = environment.get("PATH", os.defpath)
-    return next((kind for kind in KINDS if shutil.which(kind, path=path)), None)
 
 
 def missing_labels(

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from mulligan.agents.invocation import Own
+from mulligan.agents.invocation import Own, litter_of
 from mulligan.agents.runner import CommandAgent
 from mulligan.checks.runner import CommandVerifier
 from mulligan.config.operator import Operator
@@ -15,7 +15,6 @@ from mulligan.domain.events import Event
 from mulligan.domain.status import IssueStatus
 from mulligan.git.worktrees.base_policy import BasePolicies
 from mulligan.git.worktrees.dry_run import RehearsedWorktrees
-from mulligan.git.worktrees.naming import LITTER
 from mulligan.git.worktrees.worktrees import GitWorktrees
 from mulligan.github.app import AppCredentials
 from mulligan.github.client import Client, RetrySettings
@@ -278,7 +277,7 @@ def open_git(
         environment=for_git(operator, environment),
         keep_ignored=operator.workspace.keep_ignored,
         sets_up=sets_up,
-        litter=(*LITTER, *(name for each in operator.adapters.values() for name in each.litter)),
+        litter=litter_of(operator.adapters),
     )
     policies = BasePolicies(worktrees, {name: each.policy for name, each in settings.items()})
     return worktrees, policies

@@ -33,7 +33,13 @@ from mulligan.implement.ports import Tools
 from mulligan.implement.prompt.outcome_text import TITLES, pluralize
 from mulligan.interfaces.bootstrap.container import build
 from mulligan.interfaces.bootstrap.sandbox import lacks_room
-from mulligan.interfaces.cli.setup import environment, make_console, start_logs, stop_on_signals
+from mulligan.interfaces.cli.setup import (
+    DEFAULT,
+    environment,
+    make_console,
+    start_logs,
+    stop_on_signals,
+)
 from mulligan.interfaces.cli.terminal import Exit, program, show_comment
 from mulligan.interfaces.cli.work import ProgressLog
 from mulligan.sandbox.cancellation import stopping
@@ -198,7 +204,7 @@ def _place(directory: Path | None) -> Path:
 
 
 def _write_configuration(place: Path, url: str, seeded: Seeded) -> Path:
-    token, config = place / "token", place / "mulligan.yml"
+    token, config = place / "token", place / DEFAULT
     token.touch(mode=0o600)
     token.write_text(TOKEN)
     text = CONFIGURATION.format(

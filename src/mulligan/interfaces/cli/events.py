@@ -11,11 +11,18 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import get_args
 
 from pydantic import JsonValue, TypeAdapter
 
-from mulligan.domain.events import AttemptCompleted, CheckFinished, Decided, Event, Recorded
+from mulligan.config.schema import DRAFT
+from mulligan.domain.events import (
+    EVENT_TYPES,
+    AttemptCompleted,
+    CheckFinished,
+    Decided,
+    Event,
+    Recorded,
+)
 from mulligan.domain.issue import IssueRef
 from mulligan.implement.ports import Ledger
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
@@ -31,14 +38,10 @@ Json = dict[str, JsonValue]
 
 JSON: TypeAdapter[Json] = TypeAdapter(Json)
 
-DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 WIDTH = 200
 
 HASH = re.compile(r"\b([0-9a-f]{10})[0-9a-f]{30,54}\b")
-
-KINDS: tuple[type[Event], ...] = get_args(get_args(Event)[0])
-"""Every kind of event there is."""
 
 FIELDS: Mapping[str, tuple[Json, str]] = {
     "seq": ({"type": "integer"}, "Orders all events of one ledger; numbers may be left out."),
@@ -138,7 +141,7 @@ def schema() -> Json:
     """Give the JSON Schema of a line."""
     made = JSON.validate_python(TypeAdapter[Event](Event).json_schema(mode="serialization"))
     definitions = JSON.validate_python(made["$defs"])
-    for kind in KINDS:
+    for kind in EVENT_TYPES:
         definitions[kind.__name__] = _without_kind(JSON.validate_python(definitions[kind.__name__]))
     properties: Json = {
         name: {**told, "description": said} for name, (told, said) in FIELDS.items()
@@ -149,7 +152,7 @@ def schema() -> Json:
         "type": "object",
         "properties": properties,
         "required": list(FIELDS),
-        "oneOf": [_one(kind) for kind in KINDS],
+        "oneOf": [_one(kind) for kind in EVENT_TYPES],
         "$defs": definitions,
     }
 
@@ -177,7 +180,7 @@ def reference() -> str:
     fields = [f"| `{name}` | {_type(told)} | {said} |" for name, (told, said) in FIELDS.items()]
     parts = [OPENING, "\n".join([LINE, *fields]), PAYLOADS]
     definitions = JSON.validate_python(schema()["$defs"])
-    parts += [_section(kind, definitions) for kind in KINDS]
+    parts += [_section(kind, definitions) for kind in EVENT_TYPES]
     return "\n".join(f"{part.rstrip()}\n" for part in parts)
 
 

@@ -22,22 +22,21 @@ from rich.text import Text
 
 from mulligan.config.load import load_operator, load_policy
 from mulligan.config.operator import AgentSettings, GitHubSettings, Operator
-from mulligan.config.policy import Labels
+from mulligan.config.policy import POLICY_FILE, Labels
 from mulligan.config.settings import format_duration
 from mulligan.domain.errors import MulliganError, UnavailableError, UsageError
 from mulligan.domain.issue import REPOSITORY
 from mulligan.implement.prompt.outcome_text import pluralize
 from mulligan.interfaces.action.workflow import (
-    KINDS,
     WORKFLOW_FILE,
     Caller,
     minute_of,
     workflow_text,
 )
+from mulligan.interfaces.bootstrap.agents import BUILT_IN_AGENTS, agent_here
 from mulligan.interfaces.bootstrap.clone import (
     MadeApp,
     Registration,
-    agent_here,
     create_labels,
     git_config,
     installed_from,
@@ -97,7 +96,7 @@ OWN_AGENT = (
     "docs/action.md for how an Action gets such a file."
 )
 
-POLICY = Path(".github") / "mulligan.yml"
+POLICY = Path(POLICY_FILE)
 
 STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -278,19 +277,22 @@ def propose_workflow(
     source = given or installed_from(environment())
     if source is None or not source.serves(origin):
         return Proposed(said=UNKNOWN)
-    kind = agent.kind if agent else agent_here(environment()) or "claude"
-    if kind not in {*KINDS, COMMAND}:
+    kind = agent.kind if agent else agent_here(environment())
+    if kind not in {*BUILT_IN_AGENTS, COMMAND}:
         return Proposed(said=OWN_AGENT.format(kind=kind))
     repository = origin.name if origin else clone.name
     return Proposed(Draft(path, workflow_text(_caller(source, kind, agent, repository))))
 
 
 def _caller(source: Source, kind: str, agent: AgentSettings | None, repository: str) -> Caller:
+    known = BUILT_IN_AGENTS.get(kind)
     return Caller(
         source=source.name,
         sha=source.commit,
         version="",
         agent=kind,
+        install=known.install if known else "",
+        secret=known.secret if known else "",
         command=shlex.join(agent.command) if agent and kind == COMMAND else "",
         model=(agent.model if agent else None) or "",
         minute=minute_of(repository),
@@ -302,7 +304,7 @@ def say_of_workflow(clone: Path, drafts: Iterable[Draft]) -> Iterator[str]:
     for draft in drafts:
         if draft.path == clone / WORKFLOW_FILE:
             yield "either push the workflow too, and the Action does the work, or run it here"
-            for name in sorted({each.secret for each in KINDS.values()} - {""}):
+            for name in sorted({each.secret for each in BUILT_IN_AGENTS.values()}):
                 if f"secrets.{name}" in draft.text:
                     yield f"for the Action, add the secret {name} to the repository"
 
@@ -417,7 +419,7 @@ def _operator(
     if origin is None:
         console.print("No remote is on a GitHub; --repository OWNER/NAME gives a mulligan.yml too.")
         return None
-    draft = Draft(config, operator_text(origin, agent_here(environment()) or "claude"))
+    draft = Draft(config, operator_text(origin, agent_here(environment())))
     drafts.append(draft)
     with tempfile.TemporaryDirectory() as place:
         trial = Path(place) / DEFAULT

@@ -17,6 +17,7 @@ from mulligan.daemon.once import Pass, told
 from mulligan.daemon.worker import Worker
 from mulligan.domain.errors import UsageError
 from mulligan.domain.issue import AuthorisingAct
+from mulligan.interfaces.bootstrap.agents import BUILT_IN_AGENTS
 from mulligan.interfaces.bootstrap.container import Container
 from mulligan.interfaces.bootstrap.rehearsal import (
     RehearsalSetup,
@@ -27,6 +28,7 @@ from mulligan.interfaces.bootstrap.rehearsal import (
 from mulligan.interfaces.bootstrap.stores import lock_state, open_artifacts
 from mulligan.interfaces.cli.init import POLICY
 from mulligan.interfaces.cli.setup import (
+    DEFAULT,
     configuration_path,
     environment,
     make_console,
@@ -35,7 +37,6 @@ from mulligan.interfaces.cli.setup import (
 )
 from mulligan.interfaces.cli.terminal import Exit, program, show_comment
 from mulligan.interfaces.cli.work import ProgressLog, code_of, summarise
-from mulligan.interfaces.onboarding.proposal import KINDS
 
 SETTINGS: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 DIFF = "changes.diff"
@@ -109,7 +110,7 @@ def _write_configuration(scene: RehearsalSetup, asked: Asked) -> Path:
         "state": {"url": f"sqlite:///{place}/mulligan.db"},
         "workspace": {"root": str(place / "work")},
     }
-    written = place / "mulligan.yml"
+    written = place / DEFAULT
     written.write_text(yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
     return written
 
@@ -125,7 +126,7 @@ def _given(path: Path) -> dict[str, JsonValue]:
 def _agent(named: str, before: JsonValue) -> dict[str, JsonValue]:
     """Read --agent; other settings of the agent stay as the file has them."""
     kept = dict(before) if isinstance(before, Mapping) else {}
-    if named in {*KINDS, "mini"}:
+    if named in BUILT_IN_AGENTS:
         kept.pop("command", None)
         return {**kept, "kind": named}
     try:

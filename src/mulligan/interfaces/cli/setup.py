@@ -12,7 +12,7 @@ from types import FrameType
 from rich.console import Console
 
 from mulligan.config.load import load_operator
-from mulligan.config.operator import Operator
+from mulligan.config.operator import OPERATOR_FILE, Operator
 from mulligan.config.settings import format_duration
 from mulligan.domain.errors import UsageError
 from mulligan.domain.issue import IssueRef
@@ -20,7 +20,7 @@ from mulligan.interfaces.bootstrap.redaction import redactor_of
 from mulligan.interfaces.cli.terminal import OUTPUT_FILTER, Cleaning, Exit, clean_record
 from mulligan.sandbox.cancellation import CLOSING, SHUTDOWN
 
-DEFAULT = Path("mulligan.yml")
+DEFAULT = Path(OPERATOR_FILE)
 WIDE = 1000
 
 
@@ -66,7 +66,7 @@ def make_console() -> Console:
 
 def start_logs(level: int = logging.WARNING) -> None:
     """Send log records to standard error, one `key=value` line each."""
-    # Imported here, since it brings half of Rich, which commands that only look do not need.
+    # Imported here: it brings half of Rich, which is 60 ms of `mulligan status`.
     import structlog  # noqa: PLC0415
 
     for library in ("github", "urllib3"):

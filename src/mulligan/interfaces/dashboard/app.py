@@ -33,7 +33,7 @@ from mulligan.interfaces.dashboard.state import DashboardState, DashboardStores
 
 STATIC = Path(__file__).with_name("static")
 
-KINDS = {"style.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
+STATIC_TYPES = {"style.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
 MOST_FORM = 2048
 """Bytes of a form; it has one field."""
@@ -151,10 +151,10 @@ def _logout(request: Request) -> Response:
 
 def _static(request: Request) -> Response:
     name = request.path_params["file"]
-    if name not in KINDS:
+    if name not in STATIC_TYPES:
         raise HTTPException(404)
     content = (STATIC / name).read_bytes()
-    return Response(content, media_type=KINDS[name], headers={"Cache-Control": "no-cache"})
+    return Response(content, media_type=STATIC_TYPES[name], headers={"Cache-Control": "no-cache"})
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from mulligan.domain.errors import UsageError
+from mulligan.domain.issue import COMMIT_SHA
 from mulligan.domain.result import CheckKind
 
 ADDRESS = re.compile(
@@ -22,9 +23,8 @@ GITHUB = "github.com"
 
 REMOTES = ("origin", "upstream")
 
-NAMED = re.compile(r"([A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+)@([0-9a-f]{40})")
+NAMED = re.compile(rf"([A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+)@({COMMIT_SHA.pattern})")
 
-COMMIT = re.compile(r"[0-9a-f]{40}")
 
 PLAIN = re.compile(r"[A-Za-z./](?:(?! #|: )[\w ./=@+:,()-])*(?<![ :])")
 """What YAML takes for text as it stands."""
@@ -44,9 +44,6 @@ OPERATOR = """\
 # What this machine serves, and by which agent. `mulligan doctor` says what is missing.
 github:
 """
-
-KINDS = ("claude", "codex", "gemini", "opencode", "aider")
-"""Agents that are built in, by the names of their programs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +118,7 @@ def recorded(direct_url: str | None) -> Source | None:
 
 def source_at(origin: Origin | None, commit: str) -> Source | None:
     """Name a commit of a repository; None where either is not known."""
-    if origin is None or not COMMIT.fullmatch(commit):
+    if origin is None or not COMMIT_SHA.fullmatch(commit):
         return None
     return Source(origin.name, commit, origin.host)
 

@@ -1,35 +1,13 @@
-"""What any dispatcher does: each issue once, within the limits, until all visits have ended."""
+"""What the dispatcher does: each issue once, within the limits, until all visits have ended."""
 
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager
-
-import pytest
 
 from mulligan.daemon.worker import PoolDispatcher
 from mulligan.domain.issue import IssueRef
-from mulligan.implement.ports import Dispatcher
-from world.inline_dispatcher import InlineDispatcher
 
 REFS = [IssueRef(f"o/r{number % 3}", number) for number in range(1, 13)]
-Visit = Callable[[IssueRef], None]
-
-
-@contextmanager
-def inline(visit: Visit) -> Generator[Dispatcher]:
-    yield InlineDispatcher(visit)
-
-
-@contextmanager
-def pool(visit: Visit) -> Generator[Dispatcher]:
-    with PoolDispatcher(visit, 4, 2) as made:
-        yield made
-
-
-KINDS = pytest.mark.parametrize("kind", [inline, pool])
-Kind = Callable[[Visit], AbstractContextManager[Dispatcher]]
 
 
 class Visitor:
@@ -53,45 +31,35 @@ class Visitor:
             self.now[ref.repository] -= 1
 
 
-@KINDS
-def test_each_issue_is_visited_once(
-    kind: Kind,
-) -> None:
+def test_each_issue_is_visited_once() -> None:
     visitor = Visitor()
-    with kind(visitor) as dispatcher:
+    with PoolDispatcher(visitor, 4, 2) as dispatcher:
         dispatcher.wake([*REFS, *REFS])
         dispatcher.drain()
     assert visitor.seen == Counter(REFS)
     assert visitor.now.total() == 0
 
 
-@KINDS
-def test_the_limits_hold(kind: Kind) -> None:
+def test_the_limits_hold() -> None:
     visitor = Visitor()
-    with kind(visitor) as dispatcher:
+    with PoolDispatcher(visitor, 4, 2) as dispatcher:
         dispatcher.wake(REFS)
         dispatcher.drain()
     assert visitor.most_at_once <= 4
     assert visitor.most_in_one_repository <= 2
 
 
-@KINDS
-def test_an_issue_may_be_visited_again_later(
-    kind: Kind,
-) -> None:
+def test_an_issue_may_be_visited_again_later() -> None:
     visitor = Visitor()
-    with kind(visitor) as dispatcher:
+    with PoolDispatcher(visitor, 4, 2) as dispatcher:
         for _ in range(3):
             dispatcher.wake(REFS[:1])
             dispatcher.drain()
     assert visitor.seen[REFS[0]] == 3
 
 
-@KINDS
-def test_nothing_to_visit_is_nothing_to_wait_for(
-    kind: Kind,
-) -> None:
-    with kind(Visitor()) as dispatcher:
+def test_nothing_to_visit_is_nothing_to_wait_for() -> None:
+    with PoolDispatcher(Visitor(), 4, 2) as dispatcher:
         dispatcher.wake([])
         dispatcher.drain()
 
