@@ -20,9 +20,17 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from github_simulator.errors import SimulatorError
 from github_simulator.records import User
-from github_simulator.reply import NOT_MODIFIED, Exchange, Refused, Reply, etag, matches, not_found
+from github_simulator.reply import (
+    NOT_MODIFIED,
+    ErrorReply,
+    Exchange,
+    Reply,
+    etag,
+    matches,
+    not_found,
+)
 from github_simulator.reply import Request as Answered
-from github_simulator.request import Call, Handler
+from github_simulator.request import ApiCall, Handler
 from github_simulator.routes import ROUTES
 from github_simulator.world import CORE, GRAPHQL, Fault, Window, World
 
@@ -34,22 +42,22 @@ METHODS = ["GET", "POST", "PATCH", "PUT", "DELETE"]
 
 JSON = "application/json; charset=utf-8"
 
-USUAL = {
+COMMON_HEADERS = {
     "cache-control": "private, max-age=60, s-maxage=60",
     "vary": "Accept, Authorization, Cookie, X-GitHub-OTP",
     "x-github-media-type": "github.v3; format=json",
     "x-github-api-version-selected": "2022-11-28",
 }
 
-FREE, QUERIES = "/rate_limit", "/graphql"
+UNMETERED_PATH, QUERIES = "/rate_limit", "/graphql"
 
-OF_AN_APP = ("/app", "/installation", "/access_tokens")
+APP_PATHS = ("/app", "/installation", "/access_tokens")
 
-BY_ID = re.compile(r"/repositories/(\d+)(/.*)?")
+REPOSITORY_BY_ID = re.compile(r"/repositories/(\d+)(/.*)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Incoming:
+class IncomingRequest:
     """A request as it came in, its body read."""
 
     method: str
@@ -84,13 +92,13 @@ def build_app(world: World) -> Starlette:
         return Route(path, partial(_respond, world, executor, handler), methods=[method])
 
     known = [route(method, path, handler) for method, path, handler in ROUTES]
-    rest = Route("/{path:path}", partial(_respond, world, executor, _nowhere), methods=METHODS)
+    rest = Route("/{path:path}", partial(_respond, world, executor, _unknown_path), methods=METHODS)
     app = Starlette(routes=[*known, rest], lifespan=threads)
     app.add_middleware(_RepositoriesById, world=world)
     return app
 
 
-def _nowhere(_: Call) -> Reply:
+def _unknown_path(_: ApiCall) -> Reply:
     raise not_found()
 
 
@@ -102,7 +110,7 @@ class _RepositoriesById:
     world: World
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = BY_ID.fullmatch(scope["path"]) if scope["type"] == "http" else None
+        found = REPOSITORY_BY_ID.fullmatch(scope["path"]) if scope["type"] == "http" else None
         if found:
             with self.world.lock:
                 names = {str(one.id): one.full_name for one in self.world.repositories.values()}
@@ -114,7 +122,7 @@ class _RepositoriesById:
 async def _respond(
     world: World, executor: ThreadPoolExecutor, handler: Handler, request: Request
 ) -> Response:
-    incoming = Incoming(
+    incoming = IncomingRequest(
         request.method,
         str(request.scope["path"]),
         {name: str(value) for name, value in request.path_params.items()},
@@ -129,17 +137,19 @@ async def _respond(
     work = partial(_answer, world, handler, incoming, fault)
     answer = await asyncio.get_running_loop().run_in_executor(executor, work)
     if fault and fault.cut:
-        return StreamingResponse(_broken_off(answer.body), answer.status, answer.headers)
+        return StreamingResponse(_is_truncated(answer.body), answer.status, answer.headers)
     return Response(answer.body, answer.status, answer.headers)
 
 
-async def _broken_off(body: bytes) -> AsyncIterator[bytes]:
+async def _is_truncated(body: bytes) -> AsyncIterator[bytes]:
     yield body[: len(body) // 2]
     message = "the simulator was asked to cut this answer"
     raise ConnectionAbortedError(message)
 
 
-def _answer(world: World, handler: Handler, incoming: Incoming, fault: Fault | None) -> Answer:
+def _answer(
+    world: World, handler: Handler, incoming: IncomingRequest, fault: Fault | None
+) -> Answer:
     """Carry a request out, unless a fault says otherwise, and put it on record."""
     with world.lock:
         if fault and fault.replaces and not fault.apply:
@@ -147,7 +157,7 @@ def _answer(world: World, handler: Handler, incoming: Incoming, fault: Fault | N
         else:
             answer = _carry_out(world, handler, incoming)
         if fault and fault.status is not None:
-            answer = _spoiled(answer, fault, fault.status)
+            answer = _with_fault(answer, fault, fault.status)
         done = Answered(incoming.method, incoming.path, answer.status, answer.counted)
         world.requests.append(done)
         if world.exchanges is not None:
@@ -156,8 +166,10 @@ def _answer(world: World, handler: Handler, incoming: Incoming, fault: Fault | N
     return answer
 
 
-def _spoiled(answer: Answer, fault: Fault, status: int) -> Answer:
-    body = fault.body.encode() if fault.body is not None else Reply.of(Refused(status, "Fault")).raw
+def _with_fault(answer: Answer, fault: Fault, status: int) -> Answer:
+    body = (
+        fault.body.encode() if fault.body is not None else Reply.of(ErrorReply(status, "Fault")).raw
+    )
     headers = {name: value for name, value in answer.headers.items() if name != "etag"}
     lowered = {name.lower(): value for name, value in fault.headers.items()}
     return replace(
@@ -168,15 +180,15 @@ def _spoiled(answer: Answer, fault: Fault, status: int) -> Answer:
     )
 
 
-def _carry_out(world: World, handler: Handler, incoming: Incoming) -> Answer:
+def _carry_out(world: World, handler: Handler, incoming: IncomingRequest) -> Answer:
     try:
         token = _token(incoming.headers.get("authorization", ""))
         user = _user(world, token, incoming.path)
-    except Refused as refused:
+    except ErrorReply as refused:
         return _finished(world, incoming, None, Reply.of(refused))
-    if not _window(world, incoming, user).remaining and incoming.path != FREE:
+    if not _rate_limit_window(world, incoming, user).remaining and incoming.path != UNMETERED_PATH:
         return _finished(world, incoming, user, _exhausted(incoming, user))
-    call = Call(
+    call = ApiCall(
         world,
         incoming.method,
         incoming.path,
@@ -189,7 +201,7 @@ def _carry_out(world: World, handler: Handler, incoming: Incoming) -> Answer:
     )
     try:
         reply = handler(call)
-    except Refused as refused:
+    except ErrorReply as refused:
         reply = Reply.of(refused)
     return _finished(world, incoming, user, reply)
 
@@ -205,45 +217,45 @@ def _token(header: str) -> str:
 
 def _user(world: World, token: str, path: str) -> User | None:
     """Tell whose token it is; 401 where it is not known, or no longer good."""
-    if not token or (token.count(".") == 2 and path.endswith(OF_AN_APP)):  # noqa: PLR2004
+    if not token or (token.count(".") == 2 and path.endswith(APP_PATHS)):  # noqa: PLR2004
         return None  # an app's own token is looked at where it is for
     if grant := world.apps.grants.get(token):
         grant.check(path, world.stamps.clock())
     found = world.tokens.get(token)
     if found is None:
-        raise Refused(401, "Bad credentials")
+        raise ErrorReply(401, "Bad credentials")
     return found
 
 
-def _user_if_known(world: World, incoming: Incoming) -> User | None:
-    with suppress(Refused):
+def _user_if_known(world: World, incoming: IncomingRequest) -> User | None:
+    with suppress(ErrorReply):
         return _user(world, _token(incoming.headers.get("authorization", "")), incoming.path)
     return None
 
 
-def _window(world: World, incoming: Incoming, user: User | None) -> Window:
+def _rate_limit_window(world: World, incoming: IncomingRequest, user: User | None) -> Window:
     resource = GRAPHQL if incoming.path == QUERIES else CORE
     return world.meter.window(user.login if user else "", resource)
 
 
-def _exhausted(incoming: Incoming, user: User | None) -> Reply:
+def _exhausted(incoming: IncomingRequest, user: User | None) -> Reply:
     """Say no; GraphQL does so with status 200."""
     whose = f"user ID {user.id}" if user else "127.0.0.1"
     message = f"API rate limit exceeded for {whose}."
     if incoming.path == QUERIES and user:
         return Reply(200, {"errors": [{"type": "RATE_LIMITED", "message": message}]})
-    return Reply.of(Refused(403, message))
+    return Reply.of(ErrorReply(403, message))
 
 
-def _finished(world: World, incoming: Incoming, user: User | None, reply: Reply) -> Answer:
+def _finished(world: World, incoming: IncomingRequest, user: User | None, reply: Reply) -> Answer:
     """Add what every answer has, and count it: all but a 304 to somebody with a token."""
-    status, raw, headers = reply.status, reply.raw, {**USUAL, **reply.headers}
+    status, raw, headers = reply.status, reply.raw, {**COMMON_HEADERS, **reply.headers}
     if incoming.method in {"GET", "HEAD"} and status == 200:  # noqa: PLR2004 - the status OK
         headers["etag"] = etag(raw, incoming.headers.get("authorization", ""))
         if matches(incoming.headers.get("if-none-match", ""), headers["etag"]):
             status, raw = NOT_MODIFIED, b""
-    counted = incoming.path != FREE and not (status == NOT_MODIFIED and user)
-    window = _window(world, incoming, user)
+    counted = incoming.path != UNMETERED_PATH and not (status == NOT_MODIFIED and user)
+    window = _rate_limit_window(world, incoming, user)
     window.used += counted
     if raw:
         headers.setdefault("content-type", JSON)

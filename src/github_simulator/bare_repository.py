@@ -68,7 +68,7 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedFile:
     """One file that differs between two commits."""
 
     path: str
@@ -79,7 +79,7 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TreeEntry:
     """A file or a directory in a tree."""
 
     path: str
@@ -118,7 +118,7 @@ def git(directory: Path, *arguments: str, stdin: bytes = b"") -> bytes | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Bare:
+class BareRepository:
     """A bare repository, asked anew each time: pushes go past the simulator."""
 
     path: Path
@@ -156,16 +156,16 @@ class Bare:
         size = FIELDS.count("%x00")
         return [_commit(parts[at : at + size]) for at in range(0, len(parts) - size + 1, size)]
 
-    def common(self, one: str, other: str) -> str | None:
+    def merge_base(self, one: str, other: str) -> str | None:
         """Find the commit where two lines of work parted."""
         found = self._ask("merge-base", one, other)
         return found.decode().split()[0] if found else None
 
-    def ahead(self, base: str, head: str) -> int:
+    def count_ahead(self, base: str, head: str) -> int:
         """Count the commits of `head` that `base` does not have."""
         return int(self._text("rev-list", "--count", f"{base}..{head}") or 0)
 
-    def changes(self, base: str, head: str) -> list[Changed]:
+    def changes(self, base: str, head: str) -> list[ChangedFile]:
         """List the files that differ."""
         plain = ("--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none")
         shapes = ("--raw", "--no-abbrev", "--numstat", "-z")
@@ -174,7 +174,7 @@ class Bare:
         facts = dict(zip(told[1:size:2], told[:size:2], strict=True))
         return [_changed(line, facts) for line in told[size:] if line]
 
-    def entries(self, sha: str, path: str) -> list[Entry]:
+    def entries(self, sha: str, path: str) -> list[TreeEntry]:
         """List what is at a path: the file itself, or what a directory holds."""
         listed = self._text("ls-tree", "-l", "-z", sha, "--", *([path] if path else []))
         found = [_entry(line) for line in listed.split("\0") if line]
@@ -196,13 +196,13 @@ class Bare:
         with tempfile.TemporaryDirectory(prefix="simulator-") as scratch:
             place, clone = Path(scratch), Path(scratch, "clone")
             options = ("--quiet", "--shared", "--no-checkout")
-            _must(git(place, "clone", *options, "--", str(self.path), "clone"))
-            _must(git(clone, "checkout", "--quiet", "--detach", base))
+            _required(git(place, "clone", *options, "--", str(self.path), "clone"))
+            _required(git(clone, "checkout", "--quiet", "--detach", base))
             way = ("--squash",) if squash else ("--no-ff", "--no-commit")
             if git(clone, "merge", "--quiet", *way, head) is None:
                 return None
-            _must(git(clone, "commit", "--quiet", "--allow-empty", "-m", message))
-            merged = _must(git(clone, "rev-parse", "HEAD")).decode().strip()
+            _required(git(clone, "commit", "--quiet", "--allow-empty", "-m", message))
+            merged = _required(git(clone, "rev-parse", "HEAD")).decode().strip()
             if into and git(clone, "push", "--quiet", "origin", f"HEAD:refs/heads/{into}") is None:
                 return None
         return merged
@@ -236,7 +236,7 @@ def _lines(file: Path) -> list[str]:
         return []
 
 
-def _must(output: bytes | None) -> bytes:
+def _required(output: bytes | None) -> bytes:
     if output is None:
         message = "The simulator's repository cannot be used by git; make it anew."
         raise SimulatorError(message)
@@ -249,15 +249,15 @@ def _commit(parts: Sequence[str]) -> Commit:
     return Commit(sha.strip(), tree, tuple(parents.split()), author, committer, message.strip())
 
 
-def _changed(line: str, facts: dict[str, str]) -> Changed:
+def _changed(line: str, facts: dict[str, str]) -> ChangedFile:
     # Git counts no lines in binary files and writes "-".
     added, removed, path = line.split("\t", 2)
     _, _, _, blob, status = facts[path].split(" ")
     counts = int(added.strip("-") or 0), int(removed.strip("-") or 0)
-    return Changed(path, STATUSES.get(status, "modified"), blob, *counts)
+    return ChangedFile(path, STATUSES.get(status, "modified"), blob, *counts)
 
 
-def _entry(line: str) -> Entry:
+def _entry(line: str) -> TreeEntry:
     facts, path = line.split("\t", 1)
     _, kind, sha, size = facts.split()
-    return Entry(path, kind, sha, int(size.strip("-") or 0))
+    return TreeEntry(path, kind, sha, int(size.strip("-") or 0))

@@ -6,8 +6,8 @@ from typing import Literal
 
 from github_simulator.records import (
     REACTIONS,
+    Actor,
     Comment,
-    Doer,
     Event,
     Issue,
     Label,
@@ -15,16 +15,16 @@ from github_simulator.records import (
     TextEdit,
     User,
 )
-from github_simulator.reply import Refused, Resource, invalid, unprocessable
+from github_simulator.reply import ErrorReply, Resource, invalid, unprocessable
 
-LONGEST_BODY = 65536
+MAX_BODY_CHARS = 65536
 
 NEW_LABEL_COLOR = "ededed"
 
 State = Literal["open", "closed"]
 
 
-def open_issue(by: Doer, title: str, body: str | None) -> Issue:
+def open_issue(by: Actor, title: str, body: str | None) -> Issue:
     """Open an issue under the next number of the repository."""
     if not title.strip():
         raise invalid(Resource.ISSUE, "title", "missing_field")
@@ -38,22 +38,22 @@ def open_issue(by: Doer, title: str, body: str | None) -> Issue:
 
 def check_length(resource: Resource, body: str | None) -> None:
     """Refuse a text that is longer than GitHub stores."""
-    if body and len(body) > LONGEST_BODY:
-        raise unprocessable(resource, f"body is too long (maximum is {LONGEST_BODY} characters)")
+    if body and len(body) > MAX_BODY_CHARS:
+        raise unprocessable(resource, f"body is too long (maximum is {MAX_BODY_CHARS} characters)")
 
 
-def record(by: Doer, issue: Issue, event: Event) -> None:
+def record(by: Actor, issue: Issue, event: Event) -> None:
     """Put an event on record; it counts as a change of the issue."""
     issue.events.append(event)
     issue.updated_at = by.stamps.now()
 
 
-def new_event(by: Doer, kind: str) -> Event:
+def new_event(by: Actor, kind: str) -> Event:
     """Make an event of now, by this user."""
     return Event(by.stamps.id(), kind, by.user, by.stamps.now())
 
 
-def create_label(by: Doer, name: str, color: str, description: str | None) -> Label:
+def create_label(by: Actor, name: str, color: str, description: str | None) -> Label:
     """Make a label of the repository; 422 where its name is taken."""
     if not name.strip():
         raise invalid(Resource.LABEL, "name", "missing_field")
@@ -64,7 +64,7 @@ def create_label(by: Doer, name: str, color: str, description: str | None) -> La
     return label
 
 
-def delete_label(by: Doer, label: Label) -> None:
+def delete_label(by: Actor, label: Label) -> None:
     """Delete a label of the repository; no issue carries it any more, and none has an event."""
     by.repository.labels.remove(label)
     for issue in by.repository.issues.values():
@@ -72,7 +72,7 @@ def delete_label(by: Doer, label: Label) -> None:
             issue.labels.remove(label)
 
 
-def add_labels(by: Doer, issue: Issue, names: Sequence[str]) -> None:
+def add_labels(by: Actor, issue: Issue, names: Sequence[str]) -> None:
     """Put labels on; one that the repository does not have yet is made, as GitHub does."""
     for name in names:
         label = by.repository.label(name) or create_label(by, name, NEW_LABEL_COLOR, None)
@@ -82,16 +82,16 @@ def add_labels(by: Doer, issue: Issue, names: Sequence[str]) -> None:
         _label_event(by, issue, "labeled", label)
 
 
-def remove_label(by: Doer, issue: Issue, name: str) -> None:
+def remove_label(by: Actor, issue: Issue, name: str) -> None:
     """Take a label off; 404 where the issue does not carry it."""
     label = by.repository.label(name)
     if label is None or label not in issue.labels:
-        raise Refused(404, "Label does not exist")
+        raise ErrorReply(404, "Label does not exist")
     issue.labels.remove(label)
     _label_event(by, issue, "unlabeled", label)
 
 
-def set_labels(by: Doer, issue: Issue, names: Sequence[str]) -> None:
+def set_labels(by: Actor, issue: Issue, names: Sequence[str]) -> None:
     """Make the labels be these and no others."""
     wanted = {name.lower() for name in names}
     for name in issue.label_names:
@@ -100,11 +100,11 @@ def set_labels(by: Doer, issue: Issue, names: Sequence[str]) -> None:
     add_labels(by, issue, names)
 
 
-def _label_event(by: Doer, issue: Issue, kind: str, label: Label) -> None:
+def _label_event(by: Actor, issue: Issue, kind: str, label: Label) -> None:
     record(by, issue, replace(new_event(by, kind), label=(label.name, label.color)))
 
 
-def edit(by: Doer, issue: Issue, title: str | None = None, body: str | None = None) -> None:
+def edit(by: Actor, issue: Issue, title: str | None = None, body: str | None = None) -> None:
     """Change title or body; a new title is an event, a new body is kept among the edits."""
     check_length(Resource.ISSUE, body)
     if title is not None and not title.strip():
@@ -119,7 +119,7 @@ def edit(by: Doer, issue: Issue, title: str | None = None, body: str | None = No
 
 
 def set_state(
-    by: Doer,
+    by: Actor,
     issue: Issue,
     state: State,
     reason: str | None = None,
@@ -138,14 +138,14 @@ def set_state(
     record(by, issue, replace(event, commit_id=commit_id))
 
 
-def set_lock(by: Doer, issue: Issue, *, locked: bool) -> None:
+def set_lock(by: Actor, issue: Issue, *, locked: bool) -> None:
     """Lock or unlock the conversation."""
     if issue.locked != locked:
         issue.locked = locked
         record(by, issue, new_event(by, "locked" if locked else "unlocked"))
 
 
-def assign(by: Doer, issue: Issue, users: Sequence[User]) -> None:
+def assign(by: Actor, issue: Issue, users: Sequence[User]) -> None:
     """Assign people; those who cannot be assigned are left out without a word, as GitHub does."""
     for user in users:
         if by.repository.is_collaborator(user) and user not in issue.assignees:
@@ -153,7 +153,7 @@ def assign(by: Doer, issue: Issue, users: Sequence[User]) -> None:
             record(by, issue, replace(new_event(by, "assigned"), assignee=user))
 
 
-def unassign(by: Doer, issue: Issue, users: Sequence[User]) -> None:
+def unassign(by: Actor, issue: Issue, users: Sequence[User]) -> None:
     """Take people off the issue."""
     for user in users:
         if user in issue.assignees:
@@ -161,7 +161,7 @@ def unassign(by: Doer, issue: Issue, users: Sequence[User]) -> None:
             record(by, issue, replace(new_event(by, "unassigned"), assignee=user))
 
 
-def add_comment(by: Doer, issue: Issue, body: str) -> Comment:
+def add_comment(by: Actor, issue: Issue, body: str) -> Comment:
     """Write a comment."""
     check_comment(body)
     now = by.stamps.now()
@@ -171,7 +171,7 @@ def add_comment(by: Doer, issue: Issue, body: str) -> Comment:
     return comment
 
 
-def edit_comment(by: Doer, comment: Comment, body: str) -> None:
+def edit_comment(by: Actor, comment: Comment, body: str) -> None:
     """Change the text of a comment."""
     check_comment(body)
     comment.body = body
@@ -185,7 +185,7 @@ def check_comment(body: str) -> None:
     check_length(Resource.COMMENT, body)
 
 
-def react(by: Doer, reactions: list[Reaction], content: str) -> tuple[Reaction, bool]:
+def react(by: Actor, reactions: list[Reaction], content: str) -> tuple[Reaction, bool]:
     """Add a reaction, and tell whether it is new: each user has one of a kind."""
     if content not in REACTIONS:
         raise invalid(Resource.REACTION, "content")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import quote
 
-from github_simulator.bare_repository import Changed, Commit, Entry, Signature
+from github_simulator.bare_repository import ChangedFile, Commit, Signature, TreeEntry
 from github_simulator.records import (
     REACTIONS,
     Annotation,
@@ -27,10 +27,10 @@ from github_simulator.records import (
 )
 from github_simulator.reply import Json, Shape
 
-GHOST = User(10137, "ghost")
+DELETED_USER = User(10137, "ghost")
 """Stands for every account that is gone."""
 
-LINKED = {
+USER_URLS = {
     "followers_url": "/followers",
     "following_url": "/following{/other_user}",
     "gists_url": "/gists{/gist_id}",
@@ -42,7 +42,7 @@ LINKED = {
     "received_events_url": "/received_events",
 }
 
-LINKED_REPOSITORY = {
+REPOSITORY_URLS = {
     "archive_url": "/{archive_format}{/ref}",
     "assignees_url": "/assignees{/user}",
     "blobs_url": "/git/blobs{/sha}",
@@ -94,7 +94,7 @@ NEEDED_FOR = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RepositoryUrls:
     """A repository as it is reached: `base` is where the server answers, without a slash."""
 
     base: str
@@ -111,7 +111,7 @@ class Place:
         return f"{self.base}/{self.repository.full_name}"
 
 
-def when(moment: datetime | None) -> str | None:
+def timestamp(moment: datetime | None) -> str | None:
     """Write a time as GitHub does: UTC, whole seconds."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if moment else None
 
@@ -121,7 +121,7 @@ def when(moment: datetime | None) -> str | None:
 
 def user(base: str, one: User) -> Shape:
     """Shape a user as it is embedded everywhere; all that are gone are one ghost."""
-    one = GHOST if one.is_gone else one
+    one = DELETED_USER if one.is_gone else one
     api = f"{base}/users/{one.login}"
     return {
         "login": one.login,
@@ -131,14 +131,14 @@ def user(base: str, one: User) -> Shape:
         "gravatar_id": "",
         "url": api,
         "html_url": f"{base}/{one.login}",
-        **{name: api + rest for name, rest in LINKED.items()},
+        **{name: api + rest for name, rest in USER_URLS.items()},
         "type": one.type,
         "user_view_type": "public",
         "site_admin": False,
     }
 
 
-def association(place: Place, author: User) -> str:
+def association(place: RepositoryUrls, author: User) -> str:
     """Tell what the author is to the repository."""
     if author.login == place.repository.owner.login:
         return "OWNER"
@@ -154,7 +154,7 @@ def permission(base: str, one: User, role: Permission, name: str | None = None) 
     }
 
 
-def repository(place: Place, role: Permission, *, signed_in: bool) -> Shape:
+def repository(place: RepositoryUrls, role: Permission, *, signed_in: bool) -> Shape:
     """Shape a repository; `permissions` are the asking user's."""
     one = place.repository
     rights = {name: role.reaches(needed) for name, needed in NEEDED_FOR.items()}
@@ -167,14 +167,14 @@ def repository(place: Place, role: Permission, *, signed_in: bool) -> Shape:
         "owner": user(place.base, one.owner),
         "html_url": place.html,
         "url": place.api,
-        **{name: place.api + rest for name, rest in LINKED_REPOSITORY.items()},
+        **{name: place.api + rest for name, rest in REPOSITORY_URLS.items()},
         # What can be cloned here is the bare repository itself.
         **dict.fromkeys(
             ("clone_url", "git_url", "ssh_url", "svn_url"), one.bare.absolute().as_uri()
         ),
-        "created_at": when(one.created_at),
-        "updated_at": when(one.created_at),
-        "pushed_at": when(one.created_at),
+        "created_at": timestamp(one.created_at),
+        "updated_at": timestamp(one.created_at),
+        "pushed_at": timestamp(one.created_at),
         "default_branch": one.default_branch,
         "archived": one.archived,
         "visibility": "private" if one.private else "public",
@@ -206,7 +206,7 @@ def _never() -> Shape:
 # Issues, their labels, comments, reactions and events.
 
 
-def issue(place: Place, one: Issue, *, whole: bool = False) -> Shape:
+def issue(place: RepositoryUrls, one: Issue, *, whole: bool = False) -> Shape:
     """Shape an issue; a pull request among issues has `pull_request`."""
     api = f"{place.api}/issues/{one.number}"
     pull = {"pull_request": _pull_links(place, one), "draft": one.pull.draft} if one.pull else {}
@@ -229,14 +229,14 @@ def issue(place: Place, one: Issue, *, whole: bool = False) -> Shape:
         "body": one.body,
         "state_reason": one.state_reason,
         "comments": len(one.comments),
-        "reactions": rollup(api, one.reactions),
+        "reactions": reaction_counts(api, one.reactions),
         "performed_via_github_app": None,
         **pull,
         **({"closed_by": closed_by} if whole else {}),
     }
 
 
-def common(place: Place, one: Issue) -> Shape:
+def common(place: RepositoryUrls, one: Issue) -> Shape:
     """Shape what an issue and a pull request have in common."""
     people: list[Json] = [user(place.base, person) for person in one.assignees]
     return {
@@ -247,25 +247,25 @@ def common(place: Place, one: Issue) -> Shape:
         "assignee": people[0] if people else None,
         "assignees": people,
         "milestone": None,
-        "created_at": when(one.created_at),
-        "updated_at": when(one.updated_at),
-        "closed_at": when(one.closed_at),
+        "created_at": timestamp(one.created_at),
+        "updated_at": timestamp(one.updated_at),
+        "closed_at": timestamp(one.closed_at),
         "author_association": association(place, one.author),
     }
 
 
-def _pull_links(place: Place, one: Issue) -> Shape:
+def _pull_links(place: RepositoryUrls, one: Issue) -> Shape:
     html = f"{place.html}/pull/{one.number}"
     return {
         "url": f"{place.api}/pulls/{one.number}",
         "html_url": html,
         "diff_url": f"{html}.diff",
         "patch_url": f"{html}.patch",
-        "merged_at": when(one.pull.merged_at if one.pull else None),
+        "merged_at": timestamp(one.pull.merged_at if one.pull else None),
     }
 
 
-def label(place: Place, one: Label) -> Shape:
+def label(place: RepositoryUrls, one: Label) -> Shape:
     """Shape a label."""
     return {
         "id": one.id,
@@ -278,7 +278,7 @@ def label(place: Place, one: Label) -> Shape:
     }
 
 
-def comment(place: Place, on: Issue, one: Comment) -> Shape:
+def comment(place: RepositoryUrls, on: Issue, one: Comment) -> Shape:
     """Shape a comment."""
     api = f"{place.api}/issues/comments/{one.id}"
     kind = "pull" if on.pull else "issues"
@@ -289,16 +289,16 @@ def comment(place: Place, on: Issue, one: Comment) -> Shape:
         "id": one.id,
         "node_id": f"IC_{one.id}",
         "user": user(place.base, one.author),
-        "created_at": when(one.created_at),
-        "updated_at": when(one.updated_at),
+        "created_at": timestamp(one.created_at),
+        "updated_at": timestamp(one.updated_at),
         "author_association": association(place, one.author),
         "body": one.body,
-        "reactions": rollup(api, one.reactions),
+        "reactions": reaction_counts(api, one.reactions),
         "performed_via_github_app": None,
     }
 
 
-def rollup(url: str, reactions: Sequence[Reaction]) -> Shape:
+def reaction_counts(url: str, reactions: Sequence[Reaction]) -> Shape:
     """Count the reactions by kind."""
     counts = Counter(reaction.content for reaction in reactions)
     kinds: Shape = {kind: counts[kind] for kind in REACTIONS}
@@ -312,11 +312,11 @@ def reaction(base: str, one: Reaction) -> Shape:
         "node_id": f"REA_{one.id}",
         "user": user(base, one.user),
         "content": one.content,
-        "created_at": when(one.created_at),
+        "created_at": timestamp(one.created_at),
     }
 
 
-def event(place: Place, one: Event) -> Shape:
+def event(place: RepositoryUrls, one: Event) -> Shape:
     """Shape an event; only what its kind needs is there besides the common part."""
     shape: Shape = {
         "id": one.id,
@@ -326,7 +326,7 @@ def event(place: Place, one: Event) -> Shape:
         "event": one.kind,
         "commit_id": one.commit_id,
         "commit_url": f"{place.api}/commits/{one.commit_id}" if one.commit_id else None,
-        "created_at": when(one.created_at),
+        "created_at": timestamp(one.created_at),
         "performed_via_github_app": None,
     }
     if one.label:
@@ -342,7 +342,7 @@ def event(place: Place, one: Event) -> Shape:
     return shape
 
 
-def commented(place: Place, on: Issue, one: Comment) -> Shape:
+def commented(place: RepositoryUrls, on: Issue, one: Comment) -> Shape:
     """Shape a comment as an entry of the timeline."""
     return {
         **comment(place, on, one),
@@ -355,14 +355,14 @@ def commented(place: Place, on: Issue, one: Comment) -> Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class Mergeability:
     """How a head and its base differ: commits that would be merged, and whether any are missing."""
 
     commits: int
     behind: bool = False
 
 
-def pull(place: Place, one: Issue, what: Pull) -> Shape:
+def pull(place: RepositoryUrls, one: Issue, what: Pull) -> Shape:
     """Shape a pull request as it is in lists."""
     api, html = f"{place.api}/pulls/{one.number}", f"{place.html}/pull/{one.number}"
     issue_api = f"{place.api}/issues/{one.number}"
@@ -384,7 +384,7 @@ def pull(place: Place, one: Issue, what: Pull) -> Shape:
         "user": user(place.base, one.author),
         "body": one.body,
         **common(place, one),
-        "merged_at": when(what.merged_at),
+        "merged_at": timestamp(what.merged_at),
         "merge_commit_sha": what.merge_sha,
         "requested_reviewers": [user(place.base, person) for person in what.reviewers],
         "requested_teams": [],
@@ -396,7 +396,7 @@ def pull(place: Place, one: Issue, what: Pull) -> Shape:
     }
 
 
-def _links(place: Place, one: Issue, what: Pull) -> Shape:
+def _links(place: RepositoryUrls, one: Issue, what: Pull) -> Shape:
     api, issue_api = f"{place.api}/pulls/{one.number}", f"{place.api}/issues/{one.number}"
     addresses = {
         "self": api,
@@ -411,7 +411,7 @@ def _links(place: Place, one: Issue, what: Pull) -> Shape:
     return {name: {"href": address} for name, address in addresses.items()}
 
 
-def _side(place: Place, ref: str, sha: str) -> Shape:
+def _side(place: RepositoryUrls, ref: str, sha: str) -> Shape:
     owner = place.repository.owner
     return {
         "label": f"{owner.login}:{ref}",
@@ -422,7 +422,9 @@ def _side(place: Place, ref: str, sha: str) -> Shape:
     }
 
 
-def whole_pull(place: Place, one: Issue, what: Pull, news: News, files: list[Changed]) -> Shape:
+def pull_details(
+    place: RepositoryUrls, one: Issue, what: Pull, news: Mergeability, files: list[ChangedFile]
+) -> Shape:
     """Shape a pull request as it is read by itself."""
     return {
         **pull(place, one, what),
@@ -441,7 +443,7 @@ def whole_pull(place: Place, one: Issue, what: Pull, news: News, files: list[Cha
     }
 
 
-def _merge_state(what: Pull, news: News) -> str:
+def _merge_state(what: Pull, news: Mergeability) -> str:
     if what.mergeable is None:
         return "unknown"
     if not what.mergeable:
@@ -451,7 +453,7 @@ def _merge_state(what: Pull, news: News) -> str:
     return "behind" if news.behind else "clean"
 
 
-def review(place: Place, on: Issue, one: Review) -> Shape:
+def review(place: RepositoryUrls, on: Issue, one: Review) -> Shape:
     """Shape a review."""
     html = f"{place.html}/pull/{on.number}#pullrequestreview-{one.id}"
     pull_api = f"{place.api}/pulls/{on.number}"
@@ -465,12 +467,12 @@ def review(place: Place, on: Issue, one: Review) -> Shape:
         "pull_request_url": pull_api,
         "author_association": association(place, one.author),
         "_links": {"html": {"href": html}, "pull_request": {"href": pull_api}},
-        "submitted_at": when(one.submitted_at),
+        "submitted_at": timestamp(one.submitted_at),
         "commit_id": one.commit_id,
     }
 
 
-def review_comment(place: Place, on: Issue, one: ReviewComment) -> Shape:
+def review_comment(place: RepositoryUrls, on: Issue, one: ReviewComment) -> Shape:
     """Shape a comment on a line; only an answer has `in_reply_to_id`."""
     html = f"{place.html}/pull/{on.number}#discussion_r{one.id}"
     api = f"{place.api}/pulls/comments/{one.id}"
@@ -486,8 +488,8 @@ def review_comment(place: Place, on: Issue, one: ReviewComment) -> Shape:
         "original_commit_id": one.commit_id,
         "user": user(place.base, one.author),
         "body": one.body,
-        "created_at": when(one.created_at),
-        "updated_at": when(one.created_at),
+        "created_at": timestamp(one.created_at),
+        "updated_at": timestamp(one.created_at),
         "html_url": html,
         "pull_request_url": pull_api,
         "author_association": association(place, one.author),
@@ -503,7 +505,7 @@ def review_comment(place: Place, on: Issue, one: ReviewComment) -> Shape:
 # What git knows.
 
 
-def ref(place: Place, name: str, sha: str, kind: str = "commit") -> Shape:
+def ref(place: RepositoryUrls, name: str, sha: str, kind: str = "commit") -> Shape:
     """Shape a git reference, named in full."""
     return {
         "ref": name,
@@ -513,7 +515,7 @@ def ref(place: Place, name: str, sha: str, kind: str = "commit") -> Shape:
     }
 
 
-def branch(place: Place, name: str, sha: str, what: Commit | None = None) -> Shape:
+def branch(place: RepositoryUrls, name: str, sha: str, what: Commit | None = None) -> Shape:
     """Shape a branch; with its commit, as it is read by itself."""
     short: Shape = {"sha": sha, "url": f"{place.api}/commits/{sha}"}
     return {
@@ -523,7 +525,7 @@ def branch(place: Place, name: str, sha: str, what: Commit | None = None) -> Sha
     }
 
 
-def commit(place: Place, one: Commit) -> Shape:
+def commit(place: RepositoryUrls, one: Commit) -> Shape:
     """Shape a commit as it is in lists."""
     return {
         "sha": one.sha,
@@ -557,7 +559,7 @@ def _signature(one: Signature) -> Shape:
     return {"name": one.name, "email": one.email, "date": one.date}
 
 
-def changed_file(place: Place, sha: str, one: Changed) -> Shape:
+def changed_file(place: RepositoryUrls, sha: str, one: ChangedFile) -> Shape:
     """Shape a changed file; its patch is left out."""
     return {
         "sha": one.blob,
@@ -570,7 +572,7 @@ def changed_file(place: Place, sha: str, one: Changed) -> Shape:
     }
 
 
-def content(place: Place, one: Entry, at: str, raw: bytes | None = None) -> Shape:
+def content(place: RepositoryUrls, one: TreeEntry, at: str, raw: bytes | None = None) -> Shape:
     """Shape a file, with its content where given, or an entry of a directory."""
     api = f"{place.api}/contents/{one.path}?ref={at}"
     kind = "dir" if one.kind == "tree" else "file"
@@ -596,7 +598,7 @@ def content(place: Place, one: Entry, at: str, raw: bytes | None = None) -> Shap
 # Check runs and statuses of commits.
 
 
-def check_run(place: Place, one: CheckRun) -> Shape:
+def check_run(place: RepositoryUrls, one: CheckRun) -> Shape:
     """Shape a check run."""
     done, api = one.conclusion is not None, f"{place.api}/check-runs/{one.id}"
     return {
@@ -611,8 +613,8 @@ def check_run(place: Place, one: CheckRun) -> Shape:
         "check_suite": {"id": one.suite},
         "status": "completed" if done else "in_progress",
         "conclusion": one.conclusion,
-        "started_at": when(one.at),
-        "completed_at": when(one.at) if done else None,
+        "started_at": timestamp(one.at),
+        "completed_at": timestamp(one.at) if done else None,
         "output": {
             "title": one.output.title,
             "summary": one.output.summary,
@@ -625,7 +627,7 @@ def check_run(place: Place, one: CheckRun) -> Shape:
     }
 
 
-def _app(place: Place, one: CheckRun) -> Shape:
+def _app(place: RepositoryUrls, one: CheckRun) -> Shape:
     page = f"{place.base}/apps/{one.app}"
     return {
         "id": 1,
@@ -636,8 +638,8 @@ def _app(place: Place, one: CheckRun) -> Shape:
         "description": None,
         "external_url": page,
         "html_url": page,
-        "created_at": when(place.repository.created_at),
-        "updated_at": when(place.repository.created_at),
+        "created_at": timestamp(place.repository.created_at),
+        "updated_at": timestamp(place.repository.created_at),
         "permissions": {"checks": "write"},
         "events": [],
     }
@@ -659,7 +661,7 @@ def annotation(one: Annotation) -> Shape:
     }
 
 
-def status(place: Place, sha: str, one: Status) -> Shape:
+def status(place: RepositoryUrls, sha: str, one: Status) -> Shape:
     """Shape a commit status."""
     return {
         "url": f"{place.api}/statuses/{sha}",
@@ -670,12 +672,12 @@ def status(place: Place, sha: str, one: Status) -> Shape:
         "target_url": None,
         "avatar_url": None,
         "context": one.context,
-        "created_at": when(one.at),
-        "updated_at": when(one.at),
+        "created_at": timestamp(one.at),
+        "updated_at": timestamp(one.at),
     }
 
 
-def combined(place: Place, sha: str, found: Sequence[Status], page: Json) -> Shape:
+def combined_status(place: RepositoryUrls, sha: str, found: Sequence[Status], page: Json) -> Shape:
     """Shape what the statuses of a commit come to; `page` is the part that was asked for."""
     states = {one.state for one in found}
     whole = "success" if states == {"success"} else "pending"

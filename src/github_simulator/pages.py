@@ -6,9 +6,9 @@ from html import escape
 from github_simulator.markdown import as_html
 from github_simulator.records import Comment, Issue, Repository, Review
 from github_simulator.reply import Reply
-from github_simulator.request import Call
+from github_simulator.request import ApiCall
 
-FACES = {"eyes": "👀", "rocket": "🚀", "confused": "😕"}
+REACTION_EMOJI = {"eyes": "👀", "rocket": "🚀", "confused": "😕"}
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem }
@@ -44,7 +44,7 @@ def repository_page(repository: Repository) -> str:
     """List the issues and pull requests of a repository, newest first."""
     rows = (
         f'<li><a href="/{escape(repository.full_name)}/{_kind(each)}/{each.number}">'
-        f"#{each.number} {escape(each.title)}</a> · {_standing(each)}{_labels(each)}</li>"
+        f"#{each.number} {escape(each.title)}</a> · {_state_badges(each)}{_labels(each)}</li>"
         for each in sorted(repository.visible(), key=lambda each: -each.number)
     )
     name = escape(repository.full_name)
@@ -55,7 +55,7 @@ def _kind(issue: Issue) -> str:
     return "pull" if issue.pull else "issues"
 
 
-def _standing(issue: Issue) -> str:
+def _state_badges(issue: Issue) -> str:
     return f"pull request, {_state(issue)}" if issue.pull else _state(issue)
 
 
@@ -80,7 +80,9 @@ def _conversation(issue: Issue) -> list[str]:
 
 def _comment(one: Comment) -> str:
     who = f"{escape(one.author.login)} · {one.created_at:%Y-%m-%d %H:%M} UTC"
-    faces = " ".join(escape(FACES.get(each.content, each.content)) for each in one.reactions)
+    faces = " ".join(
+        escape(REACTION_EMOJI.get(each.content, each.content)) for each in one.reactions
+    )
     below = f"<p>{faces}</p>" if faces else ""
     opening = f'<article id="issuecomment-{one.id}"><header>{who}</header>'
     return f"{opening}{as_html(one.body)}{below}</article>"
@@ -97,13 +99,13 @@ def _page(title: str, parts: Iterable[str]) -> str:
     return "\n".join([head, f"<style>{STYLE}</style>", *parts, ""])
 
 
-def repository(call: Call) -> Reply:
+def repository(call: ApiCall) -> Reply:
     """Show a repository's issues and pull requests."""
     call.world.follow_branches(call.repository())
     return Reply(200, headers=HTML, page=repository_page(call.repository()))
 
 
-def issue(call: Call) -> Reply:
+def issue(call: ApiCall) -> Reply:
     """Show an issue, or a pull request."""
     return Reply(200, headers=HTML, page=issue_page(call.repository(), call.issue()))
 

@@ -4,20 +4,24 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from github_simulator.bare_repository import Bare
+from github_simulator.bare_repository import BareRepository
 from github_simulator.issues import new_event, open_issue, record, set_state
-from github_simulator.records import Doer, Issue, Pull, Repository, Review, ReviewComment, User
-from github_simulator.reply import Refused, Resource, invalid, not_found, unprocessable
+from github_simulator.records import Actor, Issue, Pull, Repository, Review, ReviewComment, User
+from github_simulator.reply import ErrorReply, Resource, invalid, not_found, unprocessable
 
 CLOSING = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+#(\d+)", re.IGNORECASE)
 
-VERDICTS = {"APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}
+REVIEW_STATES = {
+    "APPROVE": "APPROVED",
+    "REQUEST_CHANGES": "CHANGES_REQUESTED",
+    "COMMENT": "COMMENTED",
+}
 
 HUNK_LINES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class PullRequestDraft:
     """What is asked for when a pull request is opened; `head` may be `owner:branch`."""
 
     title: str
@@ -28,9 +32,9 @@ class Proposal:
     can_modify: bool = False
 
 
-def open_pull(by: Doer, asked: Proposal) -> tuple[Issue, Pull]:
+def open_pull(by: Actor, asked: PullRequestDraft) -> tuple[Issue, Pull]:
     """Open a pull request; 422 in GitHub's words where there is nothing to propose."""
-    bare = Bare(by.repository.bare)
+    bare = BareRepository(by.repository.bare)
     branches = bare.branches()
     head = head_branch(by.repository, asked.head)
     if asked.base not in branches:
@@ -38,13 +42,13 @@ def open_pull(by: Doer, asked: Proposal) -> tuple[Issue, Pull]:
     if head not in branches:
         raise invalid(Resource.PULL, "head")
     base_sha, head_sha = branches[asked.base], branches[head]
-    if head == asked.base or not bare.ahead(base_sha, head_sha):
+    if head == asked.base or not bare.count_ahead(base_sha, head_sha):
         raise unprocessable(Resource.PULL, f"No commits between {asked.base} and {head}")
     if open_for(by.repository, head, asked.base):
         owner = by.repository.owner.login
         raise unprocessable(Resource.PULL, f"A pull request already exists for {owner}:{head}.")
     if asked.draft and not by.repository.drafts:
-        raise Refused(422, "Draft pull requests are not supported in this repository.")
+        raise ErrorReply(422, "Draft pull requests are not supported in this repository.")
     issue = open_issue(by, asked.title, asked.body)
     pull = Pull(by.stamps.id(), head, head_sha, asked.base, base_sha, asked.draft, asked.can_modify)
     issue.pull = pull
@@ -68,11 +72,11 @@ def open_for(repository: Repository, head: str, base: str) -> Issue | None:
     return None
 
 
-def follow_branches(by: Doer) -> None:
+def apply_pushes(by: Actor) -> None:
     """Take over what was pushed: heads that moved; a deleted head closes its pull request."""
     issues = by.repository.visible()
     waiting = [(one, one.pull) for one in issues if one.pull and one.state == "open"]
-    branches = Bare(by.repository.bare).branches() if waiting else {}
+    branches = BareRepository(by.repository.bare).branches() if waiting else {}
     for issue, pull in waiting:
         if pull.head_ref not in branches:
             set_state(by, issue, "closed")
@@ -83,31 +87,31 @@ def follow_branches(by: Doer) -> None:
             issue.updated_at = by.stamps.now()
 
 
-def look_whether_mergeable(repository: Repository, pull: Pull) -> None:
+def compute_mergeable(repository: Repository, pull: Pull) -> None:
     """Compute `mergeable`: unknown the first time that a head and a base are seen together."""
     pair = (pull.base_sha, pull.head_sha)
     if pull.looked_at != pair:
         pull.looked_at, pull.mergeable = pair, None
     elif pull.mergeable is None:
-        bare = Bare(repository.bare)
-        plain = bare.common(*pair) == pull.base_sha
+        bare = BareRepository(repository.bare)
+        plain = bare.merge_base(*pair) == pull.base_sha
         pull.mergeable = plain or bare.merge(*pair, "Try") is not None
 
 
 def is_behind(repository: Repository, pull: Pull) -> bool:
     """Tell whether it lacks commits of a base that takes only what is up to date with it."""
-    bare = Bare(repository.bare)
-    return repository.strict and bare.common(pull.base_sha, pull.head_sha) != pull.base_sha
+    bare = BareRepository(repository.bare)
+    return repository.strict and bare.merge_base(pull.base_sha, pull.head_sha) != pull.base_sha
 
 
-def mark_ready(by: Doer, issue: Issue, pull: Pull) -> None:
+def mark_ready(by: Actor, issue: Issue, pull: Pull) -> None:
     """End a draft."""
     if pull.draft:
         pull.draft = False
         record(by, issue, new_event(by, "ready_for_review"))
 
 
-def reopen(by: Doer, issue: Issue, pull: Pull) -> None:
+def reopen(by: Actor, issue: Issue, pull: Pull) -> None:
     """Open a closed pull request again, as far as GitHub lets one."""
     if issue.state == "open":
         return
@@ -119,20 +123,20 @@ def reopen(by: Doer, issue: Issue, pull: Pull) -> None:
             Resource.PULL,
             f"state cannot be changed. There is already an open pull request from {head}.",
         )
-    if pull.head_ref not in Bare(by.repository.bare).branches():
+    if pull.head_ref not in BareRepository(by.repository.bare).branches():
         raise unprocessable(
             Resource.PULL, f"state cannot be changed. The {pull.head_ref} branch has been deleted."
         )
     set_state(by, issue, "open")
 
 
-def request_reviews(by: Doer, issue: Issue, pull: Pull, users: Sequence[User | None]) -> None:
+def request_reviews(by: Actor, issue: Issue, pull: Pull, users: Sequence[User | None]) -> None:
     """Ask people for a review; all of them or, with a 422, none."""
     if issue.author in users:
-        raise Refused(422, "Review cannot be requested from pull request author.")
+        raise ErrorReply(422, "Review cannot be requested from pull request author.")
     wanted = [user for user in users if user and by.repository.is_collaborator(user)]
     if len(wanted) < len(users):
-        raise Refused(
+        raise ErrorReply(
             422,
             "Reviews may only be requested from collaborators. One or more of the users or teams "
             f"you specified is not a collaborator of the {by.repository.full_name} repository.",
@@ -143,15 +147,15 @@ def request_reviews(by: Doer, issue: Issue, pull: Pull, users: Sequence[User | N
             record(by, issue, replace(new_event(by, "review_requested"), reviewer=user))
 
 
-def merge(by: Doer, issue: Issue, pull: Pull, message: str = "", *, squash: bool = False) -> str:
+def merge(by: Actor, issue: Issue, pull: Pull, message: str = "", *, squash: bool = False) -> str:
     """Merge into the base branch, for real; close what the body says it closes."""
     if issue.state != "open" or pull.draft:
-        raise Refused(405, "Pull Request is not mergeable")
+        raise ErrorReply(405, "Pull Request is not mergeable")
     said = message or _merge_message(by.repository, issue, pull, squash=squash)
-    bare = Bare(by.repository.bare)
+    bare = BareRepository(by.repository.bare)
     sha = bare.merge(pull.base_sha, pull.head_sha, said, squash=squash, into=pull.base_ref)
     if sha is None:
-        raise Refused(405, "Pull Request is not mergeable")
+        raise ErrorReply(405, "Pull Request is not mergeable")
     pull.merged_at, pull.merged_by, pull.merge_sha = by.stamps.now(), by.user, sha
     record(by, issue, replace(new_event(by, "merged"), commit_id=sha))
     set_state(by, issue, "closed")
@@ -174,7 +178,7 @@ def _merge_message(repository: Repository, issue: Issue, pull: Pull, *, squash: 
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class LineComment:
     """What is said about one line of a file, as it is in the pull request's head."""
 
     path: str
@@ -184,23 +188,23 @@ class Note:
 
 
 def submit_review(
-    by: Doer, issue: Issue, pull: Pull, said: tuple[str, str], notes: Sequence[Note] = ()
+    by: Actor, issue: Issue, pull: Pull, said: tuple[str, str], notes: Sequence[LineComment] = ()
 ) -> Review:
     """Submit a review, `said` its event and its body; nobody may judge their own pull request."""
     event, body = said
-    if event not in VERDICTS:
+    if event not in REVIEW_STATES:
         raise invalid(Resource.REVIEW, "event")
     if by.user == issue.author and event != "COMMENT":
         words = {"APPROVE": "approve", "REQUEST_CHANGES": "request changes on"}
-        raise Refused(
+        raise ErrorReply(
             422,
             "Unprocessable Entity",
             [f"Can not {words[event]} your own pull request"],
         )
     if event != "APPROVE" and not body.strip() and not notes:
-        raise Refused(422, "Unprocessable Entity", ["body can't be blank"])
+        raise ErrorReply(422, "Unprocessable Entity", ["body can't be blank"])
     now = by.stamps.now()
-    review = Review(by.stamps.id(), by.user, VERDICTS[event], body, pull.head_sha, now)
+    review = Review(by.stamps.id(), by.user, REVIEW_STATES[event], body, pull.head_sha, now)
     pull.reviews.append(review)
     pull.notes += [_comment(by, pull, review, note) for note in notes]
     pull.reviewers = [user for user in pull.reviewers if user != by.user]
@@ -210,12 +214,12 @@ def submit_review(
 
 def lines_of(repository: Repository, pull: Pull, path: str) -> list[str] | None:
     """Read a file as it is in the pull request's head; None where it has none of that name."""
-    bare = Bare(repository.bare)
+    bare = BareRepository(repository.bare)
     files = [entry.sha for entry in bare.entries(pull.head_sha, path) if entry.path == path]
     return bare.read(files[0]).decode(errors="replace").splitlines() if files else None
 
 
-def _comment(by: Doer, pull: Pull, review: Review, note: Note) -> ReviewComment:
+def _comment(by: Actor, pull: Pull, review: Review, note: LineComment) -> ReviewComment:
     lines = lines_of(by.repository, pull, note.path) or []
     first = max(1, note.line - HUNK_LINES + 1)
     shown = lines[first - 1 : note.line]
@@ -234,13 +238,13 @@ def _comment(by: Doer, pull: Pull, review: Review, note: Note) -> ReviewComment:
     )
 
 
-def reply(by: Doer, issue: Issue, pull: Pull, to: int, body: str) -> ReviewComment:
+def reply(by: Actor, issue: Issue, pull: Pull, to: int, body: str) -> ReviewComment:
     """Answer the first comment of a thread; GitHub makes a review of its own for it."""
     first = next((one for one in pull.notes if one.id == to and not one.in_reply_to), None)
     if first is None:
         raise not_found()
     if not body.strip():
-        raise Refused(422, "Unprocessable Entity", ["body can't be blank"])
+        raise ErrorReply(422, "Unprocessable Entity", ["body can't be blank"])
     review = submit_review(by, issue, pull, ("COMMENT", "answered"))
     answer = ReviewComment(
         id=by.stamps.id(),

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from github_simulator.reply import Refused
+from github_simulator.reply import ErrorReply
 
 ACTIONS = "github-actions"
 
@@ -238,7 +238,7 @@ class Repository:
         public = Permission.NONE if self.private else Permission.READ
         return self.collaborators.get(user.login.lower(), public) if user else public
 
-    def may_be_seen_by(self, user: User | None) -> bool:
+    def is_visible_to(self, user: User | None) -> bool:
         """Tell whether a user may read here."""
         return self.role_of(user) is not Permission.NONE
 
@@ -257,7 +257,7 @@ class Repository:
 
 
 @dataclass(frozen=True, slots=True)
-class Stamps:
+class IdsAndTimes:
     """Where ids and times come from; GitHub's times have no fractions of a second."""
 
     clock: Callable[[], datetime]
@@ -273,12 +273,12 @@ class Stamps:
 
 
 @dataclass(frozen=True, slots=True)
-class Doer:
+class Actor:
     """A user at work in a repository."""
 
     user: User
     repository: Repository
-    stamps: Stamps
+    stamps: IdsAndTimes
 
     def may(self, needed: Permission) -> bool:
         """Tell whether the user's role here is at least `needed`."""
@@ -308,7 +308,7 @@ class App:
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class TokenGrant:
     """What one token is good for, and until when."""
 
     until: datetime
@@ -317,11 +317,11 @@ class Grant:
     def check(self, path: str, now: datetime) -> None:
         """Refuse a request that comes too late, or is for another repository."""
         if self.until <= now:
-            raise Refused(401, "Bad credentials")
+            raise ErrorReply(401, "Bad credentials")
         root, _, rest = path.lstrip("/").partition("/")
         named = "/".join(rest.lower().split("/")[:2])
         if root == "repos" and named not in self.repositories:
-            raise Refused(403, "Resource not accessible by integration")
+            raise ErrorReply(403, "Resource not accessible by integration")
 
 
 @dataclass(slots=True)
@@ -329,7 +329,7 @@ class Apps:
     """All apps by their id, all their tokens, and manifests by the code of each."""
 
     known: dict[str, App] = field(default_factory=dict[str, App])
-    grants: dict[str, Grant] = field(default_factory=dict[str, Grant])
+    grants: dict[str, TokenGrant] = field(default_factory=dict[str, TokenGrant])
     manifests: dict[str, str] = field(default_factory=dict[str, str])
 
     def add(self, app: App) -> None:
@@ -351,7 +351,7 @@ class Annotation:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class CheckOutput:
     """What a check run prints, `log`, and what it says of itself."""
 
     log: str | None = None
@@ -369,7 +369,7 @@ class CheckRun:
     name: str
     app: str
     conclusion: str | None
-    output: Output
+    output: CheckOutput
     at: datetime
     suite: int = 1
 
@@ -386,10 +386,10 @@ class Status:
 
 
 @dataclass(slots=True)
-class Runs:
+class CheckRuns:
     """All check runs and statuses; a commit is (name of the repository in lower case, SHA)."""
 
-    stamps: Stamps
+    stamps: IdsAndTimes
     checks: list[CheckRun] = field(default_factory=list[CheckRun])
     statuses: dict[tuple[str, str], list[Status]] = field(
         default_factory=dict[tuple[str, str], list[Status]]
@@ -400,7 +400,7 @@ class Runs:
         commit: tuple[str, str],
         name: str,
         conclusion: str | None = None,
-        output: Output | None = None,
+        output: CheckOutput | None = None,
         app: str = ACTIONS,
         suite: int = 1,
     ) -> int:
@@ -409,7 +409,7 @@ class Runs:
         Each workflow has a suite of its own.
         """
         now, where = self.stamps.now(), (commit[0].lower(), commit[1])
-        said = output or Output()
+        said = output or CheckOutput()
         run = CheckRun(self.stamps.id(), where, name, app, conclusion, said, now, suite)
         self.checks.append(run)
         return run.id

@@ -20,11 +20,11 @@ NOT_MODIFIED = 304
 
 PER_PAGE = 30
 
-MOST_PER_PAGE = 100
+MAX_PER_PAGE = 100
 
 
 @dataclass(eq=False)
-class Refused(Exception):  # noqa: N818 - it is an answer, not an error
+class ErrorReply(Exception):  # noqa: N818 - it is an answer, not an error
     """An answer other than success; `errors` are the entries of a 422."""
 
     status: int
@@ -51,7 +51,7 @@ class Reply:
         return json.dumps(self.body, separators=(",", ":"), ensure_ascii=False).encode()
 
     @classmethod
-    def of(cls, refused: Refused) -> Self:
+    def of(cls, refused: ErrorReply) -> Self:
         """Say no in GitHub's form."""
         body: Shape = {"message": refused.message}
         if refused.errors:
@@ -77,24 +77,26 @@ class Resource(StrEnum):
     REVIEW = "PullRequestReview"
 
 
-def not_found() -> Refused:
+def not_found() -> ErrorReply:
     """Say that it is not there, or not for this user: GitHub does not tell them apart."""
-    return Refused(404, "Not Found")
+    return ErrorReply(404, "Not Found")
 
 
-def no_rights() -> Refused:
+def forbidden() -> ErrorReply:
     """Say that the user may read but not change this."""
-    return Refused(403, "Must have admin rights to Repository.")
+    return ErrorReply(403, "Must have admin rights to Repository.")
 
 
-def invalid(resource: Resource, name: str, code: str = "invalid") -> Refused:
+def invalid(resource: Resource, name: str, code: str = "invalid") -> ErrorReply:
     """Name a field that is missing, invalid or taken."""
-    return Refused(422, "Validation Failed", [{"resource": resource, "field": name, "code": code}])
+    return ErrorReply(
+        422, "Validation Failed", [{"resource": resource, "field": name, "code": code}]
+    )
 
 
-def unprocessable(resource: Resource, message: str) -> Refused:
+def unprocessable(resource: Resource, message: str) -> ErrorReply:
     """Say in words why a request that is well formed cannot be done."""
-    return Refused(
+    return ErrorReply(
         422, "Validation Failed", [{"resource": resource, "code": "custom", "message": message}]
     )
 
@@ -106,7 +108,7 @@ def page_of(
     items: Sequence[T], shape: Callable[[T], Json], query: Mapping[str, str], address: str
 ) -> Reply:
     """Give one page of a list, with a Link header to the others."""
-    per_page = min(_number(query.get("per_page"), PER_PAGE), MOST_PER_PAGE)
+    per_page = min(_number(query.get("per_page"), PER_PAGE), MAX_PER_PAGE)
     page = _number(query.get("page"), 1)
     last = max(1, -(-len(items) // per_page))
     shown = items[(page - 1) * per_page : page * per_page]

@@ -7,9 +7,9 @@ from typing import Self, TypeVar
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from github_simulator.json_shapes import Place
-from github_simulator.records import Doer, Issue, Permission, Pull, Repository, User
-from github_simulator.reply import Json, Refused, Reply, no_rights, not_found, page_of
+from github_simulator.json_shapes import RepositoryUrls
+from github_simulator.records import Actor, Issue, Permission, Pull, Repository, User
+from github_simulator.reply import ErrorReply, Json, Reply, forbidden, not_found, page_of
 from github_simulator.world import World
 
 T = TypeVar("T")
@@ -22,7 +22,7 @@ def parse(body: bytes) -> JsonValue:
     try:
         return _JSON.validate_json(body or b"{}")
     except ValidationError:
-        raise Refused(400, "Problems parsing JSON") from None
+        raise ErrorReply(400, "Problems parsing JSON") from None
 
 
 def names(values: Sequence[JsonValue]) -> list[str]:
@@ -31,7 +31,7 @@ def names(values: Sequence[JsonValue]) -> list[str]:
     for value in values:
         name = value.get("name") if isinstance(value, dict) else value
         if not isinstance(name, str):
-            raise Refused(422, f"Invalid request.\n\n{value!r} is not a string.")
+            raise ErrorReply(422, f"Invalid request.\n\n{value!r} is not a string.")
         found.append(name)
     return found
 
@@ -47,7 +47,7 @@ class Fields:
         """Read an object; no body at all is an empty one."""
         value = parse(body)
         if not isinstance(value, dict):
-            raise Refused(400, "Body should be a JSON object")
+            raise ErrorReply(400, "Body should be a JSON object")
         return cls(value)
 
     def text(self, name: str) -> str | None:
@@ -55,13 +55,13 @@ class Fields:
         value = self.values.get(name)
         if value is None or isinstance(value, str):
             return value
-        raise Refused(422, f"Invalid request.\n\nFor '{name}', {value!r} is not a string.")
+        raise ErrorReply(422, f"Invalid request.\n\nFor '{name}', {value!r} is not a string.")
 
     def required(self, name: str) -> str:
         """Read a string that must be there."""
         value = self.text(name)
         if value is None:
-            raise Refused(422, f'Invalid request.\n\n"{name}" wasn\'t supplied.')
+            raise ErrorReply(422, f'Invalid request.\n\n"{name}" wasn\'t supplied.')
         return value
 
     def flag(self, name: str) -> bool:
@@ -73,18 +73,18 @@ class Fields:
         value = self.values.get(name)
         if value is None or (isinstance(value, int) and not isinstance(value, bool)):
             return value
-        raise Refused(422, f"Invalid request.\n\nFor '{name}', {value!r} is not an integer.")
+        raise ErrorReply(422, f"Invalid request.\n\nFor '{name}', {value!r} is not an integer.")
 
     def parts(self, name: str) -> list["Fields"]:
         """Read a list of objects; missing means an empty one."""
         value = self.values.get(name)
         items = [] if value is None else value
         if not isinstance(items, list):
-            raise Refused(422, f"Invalid request.\n\nFor '{name}', {value!r} is not an array.")
+            raise ErrorReply(422, f"Invalid request.\n\nFor '{name}', {value!r} is not an array.")
         found = list[Fields]()
         for item in items:
             if not isinstance(item, dict):
-                raise Refused(422, f"Invalid request.\n\n{item!r} is not an object.")
+                raise ErrorReply(422, f"Invalid request.\n\n{item!r} is not an object.")
             found.append(Fields(item))
         return found
 
@@ -95,11 +95,11 @@ class Fields:
             return None
         if isinstance(value, list):
             return names(value)
-        raise Refused(422, f"Invalid request.\n\nFor '{name}', {value!r} is not an array.")
+        raise ErrorReply(422, f"Invalid request.\n\nFor '{name}', {value!r} is not an array.")
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ApiCall:
     """A request; `base` is the address it came to, `user` is None without a token."""
 
     world: World
@@ -117,10 +117,10 @@ class Call:
         """Read the body as a JSON object."""
         return Fields.read(self.body)
 
-    def someone(self) -> User:
+    def signed_in_user(self) -> User:
         """Give the user who asks; 401 without a token."""
         if self.user is None:
-            raise Refused(401, "Requires authentication")
+            raise ErrorReply(401, "Requires authentication")
         return self.user
 
     def repository(self) -> Repository:
@@ -131,20 +131,20 @@ class Call:
         if found is None and former:
             rest = self.path.split("/", 4)[4:]
             raise self.moved("/".join((f"{self.base}/repositories/{former.id}", *rest)))
-        if found is None or not found.may_be_seen_by(self.user):
+        if found is None or not found.is_visible_to(self.user):
             raise not_found()
         return found
 
-    def moved(self, url: str) -> Refused:
+    def moved(self, url: str) -> ErrorReply:
         """Redirect: 301 for reading, 307 for anything else."""
         reading = self.method in {"GET", "HEAD"}
         status, words = (301, "Moved Permanently") if reading else (307, "Temporary Redirect")
-        return Refused(status, words, headers={"location": url}, url=url)
+        return ErrorReply(status, words, headers={"location": url}, url=url)
 
     @property
-    def place(self) -> Place:
+    def urls(self) -> RepositoryUrls:
         """Tell where the repository is reached."""
-        return Place(self.base, self.repository())
+        return RepositoryUrls(self.base, self.repository())
 
     @property
     def number(self) -> int:
@@ -160,7 +160,7 @@ class Call:
         if found is None:
             raise not_found()
         if found.deleted:
-            raise Refused(410, "This issue was deleted")
+            raise ErrorReply(410, "This issue was deleted")
         if found.moved_to:
             full_name, number = found.moved_to
             there = f"{self.base}/repos/{full_name}/issues/{number}"
@@ -176,11 +176,11 @@ class Call:
             raise not_found()
         return found, found.pull
 
-    def doer(self, needed: Permission, refusal: Callable[[], Refused] = no_rights) -> Doer:
+    def actor(self, needed: Permission, refusal: Callable[[], ErrorReply] = forbidden) -> Actor:
         """Let the user change something, given the role for it."""
-        by = Doer(self.someone(), self.repository(), self.world.stamps)
+        by = Actor(self.signed_in_user(), self.repository(), self.world.stamps)
         if by.repository.archived:
-            raise Refused(403, "Repository was archived so is read-only.")
+            raise ErrorReply(403, "Repository was archived so is read-only.")
         if not by.may(needed):
             raise refusal()
         return by
@@ -193,7 +193,7 @@ class Call:
         try:
             time = datetime.fromisoformat(text)
         except ValueError:
-            raise Refused(422, "The since parameter is not a valid ISO 8601 time.") from None
+            raise ErrorReply(422, "The since parameter is not a valid ISO 8601 time.") from None
         return time if time.tzinfo else time.replace(tzinfo=UTC)
 
     def page(self, items: Sequence[T], shape: Callable[[T], Json]) -> Reply:
@@ -205,5 +205,5 @@ class Call:
         return page_of(items, shape, self.query, address)
 
 
-Handler = Callable[[Call], Reply]
+Handler = Callable[[ApiCall], Reply]
 """Answers a call; called with the world's lock held."""

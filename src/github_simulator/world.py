@@ -10,21 +10,21 @@ from pathlib import Path
 
 from github_simulator import issues, pulls
 from github_simulator.records import (
+    Actor,
     Apps,
+    CheckRuns,
     Comment,
-    Doer,
     Event,
+    IdsAndTimes,
     Issue,
     IssueLike,
     IssueName,
     Permission,
     Pull,
     Repository,
-    Runs,
-    Stamps,
     User,
 )
-from github_simulator.reply import Exchange, Refused, Request
+from github_simulator.reply import ErrorReply, Exchange, Request
 
 FIRST_ID = 1001
 
@@ -137,7 +137,7 @@ class World:
 
     def __init__(self, clock: Callable[[], datetime] = _now) -> None:
         self.lock = threading.RLock()
-        self.stamps = Stamps(clock, itertools.count(FIRST_ID))
+        self.stamps = IdsAndTimes(clock, itertools.count(FIRST_ID))
         self.meter = Meter(clock)
         self.requests: list[Request] = []
         self.exchanges: list[Exchange] | None = None
@@ -148,7 +148,7 @@ class World:
         self.repositories: dict[str, Repository] = {}
         self.former_names: dict[str, Repository] = {}
         self.apps = Apps()
-        self.runs = Runs(self.stamps)
+        self.runs = CheckRuns(self.stamps)
 
     # Accounts and repositories.
 
@@ -317,7 +317,7 @@ class World:
         author: str,
         event: str,
         body: str = "",
-        notes: Sequence[pulls.Note] = (),
+        notes: Sequence[pulls.LineComment] = (),
     ) -> int:
         """Submit a review: APPROVE, REQUEST_CHANGES or COMMENT; give its id."""
         with self.lock:
@@ -373,26 +373,26 @@ class World:
         """Find a repository by its name, whatever its case."""
         found = self.repositories.get(full_name.lower())
         if found is None:
-            raise Refused(404, f"There is no repository {full_name}.")
+            raise ErrorReply(404, f"There is no repository {full_name}.")
         return found
 
     def issue(self, ref: IssueLike) -> Issue:
         """Find an issue or a pull request."""
         found = self.repository(ref.repository).issues.get(ref.number)
         if found is None:
-            raise Refused(404, f"There is no issue {ref.repository}#{ref.number}.")
+            raise ErrorReply(404, f"There is no issue {ref.repository}#{ref.number}.")
         return found
 
-    def doer(self, full_name: str, login: str) -> Doer:
+    def doer(self, full_name: str, login: str) -> Actor:
         """Let a user act; whoever is not known yet gets an account."""
-        return Doer(self.add_user(login), self.repository(full_name), self.stamps)
+        return Actor(self.add_user(login), self.repository(full_name), self.stamps)
 
     def follow_branches(self, repository: Repository) -> None:
         """Take over what was pushed to the bare repository."""
-        pulls.follow_branches(Doer(repository.owner, repository, self.stamps))
+        pulls.apply_pushes(Actor(repository.owner, repository, self.stamps))
 
     def _pull(self, ref: IssueLike) -> Pull:
         pull = self.issue(ref).pull
         if pull is None:
-            raise Refused(404, f"{ref.repository}#{ref.number} is not a pull request.")
+            raise ErrorReply(404, f"{ref.repository}#{ref.number} is not a pull request.")
         return pull

@@ -90,8 +90,8 @@ def test_its_words_are_the_summary(kind: str, tmp_path: Path) -> None:
 def test_refused_tools_are_told_with_the_fix(kind: str, tmp_path: Path) -> None:
     known = Replay(kind, "refused").evidence(task_in(tmp_path))
     assert zero_kind(known) is ZeroKind.REFUSED
-    assert known.blame
-    assert known.blame.reason.startswith("The agent was refused ")
+    assert known.ending_fault
+    assert known.ending_fault.reason.startswith("The agent was refused ")
     assert known.run
     assert known.run.facts.refused
 

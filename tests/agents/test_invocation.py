@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mulligan.agents.adapters import BUILT_IN
-from mulligan.agents.invocation import LONGEST_ARGUMENT, Invocation, adapter_of, invoke
+from mulligan.agents.invocation import MAX_ARGUMENT_BYTES, Invocation, adapter_of, invoke
 from mulligan.config.adapters import Adapter
 from mulligan.config.operator import AgentSettings
 from mulligan.domain.errors import ConfigError
@@ -67,7 +67,7 @@ def test_mini_gets_the_prompt_as_an_argument_that_stays_whole() -> None:
 
 
 def test_a_prompt_that_is_too_long_for_an_argument_goes_into_a_file() -> None:
-    prompt = "x" * (LONGEST_ARGUMENT + 1)
+    prompt = "x" * (MAX_ARGUMENT_BYTES + 1)
     start = started(AgentSettings(kind="mini"), prompt)
     place = HOME / "prompt.md"
     assert start.argv[2] == f"Read your task in the file {place}, all of it, and do it."

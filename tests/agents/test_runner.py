@@ -14,7 +14,7 @@ from mulligan.config.operator import AgentSettings
 from mulligan.domain.attempt import AgentReport, ReportedStatus, Task, TimeLimit
 from mulligan.domain.errors import MisconfiguredError, ShutdownError, UnavailableError
 from mulligan.sandbox.cancellation import SHUTDOWN
-from world.processes import living_in
+from world.processes import processes_in
 
 HERE = {"PATH": "/usr/bin:/bin", "HOME": "/root", "GITHUB_TOKEN": "ghp_secret", "KEY": "k", "E": ""}
 
@@ -116,7 +116,7 @@ def test_a_home_that_cannot_be_made_is_the_machines_fault(task: Task) -> None:
 
 def test_what_it_leaves_running_is_ended(task: Task) -> None:
     run = agent("setsid sleep 30 & echo done").run(task)
-    assert (run.exit_code, run.summary, living_in(task.directory)) == (0, "done", [])
+    assert (run.exit_code, run.summary, processes_in(task.directory)) == (0, "done", [])
 
 
 def test_it_may_say_a_last_word_at_a_limit(task: Task) -> None:
@@ -133,14 +133,14 @@ def test_it_is_stopped_when_mulligan_is(task: Task) -> None:
     finally:
         stopper.join()
         SHUTDOWN.clear()
-    assert living_in(task.directory) == []
+    assert processes_in(task.directory) == []
 
 
 def test_nothing_it_started_is_alive_when_it_was_stopped(task: Task) -> None:
     daemon = "setsid -f sh -c 'setsid sleep 30 & sleep 30'"
     run = agent(f"sleep 30 & {daemon}; sleep 30", stall=0.4).run(task)
     assert run.stopped_by is TimeLimit.STALL_TIMEOUT
-    assert living_in(task.directory) == []
+    assert processes_in(task.directory) == []
 
 
 # Its report

@@ -8,11 +8,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from world.model import playing
+from world.model import serve_model
 from world.model_script import (
     BAD_KEY,
     BROKEN,
-    CUT,
+    CUT_CONNECTION,
     FORBIDDEN,
     HANG,
     NO_CREDIT,
@@ -73,7 +73,7 @@ def ask(
 
 
 def answer(model: Model, path: str, body: Json) -> str:
-    with playing(model) as scripted, ask(scripted.address, path, body) as response:
+    with serve_model(model) as scripted, ask(scripted.address, path, body) as response:
         assert response.status == 200
         return response.read().decode()
 
@@ -112,7 +112,7 @@ def test_what_is_asked_beside_the_work_takes_nothing_from_the_script() -> None:
 @faults
 def test_a_fault_has_its_status_and_its_words(path: str, fault: Fault) -> None:
     model = conversation(fault)
-    with playing(model) as scripted, ask(scripted.address, path, ASKED[path]) as response:
+    with serve_model(model) as scripted, ask(scripted.address, path, ASKED[path]) as response:
         told = OBJECT.validate_json(response.read())
         assert response.status == fault.status
         assert fault.message in str(told["error"])
@@ -124,7 +124,7 @@ def test_a_fault_has_its_status_and_its_words(path: str, fault: Fault) -> None:
 @protocols
 def test_an_answer_breaks_off_half_way(path: str) -> None:
     with (
-        playing(conversation(CUT)) as scripted,
+        serve_model(conversation(CUT_CONNECTION)) as scripted,
         ask(scripted.address, path, {"stream": True}) as response,
         pytest.raises(http.client.IncompleteRead),
     ):
@@ -133,7 +133,7 @@ def test_an_answer_breaks_off_half_way(path: str) -> None:
 
 def test_no_answer_comes_from_a_model_that_hangs() -> None:
     with (
-        playing(conversation(HANG)) as scripted,
+        serve_model(conversation(HANG)) as scripted,
         pytest.raises(TimeoutError),
         ask(scripted.address, "/v1/messages", {}, timeout=0.3),
     ):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.agents.invocation import Own
+from mulligan.agents.invocation import OperatorAgents
 from mulligan.agents.runner import CommandAgent
 from mulligan.config.adapters import Adapter
 from mulligan.config.operator import AgentSettings
@@ -19,7 +19,7 @@ def agent(directory: Path, script: str, *version_arguments: str) -> CommandAgent
     program.write_text(f"#!/bin/sh\necho run >> {directory}/runs\n{script}\n")
     program.chmod(0o755)
     adapter = Adapter(program=str(program), version_arguments=version_arguments)
-    return CommandAgent(AgentSettings(kind="mine"), PATH, own=Own({"mine": adapter}, {}))
+    return CommandAgent(AgentSettings(kind="mine"), PATH, own=OperatorAgents({"mine": adapter}, {}))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 from attacks.tricks import SECRET, TRICKS, Target
 from mulligan.config.operator import SandboxLimits
 from mulligan.sandbox.process import Command, Finished
-from mulligan.sandbox.sandbox import Bubblewrap, Reach
+from mulligan.sandbox.sandbox import Bubblewrap, CommandAccess
 from world.confined import sandbox
 from world.other_user import run_as_another_user
 from world.processes import wait_until
@@ -95,7 +95,7 @@ def try_confined(trick: str, target: Target, walls: Bubblewrap) -> Finished:
         environment={"PATH": os.environ["PATH"]},
         timeout=timedelta(seconds=20),
     )
-    reach = Reach(
+    reach = CommandAccess(
         read=(work / "issue-1/.git", work / "mirror.git/objects", target.root / "tools"),
         write=(work / "issue-1", work / "issue-1.git"),
     )
@@ -122,7 +122,7 @@ def ask_inside(target: Target, walls: Bubblewrap) -> set[str]:
     work = target.root / "work" / "issue-1"
     argv = (sys.executable, "-I", "-S", "-c", ASK)
     command = Command(argv, work, {"PATH": os.environ["PATH"]}, timedelta(seconds=25))
-    ended = walls.run(command, Reach(write=(work,)))
+    ended = walls.run(command, CommandAccess(write=(work,)))
     assert ended.exit_code == 0, ended.text
     return set(ended.text.splitlines())
 

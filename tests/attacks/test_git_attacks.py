@@ -12,7 +12,7 @@ from mulligan.domain.issue import IssueRef
 from mulligan.git.worktrees.attempt_worktree import Checkout
 from mulligan.git.worktrees.worktrees import GitWorktrees
 from mulligan.sandbox.process import Command
-from mulligan.sandbox.sandbox import Reach
+from mulligan.sandbox.sandbox import CommandAccess
 from world.checkouts import (
     REF,
     REPOSITORY,
@@ -23,7 +23,7 @@ from world.checkouts import (
     worktrees_of,
 )
 from world.confined import sandbox
-from world.repositories import git, run_git, tip
+from world.repositories import branch_head, git, run_git
 
 OTHER = IssueRef(REPOSITORY, 13)
 NAIVE = """
@@ -47,7 +47,7 @@ WITHOUT_A_SANDBOX = {
 @pytest.fixture
 def planter(tmp_path: Path) -> Planter:
     remote = calc_remote(tmp_path / "remote.git")
-    made = Planter(tmp_path, remote, str(tip(remote, "main")))
+    made = Planter(tmp_path, remote, str(branch_head(remote, "main")))
     made.prepare()
     return made
 
@@ -84,7 +84,7 @@ def finish(worktrees: GitWorktrees, tree: Checkout) -> None:
     """Do with an agent's work what the attempt does."""
     change = tree.capture(TEXT, CommitSettings())
     if change.head_sha:
-        tree.show_commit(change.head_sha)
+        tree.check_out(change.head_sha)
         worktrees.push(REF, change.head_sha, None)
 
 
@@ -103,7 +103,7 @@ def test_it_works_on_a_plain_worktree_and_not_on_mulligans(
     attack: str, planter: Planter, worktrees: GitWorktrees
 ) -> None:
     with worktrees.open(REF) as tree:
-        decoy = tree.site.place.decoy
+        decoy = tree.worktree.paths.agent_git_dir
         shell(tree.path, WORK + planter.script(attack, tree.path, decoy, decoy))
         finish(worktrees, tree)
     assert look_around(worktrees, planter) == []
@@ -113,7 +113,7 @@ def test_it_works_on_a_plain_worktree_and_not_on_mulligans(
 
 
 def mirror_of(tree: Checkout) -> tuple[Path, Path]:
-    return tree.site.mirror.place.mirror, tree.site.place.admin
+    return tree.worktree.mirror.paths.mirror, tree.worktree.paths.git_dir
 
 
 def attack_the_mirror(worktrees: GitWorktrees, planter: Planter, *attacks: str) -> list[str]:
@@ -150,7 +150,7 @@ def test_inside_the_sandbox_none_reaches_mulligans_own_git_directory(
 ) -> None:
     walls = sandbox((planter.place / "work",))
     with worktrees.open(REF) as tree:
-        reach = Reach(
+        reach = CommandAccess(
             read=(*tree.readable, planter.place / "program"), write=(tree.path, *tree.writable)
         )
         scripts = [planter.script(attack, tree.path, *mirror_of(tree)) for attack in GIT_ATTACKS]

@@ -19,7 +19,7 @@ from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.storage.database import open_database
 from mulligan.storage.ledger import SqlLedger
 from world.confined import sandbox
-from world.place import Place, place
+from world.place import MulliganInstallation, mulligan_installation
 from world.repositories import git
 
 PYTHON = Path(sys.executable).resolve()
@@ -76,7 +76,7 @@ def attacking(attack: str) -> str:
 
 
 @pytest.fixture(params=["required", "off"])
-def here(tmp_path: Path, request: pytest.FixtureRequest) -> Generator[Place]:
+def here(tmp_path: Path, request: pytest.FixtureRequest) -> Generator[MulliganInstallation]:
     mode: str = request.param
     if mode == "required":
         sandbox()
@@ -85,12 +85,14 @@ def here(tmp_path: Path, request: pytest.FixtureRequest) -> Generator[Place]:
         "run": f"PYTHONPATH=build {PYTHON} -B -m unittest -v",
         "kind": "test",
     }
-    with place(tmp_path, FILES, [tests], setup=SET_UP, max_issue_attempts=1) as made:
+    with mulligan_installation(
+        tmp_path, FILES, [tests], setup=SET_UP, max_issue_attempts=1
+    ) as made:
         made.configure(sandbox={"mode": mode, "network": "none", "read": [sys.base_prefix]})
         yield made
 
 
-def outcome(here: Place, agent: str) -> Outcome:
+def outcome(here: MulliganInstallation, agent: str) -> Outcome:
     """Let an agent try at an issue of its own."""
     here.agent(agent)
     ref = here.issue()
@@ -100,18 +102,22 @@ def outcome(here: Place, agent: str) -> Outcome:
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
-def test_what_a_test_leaves_does_not_excuse_what_it_breaks(here: Place, attack: str) -> None:
+def test_what_a_test_leaves_does_not_excuse_what_it_breaks(
+    here: MulliganInstallation, attack: str
+) -> None:
     # The answer is kept for other issues, so what breaks the same without an attack is next.
     found = [outcome(here, attacking(attack)), outcome(here, BREAK)]
     assert found == [Outcome.CHECKS_FAILED, Outcome.CHECKS_FAILED]
 
 
-def test_what_the_agent_itself_leaves_excuses_nothing(here: Place) -> None:
+def test_what_the_agent_itself_leaves_excuses_nothing(here: MulliganInstallation) -> None:
     plant = f"exec({PLANT!r})\nplant(in_build)\n"
     assert outcome(here, BREAK + plant) is Outcome.CHECKS_FAILED
 
 
-def test_what_an_earlier_version_recorded_of_a_start_tree_excuses_nothing(here: Place) -> None:
+def test_what_an_earlier_version_recorded_of_a_start_tree_excuses_nothing(
+    here: MulliganInstallation,
+) -> None:
     here.agent(BREAK)
     ref = here.issue()
     here.run("once")
@@ -131,7 +137,9 @@ def test_ignored_files_that_are_kept_from_the_attempt_before_excuse_nothing(
     tmp_path: Path,
 ) -> None:
     run = f"PYTHONPATH=build {PYTHON} -B -m unittest -v"
-    with place(tmp_path, FILES, [{"name": "tests", "run": run}], max_issue_attempts=2) as here:
+    with mulligan_installation(
+        tmp_path, FILES, [{"name": "tests", "run": run}], max_issue_attempts=2
+    ) as here:
         here.configure(sandbox="off", workspace={"root": f"{tmp_path}/work", "keep_ignored": True})
         first = indent(f"exec({PLANT!r})\nplant(in_build)\n", "    ")
         here.agent(f"{BREAK}if 'Retry context' not in prompt:\n{first}")

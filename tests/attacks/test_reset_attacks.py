@@ -80,9 +80,9 @@ def test_it_outlives_a_plain_reset_and_not_mulligans(attack: str, place: Path) -
         shell(tree.path, RESET_ATTACKS[attack])
     with worktrees.open(REF) as tree:
         assert is_clean(tree.path)
-        assert tree.site.git.line("rev-parse", "HEAD") == tree.start_sha
-        written = tree.site.git.line("write-tree")
-        assert written == tree.site.git.line("rev-parse", f"{tree.start_sha}^{{tree}}")
+        assert tree.worktree.git.line("rev-parse", "HEAD") == tree.start_sha
+        written = tree.worktree.git.line("write-tree")
+        assert written == tree.worktree.git.line("rev-parse", f"{tree.start_sha}^{{tree}}")
         assert stat.S_ISREG((tree.path / ".git").lstat().st_mode)
     if not (AS_ROOT and attack in NOT_AS_ROOT):
         assert leaves_something(attack, place), "the attack itself does not work"

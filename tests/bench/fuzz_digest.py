@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from mulligan.checks import digest as package
 from mulligan.checks.digest import Digest
-from mulligan.checks.digest.clean import Log
+from mulligan.checks.digest.clean import CleanLog
 from world.digest_corpus import cases
 
 SHREDS = 4000
@@ -68,7 +68,7 @@ def is_sound(found: Digest, limit: int) -> bool:
     return len(found.text) <= limit and plain and brief and bool(found.fingerprint) != found.passed
 
 
-def fell_back(log: Log, exit_code: int | None, max_chars: int) -> Digest:
+def fell_back(log: CleanLog, exit_code: int | None, max_chars: int) -> Digest:
     message = "something was raised within the digest"
     raise AssertionError(message)
 

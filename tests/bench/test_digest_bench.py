@@ -16,7 +16,7 @@ from itertools import chain
 import pytest
 
 from mulligan.checks.digest import digest
-from world.digest_corpus import BASELINES, Case, cases, recall
+from world.digest_corpus import BASELINES, CorpusCase, cases, recall
 
 RECALL = 0.97
 ALIKE = 0.98
@@ -34,9 +34,9 @@ def report(*cells: object) -> None:
     print("digest |", " | ".join(map(str, cells)))  # noqa: T201 - what a benchmark is for
 
 
-def means(chosen: Sequence[Case]) -> Means:
+def means(chosen: Sequence[CorpusCase]) -> Means:
     """Give the mean recall of the digest and of each baseline."""
-    ways: dict[str, Callable[[Case], str]] = {"digest": lambda case: case.digest().text}
+    ways: dict[str, Callable[[CorpusCase], str]] = {"digest": lambda case: case.digest().text}
     for name, baseline in BASELINES.items():
         ways[name] = lambda case, baseline=baseline: baseline(case.output)
     return {
@@ -45,7 +45,7 @@ def means(chosen: Sequence[Case]) -> Means:
     }
 
 
-def row(name: str, chosen: Sequence[Case]) -> Means:
+def row(name: str, chosen: Sequence[CorpusCase]) -> Means:
     found = means(chosen)
     report(f"{name:<40}", f"{len(chosen):>3}", *(f"{share:.2f}" for share in found.values()))
     return found
@@ -93,7 +93,7 @@ def test_five_gigabytes_are_streamed() -> None:
 def test_digests_name_what_failed() -> None:
     corpus = cases()
     report(f"{'recall':<40}", "  n", "digest", *BASELINES)
-    by_tool = defaultdict[str, list[Case]](list)
+    by_tool = defaultdict[str, list[CorpusCase]](list)
     for case in corpus:
         by_tool[case.tool].append(case)
     for tool, of_tool in sorted(by_tool.items()):

@@ -41,9 +41,9 @@ from mulligan.storage.leases import SqlLeases
 from mulligan.storage.ledger import SqlLedger
 from mulligan.storage.postgres import clock_of
 from mulligan.storage.schema import EVENTS_TABLE, RUNS_TABLE
-from mulligan.storage.serialization import happen, values_of
-from mulligan.storage.stats_query import read_chronicle
-from mulligan.storage.usage import SqlAccounts
+from mulligan.storage.serialization import record_event, values_of
+from mulligan.storage.stats_query import read_ledger_history
+from mulligan.storage.usage import SqlUsageStore
 from world.ledgers import START, TickingClock, completed, rebuild, url_of
 from world.postgres import server
 
@@ -91,7 +91,7 @@ def rows(ref: IssueRef) -> Iterator[dict[str, str | int | None]]:
     status = IssueStatus(ref)
     for event in life(ref):
         status = advance(status, event, START)
-        yield values_of(happen(status, event, START, seq=0))
+        yield values_of(record_event(status, event, START, seq=0))
 
 
 def fill(database: Database, issues: int) -> SqlLedger:
@@ -128,7 +128,7 @@ def plain_attempts(path: Path) -> None:
 
 
 def count(database: Database) -> None:
-    found = summarise(read_chronicle(database), START)
+    found = summarise(read_ledger_history(database), START)
     assert found.overall.attempts == ISSUES * ATTEMPTS
 
 
@@ -185,12 +185,12 @@ def test_what_a_day_has_cost_is_read_from_its_own_rows(place: Path) -> None:
         open_database(url_of(place / "large.db")) as large,
         open_database(url_of(place / "small.db")) as small,
     ):
-        many, few = SqlAccounts(large), SqlAccounts(small)
+        many, few = SqlUsageStore(large), SqlUsageStore(small)
         fill_runs(large, days=500)
         fill_runs(small, days=1)
-        assert len(many.on(START.date())) == len(few.on(START.date())) == 20
-        among_many = milliseconds(lambda: many.on(START.date()), 101)
-        alone = milliseconds(lambda: few.on(START.date()), 101)
+        assert len(many.used_on(START.date())) == len(few.used_on(START.date())) == 20
+        among_many = milliseconds(lambda: many.used_on(START.date()), 101)
+        alone = milliseconds(lambda: few.used_on(START.date()), 101)
         run = Run(IssueRef("octo/r1", 1), 1, 0, START)
         noted = milliseconds(lambda: many.record(run, AgentFacts(kind="x", cost_usd=1)), 101)
     report("a day of 100,000 runs", f"{among_many:.2f} ms", f"{among_many / alone:.2f} × it alone")

@@ -24,9 +24,9 @@ from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import CheckKind, CheckResult, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.prompt.context_sections import BYTES_PER_TOKEN, assemble
-from mulligan.implement.prompt.prompt import Request, render_prompt
+from mulligan.implement.prompt.prompt import PromptRequest, render_prompt
 from mulligan.text.escape import fence
-from world.digest_corpus import Case, cases, recall
+from world.digest_corpus import CorpusCase, cases, recall
 from world.ledgers import ISSUES, completed
 
 MOST = 3
@@ -39,31 +39,31 @@ COMMITTED_SHARE = 0.95
 MOST_TOLD = 1.5
 """Committed: the size of Mulligan's context, in times of the last 2,000 characters."""
 
-Arm = Callable[[Sequence[bytes], Case], str | None]
+Arm = Callable[[Sequence[bytes], CorpusCase], str | None]
 """Makes the context of the next attempt from what the tool said after each attempt so far."""
 
 
-def blind(_said: Sequence[bytes], _case: Case) -> str | None:
+def blind(_said: Sequence[bytes], _case: CorpusCase) -> str | None:
     return None
 
 
-def last_characters(said: Sequence[bytes], _case: Case) -> str:
+def last_characters(said: Sequence[bytes], _case: CorpusCase) -> str:
     return fence("the last attempt's check", said[-1].decode(errors="replace")[-TAIL:])
 
 
-def raw_output(said: Sequence[bytes], _case: Case) -> str:
+def raw_output(said: Sequence[bytes], _case: CorpusCase) -> str:
     """Give as much of the beginning as Mulligan's own budget holds."""
     return fence("the last attempt's check", said[-1][: BUDGET - 200].decode(errors="ignore"))
 
 
-def mulligan(said: Sequence[bytes], case: Case) -> str:
+def mulligan(said: Sequence[bytes], case: CorpusCase) -> str:
     history = [_record(number, output, case) for number, output in enumerate(said, start=1)]
     status = IssueStatus(ISSUE.ref, epoch=1, attempt=len(history) + 1)
     known = IssueCase(ISSUE, status, tuple(history), MOST, counted=len(history))
     return assemble(known, LIMITS, b"").text
 
 
-def _record(number: int, output: bytes, case: Case) -> WorkerResultMeta:
+def _record(number: int, output: bytes, case: CorpusCase) -> WorkerResultMeta:
     found = digest(output, command=case.command, exit_code=case.exit_code, report=case.report)
     check = CheckResult(
         name="checks",
@@ -95,13 +95,13 @@ class Lived:
     told: tuple[int, ...]
 
 
-def live(case: Case, arm: Arm) -> Lived:
+def live(case: CorpusCase, arm: Arm) -> Lived:
     """Let the agent try until the fault is mended, or no attempt is left."""
     policy = Policy(checks=(Check(name="checks", run=case.command),))
     said, told = list[bytes](), list[int]()
     for position in range(1, MOST + 1):
         context = arm(said, case) if said else None
-        prompt = render_prompt(Request(ISSUE, policy, (position, MOST), context))
+        prompt = render_prompt(PromptRequest(ISSUE, policy, (position, MOST), context))
         if said:
             told.append(len((context or "").encode()))
         if agent_mends(prompt, case):
@@ -110,7 +110,7 @@ def live(case: Case, arm: Arm) -> Lived:
     return Lived(mended=False, told=tuple(told))
 
 
-def agent_mends(prompt: str, case: Case) -> bool:
+def agent_mends(prompt: str, case: CorpusCase) -> bool:
     """Tell whether the agent finds in its prompt what it needs for this fault."""
     return recall(case, prompt) == 1.0
 
@@ -139,10 +139,10 @@ def test_a_retry_that_knows_what_failed_mends_it() -> None:
     assert sizes["Mulligan"] <= MOST_TOLD * sizes["last 2,000 characters"]
 
 
-def render_first(case: Case) -> str:
+def render_first(case: CorpusCase) -> str:
     """Write the first prompt, which must not give the answer away."""
     policy = Policy(checks=(Check(name="checks", run=case.command),))
-    return render_prompt(Request(ISSUE, policy, (1, MOST), None))
+    return render_prompt(PromptRequest(ISSUE, policy, (1, MOST), None))
 
 
 def report(*cells: str) -> None:

@@ -11,10 +11,10 @@ import httpx
 
 from mulligan.sandbox.bubblewrap import Network
 from mulligan.sandbox.process import Command, Finished, run
-from mulligan.sandbox.sandbox import Reach
+from mulligan.sandbox.sandbox import CommandAccess
 from world.confined import sandbox
-from world.egress import way_out
-from world.model import playing
+from world.egress import open_egress_proxy
+from world.model import serve_model
 from world.model_script import Turn, conversation
 
 ROUNDS = 30
@@ -34,13 +34,13 @@ def times_of(act: Callable[[], Finished]) -> list[float]:
 
 
 def test_what_a_confined_command_costs(tmp_path: Path) -> None:
-    walls, reach = sandbox(), Reach(write=(tmp_path,))
+    walls, reach = sandbox(), CommandAccess(write=(tmp_path,))
     environment = {"PATH": os.environ["PATH"]}
     command = Command(("/bin/true",), tmp_path, environment, timedelta(seconds=20))
 
     def led_out() -> Finished:
-        with way_out(tmp_path) as way:
-            door = Reach(write=(tmp_path,), network=Network.MODEL, door=way.door)
+        with open_egress_proxy(tmp_path) as way:
+            door = CommandAccess(write=(tmp_path,), network=Network.MODEL, proxy_socket=way.door)
             return walls.run(command, door)
 
     taken = {
@@ -56,7 +56,10 @@ def test_what_a_confined_command_costs(tmp_path: Path) -> None:
 
 
 def test_what_the_way_out_adds_to_a_request(tmp_path: Path) -> None:
-    with playing(conversation(Turn("Hi."))) as model, way_out(tmp_path, model.address) as way:
+    with (
+        serve_model(conversation(Turn("Hi."))) as model,
+        open_egress_proxy(tmp_path, model.address) as way,
+    ):
         with way.client() as inside, httpx.Client(base_url=model.address) as straight:
 
             def once(client: httpx.Client, path: str) -> float:

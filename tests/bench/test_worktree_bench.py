@@ -18,8 +18,8 @@ import pytest
 
 from mulligan.config.policy import CommitSettings
 from mulligan.git.worktrees.mirror import Mirror
-from mulligan.git.worktrees.naming import issue_place, place_of
-from mulligan.git.worktrees.reset import Site, restore
+from mulligan.git.worktrees.naming import repository_paths, worktree_paths
+from mulligan.git.worktrees.reset import IssueWorktree, reset_worktree
 from mulligan.git.worktrees.worktrees import GitWorktrees
 from world.checkouts import REF, REPOSITORY, TEXT, worktrees_of
 from world.repositories import git, make_remote
@@ -81,14 +81,14 @@ def test_a_reset_costs_little_more_than_the_bare_commands(remote: Path, tmp_path
     worktrees = worktrees_of(tmp_path / "work", remote)
     with worktrees.open(REF) as opened:
         tree, sha = opened.path, opened.base_sha
-    mirror = Mirror(REPOSITORY, place_of(tmp_path / "work", REPOSITORY), ENVIRONMENT)
-    site = Site(issue_place(tmp_path / "work", REF), mirror, REF.branch)
+    mirror = Mirror(REPOSITORY, repository_paths(tmp_path / "work", REPOSITORY), ENVIRONMENT)
+    site = IssueWorktree(worktree_paths(tmp_path / "work", REF), mirror, REF.branch)
     plain = plain_clone(remote, tmp_path / "plain")
     reset, commands, clone = Stopwatch([]), Stopwatch([]), Stopwatch([])
     for number in range(ROUNDS):
         make_dirty(tree)
         make_dirty(plain)
-        reset(lambda: restore(site, sha, keep_ignored=False))
+        reset(lambda: reset_worktree(site, sha, keep_ignored=False))
         commands(lambda: bare(plain, "git reset -q --hard && git clean -q -ffdx"))
         fresh = tmp_path / f"clone_{number}"
         clone(lambda to=fresh: bare(remote, f"git clone -q --depth 1 file://{remote} {to}"))
@@ -105,7 +105,7 @@ def attempt(worktrees: GitWorktrees) -> None:
         write_two(tree.path)
         head = tree.capture(TEXT, CommitSettings()).head_sha
         assert head
-        tree.show_commit(head)
+        tree.check_out(head)
     worktrees.push(REF, head, None)
 
 

@@ -12,29 +12,29 @@ from mulligan.config.policy import Check
 from mulligan.domain.errors import MisconfiguredError, ShutdownError, UnavailableError
 from mulligan.domain.result import CheckResult
 from mulligan.sandbox.cancellation import SHUTDOWN
-from world.processes import living_in
-from world.trees import PlainTree, plain_tree
+from world.processes import processes_in
+from world.trees import PlainWorktree, plain_worktree
 
 VERIFIER = CommandVerifier({"PATH": os.environ["PATH"], "GITHUB_TOKEN": "hidden"})
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> PlainTree:
-    return plain_tree(tmp_path / "work")
+def tree(tmp_path: Path) -> PlainWorktree:
+    return plain_worktree(tmp_path / "work")
 
 
 def checked(
-    tree: PlainTree, line: str, seconds: float = 20, verifier: CommandVerifier = VERIFIER
+    tree: PlainWorktree, line: str, seconds: float = 20, verifier: CommandVerifier = VERIFIER
 ) -> CheckResult:
     check = Check(name="it", run=line, timeout=timedelta(seconds=seconds))
     return verifier.check(check, tree, tree.private / "check.log")
 
 
-def log_of(tree: PlainTree) -> str:
+def log_of(tree: PlainWorktree) -> str:
     return (tree.private / "check.log").read_text()
 
 
-def test_a_check_sees_a_small_environment_and_the_tree(tree: PlainTree) -> None:
+def test_a_check_sees_a_small_environment_and_the_tree(tree: PlainWorktree) -> None:
     assert checked(tree, "env; pwd").passed
     said = dict(line.split("=", 1) for line in log_of(tree).splitlines() if "=" in line)
     assert set(said) <= {"PATH", "HOME", "LANG", "TERM", "CI", "PWD", "OLDPWD", "SHLVL", "_"}
@@ -44,7 +44,7 @@ def test_a_check_sees_a_small_environment_and_the_tree(tree: PlainTree) -> None:
     assert "hidden" not in log_of(tree)
 
 
-def test_the_home_of_a_check_is_its_own_and_there(tree: PlainTree) -> None:
+def test_the_home_of_a_check_is_its_own_and_there(tree: PlainWorktree) -> None:
     line = 'stat -c %a "$HOME"; ls -A "$HOME"; echo x > "$HOME/file"'
     for _ in range(2):
         assert checked(tree, line).passed
@@ -52,7 +52,7 @@ def test_the_home_of_a_check_is_its_own_and_there(tree: PlainTree) -> None:
     assert not (tree.private / "home").exists()
 
 
-def test_every_check_finds_the_home_that_set_up_left(tree: PlainTree) -> None:
+def test_every_check_finds_the_home_that_set_up_left(tree: PlainWorktree) -> None:
     log = tree.private / "setup.log"
     for made in ("one", "two"):
         VERIFIER.set_up((f"echo $HOME > ~/{made}", f"echo more >> ~/{made}; exit 0"), tree, log)
@@ -61,7 +61,7 @@ def test_every_check_finds_the_home_that_set_up_left(tree: PlainTree) -> None:
             assert log_of(tree) == f"{made}\n{tree.private}/home\nmore\n"
 
 
-def test_what_a_set_up_that_failed_left_is_in_no_home(tree: PlainTree) -> None:
+def test_what_a_set_up_that_failed_left_is_in_no_home(tree: PlainWorktree) -> None:
     log = tree.private / "setup.log"
     with pytest.raises(UnavailableError):
         VERIFIER.set_up(("touch ~/half; exit 1",), tree, log)
@@ -69,42 +69,42 @@ def test_what_a_set_up_that_failed_left_is_in_no_home(tree: PlainTree) -> None:
     assert log_of(tree) == ""
 
 
-def test_both_outputs_are_in_the_log_and_the_duration_is_told(tree: PlainTree) -> None:
+def test_both_outputs_are_in_the_log_and_the_duration_is_told(tree: PlainWorktree) -> None:
     result = checked(tree, "echo out; echo err >&2; sleep 0.2; exit 3")
     assert log_of(tree) == "out\nerr\n"
     assert result.exit_code == 3
     assert 200 <= result.duration_ms < 10_000
 
 
-def test_a_time_out_is_a_failure_that_says_so(tree: PlainTree) -> None:
+def test_a_time_out_is_a_failure_that_says_so(tree: PlainWorktree) -> None:
     result = checked(tree, "echo tests/test_slow.py::test_x; sleep 20", seconds=1.5)
     assert not result.passed
     assert result.timed_out
     assert result.digest.startswith("Timed out after 1s500ms.\n")
     assert "tests/test_slow.py::test_x" in result.digest
     assert len(result.digest) <= 2000
-    assert living_in(tree.path) == []
+    assert processes_in(tree.path) == []
 
 
-def test_a_check_that_is_told_to_end_and_says_success_has_timed_out(tree: PlainTree) -> None:
+def test_a_check_that_is_told_to_end_and_says_success_has_timed_out(tree: PlainWorktree) -> None:
     result = checked(tree, "trap 'exit 0' TERM; sleep 20 & wait", seconds=1.5)
     assert (result.passed, result.timed_out) == (False, True)
 
 
-def test_a_check_that_kills_itself_is_named(tree: PlainTree) -> None:
+def test_a_check_that_kills_itself_is_named(tree: PlainWorktree) -> None:
     result = checked(tree, "echo last words; kill -SEGV $$")
     assert result.exit_code == -11
     assert result.digest.startswith("Ended by SIGSEGV.")
     assert "last words" in result.digest
 
 
-def test_a_check_without_any_output_has_a_digest(tree: PlainTree) -> None:
+def test_a_check_without_any_output_has_a_digest(tree: PlainWorktree) -> None:
     result = checked(tree, "exit 3")
     assert result.digest == "No output."
     assert result.fingerprint
 
 
-def test_every_finding_is_told_so_that_trees_can_be_compared(tree: PlainTree) -> None:
+def test_every_finding_is_told_so_that_trees_can_be_compared(tree: PlainWorktree) -> None:
     line = 'i=0; while [ $i -lt 90 ]; do i=$((i+1)); echo "a$i.c:$i:1: error: no"; done; exit 1'
     result = checked(tree, line)
     assert (len(result.findings), result.count) == (90, 90)
@@ -112,15 +112,15 @@ def test_every_finding_is_told_so_that_trees_can_be_compared(tree: PlainTree) ->
 
 def test_a_failure_is_known_by_its_path_wherever_the_tree_lies(tmp_path: Path) -> None:
     line = 'echo "$PWD/{0}/index.js:3:1: error: no"; exit 1'
-    one, other = plain_tree(tmp_path / "one"), plain_tree(tmp_path / "other")
+    one, other = plain_worktree(tmp_path / "one"), plain_worktree(tmp_path / "other")
     before, same = checked(one, line.format("a")), checked(other, line.format("a"))
     assert [found.file for found in before.findings] == ["a/index.js"]
     assert same.fingerprint == before.fingerprint
-    assert VERIFIER.added(same, before).preexisting
+    assert VERIFIER.subtract_baseline(same, before).preexisting
     # Another package has a file of that name.
     beside = checked(other, line.format("b"))
     assert beside.fingerprint != before.fingerprint
-    assert VERIFIER.added(beside, before).findings == beside.findings
+    assert VERIFIER.subtract_baseline(beside, before).findings == beside.findings
     assert str(other.path) not in beside.digest
     assert str(other.path) in log_of(other)
 
@@ -136,7 +136,7 @@ def test_a_failure_is_known_by_its_path_wherever_the_tree_lies(tmp_path: Path) -
         ("/no/such/program -v", "/no/such/program"),
     ],
 )
-def test_a_program_that_is_not_there_is_named(tree: PlainTree, line: str, program: str) -> None:
+def test_a_program_that_is_not_there_is_named(tree: PlainWorktree, line: str, program: str) -> None:
     with pytest.raises(MisconfiguredError, match=f"^The program '{program}' of the check 'it' "):
         checked(tree, line)
 
@@ -159,7 +159,9 @@ def test_a_program_that_is_not_there_is_named(tree: PlainTree, line: str, progra
         "ls 'x' && exit 127 # it's",
     ],
 )
-def test_what_fails_later_in_the_line_is_an_ordinary_failure(tree: PlainTree, line: str) -> None:
+def test_what_fails_later_in_the_line_is_an_ordinary_failure(
+    tree: PlainWorktree, line: str
+) -> None:
     script = tree.path / "script.sh"
     script.write_text("#!/bin/sh\nno-such-program\n")
     script.chmod(0o755)
@@ -169,7 +171,7 @@ def test_what_fails_later_in_the_line_is_an_ordinary_failure(tree: PlainTree, li
     assert result.exit_code in {2, 127}
 
 
-def test_output_beyond_what_a_log_holds_keeps_its_end(tree: PlainTree) -> None:
+def test_output_beyond_what_a_log_holds_keeps_its_end(tree: PlainWorktree) -> None:
     small = replace(VERIFIER, max_log_bytes=100_000)
     line = (
         "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); "
@@ -187,7 +189,7 @@ def test_output_beyond_what_a_log_holds_keeps_its_end(tree: PlainTree) -> None:
     assert "the end" in short.digest
 
 
-def test_set_up_lines_share_one_log(tree: PlainTree) -> None:
+def test_set_up_lines_share_one_log(tree: PlainWorktree) -> None:
     log = tree.private / "setup.log"
     VERIFIER.set_up(("echo one", "echo two >&2; echo x > made"), tree, log)
     assert log.read_text() == "$ echo one\none\n$ echo two >&2; echo x > made\ntwo\n"
@@ -205,7 +207,7 @@ def test_set_up_lines_share_one_log(tree: PlainTree) -> None:
         ("no-such-program", "exit code 127, "),
     ],
 )
-def test_a_set_up_line_that_fails_is_named(tree: PlainTree, line: str, told: str) -> None:
+def test_a_set_up_line_that_fails_is_named(tree: PlainWorktree, line: str, told: str) -> None:
     log = tree.private / "setup.log"
     with pytest.raises(UnavailableError) as caught:
         VERIFIER.set_up((line,), tree, log)
@@ -213,7 +215,7 @@ def test_a_set_up_line_that_fails_is_named(tree: PlainTree, line: str, told: str
     assert log.read_text().startswith(f"$ {line}\n")
 
 
-def test_a_set_up_line_that_never_ends_is_named(tree: PlainTree) -> None:
+def test_a_set_up_line_that_never_ends_is_named(tree: PlainWorktree) -> None:
     verifier = replace(VERIFIER, set_up_timeout=timedelta(milliseconds=500))
     with pytest.raises(UnavailableError) as caught:
         verifier.set_up(("sleep 20",), tree, tree.private / "setup.log")
@@ -222,7 +224,7 @@ def test_a_set_up_line_that_never_ends_is_named(tree: PlainTree) -> None:
     )
 
 
-def test_a_set_up_that_is_stopped_leaves_what_it_said(tree: PlainTree) -> None:
+def test_a_set_up_that_is_stopped_leaves_what_it_said(tree: PlainWorktree) -> None:
     log = tree.private / "setup.log"
     SHUTDOWN.set()
     try:

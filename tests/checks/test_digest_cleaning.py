@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from mulligan.checks.digest.clean import (
     CHUNK,
-    Log,
+    CleanLog,
     as_text,
     chunks,
     clean,
     clip_line,
     collector_prefix,
-    sift,
+    reduce_output,
 )
 
 pytestmark = pytest.mark.pure
@@ -146,8 +146,8 @@ def test_a_progress_bar_without_any_end_of_line_is_cut_where_it_was_printed_over
     assert len(lines_of(parts)) == len(parts)
 
 
-def kept(output: bytes) -> Log:
-    return sift(chunks(output))
+def kept(output: bytes) -> CleanLog:
+    return reduce_output(chunks(output))
 
 
 @given(st.lists(st.text("ab é✗", max_size=20), max_size=60))
@@ -220,8 +220,8 @@ def test_after_thousands_of_different_errors_the_next_one_is_still_weighed() -> 
 
 
 def test_a_log_knows_what_it_holds() -> None:
-    log = Log.of("a\nb\n\nc")
+    log = CleanLog.of("a\nb\n\nc")
     assert log.without({1, 2}).lines == ("a", "", "", "c")
     assert not log.is_blank
-    assert Log.of(" \n").is_blank
-    assert Log().is_blank
+    assert CleanLog.of(" \n").is_blank
+    assert CleanLog().is_blank

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mulligan.checks.digest import digest
-from mulligan.checks.digest.documents import Kept
+from mulligan.checks.digest.documents import BufferedOutput
 from mulligan.checks.digest.reports import LARGEST, read_report
 
 pytestmark = pytest.mark.pure
@@ -115,13 +115,13 @@ def test_lines_that_only_look_like_json_do_not_hide_a_report_behind_them() -> No
 
 
 def test_an_output_too_long_for_a_report_keeps_nothing() -> None:
-    kept = Kept(room=100)
+    kept = BufferedOutput(room=100)
     assert list(kept.passing([b"{" * 60, b"}" * 60])) == [b"{" * 60, b"}" * 60]
     assert kept.text == ""
 
 
 def test_ordinary_output_is_not_kept() -> None:
-    kept = Kept()
+    kept = BufferedOutput()
     assert list(kept.passing([b"plain", b"{}"]))
     assert kept.text == ""
 

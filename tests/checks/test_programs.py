@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.checks.runner import is_there, program_of
+from mulligan.checks.runner import program_exists, program_of
 
 
 @pytest.mark.parametrize(
@@ -29,8 +29,8 @@ def test_the_shell_says_what_it_finds(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("#!/bin/sh\n")
     (tmp_path / "mine").chmod(0o755)
     environment = {"PATH": str(tmp_path)}
-    assert is_there("mine", environment)
-    assert is_there("cd", environment)
-    assert is_there(str(tmp_path / "mine"), {})
-    assert not is_there("git", environment)
-    assert not is_there("mine", {})
+    assert program_exists("mine", environment)
+    assert program_exists("cd", environment)
+    assert program_exists(str(tmp_path / "mine"), {})
+    assert not program_exists("git", environment)
+    assert not program_exists("mine", {})

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.config.document import MistakesError, one_by_one
-from mulligan.config.load import load_operator, load_policy, load_what_holds, variables
+from mulligan.config.document import MistakesError, split_mistakes
+from mulligan.config.load import load_operator, load_policy, load_valid_part, variables
 from mulligan.config.operator import SandboxMode
 from mulligan.domain.errors import ConfigError
 
@@ -116,7 +116,7 @@ def test_many_mistakes_are_listed_by_line_and_not_without_end(tmp_path: Path) ->
     assert first.endswith("has 30 mistakes:")
     assert lines[0].startswith("  line 3: key0 ")
     assert lines[20:] == ["  and 10 more."]
-    assert len(one_by_one(caught.value)) == 30
+    assert len(split_mistakes(caught.value)) == 30
 
 
 def test_the_variables_of_a_file_are_named_with_their_places(tmp_path: Path) -> None:
@@ -175,6 +175,6 @@ def test_the_operator_replaces_whole_keys_of_the_policy() -> None:
     ],
 )
 def test_what_holds_of_a_policy_is_kept(text: bytes | None, ready: str, attempts: int) -> None:
-    policy = load_what_holds(text, {"escalation": {"mention": ["ada"]}})
+    policy = load_valid_part(text, {"escalation": {"mention": ["ada"]}})
     assert (policy.labels.ready, policy.max_issue_attempts) == (ready, attempts)
     assert policy.escalation.mention == ("ada",)

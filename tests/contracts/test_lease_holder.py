@@ -12,18 +12,18 @@ from mulligan.storage.database import open_database
 from mulligan.storage.leases import LEASE_TIME, SqlLeases
 from mulligan.storage.memory import MemoryLeases
 from world.ledgers import url_for
-from world.trackers import StillClock
+from world.trackers import FrozenClock
 
 REF = IssueRef("octo/hello", 12)
 
 
 @pytest.fixture
-def clock() -> StillClock:
-    return StillClock()
+def clock() -> FrozenClock:
+    return FrozenClock()
 
 
 @pytest.fixture(params=["sqlite", "postgres", "memory"])
-def leases(request: pytest.FixtureRequest, tmp_path: Path, clock: StillClock) -> Generator[Leases]:
+def leases(request: pytest.FixtureRequest, tmp_path: Path, clock: FrozenClock) -> Generator[Leases]:
     if request.param == "memory":
         yield MemoryLeases(clock)
         return
@@ -31,7 +31,7 @@ def leases(request: pytest.FixtureRequest, tmp_path: Path, clock: StillClock) ->
         yield SqlLeases(database, clock)
 
 
-def test_the_holder_is_named_while_the_lease_is_good(leases: Leases, clock: StillClock) -> None:
+def test_the_holder_is_named_while_the_lease_is_good(leases: Leases, clock: FrozenClock) -> None:
     assert leases.holder(REF) is None
     lease = leases.claim(REF, "vm:1")
     assert lease
@@ -43,7 +43,7 @@ def test_the_holder_is_named_while_the_lease_is_good(leases: Leases, clock: Stil
 
 
 def test_a_worker_that_was_not_heard_for_long_holds_nothing(
-    leases: Leases, clock: StillClock
+    leases: Leases, clock: FrozenClock
 ) -> None:
     assert leases.claim(REF, "vm:1")
     clock.time += LEASE_TIME + timedelta(seconds=1)

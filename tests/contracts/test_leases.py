@@ -22,8 +22,8 @@ from mulligan.storage.leases import LEASE_TIME, SqlLeases
 from mulligan.storage.ledger import SqlLedger
 from mulligan.storage.memory import MemoryLeases, MemoryLedger
 from world.ledgers import ISSUES, url_for
-from world.stores import book_of
-from world.trackers import StillClock
+from world.stores import ref_session
+from world.trackers import FrozenClock
 
 REF, OTHER, THIRD = ISSUES
 MOMENT = timedelta(microseconds=1)
@@ -50,7 +50,7 @@ class Office:
 
     leases: Leases
     ledger: Ledger
-    clock: StillClock
+    clock: FrozenClock
 
     def pass_time(self, time: timedelta) -> None:
         self.clock.time += time
@@ -63,13 +63,13 @@ class Office:
 
 @pytest.fixture(params=["sqlite", "postgres", "memory", "ref"])
 def office(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Office]:
-    clock = StillClock()
+    clock = FrozenClock()
     if request.param == "memory":
         leases = MemoryLeases(clock)
         yield Office(leases, MemoryLedger(clock, leases), clock)
         return
     if request.param == "ref":
-        with book_of(tmp_path, clock, lease=LEASE_TIME) as book:
+        with ref_session(tmp_path, clock, lease=LEASE_TIME) as book:
             yield Office(RefLeases(book), RefLedger(book), clock)
         return
     with open_database(url_for(request, tmp_path)) as database:
@@ -152,7 +152,7 @@ def test_the_fence_of_an_issue_only_grows(office: Office) -> None:
             case 0:
                 office.leases.release(lease)
             case 1:
-                office.leases.forget()
+                office.leases.release_all()
             case _:
                 office.pass_time(LEASE_TIME)
     assert fences == sorted(set(fences))
@@ -160,14 +160,14 @@ def test_the_fence_of_an_issue_only_grows(office: Office) -> None:
 
 def test_leases_of_the_dead_are_forgotten(office: Office) -> None:
     leases = [office.claimed(REF), office.claimed(OTHER)]
-    office.leases.forget()
+    office.leases.release_all()
     assert not any(map(office.leases.holds, leases))
     assert not any(map(office.leases.renew, leases))
     assert office.claimed(REF, "two")
 
 
 def test_there_may_be_nothing_to_forget(office: Office) -> None:
-    office.leases.forget()
+    office.leases.release_all()
     assert office.claimed()
 
 
@@ -193,7 +193,7 @@ def test_a_lease_that_ran_out_counts_no_more(office: Office) -> None:
 
 LOSSES: list[Callable[[Office, Lease], object]] = [
     lambda office, lease: office.leases.release(lease),
-    lambda office, lease: office.leases.forget(),
+    lambda office, lease: office.leases.release_all(),
     lambda office, lease: office.pass_time(LEASE_TIME),
     lambda office, lease: (office.pass_time(LEASE_TIME), office.claimed(REF, "two")),
 ]
@@ -204,7 +204,7 @@ def test_nothing_is_written_under_a_lost_lease(
     office: Office, lose: Callable[[Office, Lease], object]
 ) -> None:
     lease = office.claimed()
-    ledger = office.ledger.under(lease)
+    ledger = office.ledger.with_lease(lease)
     status = ledger.append(REF, IssueSeen(title="Mend it"))
     lose(office, lease)
     with pytest.raises(LeaseLostError, match="octo/one#1"):
@@ -215,7 +215,7 @@ def test_nothing_is_written_under_a_lost_lease(
 
 def test_the_ledger_under_a_lease_is_the_same_ledger(office: Office) -> None:
     office.ledger.append(OTHER, IssueSeen(title="Another"))
-    ledger = office.ledger.under(office.claimed())
+    ledger = office.ledger.with_lease(office.claimed())
     status = ledger.append(REF, IssueSeen(title="Mend it"))
     assert isinstance(status, IssueStatus)
     assert ledger.status(REF) == office.ledger.status(REF) == status
@@ -225,11 +225,11 @@ def test_the_ledger_under_a_lease_is_the_same_ledger(office: Office) -> None:
 
 
 def test_the_next_lease_writes_where_the_last_one_left(office: Office) -> None:
-    lost = office.ledger.under(office.claimed())
+    lost = office.ledger.with_lease(office.claimed())
     lost.append(REF, IssueSeen(title="Mend it"))
     office.pass_time(LEASE_TIME)
     lease = office.claimed(REF, "two")
-    for ledger in (office.ledger.under(lease), lost.under(lease)):
+    for ledger in (office.ledger.with_lease(lease), lost.with_lease(lease)):
         ledger.append(REF, IssueSeen(title="Mend it well"))
     with pytest.raises(LeaseLostError):
         lost.append(REF, IssueSeen(title="Mend it badly"))
@@ -292,19 +292,19 @@ def test_of_two_processes_on_one_database_one_wins(url: str) -> None:
 
 
 def test_a_worker_hears_of_itself(office: Office) -> None:
-    assert list(office.leases.attend("one")) == ["one"]
+    assert list(office.leases.heartbeat("one")) == ["one"]
 
 
 def test_workers_that_share_a_database_hear_of_each_other_while_they_are_there(
     postgres_url: str,
 ) -> None:
-    clock = StillClock()
+    clock = FrozenClock()
     with open_database(postgres_url) as first, open_database(postgres_url) as second:
         one, two = SqlLeases(first, clock), SqlLeases(second, clock)
-        assert list(one.attend("one")) == ["one"]
-        assert list(two.attend("two")) == ["one", "two"]
+        assert list(one.heartbeat("one")) == ["one"]
+        assert list(two.heartbeat("two")) == ["one", "two"]
         clock.time += LEASE_TIME - MOMENT
-        assert list(two.attend("two")) == ["one", "two"]
+        assert list(two.heartbeat("two")) == ["one", "two"]
         clock.time += MOMENT
         assert list(one.present()) == ["two"]
-        assert list(two.attend("two")) == ["two"]
+        assert list(two.heartbeat("two")) == ["two"]

@@ -33,10 +33,10 @@ from world.ledgers import (
     all_folded,
     completed,
     folded,
-    opened_at,
+    open_ledger_url,
     url_for,
 )
-from world.stores import book_of
+from world.stores import ref_session
 
 REF, OTHER, THIRD = ISSUES
 AUTHORISED = Authorised(act="labeled:7", actor="ada", act_at=START)
@@ -56,10 +56,10 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Ledger]:
         assert sorted(event.kind for _, event in heard) == sorted(kept)
         return
     if request.param == "ref":
-        with book_of(tmp_path, TickingClock()) as book:
+        with ref_session(tmp_path, TickingClock()) as book:
             yield RefLedger(book)
         return
-    with opened_at(url_for(request, tmp_path)) as kept:
+    with open_ledger_url(url_for(request, tmp_path)) as kept:
         yield kept
 
 
@@ -68,7 +68,7 @@ def test_an_issue_never_seen_stands_at_epoch_0(ledger: Ledger) -> None:
     assert ledger.history(REF) == ()
     assert list(ledger.events(REF)) == []
     assert list(ledger.statuses()) == []
-    assert ledger.newest() == 0
+    assert ledger.last_seq() == 0
 
 
 def test_the_status_after_an_event_is_given_back_and_kept(ledger: Ledger) -> None:
@@ -141,7 +141,7 @@ def test_events_can_be_followed(ledger: Ledger) -> None:
     assert [each.seq for each in ledger.events(REF, after=1)] == [3]
     assert list(ledger.events(after=4)) == []
     assert [each.seq for each in ledger.events(after=1, most=2)] == [2, 3]
-    assert ledger.newest() == 4
+    assert ledger.last_seq() == 4
 
 
 def test_repositories_with_the_same_number_are_told_apart(ledger: Ledger) -> None:

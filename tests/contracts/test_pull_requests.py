@@ -6,70 +6,72 @@ from pathlib import Path
 
 import pytest
 
-from github_simulator.pulls import Note
-from github_simulator.records import Annotation, Output
+from github_simulator.pulls import LineComment
+from github_simulator.records import Annotation, CheckOutput
 from github_simulator.world import Fault
 from mulligan.domain.errors import DeniedError, UnavailableError
 from mulligan.domain.feedback import CheckRun
 from mulligan.domain.issue import IssueRef
 from mulligan.implement.ports import PullRequests
-from world.repositories import tip
+from world.repositories import branch_head
 from world.simulated import NAME, push
-from world.trackers import BOT, Desk, desk
+from world.trackers import BOT, TrackerEnvironment, tracker_environment
 
 FILE = "src/tool.py"
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Iterator[Desk]:
-    with desk(tmp_path) as found:
+def office(tmp_path: Path) -> Iterator[TrackerEnvironment]:
+    with tracker_environment(tmp_path) as found:
         yield found
 
 
 @pytest.fixture(params=["github", "dry run"])
-def pulls(request: pytest.FixtureRequest, office: Desk) -> PullRequests:
+def pulls(request: pytest.FixtureRequest, office: TrackerEnvironment) -> PullRequests:
     tracker = office.tracker if request.param == "github" else office.rehearsal()
     return tracker.pulls
 
 
 @pytest.fixture
-def ref(office: Desk) -> IssueRef:
+def ref(office: TrackerEnvironment) -> IssueRef:
     return office.ready()
 
 
 @pytest.fixture
-def pull(office: Desk, ref: IssueRef) -> IssueRef:
+def pull(office: TrackerEnvironment, ref: IssueRef) -> IssueRef:
     office.branch(ref)
     return opened(office, ref.branch)
 
 
-def opened(office: Desk, branch: str) -> IssueRef:
+def opened(office: TrackerEnvironment, branch: str) -> IssueRef:
     body = {"title": "T", "head": branch, "base": "main"}
     made = office.hub.post("pulls", body, by=BOT)
     return IssueRef(NAME, made.json()["number"])
 
 
 def test_only_pull_requests_of_mulligans_branches_are_listed(
-    office: Desk, pulls: PullRequests, ref: IssueRef, pull: IssueRef
+    office: TrackerEnvironment, pulls: PullRequests, ref: IssueRef, pull: IssueRef
 ) -> None:
     push(office.hub.bare, "feature", {"x": "1\n"})
     opened(office, "feature")
-    (found,) = pulls.listed(NAME)
+    (found,) = pulls.list_open(NAME)
     assert (found.number, found.branch) == (pull.number, ref.branch)
     assert found.updated_at <= datetime.now(UTC)
 
 
 def test_reviews_of_trusted_people_are_read_with_their_comments_on_lines(
-    office: Desk, pulls: PullRequests, ref: IssueRef, pull: IssueRef
+    office: TrackerEnvironment, pulls: PullRequests, ref: IssueRef, pull: IssueRef
 ) -> None:
     world = office.hub.world
-    first = world.review(pull, "wes", "COMMENT", "", [Note(FILE, 1, "Why?")])
-    world.review(pull, "tri", "REQUEST_CHANGES", "All of it", [Note(FILE, 1, "No.")])
+    first = world.review(pull, "wes", "COMMENT", "", [LineComment(FILE, 1, "Why?")])
+    world.review(pull, "tri", "REQUEST_CHANGES", "All of it", [LineComment(FILE, 1, "No.")])
     world.review(pull, "ada", "APPROVE", "Fine")
     assert pulls.reviews(ref, pull.number) == ()
-    second = world.review(pull, "mia", "REQUEST_CHANGES", "Rename it.", [Note(FILE, 1, "This.")])
+    second = world.review(
+        pull, "mia", "REQUEST_CHANGES", "Rename it.", [LineComment(FILE, 1, "This.")]
+    )
     asked, objects = pulls.reviews(ref, pull.number)
-    assert [(each.id, each.author, each.objects) for each in (asked, objects)] == [
+    assert [(each.id, each.author, each.requests_changes) for each in (asked, objects)] == [
         (first, "wes", False),
         (second, "mia", True),
     ]
@@ -83,7 +85,7 @@ def test_reviews_of_trusted_people_are_read_with_their_comments_on_lines(
 
 @pytest.mark.parametrize("how", ["merged", "closed", "open", "gone"])
 def test_it_is_known_what_became_of_it(
-    office: Desk, pulls: PullRequests, ref: IssueRef, pull: IssueRef, how: str
+    office: TrackerEnvironment, pulls: PullRequests, ref: IssueRef, pull: IssueRef, how: str
 ) -> None:
     if how == "merged":
         office.hub.world.merge(pull, "wes")
@@ -95,17 +97,19 @@ def test_it_is_known_what_became_of_it(
 
 
 @pytest.fixture
-def thread(office: Desk, pull: IssueRef) -> int:
-    office.hub.world.review(pull, "wes", "REQUEST_CHANGES", "", [Note(FILE, 1, "Why?")])
+def thread(office: TrackerEnvironment, pull: IssueRef) -> int:
+    office.hub.world.review(pull, "wes", "REQUEST_CHANGES", "", [LineComment(FILE, 1, "Why?")])
     return notes(office, pull)[0][0]
 
 
-def notes(office: Desk, pull: IssueRef) -> list[tuple[int, str]]:
+def notes(office: TrackerEnvironment, pull: IssueRef) -> list[tuple[int, str]]:
     found = office.hub.get(f"pulls/{pull.number}/comments").json()
     return [(note["id"], note["body"]) for note in found]
 
 
-def test_an_answer_shows_once(office: Desk, ref: IssueRef, pull: IssueRef, thread: int) -> None:
+def test_an_answer_shows_once(
+    office: TrackerEnvironment, ref: IssueRef, pull: IssueRef, thread: int
+) -> None:
     pulls = office.tracker.pulls
     one = pulls.answer(ref, pull.number, thread, "Done in c0ffee.")
     assert pulls.answer(ref, pull.number, thread, "Done in c0ffee.") == one
@@ -114,7 +118,7 @@ def test_an_answer_shows_once(office: Desk, ref: IssueRef, pull: IssueRef, threa
 
 
 def test_an_answer_that_was_not_acknowledged_is_found(
-    office: Desk, ref: IssueRef, pull: IssueRef, thread: int
+    office: TrackerEnvironment, ref: IssueRef, pull: IssueRef, thread: int
 ) -> None:
     def lose(method: str, _path: str) -> Fault | None:
         return Fault(502, apply=True) if method == "POST" else None
@@ -128,7 +132,9 @@ def test_an_answer_that_was_not_acknowledged_is_found(
     assert [body for _, body in notes(office, pull)] == ["Why?", "Done."]
 
 
-def test_a_review_is_answered_in_one_comment(office: Desk, ref: IssueRef, pull: IssueRef) -> None:
+def test_a_review_is_answered_in_one_comment(
+    office: TrackerEnvironment, ref: IssueRef, pull: IssueRef
+) -> None:
     pulls = office.tracker.pulls
     for review, text in ((7, "Done."), (7, "Done."), (77, "Done as well."), (7, "Done again.")):
         pulls.answer_review(ref, pull.number, review, text)
@@ -139,13 +145,13 @@ def test_a_review_is_answered_in_one_comment(office: Desk, ref: IssueRef, pull: 
 
 
 def test_there_is_no_answer_to_what_is_not_there(
-    office: Desk, ref: IssueRef, pull: IssueRef
+    office: TrackerEnvironment, ref: IssueRef, pull: IssueRef
 ) -> None:
     with pytest.raises(DeniedError):
         office.tracker.pulls.answer(ref, pull.number, 1, "Hello?")
 
 
-def test_an_issue_is_closed_once(office: Desk, ref: IssueRef) -> None:
+def test_an_issue_is_closed_once(office: TrackerEnvironment, ref: IssueRef) -> None:
     for _ in range(2):
         office.tracker.pulls.close_issue(ref)
     assert office.hub.world.issue_of(ref).state == "closed"
@@ -154,7 +160,7 @@ def test_an_issue_is_closed_once(office: Desk, ref: IssueRef) -> None:
 
 
 def test_a_rehearsal_writes_nothing(
-    office: Desk, ref: IssueRef, pull: IssueRef, thread: int
+    office: TrackerEnvironment, ref: IssueRef, pull: IssueRef, thread: int
 ) -> None:
     pulls = office.rehearsal().pulls
     assert pulls.answer(ref, pull.number, thread, "Done.") == "dry-run"
@@ -170,13 +176,13 @@ def test_a_rehearsal_writes_nothing(
 
 
 @pytest.fixture
-def head(office: Desk, ref: IssueRef) -> str:
+def head(office: TrackerEnvironment, ref: IssueRef) -> str:
     office.branch(ref)
-    return tip(office.hub.bare, ref.branch) or ""
+    return branch_head(office.hub.bare, ref.branch) or ""
 
 
 def test_what_runs_on_a_commit_is_read(
-    office: Desk, pulls: PullRequests, ref: IssueRef, head: str
+    office: TrackerEnvironment, pulls: PullRequests, ref: IssueRef, head: str
 ) -> None:
     assert pulls.checks(ref, head) == ()
     runs = office.hub.world.runs
@@ -194,7 +200,7 @@ def test_what_runs_on_a_commit_is_read(
 
 
 def test_many_checks_are_read_to_the_last(
-    office: Desk, pulls: PullRequests, ref: IssueRef, head: str
+    office: TrackerEnvironment, pulls: PullRequests, ref: IssueRef, head: str
 ) -> None:
     for number in range(101):
         office.hub.world.runs.check((NAME, head), f"tests {number}", "success")
@@ -202,18 +208,18 @@ def test_many_checks_are_read_to_the_last(
 
 
 def test_the_log_of_a_job_is_fetched_from_where_it_is_kept(
-    office: Desk, pulls: PullRequests, ref: IssueRef, head: str
+    office: TrackerEnvironment, pulls: PullRequests, ref: IssueRef, head: str
 ) -> None:
-    office.hub.world.runs.check((NAME, head), "tests", "failure", Output("1 failed\n"))
+    office.hub.world.runs.check((NAME, head), "tests", "failure", CheckOutput("1 failed\n"))
     (run,) = pulls.checks(ref, head)
     assert pulls.log(ref, run) == b"1 failed\n"
 
 
 def test_a_check_without_a_log_tells_of_itself(
-    office: Desk, pulls: PullRequests, ref: IssueRef, head: str
+    office: TrackerEnvironment, pulls: PullRequests, ref: IssueRef, head: str
 ) -> None:
     notes = (Annotation("a.py", 3, "No."), Annotation("b.py", 4, "Hm.", "warning"))
-    said = Output(title="2 findings", summary="See there.", annotations=notes)
+    said = CheckOutput(title="2 findings", summary="See there.", annotations=notes)
     runs = office.hub.world.runs
     runs.check((NAME, head), "gone", "failure", said)
     runs.check((NAME, head), "scan", "failure", said, app="scanner")

@@ -16,20 +16,20 @@ from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Tracker
 from world.simulated import NAME
 from world.stories import attempt, case, escalated, published
-from world.trackers import BOT, Desk, about, desk
+from world.trackers import BOT, TrackerEnvironment, case_for, tracker_environment
 
 LABELS = Labels()
 SETTINGS = PullRequestSettings()
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Iterator[Desk]:
-    with desk(tmp_path) as found:
+def office(tmp_path: Path) -> Iterator[TrackerEnvironment]:
+    with tracker_environment(tmp_path) as found:
         yield found
 
 
 @pytest.fixture(params=["github", "dry run"])
-def tracker(request: pytest.FixtureRequest, office: Desk) -> Tracker:
+def tracker(request: pytest.FixtureRequest, office: TrackerEnvironment) -> Tracker:
     return office.tracker if request.param == "github" else office.rehearsal()
 
 
@@ -37,7 +37,7 @@ def stage_labels(tracker: Tracker, ref: IssueRef) -> set[str]:
     return {name for name in tracker.read(ref).labels if name.startswith("mulligan")}
 
 
-def test_a_repository_is_known_by_its_facts(office: Desk, tracker: Tracker) -> None:
+def test_a_repository_is_known_by_its_facts(office: TrackerEnvironment, tracker: Tracker) -> None:
     facts = tracker.repository(NAME)
     assert (facts.name, facts.default_branch, facts.archived) == (NAME, "main", False)
     assert facts.clone_url
@@ -50,34 +50,34 @@ def test_a_repository_that_cannot_be_seen_is_denied(tracker: Tracker) -> None:
         tracker.repository("acme/nowhere")
 
 
-def test_labelled_issues_come_oldest_first(office: Desk, tracker: Tracker) -> None:
+def test_labelled_issues_come_oldest_first(office: TrackerEnvironment, tracker: Tracker) -> None:
     first, second = office.hub.issue(), office.ready()
     office.hub.world.label(first, "mulligan", "wes")
     other, closed = office.hub.issue(), office.ready()
     office.hub.world.label(other, "bug", "wes")
     office.hub.world.close(closed, "wes")
-    assert tracker.labelled(NAME, "mulligan") == [first, second]
-    assert tracker.labelled(NAME, "nothing") == []
+    assert tracker.list_labelled(NAME, "mulligan") == [first, second]
+    assert tracker.list_labelled(NAME, "nothing") == []
 
 
-def test_priority_labels_come_before_age(office: Desk, tracker: Tracker) -> None:
+def test_priority_labels_come_before_age(office: TrackerEnvironment, tracker: Tracker) -> None:
     old, middle, new = office.ready(), office.ready(), office.ready()
     office.hub.world.label(middle, "soon", "wes")
     office.hub.world.label(new, "Now", "wes")
-    assert tracker.labelled(NAME, "mulligan", ("now", "soon")) == [new, middle, old]
+    assert tracker.list_labelled(NAME, "mulligan", ("now", "soon")) == [new, middle, old]
 
 
-def test_a_pull_request_is_not_an_issue(office: Desk, tracker: Tracker) -> None:
+def test_a_pull_request_is_not_an_issue(office: TrackerEnvironment, tracker: Tracker) -> None:
     ref = office.ready()
     office.branch(ref)
-    office.tracker.open_pull_request(about(published(attempt(1)), ref), "main", SETTINGS)
+    office.tracker.open_pull_request(case_for(published(attempt(1)), ref), "main", SETTINGS)
     pull = IssueRef(NAME, office.hub.world.pulls_of(NAME)[0].number)
     office.hub.world.label(pull, "mulligan", "wes")
-    assert tracker.labelled(NAME, "mulligan") == [ref]
+    assert tracker.list_labelled(NAME, "mulligan") == [ref]
     assert tracker.read(pull).is_pull_request
 
 
-def test_an_issue_is_read_as_it_stands_now(office: Desk, tracker: Tracker) -> None:
+def test_an_issue_is_read_as_it_stands_now(office: TrackerEnvironment, tracker: Tracker) -> None:
     ref = office.ready("First title")
     office.hub.world.edit(ref, "wes", title="Second title", body="New words.")
     issue = tracker.read(ref)
@@ -89,7 +89,7 @@ def test_an_issue_is_read_as_it_stands_now(office: Desk, tracker: Tracker) -> No
     assert not tracker.read(ref).is_open
 
 
-def test_an_issue_that_is_not_there_is_denied(office: Desk, tracker: Tracker) -> None:
+def test_an_issue_that_is_not_there_is_denied(office: TrackerEnvironment, tracker: Tracker) -> None:
     with pytest.raises(DeniedError):
         tracker.read(IssueRef(NAME, 999))
     ref = office.ready()
@@ -98,7 +98,9 @@ def test_an_issue_that_is_not_there_is_denied(office: Desk, tracker: Tracker) ->
         tracker.read(ref)
 
 
-def test_only_trusted_people_are_heard_in_order(office: Desk, tracker: Tracker) -> None:
+def test_only_trusted_people_are_heard_in_order(
+    office: TrackerEnvironment, tracker: Tracker
+) -> None:
     ref = office.ready()
     for author in ("zoe", "wes", "tri", "ada", "rea", "mia"):
         office.hub.world.comment(ref, f"{author} says", author)
@@ -106,7 +108,7 @@ def test_only_trusted_people_are_heard_in_order(office: Desk, tracker: Tracker) 
     assert tracker.read(ref).comments[0].body == "wes says"
 
 
-def test_the_last_labelling_counts(office: Desk, tracker: Tracker) -> None:
+def test_the_last_labelling_counts(office: TrackerEnvironment, tracker: Tracker) -> None:
     ref = office.ready(by="tri")
     assert tracker.authorising_act(ref, "bug") is None
     first = tracker.authorising_act(ref, "mulligan")
@@ -122,17 +124,17 @@ def test_the_last_labelling_counts(office: Desk, tracker: Tracker) -> None:
     assert last.act != first.act
 
 
-def test_an_issue_nobody_labelled_has_no_act(office: Desk, tracker: Tracker) -> None:
+def test_an_issue_nobody_labelled_has_no_act(office: TrackerEnvironment, tracker: Tracker) -> None:
     assert tracker.authorising_act(office.hub.issue(), "mulligan") is None
 
 
-def test_labels_follow_the_stages_of_a_life(office: Desk, tracker: Tracker) -> None:
+def test_labels_follow_the_stages_of_a_life(office: TrackerEnvironment, tracker: Tracker) -> None:
     ref = office.ready()
     office.hub.world.label(ref, "bug", "wes")
     seen: list[set[str]] = []
     for stage in (Stage.RUNNING, Stage.READY, Stage.RUNNING, Stage.HITL, Stage.REVIEW):
-        tracker.show_stage(ref, stage, LABELS)
-        tracker.show_stage(ref, stage, LABELS)
+        tracker.set_stage_labels(ref, stage, LABELS)
+        tracker.set_stage_labels(ref, stage, LABELS)
         seen.append(stage_labels(tracker, ref))
     assert seen == [
         {"mulligan", "mulligan:running"},
@@ -141,74 +143,76 @@ def test_labels_follow_the_stages_of_a_life(office: Desk, tracker: Tracker) -> N
         {"mulligan:hitl"},
         {"mulligan:review"},
     ]
-    assert tracker.labelled(NAME, "mulligan") == []
-    assert tracker.labelled(NAME, "mulligan:review") == [ref]
-    tracker.show_stage(ref, Stage.RESOLVED, LABELS)
+    assert tracker.list_labelled(NAME, "mulligan") == []
+    assert tracker.list_labelled(NAME, "mulligan:review") == [ref]
+    tracker.set_stage_labels(ref, Stage.RESOLVED, LABELS)
     assert tracker.read(ref).labels == {"bug"}
 
 
-def test_the_ready_label_is_never_put_on(office: Desk, tracker: Tracker) -> None:
+def test_the_ready_label_is_never_put_on(office: TrackerEnvironment, tracker: Tracker) -> None:
     ref = office.hub.issue()
     for stage in Stage:
-        tracker.show_stage(ref, stage, LABELS)
+        tracker.set_stage_labels(ref, stage, LABELS)
         assert "mulligan" not in tracker.read(ref).labels
 
 
-def test_there_is_one_status_comment(office: Desk, tracker: Tracker) -> None:
+def test_there_is_one_status_comment(office: TrackerEnvironment, tracker: Tracker) -> None:
     ref = office.ready()
-    first = tracker.update_status(about(case(), ref))
-    assert tracker.update_status(about(case(), ref)) == first
-    assert tracker.update_status(about(case(attempt(1)), ref)) == first
+    first = tracker.update_status(case_for(case(), ref))
+    assert tracker.update_status(case_for(case(), ref)) == first
+    assert tracker.update_status(case_for(case(attempt(1)), ref)) == first
     assert tracker.read(ref).comments == ()
 
 
-def test_a_status_comment_on_record_is_the_one(office: Desk, tracker: Tracker) -> None:
+def test_a_status_comment_on_record_is_the_one(
+    office: TrackerEnvironment, tracker: Tracker
+) -> None:
     ref = office.ready()
-    known = office.tracker.update_status(about(case(), ref))
-    told = about(case(attempt(1), stage=Stage.HITL), ref)
+    known = office.tracker.update_status(case_for(case(), ref))
+    told = case_for(case(attempt(1), stage=Stage.HITL), ref)
     effects = (("status_comment:issue", known or ""),)
     recorded = replace(told, status=replace(told.status, effects=effects))
     assert tracker.update_status(recorded) == known
 
 
 def hopeless(ref: IssueRef, epoch: int = 1) -> IssueContext:
-    found = about(escalated(attempt(1), reason="It did not work out."), ref)
+    found = case_for(escalated(attempt(1), reason="It did not work out."), ref)
     return replace(found, status=replace(found.status, epoch=epoch))
 
 
-def test_help_is_asked_for_once_in_an_epoch(office: Desk, tracker: Tracker) -> None:
+def test_help_is_asked_for_once_in_an_epoch(office: TrackerEnvironment, tracker: Tracker) -> None:
     ref = office.ready()
-    first = tracker.ask_for_help(hopeless(ref), Escalation())
-    assert tracker.ask_for_help(hopeless(ref), Escalation()) == first
-    assert tracker.ask_for_help(hopeless(ref, epoch=2), Escalation()) != first
-    assert tracker.ask_for_help(hopeless(ref), Escalation()) == first
+    first = tracker.post_escalation(hopeless(ref), Escalation())
+    assert tracker.post_escalation(hopeless(ref), Escalation()) == first
+    assert tracker.post_escalation(hopeless(ref, epoch=2), Escalation()) != first
+    assert tracker.post_escalation(hopeless(ref), Escalation()) == first
 
 
-def test_there_is_one_pull_request(office: Desk, tracker: Tracker) -> None:
+def test_there_is_one_pull_request(office: TrackerEnvironment, tracker: Tracker) -> None:
     ref = office.ready()
     office.branch(ref)
-    verified = about(published(attempt(1, Outcome.SUCCEEDED)), ref)
+    verified = case_for(published(attempt(1, Outcome.SUCCEEDED)), ref)
     first = tracker.open_pull_request(verified, "main", SETTINGS)
     assert first.url
     assert tracker.open_pull_request(verified, "main", SETTINGS) == first
-    again = about(published(attempt(1), attempt(2, Outcome.SUCCEEDED)), ref)
+    again = case_for(published(attempt(1), attempt(2, Outcome.SUCCEEDED)), ref)
     assert tracker.open_pull_request(again, "main", SETTINGS) == first
 
 
-def test_a_draft_becomes_the_pull_request(office: Desk, tracker: Tracker) -> None:
+def test_a_draft_becomes_the_pull_request(office: TrackerEnvironment, tracker: Tracker) -> None:
     ref = office.ready()
     office.branch(ref)
-    red = about(escalated(attempt(1), reason="It is hard."), ref)
+    red = case_for(escalated(attempt(1), reason="It is hard."), ref)
     first = tracker.open_draft(red, "main")
     assert tracker.open_draft(red, "main") == first
-    verified = about(published(attempt(1), attempt(2, Outcome.SUCCEEDED)), ref)
+    verified = case_for(published(attempt(1), attempt(2, Outcome.SUCCEEDED)), ref)
     verified = replace(verified, status=replace(verified.status, draft_of=1))
     assert tracker.open_pull_request(verified, "main", SETTINGS) == first
 
 
-def test_mulligan_does_not_listen_to_itself(office: Desk, tracker: Tracker) -> None:
+def test_mulligan_does_not_listen_to_itself(office: TrackerEnvironment, tracker: Tracker) -> None:
     ref = office.ready()
-    office.tracker.update_status(about(case(), ref))
+    office.tracker.update_status(case_for(case(), ref))
     office.hub.world.comment(ref, "By hand, with the same account.", BOT)
     assert [comment.author for comment in tracker.read(ref).comments] == [BOT]
 
@@ -217,7 +221,7 @@ def asked(tracker: Tracker, ref: IssueRef) -> IssueStatus:
     """Give the status of an epoch that the last labelling opened."""
     act = tracker.authorising_act(ref, "mulligan")
     assert act
-    status = about(case(), ref).status
+    status = case_for(case(), ref).status
     return replace(status, act=act.act, actor=act.actor, act_at=act.at)
 
 
@@ -227,7 +231,7 @@ def recorded(tracker: Tracker, ref: IssueRef) -> IssueStatus:
 
 
 def test_nothing_stands_against_work_whose_text_and_trust_are_as_they_were(
-    office: Desk, tracker: Tracker
+    office: TrackerEnvironment, tracker: Tracker
 ) -> None:
     ref = office.ready()
     status = recorded(tracker, ref)
@@ -235,7 +239,9 @@ def test_nothing_stands_against_work_whose_text_and_trust_are_as_they_were(
     assert tracker.objection(ref, status) is None
 
 
-def test_a_text_that_a_stranger_changed_stands_against_it(office: Desk, tracker: Tracker) -> None:
+def test_a_text_that_a_stranger_changed_stands_against_it(
+    office: TrackerEnvironment, tracker: Tracker
+) -> None:
     ref = office.ready()
     status = recorded(tracker, ref)
     office.hub.world.edit(ref, "zoe", title="Said worse")
@@ -247,8 +253,10 @@ def test_a_text_that_a_stranger_changed_stands_against_it(office: Desk, tracker:
     assert [edit.actor for edit in act.edits.by_strangers] == ["zoe"]
 
 
-def test_the_label_is_asked_for_once_for_each_act(office: Desk, tracker: Tracker) -> None:
-    told = about(case(), office.ready())
+def test_the_label_is_asked_for_once_for_each_act(
+    office: TrackerEnvironment, tracker: Tracker
+) -> None:
+    told = case_for(case(), office.ready())
     first = tracker.ask_for_label(told, "labeled:7", "zoe changed the title")
     assert tracker.ask_for_label(told, "labeled:7", "zoe changed the title") == first
     tracker.ask_for_label(told, "labeled:8", "zoe changed the title")
@@ -257,47 +265,55 @@ def test_the_label_is_asked_for_once_for_each_act(office: Desk, tracker: Tracker
     assert all("put the label `mulligan` on again" in text for text in written)
 
 
-def test_a_request_stands_while_nobody_takes_it_back(office: Desk, tracker: Tracker) -> None:
+def test_a_request_stands_while_nobody_takes_it_back(
+    office: TrackerEnvironment, tracker: Tracker
+) -> None:
     ref = office.ready()
     office.hub.world.unlabel(ref, "mulligan", "wes")
     office.hub.world.label(ref, "mulligan", "wes")
     status = asked(tracker, ref)
     office.hub.world.label(ref, "bug", "wes")
     office.hub.world.unlabel(ref, "bug", "wes")
-    office.tracker.show_stage(ref, Stage.RUNNING, LABELS)
-    office.tracker.show_stage(ref, Stage.READY, LABELS)
+    office.tracker.set_stage_labels(ref, Stage.RUNNING, LABELS)
+    office.tracker.set_stage_labels(ref, Stage.READY, LABELS)
     assert tracker.withdrawal(ref, status, LABELS) is None
 
 
 @pytest.mark.parametrize("label", ["mulligan", "mulligan:running"])
 def test_taking_a_label_off_takes_the_request_back(
-    label: str, office: Desk, tracker: Tracker
+    label: str, office: TrackerEnvironment, tracker: Tracker
 ) -> None:
     ref = office.ready()
     status = asked(tracker, ref)
-    office.tracker.show_stage(ref, Stage.RUNNING, LABELS)
+    office.tracker.set_stage_labels(ref, Stage.RUNNING, LABELS)
     office.hub.world.unlabel(ref, label, "tri")
     assert tracker.withdrawal(ref, status, LABELS) == "Its label was taken off."
 
 
-def test_a_command_is_taken_back_by_a_label_that_goes_later(office: Desk, tracker: Tracker) -> None:
+def test_a_command_is_taken_back_by_a_label_that_goes_later(
+    office: TrackerEnvironment, tracker: Tracker
+) -> None:
     ref = office.ready()
     office.hub.world.unlabel(ref, "mulligan", "wes")
     off = office.hub.world.events_of(ref)[-1].created_at
-    status = replace(about(case(), ref).status, act="operator:now", act_at=off)
+    status = replace(case_for(case(), ref).status, act="operator:now", act_at=off)
     assert tracker.withdrawal(ref, status, LABELS) is None
     earlier = replace(status, act_at=off - timedelta(seconds=1))
     assert tracker.withdrawal(ref, earlier, LABELS)
 
 
-def test_closing_the_issue_takes_the_request_back(office: Desk, tracker: Tracker) -> None:
+def test_closing_the_issue_takes_the_request_back(
+    office: TrackerEnvironment, tracker: Tracker
+) -> None:
     ref = office.ready()
     status = asked(tracker, ref)
     office.hub.world.close(ref, "zoe")
     assert tracker.withdrawal(ref, status, LABELS) == "The issue was closed."
 
 
-def test_an_issue_that_is_gone_is_wanted_no_more(office: Desk, tracker: Tracker) -> None:
+def test_an_issue_that_is_gone_is_wanted_no_more(
+    office: TrackerEnvironment, tracker: Tracker
+) -> None:
     deleted, transferred = office.ready(), office.ready()
     office.hub.world.add_repository("acme/other", office.hub.bare)
     statuses = {ref: asked(tracker, ref) for ref in (deleted, transferred)}
@@ -311,7 +327,7 @@ def test_an_issue_that_is_gone_is_wanted_no_more(office: Desk, tracker: Tracker)
 
 
 def test_an_issue_of_a_repository_that_was_renamed_is_wanted_under_its_new_name(
-    office: Desk, tracker: Tracker
+    office: TrackerEnvironment, tracker: Tracker
 ) -> None:
     ref = office.ready()
     status = asked(tracker, ref)
@@ -321,7 +337,7 @@ def test_an_issue_of_a_repository_that_was_renamed_is_wanted_under_its_new_name(
 
 
 def test_a_repository_that_is_out_of_sight_takes_nothing_back(
-    office: Desk, tracker: Tracker
+    office: TrackerEnvironment, tracker: Tracker
 ) -> None:
     ref = office.ready()
     status = asked(tracker, ref)
@@ -331,21 +347,25 @@ def test_a_repository_that_is_out_of_sight_takes_nothing_back(
         tracker.withdrawal(ref, status, LABELS)
 
 
-def test_nothing_is_wanted_of_an_archived_repository(office: Desk, tracker: Tracker) -> None:
+def test_nothing_is_wanted_of_an_archived_repository(
+    office: TrackerEnvironment, tracker: Tracker
+) -> None:
     ref = office.ready()
     status = asked(tracker, ref)
     office.hub.world.archive(NAME)
     assert "archived" in (tracker.withdrawal(ref, status, LABELS) or "")
 
 
-def test_a_discussion_is_no_issue(office: Desk, tracker: Tracker) -> None:
+def test_a_discussion_is_no_issue(office: TrackerEnvironment, tracker: Tracker) -> None:
     ref = office.ready()
     status = asked(tracker, ref)
     office.hub.world.convert(ref, "wes")
     assert tracker.withdrawal(ref, status, LABELS) == "It was converted to a discussion."
 
 
-def test_a_label_that_was_deleted_takes_its_requests_back(office: Desk, tracker: Tracker) -> None:
+def test_a_label_that_was_deleted_takes_its_requests_back(
+    office: TrackerEnvironment, tracker: Tracker
+) -> None:
     ref = office.ready()
     status = asked(tracker, ref)
     office.hub.world.delete_label(NAME, "mulligan")

@@ -12,7 +12,7 @@ from mulligan.domain.errors import MisconfiguredError, UnavailableError
 from mulligan.domain.result import CheckKind, FileChange, VerifierOutcome
 from mulligan.implement.ports import Verifier
 from world.scripted_verifier import ScriptedVerifier
-from world.trees import PlainTree, plain_tree
+from world.trees import PlainWorktree, plain_worktree
 
 REASON = "src/cart.py:3:5: error: the total is wrong"
 LOOK = f"test -e mended || {{ echo '{REASON}'; exit 1; }}"
@@ -44,8 +44,8 @@ def verifier(request: pytest.FixtureRequest) -> Verifier:
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> PlainTree:
-    return plain_tree(tmp_path / "work")
+def tree(tmp_path: Path) -> PlainWorktree:
+    return plain_worktree(tmp_path / "work")
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def log(tmp_path: Path) -> Path:
 
 
 def test_a_check_passes_on_a_tree_that_is_as_it_should_be(
-    verifier: Verifier, tree: PlainTree, log: Path
+    verifier: Verifier, tree: PlainWorktree, log: Path
 ) -> None:
     (tree.path / "mended").touch()
     result = verifier.check(Check(name="tests", run=LOOK, kind=CheckKind.TEST), tree, log)
@@ -65,7 +65,7 @@ def test_a_check_passes_on_a_tree_that_is_as_it_should_be(
     assert log.exists()
 
 
-def test_a_check_that_fails_says_why(verifier: Verifier, tree: PlainTree, log: Path) -> None:
+def test_a_check_that_fails_says_why(verifier: Verifier, tree: PlainWorktree, log: Path) -> None:
     result = verifier.check(Check(name="tests", run=LOOK, required=False), tree, log)
     assert not result.passed
     assert (result.exit_code, result.required) == (1, False)
@@ -76,7 +76,7 @@ def test_a_check_that_fails_says_why(verifier: Verifier, tree: PlainTree, log: P
 
 
 def test_the_same_failure_has_the_same_fingerprint(
-    verifier: Verifier, tree: PlainTree, log: Path
+    verifier: Verifier, tree: PlainWorktree, log: Path
 ) -> None:
     check = Check(name="tests", run=LOOK)
     first, second = verifier.check(check, tree, log), verifier.check(check, tree, log)
@@ -84,7 +84,7 @@ def test_the_same_failure_has_the_same_fingerprint(
 
 
 def test_a_program_that_is_not_there_is_the_operators_to_mend(
-    verifier: Verifier, tree: PlainTree, log: Path
+    verifier: Verifier, tree: PlainWorktree, log: Path
 ) -> None:
     check = Check(name="lint", run="no-such-program --all .")
     with pytest.raises(MisconfiguredError) as caught:
@@ -95,7 +95,7 @@ def test_a_program_that_is_not_there_is_the_operators_to_mend(
     )
 
 
-def test_the_set_up_is_done_in_order(verifier: Verifier, tree: PlainTree, log: Path) -> None:
+def test_the_set_up_is_done_in_order(verifier: Verifier, tree: PlainWorktree, log: Path) -> None:
     verifier.set_up((MAKE,), tree, log)
     assert (tree.path / "made").read_text() == "made\n"
     assert f"$ {MAKE}" in log.read_text()
@@ -103,7 +103,7 @@ def test_the_set_up_is_done_in_order(verifier: Verifier, tree: PlainTree, log: P
 
 
 def test_a_set_up_that_fails_costs_the_agent_nothing(
-    verifier: Verifier, tree: PlainTree, log: Path
+    verifier: Verifier, tree: PlainWorktree, log: Path
 ) -> None:
     with pytest.raises(UnavailableError, match="no such package") as caught:
         verifier.set_up((BREAK, MAKE), tree, log)
@@ -122,20 +122,20 @@ def test_the_scope_is_kept(verifier: Verifier) -> None:
 
 
 def test_only_what_a_change_added_and_what_fails_again_counts(
-    verifier: Verifier, tree: PlainTree, log: Path
+    verifier: Verifier, tree: PlainWorktree, log: Path
 ) -> None:
     check = Check(name="tests", run=LOOK)
     failed = verifier.check(check, tree, log)
-    assert verifier.added(failed, failed).preexisting
-    assert verifier.added(failed, None).fails
-    assert verifier.steady(failed, failed).fails
+    assert verifier.subtract_baseline(failed, failed).preexisting
+    assert verifier.subtract_baseline(failed, None).fails
+    assert verifier.merge_reruns(failed, failed).fails
     (tree.path / "mended").touch()
     passed = verifier.check(check, tree, log)
-    assert verifier.added(failed, passed).fails
-    assert verifier.steady(failed, passed).flaky
+    assert verifier.subtract_baseline(failed, passed).fails
+    assert verifier.merge_reruns(failed, passed).flaky
 
 
-def test_a_reviewer_always_answers(verifier: Verifier, tree: PlainTree, log: Path) -> None:
+def test_a_reviewer_always_answers(verifier: Verifier, tree: PlainWorktree, log: Path) -> None:
     said = verifier.review(Reviewer(run=REVIEW), b"{}", tree, log)
     assert (said.verdict, said.feedback) == (VerifierOutcome.HARD_FAIL, "No.")
     (tree.path / "mended").touch()

@@ -14,14 +14,14 @@ from world.checkouts import (
     REF,
     REPOSITORY,
     TEXT,
-    act,
     calc_remote,
     contents,
     files_as_committed,
+    run_in_worktree,
     worktrees_of,
 )
 from world.fresh_clones import FreshClones
-from world.repositories import commit_to, git, make_remote, read_branch, tip
+from world.repositories import branch_head, commit_to, git, make_remote, read_branch
 
 SETTINGS = CommitSettings(name="Mull Igan", email="mulligan@example.org", signoff=True)
 CHANGE = "echo changed > README.md"
@@ -42,16 +42,19 @@ def worktrees(request: pytest.FixtureRequest, tmp_path: Path, remote: Path) -> W
 def test_a_worktree_holds_what_the_base_branch_holds(worktrees: Worktrees, remote: Path) -> None:
     with worktrees.open(REF) as tree:
         assert contents(tree.path) == files_as_committed()
-        assert tree.base_sha == tree.start_sha == tip(remote, "main")
+        assert tree.base_sha == tree.start_sha == branch_head(remote, "main")
         assert tree.recreated is False
 
 
 def test_an_agent_can_use_git_as_it_is_used_to(worktrees: Worktrees, remote: Path) -> None:
     with worktrees.open(REF) as tree:
-        assert act(tree, "git status --porcelain --ignored", "git diff HEAD") == ""
-        assert act(tree, "git rev-parse HEAD origin/main main").split() == [tip(remote, "main")] * 3
-        assert act(tree, "git rev-parse --abbrev-ref HEAD") == REF.branch
-        act(
+        assert run_in_worktree(tree, "git status --porcelain --ignored", "git diff HEAD") == ""
+        assert (
+            run_in_worktree(tree, "git rev-parse HEAD origin/main main").split()
+            == [branch_head(remote, "main")] * 3
+        )
+        assert run_in_worktree(tree, "git rev-parse --abbrev-ref HEAD") == REF.branch
+        run_in_worktree(
             tree,
             "git config user.name || git config user.name A",
             "git config user.email || git config user.email a@example.org",
@@ -59,15 +62,17 @@ def test_an_agent_can_use_git_as_it_is_used_to(worktrees: Worktrees, remote: Pat
             "echo two > two; git add two; git commit -qm two",
             f"git rebase -q {REF.branch}; git stash list",
         )
-        assert act(tree, "git log --format=%s -3").split() == ["two", "one", "Change"]
+        assert run_in_worktree(tree, "git log --format=%s -3").split() == ["two", "one", "Change"]
 
 
 def test_the_next_worktree_has_the_new_base_and_nothing_of_the_last(
     worktrees: Worktrees, remote: Path
 ) -> None:
     with worktrees.open(REF) as tree:
-        act(tree, CHANGE, "rm -r src", "echo new > new", "echo x > x.log", "git stash -u")
-        act(tree, CHANGE, "echo new > new", "echo x > x.log", "git add -A")
+        run_in_worktree(
+            tree, CHANGE, "rm -r src", "echo new > new", "echo x > x.log", "git stash -u"
+        )
+        run_in_worktree(tree, CHANGE, "echo new > new", "echo x > x.log", "git add -A")
         (tree.private / "report").write_text("done")
         tree.capture(TEXT, SETTINGS)
     sha = commit_to(remote, {"more.txt": "more\n"})
@@ -75,7 +80,7 @@ def test_the_next_worktree_has_the_new_base_and_nothing_of_the_last(
         assert contents(tree.path) == files_as_committed({**FILES, "more.txt": "more\n"})
         assert tree.start_sha == sha
         assert list(tree.private.iterdir()) == []
-        assert act(tree, "git status --porcelain --ignored", "git stash list") == ""
+        assert run_in_worktree(tree, "git status --porcelain --ignored", "git stash list") == ""
 
 
 @pytest.mark.parametrize(
@@ -96,7 +101,9 @@ def test_work_is_read_from_git(
     worktrees: Worktrees, lines: list[str], commits: int, *, changed: bool
 ) -> None:
     with worktrees.open(REF) as tree:
-        act(tree, "git config user.name A", "git config user.email a@example.org", *lines)
+        run_in_worktree(
+            tree, "git config user.name A", "git config user.email a@example.org", *lines
+        )
         change = tree.capture(TEXT, SETTINGS)
     assert (change.commits, change.tree_changed) == (commits, changed)
     assert bool(change.files) == bool(change.diff) == changed
@@ -109,7 +116,7 @@ def changed(path: str, status: str, plus: int, minus: int, **more: str | int) ->
 
 def test_a_moved_file_is_told_by_both_names(worktrees: Worktrees) -> None:
     with worktrees.open(REF) as tree:
-        act(tree, "mv src/calc.py moved.py")
+        run_in_worktree(tree, "mv src/calc.py moved.py")
         (moved,) = tree.capture(TEXT, SETTINGS).files
     assert (moved.status, moved.path, moved.old_path) == ("R", "moved.py", "src/calc.py")
     assert (moved.insertions, moved.deletions) == (0, 0)
@@ -117,7 +124,7 @@ def test_a_moved_file_is_told_by_both_names(worktrees: Worktrees) -> None:
 
 def test_the_commit_is_mulligans_own(worktrees: Worktrees, remote: Path) -> None:
     with worktrees.open(REF) as tree:
-        act(tree, CHANGE, "rm src/calc.py", "echo new > new; ln -s new link")
+        run_in_worktree(tree, CHANGE, "rm src/calc.py", "echo new > new; ln -s new link")
         change = tree.capture(TEXT, SETTINGS)
         assert change.head_sha
     worktrees.push(REF, change.head_sha, None)
@@ -140,20 +147,20 @@ def test_the_commit_is_mulligans_own(worktrees: Worktrees, remote: Path) -> None
 
 def test_checks_see_the_commit_and_nothing_else(worktrees: Worktrees) -> None:
     with worktrees.open(REF) as tree:
-        act(tree, CHANGE, "echo x > x.log")
+        run_in_worktree(tree, CHANGE, "echo x > x.log")
         change = tree.capture(TEXT, SETTINGS)
         assert change.head_sha
-        act(tree, "echo lies > README.md; echo about > about")
-        tree.show_commit(change.head_sha)
+        run_in_worktree(tree, "echo lies > README.md; echo about > about")
+        tree.check_out(change.head_sha)
         assert contents(tree.path) == files_as_committed({**FILES, "README.md": "changed\n"})
-        assert act(tree, "git rev-parse HEAD") == change.head_sha
-        assert act(tree, "git status --porcelain --ignored") == ""
+        assert run_in_worktree(tree, "git rev-parse HEAD") == change.head_sha
+        assert run_in_worktree(tree, "git status --porcelain --ignored") == ""
 
 
 def worked(worktrees: Worktrees, text: str = "changed") -> str:
     """Let an agent work; give Mulligan's commit."""
     with worktrees.open(REF) as tree:
-        act(tree, f"echo {text} > README.md")
+        run_in_worktree(tree, f"echo {text} > README.md")
         change = tree.capture(TEXT, SETTINGS)
         assert change.head_sha
     return change.head_sha
@@ -172,7 +179,7 @@ def test_new_work_takes_the_place_of_mulligans_own(worktrees: Worktrees, remote:
     first, second = worked(worktrees, "one"), worked(worktrees, "two")
     worktrees.push(REF, first, None)
     worktrees.push(REF, second, first)
-    assert tip(remote, REF.branch) == second
+    assert branch_head(remote, REF.branch) == second
 
 
 def test_a_persons_commit_is_never_pushed_over(worktrees: Worktrees, remote: Path) -> None:
@@ -181,7 +188,7 @@ def test_a_persons_commit_is_never_pushed_over(worktrees: Worktrees, remote: Pat
     for expected in (None, head):
         with pytest.raises(DeniedError, match=REF.branch):
             worktrees.push(REF, head, expected)
-    assert tip(remote, REF.branch) == theirs
+    assert branch_head(remote, REF.branch) == theirs
 
 
 def test_a_refused_push_needs_a_person(worktrees: Worktrees, remote: Path) -> None:
@@ -191,7 +198,7 @@ def test_a_refused_push_needs_a_person(worktrees: Worktrees, remote: Path) -> No
     hook.chmod(0o755)
     with pytest.raises(DeniedError):
         worktrees.push(REF, worked(worktrees), None)
-    assert tip(remote, REF.branch) is None
+    assert branch_head(remote, REF.branch) is None
 
 
 def test_a_remote_that_is_away_is_tried_again(worktrees: Worktrees, remote: Path) -> None:
@@ -202,10 +209,10 @@ def test_a_remote_that_is_away_is_tried_again(worktrees: Worktrees, remote: Path
     with pytest.raises(UnavailableError), worktrees.open(REF):
         pass
     with pytest.raises(UnavailableError):
-        worktrees.refresh(REPOSITORY)
+        worktrees.fetch_base(REPOSITORY)
     remote.with_name("away").rename(remote)
     worktrees.push(REF, head, None)
-    assert tip(remote, REF.branch) == head
+    assert branch_head(remote, REF.branch) == head
 
 
 def test_an_empty_repository_needs_its_operator(worktrees: Worktrees, remote: Path) -> None:
@@ -217,11 +224,11 @@ def test_an_empty_repository_needs_its_operator(worktrees: Worktrees, remote: Pa
 
 def test_files_of_the_base_branch_can_be_read(worktrees: Worktrees, remote: Path) -> None:
     assert worktrees.base_file(REPOSITORY, "README.md") is None
-    worktrees.refresh(REPOSITORY)
-    old = tip(remote, "main")
+    worktrees.fetch_base(REPOSITORY)
+    old = branch_head(remote, "main")
     commit_to(remote, {"README.md": "Adds more.\n"})
     assert worktrees.base_file(REPOSITORY, "README.md") == b"Adds.\n"
-    worktrees.refresh(REPOSITORY)
+    worktrees.fetch_base(REPOSITORY)
     assert worktrees.base_file(REPOSITORY, "README.md") == b"Adds more.\n"
     assert worktrees.base_file(REPOSITORY, "README.md", old) == b"Adds.\n"
     assert worktrees.base_file(REPOSITORY, "nowhere") is None
@@ -239,42 +246,42 @@ def test_kept_work_outlives_its_repository(
     worktrees: Worktrees, remote: Path, tmp_path: Path
 ) -> None:
     head, place = worked(worktrees), tmp_path / "verified.bundle"
-    worktrees.keep(REF, head, place)
+    worktrees.store_commit(REF, head, place)
     lose_everything(tmp_path)
-    assert worktrees.restore(REF, head, place)
+    assert worktrees.ensure_commit(REF, head, place)
     worktrees.push(REF, head, None)
-    assert tip(remote, REF.branch) == head
+    assert branch_head(remote, REF.branch) == head
     assert read_branch(remote, REF.branch, "README.md") == "changed"
 
 
 def test_an_untouched_worktree_has_nothing_of_an_agent_for_a_while(worktrees: Worktrees) -> None:
     with worktrees.open(REF) as tree:
-        act(tree, CHANGE, "echo x > x.log", "mkdir build", "echo x > build/x")
+        run_in_worktree(tree, CHANGE, "echo x > x.log", "mkdir build", "echo x > build/x")
         head = tree.capture(TEXT, SETTINGS).head_sha
         assert head
         for _ in range(2):
-            with tree.untouched():
+            with tree.pristine_checkout():
                 assert contents(tree.path) == files_as_committed()
-                assert act(tree, "git rev-parse HEAD") == tree.start_sha
-                act(tree, "rm -r src", "echo y > y.log", "mkdir build", "chmod 0 build")
-        tree.show_commit(head)
-        assert act(tree, "git rev-parse HEAD") == head
+                assert run_in_worktree(tree, "git rev-parse HEAD") == tree.start_sha
+                run_in_worktree(tree, "rm -r src", "echo y > y.log", "mkdir build", "chmod 0 build")
+        tree.check_out(head)
+        assert run_in_worktree(tree, "git rev-parse HEAD") == head
         assert not (tree.path / "y.log").exists()
 
 
 def test_kept_work_is_kept_once(worktrees: Worktrees, tmp_path: Path) -> None:
     head, place = worked(worktrees), tmp_path / "verified.bundle"
-    worktrees.keep(REF, head, place)
+    worktrees.store_commit(REF, head, place)
     kept = place.read_bytes()
     lose_everything(tmp_path)
-    worktrees.keep(REF, head, place)
+    worktrees.store_commit(REF, head, place)
     assert place.read_bytes() == kept
 
 
 def test_work_that_is_here_needs_no_file(worktrees: Worktrees, tmp_path: Path) -> None:
     head = worked(worktrees)
     worked(worktrees, "something else")
-    assert worktrees.restore(REF, head, tmp_path / "nowhere.bundle")
+    assert worktrees.ensure_commit(REF, head, tmp_path / "nowhere.bundle")
 
 
 @pytest.mark.parametrize("content", [None, b"", b"not a bundle"])
@@ -285,18 +292,18 @@ def test_work_that_is_nowhere_is_gone(
     if content is not None:
         place.write_bytes(content)
     lose_everything(tmp_path)
-    assert not worktrees.restore(REF, head, place)
+    assert not worktrees.ensure_commit(REF, head, place)
 
 
 def test_work_on_a_base_that_is_gone_is_gone_with_it(
     worktrees: Worktrees, remote: Path, tmp_path: Path
 ) -> None:
     head, place = worked(worktrees), tmp_path / "verified.bundle"
-    worktrees.keep(REF, head, place)
+    worktrees.store_commit(REF, head, place)
     lose_everything(tmp_path)
     shutil.rmtree(remote)
     make_remote(remote, {"README.md": "All new.\n"})
-    assert not worktrees.restore(REF, head, place)
+    assert not worktrees.ensure_commit(REF, head, place)
 
 
 def test_work_that_was_pushed_is_not_gone(
@@ -306,24 +313,24 @@ def test_work_that_was_pushed_is_not_gone(
     worktrees.push(REF, head, None)
     lose_everything(tmp_path)
     place = tmp_path / "verified.bundle"
-    assert worktrees.restore(REF, head, place)
-    worktrees.keep(REF, head, place)
+    assert worktrees.ensure_commit(REF, head, place)
+    worktrees.store_commit(REF, head, place)
     assert place.exists()
     worktrees.push(REF, head, None)
-    assert tip(remote, REF.branch) == head
+    assert branch_head(remote, REF.branch) == head
 
 
 def test_a_worktree_that_was_discarded_is_made_anew_and_its_commit_stays(
     worktrees: Worktrees, remote: Path
 ) -> None:
-    assert not worktrees.has(REF)
+    assert not worktrees.exists(REF)
     worktrees.discard(REF)
     head = worked(worktrees)
     for _ in range(2):
         worktrees.discard(REF)
-        assert not worktrees.has(REF)
+        assert not worktrees.exists(REF)
     worktrees.push(REF, head, None)
-    assert tip(remote, REF.branch) == head
+    assert branch_head(remote, REF.branch) == head
     with worktrees.open(REF) as tree:
         assert contents(tree.path) == files_as_committed()
         assert tree.recreated is False

@@ -12,11 +12,11 @@ from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.storage.database import open_database
 from mulligan.storage.ledger import SqlLedger
-from world.crash_points import AFTER, Point, Watch
+from world.crash_points import AFTER, CrashPoint, CrashPointWatcher
 from world.ledgers import TickingClock, folded
-from world.lifecycles import Life, living
+from world.lifecycles import IssueLifecycle, issue_lifecycle
 from world.place import NAME
-from world.repositories import tip
+from world.repositories import branch_head
 
 PASSES = 4
 DEEP_SLICES = 6
@@ -44,17 +44,17 @@ class Books:
 
 
 @pytest.fixture(scope="module")
-def life(tmp_path_factory: pytest.TempPathFactory) -> Generator[Life]:
-    with living(tmp_path_factory.mktemp("life"), **POLICY) as made:
+def life(tmp_path_factory: pytest.TempPathFactory) -> Generator[IssueLifecycle]:
+    with issue_lifecycle(tmp_path_factory.mktemp("life"), **POLICY) as made:
         made.save(OPENING)
-        made.agent_is("fails")
+        made.set_agent_behaviour("fails")
         assert made.make_pass() == 0, made.said
         made.here.world.comment(made.ref, "/mulligan retry", "ada")
         made.save(ENDING)
         yield made
 
 
-def books(life: Life) -> Books:
+def books(life: IssueLifecycle) -> Books:
     with open_database(f"sqlite:///{life.here.directory}/mulligan.db") as database:
         ledger = SqlLedger(database, TickingClock())
         status = ledger.status(life.ref)
@@ -62,7 +62,7 @@ def books(life: Life) -> Books:
         return Books(status, ledger.history(life.ref))
 
 
-def restart(life: Life) -> Books:
+def restart(life: IssueLifecycle) -> Books:
     """Make passes until the issue rests."""
     for _ in range(PASSES):
         assert life.make_pass() == 0, life.said
@@ -71,7 +71,7 @@ def restart(life: Life) -> Books:
     raise AssertionError(life.said)
 
 
-def assert_one_draft(kept: Books, life: Life) -> None:
+def assert_one_draft(kept: Books, life: IssueLifecycle) -> None:
     (pull,) = life.here.world.pulls_of(NAME)
     status, plea = life.here.comments(life.ref)
     assert pull.pull
@@ -83,7 +83,7 @@ def assert_one_draft(kept: Books, life: Life) -> None:
     assert kept.status.stage is Stage.HITL
 
 
-def assert_it_became_ready(kept: Books, life: Life) -> None:
+def assert_it_became_ready(kept: Books, life: IssueLifecycle) -> None:
     (pull,) = life.here.world.pulls_of(NAME)
     assert pull.pull
     assert (pull.pull.draft, pull.title) == (False, "Mend it")
@@ -92,24 +92,24 @@ def assert_it_became_ready(kept: Books, life: Life) -> None:
     assert len(life.here.comments(life.ref)) == 3
 
 
-def assert_all_is_well(chapter: str, kept: Books, life: Life) -> None:
+def assert_all_is_well(chapter: str, kept: Books, life: IssueLifecycle) -> None:
     paid = [meta for meta in kept.history if meta.outcome not in FREE]
     assert len(paid) == (1 if chapter is OPENING else 2)
-    assert tip(life.here.bare, life.ref.branch) == kept.history[-1].head_sha
+    assert branch_head(life.here.bare, life.ref.branch) == kept.history[-1].head_sha
     check = assert_one_draft if chapter is OPENING else assert_it_became_ready
     check(kept, life)
 
 
-def what_goes_wrong(chapter: str, life: Life, wanted: slice) -> dict[str, str]:
+def what_goes_wrong(chapter: str, life: IssueLifecycle, wanted: slice) -> dict[str, str]:
     """Kill the chapter at some of the points after its attempt, and look at what comes of it."""
     mood, wrong = MOODS[chapter], dict[str, str]()
     life.begin(chapter, mood)
-    watched = Watch(lasting=life.here.directory)
+    watched = CrashPointWatcher(lasting=life.here.directory)
     assert life.make_pass(watched) == 0, life.said
-    ended = watched.passed.index(Point(AFTER, "ledger attempt_completed"))
+    ended = watched.passed.index(CrashPoint(AFTER, "ledger attempt_completed"))
     for number in [each for each in watched.different() if each > ended][wanted]:
         life.begin(chapter, mood)
-        assert life.make_pass(Watch(fatal=number)) == -9, life.said
+        assert life.make_pass(CrashPointWatcher(fatal=number)) == -9, life.said
         try:
             assert_all_is_well(chapter, restart(life), life)
         except AssertionError as error:
@@ -120,7 +120,9 @@ def what_goes_wrong(chapter: str, life: Life, wanted: slice) -> dict[str, str]:
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("chapter", MOODS)
-def test_a_kill_around_a_draft_loses_and_doubles_nothing(chapter: str, life: Life) -> None:
+def test_a_kill_around_a_draft_loses_and_doubles_nothing(
+    chapter: str, life: IssueLifecycle
+) -> None:
     assert what_goes_wrong(chapter, life, slice(0, None, EVERY)) == {}
 
 
@@ -129,6 +131,6 @@ def test_a_kill_around_a_draft_loses_and_doubles_nothing(chapter: str, life: Lif
 @pytest.mark.parametrize("chapter", MOODS)
 @pytest.mark.parametrize("part", range(DEEP_SLICES))
 def test_a_kill_anywhere_around_a_draft_loses_and_doubles_nothing(
-    part: int, chapter: str, life: Life
+    part: int, chapter: str, life: IssueLifecycle
 ) -> None:
     assert what_goes_wrong(chapter, life, slice(part, None, DEEP_SLICES)) == {}

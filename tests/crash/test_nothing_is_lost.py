@@ -18,11 +18,11 @@ from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.storage.database import open_database
 from mulligan.storage.ledger import SqlLedger
-from world.crash_points import AFTER, BEFORE, Point, Watch
+from world.crash_points import AFTER, BEFORE, CrashPoint, CrashPointWatcher
 from world.ledgers import TickingClock, folded
-from world.lifecycles import Life, living
+from world.lifecycles import IssueLifecycle, issue_lifecycle
 from world.place import NAME
-from world.repositories import git, tip
+from world.repositories import branch_head, git
 
 SLICES, DEEP_SLICES = 4, 16
 """Into how many tests the points of a chapter are dealt out, so that they can run side by side."""
@@ -76,8 +76,8 @@ class Books:
 
 
 @pytest.fixture(scope="module")
-def life(tmp_path_factory: pytest.TempPathFactory) -> Generator[Life]:
-    with living(tmp_path_factory.mktemp("life")) as made:
+def life(tmp_path_factory: pytest.TempPathFactory) -> Generator[IssueLifecycle]:
+    with issue_lifecycle(tmp_path_factory.mktemp("life")) as made:
         made.save(FIRST.after)
         for chapter, following in ((FIRST, SECOND), (SECOND, THIRD)):
             made.begin(chapter.after, "fails")
@@ -87,17 +87,17 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Generator[Life]:
 
 
 @pytest.fixture(scope="module")
-def watched(life: Life) -> dict[Chapter, Watch]:
+def watched(life: IssueLifecycle) -> dict[Chapter, CrashPointWatcher]:
     """Every chapter as it goes when nobody is killed."""
-    found = dict[Chapter, Watch]()
+    found = dict[Chapter, CrashPointWatcher]()
     for chapter in CHAPTERS:
         life.begin(chapter.after, chapter.mood)
-        found[chapter] = Watch(lasting=life.here.directory)
+        found[chapter] = CrashPointWatcher(lasting=life.here.directory)
         assert life.make_pass(found[chapter], attempts=1) == 0, life.said
     return found
 
 
-def books(life: Life) -> Books:
+def books(life: IssueLifecycle) -> Books:
     with open_database(f"sqlite:///{life.here.directory}/mulligan.db") as database:
         ledger = SqlLedger(database, TickingClock())
         status = ledger.status(life.ref)
@@ -105,7 +105,7 @@ def books(life: Life) -> Books:
         return Books(status, ledger.history(life.ref), len(ledger.events()))
 
 
-def restart(life: Life) -> Books:
+def restart(life: IssueLifecycle) -> Books:
     """Make passes until the issue rests."""
     for _ in range(PASSES):
         assert life.make_pass() == 0, life.said
@@ -114,19 +114,19 @@ def restart(life: Life) -> Books:
     raise AssertionError(life.said)
 
 
-def assert_one_pull_request(kept: Books, life: Life) -> None:
+def assert_one_pull_request(kept: Books, life: IssueLifecycle) -> None:
     ref, bare = life.ref, life.here.bare
     (pull,) = life.here.world.pulls_of(NAME)
     (status,) = life.here.comments(ref)
     assert kept.verified
     assert pull.state == "open"
-    assert tip(bare, ref.branch) == kept.verified.head_sha
+    assert branch_head(bare, ref.branch) == kept.verified.head_sha
     assert branches(life) == {"refs/heads/main", f"refs/heads/{ref.branch}"}
     assert "<!-- mulligan:status" in status
     assert "asks for a review" in status
 
 
-def assert_one_person_is_asked(kept: Books, life: Life) -> None:
+def assert_one_person_is_asked(kept: Books, life: IssueLifecycle) -> None:
     status, help_wanted = life.here.comments(life.ref)
     assert life.here.world.pulls_of(NAME) == []
     assert branches(life) == {"refs/heads/main"}
@@ -136,11 +136,11 @@ def assert_one_person_is_asked(kept: Books, life: Life) -> None:
     assert f"All {kept.paid} attempts failed" in help_wanted
 
 
-def branches(life: Life) -> set[str]:
+def branches(life: IssueLifecycle) -> set[str]:
     return set(git(life.here.bare, "for-each-ref", "--format=%(refname)").splitlines())
 
 
-def assert_all_is_well(kept: Books, life: Life) -> None:
+def assert_all_is_well(kept: Books, life: IssueLifecycle) -> None:
     if kept.status.stage is Stage.REVIEW:
         assert_one_pull_request(kept, life)
     else:
@@ -149,13 +149,13 @@ def assert_all_is_well(kept: Books, life: Life) -> None:
     assert git(life.here.bare, "rev-list", "--count", "main") == "1"
 
 
-def see_to_its_end(number: int, chapter: Chapter, life: Life) -> None:
+def see_to_its_end(number: int, chapter: Chapter, life: IssueLifecycle) -> None:
     """Kill a chapter at one of its points, and look at what becomes of the issue."""
     life.begin(chapter.after, chapter.mood)
-    assert life.make_pass(Watch(fatal=number)) == KILLED, life.said
+    assert life.make_pass(CrashPointWatcher(fatal=number)) == KILLED, life.said
     before, runs = books(life), life.agent_runs
     if chapter is FIRST:
-        life.agent_is("mends" if before.history else "knows")
+        life.set_agent_behaviour("mends" if before.history else "knows")
     kept = restart(life)
     assert kept.status.stage is chapter.end
     assert kept.paid in chapter.paid
@@ -165,14 +165,16 @@ def see_to_its_end(number: int, chapter: Chapter, life: Life) -> None:
     assert life.agent_runs - runs == (0 if before.verified else len(new))
 
 
-def of_each_effect(watched: dict[Chapter, Watch], chapter: Chapter) -> list[int]:
+def of_each_effect(watched: dict[Chapter, CrashPointWatcher], chapter: Chapter) -> list[int]:
     """Leave out what an earlier chapter does too, but not how this one is carried out."""
     earlier = CHAPTERS[: CHAPTERS.index(chapter)]
     known = {effect for each in earlier for _, effect in watched[each].passed}
-    return watched[chapter].of_each_effect(known, Point(BEFORE, "ledger decided"))
+    return watched[chapter].of_each_effect(known, CrashPoint(BEFORE, "ledger decided"))
 
 
-def what_goes_wrong(numbers: Sequence[int], chapter: Chapter, life: Life, watch: Watch) -> Wrong:
+def what_goes_wrong(
+    numbers: Sequence[int], chapter: Chapter, life: IssueLifecycle, watch: CrashPointWatcher
+) -> Wrong:
     wrong = Wrong()
     for number in numbers:
         try:
@@ -187,7 +189,7 @@ def what_goes_wrong(numbers: Sequence[int], chapter: Chapter, life: Life, watch:
 @pytest.mark.parametrize("part", range(SLICES))
 @IN_EACH_CHAPTER
 def test_a_kill_at_any_effect_loses_and_doubles_nothing(
-    chapter: Chapter, part: int, life: Life, watched: dict[Chapter, Watch]
+    chapter: Chapter, part: int, life: IssueLifecycle, watched: dict[Chapter, CrashPointWatcher]
 ) -> None:
     numbers = of_each_effect(watched, chapter)[part::SLICES]
     assert what_goes_wrong(numbers, chapter, life, watched[chapter]) == {}
@@ -198,13 +200,13 @@ def test_a_kill_at_any_effect_loses_and_doubles_nothing(
 @pytest.mark.parametrize("part", range(DEEP_SLICES))
 @IN_EACH_CHAPTER
 def test_a_kill_anywhere_loses_and_doubles_nothing(
-    chapter: Chapter, part: int, life: Life, watched: dict[Chapter, Watch]
+    chapter: Chapter, part: int, life: IssueLifecycle, watched: dict[Chapter, CrashPointWatcher]
 ) -> None:
     numbers = watched[chapter].different()[part::DEEP_SLICES]
     assert what_goes_wrong(numbers, chapter, life, watched[chapter]) == {}
 
 
-def test_every_effect_has_its_kill(watched: dict[Chapter, Watch]) -> None:
+def test_every_effect_has_its_kill(watched: dict[Chapter, CrashPointWatcher]) -> None:
     killed = {
         watched[chapter].passed[number].effect
         for chapter in CHAPTERS
@@ -215,10 +217,12 @@ def test_every_effect_has_its_kill(watched: dict[Chapter, Watch]) -> None:
     }
 
 
-def test_every_kind_of_effect_is_among_the_points(watched: dict[Chapter, Watch]) -> None:
+def test_every_kind_of_effect_is_among_the_points(
+    watched: dict[Chapter, CrashPointWatcher],
+) -> None:
     passed = {point for watch in watched.values() for point in watch.passed}
     effects = {effect for _, effect in passed}
-    assert {Point(side, effect) for side in (BEFORE, AFTER) for effect in effects} == passed
+    assert {CrashPoint(side, effect) for side in (BEFORE, AFTER) for effect in effects} == passed
     issue, pulls = f"/repos/{NAME}/issues/1", f"/repos/{NAME}/pulls"
     assert effects >= {
         *("ledger authorised", "ledger attempt_started", "ledger attempt_completed"),
@@ -231,13 +235,13 @@ def test_every_kind_of_effect_is_among_the_points(watched: dict[Chapter, Watch])
 
 @A_WHILE
 @pytest.mark.parametrize("further", [8, pytest.param(3, marks=pytest.mark.deep)])
-def test_restarts_that_are_killed_too_come_to_an_end(further: int, life: Life) -> None:
+def test_restarts_that_are_killed_too_come_to_an_end(further: int, life: IssueLifecycle) -> None:
     """Each restart gets some points further than the one before."""
     life.begin(SECOND.after, SECOND.mood)
     life.here.configure(limits={"interruptions": 1000})
     fatal, code = 1, KILLED
     while code == KILLED:
-        code, fatal = life.make_pass(Watch(fatal=fatal)), fatal + further
+        code, fatal = life.make_pass(CrashPointWatcher(fatal=fatal)), fatal + further
     kept = restart(life)
     assert (kept.status.stage, kept.paid) == (Stage.REVIEW, 2)
     assert fatal > 40
@@ -245,10 +249,10 @@ def test_restarts_that_are_killed_too_come_to_an_end(further: int, life: Life) -
 
 
 @A_WHILE
-def test_an_issue_that_kills_mulligan_every_time_reaches_a_person(life: Life) -> None:
+def test_an_issue_that_kills_mulligan_every_time_reaches_a_person(life: IssueLifecycle) -> None:
     life.begin(FIRST.after, FIRST.mood)
     deaths = 0
-    while life.make_pass(Watch(fatal=Point(BEFORE, "agent"))) == KILLED:
+    while life.make_pass(CrashPointWatcher(fatal=CrashPoint(BEFORE, "agent"))) == KILLED:
         deaths += 1
     kept = books(life)
     assert kept.status.stage is Stage.HITL
@@ -258,10 +262,10 @@ def test_an_issue_that_kills_mulligan_every_time_reaches_a_person(life: Life) ->
 
 
 @A_WHILE
-def test_an_issue_at_rest_is_left_alone(life: Life) -> None:
+def test_an_issue_at_rest_is_left_alone(life: IssueLifecycle) -> None:
     life.begin(SECOND.after, SECOND.mood)
     kept, runs = restart(life), life.agent_runs
-    watch = Watch()
+    watch = CrashPointWatcher()
     assert life.make_pass(watch) == 0
     assert {effect for _, effect in watch.passed} == {"git fetch", "git symbolic-ref"}
     assert (books(life), life.agent_runs) == (kept, runs)

@@ -4,18 +4,18 @@ from collections.abc import Generator, Sequence
 
 import pytest
 
-from github_simulator.pulls import Note
+from github_simulator.pulls import LineComment
 from mulligan.domain.events import ReviewReceived
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import FREE
 from mulligan.domain.status import Phase
 from mulligan.storage.database import open_database
 from mulligan.storage.ledger import SqlLedger
-from world.crash_points import Watch
+from world.crash_points import CrashPointWatcher
 from world.ledgers import TickingClock, folded
-from world.lifecycles import Life, living
+from world.lifecycles import IssueLifecycle, issue_lifecycle
 from world.place import NAME
-from world.repositories import read_branch, tip
+from world.repositories import branch_head, read_branch
 
 SLICES, DEEP_SLICES = 2, 16
 EVERY = 8
@@ -25,35 +25,35 @@ CHAPTER = "a review"
 
 
 @pytest.fixture(scope="module")
-def life(tmp_path_factory: pytest.TempPathFactory) -> Generator[Life]:
-    with living(tmp_path_factory.mktemp("life")) as made:
-        made.agent_is("answers")
+def life(tmp_path_factory: pytest.TempPathFactory) -> Generator[IssueLifecycle]:
+    with issue_lifecycle(tmp_path_factory.mktemp("life")) as made:
+        made.set_agent_behaviour("answers")
         assert made.make_pass(attempts=1) == 0, made.said
         (pull,) = made.here.world.pulls_of(NAME)
-        note = Note("notes.txt", 1, "Please add more")
+        note = LineComment("notes.txt", 1, "Please add more")
         made.here.world.review(IssueRef(NAME, pull.number), "wes", "REQUEST_CHANGES", "", [note])
         made.save(CHAPTER)
         yield made
 
 
 @pytest.fixture(scope="module")
-def watched(life: Life) -> Watch:
+def watched(life: IssueLifecycle) -> CrashPointWatcher:
     """The answer to a review as it goes when nobody is killed."""
     life.begin(CHAPTER, "answers")
-    found = Watch(lasting=life.here.directory)
+    found = CrashPointWatcher(lasting=life.here.directory)
     assert life.make_pass(found, attempts=1) == 0, life.said
     assert_answered(life)
     return found
 
 
-def rests(life: Life) -> bool:
+def rests(life: IssueLifecycle) -> bool:
     with open_database(f"sqlite:///{life.here.directory}/mulligan.db") as database:
         status = SqlLedger(database, TickingClock()).status(life.ref)
     at_rest = status.stage is Stage.REVIEW and status.phase is Phase.IDLE and status.is_shown
     return at_rest and bool(status.heard)
 
 
-def assert_answered(life: Life) -> None:
+def assert_answered(life: IssueLifecycle) -> None:
     """One review taken in, one more attempt paid, one answer, one pull request."""
     with open_database(f"sqlite:///{life.here.directory}/mulligan.db") as database:
         ledger = SqlLedger(database, TickingClock())
@@ -65,17 +65,19 @@ def assert_answered(life: Life) -> None:
     (pull,) = life.here.world.pulls_of(NAME)
     assert pull.pull
     assert pull.state == "open"
-    assert tip(life.here.bare, life.ref.branch) == history[-1].head_sha
+    assert branch_head(life.here.bare, life.ref.branch) == history[-1].head_sha
     assert read_branch(life.here.bare, life.ref.branch, "more.txt") == "more"
     assert len([note for note in pull.pull.notes if note.in_reply_to]) == 1
     assert life.here.world.labels_of(life.ref) == ["mulligan:review"]
 
 
-def what_goes_wrong(numbers: Sequence[int], life: Life, watch: Watch) -> dict[str, str]:
+def what_goes_wrong(
+    numbers: Sequence[int], life: IssueLifecycle, watch: CrashPointWatcher
+) -> dict[str, str]:
     wrong = dict[str, str]()
     for number in numbers:
         life.begin(CHAPTER, "answers")
-        assert life.make_pass(Watch(fatal=number)) == -9, life.said
+        assert life.make_pass(CrashPointWatcher(fatal=number)) == -9, life.said
         try:
             for _ in range(PASSES):
                 assert life.make_pass() == 0, life.said
@@ -91,7 +93,7 @@ def what_goes_wrong(numbers: Sequence[int], life: Life, watch: Watch) -> dict[st
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("part", range(SLICES))
 def test_a_kill_while_a_review_comes_in_loses_and_doubles_nothing(
-    part: int, life: Life, watched: Watch
+    part: int, life: IssueLifecycle, watched: CrashPointWatcher
 ) -> None:
     numbers = watched.different()[part * EVERY :: EVERY * SLICES]
     assert what_goes_wrong(numbers, life, watched) == {}
@@ -101,7 +103,7 @@ def test_a_kill_while_a_review_comes_in_loses_and_doubles_nothing(
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("part", range(DEEP_SLICES))
 def test_a_kill_anywhere_in_a_review_loses_and_doubles_nothing(
-    part: int, life: Life, watched: Watch
+    part: int, life: IssueLifecycle, watched: CrashPointWatcher
 ) -> None:
     numbers = watched.different()[part::DEEP_SLICES]
     assert what_goes_wrong(numbers, life, watched) == {}

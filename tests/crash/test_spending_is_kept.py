@@ -11,9 +11,9 @@ from mulligan.domain.outcome import Outcome
 from mulligan.domain.spending import Spent, spent_by
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.storage.database import open_database
-from mulligan.storage.usage import SqlAccounts
+from mulligan.storage.usage import SqlUsageStore
 from world.metered_agent import PROGRAM
-from world.place import Place, place
+from world.place import MulliganInstallation, mulligan_installation
 from world.processes import wait_until
 
 ADAPTER: dict[str, JsonValue] = {
@@ -30,29 +30,29 @@ ADAPTER: dict[str, JsonValue] = {
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Generator[Place]:
-    with place(tmp_path, {"src/tool.py": "X = 1\n"}) as made:
+def here(tmp_path: Path) -> Generator[MulliganInstallation]:
+    with mulligan_installation(tmp_path, {"src/tool.py": "X = 1\n"}) as made:
         (tmp_path / "metered.py").write_text(PROGRAM)
         made.configure(sandbox="off", agent={"kind": "metered"})
         yield made
 
 
-def agent_takes(here: Place, steps: int, then: int = 0) -> None:
+def agent_takes(here: MulliganInstallation, steps: int, then: int = 0) -> None:
     """Have the agent take steps, each of which it reports, and rest for so many seconds."""
     arguments: list[JsonValue] = [str(here.directory / "metered.py"), str(steps), "0.05", str(then)]
     here.configure(adapters={"metered": {**ADAPTER, "arguments": arguments}})
 
 
-def spent(here: Place) -> float:
+def spent(here: MulliganInstallation) -> float:
     """Ask the books beside the worker that writes them."""
     with open_database(f"sqlite:///{here.directory}/mulligan.db") as database:
-        on = SqlAccounts(database).on(SystemClock().now().date())
+        on = SqlUsageStore(database).used_on(SystemClock().now().date())
     return sum(each.usd for each in on.values())
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_what_was_used_when_mulligan_ended_counts_afterwards(
-    how: signal.Signals, here: Place
+    how: signal.Signals, here: MulliganInstallation
 ) -> None:
     agent_takes(here, steps=3, then=60)
     here.configure(limits={"shutdown_grace": "0s"}, budget={"issue": {"usd": 0.35}})

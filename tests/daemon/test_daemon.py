@@ -13,27 +13,27 @@ from mulligan.config.operator import Limits
 from mulligan.daemon.daemon import Daemon, Runtime, serving
 from mulligan.daemon.worker import Worker
 from mulligan.domain.issue import IssueRef, Stage
-from mulligan.implement.ports import Tools
+from mulligan.implement.ports import BotContext
 from mulligan.storage.database import open_database
 from mulligan.storage.leases import SqlLeases
 from mulligan.storage.ledger import SqlLedger
-from world.behaviours import Behaviour, Given
+from world.behaviours import AgentInput, Behaviour
 from world.postgres import server
 from world.processes import wait_until
 from world.simulated import NAME
-from world.workers import Shop, mend, shop
+from world.workers import WorkerEnvironment, fix_the_bug, worker_environment
 
 SOON = timedelta(milliseconds=50)
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Generator[Shop]:
-    with shop(tmp_path) as made:
+def here(tmp_path: Path) -> Generator[WorkerEnvironment]:
+    with worker_environment(tmp_path) as made:
         yield made
 
 
-def crew(tools: Tools, *repositories: str) -> Runtime:
-    return Runtime(repositories or (NAME,), tools, Worker(tools))
+def crew(context: BotContext, *repositories: str) -> Runtime:
+    return Runtime(repositories or (NAME,), context, Worker(context))
 
 
 class Reloads:
@@ -46,9 +46,9 @@ class Reloads:
         return self.crews.pop(0) if self.crews else None
 
 
-def test_it_works_what_it_finds_at_once_and_what_comes_later(here: Shop) -> None:
+def test_it_works_what_it_finds_at_once_and_what_comes_later(here: WorkerEnvironment) -> None:
     first = here.desk.ready()
-    daemon = Daemon(Reloads(crew(here.tools(mend))))
+    daemon = Daemon(Reloads(crew(here.context(fix_the_bug))))
     with serving(daemon, SOON, Limits(), here.desk.clock):
         wait_until(lambda: here.ledger.status(first).stage is Stage.REVIEW)
         second = here.desk.ready()
@@ -56,10 +56,10 @@ def test_it_works_what_it_finds_at_once_and_what_comes_later(here: Shop) -> None
     assert len(here.desk.hub.world.pulls_of(NAME)) == 2
 
 
-def test_nothing_is_asked_before_there_is_a_configuration(here: Shop) -> None:
+def test_nothing_is_asked_before_there_is_a_configuration(here: WorkerEnvironment) -> None:
     here.desk.ready()
     woken = list[list[IssueRef]]()
-    daemon = Daemon(Reloads(None, crew(here.tools(mend))))
+    daemon = Daemon(Reloads(None, crew(here.context(fix_the_bug))))
     here.desk.requests()
     daemon.poll(woken.append)
     daemon.watch()
@@ -73,13 +73,13 @@ def patient_with_nothing(_error: Exception) -> bool:
 
 
 def test_a_ledger_that_is_away_for_a_while_stops_nothing(
-    here: Shop, capfd: pytest.CaptureFixture[str]
+    here: WorkerEnvironment, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with server() as own, own.fresh() as url, open_database(url) as database:
         impatient, clock = replace(database, is_away=patient_with_nothing), here.desk.clock
         ledger, leases = SqlLedger(impatient, clock), SqlLeases(impatient, clock)
-        tools = replace(here.tools(mend), ledger=ledger, leases=leases)
-        daemon = Daemon(Reloads(crew(tools)))
+        context = replace(here.context(fix_the_bug), ledger=ledger, leases=leases)
+        daemon = Daemon(Reloads(crew(context)))
         with serving(daemon, SOON, Limits(), here.desk.clock):
             own.stop()
             wait_until(lambda: "cannot be reached" in capfd.readouterr().out)
@@ -88,7 +88,7 @@ def test_a_ledger_that_is_away_for_a_while_stops_nothing(
             wait_until(lambda: ledger.status(ref).stage is Stage.REVIEW)
 
 
-def test_a_visit_that_fails_is_made_again_at_the_next_poll(here: Shop) -> None:
+def test_a_visit_that_fails_is_made_again_at_the_next_poll(here: WorkerEnvironment) -> None:
     ref = here.desk.ready()
     path, failed = f"/repos/{NAME}/pulls", list[str]()
 
@@ -99,30 +99,30 @@ def test_a_visit_that_fails_is_made_again_at_the_next_poll(here: Shop) -> None:
         return Fault(502)
 
     here.desk.hub.world.faults = fault
-    with serving(Daemon(Reloads(crew(here.tools(mend)))), SOON, Limits(), here.desk.clock):
+    with serving(Daemon(Reloads(crew(here.context(fix_the_bug)))), SOON, Limits(), here.desk.clock):
         wait_until(lambda: here.ledger.status(ref).stage is Stage.REVIEW)
     assert len(failed) == 3
     assert len(here.ledger.history(ref)) == 1
 
 
-def test_a_repository_that_fails_does_not_stop_the_others(here: Shop) -> None:
+def test_a_repository_that_fails_does_not_stop_the_others(here: WorkerEnvironment) -> None:
     ref, woken = here.desk.ready(), list[list[IssueRef]]()
-    Daemon(Reloads(crew(here.tools(mend), "acme/gone", NAME))).poll(woken.append)
+    Daemon(Reloads(crew(here.context(fix_the_bug), "acme/gone", NAME))).poll(woken.append)
     assert woken == [[ref]]
 
 
 def test_a_new_configuration_serves_the_next_visit_and_the_old_one_ends_its_own(
-    here: Shop,
+    here: WorkerEnvironment,
 ) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
-    def old(given: Given) -> None:
+    def old(given: AgentInput) -> None:
         begun.set()
         assert go_on.wait(10)
-        mend(given)
+        fix_the_bug(given)
 
     first, second = here.desk.ready(), here.desk.ready()
-    daemon = Daemon(Reloads(*(crew(tools(here, how)) for how in (old, mend))))
+    daemon = Daemon(Reloads(*(crew(context(here, how)) for how in (old, fix_the_bug))))
     daemon.poll(lambda refs: None)
     visit = threading.Thread(target=daemon.visit, args=(first,))
     visit.start()
@@ -139,12 +139,14 @@ def test_a_new_configuration_serves_the_next_visit_and_the_old_one_ends_its_own(
     assert workers == ["old", "mend"]
 
 
-def tools(here: Shop, behaviour: Behaviour) -> Tools:
-    return here.tools(behaviour, behaviour.__name__)
+def context(here: WorkerEnvironment, behaviour: Behaviour) -> BotContext:
+    return here.context(behaviour, behaviour.__name__)
 
 
-def test_the_interval_is_for_as_many_repositories_as_are_served(here: Shop) -> None:
-    first, second = (crew(here.tools(mend), *names) for names in ((NAME,), (NAME, "acme/other")))
+def test_the_interval_is_for_as_many_repositories_as_are_served(here: WorkerEnvironment) -> None:
+    first, second = (
+        crew(here.context(fix_the_bug), *names) for names in ((NAME,), (NAME, "acme/other"))
+    )
     daemon = Daemon(Reloads(first, second))
     counted = [daemon.repositories]
     for _ in range(2):

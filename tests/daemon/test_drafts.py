@@ -8,14 +8,14 @@ import pytest
 
 from github_simulator.records import Issue
 from github_simulator.world import Fault
-from mulligan.daemon.once import once
+from mulligan.daemon.once import run_once
 from mulligan.domain.events import Drafted, Published, Resolved
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
-from world.behaviours import Behaviour, Given
+from world.behaviours import AgentInput, Behaviour
 from world.repositories import commit_to, git, read_branch
 from world.simulated import NAME
-from world.workers import Shop, shop
+from world.workers import WorkerEnvironment, worker_environment
 
 FILE, READY = "src/tool.py", "/graphql"
 
@@ -26,52 +26,52 @@ def red_unless_mended(tree: Path) -> str | None:
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Generator[Shop]:
-    with shop(tmp_path) as made:
+def here(tmp_path: Path) -> Generator[WorkerEnvironment]:
+    with worker_environment(tmp_path) as made:
         made.policy |= {"max_issue_attempts": 1, "escalation": {"draft_pr": True}}
         made.policy["review"] = {"settle": "0s"}
         made.check(red_unless_mended)
         yield made
 
 
-def spoil(given: Given) -> None:
+def spoil(given: AgentInput) -> None:
     """Write something that no check likes."""
     given.write(FILE, f"X = 1\nY = {len(given.prompt)}\n")
 
 
-def mend(given: Given) -> None:
+def mend(given: AgentInput) -> None:
     """Add the line that is wanted to what is there."""
     given.write(FILE, (given.directory / FILE).read_text() + "X = 2\n")
 
 
-def make_pass(here: Shop, agent: Behaviour) -> tuple[str, ...]:
+def make_pass(here: WorkerEnvironment, agent: Behaviour) -> tuple[str, ...]:
     here.desk.clock.time += timedelta(hours=1)
-    return once([NAME], here.tools(agent)).problems
+    return run_once([NAME], here.context(agent)).problems
 
 
-def handed_over(here: Shop, agent: Behaviour = spoil) -> IssueRef:
+def handed_over(here: WorkerEnvironment, agent: Behaviour = spoil) -> IssueRef:
     ref = here.desk.ready()
     assert make_pass(here, agent) == ()
     assert here.labels(ref) == ["mulligan:hitl"]
     return ref
 
 
-def pull_of(here: Shop) -> Issue:
+def pull_of(here: WorkerEnvironment) -> Issue:
     (pull,) = here.desk.hub.world.pulls_of(NAME)
     return pull
 
 
-def is_draft(here: Shop) -> bool:
+def is_draft(here: WorkerEnvironment) -> bool:
     pull = pull_of(here).pull
     assert pull
     return pull.draft
 
 
-def say(here: Shop, ref: IssueRef, words: str) -> None:
+def say(here: WorkerEnvironment, ref: IssueRef, words: str) -> None:
     here.desk.hub.world.comment(ref, words, "wes")
 
 
-def test_the_last_attempt_is_shown_as_a_draft_that_says_what_fails(here: Shop) -> None:
+def test_the_last_attempt_is_shown_as_a_draft_that_says_what_fails(here: WorkerEnvironment) -> None:
     ref = handed_over(here)
     pull, status = pull_of(here), here.ledger.status(ref)
     assert is_draft(here)
@@ -86,7 +86,7 @@ def test_the_last_attempt_is_shown_as_a_draft_that_says_what_fails(here: Shop) -
     assert (status.stage, status.pull_number, status.draft_of) == (Stage.HITL, pull.number, 1)
 
 
-def test_verified_work_takes_its_place_and_it_is_ready(here: Shop) -> None:
+def test_verified_work_takes_its_place_and_it_is_ready(here: WorkerEnvironment) -> None:
     here.policy["pull_request"] = {"labels": ["bug"], "reviewers": ["wes"]}
     ref = handed_over(here)
     say(here, ref, "/mulligan fix: add the line")
@@ -103,7 +103,7 @@ def test_verified_work_takes_its_place_and_it_is_ready(here: Shop) -> None:
     assert git(here.desk.hub.bare, "rev-list", "--count", f"main..{ref.branch}") == "1"
 
 
-def test_it_stays_a_draft_where_all_pull_requests_are(here: Shop) -> None:
+def test_it_stays_a_draft_where_all_pull_requests_are(here: WorkerEnvironment) -> None:
     here.policy["pull_request"] = {"draft": True}
     ref = handed_over(here)
     say(here, ref, "/mulligan retry")
@@ -112,12 +112,12 @@ def test_it_stays_a_draft_where_all_pull_requests_are(here: Shop) -> None:
     assert "still a draft" not in here.said(ref)[0]
 
 
-def test_attempts_go_on_top_of_what_others_committed_to_it(here: Shop) -> None:
+def test_attempts_go_on_top_of_what_others_committed_to_it(here: WorkerEnvironment) -> None:
     ref = handed_over(here)
     theirs = commit_to(here.desk.hub.bare, {"b.txt": "by hand\n"}, ref.branch)
     prompts = list[str]()
 
-    def go_on(given: Given) -> None:
+    def go_on(given: AgentInput) -> None:
         prompts.append(given.prompt)
         mend(given)
 
@@ -129,7 +129,7 @@ def test_attempts_go_on_top_of_what_others_committed_to_it(here: Shop) -> None:
     assert "stand in the pull request" in " ".join(prompts[0].split())
 
 
-def test_a_second_failure_brings_the_same_draft_up_to_date(here: Shop) -> None:
+def test_a_second_failure_brings_the_same_draft_up_to_date(here: WorkerEnvironment) -> None:
     ref = handed_over(here)
     first = here.pushed(ref)
     say(here, ref, "/mulligan retry")
@@ -140,7 +140,7 @@ def test_a_second_failure_brings_the_same_draft_up_to_date(here: Shop) -> None:
     assert here.labels(ref) == ["mulligan:hitl"]
 
 
-def test_a_failure_without_work_leaves_the_draft_as_it_is(here: Shop) -> None:
+def test_a_failure_without_work_leaves_the_draft_as_it_is(here: WorkerEnvironment) -> None:
     ref = handed_over(here)
     first, body = here.pushed(ref), pull_of(here).body
     say(here, ref, "/mulligan retry")
@@ -150,11 +150,11 @@ def test_a_failure_without_work_leaves_the_draft_as_it_is(here: Shop) -> None:
 
 
 @pytest.mark.parametrize("who", ["made it ready", "pushed to it"])
-def test_what_a_person_took_over_is_left_to_them(here: Shop, who: str) -> None:
+def test_what_a_person_took_over_is_left_to_them(here: WorkerEnvironment, who: str) -> None:
     ref = handed_over(here)
     ours, pull = here.pushed(ref), pull_of(here)
 
-    def spoil_meanwhile(given: Given) -> None:
+    def spoil_meanwhile(given: AgentInput) -> None:
         spoil(given)
         if who == "pushed to it":
             commit_to(here.desk.hub.bare, {"b.txt": "by hand\n"}, ref.branch)
@@ -172,7 +172,9 @@ def test_what_a_person_took_over_is_left_to_them(here: Shop, who: str) -> None:
     assert here.labels(ref) == ["mulligan:hitl"]
 
 
-def test_verified_work_in_review_never_gives_way_to_what_was_not_verified(here: Shop) -> None:
+def test_verified_work_in_review_never_gives_way_to_what_was_not_verified(
+    here: WorkerEnvironment,
+) -> None:
     ref = here.desk.ready()
     make_pass(here, mend)
     good, pull = here.pushed(ref), IssueRef(NAME, pull_of(here).number)
@@ -184,11 +186,11 @@ def test_verified_work_in_review_never_gives_way_to_what_was_not_verified(here: 
 
 
 @pytest.mark.parametrize("how", ["out of scope", "out of time", "nothing done"])
-def test_work_that_no_guard_let_pass_stays_here(here: Shop, how: str) -> None:
+def test_work_that_no_guard_let_pass_stays_here(here: WorkerEnvironment, how: str) -> None:
     if how == "out of scope":
         here.policy["scope"] = {"deny": ["src/**"]}
 
-    def agent(given: Given) -> None:
+    def agent(given: AgentInput) -> None:
         if how != "nothing done":
             spoil(given)
         if how == "out of time":
@@ -200,7 +202,7 @@ def test_work_that_no_guard_let_pass_stays_here(here: Shop, how: str) -> None:
 
 
 @pytest.mark.parametrize("end", ["closed", "merged"])
-def test_a_person_ends_the_draft_and_the_issue_with_it(here: Shop, end: str) -> None:
+def test_a_person_ends_the_draft_and_the_issue_with_it(here: WorkerEnvironment, end: str) -> None:
     ref = handed_over(here)
     world, pull = here.desk.hub.world, IssueRef(NAME, pull_of(here).number)
     if end == "merged":
@@ -216,7 +218,7 @@ def test_a_person_ends_the_draft_and_the_issue_with_it(here: Shop, end: str) -> 
     assert (status.pull_number, status.draft_of) == (None, 0)
 
 
-def test_changes_requested_of_a_draft_make_another_attempt(here: Shop) -> None:
+def test_changes_requested_of_a_draft_make_another_attempt(here: WorkerEnvironment) -> None:
     ref = handed_over(here)
     pull = IssueRef(NAME, pull_of(here).number)
     here.desk.hub.world.review(pull, "wes", "REQUEST_CHANGES", "Add the line.")
@@ -225,7 +227,7 @@ def test_changes_requested_of_a_draft_make_another_attempt(here: Shop) -> None:
     assert not is_draft(here)
 
 
-def test_where_there_are_no_drafts_the_comment_says_so(here: Shop) -> None:
+def test_where_there_are_no_drafts_the_comment_says_so(here: WorkerEnvironment) -> None:
     here.policy["escalation"] = {"draft_pr": True, "push_work": True}
     here.desk.hub.world.repository(NAME).drafts = False
     ref = handed_over(here)
@@ -238,7 +240,9 @@ def test_where_there_are_no_drafts_the_comment_says_so(here: Shop) -> None:
 
 
 @pytest.mark.parametrize("apply", [True, False])
-def test_a_draft_that_failed_for_now_is_opened_later_and_once(here: Shop, *, apply: bool) -> None:
+def test_a_draft_that_failed_for_now_is_opened_later_and_once(
+    here: WorkerEnvironment, *, apply: bool
+) -> None:
     def fail(method: str, path: str) -> Fault | None:
         return (
             Fault(502, apply=apply) if (method, path) == ("POST", f"/repos/{NAME}/pulls") else None
@@ -255,7 +259,9 @@ def test_a_draft_that_failed_for_now_is_opened_later_and_once(here: Shop, *, app
 
 
 @pytest.mark.parametrize("fault", [Fault(404), Fault(403)])
-def test_a_draft_that_cannot_be_ended_is_told_of_and_tried_again(here: Shop, fault: Fault) -> None:
+def test_a_draft_that_cannot_be_ended_is_told_of_and_tried_again(
+    here: WorkerEnvironment, fault: Fault
+) -> None:
     ref = handed_over(here)
     say(here, ref, "/mulligan retry")
     before = here.desk.hub.world.faults
@@ -271,13 +277,13 @@ def test_a_draft_that_cannot_be_ended_is_told_of_and_tried_again(here: Shop, fau
     assert "still a draft" not in here.said(ref)[0]
 
 
-def ends_now(here: Shop) -> bool:
+def ends_now(here: WorkerEnvironment) -> bool:
     """Tell whether the verified work was pushed, so that GraphQL is asked to end the draft."""
     return pull_of(here).title == "It is broken"
 
 
 @pytest.mark.parametrize("apply", [True, False])
-def test_a_lost_answer_ends_a_draft_once(here: Shop, *, apply: bool) -> None:
+def test_a_lost_answer_ends_a_draft_once(here: WorkerEnvironment, *, apply: bool) -> None:
     ref = handed_over(here)
     say(here, ref, "/mulligan retry")
     faults = [Fault(502, apply=apply)]

@@ -18,43 +18,45 @@ from mulligan.git.worktrees.worktrees import GitWorktrees
 from mulligan.sandbox.sandbox import Unconfined
 from world.checkouts import FixedToken
 from world.simulated import NAME
-from world.workers import PATH, Shop, mend, shop
+from world.workers import PATH, WorkerEnvironment, fix_the_bug, worker_environment
 
 FULL = "Less than 512 MiB are free for /work; make room on that disk."
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Generator[Shop]:
-    with shop(tmp_path) as made:
+def here(tmp_path: Path) -> Generator[WorkerEnvironment]:
+    with worker_environment(tmp_path) as made:
         yield made
 
 
-def test_nothing_begins_on_a_full_disk_and_all_goes_on_by_itself(here: Shop) -> None:
+def test_nothing_begins_on_a_full_disk_and_all_goes_on_by_itself(here: WorkerEnvironment) -> None:
     ref, room = here.desk.ready(), [FULL]
-    tools = replace(here.tools(mend), shortage=lambda: room[0] if room else None)
+    context = replace(here.context(fix_the_bug), shortage=lambda: room[0] if room else None)
     for _ in range(2):
-        assert Worker(tools).visit(ref).skipped == FULL
+        assert Worker(context).visit(ref).skipped == FULL
     status = here.ledger.status(ref)
     assert (status.number, status.stage, status.reason) == (0, Stage.READY, FULL)
     assert [event.kind for event in here.events(ref)].count("waiting") == 1
-    assert explain(ref, tools, None).summary == f"It cannot be worked on now: {FULL}"
+    assert explain(ref, context, None).summary == f"It cannot be worked on now: {FULL}"
     room.clear()
-    assert Worker(tools).visit(ref).attempts == 1
+    assert Worker(context).visit(ref).attempts == 1
     assert here.ledger.status(ref).stage is Stage.REVIEW
 
 
-def test_workers_whose_disks_are_full_do_not_take_turns_in_saying_so(here: Shop) -> None:
+def test_workers_whose_disks_are_full_do_not_take_turns_in_saying_so(
+    here: WorkerEnvironment,
+) -> None:
     ref, other = here.desk.ready(), FULL.replace("/work", "/elsewhere")
     for _ in range(2):
         for name, short in (("one", FULL), ("two", other)):
-            tools = replace(here.tools(mend, name), shortage=lambda short=short: short)
-            assert Worker(tools).visit(ref).skipped == short
+            context = replace(here.context(fix_the_bug, name), shortage=lambda short=short: short)
+            assert Worker(context).visit(ref).skipped == short
     assert here.ledger.status(ref).reason == FULL
     assert [event.kind for event in here.events(ref)].count("waiting") == 1
-    assert Worker(here.tools(mend, "three")).visit(ref).attempts == 1
+    assert Worker(here.context(fix_the_bug, "three")).visit(ref).attempts == 1
 
 
-def test_an_agent_that_fills_the_disk_is_stopped_and_its_files_go(here: Shop) -> None:
+def test_an_agent_that_fills_the_disk_is_stopped_and_its_files_go(here: WorkerEnvironment) -> None:
     """What an agent of this issue left is what fills the disk: the next pass clears it away."""
     root, settings = here.directory / "work", RepositorySettings(name=NAME)
     settings = settings.model_copy(update={"clone_url": str(here.desk.hub.bare)})
@@ -68,9 +70,9 @@ def test_an_agent_that_fills_the_disk_is_stopped_and_its_files_go(here: Shop) ->
 
     settings_of_agent = AgentSettings(command=("sh", "-c", "echo x > litter; sleep 60"))
     agent = CommandAgent(settings_of_agent, PATH, sandbox=Unconfined(watch))
-    tools = here.tools(agent, worktrees=mirrored)
-    tools = replace(tools, shortage=lambda: FULL if litter.exists() else None)
-    done = Worker(tools).visit(ref)
+    context = here.context(agent, worktrees=mirrored)
+    context = replace(context, shortage=lambda: FULL if litter.exists() else None)
+    done = Worker(context).visit(ref)
     assert done.problem
     (meta,) = here.ledger.history(ref)
     assert (meta.outcome, meta.error) == (
@@ -79,6 +81,6 @@ def test_an_agent_that_fills_the_disk_is_stopped_and_its_files_go(here: Shop) ->
     )
     assert litter.exists()
     here.desk.clock.time += timedelta(hours=1)
-    tools = replace(here.tools(mend, worktrees=mirrored), shortage=tools.shortage)
-    assert Worker(tools).visit(ref).problem is None
+    context = replace(here.context(fix_the_bug, worktrees=mirrored), shortage=context.disk_shortage)
+    assert Worker(context).visit(ref).problem is None
     assert here.ledger.status(ref).stage is Stage.REVIEW

@@ -6,44 +6,44 @@ from pathlib import Path
 import pytest
 
 from github_simulator.world import Fault
-from mulligan.daemon.once import Extent, once
+from mulligan.daemon.once import PassLimits, run_once
 from mulligan.domain.events import Authorised, Decided
 from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import Escalate, Outcome
 from world.behaviours import crash
 from world.ledgers import completed
 from world.simulated import NAME
-from world.workers import Shop, mend, shop
+from world.workers import WorkerEnvironment, fix_the_bug, worker_environment
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Generator[Shop]:
-    with shop(tmp_path) as made:
+def here(tmp_path: Path) -> Generator[WorkerEnvironment]:
+    with worker_environment(tmp_path) as made:
         yield made
 
 
-def test_every_due_issue_is_worked_and_told_of_in_order(here: Shop) -> None:
+def test_every_due_issue_is_worked_and_told_of_in_order(here: WorkerEnvironment) -> None:
     refs = [here.desk.ready() for _ in range(3)]
-    done = once([NAME], here.tools(mend))
+    done = run_once([NAME], here.context(fix_the_bug))
     assert [visit.issue for visit in done.visits] == refs
     assert (done.problems, done.escalated) == ((), False)
     assert {here.ledger.status(ref).stage for ref in refs} == {Stage.REVIEW}
 
 
-def test_a_pass_may_be_limited_to_some_issues(here: Shop) -> None:
+def test_a_pass_may_be_limited_to_some_issues(here: WorkerEnvironment) -> None:
     refs = [here.desk.ready() for _ in range(3)]
-    assert len(once([NAME], here.tools(mend), Extent(issues=2)).visits) == 2
+    assert len(run_once([NAME], here.context(fix_the_bug), PassLimits(issues=2)).visits) == 2
     assert here.ledger.status(refs[2]).epoch == 0
 
 
-def test_a_pass_may_be_limited_to_some_attempts(here: Shop) -> None:
+def test_a_pass_may_be_limited_to_some_attempts(here: WorkerEnvironment) -> None:
     ref = here.desk.ready()
-    once([NAME], here.tools(crash), Extent(attempts=2))
+    run_once([NAME], here.context(crash), PassLimits(attempts=2))
     assert here.ledger.status(ref).attempt == 2
-    assert once([NAME], here.tools(crash)).escalated
+    assert run_once([NAME], here.context(crash)).escalated
 
 
-def test_whatever_failed_is_told_with_its_name(here: Shop) -> None:
+def test_whatever_failed_is_told_with_its_name(here: WorkerEnvironment) -> None:
     broken, waiting = here.desk.ready(), here.desk.ready()
     now = here.desk.clock.time
     here.ledger.append(broken, Authorised(act="labeled:1", actor="wes", act_at=now))
@@ -56,16 +56,16 @@ def test_whatever_failed_is_told_with_its_name(here: Shop) -> None:
         return Fault(502) if asked == path else None
 
     here.desk.hub.world.faults = fault
-    done = once(["acme/gone", NAME], here.tools(mend))
+    done = run_once(["acme/gone", NAME], here.context(fix_the_bug))
     named = [problem.partition(": ")[0] for problem in done.problems]
     assert named == ["acme/gone", str(broken), str(waiting)]
     assert [visit.issue for visit in done.visits] == [waiting]
 
 
-def test_an_escalation_that_was_pending_counts_for_the_pass(here: Shop) -> None:
+def test_an_escalation_that_was_pending_counts_for_the_pass(here: WorkerEnvironment) -> None:
     ref = here.desk.ready()
     here.ledger.append(ref, completed(ref, 1))
     here.ledger.append(ref, Decided(decision=Escalate(reason="It did not work out.")))
-    done = once([NAME], here.tools(mend))
+    done = run_once([NAME], here.context(fix_the_bug))
     assert (done.visits, done.escalated) == ((), True)
     assert here.labels(ref) == ["mulligan:hitl"]

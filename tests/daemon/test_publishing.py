@@ -11,7 +11,7 @@ import pytest
 
 from github_simulator.world import Fault
 from mulligan.config.operator import RepositorySettings
-from mulligan.daemon.once import Pass, once
+from mulligan.daemon.once import PassResult, run_once
 from mulligan.domain.events import AttemptCompleted, Decided, Event
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Escalate, Outcome
@@ -23,7 +23,7 @@ from world.checkouts import FixedToken, never_asked
 from world.repositories import git
 from world.scripted_agent import ScriptedAgent
 from world.simulated import NAME
-from world.workers import PATH, Shop, mend, shop
+from world.workers import PATH, WorkerEnvironment, fix_the_bug, worker_environment
 
 PULLS = f"POST /repos/{NAME}/pulls"
 REVIEWERS = f"{PULLS}/2/requested_reviewers"
@@ -35,8 +35,8 @@ REMOVE = f"DELETE /repos/{NAME}/issues/1/labels/.*"
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Generator[Shop]:
-    with shop(tmp_path) as made:
+def here(tmp_path: Path) -> Generator[WorkerEnvironment]:
+    with worker_environment(tmp_path) as made:
         yield made
 
 
@@ -52,23 +52,25 @@ class Trouble:
         return self.faults.pop(0) if asked and self.faults else None
 
 
-def work(here: Shop, agent: ScriptedAgent | Behaviour = mend) -> tuple[IssueRef, ScriptedAgent]:
+def work(
+    here: WorkerEnvironment, agent: ScriptedAgent | Behaviour = fix_the_bug
+) -> tuple[IssueRef, ScriptedAgent]:
     """Label an issue, and make a first pass."""
     ref = here.desk.ready()
     agent = agent if isinstance(agent, ScriptedAgent) else ScriptedAgent(agent)
-    once([NAME], here.tools(agent))
+    run_once([NAME], here.context(agent))
     return ref, agent
 
 
-def passes(here: Shop, agent: ScriptedAgent, most: int = 4) -> list[Pass]:
+def passes(here: WorkerEnvironment, agent: ScriptedAgent, most: int = 4) -> list[PassResult]:
     """Make passes until one has no problem."""
-    made = list[Pass]()
+    made = list[PassResult]()
     while not made or (made[-1].problems and len(made) < most):
-        made.append(once([NAME], here.tools(agent)))
+        made.append(run_once([NAME], here.context(agent)))
     return made
 
 
-def assert_published_once(here: Shop, ref: IssueRef, agent: ScriptedAgent) -> None:
+def assert_published_once(here: WorkerEnvironment, ref: IssueRef, agent: ScriptedAgent) -> None:
     (pull,) = here.desk.hub.world.pulls_of(NAME)
     (meta,) = here.ledger.history(ref)
     (status,) = here.said(ref)
@@ -80,7 +82,9 @@ def assert_published_once(here: Shop, ref: IssueRef, agent: ScriptedAgent) -> No
     assert "asks for a review" in status
 
 
-def test_a_pull_request_that_fails_three_times_is_opened_by_the_fourth(here: Shop) -> None:
+def test_a_pull_request_that_fails_three_times_is_opened_by_the_fourth(
+    here: WorkerEnvironment,
+) -> None:
     here.desk.hub.world.faults = Trouble(PULLS, *[Fault(502)] * 3)
     ref, agent = work(here)
     assert here.ledger.status(ref).stage is Stage.RUNNING
@@ -89,7 +93,7 @@ def test_a_pull_request_that_fails_three_times_is_opened_by_the_fourth(here: Sho
     assert_published_once(here, ref, agent)
 
 
-def test_a_pull_request_that_only_seemed_to_fail_is_found(here: Shop) -> None:
+def test_a_pull_request_that_only_seemed_to_fail_is_found(here: WorkerEnvironment) -> None:
     here.desk.hub.world.faults = Trouble(PULLS, Fault(502, apply=True))
     ref, agent = work(here)
     assert here.writes().count(PULLS) == 1
@@ -105,7 +109,9 @@ KINDS = pytest.mark.parametrize("asked", [PULLS, REVIEWERS, COMMENT, EDIT, ADD, 
     [Fault(502), Fault(502, apply=True), Fault(cut=True), Fault(cut=True, apply=True)],
     ids=["failed", "failed but done", "cut off", "cut off but done"],
 )
-def test_any_request_may_fail_and_may_have_happened(here: Shop, asked: str, fault: Fault) -> None:
+def test_any_request_may_fail_and_may_have_happened(
+    here: WorkerEnvironment, asked: str, fault: Fault
+) -> None:
     here.desk.hub.world.faults = trouble = Trouble(asked, *[fault] * 3)
     ref, agent = work(here)
     passes(here, agent)
@@ -117,7 +123,9 @@ def test_any_request_may_fail_and_may_have_happened(here: Shop, asked: str, faul
 @pytest.mark.parametrize(
     "fault", [Fault(502), Fault(502, apply=True)], ids=["failed", "failed but done"]
 )
-def test_a_person_is_asked_once_whatever_fails(here: Shop, asked: str, fault: Fault) -> None:
+def test_a_person_is_asked_once_whatever_fails(
+    here: WorkerEnvironment, asked: str, fault: Fault
+) -> None:
     ref = here.desk.ready()
     here.desk.hub.world.faults = trouble = Trouble(asked, *[fault] * 8)
     agent = ScriptedAgent(crash)
@@ -130,15 +138,15 @@ def test_a_person_is_asked_once_whatever_fails(here: Shop, asked: str, fault: Fa
     assert here.labels(ref) == ["mulligan:hitl"]
 
 
-def test_a_stage_that_comes_again_is_shown_again(here: Shop) -> None:
+def test_a_stage_that_comes_again_is_shown_again(here: WorkerEnvironment) -> None:
     ref, world = here.desk.ready(), here.desk.hub.world
-    once([NAME], here.tools(crash))
+    run_once([NAME], here.context(crash))
     ask_again(here, ref)
     world.faults = Trouble(f"{ADD}|{REMOVE}", *[Fault(502)] * 9)
-    assert len(once([NAME], here.tools(crash)).problems) == 1
+    assert len(run_once([NAME], here.context(crash)).problems) == 1
     assert here.ledger.status(ref).epoch == 2
     world.faults = None
-    assert once([NAME], here.tools(crash)).problems == ()
+    assert run_once([NAME], here.context(crash)).problems == ()
     assert here.labels(ref) == ["mulligan:hitl"]
     assert sum("3 attempts before the last request" in text for text in here.said(ref)) == 1
 
@@ -152,7 +160,7 @@ def test_a_stage_that_comes_again_is_shown_again(here: Shop) -> None:
     ],
 )
 def test_a_refusal_for_good_reaches_a_person_with_the_fix(
-    here: Shop, status: int, words: str
+    here: WorkerEnvironment, status: int, words: str
 ) -> None:
     here.desk.hub.world.faults = Trouble(PULLS, Fault(status))
     ref, agent = work(here)
@@ -165,28 +173,28 @@ def test_a_refusal_for_good_reaches_a_person_with_the_fix(
     assert "could not be published" in help_wanted
     assert words in help_wanted
     writes = here.writes()
-    assert once([NAME], here.tools(agent)) == Pass()
+    assert run_once([NAME], here.context(agent)) == PassResult()
     assert here.writes() == writes
     assert here.pushed(ref) == meta.head_sha
 
 
-def ask_again(here: Shop, ref: IssueRef, minutes: int = 1) -> None:
+def ask_again(here: WorkerEnvironment, ref: IssueRef, minutes: int = 1) -> None:
     """Put the label on again, some minutes later."""
     world, later = here.desk.hub.world, timedelta(minutes=minutes)
     world.stamps = replace(world.stamps, clock=lambda: datetime.now(UTC) + later)
     world.label(ref, "mulligan", "wes")
 
 
-def test_what_was_refused_is_published_when_it_is_asked_for_again(here: Shop) -> None:
+def test_what_was_refused_is_published_when_it_is_asked_for_again(here: WorkerEnvironment) -> None:
     here.desk.hub.world.faults = Trouble(PULLS, Fault(403), Fault(403))
     ref, agent = work(here)
     ask_again(here, ref)
-    assert once([NAME], here.tools(agent)).escalated
+    assert run_once([NAME], here.context(agent)).escalated
     assert here.labels(ref) == ["mulligan:hitl"]
     asked = [text for text in here.said(ref) if "<!-- mulligan:hitl" in text]
     assert ["could not be published" in text for text in asked] == [True, True]
     ask_again(here, ref, minutes=2)
-    once([NAME], here.tools(agent))
+    run_once([NAME], here.context(agent))
     status = here.ledger.status(ref)
     assert (status.epoch, status.attempt, status.stage) == (3, 0, Stage.REVIEW)
     assert not status.is_kept
@@ -196,21 +204,21 @@ def test_what_was_refused_is_published_when_it_is_asked_for_again(here: Shop) ->
     assert pull.state == "open"
 
 
-def test_what_was_refused_and_then_lost_is_made_again(here: Shop) -> None:
+def test_what_was_refused_and_then_lost_is_made_again(here: WorkerEnvironment) -> None:
     here.desk.hub.world.faults = Trouble(PULLS, Fault(403))
     ref, agent = work(here)
     shutil.rmtree(here.directory / "artifacts")
     shutil.rmtree(here.directory / "one")
     git(here.desk.hub.bare, "update-ref", "-d", f"refs/heads/{ref.branch}")
     ask_again(here, ref)
-    once([NAME], here.tools(agent))
+    run_once([NAME], here.context(agent))
     first, second = here.ledger.history(ref)
     assert (first.outcome, second.outcome) == (Outcome.INTERRUPTED, Outcome.SUCCEEDED)
     assert (len(agent.tasks), second.epoch) == (2, 2)
     assert here.labels(ref) == ["mulligan:review"]
 
 
-def real(here: Shop) -> GitWorktrees:
+def real(here: WorkerEnvironment) -> GitWorktrees:
     """Give Mulligan's own worktrees, on the repository that GitHub shows."""
     bare = str(here.desk.hub.bare)
     settings = RepositorySettings(name=NAME, clone_url=bare, base_branch="main")
@@ -220,11 +228,11 @@ def real(here: Shop) -> GitWorktrees:
         credentials=FixedToken(),
         facts=never_asked,
         environment=PATH,
-        sets_up=lambda repository, sha: False,
+        has_set_up=lambda repository, sha: False,
     )
 
 
-def hook(here: Shop, name: str, script: str) -> Path:
+def hook(here: WorkerEnvironment, name: str, script: str) -> Path:
     place = here.desk.hub.bare / "hooks" / name
     place.parent.mkdir(exist_ok=True)
     place.write_text(f"#!/bin/sh\n{script}\n")
@@ -232,63 +240,65 @@ def hook(here: Shop, name: str, script: str) -> Path:
     return place
 
 
-def test_a_push_whose_answer_was_lost_is_not_repeated(here: Shop) -> None:
+def test_a_push_whose_answer_was_lost_is_not_repeated(here: WorkerEnvironment) -> None:
     hook(here, "post-receive", "kill -9 $PPID")
-    ref, agent = here.desk.ready(), ScriptedAgent(mend)
-    assert once([NAME], here.tools(agent, worktrees=real(here))).problems == ()
+    ref, agent = here.desk.ready(), ScriptedAgent(fix_the_bug)
+    assert run_once([NAME], here.context(agent, worktrees=real(here))).problems == ()
     assert_published_once(here, ref, agent)
 
 
-def test_a_push_that_fails_is_repeated_without_the_agent(here: Shop) -> None:
+def test_a_push_that_fails_is_repeated_without_the_agent(here: WorkerEnvironment) -> None:
     broken = hook(here, "pre-receive", "kill -9 $PPID")
-    ref, agent = here.desk.ready(), ScriptedAgent(mend)
-    tools = here.tools(agent, worktrees=real(here))
-    assert len(once([NAME], tools).problems) == 1
-    assert len(once([NAME], tools).problems) == 1
+    ref, agent = here.desk.ready(), ScriptedAgent(fix_the_bug)
+    context = here.context(agent, worktrees=real(here))
+    assert len(run_once([NAME], context).problems) == 1
+    assert len(run_once([NAME], context).problems) == 1
     broken.unlink()
-    assert once([NAME], tools).problems == ()
+    assert run_once([NAME], context).problems == ()
     assert_published_once(here, ref, agent)
 
 
-def test_a_refused_push_reaches_a_person_and_keeps_the_work(here: Shop) -> None:
+def test_a_refused_push_reaches_a_person_and_keeps_the_work(here: WorkerEnvironment) -> None:
     hook(here, "update", "echo 'names must begin with feature/' >&2; exit 1")
-    ref, agent = here.desk.ready(), ScriptedAgent(mend)
-    tools = here.tools(agent, worktrees=real(here))
-    assert once([NAME], tools).escalated
+    ref, agent = here.desk.ready(), ScriptedAgent(fix_the_bug)
+    context = here.context(agent, worktrees=real(here))
+    assert run_once([NAME], context).escalated
     (meta,) = here.ledger.history(ref)
     assert "names must begin with feature/" in here.said(ref)[-1]
     assert (here.labels(ref), here.pushed(ref)) == (["mulligan:hitl"], None)
     shutil.rmtree(here.directory / "work")
     assert meta.head_sha
-    assert tools.worktrees.restore(ref, meta.head_sha, bundle(here, ref))
+    assert context.worktrees.ensure_commit(ref, meta.head_sha, bundle(here, ref))
 
 
-def bundle(here: Shop, ref: IssueRef) -> Path:
+def bundle(here: WorkerEnvironment, ref: IssueRef) -> Path:
     return here.directory / "artifacts" / ref.repository / f"{ref.number}" / "1" / "verified.bundle"
 
 
-def unpublished(here: Shop) -> tuple[IssueRef, ScriptedAgent]:
+def unpublished(here: WorkerEnvironment) -> tuple[IssueRef, ScriptedAgent]:
     """Have verified work whose publishing GitHub put off."""
-    ref, agent = here.desk.ready(), ScriptedAgent(mend)
+    ref, agent = here.desk.ready(), ScriptedAgent(fix_the_bug)
     hook(here, "pre-receive", "kill -9 $PPID")
-    once([NAME], here.tools(agent, worktrees=real(here)))
+    run_once([NAME], here.context(agent, worktrees=real(here)))
     (here.desk.hub.bare / "hooks" / "pre-receive").unlink()
     assert here.pushed(ref) is None
     return ref, agent
 
 
-def test_verified_work_outlives_its_mirror(here: Shop) -> None:
+def test_verified_work_outlives_its_mirror(here: WorkerEnvironment) -> None:
     ref, agent = unpublished(here)
     shutil.rmtree(here.directory / "work")
-    assert once([NAME], here.tools(agent, worktrees=real(here))).problems == ()
+    assert run_once([NAME], here.context(agent, worktrees=real(here))).problems == ()
     assert_published_once(here, ref, agent)
 
 
-def test_verified_work_that_is_gone_was_interrupted_and_is_made_again(here: Shop) -> None:
+def test_verified_work_that_is_gone_was_interrupted_and_is_made_again(
+    here: WorkerEnvironment,
+) -> None:
     ref, agent = unpublished(here)
     shutil.rmtree(here.directory / "work")
     bundle(here, ref).unlink()
-    assert once([NAME], here.tools(agent, worktrees=real(here))).problems == ()
+    assert run_once([NAME], here.context(agent, worktrees=real(here))).problems == ()
     lost, verified = here.ledger.history(ref)
     assert (lost.outcome, verified.outcome) == (Outcome.INTERRUPTED, Outcome.SUCCEEDED)
     assert "gone" in lost.error
@@ -297,25 +307,25 @@ def test_verified_work_that_is_gone_was_interrupted_and_is_made_again(here: Shop
     assert here.labels(ref) == ["mulligan:review"]
 
 
-def test_work_is_kept_before_anything_is_decided_about_it(here: Shop) -> None:
+def test_work_is_kept_before_anything_is_decided_about_it(here: WorkerEnvironment) -> None:
     ref, kept = here.desk.ready(), dict[str, bool]()
 
     def listen(status: IssueStatus, event: Event) -> None:
         kept[event.kind] = bundle(here, status.issue).exists()
 
-    tools = here.tools(mend)
-    once([NAME], replace(tools, ledger=WatchedLedger(tools.ledger, listen)))
+    context = here.context(fix_the_bug)
+    run_once([NAME], replace(context, ledger=WatchedLedger(context.ledger, listen)))
     assert here.ledger.status(ref).stage is Stage.REVIEW
     assert (kept["attempt_completed"], kept["decided"]) == (False, True)
 
 
-def test_work_that_was_lost_before_it_was_decided_is_made_again(here: Shop) -> None:
+def test_work_that_was_lost_before_it_was_decided_is_made_again(here: WorkerEnvironment) -> None:
     ref, _ = unpublished(here)
     (meta,) = here.ledger.history(ref)
     here.ledger.append(ref, AttemptCompleted(meta=meta))
     shutil.rmtree(here.directory / "work")
     bundle(here, ref).unlink()
-    once([NAME], here.tools(mend, worktrees=real(here)))
+    run_once([NAME], here.context(fix_the_bug, worktrees=real(here)))
     assert here.ledger.status(ref).stage is Stage.REVIEW
     assert not any(
         isinstance(event, Decided) and isinstance(event.decision, Escalate)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.agents.invocation import Own
+from mulligan.agents.invocation import OperatorAgents
 from mulligan.agents.runner import CommandAgent
 from mulligan.config.adapters import Adapter, Fact, Meaning, Rule
 from mulligan.config.operator import AgentSettings
@@ -18,7 +18,7 @@ from mulligan.domain.outcome import Outcome, Retry
 from mulligan.implement.ports import AgentRegistry
 from world.scripted_agent import ScriptedAgent
 from world.simulated import NAME
-from world.workers import Shop, mend, shop
+from world.workers import WorkerEnvironment, fix_the_bug, worker_environment
 
 REFUSED = json.dumps({"kind": "end", "http": 401, "why": "invalid key"})
 READS = (
@@ -31,28 +31,28 @@ READS = (
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Generator[Shop]:
-    with shop(tmp_path) as made:
+def here(tmp_path: Path) -> Generator[WorkerEnvironment]:
+    with worker_environment(tmp_path) as made:
         yield made
 
 
-def agent(here: Shop) -> CommandAgent:
+def agent(here: WorkerEnvironment) -> CommandAgent:
     """Give an agent whose key is refused until the file `mended` is there."""
     line = f"test -e {here.directory}/mended && echo 'Y = 1' >> src/tool.py || echo '{REFUSED}'"
     adapter = Adapter(program="/bin/sh", arguments=("-c", line), reads=READS)
-    own = Own({"theirs": adapter}, {})
+    own = OperatorAgents({"theirs": adapter}, {})
     return CommandAgent(AgentSettings(kind="theirs"), {"PATH": "/usr/bin:/bin"}, own=own)
 
 
-def visit(here: Shop, ref: IssueRef, act: AuthorisingAct | None = None) -> Visit:
+def visit(here: WorkerEnvironment, ref: IssueRef, act: AuthorisingAct | None = None) -> Visit:
     """Visit with a worker that knows nothing of those before it, as after a restart."""
-    other = ScriptedAgent(mend)
-    tools = replace(here.tools(agent(here)), roster=AgentRegistry({"other": other}))
-    tools.worktrees.refresh(NAME)
-    return Worker(tools, most=1).visit(ref, act)
+    other = ScriptedAgent(fix_the_bug)
+    context = replace(here.context(agent(here)), roster=AgentRegistry({"other": other}))
+    context.worktrees.fetch_base(NAME)
+    return Worker(context, max_attempts=1).visit(ref, act)
 
 
-def test_the_first_refusal_asks_a_person_and_other_issues_wait(here: Shop) -> None:
+def test_the_first_refusal_asks_a_person_and_other_issues_wait(here: WorkerEnvironment) -> None:
     first, second = here.desk.ready(), here.desk.ready()
     assert visit(here, first).escalated
     assert here.ledger.history(first)[0].outcome is Outcome.DENIED
@@ -64,7 +64,7 @@ def test_the_first_refusal_asks_a_person_and_other_issues_wait(here: Shop) -> No
     assert "refused the key of the agent 'theirs'" in here.said(second)[0]
 
 
-def test_another_agent_goes_on(here: Shop) -> None:
+def test_another_agent_goes_on(here: WorkerEnvironment) -> None:
     visit(here, here.desk.ready())
     here.policy["agent"] = "other"
     ref = here.desk.ready()
@@ -72,7 +72,7 @@ def test_another_agent_goes_on(here: Shop) -> None:
     assert here.ledger.status(ref).stage is Stage.REVIEW
 
 
-def test_one_attempt_an_hour_tries_it_and_asks_nobody_again(here: Shop) -> None:
+def test_one_attempt_an_hour_tries_it_and_asks_nobody_again(here: WorkerEnvironment) -> None:
     refs = [here.desk.ready() for _ in range(3)]
     visit(here, refs[0])
     here.desk.clock.time += timedelta(hours=1)
@@ -83,7 +83,7 @@ def test_one_attempt_an_hour_tries_it_and_asks_nobody_again(here: Shop) -> None:
     assert visit(here, refs[2]).attempts == 0
 
 
-def test_it_goes_on_by_itself_when_the_key_is_mended(here: Shop) -> None:
+def test_it_goes_on_by_itself_when_the_key_is_mended(here: WorkerEnvironment) -> None:
     refs = [here.desk.ready() for _ in range(3)]
     visit(here, refs[0])
     (here.directory / "mended").touch()
@@ -94,7 +94,7 @@ def test_it_goes_on_by_itself_when_the_key_is_mended(here: Shop) -> None:
         assert here.ledger.status(ref).stage is Stage.REVIEW
 
 
-def test_an_operators_command_tries_it_at_once(here: Shop) -> None:
+def test_an_operators_command_tries_it_at_once(here: WorkerEnvironment) -> None:
     refs = [here.desk.ready() for _ in range(3)]
     visit(here, refs[0])
     (here.directory / "mended").touch()

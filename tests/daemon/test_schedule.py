@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mulligan.daemon.daemon import ticking
+from mulligan.daemon.daemon import run_periodically
 from world.processes import wait_until
 
 OFTEN, SELDOM = timedelta(milliseconds=20), timedelta(hours=1)
@@ -22,7 +22,7 @@ def test_a_tick_comes_at_once_and_again() -> None:
         "often": (lambda: often.append(now()), lambda: OFTEN),
         "seldom": (lambda: seldom.append(now()), lambda: SELDOM),
     }
-    with ticking(ticks, now()):
+    with run_periodically(ticks, now()):
         wait_until(lambda: len(often) >= 3)
     assert len(seldom) == 1
 
@@ -40,7 +40,7 @@ def test_a_tick_never_comes_twice_at_a_time_and_is_waited_for(
             ticks[len(most) - 1].wait(OFTEN.total_seconds() * 5)
         under_way.pop()
 
-    with ticking({"slow": (slow, lambda: OFTEN)}, now()):
+    with run_periodically({"slow": (slow, lambda: OFTEN)}, now()):
         wait_until(lambda: len(most) >= 3)
     assert set(most) == {1}
     assert under_way == []
@@ -50,7 +50,7 @@ def test_a_tick_never_comes_twice_at_a_time_and_is_waited_for(
 def test_ticks_that_were_missed_are_made_up_for_once() -> None:
     seen = list[datetime]()
     long_ago = now() - timedelta(days=1)
-    with ticking({"daily": (lambda: seen.append(now()), lambda: SELDOM)}, long_ago):
+    with run_periodically({"daily": (lambda: seen.append(now()), lambda: SELDOM)}, long_ago):
         wait_until(lambda: seen != [])
     assert len(seen) == 1
 
@@ -62,7 +62,7 @@ def test_a_tick_that_breaks_comes_again() -> None:
         calls.append(1)
         raise RuntimeError(len(calls))
 
-    with ticking({"broken": (broken, lambda: OFTEN)}, now()):
+    with run_periodically({"broken": (broken, lambda: OFTEN)}, now()):
         wait_until(lambda: len(calls) >= 2)
 
 
@@ -72,7 +72,7 @@ def test_an_interval_may_change_while_it_ticks() -> None:
     def interval() -> timedelta:
         return intervals[min(len(calls), 2)]
 
-    with ticking({"slower": (lambda: calls.append(1), interval)}, now()):
+    with run_periodically({"slower": (lambda: calls.append(1), interval)}, now()):
         wait_until(lambda: len(calls) >= 2)
         time.sleep(OFTEN.total_seconds() * 5)
     assert len(calls) <= 3
@@ -80,6 +80,6 @@ def test_an_interval_may_change_while_it_ticks() -> None:
 
 def test_an_interval_of_nothing_is_a_short_one() -> None:
     calls = list[int]()
-    with ticking({"at once": (lambda: calls.append(1), timedelta)}, now()):
+    with run_periodically({"at once": (lambda: calls.append(1), timedelta)}, now()):
         wait_until(lambda: len(calls) >= 2)
     assert len(calls) < 100

@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 
 from mulligan.daemon.explain import explain
-from mulligan.daemon.once import once
+from mulligan.daemon.once import run_once
 from mulligan.daemon.worker import Worker
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.storage.database import open_database
 from mulligan.storage.leases import SqlLeases
 from mulligan.storage.ledger import SqlLedger
-from mulligan.storage.usage import SqlAccounts
-from world.behaviours import Behaviour, Given
+from mulligan.storage.usage import SqlUsageStore
+from world.behaviours import AgentInput, Behaviour
 from world.ledgers import migrated
 from world.simulated import NAME
-from world.trackers import BOT, StillClock
-from world.workers import Shop, mend, shop
+from world.trackers import BOT, FrozenClock
+from world.workers import WorkerEnvironment, fix_the_bug, worker_environment
 
 READY, RUNNING, REVIEW, HITL = "mulligan", "mulligan:running", "mulligan:review", "mulligan:hitl"
 TAKEN_OFF = "Its label was taken off."
@@ -30,8 +30,8 @@ TAKEN_OFF = "Its label was taken off."
 class Two:
     """Installations that have GitHub and the login in common, and nothing else."""
 
-    one: Shop
-    other: Shop
+    one: WorkerEnvironment
+    other: WorkerEnvironment
 
     def labels(self, ref: IssueRef) -> list[str]:
         return self.one.labels(ref)
@@ -46,48 +46,48 @@ class Two:
 
 @pytest.fixture
 def here(tmp_path: Path) -> Generator[Two]:
-    with shop(tmp_path) as one, _beside(one, tmp_path / "other") as other:
+    with worker_environment(tmp_path) as one, _beside(one, tmp_path / "other") as other:
         yield Two(one, other)
 
 
 @contextmanager
-def _beside(one: Shop, directory: Path) -> Generator[Shop]:
+def _beside(one: WorkerEnvironment, directory: Path) -> Generator[WorkerEnvironment]:
     directory.mkdir()
     with open_database(migrated(directory / "mulligan.db")) as database:
-        clock = StillClock(one.desk.clock.time + timedelta(milliseconds=7))
+        clock = FrozenClock(one.desk.clock.time + timedelta(milliseconds=7))
         yield replace(
             one,
             directory=directory,
             ledger=SqlLedger(database, clock),
             leases=SqlLeases(database, clock),
-            accounts=SqlAccounts(database),
+            accounts=SqlUsageStore(database),
         )
 
 
-def do(here: Shop, agent: Behaviour = mend) -> None:
-    once((NAME,), here.tools(agent))
+def do(here: WorkerEnvironment, agent: Behaviour = fix_the_bug) -> None:
+    run_once((NAME,), here.context(agent))
 
 
-def fail(given: Given) -> int:
+def fail(given: AgentInput) -> int:
     return 1
 
 
-def never(given: Given) -> None:
+def never(given: AgentInput) -> None:
     pytest.fail("The agent ran again.")
 
 
 def settles(here: Two, agent: Behaviour) -> Behaviour:
     """Give an agent during whose work the other installation comes to its own end."""
 
-    def work(given: Given) -> int | None:
+    def work(given: AgentInput) -> int | None:
         do(here.other, agent)
-        mend(given)
+        fix_the_bug(given)
         return 1 if agent is fail else None
 
     return work
 
 
-@pytest.mark.parametrize(("agent", "label"), [(mend, REVIEW), (fail, HITL)])
+@pytest.mark.parametrize(("agent", "label"), [(fix_the_bug, REVIEW), (fail, HITL)])
 def test_what_the_other_settled_meanwhile_is_left_to_it(
     here: Two, agent: Behaviour, label: str
 ) -> None:
@@ -95,12 +95,12 @@ def test_what_the_other_settled_meanwhile_is_left_to_it(
     ref = here.one.desk.ready()
     do(here.one, settles(here, agent))
     assert here.labels(ref) == [label]
-    assert here.pulls() == ([ref.branch] if agent is mend else [])
+    assert here.pulls() == ([ref.branch] if agent is fix_the_bug else [])
     assert here.escalations(ref) == (agent is fail)
     status = here.one.ledger.status(ref)
     assert (status.stage, status.elsewhere) == (Stage.RESOLVED, True)
     assert TAKEN_OFF not in status.reason
-    told = explain(ref, here.one.tools(never), None).summary
+    told = explain(ref, here.one.context(never), None).summary
     assert "another installation" in told.casefold()
     said = here.one.said(ref)
     do(here.one, never)
@@ -142,12 +142,12 @@ def test_a_wait_that_begins_does_not_take_the_others_label_off(here: Two) -> Non
 def test_a_person_with_the_same_login_still_withdraws(here: Two, *, waits: bool, move: str) -> None:
     ref, world = here.one.desk.ready(by=BOT), here.one.desk.hub.world
 
-    def work(given: Given) -> int:
+    def work(given: AgentInput) -> int:
         if not waits:
             world.unlabel(ref, READY, BOT)
         return 1
 
-    Worker(here.one.tools(work), most=1).visit(ref)
+    Worker(here.one.context(work), max_attempts=1).visit(ref)
     if waits:
         world.unlabel(ref, READY, BOT)
     if move == "off and closed":
@@ -158,7 +158,7 @@ def test_a_person_with_the_same_login_still_withdraws(here: Two, *, waits: bool,
     assert status.reason == TAKEN_OFF or move == "off and closed"
 
 
-@pytest.mark.parametrize("begin", [mend, fail])
+@pytest.mark.parametrize("begin", [fix_the_bug, fail])
 def test_a_new_request_of_a_person_with_the_same_login_is_withdrawn_too(
     here: Two, begin: Behaviour
 ) -> None:
@@ -167,7 +167,7 @@ def test_a_new_request_of_a_person_with_the_same_login_is_withdrawn_too(
     do(here.one, begin)
     world.label(ref, READY, BOT)
 
-    def work(given: Given) -> int:
+    def work(given: AgentInput) -> int:
         world.unlabel(ref, READY, BOT)
         return 1
 
@@ -178,12 +178,12 @@ def test_a_new_request_of_a_person_with_the_same_login_is_withdrawn_too(
 
 def test_a_label_put_on_again_is_for_the_one_whose_pull_request_is_open(here: Two) -> None:
     ref = here.one.desk.ready()
-    do(here.one, settles(here, mend))
-    here.one.desk.hub.let_a_second_pass()
+    do(here.one, settles(here, fix_the_bug))
+    here.one.desk.hub.advance_one_second()
     here.one.desk.hub.world.label(ref, READY, "wes")
     do(here.one, never)
     assert here.one.ledger.status(ref).epoch == 1
-    assert "has opened" in explain(ref, here.one.tools(never), None).summary
+    assert "has opened" in explain(ref, here.one.context(never), None).summary
     do(here.other, lambda given: given.write("src/tool.py", "X = 3\n"))
     do(here.one, never)
     assert here.labels(ref) == [REVIEW]
@@ -193,8 +193,8 @@ def test_a_label_put_on_again_is_for_the_one_whose_pull_request_is_open(here: Tw
 
 def test_a_command_is_for_the_one_whose_pull_request_is_open(here: Two) -> None:
     ref = here.one.desk.ready()
-    do(here.one, settles(here, mend))
-    here.one.desk.hub.let_a_second_pass()
+    do(here.one, settles(here, fix_the_bug))
+    here.one.desk.hub.advance_one_second()
     here.one.desk.hub.world.comment(ref, "/mulligan fix: Make it three.", "wes")
     do(here.one, never)
     do(here.other, lambda given: given.write("src/tool.py", "X = 3\n"))
@@ -204,13 +204,13 @@ def test_a_command_is_for_the_one_whose_pull_request_is_open(here: Two) -> None:
 
 def test_once_the_pull_request_is_closed_either_may_take_it_up(here: Two) -> None:
     ref, world = here.one.desk.ready(), here.one.desk.hub.world
-    do(here.one, settles(here, mend))
+    do(here.one, settles(here, fix_the_bug))
     (pull,) = world.pulls_of(NAME)
     world.close(IssueRef(NAME, pull.number), "wes")
     do(here.other)
     assert here.labels(ref) == []
     do(here.one, never)
-    here.one.desk.hub.let_a_second_pass()
+    here.one.desk.hub.advance_one_second()
     world.label(ref, READY, "wes")
     do(here.one)
     do(here.other, never)
@@ -223,9 +223,9 @@ def test_after_a_command_too_the_other_may_come_first(here: Two) -> None:
     ref = here.one.desk.ready()
     do(here.one, settles(here, fail))
     assert here.labels(ref) == [HITL]
-    here.one.desk.hub.let_a_second_pass()
+    here.one.desk.hub.advance_one_second()
     here.one.desk.hub.world.comment(ref, "/mulligan retry", "wes")
-    do(here.one, settles(here, mend))
+    do(here.one, settles(here, fix_the_bug))
     assert (here.labels(ref), here.pulls()) == ([REVIEW], [ref.branch])
     assert here.escalations(ref) == 1
     assert here.one.ledger.status(ref).elsewhere
@@ -235,7 +235,7 @@ def test_a_new_request_after_the_other_asked_a_person_may_be_taken_up_here(here:
     here.one.policy["max_issue_attempts"] = 1
     ref = here.one.desk.ready()
     do(here.one, settles(here, fail))
-    here.one.desk.hub.let_a_second_pass()
+    here.one.desk.hub.advance_one_second()
     here.one.desk.hub.world.label(ref, READY, "wes")
     do(here.one)
     assert here.labels(ref) == [REVIEW]
@@ -249,8 +249,8 @@ def test_who_moves_the_label_on_does_not_matter(here: Two, by: str) -> None:
     if by not in world.users:
         world.add_user(by, "Bot")
 
-    def work(given: Given) -> None:
-        mend(given)
+    def work(given: AgentInput) -> None:
+        fix_the_bug(given)
         world.label(ref, HITL, by)
         world.unlabel(ref, READY, by)
         world.unlabel(ref, RUNNING, by)

@@ -12,7 +12,7 @@ from github_simulator.world import Fault
 from mulligan.agents.runner import CommandAgent
 from mulligan.config.operator import AgentSettings, Limits
 from mulligan.daemon.recovery import recover
-from mulligan.daemon.worker import A_BUG, Worker
+from mulligan.daemon.worker import BUG_MESSAGE, Worker
 from mulligan.domain.attempt import SHUTDOWN as SHUT_DOWN
 from mulligan.domain.events import AttemptStarted, Decided
 from mulligan.domain.issue import AuthorisingAct, IssueRef, Stage
@@ -20,18 +20,24 @@ from mulligan.domain.outcome import Outcome, StandDown
 from mulligan.implement.decide import EndedAttempt, RetryPolicy, count_spent
 from mulligan.implement.issue_snapshot import load_context
 from mulligan.sandbox.cancellation import SHUTDOWN
-from world.behaviours import Given, crash
-from world.processes import living_in, wait_until
+from world.behaviours import AgentInput, crash
+from world.processes import processes_in, wait_until
 from world.scripted_agent import ScriptedAgent
 from world.simulated import NAME
-from world.workers import PATH, Shop, mend, red_once_changed, shop
+from world.workers import (
+    PATH,
+    WorkerEnvironment,
+    fail_once_changed,
+    fix_the_bug,
+    worker_environment,
+)
 
 MAINTAINER = "wes"
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Generator[Shop]:
-    with shop(tmp_path) as made:
+def here(tmp_path: Path) -> Generator[WorkerEnvironment]:
+    with worker_environment(tmp_path) as made:
         yield made
 
 
@@ -47,18 +53,18 @@ def endless(directory: Path) -> CommandAgent:
     return CommandAgent(AgentSettings(command=("sh", "-c", line)), PATH)
 
 
-def spent(here: Shop, ref: IssueRef) -> int:
-    case = load_context(here.desk.tracker.read(ref), here.tools(mend))
+def spent(here: WorkerEnvironment, ref: IssueRef) -> int:
+    case = load_context(here.desk.tracker.read(ref), here.context(fix_the_bug))
     policy = RetryPolicy()
     assert case.counted == count_spent([EndedAttempt.of(meta) for meta in case.history], policy)
     return case.counted
 
 
-def take_the_label_off(here: Shop, ref: IssueRef) -> None:
+def take_the_label_off(here: WorkerEnvironment, ref: IssueRef) -> None:
     here.desk.hub.world.unlabel(ref, "mulligan", MAINTAINER)
 
 
-def close(here: Shop, ref: IssueRef) -> None:
+def close(here: WorkerEnvironment, ref: IssueRef) -> None:
     here.desk.hub.world.close(ref, MAINTAINER)
 
 
@@ -66,15 +72,15 @@ WITHDRAWALS = pytest.mark.parametrize(
     ("withdraw", "words"),
     [(take_the_label_off, "Its label was taken off."), (close, "The issue was closed.")],
 )
-Withdraw = Callable[[Shop, IssueRef], None]
+Withdraw = Callable[[WorkerEnvironment, IssueRef], None]
 
 
 @WITHDRAWALS
 def test_a_withdrawal_ends_the_agent_costs_nothing_and_leaves_nothing(
-    here: Shop, tmp_path: Path, withdraw: Withdraw, words: str
+    here: WorkerEnvironment, tmp_path: Path, withdraw: Withdraw, words: str
 ) -> None:
     ref = here.desk.ready()
-    worker = Worker(here.tools(endless(tmp_path)))
+    worker = Worker(here.context(endless(tmp_path)))
     with ThreadPoolExecutor(1) as pool:
         visit = pool.submit(worker.visit, ref)
         wait_until((tmp_path / "begun").exists)
@@ -91,14 +97,14 @@ def test_a_withdrawal_ends_the_agent_costs_nothing_and_leaves_nothing(
     assert here.pushed(ref) is None
     assert here.desk.hub.world.pulls_of(NAME) == []
     assert here.labels(ref) == []
-    assert [path for path in tmp_path.rglob("tree") if living_in(path)] == []
+    assert [path for path in tmp_path.rglob("tree") if processes_in(path)] == []
 
 
 @WITHDRAWALS
 def test_what_was_withdrawn_before_the_agent_starts_never_runs(
-    here: Shop, withdraw: Withdraw, words: str
+    here: WorkerEnvironment, withdraw: Withdraw, words: str
 ) -> None:
-    ref, ran = here.desk.ready(), list[Given]()
+    ref, ran = here.desk.ready(), list[AgentInput]()
 
     def fault(method: str, path: str) -> Fault | None:
         if path.endswith("/comments") and method == "POST":
@@ -106,7 +112,7 @@ def test_what_was_withdrawn_before_the_agent_starts_never_runs(
         return None
 
     here.desk.hub.world.faults = fault
-    Worker(here.tools(ran.append)).visit(ref)
+    Worker(here.context(ran.append)).visit(ref)
     assert ran == []
     assert [meta.error for meta in here.ledger.history(ref)] == [words]
     assert here.labels(ref) == []
@@ -114,11 +120,11 @@ def test_what_was_withdrawn_before_the_agent_starts_never_runs(
 
 @WITHDRAWALS
 def test_what_was_withdrawn_while_it_was_checked_is_not_published(
-    here: Shop, withdraw: Withdraw, words: str
+    here: WorkerEnvironment, withdraw: Withdraw, words: str
 ) -> None:
     ref = here.desk.ready()
     here.check(lambda tree: withdraw(here, ref))
-    Worker(here.tools(mend)).visit(ref)
+    Worker(here.context(fix_the_bug)).visit(ref)
     (meta,) = here.ledger.history(ref)
     assert meta.outcome is Outcome.SUCCEEDED
     assert here.ledger.status(ref).stage is Stage.RESOLVED
@@ -129,26 +135,28 @@ def test_what_was_withdrawn_while_it_was_checked_is_not_published(
 
 @WITHDRAWALS
 def test_nobody_is_asked_about_what_was_withdrawn_during_the_last_attempt(
-    here: Shop, withdraw: Withdraw, words: str
+    here: WorkerEnvironment, withdraw: Withdraw, words: str
 ) -> None:
-    ref, agent = here.desk.ready(), ScriptedAgent(mend)
+    ref, agent = here.desk.ready(), ScriptedAgent(fix_the_bug)
 
     def verdict(tree: Path) -> str | None:
         if len(agent.tasks) == 3:
             withdraw(here, ref)
-        return red_once_changed(tree)
+        return fail_once_changed(tree)
 
     here.check(verdict)
-    visit = Worker(here.tools(agent)).visit(ref)
+    visit = Worker(here.context(agent)).visit(ref)
     assert (visit.attempts, visit.escalated) == (3, False)
     assert here.ledger.status(ref).stage is Stage.RESOLVED
     assert here.ledger.status(ref).reason == words
     assert (len(here.said(ref)), here.labels(ref)) == (1, [])
 
 
-def test_a_withdrawal_that_cannot_be_read_now_is_read_later(here: Shop, tmp_path: Path) -> None:
+def test_a_withdrawal_that_cannot_be_read_now_is_read_later(
+    here: WorkerEnvironment, tmp_path: Path
+) -> None:
     ref = here.desk.ready()
-    worker = Worker(here.tools(endless(tmp_path)))
+    worker = Worker(here.context(endless(tmp_path)))
     with ThreadPoolExecutor(1) as pool:
         visit = pool.submit(worker.visit, ref)
         wait_until((tmp_path / "begun").exists)
@@ -162,22 +170,22 @@ def test_a_withdrawal_that_cannot_be_read_now_is_read_later(here: Shop, tmp_path
     assert here.ledger.status(ref).outcome is Outcome.CANCELLED
 
 
-def test_there_may_be_nothing_to_watch(here: Shop) -> None:
-    Worker(here.tools(mend)).watch()
+def test_there_may_be_nothing_to_watch(here: WorkerEnvironment) -> None:
+    Worker(here.context(fix_the_bug)).watch()
     assert here.desk.requests() == []
 
 
-def test_an_issue_that_somebody_is_on_is_left_alone(here: Shop) -> None:
+def test_an_issue_that_somebody_is_on_is_left_alone(here: WorkerEnvironment) -> None:
     ref = here.desk.ready()
     assert here.leases.claim(ref, "two")
-    visit = Worker(here.tools(mend)).visit(ref)
+    visit = Worker(here.context(fix_the_bug)).visit(ref)
     assert (visit.attempts, visit.skipped) == (0, "Another worker is on it.")
     assert here.events(ref) == []
 
 
-def test_no_more_issues_are_worked_than_the_fleet_may(here: Shop) -> None:
-    ref, elsewhere, tools = here.desk.ready(), here.desk.ready(), here.tools(mend)
-    worker = Worker(replace(tools, limits=Limits(fleet=1)))
+def test_no_more_issues_are_worked_than_the_fleet_may(here: WorkerEnvironment) -> None:
+    ref, elsewhere, context = here.desk.ready(), here.desk.ready(), here.context(fix_the_bug)
+    worker = Worker(replace(context, limits=Limits(fleet=1)))
     held = here.leases.claim(elsewhere, "two")
     assert held
     assert "limits.fleet" in (worker.visit(ref).skipped or "")
@@ -187,78 +195,80 @@ def test_no_more_issues_are_worked_than_the_fleet_may(here: Shop) -> None:
     assert worker.visit(ref).attempts == 1
 
 
-def test_what_was_left_half_done_is_put_right_though_the_fleet_is_full(here: Shop) -> None:
-    ref, elsewhere, tools = here.desk.ready(), here.desk.ready(), here.tools(mend)
-    tools = replace(tools, limits=Limits(fleet=1))
+def test_what_was_left_half_done_is_put_right_though_the_fleet_is_full(
+    here: WorkerEnvironment,
+) -> None:
+    ref, elsewhere, context = here.desk.ready(), here.desk.ready(), here.context(fix_the_bug)
+    context = replace(context, limits=Limits(fleet=1))
     assert here.leases.claim(elsewhere, "two")
     here.ledger.append(ref, AttemptStarted(attempt=1, number=1, worker="two"))
-    assert recover(tools, Worker(tools)).failed == {}
+    assert recover(context, Worker(context)).failed == {}
     assert here.ledger.status(ref).stage is not Stage.RUNNING
 
 
-def test_the_lease_is_given_back_however_a_visit_ends(here: Shop) -> None:
+def test_the_lease_is_given_back_however_a_visit_ends(here: WorkerEnvironment) -> None:
     rests, fails, breaks = (here.desk.ready(title) for title in ("one", "two", "three"))
-    assert Worker(here.tools(mend)).visit(rests).attempts == 1
+    assert Worker(here.context(fix_the_bug)).visit(rests).attempts == 1
     here.github_answers(Fault(502))
-    assert "GitHub failed" in (Worker(here.tools(mend)).visit(fails).problem or "")
+    assert "GitHub failed" in (Worker(here.context(fix_the_bug)).visit(fails).problem or "")
     here.github_answers(None)
-    assert Worker(here.tools(break_down)).visit(breaks).problem == A_BUG
+    assert Worker(here.context(break_down)).visit(breaks).problem == BUG_MESSAGE
     assert [here.leases.holder(ref) for ref in (rests, fails, breaks)] == [None] * 3
 
 
-def break_down(given: Given) -> None:
+def break_down(given: AgentInput) -> None:
     raise RuntimeError(given.directory)
 
 
-def test_an_attempt_that_a_bug_ended_is_recovered_and_made_again(here: Shop) -> None:
+def test_an_attempt_that_a_bug_ended_is_recovered_and_made_again(here: WorkerEnvironment) -> None:
     ref = here.desk.ready()
-    assert Worker(here.tools(break_down)).visit(ref).problem == A_BUG
-    tools = here.tools(mend)
-    assert recover(tools, Worker(tools)).failed == {}
-    assert Worker(tools).visit(ref).attempts == 1
+    assert Worker(here.context(break_down)).visit(ref).problem == BUG_MESSAGE
+    context = here.context(fix_the_bug)
+    assert recover(context, Worker(context)).failed == {}
+    assert Worker(context).visit(ref).attempts == 1
     outcomes = [meta.outcome for meta in here.ledger.history(ref)]
     assert outcomes == [Outcome.INTERRUPTED, Outcome.SUCCEEDED]
     assert spent(here, ref) == 1
 
 
-def test_a_visit_goes_on_until_the_issue_rests(here: Shop) -> None:
+def test_a_visit_goes_on_until_the_issue_rests(here: WorkerEnvironment) -> None:
     ref = here.desk.ready()
-    visit = Worker(here.tools(crash)).visit(ref)
+    visit = Worker(here.context(crash)).visit(ref)
     assert (visit.attempts, visit.escalated, visit.problem) == (3, True, None)
-    again = Worker(here.tools(mend)).visit(ref)
+    again = Worker(here.context(fix_the_bug)).visit(ref)
     assert again.attempts == 0
     assert "hitl" in (again.skipped or "") or "label" in (again.skipped or "")
 
 
-def test_a_visit_makes_no_more_attempts_than_it_may(here: Shop) -> None:
+def test_a_visit_makes_no_more_attempts_than_it_may(here: WorkerEnvironment) -> None:
     ref = here.desk.ready()
     for number in (1, 2):
-        visit = Worker(here.tools(crash), most=1).visit(ref)
+        visit = Worker(here.context(crash), max_attempts=1).visit(ref)
         assert (visit.attempts, visit.escalated) == (1, False)
         assert here.ledger.status(ref).attempt == number
-    assert Worker(here.tools(crash), most=1).visit(ref).escalated
+    assert Worker(here.context(crash), max_attempts=1).visit(ref).escalated
 
 
-def test_a_fault_around_the_agent_is_told_and_waited_out(here: Shop) -> None:
+def test_a_fault_around_the_agent_is_told_and_waited_out(here: WorkerEnvironment) -> None:
     ref = here.desk.ready()
     here.policy["setup"] = ["install"]
     here.lines["install"] = lambda tree: "no network"
-    visit = Worker(here.tools(mend)).visit(ref)
+    visit = Worker(here.context(fix_the_bug)).visit(ref)
     assert visit.attempts == 1
     assert "no network" in (visit.problem or "")
-    assert Worker(here.tools(mend)).visit(ref).attempts == 0
+    assert Worker(here.context(fix_the_bug)).visit(ref).attempts == 0
     here.lines["install"] = lambda tree: None
     here.desk.clock.time += timedelta(seconds=1)
-    assert Worker(here.tools(mend)).visit(ref).attempts == 1
+    assert Worker(here.context(fix_the_bug)).visit(ref).attempts == 1
     assert spent(here, ref) == 1
 
 
 def test_a_shutdown_ends_the_agent_and_costs_nothing(
-    here: Shop, tmp_path: Path, shutdown: Callable[[], None]
+    here: WorkerEnvironment, tmp_path: Path, shutdown: Callable[[], None]
 ) -> None:
     ref = here.desk.ready()
     with ThreadPoolExecutor(1) as pool:
-        visit = pool.submit(Worker(here.tools(endless(tmp_path))).visit, ref)
+        visit = pool.submit(Worker(here.context(endless(tmp_path))).visit, ref)
         wait_until((tmp_path / "begun").exists)
         shutdown()
         assert visit.result(timeout=10).attempts == 1
@@ -268,21 +278,23 @@ def test_a_shutdown_ends_the_agent_and_costs_nothing(
     assert spent(here, ref) == 0
 
 
-def test_nothing_begins_after_a_shutdown(here: Shop, shutdown: Callable[[], None]) -> None:
+def test_nothing_begins_after_a_shutdown(
+    here: WorkerEnvironment, shutdown: Callable[[], None]
+) -> None:
     ref = here.desk.ready()
     shutdown()
-    assert Worker(here.tools(mend)).visit(ref).attempts == 0
+    assert Worker(here.context(fix_the_bug)).visit(ref).attempts == 0
     assert here.events(ref) == []
 
 
-def test_an_operator_needs_no_label(here: Shop) -> None:
+def test_an_operator_needs_no_label(here: WorkerEnvironment) -> None:
     ref = here.desk.hub.issue()
     act = AuthorisingAct("operator:now", "", here.desk.clock.time, trusted=True)
-    assert Worker(here.tools(mend)).visit(ref, act).attempts == 1
+    assert Worker(here.context(fix_the_bug)).visit(ref, act).attempts == 1
     assert here.labels(ref) == ["mulligan:review"]
 
 
-def test_what_a_start_tree_says_is_kept_for_a_day(here: Shop) -> None:
+def test_what_a_start_tree_says_is_kept_for_a_day(here: WorkerEnvironment) -> None:
     asked = list[Path]()
 
     def red_as_before(tree: Path) -> str:
@@ -295,6 +307,6 @@ def test_what_a_start_tree_says_is_kept_for_a_day(here: Shop) -> None:
     told = list[int]()
     for later in (timedelta(), timedelta(), timedelta(days=1)):
         here.desk.clock.time += later
-        Worker(here.tools(mend)).visit(here.desk.ready())
+        Worker(here.context(fix_the_bug)).visit(here.desk.ready())
         told.append(len(asked))
     assert told == [2, 2, 4]

@@ -18,7 +18,7 @@ import yaml
 import mulligan
 from mulligan.domain.events import Decided
 from world.deployment import DEPLOY, ROOT, read_yaml
-from world.place import BIN, TOKEN, Place, place
+from world.place import BIN, TOKEN, MulliganInstallation, mulligan_installation
 
 PAGE = (ROOT / "docs" / "operating.md").read_text()
 OURS = PAGE.partition("## When an issue is not worked on")[0]
@@ -30,9 +30,9 @@ BUILT = ("LICENSE", "README.md", "pyproject.toml")
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Generator[Place]:
+def here(tmp_path: Path) -> Generator[MulliganInstallation]:
     """Set up the repository that the page begins in, its examples edited as the page asks."""
-    with place(tmp_path / "github", {"notes.txt": "one\n"}) as made:
+    with mulligan_installation(tmp_path / "github", {"notes.txt": "one\n"}) as made:
         made.agent("")
         checkout = tmp_path / "checkout"
         shutil.copytree(DEPLOY, checkout / "deploy")
@@ -46,7 +46,7 @@ def here(tmp_path: Path) -> Generator[Place]:
         yield made
 
 
-def edit(path: Path, made: Place, root: Path) -> None:
+def edit(path: Path, made: MulliganInstallation, root: Path) -> None:
     path.write_text(moved(path.read_text(), root))
     content = read_yaml(path)
     github = content["github"]
@@ -75,7 +75,9 @@ def do(block: str, root: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_every_line_that_the_page_shows_can_be_typed(here: Place, tmp_path: Path) -> None:
+def test_every_line_that_the_page_shows_can_be_typed(
+    here: MulliganInstallation, tmp_path: Path
+) -> None:
     assert all(line.startswith("$ ") for block in BLOCKS for line in block.splitlines())
     assert sum(block.count("\n") for block in BLOCKS) > 20
     for block in BLOCKS:
@@ -93,7 +95,9 @@ def tables(path: Path) -> set[str]:
         return {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
 
 
-def test_a_line_that_is_mistyped_would_be_noticed(here: Place, tmp_path: Path) -> None:
+def test_a_line_that_is_mistyped_would_be_noticed(
+    here: MulliganInstallation, tmp_path: Path
+) -> None:
     del here
     for block in ("$ sudo systemctl halt mulligan\n", "$ docker compose exec worker mulligan x\n"):
         assert do(block, tmp_path).returncode != 0

@@ -4,7 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from mulligan.domain.feedback import CheckRun, failed_of, key_of, latest, passed_of, told_apart
+from mulligan.domain.feedback import (
+    CheckRun,
+    failed_head_key,
+    failed_of,
+    latest,
+    passed_of,
+    unique_names,
+)
 
 pytestmark = pytest.mark.pure
 
@@ -62,7 +69,7 @@ def test_jobs_of_two_workflows_that_bear_one_name_are_both_there() -> None:
 
 def test_runs_that_bear_one_name_are_told_apart() -> None:
     runs = [run(1, "tests", "failure"), run(2, "lint", "failure"), run(3, "tests", "failure")]
-    assert told_apart(runs) == ("tests", "lint", "tests (2)")
+    assert unique_names(runs) == ("tests", "lint", "tests (2)")
 
 
 def test_nothing_is_said_before_all_are_complete() -> None:
@@ -75,4 +82,4 @@ def test_a_head_without_checks_has_neither_passed_nor_failed() -> None:
 
 
 def test_a_head_has_a_key() -> None:
-    assert key_of("abc") == "ci:abc"
+    assert failed_head_key("abc") == "ci:abc"

@@ -3,13 +3,13 @@
 import pytest
 
 from mulligan.domain.eligibility import (
-    MOST,
+    MAX_DEPENDENCIES,
+    cycle_reason,
     dependencies,
+    dependency_reason,
     depends_on_itself,
-    in_a_circle,
-    overlooked,
-    waiting_for,
-    way_back,
+    find_cycle,
+    ignored_reason,
 )
 from mulligan.domain.issue import IssueRef
 
@@ -43,7 +43,7 @@ def test_issues_are_named(text: str, named: list[str]) -> None:
 
 def test_there_is_an_end_to_what_is_waited_for() -> None:
     text = "Depends on " + ", ".join(f"#{number}" for number in range(10, 40))
-    assert len(dependencies(text, THIS)) == MOST
+    assert len(dependencies(text, THIS)) == MAX_DEPENDENCIES
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_there_is_an_end_to_what_is_waited_for() -> None:
     ],
 )
 def test_waiting_is_explained(ref: str, is_pull_request: bool, left: str, said: str) -> None:  # noqa: FBT001
-    told = waiting_for(IssueRef.parse(ref), THIS, is_pull_request=is_pull_request, left=left)
+    told = dependency_reason(IssueRef.parse(ref), THIS, is_pull_request=is_pull_request, left=left)
     assert said in told
 
 
@@ -77,12 +77,12 @@ def test_a_circle_is_found_however_long(waits: dict[int, tuple[int, ...]], way: 
     def named(ref: IssueRef) -> tuple[IssueRef, ...]:
         return tuple(IssueRef("octo/calc", each) for each in waits.get(ref.number, ()))
 
-    assert [ref.number for ref in way_back(THIS, named)] == way
+    assert [ref.number for ref in find_cycle(THIS, named)] == way
 
 
 def test_a_circle_is_told_in_its_order() -> None:
     way = [IssueRef("octo/calc", 3), IssueRef("octo/else", 4)]
-    assert in_a_circle(THIS, way).startswith(
+    assert cycle_reason(THIS, way).startswith(
         "It waits for #3, which waits for octo/else#4, which waits for this one in turn; take"
     )
 
@@ -98,6 +98,6 @@ def test_a_circle_is_told_in_its_order() -> None:
 )
 def test_what_is_not_waited_for_is_told(missing: list[int], itself: bool, said: str) -> None:  # noqa: FBT001
     refs = [IssueRef("octo/calc", each) for each in missing]
-    assert overlooked(THIS, refs, itself=itself).endswith(said)
+    assert ignored_reason(THIS, refs, itself=itself).endswith(said)
     assert depends_on_itself("Depends on #7", THIS)
     assert not depends_on_itself("Depends on #8", THIS)

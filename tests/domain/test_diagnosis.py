@@ -35,4 +35,4 @@ pytestmark = pytest.mark.pure
 )
 def test_an_errors_advice_is_the_fix(error: MulliganError, said: str, fix: str) -> None:
     found = failed("area", error, "Mend.")
-    assert (found.area, found.level, found.said, found.fix) == ("area", Level.FAULT, said, fix)
+    assert (found.area, found.level, found.message, found.fix) == ("area", Level.FAULT, said, fix)

@@ -10,7 +10,7 @@ from mulligan.domain.eligibility import (
     CHANGED_BY_SOMEBODY,
     READ_AND_ASK,
     RULES,
-    SETTLED,
+    SETTLED_STAGES,
     Facts,
     findings,
     opens_epoch,
@@ -38,7 +38,7 @@ KNOWN = IssueStatus(REF, epoch=1, act="labeled:7", actor="ada", act_at=EARLIER)
 SEEN = replace(KNOWN, text_act="labeled:7", text_sha256=ISSUE.text_sha256)
 REVIEWED = replace(KNOWN, feedback=Feedback(at=NOW))
 BY_EVE = Edit("eve", NOW, "title")
-SILENT = replace(FIRST, edits=Edits(telling=False))
+SILENT = replace(FIRST, edits=Edits(names_authors=False))
 """A labelling on a server that does not tell who changed a text."""
 
 
@@ -115,19 +115,19 @@ def facts(**parts: Unpack[Parts]) -> Facts:
         ),
         (
             "stage",
-            [facts(status=replace(KNOWN, stage=stage)) for stage in SETTLED]
+            [facts(status=replace(KNOWN, stage=stage)) for stage in SETTLED_STAGES]
             + [facts(status=replace(KNOWN, stage=Stage.HITL), act=STRANGER)],
             [facts()]
-            + [facts(status=replace(KNOWN, stage=stage), act=AGAIN) for stage in SETTLED]
-            + [facts(status=replace(KNOWN, stage=stage), act=OPERATOR) for stage in SETTLED],
+            + [facts(status=replace(KNOWN, stage=stage), act=AGAIN) for stage in SETTLED_STAGES]
+            + [facts(status=replace(KNOWN, stage=stage), act=OPERATOR) for stage in SETTLED_STAGES],
         ),
         (
             "text",
             [
                 facts(act=replace(FIRST, edits=Edits((BY_EVE,)))),
                 facts(act=replace(TOLD, edits=Edits((BY_EVE,)))),
-                facts(act=replace(FIRST, edits=Edits((BY_EVE,), telling=False))),
-                facts(act=replace(FIRST, edits=Edits(unread="GitHub is away."))),
+                facts(act=replace(FIRST, edits=Edits((BY_EVE,), names_authors=False))),
+                facts(act=replace(FIRST, edits=Edits(unread_reason="GitHub is away."))),
                 facts(act=SILENT, status=replace(SEEN, text_sha256="another")),
             ],
             [
@@ -216,7 +216,7 @@ def test_the_first_rule_that_is_broken_gives_the_reason() -> None:
             f"{BY_EVE}; {READ_AND_ASK}",
         ),
         (
-            facts(act=replace(FIRST, edits=Edits(unread="GitHub is away."))),
+            facts(act=replace(FIRST, edits=Edits(unread_reason="GitHub is away."))),
             "Whether its text was changed could not be read: GitHub is away.",
         ),
         (

@@ -10,15 +10,15 @@ from mulligan.domain.explanation import (
     LOCKED,
     NOBODY_AT_WORK,
     NOT_TELLING,
-    Surroundings,
+    ExplanationInputs,
+    describe_request,
+    describe_review,
     explain,
     explain_unread,
-    told_by,
-    told_of_review,
 )
 from mulligan.domain.issue import AuthorisingAct, Edits, Issue, IssueRef, Stage
 from mulligan.domain.outcome import Escalate, OpenPullRequest
-from mulligan.domain.status import SETTLING, IssueStatus, Phase
+from mulligan.domain.status import REVIEWS_SETTLING, IssueStatus, Phase
 
 pytestmark = pytest.mark.pure
 
@@ -37,7 +37,7 @@ DECIDED = replace(RUNNING, phase=Phase.DECIDED)
 WAITING = replace(KNOWN, due=NOON + timedelta(minutes=5), reason="No disk.")
 URL = "https://github.com/octo/hello/pull/13"
 COMMENT = "https://github.com/octo/hello/issues/12#issuecomment-1"
-ALONE = Surroundings(counted=1, most=3)
+ALONE = ExplanationInputs(counted=1, most=3)
 HELD = replace(ALONE, holder="vm:4711", at_work="`mulligan run`")
 
 
@@ -125,7 +125,7 @@ def facts(
     ],
 )
 def test_one_line_says_what_will_be_done_and_why(
-    case: Facts, around: Surroundings, summary: str
+    case: Facts, around: ExplanationInputs, summary: str
 ) -> None:
     found = explain(case, around)
     assert found.summary == summary
@@ -166,7 +166,7 @@ def test_one_line_says_what_will_be_done_and_why(
     ],
 )
 def test_whose_request_counts_is_said(case: Facts, said: str) -> None:
-    assert told_by(explain(case, ALONE).act) == said
+    assert describe_request(explain(case, ALONE).act) == said
 
 
 @pytest.mark.parametrize("case", [facts(), facts(WAITING), facts(RUNNING)])
@@ -185,7 +185,7 @@ def test_a_locked_conversation_is_mentioned() -> None:
 
 
 def test_a_server_that_keeps_no_record_of_edits_is_mentioned() -> None:
-    silent = replace(FIRST, edits=Edits(telling=False))
+    silent = replace(FIRST, edits=Edits(names_authors=False))
     assert explain(facts(HITL, act=silent), ALONE).notes == (NOT_TELLING,)
     assert explain(facts(HITL, act=None), ALONE).notes == ()
 
@@ -211,14 +211,14 @@ def test_a_review_that_further_ones_are_waited_for_is_told(
     heard: tuple[str, ...],
     told: bool,  # noqa: FBT001
 ) -> None:
-    effects = ((f"{SETTLING}:issue", f"7 {NOON.isoformat()}"),)
+    effects = ((f"{REVIEWS_SETTLING}:issue", f"7 {NOON.isoformat()}"),)
     status = replace(KNOWN, stage=stage, heard=heard, effects=effects)
     words = (
         "A review requests changes; it is acted on after 2025-03-01 12:00:00 UTC, together with "
         "those that come until then."
     )
     assert (words in explain(facts(status), HELD).notes) is told
-    assert told_of_review(replace(status, effects=((f"{SETTLING}:issue", ""),))) == ""
+    assert describe_review(replace(status, effects=((f"{REVIEWS_SETTLING}:issue", ""),))) == ""
 
 
 def test_an_issue_that_is_gone_keeps_what_the_ledger_knows() -> None:

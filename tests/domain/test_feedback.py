@@ -122,7 +122,7 @@ def test_a_conflict_in_no_file_by_name_is_one() -> None:
 
 
 def test_a_review_has_a_key() -> None:
-    assert Review(5, "wes", None, START, objects=True).key == "review:5"
+    assert Review(5, "wes", None, START, requests_changes=True).key == "review:5"
 
 
 def test_checks_that_fail_on_github_make_the_issue_due_in_the_same_epoch() -> None:

@@ -8,15 +8,15 @@ import pytest
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.stats import (
-    Chronicle,
+    AttemptEntry,
+    AttemptPosition,
     Cost,
     Failure,
-    Frequent,
-    Moment,
-    Place,
+    FrequentFailure,
+    LedgerHistory,
+    Milestone,
+    MilestoneKind,
     Stats,
-    Try,
-    Turn,
     cost_of,
     summarise,
 )
@@ -29,28 +29,30 @@ ONE, TWO, OTHER = IssueRef("a/b", 1), IssueRef("a/b", 2), IssueRef("x/y", 1)
 RED, GREEN = Outcome.CHECKS_FAILED, Outcome.SUCCEEDED
 
 
-def tried(ref: IssueRef, number: int, outcome: Outcome = RED, epoch: int = 1) -> Try:
+def tried(ref: IssueRef, number: int, outcome: Outcome = RED, epoch: int = 1) -> AttemptEntry:
     """Give an attempt that cost a dollar and a hundred tokens."""
     at = NOON + number * HOUR
-    return Try(ref, epoch, number, at, outcome, "claude", 1, costs=(1.0,), tokens=(100,))
+    return AttemptEntry(ref, epoch, number, at, outcome, "claude", 1, costs=(1.0,), tokens=(100,))
 
 
-def at(ref: IssueRef, turn: Turn, hours: float) -> Moment:
+def at(ref: IssueRef, turn: MilestoneKind, hours: float) -> Milestone:
     when = NOON + hours * HOUR
-    return Moment(ref, turn, when, when - HOUR / 2 if turn is Turn.ASKED else None)
+    return Milestone(ref, turn, when, when - HOUR / 2 if turn is MilestoneKind.ASKED else None)
 
 
 def counted(
-    tries: list[Try],
-    moments: list[Moment] | None = None,
+    tries: list[AttemptEntry],
+    moments: list[Milestone] | None = None,
     stages: list[tuple[IssueRef, Stage]] | None = None,
     since: datetime | None = None,
 ) -> Stats:
-    return summarise(Chronicle(NOON, tries, moments or [], stages or []), NOON + 99 * HOUR, since)
+    return summarise(
+        LedgerHistory(NOON, tries, moments or [], stages or []), NOON + 99 * HOUR, since
+    )
 
 
 def test_an_empty_ledger_has_no_beginning() -> None:
-    found = summarise(Chronicle(None, [], [], []), NOON, NOON - HOUR)
+    found = summarise(LedgerHistory(None, [], [], []), NOON, NOON - HOUR)
     assert found.since is None
     assert found.overall.cost == Cost(0.0, 0, 0, 0)
     assert (found.overall.to_merge, found.places, found.agents) == (None, (), ())
@@ -76,7 +78,7 @@ def test_attempts_are_numbered_in_their_epoch_and_free_ones_left_out() -> None:
             tried(TWO, 1),
         ]
     )
-    assert found.places == (Place(1, 3, 1), Place(2, 1, 1))
+    assert found.places == (AttemptPosition(1, 3, 1), AttemptPosition(2, 1, 1))
     assert found.outcomes == {RED: 2, GREEN: 2, Outcome.INFRASTRUCTURE: 1}
     assert (found.overall.attempts, found.overall.counted, found.overall.succeeded) == (5, 4, 2)
     assert found.overall.tried == 2
@@ -84,7 +86,7 @@ def test_attempts_are_numbered_in_their_epoch_and_free_ones_left_out() -> None:
 
 def test_an_attempt_keeps_its_place_whatever_span_is_asked_for() -> None:
     found = counted([tried(ONE, 1), tried(ONE, 2, GREEN)], since=NOON + 2 * HOUR)
-    assert found.places == (Place(2, 1, 1),)
+    assert found.places == (AttemptPosition(2, 1, 1),)
     assert found.overall.attempts == 1
 
 
@@ -103,7 +105,7 @@ def test_an_attempt_keeps_its_place_whatever_span_is_asked_for() -> None:
     ],
 )
 def test_what_was_not_told_is_unknown_and_never_nothing(
-    tries: list[Try], cost: tuple[float | None, int | None, int, int]
+    tries: list[AttemptEntry], cost: tuple[float | None, int | None, int, int]
 ) -> None:
     assert cost_of(tries) == Cost(*cost)
 
@@ -119,22 +121,22 @@ def test_a_cost_is_divided_where_both_are_known(
 
 def test_a_merged_pull_request_costs_all_that_was_spent_by_merges() -> None:
     """What failed issues cost is in it."""
-    moments = [at(ONE, Turn.ASKED, 0), at(ONE, Turn.MERGED, 5)]
+    moments = [at(ONE, MilestoneKind.ASKED, 0), at(ONE, MilestoneKind.MERGED, 5)]
     overall = counted([tried(ONE, 1, GREEN), tried(TWO, 1), tried(TWO, 2)], moments).overall
     assert overall.cost.per(overall.merged) == 3.0
 
 
 def test_issues_are_counted_once_by_what_became_of_them() -> None:
     moments = [
-        at(ONE, Turn.ASKED, 0),
-        at(ONE, Turn.PUBLISHED, 1),
-        at(ONE, Turn.PUBLISHED, 2),
-        at(ONE, Turn.MERGED, 3),
-        at(TWO, Turn.ASKED, 0),
-        at(TWO, Turn.ASKED, 1),
-        at(TWO, Turn.CLOSED, 2),
-        at(OTHER, Turn.ASKED, 0),
-        at(OTHER, Turn.LEFT, 1),
+        at(ONE, MilestoneKind.ASKED, 0),
+        at(ONE, MilestoneKind.PUBLISHED, 1),
+        at(ONE, MilestoneKind.PUBLISHED, 2),
+        at(ONE, MilestoneKind.MERGED, 3),
+        at(TWO, MilestoneKind.ASKED, 0),
+        at(TWO, MilestoneKind.ASKED, 1),
+        at(TWO, MilestoneKind.CLOSED, 2),
+        at(OTHER, MilestoneKind.ASKED, 0),
+        at(OTHER, MilestoneKind.LEFT, 1),
     ]
     stages = [(ONE, Stage.RESOLVED), (TWO, Stage.HITL), (OTHER, Stage.HITL)]
     found = counted([], moments, stages)
@@ -149,18 +151,18 @@ def test_issues_are_counted_once_by_what_became_of_them() -> None:
 
 def test_times_run_from_the_first_request_to_the_first_pull_request_and_its_merge() -> None:
     moments = [
-        at(ONE, Turn.ASKED, 0),
-        at(TWO, Turn.ASKED, 1),
-        at(ONE, Turn.ASKED, 1),
-        at(ONE, Turn.PUBLISHED, 2),
-        at(TWO, Turn.PUBLISHED, 2),
-        at(ONE, Turn.PUBLISHED, 4),
-        at(ONE, Turn.MERGED, 5),
-        at(TWO, Turn.CLOSED, 9),
-        at(ONE, Turn.ASKED, 20),
-        at(ONE, Turn.MERGED, 22),
-        at(OTHER, Turn.PUBLISHED, 1),
-        at(OTHER, Turn.MERGED, 1),
+        at(ONE, MilestoneKind.ASKED, 0),
+        at(TWO, MilestoneKind.ASKED, 1),
+        at(ONE, MilestoneKind.ASKED, 1),
+        at(ONE, MilestoneKind.PUBLISHED, 2),
+        at(TWO, MilestoneKind.PUBLISHED, 2),
+        at(ONE, MilestoneKind.PUBLISHED, 4),
+        at(ONE, MilestoneKind.MERGED, 5),
+        at(TWO, MilestoneKind.CLOSED, 9),
+        at(ONE, MilestoneKind.ASKED, 20),
+        at(ONE, MilestoneKind.MERGED, 22),
+        at(OTHER, MilestoneKind.PUBLISHED, 1),
+        at(OTHER, MilestoneKind.MERGED, 1),
     ]
     of = counted([], moments).overall
     assert of.to_pull_request == 2 * HOUR
@@ -184,9 +186,9 @@ def test_what_fails_most_often_comes_first() -> None:
         ]
     )
     assert found.checks == (
-        Frequent("a/b", "tests", attempts=3, issues=2),
-        Frequent("a/b", "lint", attempts=1, issues=1),
-        Frequent("x/y", "tests", attempts=1, issues=1),
+        FrequentFailure("a/b", "tests", attempts=3, issues=2),
+        FrequentFailure("a/b", "lint", attempts=1, issues=1),
+        FrequentFailure("x/y", "tests", attempts=1, issues=1),
     )
     assert [(each.summary, each.attempts, each.issues) for each in found.failures] == [
         ("test_add", 2, 2),

@@ -103,8 +103,8 @@ def test_the_token_is_given_to_the_server_and_shows_nowhere(
     with serving(Server()) as server:
         remote = Remote(f"{server.url}/octo/calc.git", TOKEN)
         for _ in range(2):
-            assert remote.tip(repository, "refs/heads/main") == SHA
-        assert remote.tip(repository, "refs/heads/other") is None
+            assert remote.head_of(repository, "refs/heads/main") == SHA
+        assert remote.head_of(repository, "refs/heads/other") is None
     assert server.given == [f"x-access-token:{TOKEN}"] * 3
     assert server.spied == set()
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -114,14 +114,14 @@ def test_the_token_is_given_to_the_server_and_shows_nowhere(
 
 def test_without_a_token_a_person_is_asked_and_no_terminal(repository: Repository) -> None:
     with serving(Server()) as server, pytest.raises(DeniedError, match="credential"):
-        Remote(f"{server.url}/octo/calc.git").tip(repository, "refs/heads/main")
+        Remote(f"{server.url}/octo/calc.git").head_of(repository, "refs/heads/main")
     assert server.given == []
 
 
 def test_a_redirect_does_not_get_the_token(repository: Repository) -> None:
     with serving(Server()) as other, serving(Server(redirect=other.url)) as server:
         with pytest.raises(DeniedError):
-            Remote(f"{server.url}/octo/calc.git", TOKEN).tip(repository, "refs/heads/main")
+            Remote(f"{server.url}/octo/calc.git", TOKEN).head_of(repository, "refs/heads/main")
         assert other.given == []
 
 

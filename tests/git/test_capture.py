@@ -18,13 +18,13 @@ from world.checkouts import (
     LITTER,
     REF,
     TEXT,
-    act,
     calc_remote,
     contents,
     files_as_committed,
+    run_in_worktree,
     worktrees_of,
 )
-from world.repositories import commit_to, git, make_remote, tip
+from world.repositories import branch_head, commit_to, git, make_remote
 
 SETTINGS = CommitSettings()
 COMMIT = "echo one > README.md; git commit -qam one"
@@ -76,18 +76,20 @@ def test_the_agents_own_commits_are_counted_after(
     worktrees: GitWorktrees, line: str, commits: int
 ) -> None:
     with worktrees.open(REF) as tree:
-        act(tree, COMMIT, line)
+        run_in_worktree(tree, COMMIT, line)
         assert tree.capture(TEXT, SETTINGS).commits == commits
 
 
 def test_refs_of_a_thousand_levels_are_survived(worktrees: GitWorktrees) -> None:
     levels = "import os; [(os.mkdir('d'), os.chdir('d')) for level in range(1500)]"
     with worktrees.open(REF) as tree:
-        act(tree, COMMIT, f'cd $(git rev-parse --git-dir)/refs/heads; python3 -c "{levels}"')
+        run_in_worktree(
+            tree, COMMIT, f'cd $(git rev-parse --git-dir)/refs/heads; python3 -c "{levels}"'
+        )
         assert tree.capture(TEXT, SETTINGS).commits == 1
         # pytest could not clear away what Mulligan can.
-        tree.site.broom.set_aside(tree.site.place.decoy, tree.site.place.name)
-        tree.site.broom.empty(tree.site.place.name)
+        tree.worktree.cleaner.set_aside(tree.worktree.paths.agent_git_dir, tree.worktree.paths.name)
+        tree.worktree.cleaner.empty(tree.worktree.paths.name)
 
 
 def test_an_agent_cannot_have_other_repositories_of_this_machine_read(
@@ -95,10 +97,10 @@ def test_an_agent_cannot_have_other_repositories_of_this_machine_read(
 ) -> None:
     other = make_remote(tmp_path / "other.git", {"secret": "secret\n"})
     with worktrees.open(REF) as tree:
-        act(
+        run_in_worktree(
             tree,
             f"cd $(git rev-parse --git-dir); echo {other}/objects >> objects/info/alternates",
-            f"echo {tip(other, 'main')} > refs/heads/theirs; git log theirs",
+            f"echo {branch_head(other, 'main')} > refs/heads/theirs; git log theirs",
         )
         assert tree.capture(TEXT, SETTINGS).commits == 0
 
@@ -112,14 +114,14 @@ def test_commits_that_the_repository_had_already_are_not_the_agents(
     git(remote, "update-ref", "refs/heads/main", git(remote, "commit-tree", "main^{tree}", "-p",
         "main", "-p", side, "-m", "merge"))  # fmt: skip
     with worktrees.open(REF) as tree:
-        assert act(tree, "git tag") == "v0"
-        act(tree, "git branch old v0; git checkout -q v0")
+        assert run_in_worktree(tree, "git tag") == "v0"
+        run_in_worktree(tree, "git branch old v0; git checkout -q v0")
         assert tree.capture(TEXT, SETTINGS).commits == 0
 
 
 def test_a_commit_of_an_ignored_file_is_work_and_litter_is_not(worktrees: GitWorktrees) -> None:
     with worktrees.open(REF) as tree:
-        act(
+        run_in_worktree(
             tree,
             "mkdir -p build/a .claude; echo x | tee build/a/on_purpose build/by_chance gone.log",
             "touch .aider.chat .claude/y; git add -f build/a/on_purpose gone.log .aider.chat",
@@ -128,20 +130,20 @@ def test_a_commit_of_an_ignored_file_is_work_and_litter_is_not(worktrees: GitWor
         change = tree.capture(TEXT, SETTINGS)
         assert counted(change) == (added("build/a/on_purpose"),)
         assert change.head_sha
-        tree.show_commit(change.head_sha)
+        tree.check_out(change.head_sha)
         assert "build/by_chance" not in contents(tree.path)
 
 
 def test_an_agent_of_ones_own_litters_too(worktrees: GitWorktrees) -> None:
     own = replace(worktrees, litter=(*LITTER, ".tinker/"))
     with own.open(REF) as tree:
-        act(tree, "mkdir -p .tinker src/.tinker; touch .tinker/a src/.tinker/b")
+        run_in_worktree(tree, "mkdir -p .tinker src/.tinker; touch .tinker/a src/.tinker/b")
         change = tree.capture(TEXT, SETTINGS)
         assert (change.head_sha, change.commits) == (None, 0)
         assert change.ignored_files == (".tinker/a", "src/.tinker/b")
     with own.open(REF) as tree:
         assert not (tree.path / ".tinker").exists()
-        act(
+        run_in_worktree(
             tree,
             "mkdir .tinker; touch .tinker/a; echo x > new",
             "git add -f .tinker; git commit -qm forced",
@@ -151,8 +153,10 @@ def test_an_agent_of_ones_own_litters_too(worktrees: GitWorktrees) -> None:
 
 def test_an_agent_that_wrote_only_what_git_ignores_is_told_apart(worktrees: GitWorktrees) -> None:
     with worktrees.open(REF) as tree:
-        act(tree, "mkdir -p build/a .claude; touch build/a/x own.log .claude/y .aider.chat")
-        act(tree, "cp -p README.md build/copy; touch -d 2001-01-01 build/copy")
+        run_in_worktree(
+            tree, "mkdir -p build/a .claude; touch build/a/x own.log .claude/y .aider.chat"
+        )
+        run_in_worktree(tree, "cp -p README.md build/copy; touch -d 2001-01-01 build/copy")
         change = tree.capture(TEXT, SETTINGS)
     assert (change.head_sha, change.commits) == (None, 0)
     names = ("build/a/x", "build/copy", "own.log", ".aider.chat", ".claude/y")
@@ -161,25 +165,25 @@ def test_an_agent_that_wrote_only_what_git_ignores_is_told_apart(worktrees: GitW
 
 def test_ignored_files_are_not_looked_for_where_there_is_a_change(worktrees: GitWorktrees) -> None:
     with worktrees.open(REF) as tree:
-        act(tree, "touch own.log new")
+        run_in_worktree(tree, "touch own.log new")
         assert tree.capture(TEXT, SETTINGS).ignored_files == ()
 
 
 def test_what_set_up_lines_wrote_is_not_the_agents(tmp_path: Path, remote: Path) -> None:
     worktrees = worktrees_of(tmp_path / "work", remote, sets_up=True)
     with worktrees.open(REF) as tree:
-        act(tree, "echo installed > deps.log")
+        run_in_worktree(tree, "echo installed > deps.log")
         (tree.private / "home-of-the-agent").mkdir()
         assert tree.capture(TEXT, SETTINGS).ignored_files == ()
-        act(tree, "echo more >> deps.log")
+        run_in_worktree(tree, "echo more >> deps.log")
         assert tree.capture(TEXT, SETTINGS).ignored_files == ("deps.log",)
-        act(tree, "rm -rf $HOME")
+        run_in_worktree(tree, "rm -rf $HOME")
         assert tree.capture(TEXT, SETTINGS).ignored_files == ("deps.log",)
 
 
 def test_a_few_names_of_ignored_files_are_enough(worktrees: GitWorktrees) -> None:
     with worktrees.open(REF) as tree:
-        act(tree, r"mkdir build; touch build/{1..300} $'bad\xff.log'")
+        run_in_worktree(tree, r"mkdir build; touch build/{1..300} $'bad\xff.log'")
         ignored = tree.capture(TEXT, SETTINGS).ignored_files
     assert len(ignored) == 20
     assert ignored[0] == "bad\ufffd.log"
@@ -190,7 +194,7 @@ def test_names_in_an_agents_tree_that_lead_out_of_it_are_left_alone(
 ) -> None:
     (tmp_path / "precious").write_text("mine")
     with worktrees.open(REF) as tree:
-        act(
+        run_in_worktree(
             tree,
             "blob=$(echo x | git hash-object -w --stdin)",
             f'sub=$(printf "100644 blob $blob\\tprecious\\n" | git mktree)',  # noqa: F541
@@ -204,7 +208,7 @@ def test_names_in_an_agents_tree_that_lead_out_of_it_are_left_alone(
 
 def test_odd_names_and_kinds_are_all_told(worktrees: GitWorktrees) -> None:
     with worktrees.open(REF) as tree:
-        act(
+        run_in_worktree(
             tree,
             "echo x > $'new\\nline'; echo x > $'bad\\xff'; echo x > -rf; ln -s /etc/passwd link",
             r"printf '\0\1' > binary; git mv src/calc.py src/moved.py; chmod +x README.md",
@@ -233,7 +237,7 @@ def test_odd_names_and_kinds_are_all_told(worktrees: GitWorktrees) -> None:
 
 def test_of_many_links_some_are_told_without_where_they_lead(worktrees: GitWorktrees) -> None:
     with worktrees.open(REF) as tree:
-        act(tree, "for n in {1..203}; do ln -s to-$n link-$n; done")
+        run_in_worktree(tree, "for n in {1..203}; do ln -s to-$n link-$n; done")
         files = tree.capture(TEXT, SETTINGS).files
     assert sum(file.link is None for file in files) == 3
     assert next(file for file in files if file.path == "link-1").link == "to-1"
@@ -241,16 +245,16 @@ def test_of_many_links_some_are_told_without_where_they_lead(worktrees: GitWorkt
 
 def test_a_diff_without_end_is_cut(worktrees: GitWorktrees) -> None:
     with worktrees.open(REF) as tree:
-        act(tree, "seq 1000 > many")
+        run_in_worktree(tree, "seq 1000 > many")
         change = tree.capture(TEXT, SETTINGS)
-        cut = diff_of(tree.site, change.start_sha, str(change.head_sha), limit=1000)
+        cut = diff_of(tree.worktree, change.start_sha, str(change.head_sha), limit=1000)
     omitted = len(change.diff) - 1000
     assert cut == change.diff[:1000] + f"\n[... {omitted} bytes omitted]\n".encode()
 
 
 def test_work_is_kept_on_a_branch_of_the_mirror(worktrees: GitWorktrees, tmp_path: Path) -> None:
     with worktrees.open(REF) as tree:
-        act(tree, "echo new > new")
+        run_in_worktree(tree, "echo new > new")
         change = tree.capture(TEXT, SETTINGS)
     mirror = tmp_path / "work" / REF.repository / "mirror.git"
     assert git(mirror, "rev-parse", f"refs/heads/{REF.branch}") == change.head_sha
@@ -258,7 +262,7 @@ def test_work_is_kept_on_a_branch_of_the_mirror(worktrees: GitWorktrees, tmp_pat
 
 def test_a_worktree_that_the_agent_deleted_is_all_deletions(worktrees: GitWorktrees) -> None:
     with worktrees.open(REF) as tree:
-        act(tree, "rm -rf $PWD")
+        run_in_worktree(tree, "rm -rf $PWD")
         change = tree.capture(TEXT, SETTINGS)
     assert {(file.path, file.status) for file in change.files} == {(name, "D") for name in FILES}
 
@@ -269,7 +273,7 @@ def test_a_submodule_that_is_taken_out_is_told(worktrees: GitWorktrees, remote: 
     commit = git(remote, "commit-tree", tree_sha, "-p", "main", "-m", "sub")
     git(remote, "update-ref", "refs/heads/main", commit)
     with worktrees.open(REF) as tree:
-        act(tree, "rmdir vendor")
+        run_in_worktree(tree, "rmdir vendor")
         change = tree.capture(TEXT, SETTINGS)
     assert [(file.path, file.status) for file in change.files] == [("vendor", "D")]
     assert b"-Subproject commit" in change.diff
@@ -281,15 +285,15 @@ def test_what_set_up_lines_installed_is_there_for_the_checks(
 ) -> None:
     worktrees = worktrees_of(tmp_path / "work", remote, sets_up=sets_up)
     with worktrees.open(REF) as tree:
-        act(tree, "echo installed > deps.log")
-        act(tree, "echo new > new; mkdir .claude; touch .claude/y")
+        run_in_worktree(tree, "echo installed > deps.log")
+        run_in_worktree(tree, "echo new > new; mkdir .claude; touch .claude/y")
         change = tree.capture(TEXT, SETTINGS)
         assert change.head_sha
-        act(tree, "touch about")
-        tree.show_commit(change.head_sha)
+        run_in_worktree(tree, "touch about")
+        tree.check_out(change.head_sha)
         kept = {"deps.log"} if sets_up else set[str]()
         assert contents(tree.path).keys() - files_as_committed().keys() == {"new", *kept}
-        assert act(tree, "git status --porcelain") == ""
+        assert run_in_worktree(tree, "git status --porcelain") == ""
     with worktrees.open(REF) as tree:
         assert not (tree.path / "deps.log").exists()
 
@@ -302,7 +306,7 @@ def test_an_identity_that_git_refuses_needs_the_operator(
     worktrees: GitWorktrees, settings: CommitSettings
 ) -> None:
     with worktrees.open(REF) as tree:
-        act(tree, "echo new > new")
+        run_in_worktree(tree, "echo new > new")
         with pytest.raises(MisconfiguredError, match=r"commit\.name"):
             tree.capture(TEXT, settings)
 
@@ -319,14 +323,14 @@ def test_a_full_disk_is_not_taken_for_work_of_the_agent(
     wrapper.chmod(0o755)
     full = replace(worktrees, environment={"PATH": f"{wrapper.parent}:{os.environ['PATH']}"})
     with full.open(REF) as tree:
-        act(tree, "echo new > new")
+        run_in_worktree(tree, "echo new > new")
         with pytest.raises(UnavailableError, match="free some space"):
             tree.capture(TEXT, SETTINGS)
 
 
 def test_text_that_git_could_not_take_is_made_fit(worktrees: GitWorktrees, tmp_path: Path) -> None:
     with worktrees.open(REF) as tree:
-        act(tree, "echo new > new")
+        run_in_worktree(tree, "echo new > new")
         text = CommitText("sub\0ject\ud800 \x1b[31m", "bo\0dy", "not a login")
         change = tree.capture(text, CommitSettings(name="M\0x", email="m@example.org"))
     mirror = tmp_path / "work" / REF.repository / "mirror.git"

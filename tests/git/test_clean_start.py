@@ -13,12 +13,20 @@ import pytest
 
 from mulligan.config.policy import CommitSettings
 from mulligan.domain.issue import IssueRef
-from mulligan.git.worktrees.naming import IssuePlace, issue_place
+from mulligan.git.worktrees.naming import WorktreePaths, worktree_paths
 from mulligan.git.worktrees.worktrees import GitWorktrees
 from mulligan.implement.ports import Worktree
-from world.checkouts import REF, TEXT, act, calc_remote, contents, files_as_committed, worktrees_of
+from world.checkouts import (
+    REF,
+    TEXT,
+    calc_remote,
+    contents,
+    files_as_committed,
+    run_in_worktree,
+    worktrees_of,
+)
 from world.other_user import run_as_another_user
-from world.repositories import commit_to, git, tip
+from world.repositories import branch_head, commit_to, git
 
 SETTINGS = CommitSettings()
 MINE = "git config user.name A; git config user.email a@example.org"
@@ -101,13 +109,13 @@ def worktrees(tmp_path: Path, remote: Path) -> Generator[GitWorktrees]:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> IssuePlace:
-    return issue_place(tmp_path / "work", REF)
+def place(tmp_path: Path) -> WorktreePaths:
+    return worktree_paths(tmp_path / "work", REF)
 
 
 def first_attempt(worktrees: GitWorktrees, *lines: str) -> None:
     with worktrees.open(REF) as tree:
-        act(tree, *lines)
+        run_in_worktree(tree, *lines)
 
 
 LOOK = (
@@ -122,8 +130,8 @@ LOOK = (
 
 def assert_clean(tree: Worktree, remote: Path) -> None:
     assert contents(tree.path) == files_as_committed()
-    assert tree.start_sha == tip(remote, "main")
-    head, branch, *branches, left, status = act(tree, *LOOK).split("\0")
+    assert tree.start_sha == branch_head(remote, "main")
+    head, branch, *branches, left, status = run_in_worktree(tree, *LOOK).split("\0")
     assert head == tree.start_sha
     assert branch == REF.branch
     assert branches == ["refs/heads/main", f"refs/heads/{REF.branch}"]
@@ -144,7 +152,7 @@ def test_the_next_worktree_is_clean_after(
     deeds: list[str],
     worktrees: GitWorktrees,
     remote: Path,
-    place: IssuePlace,
+    place: WorktreePaths,
     subtests: pytest.Subtests,
 ) -> None:
     first_attempt(worktrees, LEFT_BEHIND[deeds[0]])
@@ -152,7 +160,7 @@ def test_the_next_worktree_is_clean_after(
         with subtests.test(deed), worktrees.open(REF) as tree:
             assert_clean(tree, remote)
             assert list(place.repository.trash.iterdir()) == []
-            act(tree, LEFT_BEHIND[following])
+            run_in_worktree(tree, LEFT_BEHIND[following])
 
 
 @pytest.mark.parametrize("deeds", by_seven(HARD_TO_READ))
@@ -162,11 +170,11 @@ def test_capture_survives(
     for deed in deeds:
         with subtests.test(deed), worktrees.open(REF) as tree:
             assert_clean(tree, remote)
-            act(tree, LEFT_BEHIND[deed])
+            run_in_worktree(tree, LEFT_BEHIND[deed])
             change = tree.capture(TEXT, SETTINGS)
             if change.head_sha:
-                tree.show_commit(change.head_sha)
-                assert act(tree, "git status --porcelain --ignored") == ""
+                tree.check_out(change.head_sha)
+                assert run_in_worktree(tree, "git status --porcelain --ignored") == ""
     with worktrees.open(REF) as tree:
         assert_clean(tree, remote)
 
@@ -190,43 +198,43 @@ def test_nothing_outside_is_touched_through_a_link(worktrees: GitWorktrees, tmp_
     (outside / "calc.py").write_text("precious")
     outside.chmod(0o500)
     with worktrees.open(REF) as tree:
-        act(tree, f"rm -r src; ln -s {outside} src; ln -s {outside} .git.d; rm .git")
-        act(tree, f"ln -s {outside} .git", check=False)
+        run_in_worktree(tree, f"rm -r src; ln -s {outside} src; ln -s {outside} .git.d; rm .git")
+        run_in_worktree(tree, f"ln -s {outside} .git", check=False)
         tree.capture(TEXT, SETTINGS)
     with worktrees.open(REF):
         assert (outside / "calc.py").read_text() == "precious"
         assert outside.stat().st_mode & 0o777 == 0o500
 
 
-def delete_worktree(place: IssuePlace) -> None:
+def delete_worktree(place: WorktreePaths) -> None:
     shutil.rmtree(place.tree)
 
 
-def worktree_becomes_a_link(place: IssuePlace) -> None:
+def worktree_becomes_a_link(place: WorktreePaths) -> None:
     shutil.rmtree(place.tree)
     place.tree.symlink_to("/etc")
 
 
-def worktree_becomes_a_file(place: IssuePlace) -> None:
+def worktree_becomes_a_file(place: WorktreePaths) -> None:
     shutil.rmtree(place.tree)
     place.tree.write_text("gone")
 
 
-def delete_admin(place: IssuePlace) -> None:
-    shutil.rmtree(place.admin)
+def delete_admin(place: WorktreePaths) -> None:
+    shutil.rmtree(place.git_dir)
 
 
-def spoil_head(place: IssuePlace) -> None:
-    (place.admin / "HEAD").write_text("nonsense")
+def spoil_head(place: WorktreePaths) -> None:
+    (place.git_dir / "HEAD").write_text("nonsense")
 
 
-def point_commondir_elsewhere(place: IssuePlace) -> None:
-    (place.admin / "commondir").write_text("/etc\n")
+def point_commondir_elsewhere(place: WorktreePaths) -> None:
+    (place.git_dir / "commondir").write_text("/etc\n")
 
 
-def take_for_another(place: IssuePlace) -> None:
+def take_for_another(place: WorktreePaths) -> None:
     """Let git believe that its entry `issue-12` is of a worktree elsewhere."""
-    (place.admin / "gitdir").write_text("/elsewhere/.git\n")
+    (place.git_dir / "gitdir").write_text("/elsewhere/.git\n")
     shutil.rmtree(place.tree)
 
 
@@ -243,24 +251,27 @@ def take_for_another(place: IssuePlace) -> None:
     ],
 )
 def test_a_worktree_that_cannot_be_reset_is_made_anew(
-    spoil: Callable[[IssuePlace], None], worktrees: GitWorktrees, remote: Path, place: IssuePlace
+    spoil: Callable[[WorktreePaths], None],
+    worktrees: GitWorktrees,
+    remote: Path,
+    place: WorktreePaths,
 ) -> None:
     first_attempt(worktrees, "echo new > new")
     spoil(place)
     with worktrees.open(REF) as tree:
         assert tree.recreated is True
         assert_clean(tree, remote)
-        assert [path.name for path in place.admin.parent.iterdir()] == ["issue-12"]
+        assert [path.name for path in place.git_dir.parent.iterdir()] == ["issue-12"]
     with worktrees.open(REF) as tree:
         assert tree.recreated is False
 
 
-def corrupt_index(place: IssuePlace) -> None:
-    (place.admin / "index").write_text("nonsense")
+def corrupt_index(place: WorktreePaths) -> None:
+    (place.git_dir / "index").write_text("nonsense")
 
 
-def hide_changes(place: IssuePlace) -> None:
-    environment = {"GIT_DIR": str(place.admin), "GIT_WORK_TREE": str(place.tree)}
+def hide_changes(place: WorktreePaths) -> None:
+    environment = {"GIT_DIR": str(place.git_dir), "GIT_WORK_TREE": str(place.tree)}
     subprocess.run(
         ["git", "update-index", "--skip-worktree", "README.md", "src/calc.py"],
         cwd=place.tree,
@@ -269,11 +280,11 @@ def hide_changes(place: IssuePlace) -> None:
     )
 
 
-def leave_locks(place: IssuePlace) -> None:
+def leave_locks(place: WorktreePaths) -> None:
     mirror = place.repository.mirror
     for lock in (
-        place.admin / "index.lock",
-        place.admin / "HEAD.lock",
+        place.git_dir / "index.lock",
+        place.git_dir / "HEAD.lock",
         mirror / "refs" / "heads" / "mulligan" / "issue-12.lock",
         mirror / "refs" / "remotes" / "origin" / "main.lock",
         mirror / "packed-refs.lock",
@@ -284,7 +295,10 @@ def leave_locks(place: IssuePlace) -> None:
 
 @pytest.mark.parametrize("spoil", [corrupt_index, hide_changes, leave_locks])
 def test_mulligans_own_git_directory_is_mended_in_place(
-    spoil: Callable[[IssuePlace], None], worktrees: GitWorktrees, remote: Path, place: IssuePlace
+    spoil: Callable[[WorktreePaths], None],
+    worktrees: GitWorktrees,
+    remote: Path,
+    place: WorktreePaths,
 ) -> None:
     first_attempt(worktrees, "echo changed > README.md")
     spoil(place)
@@ -292,31 +306,33 @@ def test_mulligans_own_git_directory_is_mended_in_place(
         assert tree.recreated is False
         assert_clean(tree, remote)
         spoil(place)
-        act(tree, "echo changed > README.md")
+        run_in_worktree(tree, "echo changed > README.md")
         if spoil is not leave_locks:
             assert [file.path for file in tree.capture(TEXT, SETTINGS).files] == ["README.md"]
 
 
 def test_worktrees_of_issues_whose_numbers_begin_alike_stay_apart(
-    worktrees: GitWorktrees, place: IssuePlace
+    worktrees: GitWorktrees, place: WorktreePaths
 ) -> None:
     with worktrees.open(IssueRef(REF.repository, 1)) as one:
-        act(one, "echo one > README.md")
+        run_in_worktree(one, "echo one > README.md")
         shutil.rmtree(one.path)
     with worktrees.open(IssueRef(REF.repository, 11)) as eleven:
-        act(eleven, "echo eleven > README.md")
+        run_in_worktree(eleven, "echo eleven > README.md")
         with worktrees.open(IssueRef(REF.repository, 1)) as one:
             assert contents(one.path) == files_as_committed()
-        assert act(eleven, "cat README.md") == "eleven"
-    names = sorted(path.name for path in place.admin.parent.iterdir())
+        assert run_in_worktree(eleven, "cat README.md") == "eleven"
+    names = sorted(path.name for path in place.git_dir.parent.iterdir())
     assert names == ["issue-1", "issue-11"]
 
 
 def test_ignored_files_are_kept_where_the_operator_wants_that(tmp_path: Path, remote: Path) -> None:
     keeping = worktrees_of(tmp_path / "work", remote, keep_ignored=True)
     with keeping.open(REF) as tree:
-        act(tree, "mkdir build; > build/x; > x.log; > new; mkdir .claude; > .claude/y; > .aider.z")
-        act(tree, "mkdir -p build/nested; git init -q build/nested; mkfifo build/pipe")
+        run_in_worktree(
+            tree, "mkdir build; > build/x; > x.log; > new; mkdir .claude; > .claude/y; > .aider.z"
+        )
+        run_in_worktree(tree, "mkdir -p build/nested; git init -q build/nested; mkfifo build/pipe")
     with keeping.open(REF) as tree:
         assert tree.recreated is False
         left = contents(tree.path).keys() - files_as_committed().keys()
@@ -328,16 +344,16 @@ def test_an_untouched_worktree_leaves_the_ignored_files_of_the_other_alone(
 ) -> None:
     keeping = worktrees_of(tmp_path / "work", remote, sets_up=True)
     with keeping.open(REF) as tree:
-        act(tree, "mkdir build; echo agent > build/tool; echo x > README.md")
-        with tree.untouched():
+        run_in_worktree(tree, "mkdir build; echo agent > build/tool; echo x > README.md")
+        with tree.pristine_checkout():
             assert contents(tree.path) == files_as_committed()
-            act(tree, "mkdir build; echo set-up > build/tool; echo y > y.log")
-            tree.show_commit(tree.start_sha)
-            assert act(tree, "cat build/tool y.log") == "set-up\ny"
-        tree.show_commit(tree.start_sha)
+            run_in_worktree(tree, "mkdir build; echo set-up > build/tool; echo y > y.log")
+            tree.check_out(tree.start_sha)
+            assert run_in_worktree(tree, "cat build/tool y.log") == "set-up\ny"
+        tree.check_out(tree.start_sha)
         left = contents(tree.path).keys() - files_as_committed().keys()
         assert left == {"build", "build/tool"}
-        assert act(tree, "cat build/tool README.md") == "agent\nAdds."
+        assert run_in_worktree(tree, "cat build/tool README.md") == "agent\nAdds."
 
 
 def test_whatever_ends_mulligan_in_an_untouched_worktree_the_next_one_is_clean(
@@ -345,10 +361,10 @@ def test_whatever_ends_mulligan_in_an_untouched_worktree_the_next_one_is_clean(
 ) -> None:
     keeping = worktrees_of(tmp_path / "work", remote, sets_up=True)
     with keeping.open(REF) as tree:
-        act(tree, "mkdir build; echo agent > build/tool")
-        killed = tree.untouched()
+        run_in_worktree(tree, "mkdir build; echo agent > build/tool")
+        killed = tree.pristine_checkout()
         killed.__enter__()
-        act(tree, "mkdir build; echo set-up > build/tool")
+        run_in_worktree(tree, "mkdir build; echo set-up > build/tool")
     with keeping.open(REF) as tree:
         assert contents(tree.path) == files_as_committed()
         assert list(tree.private.iterdir()) == []
@@ -359,11 +375,11 @@ def test_an_untouched_worktree_needs_nothing_of_the_other(
     action: str, tmp_path: Path, remote: Path
 ) -> None:
     with worktrees_of(tmp_path / "work", remote).open(REF) as tree:
-        act(tree, action, check=False)
-        with tree.untouched():
+        run_in_worktree(tree, action, check=False)
+        with tree.pristine_checkout():
             assert contents(tree.path) == files_as_committed()
-            act(tree, action, check=False)
-        tree.show_commit(tree.start_sha)
+            run_in_worktree(tree, action, check=False)
+        tree.check_out(tree.start_sha)
         assert contents(tree.path) == files_as_committed()
 
 
@@ -379,7 +395,7 @@ def test_submodules_stay_links(kind: str, worktrees: GitWorktrees, remote: Path)
     with worktrees.open(REF) as tree:
         assert contents(tree.path) == expected
         inside = f"; {MINE}; git add -A; git commit -qm x" if kind == "committed" else ""
-        act(tree, f"cd vendor/sub; git init -q; echo x > x{inside}")
+        run_in_worktree(tree, f"cd vendor/sub; git init -q; echo x > x{inside}")
         assert tree.capture(TEXT, SETTINGS).tree_changed is False
     with worktrees.open(REF) as tree:
         assert tree.recreated is False
@@ -397,7 +413,7 @@ def test_a_link_in_the_way_of_a_submodule_leads_nowhere(
     git(remote, "update-ref", "refs/heads/main", commit)
     keeping = replace(worktrees, keep_ignored=True)
     with keeping.open(REF) as tree:
-        act(tree, f"rm -r vendor; ln -s {tmp_path}/elsewhere vendor")
+        run_in_worktree(tree, f"rm -r vendor; ln -s {tmp_path}/elsewhere vendor")
     with keeping.open(REF) as tree:
         assert (tree.path / "vendor" / "sub").is_dir()
         assert not (tree.path / "vendor").is_symlink()
@@ -408,15 +424,19 @@ def test_files_with_forbidden_line_ends_do_not_make_a_worktree_dirty(
     tmp_path: Path, remote: Path
 ) -> None:
     with worktrees_of(tmp_path / "other", remote).open(REF) as tree:
-        act(tree, MINE, "printf 'a\\r\\nb\\r\\n' > 'w in[1].txt'; git add -A; git commit -qm crlf")
-        act(tree, "echo '*.txt text' > .gitattributes; git add .gitattributes; git commit -qm text")
-        act(tree, f"git push -q {remote} HEAD:main")
+        run_in_worktree(
+            tree, MINE, "printf 'a\\r\\nb\\r\\n' > 'w in[1].txt'; git add -A; git commit -qm crlf"
+        )
+        run_in_worktree(
+            tree, "echo '*.txt text' > .gitattributes; git add .gitattributes; git commit -qm text"
+        )
+        run_in_worktree(tree, f"git push -q {remote} HEAD:main")
     worktrees = worktrees_of(tmp_path / "work", remote)
     for _ in range(2):
         with worktrees.open(REF) as tree:
             assert tree.recreated is False
             assert (tree.path / "w in[1].txt").read_bytes() == b"a\r\nb\r\n"
-            act(tree, "echo new > new; touch *.txt")
+            run_in_worktree(tree, "echo new > new; touch *.txt")
             change = tree.capture(TEXT, SETTINGS)
             assert [file.path for file in change.files] == ["new"]
 
@@ -468,34 +488,36 @@ def plant(git_dir: Path, marker: Path, remote: Path) -> None:
 
 
 def test_nothing_that_an_agent_planted_is_ever_started(
-    worktrees: GitWorktrees, remote: Path, place: IssuePlace, tmp_path: Path
+    worktrees: GitWorktrees, remote: Path, place: WorktreePaths, tmp_path: Path
 ) -> None:
     marker = tmp_path / "started"
     with worktrees.open(REF) as tree:
-        act(tree, "git init -q sub; echo new > sub/new; echo changed > README.md")
-        act(tree, "echo '* filter=x diff=x merge=x' > .gitattributes; cp .gitattributes sub/")
+        run_in_worktree(tree, "git init -q sub; echo new > sub/new; echo changed > README.md")
+        run_in_worktree(
+            tree, "echo '* filter=x diff=x merge=x' > .gitattributes; cp .gitattributes sub/"
+        )
         plant(tree.path / "sub" / ".git", marker, remote)
-        plant(place.decoy, marker, remote)
+        plant(place.agent_git_dir, marker, remote)
         change = tree.capture(TEXT, SETTINGS)
         assert {file.path for file in change.files} == {
             *("README.md", ".gitattributes", "sub/.gitattributes", "sub/new"),
         }
         assert b"+changed" in change.diff
         assert change.head_sha
-        plant(place.decoy, marker, remote)
-        tree.show_commit(change.head_sha)
-        plant(place.decoy, marker, remote)
+        plant(place.agent_git_dir, marker, remote)
+        tree.check_out(change.head_sha)
+        plant(place.agent_git_dir, marker, remote)
         worktrees.push(REF, change.head_sha, None)
     with worktrees.open(REF) as tree:
         assert_clean(tree, remote)
         assert not marker.exists()
-        plant(place.decoy, marker, remote)
-        act(tree, "git status", check=False)
+        plant(place.agent_git_dir, marker, remote)
+        run_in_worktree(tree, "git status", check=False)
         assert marker.exists(), "the trap itself does not work"
 
 
 def test_hooks_in_mulligans_own_git_directory_are_not_started(
-    worktrees: GitWorktrees, place: IssuePlace, tmp_path: Path
+    worktrees: GitWorktrees, place: WorktreePaths, tmp_path: Path
 ) -> None:
     """The second wall: without a sandbox, an agent can find that directory."""
     marker, mirror = tmp_path / "started", place.repository.mirror
@@ -505,9 +527,9 @@ def test_hooks_in_mulligans_own_git_directory_are_not_started(
             config.write(f"[core]\n\tfsmonitor = {program}\n\thooksPath = {mirror}/hooks\n")
             config.write(f"[diff]\n\texternal = {program}\n[gpg]\n\tprogram = {program}\n")
             config.write("[commit]\n\tgpgSign = true\n")
-        act(tree, "echo changed > README.md")
+        run_in_worktree(tree, "echo changed > README.md")
         change = tree.capture(TEXT, SETTINGS)
-        tree.show_commit(str(change.head_sha))
+        tree.check_out(str(change.head_sha))
         worktrees.push(REF, str(change.head_sha), None)
     with worktrees.open(REF):
         assert not marker.exists()

@@ -6,8 +6,8 @@ import pytest
 
 from mulligan.domain.errors import UnavailableError
 from mulligan.domain.issue import IssueRef
-from mulligan.git.worktrees.naming import issue_place
-from world.checkouts import REF, REPOSITORY, act, calc_remote, worktrees_of
+from mulligan.git.worktrees.naming import worktree_paths
+from world.checkouts import REF, REPOSITORY, calc_remote, run_in_worktree, worktrees_of
 
 OTHER = IssueRef(REPOSITORY, 1)
 
@@ -16,13 +16,13 @@ def test_nothing_of_a_worktree_is_left_and_its_neighbour_stays(tmp_path: Path) -
     worktrees = worktrees_of(tmp_path / "work", calc_remote(tmp_path / "remote.git"))
     for ref in (REF, OTHER):
         with worktrees.open(ref) as tree:
-            act(tree, "mkdir -p closed/in; chmod 0 closed", "git worktree prune")
-    place = issue_place(tmp_path / "work", OTHER)
-    assert worktrees.has(OTHER)
+            run_in_worktree(tree, "mkdir -p closed/in; chmod 0 closed", "git worktree prune")
+    place = worktree_paths(tmp_path / "work", OTHER)
+    assert worktrees.exists(OTHER)
     worktrees.discard(OTHER)
-    assert not worktrees.has(OTHER)
-    assert worktrees.has(REF)
-    assert [path for path in place.everything if path.exists()] == []
+    assert not worktrees.exists(OTHER)
+    assert worktrees.exists(REF)
+    assert [path for path in place.all_paths if path.exists()] == []
     assert list(place.repository.trash.iterdir()) == []
 
 
@@ -31,9 +31,11 @@ def test_a_discarding_that_was_killed_is_gone_on_with(tmp_path: Path) -> None:
     with worktrees.open(REF):
         pass
     worktrees.discard(REF)
-    left = issue_place(tmp_path / "work", REF).repository.trash / f"issue-{REF.number}-x" / "tree"
+    left = (
+        worktree_paths(tmp_path / "work", REF).repository.trash / f"issue-{REF.number}-x" / "tree"
+    )
     left.mkdir(parents=True)
-    assert worktrees.has(REF)
+    assert worktrees.exists(REF)
     worktrees.discard(REF)
     assert not left.exists()
 

@@ -3,7 +3,7 @@
 import pytest
 
 from mulligan.domain.errors import DeniedError, MisconfiguredError, UnavailableError, WorldError
-from mulligan.git.faults import WORDS, DamagedError, fault_of, one_line
+from mulligan.git.faults import MAX_MESSAGE_CHARS, DamagedError, fault_of, one_line
 
 pytestmark = pytest.mark.pure
 
@@ -74,4 +74,4 @@ def test_gits_words_fit_on_a_line(said: str, line: str) -> None:
 
 
 def test_long_words_are_cut() -> None:
-    assert one_line("fatal: " + "x" * 1000) == "x" * (WORDS - 1) + "…"
+    assert one_line("fatal: " + "x" * 1000) == "x" * (MAX_MESSAGE_CHARS - 1) + "…"

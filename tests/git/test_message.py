@@ -6,7 +6,7 @@ from mulligan.config.policy import CommitSettings
 from mulligan.domain.attempt import CommitText
 from mulligan.domain.result import FileChange
 from mulligan.git.worktrees.attempt_worktree import changes_of
-from mulligan.git.worktrees.naming import message_of, plain
+from mulligan.git.worktrees.naming import message_of, sanitised
 
 pytestmark = pytest.mark.pure
 
@@ -37,7 +37,7 @@ def test_a_message_has_its_trailers_together(
 
 
 def test_what_no_message_can_hold_is_dropped() -> None:
-    assert plain("a\0b\x1b[31m\nc\ud800 ü\u202e") == "ab[31m\nc ü"
+    assert sanitised("a\0b\x1b[31m\nc\ud800 ü\u202e") == "ab[31m\nc ü"
 
 
 def test_changes_are_read_whatever_the_names_are() -> None:

@@ -13,20 +13,20 @@ import pytest
 from mulligan.config.policy import CommitSettings
 from mulligan.domain.errors import MisconfiguredError, UnavailableError
 from mulligan.domain.issue import IssueRef, RepositoryFacts
-from mulligan.git.worktrees.mirror import MOST_PACKS
+from mulligan.git.worktrees.mirror import MAX_PACKS
 from mulligan.git.worktrees.worktrees import GitWorktrees
 from world.checkouts import (
     REF,
     REPOSITORY,
     TEXT,
-    act,
     calc_remote,
     contents,
     files_as_committed,
     never_asked,
+    run_in_worktree,
     worktrees_of,
 )
-from world.repositories import commit_to, git, make_remote, tip
+from world.repositories import branch_head, commit_to, git, make_remote
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_the_tracker_is_asked_for_what_the_settings_leave_open(
     assert worktrees.base_branch(REPOSITORY) == "trunk"
     with worktrees.open(REF) as tree:
         assert contents(tree.path) == files_as_committed()
-        assert act(tree, "git rev-parse origin/trunk") == tree.base_sha
+        assert run_in_worktree(tree, "git rev-parse origin/trunk") == tree.base_sha
     quiet = replace(worktrees, facts=never_asked)
     assert quiet.base_branch(REPOSITORY) == "trunk"
 
@@ -70,9 +70,9 @@ def test_only_the_base_branch_and_its_tags_are_fetched(
     git(remote, "tag", "v1", "main")
     git(remote, "tag", "side", commit_to(remote, {"x": "x\n"}, "side"))
     with worktrees.open(REF) as tree:
-        assert act(tree, "git describe --tags") == "v1"
-        assert act(tree, "git tag") == "v1"
-        assert "side" not in act(tree, "git branch -a")
+        assert run_in_worktree(tree, "git describe --tags") == "v1"
+        assert run_in_worktree(tree, "git tag") == "v1"
+        assert "side" not in run_in_worktree(tree, "git branch -a")
     keys = git(mirror, "config", "--local", "--list", "--name-only").split()
     assert [key for key in keys if not key.startswith("core.")] == []
 
@@ -80,7 +80,7 @@ def test_only_the_base_branch_and_its_tags_are_fetched(
 def test_a_base_branch_that_was_rewritten_is_followed(
     worktrees: GitWorktrees, remote: Path
 ) -> None:
-    worktrees.refresh(REPOSITORY)
+    worktrees.fetch_base(REPOSITORY)
     git(remote, "update-ref", "-d", "refs/heads/main")
     sha = commit_to(remote, {"new.txt": "new\n"})
     with worktrees.open(REF) as tree:
@@ -91,7 +91,7 @@ def test_a_base_branch_that_was_rewritten_is_followed(
 @pytest.mark.parametrize("branch", ["nowhere", "mulligan"])
 def test_a_branch_that_is_not_there_is_named(tmp_path: Path, remote: Path, branch: str) -> None:
     with pytest.raises(MisconfiguredError) as refused:
-        worktrees_of(tmp_path / "work", remote, branch).refresh(REPOSITORY)
+        worktrees_of(tmp_path / "work", remote, branch).fetch_base(REPOSITORY)
     assert str(refused.value) == (
         f"octo/calc has no branch '{branch}'; push a first commit to it, "
         "or set base_branch to another one."
@@ -101,12 +101,12 @@ def test_a_branch_that_is_not_there_is_named(tmp_path: Path, remote: Path, branc
 def test_a_branch_named_like_mulligans_own_still_gives_a_worktree(tmp_path: Path) -> None:
     remote = make_remote(tmp_path / "odd.git", {"x": "x\n"}, "mulligan")
     with worktrees_of(tmp_path / "work", remote, "mulligan").open(REF) as tree:
-        act(tree, "git commit -q --allow-empty -m x")
+        run_in_worktree(tree, "git commit -q --allow-empty -m x")
 
 
 def test_a_name_that_is_no_branch_is_refused(tmp_path: Path, remote: Path) -> None:
     with pytest.raises(MisconfiguredError, match="base_branch"):
-        worktrees_of(tmp_path / "work", remote, "main:refs/heads/x").refresh(REPOSITORY)
+        worktrees_of(tmp_path / "work", remote, "main:refs/heads/x").fetch_base(REPOSITORY)
 
 
 def truncate_objects(mirror: Path) -> None:
@@ -151,10 +151,10 @@ def test_a_broken_mirror_is_made_anew(
     with worktrees.open(REF):
         pass
     spoil(mirror)
-    sha = commit_to(remote, {"README.md": "Adds more.\n"}) if moved else tip(remote, "main")
+    sha = commit_to(remote, {"README.md": "Adds more.\n"}) if moved else branch_head(remote, "main")
     with worktrees.open(REF) as tree:
         assert tree.base_sha == sha
-        assert act(tree, "git status --porcelain", "git log -1 --format=%H") == sha
+        assert run_in_worktree(tree, "git status --porcelain", "git log -1 --format=%H") == sha
     assert list((mirror.parent / "trash").iterdir()) == []
 
 
@@ -162,13 +162,13 @@ def test_work_that_was_not_published_outlives_a_broken_mirror(
     worktrees: GitWorktrees, remote: Path, mirror: Path
 ) -> None:
     with worktrees.open(REF) as tree:
-        act(tree, "echo changed > README.md")
+        run_in_worktree(tree, "echo changed > README.md")
         head = str(tree.capture(TEXT, CommitSettings()).head_sha)
     ref_in_the_way(mirror)
     with worktrees.open(IssueRef(REPOSITORY, 13)):
         pass
     worktrees.push(REF, head, None)
-    assert tip(remote, REF.branch) == head
+    assert branch_head(remote, REF.branch) == head
 
 
 def test_a_remote_that_stays_broken_is_tried_again_later(
@@ -185,7 +185,7 @@ def test_fetches_of_one_mirror_take_turns(worktrees: GitWorktrees, remote: Path)
 
     def refresh() -> None:
         try:
-            worktrees.refresh(REPOSITORY)
+            worktrees.fetch_base(REPOSITORY)
         except UnavailableError as error:
             failures.append(error)
 
@@ -203,24 +203,24 @@ def test_fetches_of_one_mirror_take_turns(worktrees: GitWorktrees, remote: Path)
 def test_the_locks_of_a_fetch_that_was_killed_are_removed(
     worktrees: GitWorktrees, remote: Path, mirror: Path
 ) -> None:
-    worktrees.refresh(REPOSITORY)
+    worktrees.fetch_base(REPOSITORY)
     before = mirror.stat().st_ino
     for lock in ("refs/remotes/origin/main.lock", "HEAD.lock", "packed-refs.lock"):
         (mirror / lock).touch()
     commit_to(remote, {"README.md": "Adds more.\n"})
-    worktrees.refresh(REPOSITORY)
+    worktrees.fetch_base(REPOSITORY)
     assert worktrees.base_file(REPOSITORY, "README.md") == b"Adds more.\n"
     assert mirror.stat().st_ino == before
 
 
 def test_packs_do_not_pile_up_and_no_object_is_lost(worktrees: GitWorktrees, mirror: Path) -> None:
-    worktrees.refresh(REPOSITORY)
+    worktrees.fetch_base(REPOSITORY)
     act_in(
         mirror,
-        f"for number in $(seq {MOST_PACKS}); do echo $number | git hash-object -w --stdin "
+        f"for number in $(seq {MAX_PACKS}); do echo $number | git hash-object -w --stdin "
         "| tee -a blobs | git pack-objects -q objects/pack/pack; done; git prune-packed",
     )
-    worktrees.refresh(REPOSITORY)
+    worktrees.fetch_base(REPOSITORY)
     assert len(list((mirror / "objects" / "pack").glob("*.pack"))) < 5
     for blob in (mirror / "blobs").read_text().split():
         git(mirror, "cat-file", "-e", blob)
@@ -237,7 +237,7 @@ def test_an_issue_is_worked_on_once_at_a_time(worktrees: GitWorktrees) -> None:
 
 
 def test_a_commit_that_was_never_fetched_cannot_be_read(worktrees: GitWorktrees) -> None:
-    worktrees.refresh(REPOSITORY)
+    worktrees.fetch_base(REPOSITORY)
     with pytest.raises(UnavailableError, match="fetch"):
         worktrees.base_file(REPOSITORY, "README.md", "1" * 40)
 
@@ -245,7 +245,7 @@ def test_a_commit_that_was_never_fetched_cannot_be_read(worktrees: GitWorktrees)
 def test_a_file_that_cannot_be_read_is_not_taken_for_one_that_is_not_there(
     worktrees: GitWorktrees, mirror: Path, remote: Path
 ) -> None:
-    worktrees.refresh(REPOSITORY)
+    worktrees.fetch_base(REPOSITORY)
     blob = git(remote, "rev-parse", "main:README.md")
     (pack,) = (mirror / "objects" / "pack").glob("*.pack")
     act_in(mirror, f"mv {pack} x.pack; rm objects/pack/*; git unpack-objects -q < x.pack")
@@ -259,7 +259,7 @@ def test_a_workspace_that_cannot_be_used_is_named(tmp_path: Path, remote: Path) 
     (tmp_path / "file").touch()
     worktrees = worktrees_of(tmp_path / "file", remote)
     with pytest.raises(UnavailableError, match="Not a directory"):
-        worktrees.refresh(REPOSITORY)
+        worktrees.fetch_base(REPOSITORY)
     with pytest.raises(UnavailableError, match="Not a directory"), worktrees.open(REF):
         pass
 
@@ -272,7 +272,9 @@ def commit_raw(remote: Path, kind: str, content: str) -> str:
 def test_old_mistakes_in_a_history_do_no_harm(worktrees: GitWorktrees, remote: Path) -> None:
     tree = git(remote, "rev-parse", "main^{tree}")
     who = "A<a@example.org> 1300000000 +051800"
-    content = f"tree {tree}\nparent {tip(remote, 'main')}\nauthor {who}\ncommitter {who}\n\nx\n"
+    content = (
+        f"tree {tree}\nparent {branch_head(remote, 'main')}\nauthor {who}\ncommitter {who}\n\nx\n"
+    )
     sha = commit_raw(remote, "commit", content)
     git(remote, "update-ref", "refs/heads/main", sha)
     with worktrees.open(REF) as opened:

@@ -5,7 +5,13 @@ from pathlib import Path
 import pytest
 
 from mulligan.domain.issue import IssueRef
-from mulligan.git.worktrees.naming import BRANCH, is_litter, issue_place, place_of, taken_as_bytes
+from mulligan.git.worktrees.naming import (
+    BRANCH,
+    binary_attribute,
+    is_agent_leftover,
+    repository_paths,
+    worktree_paths,
+)
 from world.checkouts import LITTER
 from world.repositories import git, run_git
 
@@ -13,12 +19,12 @@ pytestmark = pytest.mark.pure
 
 
 def test_everything_of_a_repository_lies_in_its_own_directory() -> None:
-    place = issue_place(Path("/srv"), IssueRef("octo/calc", 12))
-    assert place.repository == place_of(Path("/srv"), "octo/calc")
+    place = worktree_paths(Path("/srv"), IssueRef("octo/calc", 12))
+    assert place.repository == repository_paths(Path("/srv"), "octo/calc")
     names = {
         str(path.relative_to("/srv/octo/calc"))
         for path in (
-            *(place.tree, place.decoy, place.private, place.lock, place.admin),
+            *(place.tree, place.agent_git_dir, place.private, place.lock, place.git_dir),
             *(place.repository.mirror, place.repository.mirror_lock, place.repository.trash),
         )
     }
@@ -42,7 +48,7 @@ def test_everything_of_a_repository_lies_in_its_own_directory() -> None:
     ],
 )
 def test_litter_is_known_by_its_name(path: str, *, litter: bool) -> None:
-    assert is_litter(path, LITTER) is litter
+    assert is_agent_leftover(path, LITTER) is litter
 
 
 BRANCHES = [
@@ -64,7 +70,7 @@ def test_a_branch_name_is_what_git_takes_for_one(name: str, tmp_path: Path) -> N
 def test_an_attribute_line_means_just_that_path(name: str, tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     (tmp_path / ".git" / "info").mkdir(exist_ok=True)
-    line = taken_as_bytes(f"dir/{name}".encode())
+    line = binary_attribute(f"dir/{name}".encode())
     (tmp_path / ".git" / "info" / "attributes").write_bytes(b"* text\n" + line + b"\n")
     others = ("dir/other.txt", f"dir/{name}x", name)
     for path, text in ((f"dir/{name}", "unset"), *((other, "set") for other in others)):

@@ -9,7 +9,7 @@ from mulligan.config.policy import CommitSettings, Policy
 from mulligan.domain.errors import MisconfiguredError
 from mulligan.git.worktrees.base_policy import BasePolicies
 from mulligan.git.worktrees.worktrees import GitWorktrees
-from world.checkouts import REF, REPOSITORY, TEXT, act, calc_remote, worktrees_of
+from world.checkouts import REF, REPOSITORY, TEXT, calc_remote, run_in_worktree, worktrees_of
 from world.repositories import commit_to
 
 FILE = ".github/mulligan.yml"
@@ -31,9 +31,9 @@ def policies(worktrees: GitWorktrees, **overrides: JsonValue) -> BasePolicies:
 
 
 def test_before_the_first_fetch_the_operators_keys_are_in_force(worktrees: GitWorktrees) -> None:
-    assert policies(worktrees).current(REPOSITORY) == Policy()
-    assert policies(worktrees, max_issue_attempts=5).current(REPOSITORY).max_issue_attempts == 5
-    assert policies(worktrees).current("octo/other") == Policy()
+    assert policies(worktrees).in_force(REPOSITORY) == Policy()
+    assert policies(worktrees, max_issue_attempts=5).in_force(REPOSITORY).max_issue_attempts == 5
+    assert policies(worktrees).in_force("octo/other") == Policy()
 
 
 def test_the_operators_keys_replace_those_of_the_file(
@@ -41,20 +41,20 @@ def test_the_operators_keys_replace_those_of_the_file(
 ) -> None:
     sha = commit_to(remote, {FILE: VALID})
     assert policies(worktrees).fault(REPOSITORY) is None
-    worktrees.refresh(REPOSITORY)
+    worktrees.fetch_base(REPOSITORY)
     assert policies(worktrees).fault(REPOSITORY) is None
     mixed = policies(worktrees, max_issue_attempts=5)
-    for policy in (mixed.current(REPOSITORY), mixed.at(REPOSITORY, sha)):
+    for policy in (mixed.in_force(REPOSITORY), mixed.at(REPOSITORY, sha)):
         assert (policy.max_issue_attempts, policy.setup) == (5, ("make deps",))
 
 
 def test_a_policy_is_the_one_of_its_commit(worktrees: GitWorktrees, remote: Path) -> None:
     old = commit_to(remote, {FILE: VALID})
     new = commit_to(remote, {FILE: None})
-    worktrees.refresh(REPOSITORY)
+    worktrees.fetch_base(REPOSITORY)
     assert policies(worktrees).at(REPOSITORY, old).max_issue_attempts == 2
     assert policies(worktrees).at(REPOSITORY, new) == Policy()
-    assert policies(worktrees).current(REPOSITORY) == Policy()
+    assert policies(worktrees).in_force(REPOSITORY) == Policy()
 
 
 @pytest.mark.parametrize("text", ["max_issue_attempts: 99\n", "what: 1\n", ": : :\n", "- a\n"])
@@ -62,17 +62,17 @@ def test_an_invalid_policy_is_said_to_be_and_somebody_can_still_be_told(
     worktrees: GitWorktrees, remote: Path, text: str
 ) -> None:
     sha = commit_to(remote, {FILE: text})
-    worktrees.refresh(REPOSITORY)
+    worktrees.fetch_base(REPOSITORY)
     with pytest.raises(MisconfiguredError, match=r"\.github/mulligan\.yml of octo/calc"):
         policies(worktrees).at(REPOSITORY, sha)
     assert str(policies(worktrees).fault(REPOSITORY)).startswith(f"{FILE} of octo/calc")
     labels: JsonValue = {"hitl": "help"}
-    assert policies(worktrees, labels=labels).current(REPOSITORY).labels.hitl == "help"
+    assert policies(worktrees, labels=labels).in_force(REPOSITORY).labels.hitl == "help"
 
 
 def test_several_mistakes_are_said_on_one_line(worktrees: GitWorktrees, remote: Path) -> None:
     sha = commit_to(remote, {FILE: "max_issue_attempts: 99\nwhat: 1\n"})
-    worktrees.refresh(REPOSITORY)
+    worktrees.fetch_base(REPOSITORY)
     said = policies(worktrees).fault(REPOSITORY) or ""
     assert said.startswith(f"{FILE} of octo/calc has 2 mistakes: line 1: max_issue_attempts is 99;")
     assert "\n" not in said
@@ -83,15 +83,15 @@ def test_several_mistakes_are_said_on_one_line(worktrees: GitWorktrees, remote: 
 
 def test_what_holds_of_an_invalid_file_is_in_force(worktrees: GitWorktrees, remote: Path) -> None:
     commit_to(remote, {FILE: "labels: {ready: robot}\nmax_issue_attempts: many\n"})
-    worktrees.refresh(REPOSITORY)
-    found = policies(worktrees, max_issue_attempts=4).current(REPOSITORY)
+    worktrees.fetch_base(REPOSITORY)
+    found = policies(worktrees, max_issue_attempts=4).in_force(REPOSITORY)
     assert (found.labels.ready, found.max_issue_attempts) == ("robot", 4)
 
 
 def test_an_agents_policy_is_not_in_force(worktrees: GitWorktrees) -> None:
     with worktrees.open(REF) as tree:
-        act(tree, f"mkdir .github; echo 'max_issue_attempts: 9' > {FILE}")
+        run_in_worktree(tree, f"mkdir .github; echo 'max_issue_attempts: 9' > {FILE}")
         change = tree.capture(TEXT, CommitSettings())
-        tree.show_commit(str(change.head_sha))
-        assert policies(worktrees).current(REPOSITORY) == Policy()
+        tree.check_out(str(change.head_sha))
+        assert policies(worktrees).in_force(REPOSITORY) == Policy()
         assert policies(worktrees).at(REPOSITORY, tree.start_sha) == Policy()

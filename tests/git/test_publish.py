@@ -7,8 +7,8 @@ import pytest
 from mulligan.config.policy import CommitSettings
 from mulligan.domain.errors import DeniedError, UnavailableError
 from mulligan.git.worktrees.worktrees import GitWorktrees
-from world.checkouts import REF, TEXT, act, calc_remote, worktrees_of
-from world.repositories import commit_to, git, tip
+from world.checkouts import REF, TEXT, calc_remote, run_in_worktree, worktrees_of
+from world.repositories import branch_head, commit_to, git
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def worktrees(tmp_path: Path, remote: Path) -> GitWorktrees:
 @pytest.fixture
 def head(worktrees: GitWorktrees) -> str:
     with worktrees.open(REF) as tree:
-        act(tree, "echo changed > README.md")
+        run_in_worktree(tree, "echo changed > README.md")
         return str(tree.capture(TEXT, CommitSettings()).head_sha)
 
 
@@ -52,7 +52,7 @@ def test_a_push_whose_answer_was_lost_has_happened(
 ) -> None:
     hook(remote, "post-receive", "kill -9 $PPID")
     worktrees.push(REF, head, None)
-    assert tip(remote, REF.branch) == head
+    assert branch_head(remote, REF.branch) == head
 
 
 def test_a_server_that_fails_before_the_push_is_tried_again(
@@ -61,7 +61,7 @@ def test_a_server_that_fails_before_the_push_is_tried_again(
     hook(remote, "pre-receive", "kill -9 $PPID")
     with pytest.raises(UnavailableError):
         worktrees.push(REF, head, None)
-    assert tip(remote, REF.branch) is None
+    assert branch_head(remote, REF.branch) is None
 
 
 def test_a_person_who_is_faster_wins(worktrees: GitWorktrees, remote: Path, head: str) -> None:
@@ -73,7 +73,7 @@ def test_a_person_who_is_faster_wins(worktrees: GitWorktrees, remote: Path, head
     )
     with pytest.raises(DeniedError, match="did not make"):
         worktrees.push(REF, head, None)
-    assert tip(remote, REF.branch) == theirs
+    assert branch_head(remote, REF.branch) == theirs
 
 
 def test_a_branch_that_was_deleted_meanwhile_is_made_again(
@@ -82,7 +82,7 @@ def test_a_branch_that_was_deleted_meanwhile_is_made_again(
     worktrees.push(REF, head, None)
     git(remote, "update-ref", "-d", f"refs/heads/{REF.branch}")
     worktrees.push(REF, head, head)
-    assert tip(remote, REF.branch) == head
+    assert branch_head(remote, REF.branch) == head
 
 
 def test_a_commit_that_is_gone_is_said_to_be(worktrees: GitWorktrees, head: str) -> None:

@@ -52,7 +52,7 @@ def test_the_environment_around_mulligan_reaches_no_git(
 ) -> None:
     head = git(repository.git_dir, "rev-parse", "main")
     assert repository.line("rev-parse", "main") == head
-    assert repository.ask("config", "user.name").exit_code == 1
+    assert repository.query("config", "user.name").exit_code == 1
     assert repository.attempt("config", "user.name", patience=SOON).exit_code == 1
     assert repository.attempt("rev-parse", "main", patience=SOON).text.strip() == head
     assert not hostile.exists()
@@ -60,14 +60,14 @@ def test_the_environment_around_mulligan_reaches_no_git(
 
 def test_output_comes_as_it_is(repository: Repository) -> None:
     assert repository.read("cat-file", "blob", "main:a.txt") == b"a\n"
-    assert repository.ask("cat-file", "-e", "1" * 40).exit_code == 1
+    assert repository.query("cat-file", "-e", "1" * 40).exit_code == 1
 
 
 def test_a_colon_in_a_path_is_part_of_it(repository: Repository, tmp_path: Path) -> None:
     other = make_remote(tmp_path / 'o:t"her\\x.git', {"b.txt": "b\n"})
     blob = git(other, "rev-parse", "main:b.txt")
     borrowing = Repository(
-        "octo/calc", repository.git_dir, repository.outer, borrowed=(other / "objects",)
+        "octo/calc", repository.git_dir, repository.outer, alternates=(other / "objects",)
     )
     assert borrowing.read("cat-file", "blob", blob) == b"b\n"
 
@@ -105,7 +105,7 @@ def test_a_proxy_is_used_for_remotes_only(repository: Repository) -> None:
     outer = {"PATH": os.environ["PATH"], "http_proxy": "http://127.0.0.1:9", "SECRET": "x"}
     proxied = Repository("octo/calc", repository.git_dir, outer)
     with pytest.raises(UnavailableError, match=r"127\.0\.0\.1 port 9"):
-        Remote("http://git.example.invalid/x").tip(proxied, "refs/heads/main")
+        Remote("http://git.example.invalid/x").head_of(proxied, "refs/heads/main")
     shown = proxied.attempt("-c", "alias.e=!env", "e", patience=SOON).text
     assert "SECRET" not in shown
     assert "http_proxy" not in shown

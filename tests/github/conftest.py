@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from world.trackers import Desk, desk
+from world.trackers import TrackerEnvironment, tracker_environment
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Iterator[Desk]:
-    with desk(tmp_path) as found:
+def office(tmp_path: Path) -> Iterator[TrackerEnvironment]:
+    with tracker_environment(tmp_path) as found:
         yield found

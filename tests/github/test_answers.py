@@ -14,9 +14,9 @@ from mulligan.github.answers import (
     MovedError,
     NotFoundError,
     TransientError,
-    asked_to_wait,
     fault,
     parsed,
+    retry_after,
 )
 
 pytestmark = pytest.mark.pure
@@ -141,7 +141,7 @@ WAITS: list[tuple[Answer, float | None]] = [
 
 @pytest.mark.parametrize(("found", "wait"), WAITS)
 def test_github_says_how_long_to_wait_by_its_own_clock(found: Answer, wait: float | None) -> None:
-    assert asked_to_wait(found) == wait
+    assert retry_after(found) == wait
 
 
 def test_a_body_is_read_into_its_shape() -> None:

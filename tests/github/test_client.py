@@ -10,8 +10,8 @@ from pydantic import TypeAdapter
 from mulligan.domain.errors import ConfigError, DeniedError, UnavailableError
 from mulligan.github.answers import AlreadyExistsError, ForbiddenError, NotFoundError
 from mulligan.github.client import Client, RetrySettings
-from world.fake_sleep import Naps
-from world.faulty_http_server import Reply, Wire, wire
+from world.fake_sleep import FakeSleep
+from world.faulty_http_server import FaultyServer, Reply, faulty_server
 
 NUMBER = TypeAdapter(dict[str, int])
 NUMBERS = TypeAdapter(tuple[int, ...])
@@ -19,18 +19,18 @@ FINE = Reply(content={"number": 1})
 
 
 @pytest.fixture
-def naps() -> Naps:
-    return Naps()
+def naps() -> FakeSleep:
+    return FakeSleep()
 
 
 @pytest.fixture
-def server() -> Iterator[Wire]:
-    with wire([FINE]) as told:
+def server() -> Iterator[FaultyServer]:
+    with faulty_server([FINE]) as told:
         yield told
 
 
 @pytest.fixture
-def client(server: Wire, naps: Naps) -> Iterator[Client]:
+def client(server: FaultyServer, naps: FakeSleep) -> Iterator[Client]:
     found = Client(
         server.url,
         lambda _: "t0ken",
@@ -61,7 +61,7 @@ PASSING = {
 
 @pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
 def test_a_read_is_repeated_until_github_has_recovered(
-    fault: Reply, server: Wire, client: Client
+    fault: Reply, server: FaultyServer, client: Client
 ) -> None:
     server.replies[:] = [fault, FINE]
     assert client.read(NUMBER, "/thing") == {"number": 1}
@@ -69,7 +69,9 @@ def test_a_read_is_repeated_until_github_has_recovered(
 
 
 @pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
-def test_a_read_gives_up_after_its_attempts(fault: Reply, server: Wire, client: Client) -> None:
+def test_a_read_gives_up_after_its_attempts(
+    fault: Reply, server: FaultyServer, client: Client
+) -> None:
     server.replies[:] = [fault]
     with pytest.raises(UnavailableError) as caught:
         client.read(NUMBER, "/thing")
@@ -79,14 +81,16 @@ def test_a_read_gives_up_after_its_attempts(fault: Reply, server: Wire, client: 
 
 
 @pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
-def test_a_write_is_never_repeated(fault: Reply, server: Wire, client: Client) -> None:
+def test_a_write_is_never_repeated(fault: Reply, server: FaultyServer, client: Client) -> None:
     server.replies[:] = [fault]
     with pytest.raises(UnavailableError, match="POST /thing"):
         client.write(NUMBER, "POST", "/thing", {"body": "hello"})
     assert server.asked == ["POST /thing"]
 
 
-def test_a_body_that_drips_does_not_hold_the_client_for_ever(server: Wire, client: Client) -> None:
+def test_a_body_that_drips_does_not_hold_the_client_for_ever(
+    server: FaultyServer, client: Client
+) -> None:
     server.replies[:] = [Reply(raw=b'{"number": 1, "more": 22222222222222}', drip=0.2), FINE]
     assert client.read(NUMBER, "/thing") == {"number": 1}
 
@@ -94,7 +98,7 @@ def test_a_body_that_drips_does_not_hold_the_client_for_ever(server: Wire, clien
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("verb", ["POST", "PATCH", "DELETE", "GET"])
 def test_a_redirect_is_an_error_and_is_never_followed(
-    status: int, verb: str, server: Wire, client: Client
+    status: int, verb: str, server: FaultyServer, client: Client
 ) -> None:
     server.replies[:] = [Reply(status, {}, {"Location": f"{server.url}/elsewhere"}), FINE]
     with pytest.raises(UnavailableError, match="renamed"):
@@ -121,7 +125,7 @@ LASTING = {
 
 @pytest.mark.parametrize("status", LASTING)
 def test_what_only_a_person_can_change_is_not_tried_again(
-    status: int, server: Wire, client: Client
+    status: int, server: FaultyServer, client: Client
 ) -> None:
     server.replies[:] = [Reply(status, {"message": "No such luck"})]
     with pytest.raises(LASTING[status]):
@@ -133,22 +137,22 @@ def test_what_only_a_person_can_change_is_not_tried_again(
     assert len(server.seen) == 3
 
 
-def test_one_that_exists_already_is_told_apart(server: Wire, client: Client) -> None:
+def test_one_that_exists_already_is_told_apart(server: FaultyServer, client: Client) -> None:
     errors = [{"message": "A pull request already exists for octo:mulligan/issue-1."}]
     server.replies[:] = [Reply(422, {"message": "Validation Failed", "errors": errors})]
     with pytest.raises(AlreadyExistsError, match="A pull request already exists"):
         client.write(NUMBER, "POST", "/pulls", {})
 
 
-def test_json_of_another_shape_is_an_error(server: Wire, client: Client) -> None:
+def test_json_of_another_shape_is_an_error(server: FaultyServer, client: Client) -> None:
     server.replies[:] = [Reply(content={"number": "twelve"})]
     with pytest.raises(UnavailableError, match=r"number: .*github\.api_url"):
         client.read(NUMBER, "/thing")
     assert len(server.seen) == 1
 
 
-def test_a_server_that_is_away_is_an_error_without_the_libraries_words(naps: Naps) -> None:
-    with wire([FINE]) as gone:
+def test_a_server_that_is_away_is_an_error_without_the_libraries_words(naps: FakeSleep) -> None:
+    with faulty_server([FINE]) as gone:
         pass
     client = Client(gone.url, lambda _: None, RetrySettings(attempts=2, sleep=naps, now=naps.now))
     with pytest.raises(UnavailableError, match="nothing listens there; start it, or mend"):
@@ -156,7 +160,7 @@ def test_a_server_that_is_away_is_an_error_without_the_libraries_words(naps: Nap
     client.close()
 
 
-def test_https_to_a_server_without_it_is_an_error(server: Wire, naps: Naps) -> None:
+def test_https_to_a_server_without_it_is_an_error(server: FaultyServer, naps: FakeSleep) -> None:
     address = server.url.replace("http:", "https:")
     client = Client(address, lambda _: None, RetrySettings(attempts=1, sleep=naps, now=naps.now))
     with pytest.raises(UnavailableError, match="certificate"):
@@ -164,7 +168,7 @@ def test_https_to_a_server_without_it_is_an_error(server: Wire, naps: Naps) -> N
     client.close()
 
 
-def test_waits_grow_and_stay_bounded(server: Wire, naps: Naps) -> None:
+def test_waits_grow_and_stay_bounded(server: FaultyServer, naps: FakeSleep) -> None:
     server.replies[:] = [Reply(502)]
     client = Client(
         server.url,
@@ -180,14 +184,16 @@ def test_waits_grow_and_stay_bounded(server: Wire, naps: Naps) -> None:
     client.close()
 
 
-def test_github_says_how_long_to_wait(server: Wire, client: Client, naps: Naps) -> None:
+def test_github_says_how_long_to_wait(
+    server: FaultyServer, client: Client, naps: FakeSleep
+) -> None:
     server.replies[:] = [Reply(429, {}, {"Retry-After": "7"}), FINE]
     client.read(NUMBER, "/thing")
     assert 7 <= naps.taken[0] <= 8
 
 
 def test_a_wait_that_is_too_long_is_left_to_the_next_pass(
-    server: Wire, client: Client, naps: Naps
+    server: FaultyServer, client: Client, naps: FakeSleep
 ) -> None:
     server.replies[:] = [Reply(429, {}, {"Retry-After": "3600"})]
     with pytest.raises(UnavailableError, match="opens again in 3600 s"):
@@ -196,7 +202,7 @@ def test_a_wait_that_is_too_long_is_left_to_the_next_pass(
     assert len(server.seen) == 1
 
 
-def page(server: Wire, numbers: list[int], following: str = "", etag: str = "") -> Reply:
+def page(server: FaultyServer, numbers: list[int], following: str = "", etag: str = "") -> Reply:
     headers = {"ETag": etag} if etag else {}
     if following:
         headers["Link"] = (
@@ -205,7 +211,7 @@ def page(server: Wire, numbers: list[int], following: str = "", etag: str = "") 
     return Reply(content=numbers, headers=headers)
 
 
-def test_a_list_is_read_page_after_page(server: Wire, client: Client) -> None:
+def test_a_list_is_read_page_after_page(server: FaultyServer, client: Client) -> None:
     server.replies[:] = [page(server, [1, 2], "/list?per_page=2&page=2"), page(server, [3])]
     assert client.read_all(NUMBERS, "/list", {"state": "open"}) == [1, 2, 3]
     assert [seen.path for seen in server.seen] == [
@@ -214,7 +220,9 @@ def test_a_list_is_read_page_after_page(server: Wire, client: Client) -> None:
     ]
 
 
-def test_pages_work_under_the_prefix_of_github_enterprise(server: Wire, naps: Naps) -> None:
+def test_pages_work_under_the_prefix_of_github_enterprise(
+    server: FaultyServer, naps: FakeSleep
+) -> None:
     client = Client(f"{server.url}/api/v3/", lambda _: "t", RetrySettings(sleep=naps, now=naps.now))
     server.replies[:] = [page(server, [1], "/api/v3/list?page=2"), page(server, [2])]
     assert client.read_all(NUMBERS, "/list") == [1, 2]
@@ -223,28 +231,30 @@ def test_pages_work_under_the_prefix_of_github_enterprise(server: Wire, naps: Na
 
 
 @pytest.mark.parametrize("host", ["http://evil.example/list?page=2", "https://127.0.0.1/list"])
-def test_a_list_is_never_followed_to_another_host(host: str, server: Wire, client: Client) -> None:
+def test_a_list_is_never_followed_to_another_host(
+    host: str, server: FaultyServer, client: Client
+) -> None:
     server.replies[:] = [Reply(content=[1], headers={"Link": f'<{host}>; rel="next"'})]
     with pytest.raises(UnavailableError, match=r"not followed; check github\.api_url"):
         client.read_all(NUMBERS, "/list")
     assert len(server.seen) == 1
 
 
-def test_a_list_without_end_is_an_error(server: Wire, client: Client) -> None:
+def test_a_list_without_end_is_an_error(server: FaultyServer, client: Client) -> None:
     server.replies[:] = [page(server, [1], "/list?page=2")]
     with pytest.raises(UnavailableError, match="does not end"):
         client.read_all(NUMBERS, "/list")
 
 
-def test_a_compressed_answer_is_read(server: Wire, client: Client) -> None:
+def test_a_compressed_answer_is_read(server: FaultyServer, client: Client) -> None:
     packed = gzip.compress(b'{"number": 12}' + b" " * 200_000)
     server.replies[:] = [Reply(raw=packed, headers={"Content-Encoding": "gzip"})]
     assert client.read(NUMBER, "/thing") == {"number": 12}
     assert "gzip" in server.seen[0].headers["accept-encoding"]
 
 
-def test_what_was_not_asked_for_longest_is_forgotten_first(server: Wire) -> None:
-    client = Client(server.url, lambda _: "t", RetrySettings(remembered=len("[1]") * 2))
+def test_what_was_not_asked_for_longest_is_forgotten_first(server: FaultyServer) -> None:
+    client = Client(server.url, lambda _: "t", RetrySettings(cache_chars=len("[1]") * 2))
     server.replies[:] = [page(server, [1], etag='"one"')]
     for path in ("/a", "/b", "/a", "/c", "/a", "/b"):
         client.read_all(NUMBERS, path)
@@ -253,7 +263,7 @@ def test_what_was_not_asked_for_longest_is_forgotten_first(server: Wire) -> None
     client.close()
 
 
-def test_an_unchanged_object_is_asked_for_by_its_etag(server: Wire, client: Client) -> None:
+def test_an_unchanged_object_is_asked_for_by_its_etag(server: FaultyServer, client: Client) -> None:
     server.replies[:] = [
         Reply(content={"number": 1}, headers={"ETag": '"one"'}),
         Reply(304, raw=b""),
@@ -265,7 +275,7 @@ def test_an_unchanged_object_is_asked_for_by_its_etag(server: Wire, client: Clie
     assert sent == [None, '"one"', '"one"', '"two"']
 
 
-def test_an_unchanged_list_is_asked_for_by_its_etag(server: Wire, client: Client) -> None:
+def test_an_unchanged_list_is_asked_for_by_its_etag(server: FaultyServer, client: Client) -> None:
     etag, unchanged = 'W/"one"', Reply(304, raw=b"")
     server.replies[:] = [
         page(server, [1], "/list?page=2", etag),
@@ -279,14 +289,16 @@ def test_an_unchanged_list_is_asked_for_by_its_etag(server: Wire, client: Client
     assert sent == [None, None, etag, '"two"']
 
 
-def test_a_server_without_etags_is_asked_plainly(server: Wire, client: Client) -> None:
+def test_a_server_without_etags_is_asked_plainly(server: FaultyServer, client: Client) -> None:
     server.replies[:] = [page(server, [1])]
     assert client.read_all(NUMBERS, "/list") == [1]
     assert client.read_all(NUMBERS, "/list") == [1]
     assert "if-none-match" not in server.seen[1].headers
 
 
-def test_each_request_says_who_asks_and_in_which_tongue(server: Wire, client: Client) -> None:
+def test_each_request_says_who_asks_and_in_which_tongue(
+    server: FaultyServer, client: Client
+) -> None:
     client.read(NUMBER, "/thing")
     headers = server.seen[0].headers
     assert headers["authorization"] == "Bearer t0ken"
@@ -294,7 +306,7 @@ def test_each_request_says_who_asks_and_in_which_tongue(server: Wire, client: Cl
     assert headers["accept"] == "application/vnd.github+json"
 
 
-def test_a_token_may_change_while_mulligan_runs(server: Wire, naps: Naps) -> None:
+def test_a_token_may_change_while_mulligan_runs(server: FaultyServer, naps: FakeSleep) -> None:
     tokens = ["first", "first", "second"]
     client = Client(server.url, lambda _: tokens.pop(0), RetrySettings(sleep=naps, now=naps.now))
     for _ in range(3):
@@ -304,7 +316,7 @@ def test_a_token_may_change_while_mulligan_runs(server: Wire, naps: Naps) -> Non
     client.close()
 
 
-def test_threads_do_not_share_a_connection(server: Wire, client: Client) -> None:
+def test_threads_do_not_share_a_connection(server: FaultyServer, client: Client) -> None:
     found: list[dict[str, int]] = []
     threads = [
         threading.Thread(target=lambda: found.append(client.read(NUMBER, "/thing")))

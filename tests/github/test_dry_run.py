@@ -5,21 +5,23 @@ from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import Outcome
 from world.simulated import NAME
 from world.stories import attempt, case, escalated, published
-from world.trackers import Desk, about
+from world.trackers import TrackerEnvironment, case_for
 
 
-def test_nothing_is_written_and_everything_is_said(office: Desk) -> None:
+def test_nothing_is_written_and_everything_is_said(office: TrackerEnvironment) -> None:
     ref = office.ready()
     office.branch(ref)
     tracker = office.rehearsal()
-    tracker.show_stage(ref, Stage.RUNNING, Labels())
-    tracker.update_status(about(case(), ref))
-    tracker.update_status(about(case(attempt(1)), ref))
-    tracker.ask_for_help(about(escalated(attempt(1), reason="It is hard."), ref), Escalation())
-    verified = about(published(attempt(1, Outcome.SUCCEEDED)), ref)
+    tracker.set_stage_labels(ref, Stage.RUNNING, Labels())
+    tracker.update_status(case_for(case(), ref))
+    tracker.update_status(case_for(case(attempt(1)), ref))
+    tracker.post_escalation(
+        case_for(escalated(attempt(1), reason="It is hard."), ref), Escalation()
+    )
+    verified = case_for(published(attempt(1, Outcome.SUCCEEDED)), ref)
     tracker.open_pull_request(verified, "main", PullRequestSettings(draft=True))
-    tracker.show_stage(ref, Stage.REVIEW, Labels())
-    tracker.open_draft(about(escalated(attempt(1), reason="It is hard."), ref), "main")
+    tracker.set_stage_labels(ref, Stage.REVIEW, Labels())
+    tracker.open_draft(case_for(escalated(attempt(1), reason="It is hard."), ref), "main")
     assert [said.partition("\n")[0] for said in office.said] == [
         f"Would change the labels of {ref}: +mulligan:running",
         f"Would write the status comment of {ref}:",
@@ -36,10 +38,10 @@ def test_nothing_is_written_and_everything_is_said(office: Desk) -> None:
     assert office.hub.world.labels_of(ref) == ["mulligan"]
 
 
-def test_what_was_said_is_not_said_again(office: Desk) -> None:
+def test_what_was_said_is_not_said_again(office: TrackerEnvironment) -> None:
     ref = office.ready()
     tracker = office.rehearsal()
     for _ in range(2):
-        tracker.show_stage(ref, Stage.RUNNING, Labels())
-        tracker.update_status(about(case(), ref))
+        tracker.set_stage_labels(ref, Stage.RUNNING, Labels())
+        tracker.update_status(case_for(case(), ref))
     assert len(office.said) == 2

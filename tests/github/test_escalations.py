@@ -11,7 +11,7 @@ from mulligan.domain.outcome import Outcome, ZeroKind
 from mulligan.domain.result import FileChange, GuardKind, GuardViolation
 from mulligan.github.escalation import (
     ADVICE,
-    KILLED,
+    AGENT_KILLED_ADVICE,
     ON_GUARDS,
     ONLY_IGNORED,
     QUESTION,
@@ -113,7 +113,7 @@ def test_there_is_advice_on_every_outcome() -> None:
     [
         (Outcome.ZERO_COMMIT, ZeroKind.ASKED, QUESTION),
         (Outcome.ZERO_DIFF, ZeroKind.ONLY_IGNORED, ONLY_IGNORED),
-        (Outcome.AGENT_CRASHED, ZeroKind.CUT_OFF, KILLED),
+        (Outcome.AGENT_CRASHED, ZeroKind.CUT_OFF, AGENT_KILLED_ADVICE),
         (Outcome.AGENT_TIMED_OUT, ZeroKind.CUT_OFF, ADVICE[Outcome.AGENT_TIMED_OUT]),
         (Outcome.AGENT_CRASHED, ZeroKind.NOTHING, ADVICE[Outcome.AGENT_CRASHED]),
         (Outcome.ZERO_DIFF, ZeroKind.UNDONE, ADVICE[Outcome.ZERO_DIFF]),

@@ -4,7 +4,7 @@ import pytest
 
 from mulligan.config.policy import Labels
 from mulligan.domain.issue import Stage
-from mulligan.github.labels import LabelChange, label_change, urgency
+from mulligan.github.labels import LabelChange, label_change, priority_rank
 
 pytestmark = pytest.mark.pure
 
@@ -76,4 +76,4 @@ def test_one_label_for_two_stages_is_not_taken_off_while_it_is_wanted() -> None:
     [((), 2), (("bug",), 2), (("now",), 0), (("soon",), 1), (("soon", "now"), 0)],
 )
 def test_the_most_urgent_priority_label_counts(carried: tuple[str, ...], rank: int) -> None:
-    assert urgency(carried, ("Now", "soon")) == rank
+    assert priority_rank(carried, ("Now", "soon")) == rank

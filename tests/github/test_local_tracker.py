@@ -16,12 +16,12 @@ def test_labels_are_kept_and_anything_else_is_gone() -> None:
         Issue(REF, "Mend it", ""), RepositoryFacts("local/tools", "", "main"), print
     )
     tracker: Tracker = local
-    tracker.show_stage(REF, Stage.RUNNING, Labels())
+    tracker.set_stage_labels(REF, Stage.RUNNING, Labels())
     assert tracker.read(REF).labels == {"mulligan:running"}
-    assert tracker.labelled("local/tools", "Mulligan:Running") == [REF]
-    tracker.show_stage(REF, Stage.HITL, Labels())
+    assert tracker.list_labelled("local/tools", "Mulligan:Running") == [REF]
+    tracker.set_stage_labels(REF, Stage.HITL, Labels())
     assert tracker.read(REF).labels == {"mulligan:hitl"}
-    assert tracker.labelled("local/tools", "mulligan") == []
+    assert tracker.list_labelled("local/tools", "mulligan") == []
     with pytest.raises(GoneError, match="of local/tools only"):
         tracker.repository("acme/tools")
     with pytest.raises(GoneError, match="of local/tools#1 only"):

@@ -13,32 +13,32 @@ from mulligan.github.tracker import GitHubTracker
 from mulligan.text.redact import Redactor
 from world.simulated import NAME
 from world.stories import attempt, escalated, published
-from world.trackers import TOKEN, Desk, about, desk
+from world.trackers import TOKEN, TrackerEnvironment, case_for, tracker_environment
 
 SECRET = "word-of-the-operator"
 
 
-def tracker_of(office: Desk) -> tuple[GitHubTracker, Client]:
+def tracker_of(office: TrackerEnvironment) -> tuple[GitHubTracker, Client]:
     patience = RetrySettings(attempts=1, timeout=5)
     client = Client(office.hub.url, lambda _: TOKEN, patience, redactor=Redactor((SECRET,)))
     return GitHubTracker(client, Trust(), office.clock), client
 
 
 def titled(case: IssueContext, ref: IssueRef, title: str) -> IssueContext:
-    found = about(case, ref)
+    found = case_for(case, ref)
     return replace(found, issue=replace(found.issue, title=title))
 
 
 def test_comments_and_pull_requests_hold_no_secret_and_are_written_once(tmp_path: Path) -> None:
-    with desk(tmp_path) as office:
+    with tracker_environment(tmp_path) as office:
         tracker, client = tracker_of(office)
         ref = office.ready()
         office.branch(ref)
-        lost = about(escalated(attempt(1), reason=f"It said {SECRET}."), ref)
+        lost = case_for(escalated(attempt(1), reason=f"It said {SECRET}."), ref)
         won = titled(published(attempt(1, Outcome.SUCCEEDED)), ref, f"Mend {SECRET}")
         for _ in range(2):
             tracker.update_status(lost)
-            tracker.ask_for_help(lost, Escalation())
+            tracker.post_escalation(lost, Escalation())
             tracker.open_pull_request(won, "main", PullRequestSettings())
         client.close()
         comments = [comment.body for comment in office.hub.world.comments_of(ref)]

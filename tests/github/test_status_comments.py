@@ -9,33 +9,33 @@ import pytest
 
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.issue_context import IssueContext
-from mulligan.domain.status import BETWEEN_EDITS, LATER
+from mulligan.domain.status import DEFERRED, STATUS_EDIT_INTERVAL
 from world.simulated import NAME
 from world.stories import attempt, case, published
-from world.trackers import BOT, Desk, about, desk
+from world.trackers import BOT, TrackerEnvironment, case_for, tracker_environment
 
 EARLY = datetime(2025, 1, 1, 9, 0, tzinfo=UTC)
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Iterator[Desk]:
-    with desk(tmp_path) as found:
+def office(tmp_path: Path) -> Iterator[TrackerEnvironment]:
+    with tracker_environment(tmp_path) as found:
         yield found
 
 
 def known(found: IssueContext, ref: IssueRef, *, since: int = 1, comment: str = "") -> IssueContext:
     """Let an installation tell of the issue that heard of it at some second."""
-    told = about(found, ref)
+    told = case_for(found, ref)
     effects = (("status_comment:issue", comment),) if comment else ()
     at = EARLY + timedelta(seconds=since)
     return replace(told, status=replace(told.status, known_since=at, effects=effects))
 
 
-def bodies(office: Desk, ref: IssueRef) -> list[str]:
+def bodies(office: TrackerEnvironment, ref: IssueRef) -> list[str]:
     return [comment.body for comment in office.hub.world.comments_of(ref)]
 
 
-def test_two_installations_keep_a_comment_each_and_say_so(office: Desk) -> None:
+def test_two_installations_keep_a_comment_each_and_say_so(office: TrackerEnvironment) -> None:
     ref = office.ready()
     mine = office.tracker.update_status(known(case(), ref)) or ""
     theirs = office.tracker.update_status(known(case(stage=Stage.HITL), ref, since=2))
@@ -50,14 +50,16 @@ def test_two_installations_keep_a_comment_each_and_say_so(office: Desk) -> None:
     assert f"{link}{mine}" in second
 
 
-def test_one_that_crashed_before_it_took_its_comment_down_finds_it_again(office: Desk) -> None:
+def test_one_that_crashed_before_it_took_its_comment_down_finds_it_again(
+    office: TrackerEnvironment,
+) -> None:
     ref = office.ready()
     first = office.tracker.update_status(known(case(), ref))
     assert office.tracker.update_status(known(published(attempt(1)), ref)) == first
     assert "Another installation" not in bodies(office, ref)[0]
 
 
-def test_a_comment_of_an_earlier_version_is_taken_over(office: Desk) -> None:
+def test_a_comment_of_an_earlier_version_is_taken_over(office: TrackerEnvironment) -> None:
     ref = office.ready()
     old = f"<!-- mulligan:status {ref} -->\n\nMulligan is working on this."
     written = office.hub.world.comment(ref, old, BOT)
@@ -66,14 +68,16 @@ def test_a_comment_of_an_earlier_version_is_taken_over(office: Desk) -> None:
     assert " by=" in body
 
 
-def test_two_changes_lie_fifteen_seconds_apart_whatever_they_say(office: Desk) -> None:
+def test_two_changes_lie_fifteen_seconds_apart_whatever_they_say(
+    office: TrackerEnvironment,
+) -> None:
     ref = office.ready()
     comment = office.tracker.update_status(known(case(), ref)) or ""
     waits = known(case(attempt(1), stage=Stage.READY, reason="It waits."), ref, comment=comment)
     assert office.tracker.update_status(waits) == comment
     office.requests()
     done = known(published(attempt(1)), ref, comment=comment)
-    office.clock.time += BETWEEN_EDITS - timedelta(seconds=1)
+    office.clock.time += STATUS_EDIT_INTERVAL - timedelta(seconds=1)
     assert office.tracker.update_status(done) is None
     assert office.requests() == []
     assert "It waits." in bodies(office, ref)[0]
@@ -83,19 +87,23 @@ def test_two_changes_lie_fifteen_seconds_apart_whatever_they_say(office: Desk) -
 
 
 @pytest.mark.parametrize("stage", [Stage.READY, Stage.RUNNING])
-def test_what_passes_in_a_moment_is_told_by_the_next_pass(office: Desk, stage: Stage) -> None:
+def test_what_passes_in_a_moment_is_told_by_the_next_pass(
+    office: TrackerEnvironment, stage: Stage
+) -> None:
     ref = office.ready()
     comment = office.tracker.update_status(known(published(attempt(1)), ref)) or ""
     passing = known(case(attempt(1), stage=stage), ref, comment=comment)
     assert office.tracker.update_status(passing) is None
-    late = (*passing.status.effects, ("shown_stage:issue", LATER))
+    late = (*passing.status.effects, ("shown_stage:issue", DEFERRED))
     still = replace(passing, status=replace(passing.status, effects=late))
     assert office.tracker.update_status(still) == comment
     assert "asks for a review" not in bodies(office, ref)[0]
 
 
 @pytest.mark.parametrize("stage", [Stage.READY, Stage.REVIEW, Stage.HITL, Stage.RESOLVED])
-def test_where_it_comes_to_rest_first_is_told_at_once(office: Desk, stage: Stage) -> None:
+def test_where_it_comes_to_rest_first_is_told_at_once(
+    office: TrackerEnvironment, stage: Stage
+) -> None:
     ref = office.ready()
     comment = office.tracker.update_status(known(case(), ref)) or ""
     rests = known(case(attempt(1), stage=stage, reason="It rests."), ref, comment=comment)

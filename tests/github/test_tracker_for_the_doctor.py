@@ -8,22 +8,24 @@ import pytest
 from github_simulator.world import Fault
 from mulligan.domain.errors import DeniedError
 from world.simulated import NAME
-from world.trackers import BOT, Desk, desk
+from world.trackers import BOT, TrackerEnvironment, tracker_environment
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Iterator[Desk]:
-    with desk(tmp_path) as found:
+def office(tmp_path: Path) -> Iterator[TrackerEnvironment]:
+    with tracker_environment(tmp_path) as found:
         yield found
 
 
 @pytest.mark.parametrize(("role", "may"), [("admin", True), ("write", True), ("triage", False)])
-def test_what_the_account_may_do_is_read(*, role: str, may: bool, office: Desk) -> None:
+def test_what_the_account_may_do_is_read(
+    *, role: str, may: bool, office: TrackerEnvironment
+) -> None:
     office.hub.world.set_role(NAME, BOT, role)
     assert office.tracker.repository(NAME).may_push is may
 
 
-def test_a_server_that_does_not_say_is_not_guessed_at(office: Desk) -> None:
+def test_a_server_that_does_not_say_is_not_guessed_at(office: TrackerEnvironment) -> None:
     body = (
         f'{{"full_name": "{NAME}", "clone_url": "x", "default_branch": "main",'
         ' "has_issues": false}'
@@ -33,7 +35,7 @@ def test_a_server_that_does_not_say_is_not_guessed_at(office: Desk) -> None:
     assert (facts.may_push, facts.has_issues) == (None, False)
 
 
-def test_issues_are_switched_on_and_labels_listed(office: Desk) -> None:
+def test_issues_are_switched_on_and_labels_listed(office: TrackerEnvironment) -> None:
     assert office.tracker.repository(NAME).has_issues
     office.ready()
     assert "mulligan" in office.tracker.label_names(NAME)
@@ -41,7 +43,7 @@ def test_issues_are_switched_on_and_labels_listed(office: Desk) -> None:
         office.tracker.label_names("acme/nowhere")
 
 
-def test_a_locked_conversation_is_seen(office: Desk) -> None:
+def test_a_locked_conversation_is_seen(office: TrackerEnvironment) -> None:
     ref = office.ready()
     assert not office.tracker.read(ref).is_locked
     office.hub.world.set_lock(ref, "wes", locked=True)

@@ -12,22 +12,22 @@ from mulligan.domain.errors import DeniedError, UnavailableError
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.status import BETWEEN_EDITS, LATER
+from mulligan.domain.status import DEFERRED, STATUS_EDIT_INTERVAL
 from mulligan.github.markdown_parts import MARKER
 from world.simulated import NAME
 from world.stories import attempt, case, escalated, published
-from world.trackers import BOT, Desk, about, desk
+from world.trackers import BOT, TrackerEnvironment, case_for, tracker_environment
 
 LABELS = Labels()
 SETTINGS = PullRequestSettings()
 
 
 def verified(ref: IssueRef) -> IssueContext:
-    return about(published(attempt(1, Outcome.SUCCEEDED)), ref)
+    return case_for(published(attempt(1, Outcome.SUCCEEDED)), ref)
 
 
 def hopeless(ref: IssueRef) -> IssueContext:
-    return about(escalated(attempt(1), reason="It did not work out."), ref)
+    return case_for(escalated(attempt(1), reason="It did not work out."), ref)
 
 
 def once(verb: str, part: str, fault: Fault) -> Faults:
@@ -44,36 +44,36 @@ def always(verb: str, part: str, fault: Fault) -> Faults:
     return lambda method, path: fault if method == verb and part in path else None
 
 
-def start(office: Desk, ref: IssueRef) -> None:
-    office.tracker.show_stage(ref, Stage.RUNNING, LABELS)
+def start(office: TrackerEnvironment, ref: IssueRef) -> None:
+    office.tracker.set_stage_labels(ref, Stage.RUNNING, LABELS)
 
 
-def finish(office: Desk, ref: IssueRef) -> None:
-    office.tracker.show_stage(ref, Stage.HITL, LABELS)
+def finish(office: TrackerEnvironment, ref: IssueRef) -> None:
+    office.tracker.set_stage_labels(ref, Stage.HITL, LABELS)
 
 
-def tell(office: Desk, ref: IssueRef) -> None:
-    office.tracker.update_status(about(case(), ref))
+def tell(office: TrackerEnvironment, ref: IssueRef) -> None:
+    office.tracker.update_status(case_for(case(), ref))
 
 
-def tell_again(office: Desk, ref: IssueRef) -> None:
-    office.tracker.update_status(about(case(attempt(1)), ref))
+def tell_again(office: TrackerEnvironment, ref: IssueRef) -> None:
+    office.tracker.update_status(case_for(case(attempt(1)), ref))
 
 
-def ask(office: Desk, ref: IssueRef) -> None:
-    office.tracker.ask_for_help(hopeless(ref), Escalation())
+def ask(office: TrackerEnvironment, ref: IssueRef) -> None:
+    office.tracker.post_escalation(hopeless(ref), Escalation())
 
 
-def publish(office: Desk, ref: IssueRef) -> None:
+def publish(office: TrackerEnvironment, ref: IssueRef) -> None:
     office.tracker.open_pull_request(verified(ref), "main", SETTINGS)
 
 
-def publish_again(office: Desk, ref: IssueRef) -> None:
-    told = about(published(attempt(1), attempt(2, Outcome.SUCCEEDED)), ref)
+def publish_again(office: TrackerEnvironment, ref: IssueRef) -> None:
+    told = case_for(published(attempt(1), attempt(2, Outcome.SUCCEEDED)), ref)
     office.tracker.open_pull_request(told, "main", SETTINGS)
 
 
-Step = Callable[[Desk, IssueRef], None]
+Step = Callable[[TrackerEnvironment, IssueRef], None]
 WRITES: dict[str, tuple[tuple[Step, ...], Step, str, str]] = {
     "a label is put on": ((), start, "POST", "/labels"),
     "a label is taken off": ((start,), finish, "DELETE", "/labels/mulligan"),
@@ -89,7 +89,7 @@ WRITES: dict[str, tuple[tuple[Step, ...], Step, str, str]] = {
 class Write:
     """One write on one issue, and what it leaves behind for people to see."""
 
-    office: Desk
+    office: TrackerEnvironment
     ref: IssueRef
     step: Step
     verb: str
@@ -124,13 +124,13 @@ LOST = {
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    with desk(tmp_path_factory.mktemp("desk")) as found:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TrackerEnvironment]:
+    with tracker_environment(tmp_path_factory.mktemp("desk")) as found:
         yield found
 
 
 @pytest.fixture(params=WRITES)
-def write(request: pytest.FixtureRequest, shared: Desk) -> Iterator[Write]:
+def write(request: pytest.FixtureRequest, shared: TrackerEnvironment) -> Iterator[Write]:
     """Prepare an issue of its own for one write."""
     before, step, verb, part = WRITES[request.param]
     ref = shared.ready()
@@ -190,7 +190,7 @@ def test_a_write_is_never_redirected(write: Write) -> None:
     assert all(write.part in line for line in asked)
 
 
-def test_the_new_label_is_put_on_before_the_old_ones_go(office: Desk) -> None:
+def test_the_new_label_is_put_on_before_the_old_ones_go(office: TrackerEnvironment) -> None:
     ref = office.ready()
     start(office, ref)
     office.requests()
@@ -204,7 +204,7 @@ def test_the_new_label_is_put_on_before_the_old_ones_go(office: Desk) -> None:
     ]
 
 
-def test_labels_that_are_right_cost_one_look(office: Desk) -> None:
+def test_labels_that_are_right_cost_one_look(office: TrackerEnvironment) -> None:
     ref = office.ready()
     start(office, ref)
     office.requests()
@@ -212,7 +212,7 @@ def test_labels_that_are_right_cost_one_look(office: Desk) -> None:
     assert office.requests() == [f"GET /repos/{NAME}/issues/{ref.number}"]
 
 
-def test_a_label_that_somebody_else_took_off_is_no_matter(office: Desk) -> None:
+def test_a_label_that_somebody_else_took_off_is_no_matter(office: TrackerEnvironment) -> None:
     ref = office.ready()
     gone = Fault(404, '{"message": "Label does not exist"}', apply=True)
     office.hub.world.faults = once("DELETE", "/labels/mulligan", gone)
@@ -220,7 +220,7 @@ def test_a_label_that_somebody_else_took_off_is_no_matter(office: Desk) -> None:
     assert office.hub.world.labels_of(ref) == ["mulligan:hitl"]
 
 
-def test_a_status_comment_that_says_the_same_is_left_alone(office: Desk) -> None:
+def test_a_status_comment_that_says_the_same_is_left_alone(office: TrackerEnvironment) -> None:
     ref = office.ready()
     tell(office, ref)
     office.requests()
@@ -228,11 +228,11 @@ def test_a_status_comment_that_says_the_same_is_left_alone(office: Desk) -> None
     assert all(line.startswith("GET ") for line in office.requests())
 
 
-def test_a_status_comment_on_record_is_found_by_its_id(office: Desk) -> None:
+def test_a_status_comment_on_record_is_found_by_its_id(office: TrackerEnvironment) -> None:
     ref = office.ready()
-    known = office.tracker.update_status(about(case(), ref)) or ""
-    told = on_record(about(case(attempt(1)), ref), known)
-    office.clock.time += BETWEEN_EDITS
+    known = office.tracker.update_status(case_for(case(), ref)) or ""
+    told = on_record(case_for(case(attempt(1)), ref), known)
+    office.clock.time += STATUS_EDIT_INTERVAL
     office.requests()
     assert office.tracker.update_status(told) == known
     path = f"/repos/{NAME}/issues/comments/{known}"
@@ -240,65 +240,67 @@ def test_a_status_comment_on_record_is_found_by_its_id(office: Desk) -> None:
 
 
 def on_record(told: IssueContext, known: str) -> IssueContext:
-    effects = (("status_comment:issue", known), ("shown_stage:issue", LATER))
+    effects = (("status_comment:issue", known), ("shown_stage:issue", DEFERRED))
     return replace(told, status=replace(told.status, effects=effects))
 
 
-def test_a_status_comment_that_a_person_deleted_is_written_anew(office: Desk) -> None:
+def test_a_status_comment_that_a_person_deleted_is_written_anew(office: TrackerEnvironment) -> None:
     ref = office.ready()
-    known = office.tracker.update_status(about(case(), ref)) or ""
+    known = office.tracker.update_status(case_for(case(), ref)) or ""
     office.hub.ask("DELETE", f"issues/comments/{known}", by=BOT)
-    office.clock.time += BETWEEN_EDITS
-    again = office.tracker.update_status(on_record(about(case(), ref), known))
+    office.clock.time += STATUS_EDIT_INTERVAL
+    again = office.tracker.update_status(on_record(case_for(case(), ref), known))
     assert again != known
     assert len(office.hub.world.comments_of(ref)) == 1
 
 
-def test_a_record_of_a_dry_run_does_not_count(office: Desk) -> None:
+def test_a_record_of_a_dry_run_does_not_count(office: TrackerEnvironment) -> None:
     ref = office.ready()
     assert (
-        office.tracker.update_status(on_record(about(case(), ref), "dry-run")) or ""
+        office.tracker.update_status(on_record(case_for(case(), ref), "dry-run")) or ""
     ).isdecimal()
 
 
-def test_a_comment_on_record_of_another_issue_is_an_error(office: Desk) -> None:
+def test_a_comment_on_record_of_another_issue_is_an_error(office: TrackerEnvironment) -> None:
     ref, other = office.ready(), office.ready()
-    known = office.tracker.update_status(about(case(), other)) or ""
+    known = office.tracker.update_status(case_for(case(), other)) or ""
     with pytest.raises(UnavailableError, match="another issue"):
-        office.tracker.update_status(on_record(about(case(), ref), known))
+        office.tracker.update_status(on_record(case_for(case(), ref), known))
 
 
-def test_of_two_comments_the_oldest_stays(office: Desk) -> None:
+def test_of_two_comments_the_oldest_stays(office: TrackerEnvironment) -> None:
     ref = office.ready()
     text = f"{MARKER}status {ref} -->\n\nOld."
     first = office.hub.world.comment(ref, text, BOT)
     office.hub.world.comment(ref, text, BOT)
-    assert office.tracker.update_status(about(case(), ref)) == str(first)
+    assert office.tracker.update_status(case_for(case(), ref)) == str(first)
 
 
 @pytest.mark.parametrize("pretender", ["zoe", "ada"])
-def test_a_marker_by_somebody_else_is_ignored(pretender: str, office: Desk) -> None:
+def test_a_marker_by_somebody_else_is_ignored(pretender: str, office: TrackerEnvironment) -> None:
     ref = office.ready()
     false = office.hub.world.comment(ref, f"{MARKER}status {ref} -->", pretender)
-    assert office.tracker.update_status(about(case(), ref)) != str(false)
+    assert office.tracker.update_status(case_for(case(), ref)) != str(false)
 
 
-def test_the_comment_that_asks_for_help_is_linked(office: Desk) -> None:
+def test_the_comment_that_asks_for_help_is_linked(office: TrackerEnvironment) -> None:
     ref = office.ready()
     office.hub.world.add_user("ada")
-    url = office.tracker.ask_for_help(hopeless(ref), Escalation(assignees=("ada",)))
+    url = office.tracker.post_escalation(hopeless(ref), Escalation(assignees=("ada",)))
     comment = office.hub.world.comments_of(ref)[0]
     assert url.endswith(f"/issues/{ref.number}#issuecomment-{comment.id}")
     assert [user.login for user in office.hub.world.issue_of(ref).assignees] == ["ada"]
 
 
-def test_an_assignee_who_is_refused_does_not_stop_the_escalation(office: Desk) -> None:
+def test_an_assignee_who_is_refused_does_not_stop_the_escalation(
+    office: TrackerEnvironment,
+) -> None:
     ref = office.ready()
     office.hub.world.faults = always("POST", "/assignees", Fault(422, '{"message": "No"}'))
-    assert office.tracker.ask_for_help(hopeless(ref), Escalation(assignees=("nobody",)))
+    assert office.tracker.post_escalation(hopeless(ref), Escalation(assignees=("nobody",)))
 
 
-def test_a_locked_conversation_is_a_matter_for_a_person(office: Desk) -> None:
+def test_a_locked_conversation_is_a_matter_for_a_person(office: TrackerEnvironment) -> None:
     ref = office.ready()
     words = '{"message": "Unable to create comment because issue is locked."}'
     office.hub.world.faults = always("POST", "/comments", Fault(403, words))
@@ -306,7 +308,7 @@ def test_a_locked_conversation_is_a_matter_for_a_person(office: Desk) -> None:
         ask(office, ref)
 
 
-def test_a_pull_request_has_what_was_configured(office: Desk) -> None:
+def test_a_pull_request_has_what_was_configured(office: TrackerEnvironment) -> None:
     ref = office.ready("Fixes #1 for @ann")
     office.branch(ref)
     settings = PullRequestSettings(draft=True, reviewers=("ada", "mia"), labels=("bot",))
@@ -337,7 +339,7 @@ def by(found: IssueContext, act: str, actor: str) -> IssueContext:
     ],
 )
 def test_who_put_the_label_on_is_asked_for_the_review(
-    act: str, actor: str, asked: list[str], office: Desk
+    act: str, actor: str, asked: list[str], office: TrackerEnvironment
 ) -> None:
     ref = office.ready()
     office.branch(ref)
@@ -348,7 +350,9 @@ def test_who_put_the_label_on_is_asked_for_the_review(
     assert any(line.endswith("/requested_reviewers") for line in office.requests()) == bool(asked)
 
 
-def test_reviewers_and_labels_that_are_refused_do_not_stop_the_publishing(office: Desk) -> None:
+def test_reviewers_and_labels_that_are_refused_do_not_stop_the_publishing(
+    office: TrackerEnvironment,
+) -> None:
     ref = office.ready()
     office.branch(ref)
     settings = PullRequestSettings(
@@ -359,7 +363,7 @@ def test_reviewers_and_labels_that_are_refused_do_not_stop_the_publishing(office
     assert len(office.hub.world.pulls_of(NAME)) == 1
 
 
-def test_a_second_publishing_asks_nobody_again(office: Desk) -> None:
+def test_a_second_publishing_asks_nobody_again(office: TrackerEnvironment) -> None:
     ref = office.ready()
     office.branch(ref)
     settings = PullRequestSettings(reviewers=("ada",), labels=("bot",))
@@ -369,7 +373,9 @@ def test_a_second_publishing_asks_nobody_again(office: Desk) -> None:
     assert [line for line in office.requests() if not line.startswith("GET ")] == []
 
 
-def test_a_pull_request_that_another_worker_opened_meanwhile_is_the_one(office: Desk) -> None:
+def test_a_pull_request_that_another_worker_opened_meanwhile_is_the_one(
+    office: TrackerEnvironment,
+) -> None:
     ref = office.ready()
     office.branch(ref)
     publish(office, ref)
@@ -379,7 +385,7 @@ def test_a_pull_request_that_another_worker_opened_meanwhile_is_the_one(office: 
     assert len(office.hub.world.pulls_of(NAME)) == 1
 
 
-def test_a_text_that_people_took_over_is_left_to_them(office: Desk) -> None:
+def test_a_text_that_people_took_over_is_left_to_them(office: TrackerEnvironment) -> None:
     ref = office.ready()
     office.branch(ref)
     publish(office, ref)
@@ -390,7 +396,7 @@ def test_a_text_that_people_took_over_is_left_to_them(office: Desk) -> None:
     assert (found.title, found.body) == ("Ours", "Our own words.")
 
 
-def test_a_closed_pull_request_is_not_the_open_one(office: Desk) -> None:
+def test_a_closed_pull_request_is_not_the_open_one(office: TrackerEnvironment) -> None:
     ref = office.ready()
     office.branch(ref)
     publish(office, ref)
@@ -399,6 +405,6 @@ def test_a_closed_pull_request_is_not_the_open_one(office: Desk) -> None:
     assert [pull.state for pull in office.hub.world.pulls_of(NAME)] == ["closed", "open"]
 
 
-def test_a_branch_that_is_not_there_is_told_in_githubs_words(office: Desk) -> None:
+def test_a_branch_that_is_not_there_is_told_in_githubs_words(office: TrackerEnvironment) -> None:
     with pytest.raises(DeniedError, match=r"Validation Failed.*head"):
         publish(office, office.ready())

@@ -7,10 +7,10 @@ import pytest
 from github_simulator.world import Fault
 from mulligan.config.operator import Trust
 from mulligan.domain.issue import Permission
-from mulligan.github.authorization import TrustReader, latest_labelling, permission_of
+from mulligan.github.authorization import TrustReader, last_label_event, permission_of
 from mulligan.github.shapes import Account, EventShape, Label, PermissionShape
 from world.simulated import NAME
-from world.trackers import Desk
+from world.trackers import TrackerEnvironment
 
 ROLES: list[tuple[str | None, str, Permission]] = [
     ("admin", "admin", Permission.ADMIN),
@@ -50,35 +50,35 @@ def event(number: int, kind: str = "labeled", label: str | None = "mulligan") ->
 @pytest.mark.pure
 def test_the_latest_labelling_is_the_one_with_the_highest_id() -> None:
     events = [event(5), event(9), event(7), event(11, label="bug"), event(12, "unlabeled")]
-    found = latest_labelling([*events, event(13, label=None)], "Mulligan")
+    found = last_label_event([*events, event(13, label=None)], "Mulligan")
     assert found
     assert found.id == 9
-    assert latest_labelling([], "mulligan") is None
+    assert last_label_event([], "mulligan") is None
 
 
-def reader(office: Desk, trust: Trust | None = None) -> TrustReader:
+def reader(office: TrackerEnvironment, trust: Trust | None = None) -> TrustReader:
     return TrustReader(office.client, trust or Trust(), office.clock)
 
 
 @pytest.mark.parametrize("login", ["ada", "mia", "wes"])
-def test_those_who_may_write_are_trusted(login: str, office: Desk) -> None:
+def test_those_who_may_write_are_trusted(login: str, office: TrackerEnvironment) -> None:
     assert reader(office).refusal(NAME, Account(login=login)) is None
 
 
 @pytest.mark.parametrize(("login", "role"), [("tri", "triage"), ("rea", "read"), ("zoe", "read")])
-def test_those_who_may_not_write_are_not(login: str, role: str, office: Desk) -> None:
+def test_those_who_may_not_write_are_not(login: str, role: str, office: TrackerEnvironment) -> None:
     refusal = reader(office).refusal(NAME, Account(login=login))
     assert refusal
     assert f"{login} has the permission {role}" in refusal
 
 
-def test_somebody_unknown_is_not_trusted(office: Desk) -> None:
+def test_somebody_unknown_is_not_trusted(office: TrackerEnvironment) -> None:
     refusal = reader(office).refusal(NAME, Account(login="nobody/../../ada"))
     assert refusal
     assert "permission none" in refusal
 
 
-def test_the_operator_may_ask_for_more_or_for_less(office: Desk) -> None:
+def test_the_operator_may_ask_for_more_or_for_less(office: TrackerEnvironment) -> None:
     strict = reader(office, Trust(permission=Permission.ADMIN))
     assert strict.refusal(NAME, Account(login="mia"))
     assert strict.refusal(NAME, Account(login="ada")) is None
@@ -88,7 +88,7 @@ def test_the_operator_may_ask_for_more_or_for_less(office: Desk) -> None:
     )
 
 
-def test_who_is_listed_is_trusted_whatever_they_may_do(office: Desk) -> None:
+def test_who_is_listed_is_trusted_whatever_they_may_do(office: TrackerEnvironment) -> None:
     listed = reader(office, Trust(users=("Zoe", "robot[bot]")))
     assert listed.refusal(NAME, Account(login="zoe")) is None
     assert listed.refusal(NAME, Account(login="robot[bot]", type="Bot")) is None
@@ -98,14 +98,16 @@ def test_who_is_listed_is_trusted_whatever_they_may_do(office: Desk) -> None:
 @pytest.mark.parametrize(
     "bot", [Account(login="wes[bot]"), Account(login="wes", type="Bot")], ids=str
 )
-def test_bots_are_not_trusted_unless_they_are_listed(bot: Account, office: Desk) -> None:
+def test_bots_are_not_trusted_unless_they_are_listed(
+    bot: Account, office: TrackerEnvironment
+) -> None:
     refusal = reader(office).refusal(NAME, bot)
     assert refusal
     assert "trust.users" in refusal
     assert office.requests() == []
 
 
-def test_an_account_that_is_gone_is_not_trusted(office: Desk) -> None:
+def test_an_account_that_is_gone_is_not_trusted(office: TrackerEnvironment) -> None:
     assert reader(office).refusal(NAME, None)
 
 
@@ -120,14 +122,16 @@ UNREADABLE = [
 
 
 @pytest.mark.parametrize("fault", UNREADABLE, ids=str)
-def test_what_cannot_be_read_counts_against_somebody(fault: Fault, office: Desk) -> None:
+def test_what_cannot_be_read_counts_against_somebody(
+    fault: Fault, office: TrackerEnvironment
+) -> None:
     office.hub.world.faults = lambda _, __: fault
     refusal = reader(office).refusal(NAME, Account(login="ada"))
     assert refusal
     assert "could not be read" in refusal
 
 
-def test_a_permission_is_asked_for_once_a_minute(office: Desk) -> None:
+def test_a_permission_is_asked_for_once_a_minute(office: TrackerEnvironment) -> None:
     found, wes = reader(office), Account(login="wes")
     assert found.refusal(NAME, wes) is None
     office.hub.world.set_role(NAME, "wes", "read")
@@ -138,7 +142,7 @@ def test_a_permission_is_asked_for_once_a_minute(office: Desk) -> None:
     assert found.refusal(NAME, wes)
 
 
-def test_a_permission_that_could_not_be_read_is_asked_for_again(office: Desk) -> None:
+def test_a_permission_that_could_not_be_read_is_asked_for_again(office: TrackerEnvironment) -> None:
     found, wes = reader(office), Account(login="wes")
     office.hub.world.faults = lambda _, __: Fault(404)
     assert found.refusal(NAME, replace_login(wes, "nobody"))

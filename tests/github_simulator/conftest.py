@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from world.simulated import Hub, hub
+from world.simulated import SimulatedGitHub, simulated_github
 
 
 @pytest.fixture
-def github(tmp_path: Path) -> Iterator[Hub]:
+def github(tmp_path: Path) -> Iterator[SimulatedGitHub]:
     """Run a simulated GitHub with one repository."""
-    with hub(tmp_path) as running:
+    with simulated_github(tmp_path) as running:
         yield running

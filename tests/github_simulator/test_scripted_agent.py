@@ -11,7 +11,7 @@ import pytest
 
 from github_simulator.seed import REPORTS, SCRIPTED_AGENT, make_repository
 from mulligan.sandbox.process import Command, Finished, run
-from world.processes import PATH, said
+from world.processes import PATH, output_of
 
 POWER, AVERAGE, SUMS, USAGE, SERVICE, REMAINDER = (
     f"# {report.title}\n\n{report.body}" for report in REPORTS
@@ -50,10 +50,10 @@ class Desk:
         return run(Command(line, self.tree, PATH, timedelta(seconds=20)))
 
     def reset(self) -> None:
-        said("git reset -q --hard origin/main && git clean -qfdx", self.tree)
+        output_of("git reset -q --hard origin/main && git clean -qfdx", self.tree)
 
     def diff(self) -> str:
-        return said(
+        return output_of(
             "git add -A . ':!command.log' && git diff --cached --stat origin/main", self.tree
         )
 
@@ -61,7 +61,7 @@ class Desk:
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     bare = make_repository(tmp_path)
-    said(f"git clone -q {bare} tree && mkdir home", tmp_path)
+    output_of(f"git clone -q {bare} tree && mkdir home", tmp_path)
     return Desk(tmp_path / "tree", tmp_path / "home")
 
 
@@ -70,7 +70,7 @@ def test_the_first_issue_is_done_at_once(desk: Desk) -> None:
     checked = desk.check()
     assert checked.exit_code == 0, checked.text
     assert "test_power_on_the_command_line" in checked.text
-    assert said("python3 -m calculator 2 ^ 10", desk.tree) == "1024"
+    assert output_of("python3 -m calculator 2 ^ 10", desk.tree) == "1024"
 
 
 def test_the_second_issue_fails_on_a_test_that_its_text_does_not_name(desk: Desk) -> None:
@@ -105,7 +105,7 @@ def test_half_of_the_failure_is_not_enough(desk: Desk) -> None:
 def test_the_third_issue_leaves_commits_but_no_change(desk: Desk) -> None:
     for prompt in (SUMS, SUMS + "## Retry context\n\nThe tree equals the base: no change."):
         assert desk.work(prompt).exit_code == 0
-        assert said("git rev-list --count origin/main..HEAD", desk.tree) == "2"
+        assert output_of("git rev-list --count origin/main..HEAD", desk.tree) == "2"
         assert desk.diff() == ""
         desk.reset()
 
@@ -128,14 +128,14 @@ def test_the_fifth_issue_takes_some_seconds_and_is_done_in_the_end(desk: Desk) -
     assert finished.duration > timedelta(seconds=4)
     assert desk.check().exit_code == 0
     asked = "import calculator.service as s; print(s.Calculator.__name__)"
-    assert said(f"python3 -c '{asked}'", desk.tree) == "Calculator"
+    assert output_of(f"python3 -c '{asked}'", desk.tree) == "Calculator"
 
 
 def test_the_sixth_issue_is_done_at_once(desk: Desk) -> None:
     assert desk.work(REMAINDER).exit_code == 0
     checked = desk.check()
     assert checked.exit_code == 0, checked.text
-    assert said("python3 -m calculator 7 % 4", desk.tree) == "3"
+    assert output_of("python3 -m calculator 7 % 4", desk.tree) == "3"
 
 
 def test_a_task_that_it_does_not_know_is_reported(desk: Desk) -> None:

@@ -5,33 +5,33 @@ from pathlib import Path
 import pytest
 import yaml
 
-from github_simulator.bare_repository import Bare
+from github_simulator.bare_repository import BareRepository
 from github_simulator.errors import SimulatorError
 from github_simulator.records import IssueName
 from github_simulator.seed import BOT, MAINTAINER, REPOSITORY, make_repository, seed
 from github_simulator.world import World
 from mulligan.config.policy import Policy
 from mulligan.domain.result import CheckKind
-from world.processes import said
+from world.processes import output_of
 
 
 def test_its_checks_pass_before_anything_is_changed(tmp_path: Path) -> None:
     bare = make_repository(tmp_path)
-    said(f"git clone -q {bare} clone", tmp_path)
+    output_of(f"git clone -q {bare} clone", tmp_path)
     policy = Policy.model_validate(
         yaml.safe_load((tmp_path / "clone/.github/mulligan.yml").read_text())
     )
     assert [check.kind for check in policy.checks] == [CheckKind.BUILD, CheckKind.TEST]
     for check in policy.checks:
-        said(check.run, tmp_path / "clone")
-    assert said("git status --porcelain", tmp_path / "clone") == "?? command.log"
-    assert said("python3 -m calculator 6 / 4", tmp_path / "clone") == "1.5"
+        output_of(check.run, tmp_path / "clone")
+    assert output_of("git status --porcelain", tmp_path / "clone") == "?? command.log"
+    assert output_of("python3 -m calculator 6 / 4", tmp_path / "clone") == "1.5"
 
 
 def test_its_history_is_the_same_everywhere(tmp_path: Path) -> None:
     one, other = make_repository(tmp_path / "one"), make_repository(tmp_path / "other")
-    assert Bare(one).branches() == Bare(other).branches()
-    authors = [commit.author.name for commit in Bare(one).commits("main")]
+    assert BareRepository(one).branches() == BareRepository(other).branches()
+    authors = [commit.author.name for commit in BareRepository(one).commits("main")]
     assert authors == ["Maya Lindqvist", "Sam Okafor", "Maya Lindqvist"]
 
 

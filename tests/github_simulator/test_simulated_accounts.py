@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from world.simulated import NAME, Hub, hub
+from world.simulated import NAME, SimulatedGitHub, simulated_github
 
 
 @pytest.mark.parametrize(
@@ -20,19 +20,19 @@ from world.simulated import NAME, Hub, hub
     ],
 )
 def test_permission_has_the_legacy_word_and_the_role(
-    github: Hub, login: str, legacy: str, role: str
+    github: SimulatedGitHub, login: str, legacy: str, role: str
 ) -> None:
     answer = github.get(f"collaborators/{login}/permission").json()
     assert (answer["permission"], answer["role_name"]) == (legacy, role)
     assert answer["user"]["login"] == login
 
 
-def test_permission_of_nobody_is_a_404(github: Hub) -> None:
+def test_permission_of_nobody_is_a_404(github: SimulatedGitHub) -> None:
     answer = github.get("collaborators/nobody/permission")
     assert (answer.status_code, answer.json()["message"]) == (404, "nobody is not a user")
 
 
-def test_permission_is_shown_to_those_who_may_push(github: Hub) -> None:
+def test_permission_is_shown_to_those_who_may_push(github: SimulatedGitHub) -> None:
     for login in ("tri", "rea", "zoe"):
         answer = github.get("collaborators/ada/permission", by=login)
         assert answer.status_code == 403
@@ -42,12 +42,12 @@ def test_permission_is_shown_to_those_who_may_push(github: Hub) -> None:
 
 
 def test_a_stranger_has_no_role_on_a_private_repository(tmp_path: Path) -> None:
-    with hub(tmp_path, private=True) as github:
+    with simulated_github(tmp_path, private=True) as github:
         answer = github.get("collaborators/zoe/permission").json()
         assert (answer["permission"], answer["role_name"]) == ("none", "none")
 
 
-def test_roles_can_be_given_and_taken(github: Hub) -> None:
+def test_roles_can_be_given_and_taken(github: SimulatedGitHub) -> None:
     github.world.set_role(NAME, "zoe", "maintain")
     assert github.get("collaborators/zoe").status_code == 204
     assert github.get("collaborators/zoe/permission").json()["role_name"] == "maintain"
@@ -57,7 +57,7 @@ def test_roles_can_be_given_and_taken(github: Hub) -> None:
     assert logins == ["acme", "ada", "mia", "wes", "tri", "rea"]
 
 
-def test_a_repository_is_shown_with_the_askers_rights(github: Hub) -> None:
+def test_a_repository_is_shown_with_the_askers_rights(github: SimulatedGitHub) -> None:
     shown = github.get("", by="tri").json()
     assert shown["full_name"] == NAME
     assert (shown["default_branch"], shown["archived"]) == ("main", False)
@@ -72,13 +72,13 @@ def test_a_repository_is_shown_with_the_askers_rights(github: Hub) -> None:
     assert shown["clone_url"] == github.bare.as_uri()
 
 
-def test_open_issues_are_counted(github: Hub) -> None:
+def test_open_issues_are_counted(github: SimulatedGitHub) -> None:
     github.issue()
     github.world.close(github.issue(), "ada")
     assert github.get("").json()["open_issues_count"] == 1
 
 
-def test_accounts_say_what_they_are(github: Hub) -> None:
+def test_accounts_say_what_they_are(github: SimulatedGitHub) -> None:
     github.world.add_user("robot", "Bot", token="token-robot")
     assert github.get("/user", by="robot").json()["type"] == "Bot"
     assert github.get("/users/ROBOT").json()["login"] == "robot"

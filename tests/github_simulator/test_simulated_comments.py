@@ -3,10 +3,10 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from world.simulated import NAME, Hub, hub
+from world.simulated import NAME, SimulatedGitHub, simulated_github
 
 
-def test_a_comment_is_written_changed_and_deleted(github: Hub) -> None:
+def test_a_comment_is_written_changed_and_deleted(github: SimulatedGitHub) -> None:
     ref = github.issue()
     made = github.post("issues/1/comments", {"body": "Hello"}, by="zoe")
     assert made.status_code == 201
@@ -24,7 +24,7 @@ def test_a_comment_is_written_changed_and_deleted(github: Hub) -> None:
     assert github.world.comments_of(ref) == []
 
 
-def test_a_comment_needs_words_but_not_too_many(github: Hub) -> None:
+def test_a_comment_needs_words_but_not_too_many(github: SimulatedGitHub) -> None:
     ref = github.issue()
     for body in ({}, {"body": " "}):
         answer = github.post("issues/1/comments", body)
@@ -37,7 +37,7 @@ def test_a_comment_needs_words_but_not_too_many(github: Hub) -> None:
     assert github.patch(where, {"body": ""}).status_code == 422
 
 
-def test_comments_of_others_are_for_writers(github: Hub) -> None:
+def test_comments_of_others_are_for_writers(github: SimulatedGitHub) -> None:
     ref = github.issue()
     github.world.comment(ref, "Another", "ada")
     where = f"issues/comments/{github.world.comment(ref, 'Mine', 'zoe')}"
@@ -48,7 +48,7 @@ def test_comments_of_others_are_for_writers(github: Hub) -> None:
 
 
 def test_comments_are_listed_oldest_first_and_since_a_time(tmp_path: Path) -> None:
-    with hub(tmp_path) as github:
+    with simulated_github(tmp_path) as github:
         now = datetime(2026, 1, 1, tzinfo=UTC)
         clock = iter(now + timedelta(hours=n) for n in range(1000))
         one, two = github.issue(), github.issue()
@@ -71,7 +71,7 @@ def test_comments_are_listed_oldest_first_and_since_a_time(tmp_path: Path) -> No
         assert ids("issues/comments?per_page=1&page=2") == [second]
 
 
-def test_each_person_has_one_reaction_of_a_kind(github: Hub) -> None:
+def test_each_person_has_one_reaction_of_a_kind(github: SimulatedGitHub) -> None:
     ref = github.issue()
     where = f"issues/comments/{github.world.comment(ref, 'Hi', 'zoe')}"
     first = github.post(f"{where}/reactions", {"content": "eyes"})
@@ -91,7 +91,7 @@ def test_each_person_has_one_reaction_of_a_kind(github: Hub) -> None:
     assert github.get(where).json()["reactions"]["total_count"] == 1
 
 
-def test_issues_take_reactions_too(github: Hub) -> None:
+def test_issues_take_reactions_too(github: SimulatedGitHub) -> None:
     github.issue()
     assert github.post("issues/1/reactions", {"content": "rocket"}).status_code == 201
     assert github.get("issues/1").json()["reactions"]["rocket"] == 1

@@ -2,11 +2,11 @@
 
 import base64
 
-from github_simulator.bare_repository import Bare
-from world.simulated import NAME, Hub, push
+from github_simulator.bare_repository import BareRepository
+from world.simulated import NAME, SimulatedGitHub, push
 
 
-def test_branches_are_those_of_the_bare_repository(github: Hub) -> None:
+def test_branches_are_those_of_the_bare_repository(github: SimulatedGitHub) -> None:
     sha = push(github.bare, "mulligan/issue-1", {"a": "a"})
     assert [branch["name"] for branch in github.get("branches").json()] == [
         "main",
@@ -19,7 +19,7 @@ def test_branches_are_those_of_the_bare_repository(github: Hub) -> None:
     assert (missing.status_code, missing.json()["message"]) == (404, "Branch not found")
 
 
-def test_refs_are_named_in_full(github: Hub) -> None:
+def test_refs_are_named_in_full(github: SimulatedGitHub) -> None:
     sha = push(github.bare, "topic/one", {"a": "a"})
     ref = github.get("git/ref/heads/topic/one").json()
     assert ref["ref"] == "refs/heads/topic/one"
@@ -30,15 +30,15 @@ def test_refs_are_named_in_full(github: Hub) -> None:
     assert github.get("git/matching-refs/heads/none").json() == []
 
 
-def test_a_ref_is_deleted_by_writers(github: Hub) -> None:
+def test_a_ref_is_deleted_by_writers(github: SimulatedGitHub) -> None:
     push(github.bare, "topic", {"a": "a"})
     assert github.ask("DELETE", "git/refs/heads/topic", by="tri").status_code == 404
     assert github.ask("DELETE", "git/refs/heads/topic").status_code == 204
     assert github.ask("DELETE", "git/refs/heads/topic").status_code == 422
-    assert "topic" not in Bare(github.bare).branches()
+    assert "topic" not in BareRepository(github.bare).branches()
 
 
-def test_commits_are_named_by_branch_or_id(github: Hub) -> None:
+def test_commits_are_named_by_branch_or_id(github: SimulatedGitHub) -> None:
     sha = push(github.bare, "topic", {"a": "a\nb\n"})
     for name in ("topic", sha, sha[:10]):
         shown = github.get(f"commits/{name}").json()
@@ -50,7 +50,7 @@ def test_commits_are_named_by_branch_or_id(github: Hub) -> None:
     assert len(github.get("commits?sha=topic").json()) == 2
 
 
-def test_comparing_counts_both_sides(github: Hub) -> None:
+def test_comparing_counts_both_sides(github: SimulatedGitHub) -> None:
     push(github.bare, "topic", {"a": "a"})
     push(github.bare, "main", {"b": "b"})
     compared = github.get("compare/main...topic").json()
@@ -64,7 +64,7 @@ def test_comparing_counts_both_sides(github: Hub) -> None:
     assert github.get("compare/main...island").status_code == 404
 
 
-def test_files_and_directories_are_read_at_a_ref(github: Hub) -> None:
+def test_files_and_directories_are_read_at_a_ref(github: SimulatedGitHub) -> None:
     push(github.bare, "topic", {"src/deep/file.bin": "\x00\x01"})
     file = github.get("contents/README.md").json()
     assert (file["type"], file["encoding"], file["size"]) == ("file", "base64", 8)
@@ -78,15 +78,15 @@ def test_files_and_directories_are_read_at_a_ref(github: Hub) -> None:
     assert github.get("contents/README.md?ref=nowhere").status_code == 404
 
 
-def test_a_deleted_and_a_binary_file_are_told_apart(github: Hub) -> None:
+def test_a_deleted_and_a_binary_file_are_told_apart(github: SimulatedGitHub) -> None:
     push(github.bare, "topic", {"bin": "\x00\x01"})
-    first = Bare(github.bare).resolve("main")
-    second = Bare(github.bare).resolve("topic")
+    first = BareRepository(github.bare).resolve("main")
+    second = BareRepository(github.bare).resolve("topic")
     assert first
     assert second
-    changes = Bare(github.bare).changes(second, first)
+    changes = BareRepository(github.bare).changes(second, first)
     assert [(one.path, one.status, one.additions) for one in changes] == [("bin", "removed", 0)]
 
 
-def test_the_repository_is_cloned_from_its_own_place(github: Hub) -> None:
+def test_the_repository_is_cloned_from_its_own_place(github: SimulatedGitHub) -> None:
     assert github.get(f"/repos/{NAME}").json()["clone_url"] == f"file://{github.bare}"

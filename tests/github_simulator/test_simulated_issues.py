@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from github_simulator.records import Event
-from world.simulated import NAME, Hub, hub, push
+from world.simulated import NAME, SimulatedGitHub, push, simulated_github
 
 
-def numbers(github: Hub, query: str) -> list[int]:
+def numbers(github: SimulatedGitHub, query: str) -> list[int]:
     return [issue["number"] for issue in github.get(f"issues?{query}").json()]
 
 
-def test_issues_are_filtered_by_state_and_labels(github: Hub) -> None:
+def test_issues_are_filtered_by_state_and_labels(github: SimulatedGitHub) -> None:
     first, second, third = (github.issue() for _ in range(3))
     for ref in (first, second):
         github.world.label(ref, "Mulligan", "ada")
@@ -27,7 +27,7 @@ def test_issues_are_filtered_by_state_and_labels(github: Hub) -> None:
     assert numbers(github, "labels=other") == []
 
 
-def test_issues_are_filtered_by_people_and_time(github: Hub) -> None:
+def test_issues_are_filtered_by_people_and_time(github: SimulatedGitHub) -> None:
     github.issue(author="ada")
     github.issue(author="zoe")
     github.post("issues/1/assignees", {"assignees": ["wes"]})
@@ -41,7 +41,7 @@ def test_issues_are_filtered_by_people_and_time(github: Hub) -> None:
 
 
 def test_issues_are_sorted_as_asked(tmp_path: Path) -> None:
-    with hub(tmp_path) as github:
+    with simulated_github(tmp_path) as github:
         now = datetime(2026, 1, 1, tzinfo=UTC)
         clock = iter(now + timedelta(minutes=n) for n in range(1000))
         object.__setattr__(github.world.stamps, "clock", lambda: next(clock))
@@ -55,7 +55,7 @@ def test_issues_are_sorted_as_asked(tmp_path: Path) -> None:
         assert three.number == 3
 
 
-def test_pull_requests_are_among_the_issues(github: Hub) -> None:
+def test_pull_requests_are_among_the_issues(github: SimulatedGitHub) -> None:
     github.issue()
     push(github.bare, "topic", {"a": "a"})
     body = {"title": "Topic", "head": "topic", "base": "main", "draft": True}
@@ -68,7 +68,7 @@ def test_pull_requests_are_among_the_issues(github: Hub) -> None:
     assert github.get("issues/2").json()["pull_request"]["merged_at"] is None
 
 
-def test_an_opened_issue_is_shown_as_github_shows_it(github: Hub) -> None:
+def test_an_opened_issue_is_shown_as_github_shows_it(github: SimulatedGitHub) -> None:
     answer = github.post("issues", {"title": "New", "body": "Text"}, by="zoe")
     assert answer.status_code == 201
     issue = answer.json()
@@ -84,7 +84,7 @@ def test_an_opened_issue_is_shown_as_github_shows_it(github: Hub) -> None:
     assert github.get("issues/1").json() == issue
 
 
-def test_a_missing_body_is_null(github: Hub) -> None:
+def test_a_missing_body_is_null(github: SimulatedGitHub) -> None:
     assert github.post("issues", {"title": "New"}).json()["body"] is None
 
 
@@ -103,7 +103,7 @@ def test_a_missing_body_is_null(github: Hub) -> None:
     ],
 )
 def test_an_issue_that_cannot_be_is_refused(
-    github: Hub, body: dict[str, str], entry: dict[str, str]
+    github: SimulatedGitHub, body: dict[str, str], entry: dict[str, str]
 ) -> None:
     answer = github.post("issues", body)
     assert answer.status_code == 422
@@ -111,7 +111,7 @@ def test_an_issue_that_cannot_be_is_refused(
     assert answer.json()["errors"] == [entry]
 
 
-def test_labels_of_one_who_may_not_label_are_dropped_silently(github: Hub) -> None:
+def test_labels_of_one_who_may_not_label_are_dropped_silently(github: SimulatedGitHub) -> None:
     body = {"title": "x", "labels": ["mulligan"], "assignees": ["wes"]}
     stranger = github.post("issues", body, by="zoe").json()
     assert (stranger["labels"], stranger["assignees"]) == ([], [])
@@ -120,13 +120,13 @@ def test_labels_of_one_who_may_not_label_are_dropped_silently(github: Hub) -> No
     assert [user["login"] for user in writer["assignees"]] == ["wes"]
 
 
-def test_an_issue_form_labels_in_the_authors_name(github: Hub) -> None:
+def test_an_issue_form_labels_in_the_authors_name(github: SimulatedGitHub) -> None:
     ref = github.world.open_issue(NAME, "Form", None, "zoe", ["mulligan"])
     (event,) = github.get(f"issues/{ref.number}/events").json()
     assert (event["event"], event["actor"]["login"]) == ("labeled", "zoe")
 
 
-def test_what_happens_to_an_issue_is_on_record(github: Hub) -> None:
+def test_what_happens_to_an_issue_is_on_record(github: SimulatedGitHub) -> None:
     ref = github.issue("Old")
     github.world.label(ref, "bug", "ada")
     github.patch("issues/1", {"title": "New", "body": "Other"}, by="zoe")
@@ -155,7 +155,7 @@ def test_what_happens_to_an_issue_is_on_record(github: Hub) -> None:
     assert [event.id for event in github.world.events_of(ref)] == ids
 
 
-def test_closing_says_who_when_and_why(github: Hub) -> None:
+def test_closing_says_who_when_and_why(github: SimulatedGitHub) -> None:
     github.issue()
     closed = github.patch("issues/1", {"state": "closed"}).json()
     assert (closed["state"], closed["state_reason"]) == ("closed", "completed")
@@ -168,7 +168,7 @@ def test_closing_says_who_when_and_why(github: Hub) -> None:
     assert github.patch("issues/1", {"state": "shut"}).status_code == 422
 
 
-def test_a_stranger_changes_nothing_but_their_own_words(github: Hub) -> None:
+def test_a_stranger_changes_nothing_but_their_own_words(github: SimulatedGitHub) -> None:
     github.issue(author="zoe")
     refused = github.patch("issues/1", {"title": "Mine"}, by="rea")
     assert refused.status_code == 403
@@ -179,12 +179,12 @@ def test_a_stranger_changes_nothing_but_their_own_words(github: Hub) -> None:
     assert (triaged["title"], len(triaged["labels"])) == ("Mine", 1)
 
 
-def test_a_title_cannot_become_empty(github: Hub) -> None:
+def test_a_title_cannot_become_empty(github: SimulatedGitHub) -> None:
     github.issue()
     assert github.patch("issues/1", {"title": " "}).status_code == 422
 
 
-def test_assignees_who_cannot_be_assigned_are_left_out(github: Hub) -> None:
+def test_assignees_who_cannot_be_assigned_are_left_out(github: SimulatedGitHub) -> None:
     github.issue()
     body = {"assignees": ["wes", "zoe", "nobody"]}
     answer = github.post("issues/1/assignees", body, by="tri")
@@ -196,7 +196,7 @@ def test_assignees_who_cannot_be_assigned_are_left_out(github: Hub) -> None:
     assert github.post("issues/1/assignees", body, by="zoe").status_code == 403
 
 
-def test_who_can_be_assigned_can_be_asked(github: Hub) -> None:
+def test_who_can_be_assigned_can_be_asked(github: SimulatedGitHub) -> None:
     logins = {user["login"] for user in github.get("assignees").json()}
     assert logins == {"acme", "ada", "mia", "wes", "tri", "rea"}
     assert github.get("assignees/wes").status_code == 204
@@ -204,7 +204,7 @@ def test_who_can_be_assigned_can_be_asked(github: Hub) -> None:
     assert github.get("assignees/nobody").status_code == 404
 
 
-def test_a_locked_issue_takes_comments_from_writers_only(github: Hub) -> None:
+def test_a_locked_issue_takes_comments_from_writers_only(github: SimulatedGitHub) -> None:
     github.issue()
     assert github.ask("PUT", "issues/1/lock", by="tri").status_code == 204
     refused = github.post("issues/1/comments", {"body": "x"}, by="zoe")
@@ -218,7 +218,7 @@ def test_a_locked_issue_takes_comments_from_writers_only(github: Hub) -> None:
     assert events == ["locked", "unlocked"]
 
 
-def test_a_deleted_issue_is_gone(github: Hub) -> None:
+def test_a_deleted_issue_is_gone(github: SimulatedGitHub) -> None:
     ref = github.issue()
     github.world.delete(ref)
     answer = github.get("issues/1")
@@ -228,7 +228,7 @@ def test_a_deleted_issue_is_gone(github: Hub) -> None:
     assert github.get("issues/one").status_code == 404
 
 
-def test_a_transferred_issue_redirects_to_its_new_place(github: Hub) -> None:
+def test_a_transferred_issue_redirects_to_its_new_place(github: SimulatedGitHub) -> None:
     ref = github.issue()
     github.world.add_repository("acme/other", github.bare)
     there = github.world.transfer(ref, "acme/other", "ada")
@@ -238,7 +238,7 @@ def test_a_transferred_issue_redirects_to_its_new_place(github: Hub) -> None:
     assert github.get(f"/repos/acme/other/issues/{there.number}").json()["title"] == "It is broken"
 
 
-def test_the_timeline_has_comments_among_the_events(github: Hub) -> None:
+def test_the_timeline_has_comments_among_the_events(github: SimulatedGitHub) -> None:
     ref = github.issue()
     github.world.label(ref, "bug", "ada")
     github.world.comment(ref, "Hello", "zoe")
@@ -248,7 +248,7 @@ def test_the_timeline_has_comments_among_the_events(github: Hub) -> None:
     assert (entries[1]["body"], entries[1]["actor"]["login"]) == ("Hello", "zoe")
 
 
-def test_events_of_the_repository_say_of_which_issue_they_are(github: Hub) -> None:
+def test_events_of_the_repository_say_of_which_issue_they_are(github: SimulatedGitHub) -> None:
     for _ in range(2):
         github.world.label(github.issue(), "bug", "ada")
     newest, oldest = github.get("issues/events").json()
@@ -257,7 +257,7 @@ def test_events_of_the_repository_say_of_which_issue_they_are(github: Hub) -> No
     assert github.get("issues/events/1").status_code == 404
 
 
-def test_what_is_read_from_the_world_is_a_copy(github: Hub) -> None:
+def test_what_is_read_from_the_world_is_a_copy(github: SimulatedGitHub) -> None:
     ref = github.issue()
     github.world.comment(ref, "First", "zoe")
     before, issue = github.world.comments_of(ref), github.world.issue_of(ref)

@@ -2,14 +2,14 @@
 
 import pytest
 
-from world.simulated import NAME, Hub
+from world.simulated import NAME, SimulatedGitHub
 
 
-def names(github: Hub, path: str) -> list[str]:
+def names(github: SimulatedGitHub, path: str) -> list[str]:
     return [label["name"] for label in github.get(path).json()]
 
 
-def test_a_label_is_made_shown_changed_and_deleted(github: Hub) -> None:
+def test_a_label_is_made_shown_changed_and_deleted(github: SimulatedGitHub) -> None:
     body = {"name": "mulligan:running", "color": "fbca04", "description": "At work"}
     made = github.post("labels", body)
     assert made.status_code == 201
@@ -35,7 +35,7 @@ def test_a_label_is_made_shown_changed_and_deleted(github: Hub) -> None:
     ],
 )
 def test_a_label_that_cannot_be_is_refused(
-    github: Hub, body: dict[str, str], field: str, code: str
+    github: SimulatedGitHub, body: dict[str, str], field: str, code: str
 ) -> None:
     assert github.post("labels", {"name": "bug"}).status_code == 201
     answer = github.post("labels", body)
@@ -43,7 +43,7 @@ def test_a_label_that_cannot_be_is_refused(
     assert answer.json()["errors"] == [{"resource": "Label", "field": field, "code": code}]
 
 
-def test_a_label_cannot_take_anothers_name(github: Hub) -> None:
+def test_a_label_cannot_take_anothers_name(github: SimulatedGitHub) -> None:
     github.post("labels", {"name": "bug"})
     github.post("labels", {"name": "feature"})
     assert github.patch("labels/feature", {"new_name": "Bug"}).status_code == 422
@@ -51,7 +51,7 @@ def test_a_label_cannot_take_anothers_name(github: Hub) -> None:
     assert github.patch("labels/bug", {"new_name": "Bug"}).json()["name"] == "Bug"
 
 
-def test_a_label_that_does_not_exist_is_made_when_it_is_put_on(github: Hub) -> None:
+def test_a_label_that_does_not_exist_is_made_when_it_is_put_on(github: SimulatedGitHub) -> None:
     github.issue()
     answer = github.post("issues/1/labels", {"labels": ["new", "other"]})
     assert answer.status_code == 200
@@ -60,7 +60,7 @@ def test_a_label_that_does_not_exist_is_made_when_it_is_put_on(github: Hub) -> N
     assert github.get("labels/new").json()["color"] == "ededed"
 
 
-def test_labels_are_put_on_in_each_form_that_github_takes(github: Hub) -> None:
+def test_labels_are_put_on_in_each_form_that_github_takes(github: SimulatedGitHub) -> None:
     ref = github.issue()
     github.post("issues/1/labels", ["one"])
     github.post("issues/1/labels", [{"name": "two"}])
@@ -70,7 +70,7 @@ def test_labels_are_put_on_in_each_form_that_github_takes(github: Hub) -> None:
     assert github.post("issues/1/labels", {}).status_code == 422
 
 
-def test_putting_a_label_on_twice_is_one_event(github: Hub) -> None:
+def test_putting_a_label_on_twice_is_one_event(github: SimulatedGitHub) -> None:
     ref = github.issue()
     for name in ("bug", "bug", "BUG"):
         assert github.post("issues/1/labels", {"labels": [name]}).status_code == 200
@@ -78,7 +78,7 @@ def test_putting_a_label_on_twice_is_one_event(github: Hub) -> None:
     assert [event.kind for event in github.world.events_of(ref)] == ["labeled"]
 
 
-def test_taking_off_a_label_that_is_not_on_is_a_404(github: Hub) -> None:
+def test_taking_off_a_label_that_is_not_on_is_a_404(github: SimulatedGitHub) -> None:
     github.issue()
     github.post("issues/1/labels", {"labels": ["mulligan:running", "bug"]})
     left = github.ask("DELETE", "issues/1/labels/mulligan%3Arunning")
@@ -88,7 +88,7 @@ def test_taking_off_a_label_that_is_not_on_is_a_404(github: Hub) -> None:
         assert (answer.status_code, answer.json()["message"]) == (404, "Label does not exist")
 
 
-def test_labels_are_replaced_as_a_whole(github: Hub) -> None:
+def test_labels_are_replaced_as_a_whole(github: SimulatedGitHub) -> None:
     ref = github.issue()
     github.post("issues/1/labels", {"labels": ["a", "b"]})
     kept = github.ask("PUT", "issues/1/labels", body={"labels": ["B", "c"]})
@@ -105,7 +105,7 @@ def test_labels_are_replaced_as_a_whole(github: Hub) -> None:
     ]
 
 
-def test_a_deleted_label_is_on_no_issue(github: Hub) -> None:
+def test_a_deleted_label_is_on_no_issue(github: SimulatedGitHub) -> None:
     ref = github.issue()
     github.issue()
     github.world.label(ref, "bug", "ada")
@@ -125,7 +125,7 @@ def test_a_deleted_label_is_on_no_issue(github: Hub) -> None:
     ],
 )
 def test_who_may_label_and_who_may_make_labels(
-    github: Hub, login: str, on_issue: int, of_repository: int
+    github: SimulatedGitHub, login: str, on_issue: int, of_repository: int
 ) -> None:
     github.world.label(github.issue(), "bug", "ada")
     assert github.post("issues/1/labels", {"labels": ["bug"]}, by=login).status_code == on_issue

@@ -3,7 +3,7 @@
 import requests
 
 from github_simulator.records import IssueName
-from world.simulated import NAME, Hub, push
+from world.simulated import NAME, SimulatedGitHub, push
 
 
 def page(url: str) -> str:
@@ -12,7 +12,7 @@ def page(url: str) -> str:
     return answer.text
 
 
-def test_an_issue_is_shown_with_its_comments(github: Hub) -> None:
+def test_an_issue_is_shown_with_its_comments(github: SimulatedGitHub) -> None:
     ref = github.world.open_issue(NAME, "Mend <b>it</b>", "**Please**\n\n<script>x</script>", "zoe")
     github.world.label(ref, "mulligan", "ada")
     github.post("issues/1/comments", {"body": "<!-- marker -->\n\nOn it."})
@@ -25,7 +25,7 @@ def test_an_issue_is_shown_with_its_comments(github: Hub) -> None:
     assert '<span class="label">mulligan</span>' in shown
 
 
-def test_a_reaction_is_shown_below_its_comment(github: Hub) -> None:
+def test_a_reaction_is_shown_below_its_comment(github: SimulatedGitHub) -> None:
     github.world.open_issue(NAME, "Mend it", "Please", "zoe")
     said = github.post("issues/1/comments", {"body": "/mulligan retry"}).json()
     for content in ("eyes", "rocket"):
@@ -33,7 +33,7 @@ def test_a_reaction_is_shown_below_its_comment(github: Hub) -> None:
     assert "<p>👀 🚀</p>" in page(github.get("issues/1").json()["html_url"])
 
 
-def test_a_pull_request_and_its_repository_are_shown(github: Hub) -> None:
+def test_a_pull_request_and_its_repository_are_shown(github: SimulatedGitHub) -> None:
     push(github.bare, "work", {"new.txt": "new"})
     work = {"title": "Work", "head": "work", "base": "main", "draft": True}
     made = github.post("pulls", work).json()
@@ -50,7 +50,7 @@ def test_a_pull_request_and_its_repository_are_shown(github: Hub) -> None:
     assert "<p>Say <em>why</em>.</p>" in shown
 
 
-def test_what_is_not_there_is_still_an_error_of_the_api(github: Hub) -> None:
+def test_what_is_not_there_is_still_an_error_of_the_api(github: SimulatedGitHub) -> None:
     html = github.get("").json()["html_url"]
     answer = requests.get(f"{html}/issues/99", timeout=10)
     assert (answer.status_code, answer.json()["message"]) == (404, "Not Found")

@@ -2,15 +2,15 @@
 
 import pytest
 
-from github_simulator.bare_repository import Bare
+from github_simulator.bare_repository import BareRepository
 from github_simulator.records import IssueName
-from github_simulator.reply import Json, Refused
-from world.simulated import NAME, Hub, push
+from github_simulator.reply import ErrorReply, Json
+from world.simulated import NAME, SimulatedGitHub, push
 
 TOPIC = {"title": "Topic", "head": "topic", "base": "main", "body": "Closes #1"}
 
 
-def opened(github: Hub, **more: Json) -> int:
+def opened(github: SimulatedGitHub, **more: Json) -> int:
     """Push a topic branch and open its pull request."""
     push(github.bare, "topic", {"src/new.py": "Y = 2\n"})
     answer = github.post("pulls", {**TOPIC, **more})
@@ -18,7 +18,7 @@ def opened(github: Hub, **more: Json) -> int:
     return answer.json()["number"]
 
 
-def reason(github: Hub, body: Json) -> Json:
+def reason(github: SimulatedGitHub, body: Json) -> Json:
     answer = github.post("pulls", body)
     assert answer.status_code == 422, answer.text
     assert answer.json()["message"] == "Validation Failed"
@@ -27,7 +27,7 @@ def reason(github: Hub, body: Json) -> Json:
     return entry.get("message") or [entry["field"], entry["code"]]
 
 
-def test_an_opened_pull_request_shows_what_git_has(github: Hub) -> None:
+def test_an_opened_pull_request_shows_what_git_has(github: SimulatedGitHub) -> None:
     github.issue()
     head = push(github.bare, "topic", {"src/new.py": "Y = 2\nZ = 3\n"})
     answer = github.post("pulls", TOPIC)
@@ -37,14 +37,14 @@ def test_an_opened_pull_request_shows_what_git_has(github: Hub) -> None:
     assert (pull["head"]["ref"], pull["head"]["sha"]) == ("topic", head)
     assert pull["head"]["label"] == "acme:topic"
     assert pull["head"]["repo"]["full_name"] == pull["base"]["repo"]["full_name"] == NAME
-    assert pull["base"]["sha"] == Bare(github.bare).branches()["main"]
+    assert pull["base"]["sha"] == BareRepository(github.bare).branches()["main"]
     assert (pull["commits"], pull["changed_files"]) == (1, 1)
     assert (pull["additions"], pull["deletions"]) == (2, 0)
     assert (pull["merged"], pull["mergeable"], pull["mergeable_state"]) == (False, None, "unknown")
     assert pull["issue_url"].endswith("/issues/2")
 
 
-def test_the_head_follows_what_is_pushed(github: Hub) -> None:
+def test_the_head_follows_what_is_pushed(github: SimulatedGitHub) -> None:
     number = opened(github)
     moved = push(github.bare, "topic", {"src/more.py": "Z = 3\n"}, start="refs/heads/topic")
     pull = github.get(f"pulls/{number}").json()
@@ -55,17 +55,17 @@ def test_the_head_follows_what_is_pushed(github: Hub) -> None:
     assert seen.pull.head_sha == moved
 
 
-def test_one_pull_request_for_each_head_and_base(github: Hub) -> None:
+def test_one_pull_request_for_each_head_and_base(github: SimulatedGitHub) -> None:
     number = opened(github)
     assert reason(github, TOPIC) == "A pull request already exists for acme:topic."
     github.patch(f"pulls/{number}", {"state": "closed"})
     assert github.post("pulls", {**TOPIC, "head": "acme:topic"}).status_code == 201
 
 
-def test_there_must_be_something_to_merge(github: Hub) -> None:
+def test_there_must_be_something_to_merge(github: SimulatedGitHub) -> None:
     push(github.bare, "topic", {"a": "a"})
     push(github.bare, "same", {"b": "b"})
-    Bare(github.bare).delete("refs/heads/same")
+    BareRepository(github.bare).delete("refs/heads/same")
     assert reason(github, {**TOPIC, "head": "same"}) == ["head", "invalid"]
     assert reason(github, {**TOPIC, "head": "stranger:topic"}) == ["head", "invalid"]
     assert reason(github, {**TOPIC, "base": "nowhere"}) == ["base", "invalid"]
@@ -77,7 +77,7 @@ def test_there_must_be_something_to_merge(github: Hub) -> None:
 
 
 @pytest.mark.parametrize(("login", "status"), [("wes", 201), ("tri", 403), ("rea", 403)])
-def test_pull_requests_are_for_writers(github: Hub, login: str, status: int) -> None:
+def test_pull_requests_are_for_writers(github: SimulatedGitHub, login: str, status: int) -> None:
     push(github.bare, "topic", {"a": "a"})
     answer = github.post("pulls", TOPIC, by=login)
     assert answer.status_code == status
@@ -86,7 +86,7 @@ def test_pull_requests_are_for_writers(github: Hub, login: str, status: int) -> 
         assert github.post("pulls", TOPIC, by=None).status_code == 401
 
 
-def test_pull_requests_are_found_by_head_base_and_state(github: Hub) -> None:
+def test_pull_requests_are_found_by_head_base_and_state(github: SimulatedGitHub) -> None:
     first = opened(github)
     push(github.bare, "other", {"b": "b"})
     second = github.post("pulls", {**TOPIC, "head": "other"}).json()["number"]
@@ -108,7 +108,7 @@ def test_pull_requests_are_found_by_head_base_and_state(github: Hub) -> None:
     assert found("state=all&sort=updated&direction=asc")[0] in {first, second}
 
 
-def test_title_body_and_state_can_be_changed(github: Hub) -> None:
+def test_title_body_and_state_can_be_changed(github: SimulatedGitHub) -> None:
     number = opened(github)
     changed = github.patch(f"pulls/{number}", {"title": "Other", "body": "Words"}).json()
     assert (changed["title"], changed["body"]) == ("Other", "Words")
@@ -123,34 +123,34 @@ def test_title_body_and_state_can_be_changed(github: Hub) -> None:
     assert github.patch(f"pulls/{number}", {"title": "x"}, by="rea").status_code == 403
 
 
-def test_a_closed_pull_request_cannot_always_be_opened_again(github: Hub) -> None:
+def test_a_closed_pull_request_cannot_always_be_opened_again(github: SimulatedGitHub) -> None:
     number = opened(github)
     github.patch(f"pulls/{number}", {"state": "closed"})
     again = github.post("pulls", TOPIC).json()["number"]
     refused = github.patch(f"pulls/{number}", {"state": "open"})
     assert "already an open pull request" in refused.json()["errors"][0]["message"]
     github.patch(f"pulls/{again}", {"state": "closed"})
-    Bare(github.bare).delete("refs/heads/topic")
+    BareRepository(github.bare).delete("refs/heads/topic")
     refused = github.patch(f"pulls/{number}", {"state": "open"})
     assert "branch has been deleted" in refused.json()["errors"][0]["message"]
 
 
-def test_a_deleted_head_closes_its_pull_request(github: Hub) -> None:
+def test_a_deleted_head_closes_its_pull_request(github: SimulatedGitHub) -> None:
     number = opened(github)
     assert github.ask("DELETE", "git/refs/heads/topic").status_code == 204
     assert github.get(f"issues/{number}").json()["state"] == "closed"
     assert github.get("pulls").json() == []
 
 
-def test_an_issue_is_not_a_pull_request(github: Hub) -> None:
+def test_an_issue_is_not_a_pull_request(github: SimulatedGitHub) -> None:
     ref = github.issue()
     assert github.get("pulls/1").status_code == 404
     assert github.get("pulls/9").status_code == 404
-    with pytest.raises(Refused, match="not a pull request"):
+    with pytest.raises(ErrorReply, match="not a pull request"):
         github.world.merge(ref, "ada")
 
 
-def test_labels_and_comments_work_on_pull_requests(github: Hub) -> None:
+def test_labels_and_comments_work_on_pull_requests(github: SimulatedGitHub) -> None:
     number = opened(github)
     assert github.post(f"issues/{number}/labels", {"labels": ["bug"]}).status_code == 200
     comment = github.post(f"issues/{number}/comments", {"body": "x"}).json()
@@ -158,7 +158,7 @@ def test_labels_and_comments_work_on_pull_requests(github: Hub) -> None:
     assert [label["name"] for label in github.get("pulls").json()[0]["labels"]] == ["bug"]
 
 
-def test_reviewers_are_asked_and_answer(github: Hub) -> None:
+def test_reviewers_are_asked_and_answer(github: SimulatedGitHub) -> None:
     number = opened(github)
     where = f"pulls/{number}/requested_reviewers"
     github.post(where, {"reviewers": ["ada"]})
@@ -191,7 +191,9 @@ def test_reviewers_are_asked_and_answer(github: Hub) -> None:
         ({"team_reviewers": ["core"]}, "Reviews may only be requested from collaborators."),
     ],
 )
-def test_not_everybody_can_be_asked_for_a_review(github: Hub, body: Json, words: str) -> None:
+def test_not_everybody_can_be_asked_for_a_review(
+    github: SimulatedGitHub, body: Json, words: str
+) -> None:
     number = opened(github)
     answer = github.post(f"pulls/{number}/requested_reviewers", body)
     assert answer.status_code == 422
@@ -199,7 +201,7 @@ def test_not_everybody_can_be_asked_for_a_review(github: Hub, body: Json, words:
     assert github.get(f"pulls/{number}").json()["requested_reviewers"] == []
 
 
-def test_a_review_of_ones_own_or_without_words_is_refused(github: Hub) -> None:
+def test_a_review_of_ones_own_or_without_words_is_refused(github: SimulatedGitHub) -> None:
     where = f"pulls/{opened(github)}/reviews"
     own = github.post(where, {"event": "APPROVE"})
     assert own.json()["errors"] == ["Can not approve your own pull request"]
@@ -208,7 +210,7 @@ def test_a_review_of_ones_own_or_without_words_is_refused(github: Hub) -> None:
     assert github.post(where, {"event": "SHRUG", "body": "x"}, by="ada").status_code == 422
 
 
-def test_merging_moves_the_base_and_closes_what_the_body_closes(github: Hub) -> None:
+def test_merging_moves_the_base_and_closes_what_the_body_closes(github: SimulatedGitHub) -> None:
     issue = github.issue()
     number = opened(github, body="Closes #1, fixes #2, resolves #99")
     assert github.get(f"pulls/{number}/merge").status_code == 404
@@ -221,7 +223,7 @@ def test_merging_moves_the_base_and_closes_what_the_body_closes(github: Hub) -> 
         "merged": True,
         "message": "Pull Request successfully merged",
     }
-    assert Bare(github.bare).branches()["main"] == sha
+    assert BareRepository(github.bare).branches()["main"] == sha
     assert github.get("contents/src/new.py").status_code == 200
     assert len(github.get("commits/main").json()["parents"]) == 2
     pull = github.get(f"pulls/{number}").json()
@@ -237,7 +239,7 @@ def test_merging_moves_the_base_and_closes_what_the_body_closes(github: Hub) -> 
     assert "is merged" in reopened.json()["errors"][0]["message"]
 
 
-def test_merging_into_another_base_closes_nothing(github: Hub) -> None:
+def test_merging_into_another_base_closes_nothing(github: SimulatedGitHub) -> None:
     github.issue()
     push(github.bare, "next", {"n": "n"})
     number = opened(github, base="next")
@@ -245,7 +247,7 @@ def test_merging_into_another_base_closes_nothing(github: Hub) -> None:
     assert github.get("issues/1").json()["state"] == "open"
 
 
-def test_squashing_leaves_one_commit(github: Hub) -> None:
+def test_squashing_leaves_one_commit(github: SimulatedGitHub) -> None:
     number = opened(github, title="Make it new")
     push(github.bare, "topic", {"src/more.py": "Z = 3\n"}, start="refs/heads/topic")
     body = {"merge_method": "squash"}
@@ -256,19 +258,19 @@ def test_squashing_leaves_one_commit(github: Hub) -> None:
     assert {file["filename"] for file in tip["files"]} == {"src/new.py", "src/more.py"}
 
 
-def test_a_conflict_is_seen_and_not_merged(github: Hub) -> None:
+def test_a_conflict_is_seen_and_not_merged(github: SimulatedGitHub) -> None:
     number = opened(github)
     push(github.bare, "main", {"src/new.py": "other\n"})
-    before = Bare(github.bare).branches()["main"]
+    before = BareRepository(github.bare).branches()["main"]
     assert github.get(f"pulls/{number}").json()["mergeable"] is None
     pull = github.get(f"pulls/{number}").json()
     assert (pull["mergeable"], pull["mergeable_state"]) == (False, "dirty")
     answer = github.ask("PUT", f"pulls/{number}/merge", body={})
     assert (answer.status_code, answer.json()["message"]) == (405, "Pull Request is not mergeable")
-    assert Bare(github.bare).branches()["main"] == before
+    assert BareRepository(github.bare).branches()["main"] == before
 
 
-def test_a_base_that_moved_without_conflict_can_still_be_merged(github: Hub) -> None:
+def test_a_base_that_moved_without_conflict_can_still_be_merged(github: SimulatedGitHub) -> None:
     number = opened(github)
     push(github.bare, "main", {"docs.md": "other\n"})
     seen = [github.get(f"pulls/{number}").json()["mergeable"] for _ in range(3)]
@@ -277,7 +279,7 @@ def test_a_base_that_moved_without_conflict_can_still_be_merged(github: Hub) -> 
     assert github.get("contents/docs.md").status_code == 200
 
 
-def test_merging_minds_the_head_that_was_seen(github: Hub) -> None:
+def test_merging_minds_the_head_that_was_seen(github: SimulatedGitHub) -> None:
     where = f"pulls/{opened(github)}/merge"
     assert github.ask("PUT", where, body={"sha": "0" * 40}).status_code == 409
     assert github.ask("PUT", where, body={"merge_method": "rebase"}).status_code == 405
@@ -287,13 +289,13 @@ def test_merging_minds_the_head_that_was_seen(github: Hub) -> None:
     assert github.get("commits/main").json()["commit"]["message"] == "Title\n\nWords"
 
 
-def test_a_draft_is_not_merged(github: Hub) -> None:
+def test_a_draft_is_not_merged(github: SimulatedGitHub) -> None:
     number = opened(github, draft=True)
     assert github.get(f"pulls/{number}").json()["draft"] is True
     assert github.ask("PUT", f"pulls/{number}/merge", body={}).status_code == 405
 
 
-def test_commits_and_files_of_a_pull_request_are_listed(github: Hub) -> None:
+def test_commits_and_files_of_a_pull_request_are_listed(github: SimulatedGitHub) -> None:
     number = opened(github)
     last = push(github.bare, "topic", {"README.md": "new\n"}, start="refs/heads/topic")
     commits = github.get(f"pulls/{number}/commits").json()

@@ -3,23 +3,23 @@
 import pytest
 
 from github_simulator.reply import Json
-from world.simulated import Hub, push
+from world.simulated import SimulatedGitHub, push
 
 ON_LINE: dict[str, Json] = {"path": "src/new.py", "line": 2, "body": "Why?", "side": "RIGHT"}
 
 
-def opened(github: Hub) -> str:
+def opened(github: SimulatedGitHub) -> str:
     push(github.bare, "topic", {"src/new.py": "Y = 2\nZ = 3\n"})
     body: Json = {"title": "Topic", "head": "topic", "base": "main"}
     return f"pulls/{github.post('pulls', body).json()['number']}"
 
 
-def submit(github: Hub, pull: str, comments: Json, body: str = "") -> Json:
+def submit(github: SimulatedGitHub, pull: str, comments: Json, body: str = "") -> Json:
     said: Json = {"event": "REQUEST_CHANGES", "body": body, "comments": comments}
     return github.post(f"{pull}/reviews", said, by="ada").json()
 
 
-def test_comments_on_lines_are_written_with_their_review(github: Hub) -> None:
+def test_comments_on_lines_are_written_with_their_review(github: SimulatedGitHub) -> None:
     pull = opened(github)
     done = submit(github, pull, [ON_LINE])
     assert isinstance(done, dict)
@@ -43,7 +43,7 @@ def test_comments_on_lines_are_written_with_their_review(github: Hub) -> None:
     ],
 )
 def test_a_comment_on_no_line_refuses_the_whole_review(
-    github: Hub, comments: Json, words: str
+    github: SimulatedGitHub, comments: Json, words: str
 ) -> None:
     pull = opened(github)
     assert words in str(submit(github, pull, comments, "No."))

@@ -2,17 +2,17 @@
 
 import pytest
 
-from github_simulator.records import Annotation, Output
-from world.openapi import complaints, told_by
-from world.simulated import NAME, Hub, push
+from github_simulator.records import Annotation, CheckOutput
+from world.openapi import exchanges_of, schema_violations
+from world.simulated import NAME, SimulatedGitHub, push
 
 
 @pytest.fixture
-def head(github: Hub) -> str:
+def head(github: SimulatedGitHub) -> str:
     return push(github.bare, "topic", {"a": "a\n"})
 
 
-def test_only_the_latest_check_run_of_a_name_is_listed(github: Hub, head: str) -> None:
+def test_only_the_latest_check_run_of_a_name_is_listed(github: SimulatedGitHub, head: str) -> None:
     runs = github.world.runs
     first, again = (runs.check((NAME, head), "tests", done) for done in ("failure", None))
     shown = github.get(f"commits/{head}/check-runs").json()
@@ -26,16 +26,18 @@ def test_only_the_latest_check_run_of_a_name_is_listed(github: Hub, head: str) -
     assert github.get("commits/nowhere/check-runs").status_code == 422
 
 
-def test_a_check_run_has_annotations(github: Hub, head: str) -> None:
-    said = Output(title="1 finding", annotations=(Annotation("a", 3, "No."),))
+def test_a_check_run_has_annotations(github: SimulatedGitHub, head: str) -> None:
+    said = CheckOutput(title="1 finding", annotations=(Annotation("a", 3, "No."),))
     run = github.world.runs.check((NAME, head), "scan", "failure", said, app="scanner")
     (note,) = github.get(f"check-runs/{run}/annotations").json()
     assert (note["path"], note["start_line"], note["message"]) == ("a", 3, "No.")
     assert github.get(f"actions/jobs/{run}/logs").status_code == 404
 
 
-def test_a_log_is_kept_at_an_address_that_takes_no_token(github: Hub, head: str) -> None:
-    run = github.world.runs.check((NAME, head), "tests", "failure", Output("1 failed\n"))
+def test_a_log_is_kept_at_an_address_that_takes_no_token(
+    github: SimulatedGitHub, head: str
+) -> None:
+    run = github.world.runs.check((NAME, head), "tests", "failure", CheckOutput("1 failed\n"))
     assert github.get(f"actions/jobs/{run}/logs", by=None).status_code == 403
     sent = github.get(f"actions/jobs/{run}/logs")
     assert sent.status_code == 302
@@ -45,7 +47,7 @@ def test_a_log_is_kept_at_an_address_that_takes_no_token(github: Hub, head: str)
     assert github.get(f"{path}x", by=None).status_code == 403
 
 
-def test_statuses_come_to_one_state(github: Hub, head: str) -> None:
+def test_statuses_come_to_one_state(github: SimulatedGitHub, head: str) -> None:
     def state() -> str:
         return github.get(f"commits/{head}/status").json()["state"]
 
@@ -64,9 +66,11 @@ def test_statuses_come_to_one_state(github: Hub, head: str) -> None:
     }
 
 
-def test_answers_about_runs_are_as_github_describes_them(github: Hub, head: str) -> None:
+def test_answers_about_runs_are_as_github_describes_them(
+    github: SimulatedGitHub, head: str
+) -> None:
     runs, notes = github.world.runs, (Annotation("a", 3, "No."),)
-    done = runs.check((NAME, head), "tests", "failure", Output("1 failed\n", "T", "S", notes))
+    done = runs.check((NAME, head), "tests", "failure", CheckOutput("1 failed\n", "T", "S", notes))
     runs.check((NAME, head), "lint")
     runs.status((NAME, head), "deploy", "error", "It broke")
     github.world.exchanges = []
@@ -78,5 +82,5 @@ def test_answers_about_runs_are_as_github_describes_them(github: Hub, head: str)
         f"actions/jobs/{done}/logs",
     ):
         assert github.get(path).status_code in {200, 302}
-    found = [wrong for each in told_by(github.world) for wrong in complaints(each)]
+    found = [wrong for each in exchanges_of(github.world) for wrong in schema_violations(each)]
     assert found == [], "\n".join(found)

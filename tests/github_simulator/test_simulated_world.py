@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from github_simulator.bare_repository import Bare, git
+from github_simulator.bare_repository import BareRepository, git
 from github_simulator.errors import SimulatorError
 from github_simulator.issues import unassign
-from github_simulator.json_shapes import Place, association
-from github_simulator.records import Doer, IssueName, Permission
-from github_simulator.reply import Refused
+from github_simulator.json_shapes import RepositoryUrls, association
+from github_simulator.records import Actor, IssueName, Permission
+from github_simulator.reply import ErrorReply
 from github_simulator.world import World
 from world.simulated import push
 
@@ -48,9 +48,9 @@ def test_an_issue_goes_through_its_life(world: World) -> None:
 
 
 def test_what_is_not_there_is_said_plainly(world: World) -> None:
-    with pytest.raises(Refused, match="There is no issue acme/tools#9"):
+    with pytest.raises(ErrorReply, match="There is no issue acme/tools#9"):
         world.close(IssueName(NAME, 9), "ada")
-    with pytest.raises(Refused, match="There is no repository acme/none"):
+    with pytest.raises(ErrorReply, match="There is no repository acme/none"):
         world.open_issue("acme/none", "Title", None, "ada")
 
 
@@ -68,7 +68,7 @@ def test_taking_off_somebody_who_is_not_assigned_is_no_event(world: World) -> No
 
 
 def test_the_owner_is_told_from_collaborators_and_strangers(world: World) -> None:
-    place = Place("http://127.0.0.1:1", world.repository(NAME))
+    place = RepositoryUrls("http://127.0.0.1:1", world.repository(NAME))
     words = [association(place, world.add_user(login)) for login in ("acme", "ada", "zoe")]
     assert words == ["OWNER", "COLLABORATOR", "NONE"]
 
@@ -76,7 +76,7 @@ def test_the_owner_is_told_from_collaborators_and_strangers(world: World) -> Non
 @pytest.mark.parametrize("role", list(Permission))
 def test_a_role_reaches_what_it_includes(world: World, role: Permission) -> None:
     world.set_role(NAME, "zoe", role)
-    by: Doer = world.doer(NAME, "zoe")
+    by: Actor = world.doer(NAME, "zoe")
     assert by.may(role) or role is Permission.NONE
     assert by.may(Permission.WRITE) == role.reaches(Permission.WRITE)
 
@@ -88,14 +88,14 @@ def test_a_branch_that_moved_is_not_overwritten_by_a_merge(tmp_path: Path) -> No
     start = push(bare, "main", {"a": "a"}, start=None)
     head = push(bare, "topic", {"b": "b"})
     moved = push(bare, "main", {"c": "c"})
-    assert Bare(bare).merge(start, head, "Merge", into="main") is None
-    assert Bare(bare).branches()["main"] == moved
+    assert BareRepository(bare).merge(start, head, "Merge", into="main") is None
+    assert BareRepository(bare).branches()["main"] == moved
 
 
 def test_a_directory_that_is_no_repository_is_an_error_of_the_machine(tmp_path: Path) -> None:
-    assert Bare(tmp_path).branches() == {}
+    assert BareRepository(tmp_path).branches() == {}
     with pytest.raises(SimulatorError, match="cannot be used by git"):
-        Bare(tmp_path).merge("main", "topic", "Merge")
+        BareRepository(tmp_path).merge("main", "topic", "Merge")
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_branches_are_those_that_git_lists(tmp_path: Path, done: tuple[str, ...]
         git(bare, *words)
         push(bare, "main", {"c": words[0]})
         (bare / "refs" / "heads" / "main.lock").write_text("a" * 40)
-        listed = Bare(bare).refs()
+        listed = BareRepository(bare).refs()
         shas = {name.removeprefix("refs/heads/"): sha for name, (sha, _) in listed.items()}
-        assert Bare(bare).branches() == shas
+        assert BareRepository(bare).branches() == shas
         (bare / "refs" / "heads" / "main.lock").unlink()

@@ -6,7 +6,7 @@ import pytest
 import requests
 
 from github_simulator.world import Fault, Faults
-from world.simulated import NAME, Hub
+from world.simulated import NAME, SimulatedGitHub
 
 
 def once(fault: Fault, method: str = "POST") -> Faults:
@@ -19,7 +19,7 @@ def once(fault: Fault, method: str = "POST") -> Faults:
     return faults
 
 
-def test_a_failed_request_has_done_nothing(github: Hub) -> None:
+def test_a_failed_request_has_done_nothing(github: SimulatedGitHub) -> None:
     ref = github.issue()
     github.world.faults = once(Fault(502))
     assert github.post("issues/1/comments", {"body": "x"}).status_code == 502
@@ -27,7 +27,7 @@ def test_a_failed_request_has_done_nothing(github: Hub) -> None:
     assert github.post("issues/1/comments", {"body": "x"}).status_code == 201
 
 
-def test_a_request_can_be_applied_and_fail_all_the_same(github: Hub) -> None:
+def test_a_request_can_be_applied_and_fail_all_the_same(github: SimulatedGitHub) -> None:
     ref = github.issue()
     github.world.faults = once(Fault(502, apply=True))
     answer = github.post("issues/1/comments", {"body": "x"})
@@ -37,7 +37,7 @@ def test_a_request_can_be_applied_and_fail_all_the_same(github: Hub) -> None:
     assert (last.method, last.status) == ("POST", 502)
 
 
-def test_headers_are_added_and_win(github: Hub) -> None:
+def test_headers_are_added_and_win(github: SimulatedGitHub) -> None:
     headers = {"Retry-After": "60", "X-RateLimit-Remaining": "0"}
     body = '{"message": "You have exceeded a secondary rate limit."}'
     github.world.faults = once(Fault(403, body, headers), "GET")
@@ -49,14 +49,14 @@ def test_headers_are_added_and_win(github: Hub) -> None:
     assert "secondary" in answer.json()["message"]
 
 
-def test_a_fault_meets_strangers_as_well(github: Hub) -> None:
+def test_a_fault_meets_strangers_as_well(github: SimulatedGitHub) -> None:
     github.world.faults = lambda _, __: Fault(503)
     answers = [github.get("issues", by=login) for login in ("wes", "nobody", None)]
     assert [answer.status_code for answer in answers] == [503] * 3
     assert [answer.headers["x-ratelimit-limit"] for answer in answers] == ["5000", "60", "60"]
 
 
-def test_a_page_comes_where_json_is_expected(github: Hub) -> None:
+def test_a_page_comes_where_json_is_expected(github: SimulatedGitHub) -> None:
     page = Fault(200, "<html>Unicorn</html>", content_type="text/html")
     github.world.faults = once(page, "GET")
     answer = github.get("issues")
@@ -65,20 +65,20 @@ def test_a_page_comes_where_json_is_expected(github: Hub) -> None:
     assert "etag" not in answer.headers
 
 
-def test_a_redirect_can_be_answered(github: Hub) -> None:
+def test_a_redirect_can_be_answered(github: SimulatedGitHub) -> None:
     github.world.faults = once(Fault(307, headers={"location": f"{github.url}/elsewhere"}))
     answer = github.post("issues", {"title": "x"})
     assert (answer.status_code, answer.headers["location"]) == (307, f"{github.url}/elsewhere")
 
 
-def test_an_answer_can_be_late(github: Hub) -> None:
+def test_an_answer_can_be_late(github: SimulatedGitHub) -> None:
     github.world.faults = once(Fault(delay=0.2), "GET")
     started = time.monotonic()
     assert github.get("issues").status_code == 200
     assert time.monotonic() - started >= 0.2
 
 
-def test_a_late_answer_holds_up_nobody_else(github: Hub) -> None:
+def test_a_late_answer_holds_up_nobody_else(github: SimulatedGitHub) -> None:
     github.world.faults = lambda _, path: Fault(delay=60) if path == "/user" else None
     with pytest.raises(requests.exceptions.ReadTimeout):
         requests.get(f"{github.url}/user", timeout=0.05)
@@ -86,7 +86,7 @@ def test_a_late_answer_holds_up_nobody_else(github: Hub) -> None:
 
 
 @pytest.mark.parametrize("apply", [False, True])
-def test_a_connection_can_be_cut(github: Hub, *, apply: bool) -> None:
+def test_a_connection_can_be_cut(github: SimulatedGitHub, *, apply: bool) -> None:
     ref = github.issue()
     github.world.faults = once(Fault(cut=True, apply=apply))
     with pytest.raises(requests.exceptions.RequestException):
@@ -94,7 +94,7 @@ def test_a_connection_can_be_cut(github: Hub, *, apply: bool) -> None:
     assert len(github.world.comments_of(ref)) == apply
 
 
-def test_faults_are_told_the_repositorys_own_path(github: Hub) -> None:
+def test_faults_are_told_the_repositorys_own_path(github: SimulatedGitHub) -> None:
     github.issue()
     seen = list[tuple[str, str]]()
 

@@ -5,10 +5,10 @@ import json
 import pytest
 
 import github as pygithub
-from world.simulated import NAME, Hub, push
+from world.simulated import NAME, SimulatedGitHub, push
 
 
-def test_a_whole_life_of_an_issue_through_pygithub(github: Hub) -> None:
+def test_a_whole_life_of_an_issue_through_pygithub(github: SimulatedGitHub) -> None:
     github.issue()
     with github.client("wes") as client:
         assert client.get_user().login == "wes"
@@ -37,7 +37,7 @@ def test_a_whole_life_of_an_issue_through_pygithub(github: Hub) -> None:
         assert list(repository.get_issues(state="open")) == []
 
 
-def test_a_whole_life_of_a_pull_request_through_pygithub(github: Hub) -> None:
+def test_a_whole_life_of_a_pull_request_through_pygithub(github: SimulatedGitHub) -> None:
     github.issue()
     push(github.bare, "topic", {"a": "a"})
     with github.client("wes") as client:
@@ -62,7 +62,7 @@ def test_a_whole_life_of_a_pull_request_through_pygithub(github: Hub) -> None:
         assert repository.get_issue(1).state == "closed"
 
 
-def test_pygithub_reads_page_after_page(github: Hub) -> None:
+def test_pygithub_reads_page_after_page(github: SimulatedGitHub) -> None:
     for _ in range(65):
         github.issue()
     with github.client("rea") as client:
@@ -71,7 +71,7 @@ def test_pygithub_reads_page_after_page(github: Hub) -> None:
         assert issues.totalCount == 65
 
 
-def test_pygithub_asks_conditionally(github: Hub) -> None:
+def test_pygithub_asks_conditionally(github: SimulatedGitHub) -> None:
     ref = github.issue()
     with github.client("wes") as client:
         issue = client.get_repo(NAME).get_issue(1)
@@ -87,7 +87,7 @@ def test_pygithub_asks_conditionally(github: Hub) -> None:
         assert client.get_rate_limit().rate.used == 4
 
 
-def test_pygithub_meets_the_refusals_it_knows(github: Hub) -> None:
+def test_pygithub_meets_the_refusals_it_knows(github: SimulatedGitHub) -> None:
     github.issue()
     with github.client("rea") as client:
         with pytest.raises(pygithub.GithubException) as refused:
@@ -99,7 +99,9 @@ def test_pygithub_meets_the_refusals_it_knows(github: Hub) -> None:
         client.get_repo(NAME)
 
 
-def test_labels_files_and_comments_of_a_repository_through_pygithub(github: Hub) -> None:
+def test_labels_files_and_comments_of_a_repository_through_pygithub(
+    github: SimulatedGitHub,
+) -> None:
     ref = github.issue()
     github.world.comment(ref, "Hello", "zoe")
     with github.client("wes") as client:

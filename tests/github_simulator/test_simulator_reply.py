@@ -3,8 +3,8 @@
 import pytest
 
 from github_simulator.reply import (
+    ErrorReply,
     Json,
-    Refused,
     Reply,
     Resource,
     etag,
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.pure
 @pytest.mark.parametrize(
     ("refused", "body"),
     [
-        (Refused(404, "Not Found"), {"message": "Not Found", "status": "404"}),
+        (ErrorReply(404, "Not Found"), {"message": "Not Found", "status": "404"}),
         (
             invalid(Resource.LABEL, "name", "already_exists"),
             {
@@ -39,12 +39,12 @@ pytestmark = pytest.mark.pure
             },
         ),
         (
-            Refused(301, "Moved Permanently", url="http://there"),
+            ErrorReply(301, "Moved Permanently", url="http://there"),
             {"message": "Moved Permanently", "url": "http://there", "status": "301"},
         ),
     ],
 )
-def test_a_refusal_has_githubs_form(refused: Refused, body: dict[str, Json]) -> None:
+def test_a_refusal_has_githubs_form(refused: ErrorReply, body: dict[str, Json]) -> None:
     docs = {"documentation_url": "https://docs.github.com/rest"}
     assert Reply.of(refused) == Reply(refused.status, {**body, **docs})
 

@@ -13,12 +13,12 @@ import requests
 from github_simulator.app import running, serve
 from github_simulator.errors import SimulatorError
 from github_simulator.world import World
-from world.simulated import NAME, Hub, hub, push
+from world.simulated import NAME, SimulatedGitHub, push, simulated_github
 
 
 def test_nothing_is_left_when_the_block_ends(tmp_path: Path) -> None:
     before = set(threading.enumerate())
-    with hub(tmp_path) as github:
+    with simulated_github(tmp_path) as github:
         github.get("issues")
         assert len(threading.enumerate()) > len(before)
         port = int(github.url.rpartition(":")[2])
@@ -71,7 +71,7 @@ def slow(ids: Iterator[int]) -> Iterator[int]:
         yield number
 
 
-def test_eight_clients_at_once_lose_nothing(github: Hub) -> None:
+def test_eight_clients_at_once_lose_nothing(github: SimulatedGitHub) -> None:
     ref = github.issue()
     push(github.bare, "topic", {"a": "a"})
     object.__setattr__(github.world.stamps, "ids", slow(github.world.stamps.ids))

@@ -6,7 +6,7 @@ from mulligan.config.policy import ContextLimits, Policy
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
 from mulligan.implement.prompt.compose import ComposedPrompt, Previous, compose
-from mulligan.implement.prompt.prompt import Ground
+from mulligan.implement.prompt.prompt import WorktreeBase
 from mulligan.text.redact import REDACTED, Redactor
 from world.attempts import DIFF, attempt, case, red
 
@@ -21,7 +21,7 @@ PREVIOUS = Previous(f"+password = {SECRET!r}\n".encode() + DIFF * 40)
 def composed(found: IssueContext, limits: ContextLimits | None = None) -> ComposedPrompt:
     policy = Policy(context=limits or ContextLimits())
     previous = PREVIOUS if found.history else None
-    return compose(found, policy, previous, Ground.BASE, Redactor((SECRET,)))
+    return compose(found, policy, previous, WorktreeBase.BASE, Redactor((SECRET,)))
 
 
 def test_a_first_attempt_is_told_of_no_other() -> None:

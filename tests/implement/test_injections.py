@@ -8,7 +8,7 @@ import pytest
 from mulligan.config.policy import Check, ContextLimits, Policy
 from mulligan.domain.issue import Comment, Issue
 from mulligan.implement.prompt.context_sections import assemble
-from mulligan.implement.prompt.prompt import Request, is_blank, render_prompt, see
+from mulligan.implement.prompt.prompt import PromptRequest, is_blank, render_prompt, visible_issue
 from world.attempts import ISSUE, NINE, case, failing_test, red
 from world.injections import EVIL, INJECTIONS, TAGGED, UNSEEN
 
@@ -24,7 +24,7 @@ PLACES = ("title", "body", "comment")
 
 def prompt_of(issue: Issue) -> str:
     """Write the prompt as write_prompt.py does."""
-    return render_prompt(Request(see(issue).issue, POLICY, (1, 3), None))
+    return render_prompt(PromptRequest(visible_issue(issue).issue, POLICY, (1, 3), None))
 
 
 def own_words(prompt: str) -> list[str]:
@@ -59,7 +59,7 @@ def test_no_text_leaves_its_fence(place: str, name: str) -> None:
 @pytest.mark.parametrize("name", INJECTIONS)
 @pytest.mark.parametrize("place", ["body", "comment"])
 def test_the_agent_reads_what_a_person_sees_and_nothing_else(place: str, name: str) -> None:
-    seen = see(with_text(place, INJECTIONS[name]))
+    seen = visible_issue(with_text(place, INJECTIONS[name]))
     prompt = prompt_of(with_text(place, INJECTIONS[name]))
     assert (EVIL in prompt) == (name not in UNSEEN)
     assert TAGGED[0] not in prompt
@@ -84,11 +84,11 @@ def test_an_issue_that_shows_nothing_is_blank() -> None:
 def test_what_was_taken_out_is_counted_over_all_texts() -> None:
     body, comment = "a <!-- b --> c", Comment("ada", "<!-- d -->\u200b![e](f)", NINE)
     issue = replace(PLAIN, title="Mend\u202e it", body=body, comments=(comment,))
-    assert see(issue).counts == {
+    assert visible_issue(issue).counts == {
         "bidirectional_controls": 1,
         "comments": 2,
         "images": 1,
         "zero_width": 1,
     }
-    assert see(PLAIN).counts == {}
-    assert see(PLAIN).issue == PLAIN
+    assert visible_issue(PLAIN).counts == {}
+    assert visible_issue(PLAIN).issue == PLAIN

@@ -15,7 +15,7 @@ from mulligan.domain.issue import Comment, Issue
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import CheckKind
 from mulligan.implement.prompt.context_sections import assemble
-from mulligan.implement.prompt.prompt import Request, criteria_in, render_prompt
+from mulligan.implement.prompt.prompt import PromptRequest, criteria_in, render_prompt
 from world.attempts import DIFF, ISSUE, NINE, attempt, case, check, failing_test, red
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -49,7 +49,7 @@ sys.stdout.write(render_prompt(Request(ISSUE, policy, (1, 3), None)))
 
 
 def first(issue: Issue = ISSUE, policy: Policy = POLICY) -> str:
-    return render_prompt(Request(issue, policy, (1, 3), None))
+    return render_prompt(PromptRequest(issue, policy, (1, 3), None))
 
 
 def first_with(body: str) -> str:
@@ -98,19 +98,19 @@ def third_context() -> str:
 
 @pytest.mark.pure
 def test_the_second_prompt_is_as_agreed() -> None:
-    prompt = render_prompt(Request(ISSUE, POLICY, (2, 3), second_context()))
+    prompt = render_prompt(PromptRequest(ISSUE, POLICY, (2, 3), second_context()))
     assert prompt == (GOLDEN / "second_prompt.md").read_text()
 
 
 @pytest.mark.pure
 def test_the_third_prompt_is_as_agreed() -> None:
-    prompt = render_prompt(Request(ISSUE, POLICY, (3, 3), third_context()))
+    prompt = render_prompt(PromptRequest(ISSUE, POLICY, (3, 3), third_context()))
     assert prompt == (GOLDEN / "third_prompt.md").read_text()
 
 
 @pytest.mark.pure
 def test_a_retry_changes_nothing_of_the_first_prompt_but_adds_to_it() -> None:
-    prompt = render_prompt(Request(ISSUE, POLICY, (2, 3), "THE CONTEXT"))
+    prompt = render_prompt(PromptRequest(ISSUE, POLICY, (2, 3), "THE CONTEXT"))
     banner = "Attempt 2 of 3: read *Retry context* before you start.\n\n"
     added = "# Retry context\n\nTHE CONTEXT\n\n"
     assert prompt.startswith(banner)
@@ -203,7 +203,7 @@ def test_foreign_text_stands_inside_its_fence_only(title: str, body: str) -> Non
 
 @pytest.mark.pure
 def test_no_path_of_this_machine_and_no_value_of_a_variable_is_told() -> None:
-    prompt = render_prompt(Request(ISSUE, POLICY, (2, 3), second_context()))
+    prompt = render_prompt(PromptRequest(ISSUE, POLICY, (2, 3), second_context()))
     assert "MULLIGAN_REPORT" in prompt
     assert "MULLIGAN_PREVIOUS_DIFF" in prompt
     assert "MULLIGAN_PREVIOUS_DIFF" not in first()

@@ -10,7 +10,7 @@ from mulligan.config.load import load_policy
 from mulligan.config.policy import Check, Policy, Scope
 from mulligan.domain.errors import ConfigError, MisconfiguredError
 from mulligan.domain.issue import Issue
-from mulligan.implement.prompt.prompt import Request, render_prompt
+from mulligan.implement.prompt.prompt import PromptRequest, render_prompt
 from world.attempts import ISSUE
 
 pytestmark = pytest.mark.pure
@@ -29,7 +29,7 @@ def built_in() -> str:
 
 def written(policy: Policy, context: str | None = None, guidance: str = "") -> str:
     position = (2, 3) if context else (1, 3)
-    return render_prompt(Request(ISSUE, policy, position, context, guidance))
+    return render_prompt(PromptRequest(ISSUE, policy, position, context, guidance))
 
 
 @pytest.mark.parametrize("issue", [ISSUE, BLANK])
@@ -42,7 +42,7 @@ def test_the_template_in_the_docs_gives_the_built_in_prompt_byte_for_byte(
     issue: Issue, policy: Policy, context: str | None, guidance: str
 ) -> None:
     position = (2, 3) if context else (1, 3)
-    request = Request(issue, policy, position, context, guidance)
+    request = PromptRequest(issue, policy, position, context, guidance)
     ours = replace(request, policy=policy.model_copy(update={"prompt": built_in()}))
     assert render_prompt(ours) == render_prompt(request)
 
@@ -57,7 +57,7 @@ def test_a_template_has_facts_besides_the_sections() -> None:
 
 def test_nothing_in_an_issue_is_taken_for_a_template() -> None:
     hostile = replace(ISSUE, title="{{ 9 * 9 }}", body="{% for a in b %}")
-    prompt = render_prompt(Request(hostile, Policy(prompt=WHOLE), (1, 3), None))
+    prompt = render_prompt(PromptRequest(hostile, Policy(prompt=WHOLE), (1, 3), None))
     assert "{{ 9 * 9 }}\n\n{% for a in b %}" in prompt
 
 

@@ -19,10 +19,10 @@ from mulligan.domain.result import (
     VerifierOutcome,
     WorkerResultMeta,
 )
-from mulligan.implement.prompt.context_sections import assemble, prove, told_in_full
+from mulligan.implement.prompt.context_sections import assemble, check_context, detailed_attempt
 from mulligan.implement.prompt.feedback import first_finding, holds_first_finding
 from mulligan.implement.prompt.outcome_text import failing, verdict
-from mulligan.implement.prompt.retry_context import Assembled, Cut, RetryContext, render
+from mulligan.implement.prompt.retry_context import AssembledContext, Cut, RetryContext, render
 from world.attempts import (
     DIFF,
     MESSAGE,
@@ -54,7 +54,7 @@ HEADINGS = (
 
 def told(
     *history: WorkerResultMeta, diff: bytes = b"", limits: ContextLimits = LIMITS
-) -> Assembled:
+) -> AssembledContext:
     return assemble(case(*history), limits, diff)
 
 
@@ -142,7 +142,7 @@ def test_the_line_of_an_earlier_attempt_says_what_failed_and_what_changed() -> N
 def test_the_attempt_to_learn_from_is_the_agents_last(
     history: tuple[WorkerResultMeta, ...], number: int
 ) -> None:
-    assert told_in_full(history).number == number
+    assert detailed_attempt(history).number == number
 
 
 def test_what_came_after_is_said_not_to_be_the_agents_doing() -> None:
@@ -478,7 +478,7 @@ def test_nothing_makes_the_context_outgrow_its_budget_or_forget_a_failure(
     found: IssueContext, limits: ContextLimits, diff: bytes
 ) -> None:
     assembled = assemble(found, limits, diff)
-    last = told_in_full(found.history)
+    last = detailed_attempt(found.history)
     size = len(assembled.text.encode())
     assert size <= assembled.budget == limits.max_context_tokens * 4
     assert f"ended {last.outcome} " in assembled.text
@@ -548,11 +548,11 @@ def test_a_failure_without_its_cause_is_refused(outcome: Outcome) -> None:
 )
 def test_a_text_that_breaks_a_rule_is_refused(text: str, budget: int, message: str) -> None:
     with pytest.raises(InvariantError, match=message):
-        prove(text, red(1), 1, budget)
+        check_context(text, red(1), 1, budget)
 
 
 def test_a_text_that_keeps_the_rules_passes() -> None:
-    prove(told(red(1)).text, red(1), 1, 16_000)
+    check_context(told(red(1)).text, red(1), 1, 16_000)
 
 
 # First findings
@@ -596,7 +596,7 @@ def test_a_finding_that_the_digest_shows_is_not_told_twice() -> None:
 def test_free_outcomes_are_the_only_ones_not_learnt_from() -> None:
     for outcome in Outcome:
         history = (red(1), attempt(2, outcome))
-        assert (told_in_full(history).number == 1) == (outcome in FREE)
+        assert (detailed_attempt(history).number == 1) == (outcome in FREE)
 
 
 def test_an_epoch_that_a_person_opened_still_learns_from_the_last() -> None:

@@ -13,7 +13,7 @@ from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts, FileChange
 from mulligan.domain.spending import Spent, spent_by
 from mulligan.domain.status import IssueStatus
-from mulligan.implement.result import commit_text, interrupted, meta_of, summarise
+from mulligan.implement.result import attempt_record, commit_text, diff_stat, interrupted_record
 from mulligan.text.redact import Redactor
 from world.attempts import NINE, REF, broken_rules, case, check
 
@@ -44,7 +44,7 @@ def test_everything_that_is_known_is_in_the_record() -> None:
         diff_artifact="diff",
         checks=(check("pytest"),),
     )
-    meta = meta_of(case(), known, {}, "worker-1", LATER)
+    meta = attempt_record(case(), known, {}, "worker-1", LATER)
     assert (meta.issue, meta.epoch, meta.attempt, meta.number) == (str(REF), 1, 1, 1)
     assert meta.outcome is Outcome.CHECKS_FAILED
     assert meta.error == meta.failure_reason == "Check 'pytest' failed with exit code 1."
@@ -61,7 +61,7 @@ def test_everything_that_is_known_is_in_the_record() -> None:
 def test_an_attempt_that_a_fault_ended_keeps_what_was_known_by_then() -> None:
     fault = Fault(Outcome.INFRASTRUCTURE, "No space left on the disk; make room.")
     known = AttemptState(fault=fault, start_sha="start", run=RUN, violations=broken_rules("a.yml"))
-    meta = meta_of(case(), known, {}, "w", LATER)
+    meta = attempt_record(case(), known, {}, "w", LATER)
     assert meta.outcome is Outcome.INFRASTRUCTURE
     assert meta.error == "No space left on the disk; make room."
     assert (meta.start_sha, meta.agent, meta.guard_violations) == (
@@ -74,14 +74,14 @@ def test_an_attempt_that_a_fault_ended_keeps_what_was_known_by_then() -> None:
 
 def test_an_attempt_whose_beginning_was_not_recorded_lasted_no_time() -> None:
     unknown = replace(case(), status=IssueStatus(REF, epoch=1, attempt=1, number=1))
-    meta = meta_of(unknown, AttemptState(), {}, "w", LATER)
+    meta = attempt_record(unknown, AttemptState(), {}, "w", LATER)
     assert (meta.started_at, meta.duration_ms, meta.agent) == (LATER, 0, None)
 
 
 @pytest.mark.parametrize("started", [NINE, None])
 def test_a_dead_workers_attempt_is_recorded_as_interrupted(started: object) -> None:
     status = IssueStatus(REF, epoch=2, attempt=3, number=5, started_at=NINE if started else None)
-    meta = interrupted(status, {0: used(0.25), 1: used(0.5)}, LATER)
+    meta = interrupted_record(status, {0: used(0.25), 1: used(0.5)}, LATER)
     assert (meta.epoch, meta.attempt, meta.number) == (2, 3, 5)
     assert meta.outcome is Outcome.INTERRUPTED
     assert meta.error == meta.failure_reason == "Mulligan died during the attempt."
@@ -91,9 +91,11 @@ def test_a_dead_workers_attempt_is_recorded_as_interrupted(started: object) -> N
 
 def test_what_a_run_had_used_that_was_broken_off_is_in_its_attempts_record() -> None:
     stopped = AttemptState(fault=Fault(Outcome.INTERRUPTED, "shutdown"), start_sha="start")
-    assert spent_by([meta_of(case(), stopped, {0: used(0.25)}, "w", LATER)]) == Spent(0.25, 0)
+    assert spent_by([attempt_record(case(), stopped, {0: used(0.25)}, "w", LATER)]) == Spent(
+        0.25, 0
+    )
     again = replace(stopped, earlier=(AttemptState(run=RUN),))
-    meta = meta_of(case(), again, {0: used(9), 1: used(0.5)}, "w", LATER)
+    meta = attempt_record(case(), again, {0: used(9), 1: used(0.5)}, "w", LATER)
     assert [each.usage for each in meta.fix_rounds] == [used(0.5)]
     assert meta.agent == RUN.facts
 
@@ -107,7 +109,7 @@ def test_what_a_run_had_used_that_was_broken_off_is_in_its_attempts_record() -> 
     ],
 )
 def test_a_change_is_summarised_as_git_does(files: tuple[FileChange, ...], told: str) -> None:
-    assert summarise(files) == told
+    assert diff_stat(files) == told
 
 
 def titled(title: str) -> str:

@@ -8,7 +8,13 @@ import pytest
 
 from mulligan.config.operator import Operator
 from mulligan.domain.errors import ConfigError, UsageError
-from mulligan.interfaces.action.inputs import Inputs, inputs_of, operator_of, preliminary, runner_of
+from mulligan.interfaces.action.inputs import (
+    Inputs,
+    bootstrap_operator,
+    inputs_of,
+    operator_of,
+    runner_of,
+)
 
 RUN = {
     "GITHUB_REPOSITORY": "acme/tools",
@@ -169,7 +175,7 @@ def test_what_cannot_be_meant_is_refused(given: dict[str, str], said: str) -> No
 
 def test_the_base_branch_is_read_before_an_agent_is_known() -> None:
     runner = runner_of(RUN, "ab12")
-    operator = preliminary(inputs_of(RUN, runner), runner, RUN)
+    operator = bootstrap_operator(inputs_of(RUN, runner), runner, RUN)
     assert [each.name for each in operator.repositories] == ["acme/tools"]
 
 

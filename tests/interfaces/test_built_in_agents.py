@@ -11,7 +11,7 @@ from mulligan.config.policy import CommitSettings
 from mulligan.interfaces.bootstrap.agents import agent_here
 from mulligan.interfaces.bootstrap.container import open_git, open_github
 from mulligan.text.redact import Redactor
-from world.checkouts import REF, REPOSITORY, TEXT, act, calc_remote
+from world.checkouts import REF, REPOSITORY, TEXT, calc_remote, run_in_worktree
 from world.real_agents import PACKAGES
 
 ROOT = Path(__file__).parents[2]
@@ -37,7 +37,7 @@ workspace: {{root: {tmp_path / "work"}}}
     with open_github(operator, Redactor()) as github:
         worktrees, _ = open_git(operator, github, {})
         with worktrees.open(REF) as tree:
-            act(tree, f"mkdir -p $(dirname {file}); touch {file}")
+            run_in_worktree(tree, f"mkdir -p $(dirname {file}); touch {file}")
             assert tree.capture(TEXT, CommitSettings()).head_sha is None
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from mulligan.domain.errors import UnavailableError
 from mulligan.domain.issue import IssueRef
-from mulligan.interfaces.dashboard.access import FILE, is_ours, key_in
-from world.dashboards import Dashboard, showing
+from mulligan.interfaces.dashboard.access import KEY_FILE, is_ours, key_in
+from world.dashboards import Dashboard, serve_dashboard
 
 REF = IssueRef("octo/one", 1)
 FORM = {"content_type": "application/x-www-form-urlencoded"}
@@ -17,18 +17,18 @@ FORM = {"content_type": "application/x-www-form-urlencoded"}
 
 @pytest.fixture
 def dashboard(tmp_path: Path) -> Generator[Dashboard]:
-    with showing(tmp_path) as made:
+    with serve_dashboard(tmp_path) as made:
         made.begin(REF, "Mend it")
         yield made
 
 
 def test_without_the_key_there_is_a_form_and_nothing_else(dashboard: Dashboard) -> None:
     for path in ("/", "/issues/octo/one/1", "/issues/octo/one/1/attempts/1/prompt", "/nowhere"):
-        said = dashboard.stranger(path)
+        said = dashboard.ask_without_key(path)
         assert (said.status, said.headers["location"]) == (303, "/login")
         assert b"Mend it" not in said.body
     for path in ("/api/issues", "/api/issues/octo/one/1", "/api/events"):
-        assert dashboard.stranger(path).status == 401
+        assert dashboard.ask_without_key(path).status == 401
     assert dashboard.ask("/api/issues", authorization="Bearer guessed").status == 401
     assert dashboard.ask("/api/issues", authorization="", cookie="mulligan-1=x").status == 401
 
@@ -43,8 +43,8 @@ def test_whoever_types_the_key_in_is_let_in_until_they_sign_out(dashboard: Dashb
     assert "SameSite=strict" in cookie
     assert dashboard.key.secret not in cookie
     kept = cookie.partition(";")[0]
-    assert "Mend it" in dashboard.stranger("/", cookie=kept).text
-    out = dashboard.stranger("/logout", "POST", cookie=kept)
+    assert "Mend it" in dashboard.ask_without_key("/", cookie=kept).text
+    out = dashboard.ask_without_key("/logout", "POST", cookie=kept)
     assert "Max-Age=0" in out.headers["set-cookie"]
 
 
@@ -68,10 +68,10 @@ def test_nothing_can_be_changed(dashboard: Dashboard) -> None:
     for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
         for path in ("/", "/api/issues", "/issues/octo/one/1", "/metrics"):
             assert dashboard.ask(path, method).status == 405
-    before = dashboard.books.ledger.newest()
+    before = dashboard.books.ledger.last_seq()
     for path in ("/", "/login", "/logout", "/issues/octo/one/1", "/api/events"):
         dashboard.ask(path)
-    assert dashboard.books.ledger.newest() == before
+    assert dashboard.books.ledger.last_seq() == before
 
 
 def test_a_name_that_leads_to_loopback_does_not_lead_here(dashboard: Dashboard) -> None:
@@ -114,11 +114,11 @@ def test_only_its_own_files_are_served(dashboard: Dashboard) -> None:
 
 def test_the_key_is_for_its_user_alone_and_stays(tmp_path: Path) -> None:
     first = key_in(tmp_path)
-    assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / KEY_FILE).stat().st_mode) == 0o600
     assert key_in(tmp_path) == first
-    (tmp_path / FILE).write_text("cut")
+    (tmp_path / KEY_FILE).write_text("cut")
     assert key_in(tmp_path).secret != first.secret
-    assert [each.name for each in tmp_path.iterdir()] == [FILE]
+    assert [each.name for each in tmp_path.iterdir()] == [KEY_FILE]
 
 
 def test_a_key_that_cannot_be_kept_is_a_sentence(tmp_path: Path) -> None:

@@ -13,21 +13,21 @@ from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome, Retry
 from mulligan.domain.result import AgentFacts, FixRound
 from mulligan.github.answers import Answer
-from mulligan.interfaces.dashboard.metrics import illness
+from mulligan.interfaces.dashboard.metrics import liveness_problem
 from mulligan.sandbox import cancellation
-from world.dashboards import Dashboard, showing, tried
+from world.dashboards import Dashboard, serve_dashboard, tried
 
 REF = IssueRef("octo/private", 1)
 
 
 @pytest.fixture
 def dashboard(tmp_path: Path) -> Generator[Dashboard]:
-    with showing(tmp_path) as made:
+    with serve_dashboard(tmp_path) as made:
         yield made
 
 
 def measured(dashboard: Dashboard) -> dict[str, float]:
-    lines = dashboard.stranger("/metrics").text.splitlines()
+    lines = dashboard.ask_without_key("/metrics").text.splitlines()
     split = (line.rpartition(" ") for line in lines if not line.startswith("#"))
     return {name: float(value) for name, _, value in split}
 
@@ -35,31 +35,31 @@ def measured(dashboard: Dashboard) -> dict[str, float]:
 def test_it_is_alive_from_the_start_and_ready_once_a_poll_got_through(
     dashboard: Dashboard,
 ) -> None:
-    assert dashboard.stranger("/healthz").text == "ok\n"
-    early = dashboard.stranger("/readyz")
+    assert dashboard.ask_without_key("/healthz").text == "ok\n"
+    early = dashboard.ask_without_key("/readyz")
     assert (early.status, "No poll has got through" in early.text) == (503, True)
     dashboard.desk.pulse.asked(2, 2)
-    assert dashboard.stranger("/readyz").status == 503
+    assert dashboard.ask_without_key("/readyz").status == 503
     dashboard.desk.pulse.asked(2, 1)
-    assert dashboard.stranger("/readyz").text == "ok\n"
+    assert dashboard.ask_without_key("/readyz").text == "ok\n"
 
 
 def test_it_is_not_ready_while_the_ledger_or_the_token_is_no_good(dashboard: Dashboard) -> None:
     dashboard.desk.pulse.asked(1, 0)
     dashboard.desk.gauges.read(Answer(401, {}, ""))
-    assert "GitHub refused the token" in dashboard.stranger("/readyz").text
+    assert "GitHub refused the token" in dashboard.ask_without_key("/readyz").text
     dashboard.desk.gauges.read(Answer(200, {}, ""))
     dashboard.writable.append(UnavailableError("The disk is full."))
-    assert dashboard.stranger("/readyz").text == "The disk is full.\n"
-    assert dashboard.stranger("/healthz").status == 200
+    assert dashboard.ask_without_key("/readyz").text == "The disk is full.\n"
+    assert dashboard.ask_without_key("/healthz").status == 200
 
 
 def test_it_takes_up_nothing_while_it_stops(dashboard: Dashboard) -> None:
     dashboard.desk.pulse.asked(1, 0)
     cancellation.CLOSING.set()
     try:
-        assert dashboard.stranger("/readyz").text == "Mulligan was told to stop.\n"
-        assert illness(replace(dashboard.desk, patience=lambda: -1.0)) is None
+        assert dashboard.ask_without_key("/readyz").text == "Mulligan was told to stop.\n"
+        assert liveness_problem(replace(dashboard.desk, patience=lambda: -1.0)) is None
     finally:
         cancellation.CLOSING.clear()
 
@@ -68,9 +68,9 @@ def test_a_poll_that_hangs_is_an_illness(dashboard: Dashboard) -> None:
     now = [0.0]
     desk = replace(dashboard.desk, pulse=DaemonHealth(lambda: now[0]))
     now[0] = 60.0
-    assert illness(desk) is None
+    assert liveness_problem(desk) is None
     now[0] = 61.0
-    assert illness(desk) == "The poll has been quiet for 61 s; start Mulligan again."
+    assert liveness_problem(desk) == "The poll has been quiet for 61 s; start Mulligan again."
 
 
 def test_attempts_are_counted_by_outcome_with_all_that_they_used(dashboard: Dashboard) -> None:
@@ -85,7 +85,7 @@ def test_attempts_are_counted_by_outcome_with_all_that_they_used(dashboard: Dash
         AgentFinished(exit_code=0, duration_ms=1500),
         Decided(decision=Retry(reason="Again.")),
     ):
-        dashboard.measures.hear(status, event)
+        dashboard.measures.on_event(status, event)
     found = measured(dashboard)
     assert found['mulligan_attempts_total{outcome="CHECKS_FAILED"}'] == 1
     assert found['mulligan_attempts_total{outcome="SUCCEEDED"}'] == 0
@@ -98,7 +98,7 @@ def test_attempts_are_counted_by_outcome_with_all_that_they_used(dashboard: Dash
 
 def test_what_is_so_now_is_looked_up(dashboard: Dashboard) -> None:
     dashboard.begin(REF, "Mend it")
-    with dashboard.desk.pulse.polling():
+    with dashboard.desk.pulse.note_poll():
         dashboard.desk.pulse.asked(3, 1)
     dashboard.desk.pulse.visited(undone=True)
     limits = {"x-ratelimit-resource": "core", "x-ratelimit-remaining": "4990"}
@@ -116,13 +116,13 @@ def test_what_is_so_now_is_looked_up(dashboard: Dashboard) -> None:
 def test_no_series_names_an_issue_or_a_repository(dashboard: Dashboard) -> None:
     dashboard.begin(REF, "Mend it")
     dashboard.end(REF, tried(1, Outcome.SUCCEEDED))
-    assert "octo" not in dashboard.stranger("/metrics").text
+    assert "octo" not in dashboard.ask_without_key("/metrics").text
     assert len(measured(dashboard)) < 80
 
 
 def test_before_the_configuration_is_read_there_is_little_to_say(tmp_path: Path) -> None:
-    with showing(tmp_path, is_starting=True) as dashboard:
-        assert "mulligan_polls" not in dashboard.stranger("/metrics").text
-        assert dashboard.stranger("/healthz").status == 200
+    with serve_dashboard(tmp_path, is_starting=True) as dashboard:
+        assert "mulligan_polls" not in dashboard.ask_without_key("/metrics").text
+        assert dashboard.ask_without_key("/healthz").status == 200
         assert dashboard.ask("/").status == 503
         assert "Mulligan is starting" in dashboard.ask("/api/issues").text

@@ -13,8 +13,8 @@ from mulligan.interfaces.dashboard.state import DashboardStores
 from mulligan.storage.artifacts import FileArtifacts, SharedArtifacts
 from mulligan.storage.database import Database, open_database
 from mulligan.storage.ledger import SqlLedger
-from mulligan.storage.usage import SqlAccounts
-from world.dashboards import Dashboard, showing, tried
+from mulligan.storage.usage import SqlUsageStore
+from world.dashboards import Dashboard, serve_dashboard, tried
 from world.ledgers import TickingClock
 from world.postgres import server
 from world.stories import green_check
@@ -26,7 +26,7 @@ def books_of(database: Database, root: Path) -> DashboardStores:
     """Give what one worker has: its own files, and the database of all."""
     clock = TickingClock()
     artifacts = SharedArtifacts(FileArtifacts(root), database, clock)
-    return DashboardStores(SqlLedger(database, clock), SqlAccounts(database), artifacts, clock)
+    return DashboardStores(SqlLedger(database, clock), SqlUsageStore(database), artifacts, clock)
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def worker(directory: Path, url: str) -> Generator[Dashboard]:
     directory.mkdir()
     with (
         open_database(url) as database,
-        showing(directory, found=books_of(database, directory / "artifacts")) as made,
+        serve_dashboard(directory, found=books_of(database, directory / "artifacts")) as made,
     ):
         yield made
 
@@ -55,7 +55,7 @@ def test_each_shows_what_the_other_did(pair: tuple[Dashboard, Dashboard]) -> Non
     assert "the agent claude works" in running
     there.books.artifacts.write(ONE, 1, "prompt.md", b"Mend it, please.")
     log = there.books.artifacts.name(there.books.artifacts.path(ONE, 1, "check.log"))
-    (there.desk.books.artifacts.path(ONE, 1, "check.log")).write_bytes(b"all is red")
+    (there.desk.stores.artifacts.path(ONE, 1, "check.log")).write_bytes(b"all is red")
     check = green_check().model_copy(update={"log_artifact": log})
     there.end(ONE, tried(1, Outcome.SUCCEEDED).model_copy(update={"checks": (check,)}))
     place = f"/issues/{ONE.repository}/{ONE.number}"
@@ -73,7 +73,7 @@ def test_nobody_waits_while_the_database_is_away(tmp_path: Path) -> None:
         here.begin(ONE, "Mend it")
         own.stop()
         began = time.monotonic()
-        measured = here.stranger("/metrics").text
+        measured = here.ask_without_key("/metrics").text
         assert "mulligan_poll_quiet_seconds" in measured
         assert "mulligan_issues{" not in measured
         page = here.ask("/")

@@ -10,9 +10,9 @@ from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts
 from mulligan.domain.spending import Run
-from mulligan.interfaces.dashboard.state import MOST_RESULTS, Recent
+from mulligan.interfaces.dashboard.state import MAX_RESULTS, RecentEventsReader
 from mulligan.interfaces.json_output import event_row, status_row
-from world.dashboards import SECRET, Dashboard, showing, tried
+from world.dashboards import SECRET, Dashboard, serve_dashboard, tried
 from world.ledgers import START
 from world.stories import green_check, red_check
 
@@ -22,7 +22,7 @@ EVIL = "<script>alert(1)</script>\"'><img src=x> \u202egnp"
 
 @pytest.fixture
 def dashboard(tmp_path: Path) -> Generator[Dashboard]:
-    with showing(tmp_path) as made:
+    with serve_dashboard(tmp_path) as made:
         yield made
 
 
@@ -156,12 +156,12 @@ def test_events_come_as_they_are_recorded(dashboard: Dashboard) -> None:
 
 
 def test_the_last_results_are_kept_and_the_ledger_is_read_once(dashboard: Dashboard) -> None:
-    ledger, recent = dashboard.books.ledger, Recent()
-    for number in range(1, MOST_RESULTS + 5):
+    ledger, recent = dashboard.books.ledger, RecentEventsReader()
+    for number in range(1, MAX_RESULTS + 5):
         dashboard.begin(IssueRef("octo/one", number), f"{number}")
         dashboard.end(IssueRef("octo/one", number), tried(1))
-    lately = recent.look(ledger)
-    assert len(lately.results) == MOST_RESULTS
-    assert lately.results[0].issue == f"octo/one#{MOST_RESULTS + 4}"
-    assert lately.seq == ledger.newest()
-    assert recent.look(ledger) == lately
+    lately = recent.refresh(ledger)
+    assert len(lately.results) == MAX_RESULTS
+    assert lately.results[0].issue == f"octo/one#{MAX_RESULTS + 4}"
+    assert lately.seq == ledger.last_seq()
+    assert recent.refresh(ledger) == lately

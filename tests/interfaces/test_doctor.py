@@ -11,13 +11,13 @@ from pydantic import JsonValue
 
 from github_simulator.world import Fault
 from mulligan.config.load import load_operator
-from mulligan.daemon.doctor import GIB, Probes, examine
+from mulligan.daemon.doctor import GIB, Probes, diagnose
 from mulligan.domain.errors import UnavailableError
-from mulligan.domain.host import Diagnosis, Level, Room, SandboxStatus
+from mulligan.domain.host import Diagnosis, DiskSpace, Level, SandboxStatus
 from mulligan.domain.issue import RepositoryFacts
 from mulligan.interfaces.bootstrap.doctor import build_probes
 from world.confined import sandbox
-from world.place import NAME, Place, place
+from world.place import NAME, MulliganInstallation, mulligan_installation
 from world.repositories import commit_to
 
 CHECK: dict[str, JsonValue] = {"name": "tests", "run": "sh ./test.sh", "kind": "test"}
@@ -26,8 +26,8 @@ GOOD, BAD = {Level.OK, Level.NOTE}, {Level.WARNING, Level.FAULT}
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Generator[Place]:
-    with place(tmp_path, FILES, checks=[CHECK]) as made:
+def here(tmp_path: Path) -> Generator[MulliganInstallation]:
+    with mulligan_installation(tmp_path, FILES, checks=[CHECK]) as made:
         made.agent("")
         yield made
 
@@ -37,20 +37,20 @@ def as_they_are(probes: Probes) -> Probes:
 
 
 def see(
-    here: Place, what: Callable[[Probes], Probes] = as_they_are, **environment: str
+    here: MulliganInstallation, what: Callable[[Probes], Probes] = as_they_are, **environment: str
 ) -> list[Diagnosis]:
     """Examine in this process; `what` may put other probes in place of the real ones."""
     given = {"PATH": "/usr/bin:/bin", **here.environment, **environment}
     operator = load_operator(here.config, given)
     with build_probes(operator, given) as probes:
-        return list(examine(operator, what(probes)))
+        return list(diagnose(operator, what(probes)))
 
 
-def policy(here: Place, **keys: JsonValue) -> None:
+def policy(here: MulliganInstallation, **keys: JsonValue) -> None:
     repository(here, policy=keys)
 
 
-def repository(here: Place, **settings: JsonValue) -> None:
+def repository(here: MulliganInstallation, **settings: JsonValue) -> None:
     (known,) = parts(here.settings["repositories"])
     assert isinstance(known, dict)
     here.configure(repositories=[{**known, **settings}])
@@ -71,12 +71,12 @@ def only(found: list[Diagnosis], area: str = NAME) -> Diagnosis:
     return each
 
 
-def test_a_healthy_mulligan_has_no_fault(here: Place) -> None:
+def test_a_healthy_mulligan_has_no_fault(here: MulliganInstallation) -> None:
     found = see(here)
     assert [each for each in found if each.level is Level.FAULT] == []
     # Where bubblewrap does not work, or Mulligan is root, that is a warning and no fault.
     assert {each.area for each in found if each.level is Level.WARNING} <= {"sandbox", "user"}
-    said = "\n".join(each.said for each in found if each.level is Level.OK)
+    said = "\n".join(each.message for each in found if each.level is Level.OK)
     for part in (
         "Git is ",
         "it knows 0 issues",
@@ -91,126 +91,134 @@ def test_a_healthy_mulligan_has_no_fault(here: Place) -> None:
         assert part in said
 
 
-def test_everything_but_what_is_well_has_a_fix(here: Place) -> None:
+def test_everything_but_what_is_well_has_a_fix(here: MulliganInstallation) -> None:
     for each in see(here):
         assert bool(each.fix) is (each.level is not Level.OK)
 
 
-def test_labels_that_are_missing_are_a_note(here: Place) -> None:
-    notes = [each.said for each in see(here) if each.area == NAME and each.level is Level.NOTE]
+def test_labels_that_are_missing_are_a_note(here: MulliganInstallation) -> None:
+    notes = [each.message for each in see(here) if each.area == NAME and each.level is Level.NOTE]
     assert notes == [
         "The label 'mulligan' does not exist, so nobody can put it on yet.",
         "Labels that do not exist yet: 'mulligan:running', 'mulligan:review', 'mulligan:hitl'.",
     ]
     here.issue()
-    assert "'mulligan' does not exist" not in "".join(each.said for each in see(here))
+    assert "'mulligan' does not exist" not in "".join(each.message for each in see(here))
 
 
-def test_a_refused_token_does_not_keep_git_from_being_looked_at(here: Place) -> None:
+def test_a_refused_token_does_not_keep_git_from_being_looked_at(here: MulliganInstallation) -> None:
     repository(here, base_branch="main")
     found = see(here, GITHUB_TOKEN="not-a-token")
-    assert only(found, "github").said == "GitHub refused the token (Bad credentials)."
+    assert only(found, "github").message == "GitHub refused the token (Bad credentials)."
     assert only(found, "github").fix.startswith("Give Mulligan a valid one")
     assert bad(found) == []
-    assert "can be fetched" in "".join(each.said for each in found if each.area == NAME)
+    assert "can be fetched" in "".join(each.message for each in found if each.area == NAME)
 
 
-def test_without_a_token_github_is_not_asked(here: Place) -> None:
+def test_without_a_token_github_is_not_asked(here: MulliganInstallation) -> None:
     repository(here, base_branch="main")
     here.configure(github={"api_url": here.url})
-    assert only(see(here), "github").said == "There is no token for GitHub."
+    assert only(see(here), "github").message == "There is no token for GitHub."
     assert here.world.requests == []
 
 
-def test_a_github_that_is_away_is_said_once(here: Place) -> None:
+def test_a_github_that_is_away_is_said_once(here: MulliganInstallation) -> None:
     repository(here, base_branch="main")
     here.world.faults = lambda _method, _path: Fault(502)
     found = see(here)
-    assert "GET /user" in only(found, "github").said
+    assert "GET /user" in only(found, "github").message
     assert bad(found) == []
 
 
-def test_rights_that_are_missing_are_named(here: Place) -> None:
+def test_rights_that_are_missing_are_named(here: MulliganInstallation) -> None:
     here.world.set_role(NAME, "mulligan-bot", "triage")
-    assert only(see(here)).said == "The token's account may not push."
+    assert only(see(here)).message == "The token's account may not push."
     here.world.archive(NAME)
-    assert "archived" in bad(see(here))[0].said
+    assert "archived" in bad(see(here))[0].message
 
 
-def test_what_github_does_not_say_is_a_note_and_issues_may_be_off(here: Place) -> None:
+def test_what_github_does_not_say_is_a_note_and_issues_may_be_off(
+    here: MulliganInstallation,
+) -> None:
     def facts(name: str) -> RepositoryFacts:
         return RepositoryFacts(name, "", "main", has_issues=False)
 
     found = see(here, lambda probes: replace(probes, facts=facts))
-    assert only(found).said == "Issues are switched off."
-    assert "GitHub does not say whether the token may push." in {each.said for each in found}
+    assert only(found).message == "Issues are switched off."
+    assert "GitHub does not say whether the token may push." in {each.message for each in found}
 
 
-def test_a_repository_that_is_not_there_is_said_once(here: Place) -> None:
+def test_a_repository_that_is_not_there_is_said_once(here: MulliganInstallation) -> None:
     here.configure(repositories=[{"name": "acme/gone"}, *parts(here.settings["repositories"])])
     found = see(here)
-    assert "finds nothing" in only(found, "acme/gone").said
+    assert "finds nothing" in only(found, "acme/gone").message
     assert bad(found) == []
 
 
-def test_what_cannot_be_fetched_is_said_and_its_checks_are_looked_at(here: Place) -> None:
+def test_what_cannot_be_fetched_is_said_and_its_checks_are_looked_at(
+    here: MulliganInstallation,
+) -> None:
     checks: list[JsonValue] = [CHECK, {"name": "own", "run": "./own.sh"}]
     repository(here, clone_url="/nowhere.git", policy={"checks": checks})
     found = see(here)
-    assert "git fetch" in only(found).said
-    assert "The programs of the set-up lines and checks are there." in {e.said for e in found}
+    assert "git fetch" in only(found).message
+    assert "The programs of the set-up lines and checks are there." in {e.message for e in found}
 
 
-def test_a_base_branch_that_is_not_there_is_said(here: Place) -> None:
+def test_a_base_branch_that_is_not_there_is_said(here: MulliganInstallation) -> None:
     repository(here, base_branch="trunk")
-    assert only(see(here)).said == f"{NAME} has no branch 'trunk'."
+    assert only(see(here)).message == f"{NAME} has no branch 'trunk'."
 
 
-def test_a_policy_that_is_invalid_is_a_fault(here: Place) -> None:
+def test_a_policy_that_is_invalid_is_a_fault(here: MulliganInstallation) -> None:
     text = "max_issue_attempts: many\nnonsense: 1\n"
     commit_to(here.bare, {".github/mulligan.yml": text}, "main")
     number, unknown = bad(see(here))
     assert {number.level, unknown.level} == {Level.FAULT}
-    assert number.said == (f".github/mulligan.yml of {NAME}, line 1: max_issue_attempts is 'many'.")
+    assert number.message == (
+        f".github/mulligan.yml of {NAME}, line 1: max_issue_attempts is 'many'."
+    )
     assert number.fix == "Write a whole number from 1 to 10."
-    assert "line 2: nonsense" in unknown.said
+    assert "line 2: nonsense" in unknown.message
 
 
-def test_without_checks_nothing_is_verified(here: Place) -> None:
+def test_without_checks_nothing_is_verified(here: MulliganInstallation) -> None:
     policy(here)
-    assert only(see(here)).said.startswith("The policy has no checks")
+    assert only(see(here)).message.startswith("The policy has no checks")
     assert only(see(here)).level is Level.WARNING
 
 
-def test_programs_that_are_missing_are_named_with_their_line(here: Place) -> None:
+def test_programs_that_are_missing_are_named_with_their_line(here: MulliganInstallation) -> None:
     lost: JsonValue = {"name": "lint", "run": "nobody-has-this -q"}
     policy(here, checks=[CHECK, lost])
     found = only(see(here))
-    assert found.said == "The program 'nobody-has-this' of the check 'lint' is not there."
+    assert found.message == "The program 'nobody-has-this' of the check 'lint' is not there."
     assert found.level is Level.FAULT
     policy(here, checks=[CHECK, lost], setup=["true"])
     assert only(see(here)).level is Level.WARNING
     policy(here, checks=[CHECK], setup=["nobody-has-this install"])
-    assert "the set-up line 'nobody-has-this install'" in only(see(here)).said
+    assert "the set-up line 'nobody-has-this install'" in only(see(here)).message
     assert only(see(here)).level is Level.FAULT
 
 
-def test_a_check_of_the_repositorys_own_is_looked_for_in_it(here: Place) -> None:
+def test_a_check_of_the_repositorys_own_is_looked_for_in_it(here: MulliganInstallation) -> None:
     policy(here, checks=[{"name": "own", "run": "./check.sh"}])
-    assert "'./check.sh'" in only(see(here)).said
+    assert "'./check.sh'" in only(see(here)).message
     commit_to(here.bare, {"check.sh": "exit 0\n"}, "main")
     assert bad(see(here)) == []
 
 
-def test_lfs_and_submodules_are_noted(here: Place) -> None:
+def test_lfs_and_submodules_are_noted(here: MulliganInstallation) -> None:
     files = {".gitattributes": "*.bin filter=lfs diff=lfs\n", ".gitmodules": '[submodule "x"]\n'}
     commit_to(here.bare, files, "main")
-    notes = "".join(each.said for each in see(here) if each.level is Level.NOTE)
+    notes = "".join(each.message for each in see(here) if each.level is Level.NOTE)
     assert "Git LFS" in notes
     assert "submodules" in notes
 
 
-def test_a_template_with_the_ready_label_is_a_warning_that_reassures(here: Place) -> None:
+def test_a_template_with_the_ready_label_is_a_warning_that_reassures(
+    here: MulliganInstallation,
+) -> None:
     templates = ".github/ISSUE_TEMPLATE"
     commit_to(
         here.bare,
@@ -222,51 +230,51 @@ def test_a_template_with_the_ready_label_is_a_warning_that_reassures(here: Place
     )
     found = only(see(here))
     assert found.level is Level.WARNING
-    assert found.said.startswith(f"{templates}/bug.yml puts 'mulligan' on")
-    assert "only for people who are trusted" in found.said
+    assert found.message.startswith(f"{templates}/bug.yml puts 'mulligan' on")
+    assert "only for people who are trusted" in found.message
 
 
-def test_the_agents_program_and_what_it_needs(here: Place) -> None:
+def test_the_agents_program_and_what_it_needs(here: MulliganInstallation) -> None:
     here.configure(agent={"command": ["nobody-has-this", "/nowhere/agent.py"], "env": ["KEY"]})
     program, file, name = bad(see(here), "agent")
-    assert program.said == "The agent's program 'nobody-has-this' is not there."
-    assert file.said == "agent.command names /nowhere/agent.py, which is not there."
-    assert name.said == "agent.env names KEY, which is not set."
+    assert program.message == "The agent's program 'nobody-has-this' is not there."
+    assert file.message == "agent.command names /nowhere/agent.py, which is not there."
+    assert name.message == "agent.env names KEY, which is not set."
     here.configure(agent={"command": ["./agent"]})
     assert only(see(here), "agent").level is Level.WARNING
 
 
-NO_WALLS = SandboxStatus(stand=False, why_not="It is not installed.", cure="Install it.")
+NO_WALLS = SandboxStatus(available=False, reason="It is not installed.", fix="Install it.")
 
 
 @pytest.mark.parametrize(
     ("mode", "walls", "level", "words"),
     [
-        ("auto", SandboxStatus(stand=True), Level.OK, "are confined by bubblewrap"),
-        ("required", SandboxStatus(stand=True), Level.OK, "are confined by bubblewrap"),
+        ("auto", SandboxStatus(available=True), Level.OK, "are confined by bubblewrap"),
+        ("required", SandboxStatus(available=True), Level.OK, "are confined by bubblewrap"),
         ("auto", NO_WALLS, Level.WARNING, "It is not installed. So agents and checks may do"),
         ("required", NO_WALLS, Level.FAULT, "required cannot be kept. It is not installed."),
         ("off", NO_WALLS, Level.WARNING, "The sandbox is off: agents and checks may do"),
         (
             "auto",
-            SandboxStatus(stand=True, filtered=False),
+            SandboxStatus(available=True, calls_filtered=False),
             Level.NOTE,
             "System calls are not filtered",
         ),
         (
             "auto",
-            SandboxStatus(stand=True, missing=("/srv/x",)),
+            SandboxStatus(available=True, missing=("/srv/x",)),
             Level.WARNING,
             "names /srv/x, which is not",
         ),
     ],
 )
 def test_what_keeps_agents_in_is_said(
-    mode: str, walls: SandboxStatus, level: Level, words: str, here: Place
+    mode: str, walls: SandboxStatus, level: Level, words: str, here: MulliganInstallation
 ) -> None:
     here.configure(sandbox=mode)
     found = see(here, lambda probes: replace(probes, walls=lambda: walls))
-    assert level in {each.level for each in found if words in each.said}
+    assert level in {each.level for each in found if words in each.message}
 
 
 @pytest.mark.parametrize(
@@ -279,49 +287,51 @@ def test_what_keeps_agents_in_is_said(
     ],
 )
 def test_the_network_of_an_agent_is_said(
-    agent: str, network: str | None, level: Level, words: str, here: Place
+    agent: str, network: str | None, level: Level, words: str, here: MulliganInstallation
 ) -> None:
     command: dict[str, JsonValue] = {"kind": agent, "command": ["/bin/sh"]}
     here.configure(sandbox={"network": network}, agent=command)
-    found = see(here, lambda probes: replace(probes, walls=lambda: SandboxStatus(stand=True)))
-    (said,) = (each for each in found if each.area == "sandbox" and words in each.said)
+    found = see(here, lambda probes: replace(probes, walls=lambda: SandboxStatus(available=True)))
+    (said,) = (each for each in found if each.area == "sandbox" and words in each.message)
     assert said.level is level
     confined = see(here, lambda probes: replace(probes, walls=lambda: NO_WALLS))
-    assert words not in "".join(each.said for each in confined)
+    assert words not in "".join(each.message for each in confined)
 
 
-def test_what_the_sandbox_is_to_show_has_to_be_there(here: Place) -> None:
+def test_what_the_sandbox_is_to_show_has_to_be_there(here: MulliganInstallation) -> None:
     sandbox()
     here.configure(sandbox={"read": ["/usr"], "write": ["/nowhere/x"]})
-    assert only(see(here), "sandbox").said == "sandbox names /nowhere/x, which is not there."
+    assert only(see(here), "sandbox").message == "sandbox names /nowhere/x, which is not there."
 
 
 @pytest.mark.parametrize("is_root", [True, False])
-def test_who_runs_as_root_is_warned(is_root: bool, here: Place) -> None:  # noqa: FBT001
+def test_who_runs_as_root_is_warned(is_root: bool, here: MulliganInstallation) -> None:  # noqa: FBT001
     found = see(here, lambda probes: replace(probes, is_root=lambda: is_root))
-    assert [each.said.startswith("Mulligan runs as root") for each in bad(found, "user")] == (
+    assert [each.message.startswith("Mulligan runs as root") for each in bad(found, "user")] == (
         [True] if is_root else []
     )
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="commands run as Mulligan's own user then")
-def test_what_is_named_and_closed_to_commands_is_told(here: Place, tmp_path: Path) -> None:
+def test_what_is_named_and_closed_to_commands_is_told(
+    here: MulliganInstallation, tmp_path: Path
+) -> None:
     sandbox()
     closed, shown, kept = (tmp_path / name for name in ("closed", "shown", "kept"))
     for directory, mode in ((closed, 0o700), (shown, 0o755), (kept, 0o755)):
         directory.mkdir()
         directory.chmod(mode)
     here.configure(sandbox={"read": [str(closed), str(shown)], "write": [str(kept)]})
-    told = [each.said for each in bad(see(here), "sandbox")]
+    told = [each.message for each in bad(see(here), "sandbox")]
     whom = "which is closed to the user that commands run as."
     assert told == [f"sandbox names {path}, {whom}" for path in (closed, kept)]
 
 
-def test_a_disk_without_room_for_files_is_a_fault(here: Place) -> None:
-    room = Room(Path("/srv"), 10 * GIB, writable=True, files=3)
+def test_a_disk_without_room_for_files_is_a_fault(here: MulliganInstallation) -> None:
+    room = DiskSpace(Path("/srv"), 10 * GIB, writable=True, free_files=3)
     found = see(here, lambda probes: replace(probes, state_room=lambda: room))
     assert "Hardly any more files" in " ".join(
-        each.said for each in found if each.level is Level.FAULT
+        each.message for each in found if each.level is Level.FAULT
     )
 
 
@@ -334,13 +344,17 @@ def test_a_disk_without_room_for_files_is_a_fault(here: Place) -> None:
         (10 * GIB, False, Level.FAULT),
     ],
 )
-def test_room_is_measured(*, free: int, writable: bool, level: Level, here: Place) -> None:
-    room = Room(Path("/srv"), free, writable)
+def test_room_is_measured(
+    *, free: int, writable: bool, level: Level, here: MulliganInstallation
+) -> None:
+    room = DiskSpace(Path("/srv"), free, writable)
     found = see(here, lambda probes: replace(probes, workspace_room=lambda: room))
     assert [each.level for each in found if each.area == "workspace"] == [level]
 
 
-def test_places_that_cannot_be_used_are_faults_and_the_rest_is_looked_at(here: Place) -> None:
+def test_places_that_cannot_be_used_are_faults_and_the_rest_is_looked_at(
+    here: MulliganInstallation,
+) -> None:
     (here.directory / "file").touch()
     blocked = here.directory / "file" / "inside"
     here.configure(state={"url": f"sqlite:///{blocked}/x.db"}, workspace={"root": str(blocked)})
@@ -348,10 +362,12 @@ def test_places_that_cannot_be_used_are_faults_and_the_rest_is_looked_at(here: P
     assert {each.area for each in found if each.level is Level.FAULT} == {
         *("state", "workspace", NAME)
     }
-    assert "as that of mulligan-bot" in "".join(each.said for each in found)
+    assert "as that of mulligan-bot" in "".join(each.message for each in found)
 
 
-def test_a_git_that_is_missing_or_too_old_is_a_fault(here: Place, tmp_path: Path) -> None:
+def test_a_git_that_is_missing_or_too_old_is_a_fault(
+    here: MulliganInstallation, tmp_path: Path
+) -> None:
     found = see(here, lambda probes: replace(probes, git_version=lambda: (2, 20)))
     assert only(found, "git").fix == "Install git 2.32 or newer."
     (tmp_path / "empty").mkdir()
@@ -359,7 +375,7 @@ def test_a_git_that_is_missing_or_too_old_is_a_fault(here: Place, tmp_path: Path
     assert only(found, "git").level is Level.FAULT
 
 
-def test_a_look_that_fails_is_a_finding_and_the_next_is_taken(here: Place) -> None:
+def test_a_look_that_fails_is_a_finding_and_the_next_is_taken(here: MulliganInstallation) -> None:
     def fail(*_: object) -> Never:
         message = "The machine is out of processes; restart it."
         raise UnavailableError(message)
@@ -368,20 +384,20 @@ def test_a_look_that_fails_is_a_finding_and_the_next_is_taken(here: Place) -> No
         return replace(probes, finds=fail, workspace_room=fail)
 
     here.world.faults = lambda _, path: Fault(404) if path.endswith("/labels") else None
-    assert "/labels" in only(see(here)).said
+    assert "/labels" in only(see(here)).message
     found = see(here, unwell)
     assert only(found, "workspace").fix == "Restart it."
-    assert only(found).said == "The machine is out of processes."
-    assert "as that of mulligan-bot" in "".join(each.said for each in found)
+    assert only(found).message == "The machine is out of processes."
+    assert "as that of mulligan-bot" in "".join(each.message for each in found)
 
 
-def test_a_mulligan_at_work_is_named(here: Place) -> None:
-    assert "No Mulligan is at work now." in {each.said for each in see(here)}
+def test_a_mulligan_at_work_is_named(here: MulliganInstallation) -> None:
+    assert "No Mulligan is at work now." in {each.message for each in see(here)}
     found = see(here, lambda probes: replace(probes, at_work=lambda: "`mulligan run` (process 7)"))
-    assert "`mulligan run` (process 7) is at work." in {each.said for each in found}
+    assert "`mulligan run` (process 7) is at work." in {each.message for each in found}
 
 
-def test_the_command_prints_a_list_and_a_sum(here: Place) -> None:
+def test_the_command_prints_a_list_and_a_sum(here: MulliganInstallation) -> None:
     here.configure(sandbox="off")
     done = here.run("doctor")
     assert (done.returncode, done.stderr) == (0, "")
@@ -398,7 +414,7 @@ def test_the_command_prints_a_list_and_a_sum(here: Place) -> None:
     assert done.stdout.endswith(f"\n1 fault and {warnings}.\n")
 
 
-def test_programs_get_a_list_of_findings(here: Place) -> None:
+def test_programs_get_a_list_of_findings(here: MulliganInstallation) -> None:
     found = parts(here.ask("doctor"))
     assert found[0] == {
         "area": "configuration",
@@ -408,7 +424,7 @@ def test_programs_get_a_list_of_findings(here: Place) -> None:
     }
 
 
-def test_a_configuration_that_is_wrong_is_a_finding(here: Place) -> None:
+def test_a_configuration_that_is_wrong_is_a_finding(here: MulliganInstallation) -> None:
     here.config.write_text("repositories: 3\n")
     done = here.run("doctor", "--json")
     assert done.returncode == 1

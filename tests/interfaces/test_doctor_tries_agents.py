@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from mulligan.daemon.doctor import FILE, GRACE, UNTIL_STOPPED, Stage, audition
+from mulligan.daemon.doctor import FILE, STOP_AFTER, STOP_GRACE, AgentTrial, try_agent
 from mulligan.domain.attempt import AgentRun, Fault, TimeLimit
 from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.host import Diagnosis, Level
@@ -17,20 +17,20 @@ from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.storage.database import open_database
-from mulligan.storage.usage import SqlAccounts
-from world.place import Place, place
+from mulligan.storage.usage import SqlUsageStore
+from world.place import MulliganInstallation, mulligan_installation
 
 USED = AgentFacts(kind="x", cost_usd=0.01, input_tokens=90, output_tokens=10)
 AT_ONCE = timedelta(seconds=2)
 GOOD = AgentRun(0, AT_ONCE, USED, summary="Done.")
-STOPPED = AgentRun(-15, UNTIL_STOPPED, USED, TimeLimit.TIMEOUT)
+STOPPED = AgentRun(-15, STOP_AFTER, USED, TimeLimit.TIMEOUT)
 
 
 def hear(
     first: AgentRun, second: AgentRun = STOPPED, wrote: str | None = "mended\n"
 ) -> list[Diagnosis]:
     runs = iter([first, second])
-    return [*audition(Stage("agent x", lambda _prompt, _timeout: next(runs), lambda: wrote))]
+    return [*try_agent(AgentTrial("agent x", lambda _prompt, _timeout: next(runs), lambda: wrote))]
 
 
 def only_bad(found: list[Diagnosis]) -> Diagnosis:
@@ -40,13 +40,13 @@ def only_bad(found: list[Diagnosis]) -> Diagnosis:
 
 
 def each_is_a_sentence(found: Diagnosis) -> bool:
-    return found.said.endswith((".", '"')) and found.fix.endswith(".")
+    return found.message.endswith((".", '"')) and found.fix.endswith(".")
 
 
 def test_a_good_agent_shows_all_of_it() -> None:
     found = hear(GOOD)
     assert {each.level for each in found} == {Level.OK}
-    assert [each.said for each in found] == [
+    assert [each.message for each in found] == [
         "It can write in its worktree.",
         "Nothing was refused to it.",
         "It says what it uses: $0.0100 and 100 tokens.",
@@ -130,9 +130,9 @@ def test_what_is_wrong_has_its_fix(
     assert bad[0] == Diagnosis("agent x", level, said, fix)
 
 
-def test_one_that_does_not_stop_is_told_of(here: Place) -> None:
-    stubborn = AgentRun(-9, UNTIL_STOPPED + GRACE, USED, TimeLimit.TIMEOUT)
-    assert only_bad(hear(GOOD, stubborn)).said == (
+def test_one_that_does_not_stop_is_told_of(here: MulliganInstallation) -> None:
+    stubborn = AgentRun(-9, STOP_AFTER + STOP_GRACE, USED, TimeLimit.TIMEOUT)
+    assert only_bad(hear(GOOD, stubborn)).message == (
         "It does not stop when it is asked to (TERM); it was killed 5 s later."
     )
     assert only_bad(hear(GOOD, GOOD)).level is Level.NOTE
@@ -143,7 +143,7 @@ def test_one_that_cannot_be_started_is_a_fault() -> None:
         message = "The program 'x' cannot be started; install it."
         raise MisconfiguredError(message)
 
-    (found,) = audition(Stage("agent x", play, lambda: None))
+    (found,) = try_agent(AgentTrial("agent x", play, lambda: None))
     assert (found.level, found.fix) == (Level.FAULT, "Install it.")
 
 
@@ -168,8 +168,8 @@ ADAPTER: dict[str, JsonValue] = {
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Generator[Place]:
-    with place(tmp_path, {"a.txt": "a\n"}) as made:
+def here(tmp_path: Path) -> Generator[MulliganInstallation]:
+    with mulligan_installation(tmp_path, {"a.txt": "a\n"}) as made:
         (tmp_path / "metered.py").write_text(PROGRAM)
         arguments: list[JsonValue] = [str(tmp_path / "metered.py")]
         adapter: dict[str, JsonValue] = {**ADAPTER, "arguments": arguments}
@@ -178,7 +178,7 @@ def here(tmp_path: Path) -> Generator[Place]:
         yield made
 
 
-def test_every_agent_is_tried_and_what_it_cost_is_in_the_books(here: Place) -> None:
+def test_every_agent_is_tried_and_what_it_cost_is_in_the_books(here: MulliganInstallation) -> None:
     done = here.run("doctor", "--agent", "--json")
     assert done.returncode == 1
     found = json.loads(done.stdout)
@@ -188,6 +188,6 @@ def test_every_agent_is_tried_and_what_it_cost_is_in_the_books(here: Place) -> N
         ("agent none", "fault"),
     ]
     with open_database(f"sqlite:///{here.directory}/mulligan.db") as database:
-        (spent,) = SqlAccounts(database).on(SystemClock().now().date()).values()
+        (spent,) = SqlUsageStore(database).used_on(SystemClock().now().date()).values()
     assert (spent.usd, spent.tokens) == (pytest.approx(0.2), 200)
     assert [*(here.directory / "work").glob("doctor-*")] == []

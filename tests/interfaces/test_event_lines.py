@@ -17,18 +17,18 @@ from mulligan.domain.events import (
     Event,
     IssueSeen,
     PublishStarted,
-    Recorded,
+    RecordedEvent,
     StoodDown,
 )
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome, Retry
 from mulligan.interfaces.cli.events import (
     FIELDS,
-    line_of,
+    event_json,
+    event_text,
     name_of,
     reference,
     schema,
-    words_of,
 )
 from mulligan.text.redact import Redactor
 from world.attempts import check, failing_test
@@ -43,14 +43,14 @@ PASSED = check("pytest", passed=True)
 VALID = Draft202012Validator(schema())
 
 
-def recorded(event: Event, attempt: int | None = 2) -> Recorded:
-    return Recorded(seq=17, at=NOON, issue=REF, epoch=1, attempt=attempt, event=event)
+def recorded(event: Event, attempt: int | None = 2) -> RecordedEvent:
+    return RecordedEvent(seq=17, at=NOON, issue=REF, epoch=1, attempt=attempt, event=event)
 
 
 @settings(max_examples=60, deadline=None)
 @given(events())
 def test_every_event_is_as_the_schema_says(event: Event) -> None:
-    line = json.loads(line_of(recorded(event), Redactor()))
+    line = json.loads(event_json(recorded(event), Redactor()))
     assert list(line) == list(FIELDS)
     assert line["name"] == event.kind
     assert "kind" not in line["payload"]
@@ -59,7 +59,7 @@ def test_every_event_is_as_the_schema_says(event: Event) -> None:
 
 def test_a_line_holds_no_secret_and_nothing_that_steers() -> None:
     token = "ghp_" + "a1B2" * 9
-    line = line_of(
+    line = event_json(
         recorded(IssueSeen(title=f"x {token} hunter2-hunter2\n\x1b[31m\u202e\u2028")),
         (Redactor(("hunter2-hunter2",))),
     )
@@ -90,11 +90,11 @@ def test_a_line_holds_no_secret_and_nothing_that_steers() -> None:
     ],
 )
 def test_people_read_one_line(event: Event, words: str) -> None:
-    assert words_of(recorded(event)) == f"2026-11-01 12:00:05  17  {REF}  attempt 2  {words}"
+    assert event_text(recorded(event)) == f"2026-11-01 12:00:05  17  {REF}  attempt 2  {words}"
 
 
 def test_an_event_before_any_attempt_names_none() -> None:
-    line = words_of(recorded(IssueSeen(title="Mend it"), attempt=None))
+    line = event_text(recorded(IssueSeen(title="Mend it"), attempt=None))
     assert line == f"2026-11-01 12:00:05  17  {REF}  issue_seen  title=Mend it"
 
 

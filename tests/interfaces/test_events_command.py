@@ -17,10 +17,10 @@ from typer.testing import CliRunner, Result
 from mulligan.domain.events import IssueSeen
 from mulligan.domain.issue import IssueRef
 from mulligan.interfaces.cli.app import app
-from mulligan.interfaces.cli.events import MOST, number_at, pages
+from mulligan.interfaces.cli.events import BATCH_SIZE, number_at, pages
 from mulligan.storage.ledger import SqlLedger
 from mulligan.storage.schema import EVENTS_TABLE
-from world.ledgers import START, opened
+from world.ledgers import START, open_ledger_at
 from world.processes import wait_until
 
 ONE, TWO = IssueRef("acme/tools", 1), IssueRef("acme/tools", 2)
@@ -39,7 +39,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def record(here: Path, *titles: str, ref: IssueRef = ONE) -> None:
-    with opened(here / "ledger.db") as ledger:
+    with open_ledger_at(here / "ledger.db") as ledger:
         for title in titles:
             ledger.append(ref, IssueSeen(title=title))
 
@@ -135,7 +135,7 @@ def test_it_ends_without_a_word_when_nobody_reads_any_more(here: Path) -> None:
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Generator[SqlLedger]:
-    with opened(tmp_path / "ledger.db") as made:
+    with open_ledger_at(tmp_path / "ledger.db") as made:
         yield made
 
 
@@ -154,13 +154,13 @@ def test_pages_follow_each_other_without_loss_and_without_doubles(ledger: SqlLed
             "schema_version": 1,
             "body": '{"kind":"issue_seen","title":"x"}',
         }
-        for n in range(MOST + 10)
+        for n in range(BATCH_SIZE + 10)
     ]
     with ledger.database.write() as connection:
         connection.execute(insert(EVENTS_TABLE), rows)
         # Retention leaves gaps, and nothing waits for those.
         connection.execute(delete(EVENTS_TABLE).where(EVENTS_TABLE.c.seq.between(3, 7)))
-    left = [seq for seq in range(1, MOST + 11) if not 3 <= seq <= 7]
+    left = [seq for seq in range(1, BATCH_SIZE + 11) if not 3 <= seq <= 7]
     assert read_all(ledger) == left
     assert read_all(ledger, IssueRef("acme/tools", 1)) == [n for n in left if n % 3 == 2]
     assert read_all(ledger, after=left[-2]) == left[-1:]

@@ -12,10 +12,10 @@ from mulligan.daemon.explain import explain
 from mulligan.domain.errors import UnavailableError
 from mulligan.domain.explanation import LOCKED, NOBODY_AT_WORK, Explanation
 from mulligan.domain.issue import IssueRef, Stage
-from mulligan.interfaces.bootstrap.container import build_to_look
+from mulligan.interfaces.bootstrap.container import build_read_only
 from mulligan.interfaces.bootstrap.stores import at_work
 from world.issue_names import ref_of
-from world.place import MAINTAINER, NAME, Place, place
+from world.place import MAINTAINER, NAME, MulliganInstallation, mulligan_installation
 
 FILES = {"notes.txt": "one\n"}
 WAIT = "(pathlib.Path.home() / 'started').touch()\nimport time\ntime.sleep(60)\n"
@@ -24,18 +24,18 @@ GONE = "It will not be worked on: "
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Generator[Place]:
-    with place(tmp_path, FILES) as made:
+def here(tmp_path: Path) -> Generator[MulliganInstallation]:
+    with mulligan_installation(tmp_path, FILES) as made:
         yield made
 
 
-def ask(here: Place, ref: IssueRef) -> Explanation:
+def ask(here: MulliganInstallation, ref: IssueRef) -> Explanation:
     operator = load_operator(here.config, here.environment)
-    with build_to_look(operator, here.environment) as bench:
-        return explain(ref, bench.tools, at_work(operator))
+    with build_read_only(operator, here.environment) as bench:
+        return explain(ref, bench.context, at_work(operator))
 
 
-def test_an_issue_that_asks_for_work_is_next(here: Place) -> None:
+def test_an_issue_that_asks_for_work_is_next(here: MulliganInstallation) -> None:
     found = ask(here, here.issue())
     assert found.eligible
     assert found.summary == "It will be worked on at the next pass: attempt 1 of 3."
@@ -45,7 +45,7 @@ def test_an_issue_that_asks_for_work_is_next(here: Place) -> None:
     assert [rule.rule for rule in found.rules if rule.refusal] == []
 
 
-def test_a_label_by_somebody_who_may_not_names_that_person(here: Place) -> None:
+def test_a_label_by_somebody_who_may_not_names_that_person(here: MulliganInstallation) -> None:
     ref = ref_of(here.world.open_issue(NAME, "Mend it", "Please.", "zoe"))
     assert "put it on" in ask(here, ref).summary
     here.world.label(ref, "mulligan", "tri")
@@ -56,7 +56,7 @@ def test_a_label_by_somebody_who_may_not_names_that_person(here: Place) -> None:
     assert not found.act.trusted
 
 
-def test_a_pull_request_is_left_alone(here: Place) -> None:
+def test_a_pull_request_is_left_alone(here: MulliganInstallation) -> None:
     here.agent(WRITE)
     here.issue()
     assert here.run("once").returncode == 0
@@ -65,7 +65,7 @@ def test_a_pull_request_is_left_alone(here: Place) -> None:
     assert ask(here, pull).summary == f"{GONE}It is a pull request; put the label on an issue."
 
 
-def test_an_issue_that_is_gone_is_a_sentence(here: Place) -> None:
+def test_an_issue_that_is_gone_is_a_sentence(here: MulliganInstallation) -> None:
     here.configure(agent={"kind": "command", "command": ["/nowhere/agent"]})
     deleted, moved = here.issue(), here.issue()
     here.run("once")
@@ -81,7 +81,7 @@ def test_an_issue_that_is_gone_is_a_sentence(here: Place) -> None:
     assert never.summary == f"{GONE}There is no such issue, or not any more; check its number."
 
 
-def test_an_archived_repository_is_told_and_left_alone(here: Place) -> None:
+def test_an_archived_repository_is_told_and_left_alone(here: MulliganInstallation) -> None:
     ref = here.issue()
     here.world.archive(NAME)
     assert ask(here, ref).summary == f"{GONE}The repository is archived; unarchive it."
@@ -89,7 +89,7 @@ def test_an_archived_repository_is_told_and_left_alone(here: Place) -> None:
     assert here.comments(ref) == []
 
 
-def test_a_repository_that_is_out_of_sight_is_a_sentence(here: Place) -> None:
+def test_a_repository_that_is_out_of_sight_is_a_sentence(here: MulliganInstallation) -> None:
     ref = here.issue()
     here.world.repositories[NAME].private = True
     here.world.set_role(NAME, "mulligan-bot", "none")
@@ -98,7 +98,7 @@ def test_a_repository_that_is_out_of_sight_is_a_sentence(here: Place) -> None:
     assert "token may see" in found.summary
 
 
-def test_a_locked_conversation_does_not_stop_the_work(here: Place) -> None:
+def test_a_locked_conversation_does_not_stop_the_work(here: MulliganInstallation) -> None:
     ref = here.issue()
     here.world.set_lock(ref, MAINTAINER, locked=True)
     found = ask(here, ref)
@@ -106,14 +106,14 @@ def test_a_locked_conversation_does_not_stop_the_work(here: Place) -> None:
     assert LOCKED in found.notes
 
 
-def test_a_github_that_is_away_is_no_answer(here: Place) -> None:
+def test_a_github_that_is_away_is_no_answer(here: MulliganInstallation) -> None:
     ref = here.issue()
     here.world.faults = lambda _method, _path: Fault(502)
     with pytest.raises(UnavailableError, match="try again later"):
         ask(here, ref)
 
 
-def test_beside_a_worker_it_names_the_worker_and_takes_nothing(here: Place) -> None:
+def test_beside_a_worker_it_names_the_worker_and_takes_nothing(here: MulliganInstallation) -> None:
     here.agent(WAIT)
     ref, other = here.issue(), here.issue()
     worker = here.start("once")
@@ -131,7 +131,7 @@ def test_beside_a_worker_it_names_the_worker_and_takes_nothing(here: Place) -> N
     worker.communicate()
 
 
-def test_the_command_prints_every_rule_behind_its_mark(here: Place) -> None:
+def test_the_command_prints_every_rule_behind_its_mark(here: MulliganInstallation) -> None:
     here.configure(agent={"kind": "command", "command": ["/nowhere/agent"]})
     ref = here.issue()
     here.run("once")
@@ -149,7 +149,7 @@ def test_the_command_prints_every_rule_behind_its_mark(here: Place) -> None:
     assert f"✗ It is with a person; {asks}" in rules
 
 
-def test_programs_get_json(here: Place) -> None:
+def test_programs_get_json(here: MulliganInstallation) -> None:
     ref = here.world.open_issue(NAME, "Mend it", "Please.", "zoe")
     found = here.ask("explain", str(ref))
     assert isinstance(found, dict)
@@ -168,7 +168,7 @@ def test_programs_get_json(here: Place) -> None:
     assert {"rule": "labelled", "ok": False, "reason": reason} in rules
 
 
-def test_a_repository_that_is_not_served_is_named(here: Place) -> None:
+def test_a_repository_that_is_not_served_is_named(here: MulliganInstallation) -> None:
     done = here.run("explain", "acme/other#1")
     assert done.returncode == 2
     assert done.stderr == (

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from mulligan.config.load import load_policy
-from world.place import NAME, Place, place
-from world.starts import clone, mulligan
+from world.place import NAME, MulliganInstallation, mulligan_installation
+from world.starts import clone, run_mulligan
 
 PROGRAMS = {
     "c-make": "cc --version",
@@ -34,20 +34,20 @@ def test_proposed_checks_run(tmp_path: Path, sample: str) -> None:
     ).returncode:
         pytest.skip(f"{PROGRAMS[sample]!r} does not work on this machine")
     here = clone(tmp_path, sample)
-    assert mulligan(here, "init", "--yes").returncode == 0
-    done = mulligan(here, "check")
+    assert run_mulligan(here, "init", "--yes").returncode == 0
+    done = run_mulligan(here, "check")
     assert done.returncode == 0, done.stdout + done.stderr
     assert load_policy((here / ".github" / "mulligan.yml").read_bytes(), {}, "written").checks
 
 
 def test_both_files_are_written_and_the_second_run_has_nothing_to_do(tmp_path: Path) -> None:
     here = clone(tmp_path, "node-npm", "git@github.com:octocat/hello.git")
-    first = mulligan(here, "init", "--yes")
+    first = run_mulligan(here, "init", "--yes")
     assert (first.returncode, first.stderr) == (0, "")
     assert "+    run: npm test  # from scripts.test of package.json" in first.stdout
     assert "  - name: octocat/hello\n" in (tmp_path / "mulligan.yml").read_text()
     assert f"doctor --config {tmp_path}/mulligan.yml" in first.stdout
-    second = mulligan(here, "init", "--yes", "--config", "../mulligan.yml")
+    second = run_mulligan(here, "init", "--yes", "--config", "../mulligan.yml")
     assert second.returncode == 0
     assert second.stdout.splitlines()[-1] == "Nothing to do."
 
@@ -57,14 +57,14 @@ def test_what_is_there_is_left_as_it_is(tmp_path: Path) -> None:
     written = "checks: [{name: mine, run: 'true'}]\n"
     (here / ".github").mkdir()
     (here / ".github" / "mulligan.yml").write_text(written)
-    done = mulligan(here, "init", "--yes")
+    done = run_mulligan(here, "init", "--yes")
     assert ".github/mulligan.yml is there, with 1 check." in done.stdout
     assert (here / ".github" / "mulligan.yml").read_text() == written
 
 
 def test_nothing_is_written_where_nobody_can_be_asked(tmp_path: Path) -> None:
     here = clone(tmp_path, "node-npm")
-    done = mulligan(here, "init")
+    done = run_mulligan(here, "init")
     assert done.returncode == 2
     assert "+++ .github/mulligan.yml" in done.stdout
     assert done.stderr == (
@@ -92,39 +92,41 @@ def test_it_asks_on_a_terminal(tmp_path: Path, answer: bytes, code: int, *, writ
 
 
 def test_a_directory_that_is_no_clone_is_one_sentence(tmp_path: Path) -> None:
-    done = mulligan(tmp_path, "init", "--yes")
+    done = run_mulligan(tmp_path, "init", "--yes")
     assert done.returncode == 2
     assert "is not the top of a git repository; name the directory of a clone" in done.stderr
-    named = mulligan(clone(tmp_path, "go"), "init", "--repository", "nobody")
+    named = run_mulligan(clone(tmp_path, "go"), "init", "--repository", "nobody")
     assert (named.returncode, "write OWNER/NAME" in named.stderr) == (2, True)
 
 
 @pytest.fixture
-def github(tmp_path: Path) -> Generator[Place]:
-    with place(tmp_path, {"notes.txt": "one\n"}) as made:
+def github(tmp_path: Path) -> Generator[MulliganInstallation]:
+    with mulligan_installation(tmp_path, {"notes.txt": "one\n"}) as made:
         yield made
 
 
-def test_labels_are_created_with_colour_and_meaning(github: Place) -> None:
+def test_labels_are_created_with_colour_and_meaning(github: MulliganInstallation) -> None:
     here = clone(github.directory, "go")
     arguments = ["init", str(here), "--repository", NAME]
     token = github.environment["GITHUB_TOKEN"]
-    without = mulligan(github.directory, *arguments, "--yes")
+    without = run_mulligan(github.directory, *arguments, "--yes")
     assert "The labels of acme/tools were not looked at: the token's variable" in without.stdout
-    done = mulligan(github.directory, *arguments, "--yes", GITHUB_TOKEN=token)
+    done = run_mulligan(github.directory, *arguments, "--yes", GITHUB_TOKEN=token)
     assert (done.returncode, done.stderr) == (0, "")
     assert "Created 4 labels." in done.stdout
     made = {label.name: label for label in github.world.repositories[NAME].labels}
     assert made["mulligan:hitl"].color == "d93f0b"
     assert all(made[name].description for name in ("mulligan", "mulligan:running"))
-    again = mulligan(github.directory, *arguments, GITHUB_TOKEN=token)
+    again = run_mulligan(github.directory, *arguments, GITHUB_TOKEN=token)
     assert again.stdout.splitlines()[-1] == "Nothing to do."
 
 
-def test_a_github_that_is_away_does_not_keep_the_files_from_being_written(github: Place) -> None:
+def test_a_github_that_is_away_does_not_keep_the_files_from_being_written(
+    github: MulliganInstallation,
+) -> None:
     here = clone(github.directory, "go")
     github.configure(github={"api_url": "http://127.0.0.1:1", "token": "$GITHUB_TOKEN"})
-    done = mulligan(
+    done = run_mulligan(
         github.directory, "init", str(here), "--repository", NAME, "--yes", GITHUB_TOKEN="t"
     )
     assert done.returncode == 0

@@ -14,16 +14,16 @@ import requests
 from mulligan.config.load import load_operator
 from mulligan.github.app import AppCredentials
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
-from world.place import Place, place
+from world.place import MulliganInstallation, mulligan_installation
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Generator[Place]:
-    with place(tmp_path, {"notes.txt": "one\n"}) as made:
+def here(tmp_path: Path) -> Generator[MulliganInstallation]:
+    with mulligan_installation(tmp_path, {"notes.txt": "one\n"}) as made:
         yield made
 
 
-def start(here: Place, *arguments: str) -> tuple[subprocess.Popen[str], str]:
+def start(here: MulliganInstallation, *arguments: str) -> tuple[subprocess.Popen[str], str]:
     """Begin, and give the address that is to be opened."""
     process = here.start("init", "--app", *arguments)
     assert process.stdout
@@ -43,7 +43,7 @@ def press(address: str) -> str:
     return sent.headers["Location"]
 
 
-def test_an_app_is_made_and_its_key_is_this_users_alone(here: Place) -> None:
+def test_an_app_is_made_and_its_key_is_this_users_alone(here: MulliganInstallation) -> None:
     process, address = start(here, "--organization", "acme")
     back = press(address)
     assert requests.get(f"{back}x", timeout=5).status_code == 400
@@ -66,7 +66,7 @@ def test_an_app_is_made_and_its_key_is_this_users_alone(here: Place) -> None:
     credentials.close()
 
 
-def test_a_key_that_is_there_is_never_written_over(here: Place) -> None:
+def test_a_key_that_is_there_is_never_written_over(here: MulliganInstallation) -> None:
     key = here.directory / "mulligan-app.pem"
     key.write_text("mine")
     done = here.run("init", "--app")
@@ -74,7 +74,7 @@ def test_a_key_that_is_there_is_never_written_over(here: Place) -> None:
     assert key.read_text() == "mine"
 
 
-def test_an_interrupt_leaves_nothing(here: Place) -> None:
+def test_an_interrupt_leaves_nothing(here: MulliganInstallation) -> None:
     process, _ = start(here, "--key-file", "keys/own.pem")
     process.send_signal(signal.SIGINT)
     _, wrong = process.communicate(timeout=20)
@@ -84,7 +84,7 @@ def test_an_interrupt_leaves_nothing(here: Place) -> None:
     assert not (here.directory / "keys" / "own.pem").exists()
 
 
-def test_a_code_that_github_does_not_know_is_one_sentence(here: Place) -> None:
+def test_a_code_that_github_does_not_know_is_one_sentence(here: MulliganInstallation) -> None:
     process, address = start(here)
     back = press(address)
     here.world.apps.manifests.clear()

@@ -7,10 +7,10 @@ import pytest
 
 from mulligan.interfaces.action.workflow import WORKFLOW_FILE, minute_of
 from mulligan.interfaces.bootstrap.clone import installed_from
-from mulligan.interfaces.onboarding.proposal import Source
+from mulligan.interfaces.onboarding.proposal import ActionSource
 from world.place import BIN
 from world.repositories import git
-from world.starts import clone, mulligan
+from world.starts import clone, run_mulligan
 
 COMMIT = "0123456789" * 4
 MULLIGAN = f"acme/mulligan@{COMMIT}"
@@ -23,7 +23,7 @@ def test_the_workflow_is_shown_and_written_and_the_second_run_has_nothing_to_do(
     tmp_path: Path,
 ) -> None:
     here = clone(tmp_path, "node-npm", GITHUB)
-    done = mulligan(here, "init", "--yes", "--action", MULLIGAN)
+    done = run_mulligan(here, "init", "--yes", "--action", MULLIGAN)
     assert (done.returncode, done.stderr) == (0, "")
     called = f"uses: acme/mulligan/.github/workflows/mulligan.yml@{COMMIT} # a commit"
     assert f"+    {called}" in done.stdout
@@ -32,7 +32,7 @@ def test_the_workflow_is_shown_and_written_and_the_second_run_has_nothing_to_do(
     assert f'cron: "{minute_of("octocat/hello")}-59/30 * * * *"' in text
     assert "secrets.ANTHROPIC_API_KEY" in text
     assert "add the secret ANTHROPIC_API_KEY to the repository" in done.stdout
-    again = mulligan(
+    again = run_mulligan(
         here, "init", "--yes", "--action", MULLIGAN, "--config", str(tmp_path / "mulligan.yml")
     )
     assert f"{WORKFLOW_FILE} is there." in again.stdout
@@ -56,7 +56,7 @@ def test_the_agent_is_the_configured_one(
 ) -> None:
     here, config = clone(tmp_path, "go", GITHUB), tmp_path / "mulligan.yml"
     config.write_text(f"repositories: [{{name: octocat/hello}}]\nagent: {agent}\n")
-    done = mulligan(here, "init", "--yes", "--action", MULLIGAN, "--config", str(config))
+    done = run_mulligan(here, "init", "--yes", "--action", MULLIGAN, "--config", str(config))
     assert done.returncode == 0
     text = (here / WORKFLOW_FILE).read_text()
     assert [word for word in words if word not in text] == []
@@ -68,21 +68,21 @@ def test_an_agent_that_only_the_operator_knows_keeps_it_out(tmp_path: Path) -> N
         "repositories: [{name: octocat/hello}]\nagent: {kind: own}\n"
         "adapters: {own: {program: own, arguments: []}}\n"
     )
-    done = mulligan(here, "init", "--yes", "--action", MULLIGAN, "--config", str(config))
+    done = run_mulligan(here, "init", "--yes", "--action", MULLIGAN, "--config", str(config))
     assert "since mulligan.yml alone describes the agent 'own'" in done.stdout
     assert not (here / WORKFLOW_FILE).exists()
 
 
 @pytest.mark.parametrize("given", ["acme/mulligan", "acme/mulligan@main", f"acme@{COMMIT}"])
 def test_what_is_not_pinned_is_refused(given: str, tmp_path: Path) -> None:
-    done = mulligan(clone(tmp_path, "go", GITHUB), "init", "--yes", "--action", given)
+    done = run_mulligan(clone(tmp_path, "go", GITHUB), "init", "--yes", "--action", given)
     assert done.returncode == 2
     assert "write OWNER/NAME@COMMIT, the commit with its 40 digits" in done.stderr
 
 
 def test_it_may_be_left_out(tmp_path: Path) -> None:
     here = clone(tmp_path, "go", GITHUB)
-    done = mulligan(here, "init", "--yes", "--no-workflow", "--action", MULLIGAN)
+    done = run_mulligan(here, "init", "--yes", "--no-workflow", "--action", MULLIGAN)
     assert done.returncode == 0
     assert WORKFLOW_FILE not in done.stdout
     assert not (here / WORKFLOW_FILE).exists()
@@ -90,7 +90,7 @@ def test_it_may_be_left_out(tmp_path: Path) -> None:
 
 def test_a_server_that_does_not_have_mulligan_is_told_what_to_name(tmp_path: Path) -> None:
     here = clone(tmp_path, "go", "https://ghe.acme.example/octocat/hello.git")
-    done = mulligan(here, "init", "--yes")
+    done = run_mulligan(here, "init", "--yes")
     assert LEFT_OUT in done.stdout
     assert "add --action OWNER/NAME@COMMIT" in done.stdout
     assert not (here / WORKFLOW_FILE).exists()
@@ -108,7 +108,7 @@ def test_a_checkout_tells_its_commit_once_that_is_on_github(tmp_path: Path) -> N
     head = git(here, "rev-parse", "HEAD").strip()
     assert installed_from(PATH, here) is None
     git(here, "update-ref", "refs/remotes/origin/main", head)
-    assert installed_from(PATH, here) == Source("acme/mulligan", head, "github.com")
+    assert installed_from(PATH, here) == ActionSource("acme/mulligan", head, "github.com")
     git(here, "remote", "remove", "origin")
     git(here, "update-ref", "refs/remotes/other/main", head)
     assert installed_from(PATH, here) is None

@@ -12,7 +12,7 @@ from mulligan.interfaces.cli.inspect import print_attempt
 from mulligan.interfaces.cli.stats import print_figures
 from mulligan.interfaces.cli.status import print_statuses
 from world.dashboards import tried
-from world.sample_history import END, month
+from world.sample_history import END, sample_month
 
 REVIEW = IssueStatus(
     IssueRef("acme/calculator", 1),
@@ -67,7 +67,7 @@ def test_what_wraps_of_an_attempt_stays_below_its_own_text() -> None:
 
 def test_figures_of_repositories_are_shared_out_to_two_tables() -> None:
     console = terminal()
-    print_figures(summarise(month(), END), console)
+    print_figures(summarise(sample_month(), END), console)
     shown = lines(console)
     heads = shown[shown.index("Repositories") : shown.index("Agents")]
     assert sum(line.startswith("repository") for line in heads) == 2

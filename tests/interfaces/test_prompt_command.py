@@ -9,8 +9,8 @@ import pytest
 from mulligan.domain.issue import IssueRef
 from mulligan.storage.database import open_database
 from mulligan.storage.ledger import SqlLedger
-from world.place import NAME, Place, place
-from world.trackers import StillClock
+from world.place import NAME, MulliganInstallation, mulligan_installation
+from world.trackers import FrozenClock
 
 FILES = {"notes.txt": "one\n"}
 CHECK = {"name": "never", "run": "grep -qx one notes.txt || { echo notes.txt:1: no; false; }"}
@@ -18,18 +18,18 @@ WRITE = "pathlib.Path('notes.txt').write_text(f'{len(prompt)}\\n' * 900)\n"
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Generator[Place]:
-    with place(tmp_path, FILES, [CHECK], max_issue_attempts=2) as made:
+def here(tmp_path: Path) -> Generator[MulliganInstallation]:
+    with mulligan_installation(tmp_path, FILES, [CHECK], max_issue_attempts=2) as made:
         made.agent(WRITE)
         yield made
 
 
-def events(here: Place) -> int:
+def events(here: MulliganInstallation) -> int:
     with open_database(f"sqlite:///{here.directory}/mulligan.db") as database:
-        return len(SqlLedger(database, StillClock()).events())
+        return len(SqlLedger(database, FrozenClock()).events())
 
 
-def shown(here: Place, ref: IssueRef) -> tuple[str, str]:
+def shown(here: MulliganInstallation, ref: IssueRef) -> tuple[str, str]:
     """Give what is printed and what is said, having changed nothing."""
     before, asked = events(here), len(here.world.requests)
     done = here.run("prompt", str(ref))
@@ -41,7 +41,7 @@ def shown(here: Place, ref: IssueRef) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
-def test_it_is_the_prompt_that_is_sent_next_byte_for_byte(here: Place) -> None:
+def test_it_is_the_prompt_that_is_sent_next_byte_for_byte(here: MulliganInstallation) -> None:
     ref = here.issue("Mend \u2603 it")
     first, sizes = shown(here, ref)
     assert "attempt 1 of 2" in sizes
@@ -59,7 +59,7 @@ def test_it_is_the_prompt_that_is_sent_next_byte_for_byte(here: Place) -> None:
     assert "Attempt 2 ended CHECKS_FAILED" in third
 
 
-def test_programs_get_the_sizes_and_the_cuts_as_json(here: Place) -> None:
+def test_programs_get_the_sizes_and_the_cuts_as_json(here: MulliganInstallation) -> None:
     ref = here.issue()
     here.run("once", "--attempts", "1")
     found = here.ask("prompt", str(ref))
@@ -82,7 +82,7 @@ def test_programs_get_the_sizes_and_the_cuts_as_json(here: Place) -> None:
     ],
 )
 def test_where_there_is_no_prompt_one_sentence_says_why(
-    here: Place, issue: str, code: int, why: str
+    here: MulliganInstallation, issue: str, code: int, why: str
 ) -> None:
     done = here.run("prompt", issue)
     assert (done.returncode, done.stdout) == (code, "")
@@ -90,7 +90,7 @@ def test_where_there_is_no_prompt_one_sentence_says_why(
     assert len(done.stderr.strip().splitlines()) == 1
 
 
-def test_an_issue_without_text_and_an_invalid_policy_have_none(here: Place) -> None:
+def test_an_issue_without_text_and_an_invalid_policy_have_none(here: MulliganInstallation) -> None:
     blank = here.issue("\u200b", "<!-- nothing -->")
     done = here.run("prompt", str(blank))
     assert done.returncode == 2

@@ -18,11 +18,11 @@ from mulligan.domain.outcome import Outcome, Retry
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.storage.database import open_database
 from mulligan.storage.git_ref import RefLeases, RefLedger
-from mulligan.storage.usage import SqlAccounts
+from mulligan.storage.usage import SqlUsageStore
 from world.ledgers import START
-from world.place import NAME, Place, place
+from world.place import NAME, MulliganInstallation, mulligan_installation
 from world.repositories import git
-from world.stores import book_at
+from world.stores import ref_session_on
 from world.stories import NOON, attempt
 
 REF = IssueRef(NAME, 1)
@@ -30,15 +30,15 @@ CHECK = {"name": "two", "run": "grep -qx two notes.txt"}
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Generator[Place]:
+def here(tmp_path: Path) -> Generator[MulliganInstallation]:
     (tmp_path / "home").mkdir()
-    with place(tmp_path / "home", {"notes.txt": "one\n"}, [CHECK]) as made:
+    with mulligan_installation(tmp_path / "home", {"notes.txt": "one\n"}, [CHECK]) as made:
         yield made
 
 
-def record_an_attempt(here: Place, act: str) -> None:
+def record_an_attempt(here: MulliganInstallation, act: str) -> None:
     """Have a run of the Action make the first attempt, which fails."""
-    with book_at(here.bare, here.directory, SystemClock()) as book:
+    with ref_session_on(here.bare, here.directory, SystemClock()) as book:
         ledger = RefLedger(book)
         ledger.append(REF, Authorised(act=act, actor="ada", act_at=START))
         ledger.append(REF, AttemptStarted(attempt=1, number=1, worker="run-7"))
@@ -48,12 +48,12 @@ def record_an_attempt(here: Place, act: str) -> None:
         ledger.append(REF, RetryScheduled(due=START, reason="2 attempts left."))
 
 
-def outcomes_on_the_ref(here: Place) -> list[Outcome]:
-    with book_at(here.bare, here.directory, SystemClock()) as book:
+def outcomes_on_the_ref(here: MulliganInstallation) -> list[Outcome]:
+    with ref_session_on(here.bare, here.directory, SystemClock()) as book:
         return [meta.outcome for meta in RefLedger(book).history(REF)]
 
 
-def test_a_worker_goes_on_where_the_action_stopped_and_back(here: Place) -> None:
+def test_a_worker_goes_on_where_the_action_stopped_and_back(here: MulliganInstallation) -> None:
     here.issue()
     labelled = next(event for event in here.world.events_of(REF) if event.kind == "labeled")
     record_an_attempt(here, f"labeled:{labelled.id}")
@@ -61,7 +61,7 @@ def test_a_worker_goes_on_where_the_action_stopped_and_back(here: Place) -> None
     assert (pulled.returncode, pulled.stderr) == (0, "")
     assert pulled.stdout == f"{REF}  taken over\n1 issue taken over.\n"
     with open_database(here.operator().state.url) as database:
-        assert SqlAccounts(database).on(NOON.date())[NAME].usd == 0.21
+        assert SqlUsageStore(database).used_on(NOON.date())[NAME].usd == 0.21
     here.agent("pathlib.Path('notes.txt').write_text('half\\n')")
     assert here.run("once", "--attempts", "1").returncode == 0
     assert [meta.attempt for meta in here.attempts(REF)] == [1, 2]
@@ -73,9 +73,9 @@ def test_a_worker_goes_on_where_the_action_stopped_and_back(here: Place) -> None
     assert len(here.attempts(REF)) == 2
 
 
-def test_nothing_is_moved_while_a_run_works(here: Place) -> None:
+def test_nothing_is_moved_while_a_run_works(here: MulliganInstallation) -> None:
     record_an_attempt(here, "labeled:7")
-    with book_at(here.bare, here.directory, SystemClock(), timedelta(minutes=2)) as book:
+    with ref_session_on(here.bare, here.directory, SystemClock(), timedelta(minutes=2)) as book:
         lease = RefLeases(book).claim(REF, "run-9")
         assert lease
         assert RefLeases(book).holds(lease)
@@ -87,6 +87,8 @@ def test_nothing_is_moved_while_a_run_works(here: Place) -> None:
             )
 
 
-def test_a_repository_that_never_had_the_action_has_nothing_to_give(here: Place) -> None:
+def test_a_repository_that_never_had_the_action_has_nothing_to_give(
+    here: MulliganInstallation,
+) -> None:
     assert here.run("state", "pull").stdout == "0 issues taken over.\n"
     assert git(here.bare, "for-each-ref", "refs/mulligan") == ""

@@ -10,24 +10,26 @@ from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.stores import open_records
 from mulligan.storage.database import open_database
 from mulligan.storage.leases import SqlLeases
-from world.place import NAME, Place, place
+from world.place import NAME, MulliganInstallation, mulligan_installation
 
 CHECK = {"name": "two", "run": "grep -qx two notes.txt"}
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Generator[Place]:
-    with place(tmp_path, {"notes.txt": "one\n"}, [CHECK]) as made:
+def here(tmp_path: Path) -> Generator[MulliganInstallation]:
+    with mulligan_installation(tmp_path, {"notes.txt": "one\n"}, [CHECK]) as made:
         yield made
 
 
-def other_configuration(here: Place) -> str:
+def other_configuration(here: MulliganInstallation) -> str:
     kept = here.directory / "other.yml"
     kept.write_bytes(here.config.read_bytes())
     return str(kept)
 
 
-def test_a_worker_becomes_a_fleet_and_a_worker_again(here: Place, postgres_url: str) -> None:
+def test_a_worker_becomes_a_fleet_and_a_worker_again(
+    here: MulliganInstallation, postgres_url: str
+) -> None:
     here.agent("pathlib.Path('notes.txt').write_text('half\\n')")
     ref = here.issue()
     here.run("once", "--attempts", "1")
@@ -51,17 +53,19 @@ def test_a_worker_becomes_a_fleet_and_a_worker_again(here: Place, postgres_url: 
     assert here.run("state", "copy", "--from", several).stdout == "0 issues taken over.\n"
 
 
-def test_nothing_is_copied_from_itself(here: Place) -> None:
+def test_nothing_is_copied_from_itself(here: MulliganInstallation) -> None:
     done = here.run("state", "copy", "--from", other_configuration(here))
     assert done.returncode == 2
     assert "there is nothing to copy" in done.stderr
 
 
-def test_nothing_is_copied_while_somebody_works(here: Place, postgres_url: str) -> None:
+def test_nothing_is_copied_while_somebody_works(
+    here: MulliganInstallation, postgres_url: str
+) -> None:
     from_alone = other_configuration(here)
     here.configure(state={"url": postgres_url})
     with open_database(postgres_url) as database:
-        SqlLeases(database, SystemClock()).attend("vm:7")
+        SqlLeases(database, SystemClock()).heartbeat("vm:7")
     for moving in (("copy", "--from", from_alone), ("pull",), ("push",)):
         done = here.run("state", *moving)
         assert done.returncode == 2

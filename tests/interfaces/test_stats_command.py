@@ -20,7 +20,7 @@ from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts, CheckKind, CheckResult, Finding, FixRound
 from mulligan.interfaces.cli.app import app
 from mulligan.storage.ledger import SqlLedger
-from world.ledgers import START, completed, opened
+from world.ledgers import START, completed, open_ledger_at
 
 ONE, TWO, THREE = (IssueRef("acme/tools", number) for number in (1, 2, 3))
 RED = CheckResult(
@@ -80,7 +80,7 @@ def fill(path: Path) -> None:
     fixed = completed(ONE, 2).model_copy(
         update={"meta": meta.model_copy(update={"agent": TOLD, "fix_rounds": rounds})}
     )
-    with opened(path / "ledger.db") as ledger:
+    with open_ledger_at(path / "ledger.db") as ledger:
         live(ledger, ONE, attempt(ONE, 1, Outcome.CHECKS_FAILED, TOLD, RED, OLD, OPTIONAL))
         ledger.append(ONE, attempt(ONE, 2, Outcome.CHECKS_FAILED, UNTOLD))
         # The last record of an attempt counts.

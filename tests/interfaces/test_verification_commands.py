@@ -9,7 +9,7 @@ import pytest
 
 from mulligan.config.load import load_policy
 from mulligan.domain.errors import ConfigError
-from world.fork_server import run_warm
+from world.fork_server import run_forked
 
 LOG = "== 1 of 900 ==\n" * 900 + "src/cart.py:3:5: error: the total is wrong\n" + "ok\n" * 900
 POLICY = """
@@ -22,7 +22,7 @@ checks:
 
 def mulligan(*words: str, where: Path, said: str = "") -> subprocess.CompletedProcess[str]:
     environment = {"PATH": os.environ["PATH"], "COLUMNS": "100"}
-    return run_warm(words, where, environment, said=said)
+    return run_forked(words, where, environment, said=said)
 
 
 def test_a_digest_names_the_one_failure_of_a_long_log(tmp_path: Path) -> None:

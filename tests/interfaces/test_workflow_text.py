@@ -11,12 +11,12 @@ from pydantic import JsonValue, TypeAdapter
 
 from mulligan.agents.adapters import BUILT_IN_AGENTS
 from mulligan.domain.errors import UsageError
-from mulligan.interfaces.action.workflow import Caller, workflow_text
+from mulligan.interfaces.action.workflow import WorkflowSettings, workflow_text
 from world.place import BIN
 
 ROOT = Path(__file__).parents[2]
 CLAUDE = BUILT_IN_AGENTS["claude"]
-CALLER = Caller(
+CALLER = WorkflowSettings(
     source="acme/mulligan",
     sha="0123456789" * 4,
     version="v1.0.0",

@@ -7,7 +7,7 @@ import pytest
 
 from mulligan.domain.issue import IssueRef
 from world.issue_names import ref_of
-from world.place import MAINTAINER, NAME, Place, place
+from world.place import MAINTAINER, NAME, MulliganInstallation, mulligan_installation
 from world.repositories import commit_to, make_remote
 
 FILE = ".github/mulligan.yml"
@@ -18,10 +18,10 @@ RIGHT = "labels: {ready: robot}\n"
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Generator[Place]:
+def here(tmp_path: Path) -> Generator[MulliganInstallation]:
     bare = make_remote(tmp_path / "tools.git", {"notes.txt": "one\n"})
     other = make_remote(tmp_path / "other.git", {"notes.txt": "one\n"})
-    with place(tmp_path, bare) as made:
+    with mulligan_installation(tmp_path, bare) as made:
         made.world.add_repository(
             OTHER, other, "main", {MAINTAINER: "admin", "mulligan-bot": "write"}
         )
@@ -35,18 +35,20 @@ def here(tmp_path: Path) -> Generator[Place]:
         yield made
 
 
-def labelled(here: Place, repository: str, label: str) -> IssueRef:
+def labelled(here: MulliganInstallation, repository: str, label: str) -> IssueRef:
     ref = ref_of(here.world.open_issue(repository, "Two is missing", "Please.", "zoe"))
     here.world.label(ref, label, MAINTAINER)
     return ref
 
 
-def writes(here: Place) -> list[str]:
+def writes(here: MulliganInstallation) -> list[str]:
     asked = [one for one in here.world.requests if one.method != "GET"]
     return [f"{one.method} {one.path}" for one in asked if f"/{NAME}/" in one.path]
 
 
-def test_one_comment_says_what_is_wrong_and_mending_it_is_enough(here: Place) -> None:
+def test_one_comment_says_what_is_wrong_and_mending_it_is_enough(
+    here: MulliganInstallation,
+) -> None:
     commit_to(here.bare, {FILE: WRONG})
     ref = labelled(here, NAME, "robot")
     labelled(here, OTHER, "mulligan")
@@ -71,7 +73,7 @@ def test_one_comment_says_what_is_wrong_and_mending_it_is_enough(here: Place) ->
     assert "asks for a review" in comment
 
 
-def test_an_issue_that_is_withdrawn_meanwhile_is_left(here: Place) -> None:
+def test_an_issue_that_is_withdrawn_meanwhile_is_left(here: MulliganInstallation) -> None:
     commit_to(here.bare, {FILE: "- not\n- a mapping\n"})
     ref = labelled(here, NAME, "mulligan")
     assert here.run("once").returncode == 1

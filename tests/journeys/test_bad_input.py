@@ -14,7 +14,7 @@ from mulligan.domain.outcome import Outcome
 from mulligan.interfaces.cli.app import app
 from mulligan.storage.database import open_database
 from world.issue_names import ref_of
-from world.place import MAINTAINER, NAME, Place, place
+from world.place import MAINTAINER, NAME, MulliganInstallation, mulligan_installation
 from world.repositories import make_remote
 
 FILES = {"notes.txt": "one\n"}
@@ -31,13 +31,15 @@ TITLES = {
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Generator[Place]:
-    with place(tmp_path, FILES) as made:
+def here(tmp_path: Path) -> Generator[MulliganInstallation]:
+    with mulligan_installation(tmp_path, FILES) as made:
         made.agent(WRITE)
         yield made
 
 
-def test_each_repository_that_is_not_right_has_its_sentence(here: Place, tmp_path: Path) -> None:
+def test_each_repository_that_is_not_right_has_its_sentence(
+    here: MulliganInstallation, tmp_path: Path
+) -> None:
     good = here.issue()
     wrong: list[JsonValue] = []
     for name, branch in (("acme/empty", None), ("acme/old", None), ("acme/branchless", "trunk")):
@@ -62,7 +64,7 @@ def test_each_repository_that_is_not_right_has_its_sentence(here: Place, tmp_pat
     assert "The repository is archived" in looked
 
 
-def test_titles_are_words_and_nothing_else(here: Place) -> None:
+def test_titles_are_words_and_nothing_else(here: MulliganInstallation) -> None:
     here.configure(limits={"per_repository": 2})
     for title in TITLES:
         here.issue(title)
@@ -78,7 +80,7 @@ def test_titles_are_words_and_nothing_else(here: Place) -> None:
     assert "\x1b" not in done.stdout + here.run("status").stdout
 
 
-def test_names_and_words_that_are_not_utf_8_are_kept_and_shown(here: Place) -> None:
+def test_names_and_words_that_are_not_utf_8_are_kept_and_shown(here: MulliganInstallation) -> None:
     here.agent(
         "os.mkdir(b'caf\\xe9'); open(b'caf\\xe9/\\xff\\n', 'wb').write(b'\\xff\\xfe\\n')\n"
         "sys.stdout.buffer.write(b'Made caf\\xe9.\\n')\n"
@@ -94,7 +96,7 @@ def test_names_and_words_that_are_not_utf_8_are_kept_and_shown(here: Place) -> N
     assert b"caf\xe9/\xff" in diff.read_bytes()
 
 
-def test_a_check_whose_program_is_missing_is_named(here: Place) -> None:
+def test_a_check_whose_program_is_missing_is_named(here: MulliganInstallation) -> None:
     (known,) = here.operator().repositories
     checks: JsonValue = [{"name": "tests", "run": "no-such-program --all"}]
     here.configure(
@@ -112,7 +114,7 @@ def test_a_check_whose_program_is_missing_is_named(here: Place) -> None:
     )
 
 
-def test_200_megabytes_of_log_are_kept_and_read_in_seconds(here: Place) -> None:
+def test_200_megabytes_of_log_are_kept_and_read_in_seconds(here: MulliganInstallation) -> None:
     here.agent(
         f"block = (b'x' * 99 + b'\\n') * 20_000\nfor _ in range(100): os.write(1, block)\n{WRITE}"
     )

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from mulligan.domain.outcome import Outcome
 from world.confined import sandbox
-from world.place import TOKEN, Place, place
+from world.place import TOKEN, MulliganInstallation, mulligan_installation
 from world.repositories import git
 
 LOOK = """
@@ -21,17 +21,19 @@ CHECK = "! cat ../../../../token ../../../../mulligan.db && test -s seen"
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Generator[Place]:
+def here(tmp_path: Path) -> Generator[MulliganInstallation]:
     sandbox()
     # It is named in sandbox.read; pytest makes it for root alone.
     tmp_path.chmod(0o755)
-    with place(tmp_path, {"notes.txt": "one\n"}, [{"name": "look", "run": CHECK}]) as made:
+    with mulligan_installation(
+        tmp_path, {"notes.txt": "one\n"}, [{"name": "look", "run": CHECK}]
+    ) as made:
         (tmp_path / "token").write_text(TOKEN)
         made.configure(sandbox={"mode": "required", "network": "none", "read": [str(tmp_path)]})
         yield made
 
 
-def test_even_a_directory_that_shows_mulligans_state_does_not(here: Place) -> None:
+def test_even_a_directory_that_shows_mulligans_state_does_not(here: MulliganInstallation) -> None:
     here.agent(LOOK)
     ref = here.issue()
     assert here.run("once").returncode == 0
@@ -69,7 +71,7 @@ def test_whoever_runs_commands_attempts_follow_each_other(umask: int, tmp_path: 
     check: dict[str, JsonValue] = {"name": "second", "run": SECOND}
     before = os.umask(umask)
     try:
-        with place(tmp_path, files, [check], setup=setup) as here:
+        with mulligan_installation(tmp_path, files, [check], setup=setup) as here:
             here.configure(sandbox={"mode": "required", "network": "none"})
             here.agent(TOUCH)
             (tmp_path / "agent.py").chmod(0o644)

@@ -19,7 +19,7 @@ from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.storage.database import open_database
 from mulligan.storage.ledger import SqlLedger
-from world.fork_server import run_warm
+from world.fork_server import run_forked
 from world.ledgers import TickingClock
 from world.place import BIN
 
@@ -77,7 +77,7 @@ def test_it_says_at_once_that_there_is_no_room(tmp_path: Path) -> None:
 def test_it_says_in_one_sentence_that_git_is_missing(tmp_path: Path, command: str) -> None:
     nothing = {**environment(tmp_path), "PATH": str(tmp_path)}
     mulligan = str(BIN / "mulligan")
-    done = run_warm((command, "--directory", "here"), tmp_path, nothing, mulligan)
+    done = run_forked((command, "--directory", "here"), tmp_path, nothing, mulligan)
     assert done.returncode == 1
     assert re.fullmatch(r"mulligan: git cannot be started in .*; install git\.\n", done.stderr)
 
@@ -110,7 +110,7 @@ def started(home: Path, *arguments: str) -> Generator[subprocess.Popen[str]]:
 
 
 def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return run_warm(arguments, home, environment(home), str(BIN / "mulligan"))
+    return run_forked(arguments, home, environment(home), str(BIN / "mulligan"))
 
 
 @pytest.mark.timeout(90)

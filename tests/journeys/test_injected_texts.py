@@ -5,7 +5,7 @@ from pathlib import Path
 
 from mulligan.domain.issue import IssueRef
 from world.injections import EVIL, HIDDEN, HUGE, INJECTIONS
-from world.place import MAINTAINER, NAME, Place, place
+from world.place import MAINTAINER, NAME, MulliganInstallation, mulligan_installation
 
 FILES = {"a.txt": "a\n"}
 UNENDING = "a comment without end"
@@ -20,12 +20,12 @@ print(prompt if 'PWN' in prompt else 'Done.')
 """
 
 
-def pulls_of(here: Place, ref: IssueRef) -> list[tuple[str, str]]:
+def pulls_of(here: MulliganInstallation, ref: IssueRef) -> list[tuple[str, str]]:
     pulls = [(pull.title, pull.body or "") for pull in here.world.pulls_of(NAME)]
     return [(title, body) for title, body in pulls if f"Closes #{ref.number}\n" in body]
 
 
-def what_was_done(here: Place, ref: IssueRef) -> dict[str, object]:
+def what_was_done(here: MulliganInstallation, ref: IssueRef) -> dict[str, object]:
     """Give everything that Mulligan did about an issue, without its words and its name."""
     attempts = here.attempts(ref)
     said = [each for each in here.world.comments_of(ref) if each.author.login == "mulligan-bot"]
@@ -42,7 +42,7 @@ def what_was_done(here: Place, ref: IssueRef) -> dict[str, object]:
 
 def test_nothing_that_mulligan_does_is_changed_by_any_text(tmp_path: Path) -> None:
     check = {"name": "mended", "run": "grep -x mended a.txt"}
-    with place(tmp_path, FILES, [check]) as here:
+    with mulligan_installation(tmp_path, FILES, [check]) as here:
         here.agent(AGENT)
         plain = here.issue()
         injected = here.issue(f"$(touch {EVIL}) ../../x\nfixes #1 @ada \u202e", BODY)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from github_simulator.world import Fault
-from world.place import NAME, place
+from world.place import NAME, mulligan_installation
 
 WORKED, LEFT = 1, 0
 
@@ -15,7 +15,7 @@ WORKED, LEFT = 1, 0
     [("/graphql", WORKED), ("/check-runs", WORKED), ("/permission", LEFT), ("/events", LEFT)],
 )
 def test_a_missing_endpoint_is_no_crash(lacks: str, pulls: int, tmp_path: Path) -> None:
-    with place(tmp_path, {"notes.txt": "one\n"}) as here:
+    with mulligan_installation(tmp_path, {"notes.txt": "one\n"}) as here:
         here.agent("pathlib.Path('notes.txt').write_text('two\\n')")
         here.issue()
         here.world.faults = lambda _, path: Fault(404) if path.endswith(lacks) else None

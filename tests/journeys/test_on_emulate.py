@@ -11,8 +11,8 @@ import pytest
 from pydantic import JsonValue
 
 from mulligan.domain.outcome import Outcome
-from world.emulated import Emulate, emulating, place_on
-from world.place import Place
+from world.emulated import Emulate, emulating, installation_on
+from world.place import MulliganInstallation
 from world.repositories import read_branch
 
 pytestmark = pytest.mark.timeout(120)
@@ -33,17 +33,19 @@ def emulate(tmp_path_factory: pytest.TempPathFactory) -> Generator[Emulate]:
 
 
 @pytest.fixture
-def here(emulate: Emulate, request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+def here(emulate: Emulate, request: pytest.FixtureRequest, tmp_path: Path) -> MulliganInstallation:
     name = request.node.name.removeprefix("test_")[:80]
-    return place_on(emulate, tmp_path, name, FILES, checks=[CHECK], max_issue_attempts=2)
+    return installation_on(emulate, tmp_path, name, FILES, checks=[CHECK], max_issue_attempts=2)
 
 
-def repository(here: Place) -> str:
+def repository(here: MulliganInstallation) -> str:
     (only,) = here.operator().repositories
     return only.name
 
 
-def test_a_good_change_becomes_one_pull_request(here: Place, emulate: Emulate) -> None:
+def test_a_good_change_becomes_one_pull_request(
+    here: MulliganInstallation, emulate: Emulate
+) -> None:
     here.agent(WRITE)
     ref = emulate.label(emulate.issue(repository(here), "Two is missing: `$(date)` \U0001f426"))
     done = here.run("once")
@@ -61,7 +63,9 @@ def test_a_good_change_becomes_one_pull_request(here: Place, emulate: Emulate) -
     assert len(emulate.pulls(repository(here))) == 1
 
 
-def test_a_red_change_is_mended_by_the_second_try(here: Place, emulate: Emulate) -> None:
+def test_a_red_change_is_mended_by_the_second_try(
+    here: MulliganInstallation, emulate: Emulate
+) -> None:
     here.agent(f"if 'no line two' in prompt:\n    {WRITE}else:\n    {SPOIL}")
     ref = emulate.label(emulate.issue(repository(here), "Two is missing"))
     assert here.run("once").returncode == 0
@@ -73,7 +77,9 @@ def test_a_red_change_is_mended_by_the_second_try(here: Place, emulate: Emulate)
     assert len(emulate.pulls(repository(here))) == 1
 
 
-def test_a_hopeless_issue_reaches_a_person_and_comes_back(here: Place, emulate: Emulate) -> None:
+def test_a_hopeless_issue_reaches_a_person_and_comes_back(
+    here: MulliganInstallation, emulate: Emulate
+) -> None:
     here.agent(SPOIL)
     ref = emulate.label(emulate.issue(repository(here), "Two is missing"))
     assert here.run("once").returncode == 3
@@ -96,7 +102,7 @@ def test_work_that_does_not_hold_is_a_draft_that_a_person_ends(
     """It has no GraphQL, by which Mulligan would."""
     settings: JsonValue = {"draft_pr": True}
     more = {"checks": [CHECK], "max_issue_attempts": 1, "escalation": settings}
-    here = place_on(emulate, tmp_path, "drafts", FILES, **more)
+    here = installation_on(emulate, tmp_path, "drafts", FILES, **more)
     here.agent(SPOIL)
     ref = emulate.label(emulate.issue(repository(here), "Two is missing"))
     assert here.run("once").returncode == 3
@@ -111,7 +117,7 @@ def test_work_that_does_not_hold_is_a_draft_that_a_person_ends(
     assert "please press *Ready for review*" in (emulate.comments(ref)[0].body or "")
 
 
-def test_nobody_starts_work_who_may_not(here: Place, emulate: Emulate) -> None:
+def test_nobody_starts_work_who_may_not(here: MulliganInstallation, emulate: Emulate) -> None:
     here.agent(WRITE)
     where = repository(here)
     at_birth = emulate.issue(where, "Labelled as it is opened", labels=["mulligan"])

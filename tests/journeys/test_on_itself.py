@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mulligan.domain.outcome import Outcome
-from world.place import place
+from world.place import mulligan_installation
 from world.repositories import read_branch
 
 ROOT = Path(__file__).parents[2]
@@ -45,7 +45,7 @@ def test_plural() -> None:
 def test_a_red_try_on_its_own_code_is_mended_by_the_next(tmp_path: Path) -> None:
     bare = tmp_path / "mulligan.git"
     subprocess.run(["git", "clone", "-q", "--bare", str(ROOT), str(bare)], check=True)
-    with place(tmp_path, bare, CHECKS) as here:
+    with mulligan_installation(tmp_path, bare, CHECKS) as here:
         here.agent(AGENT)
         ref = here.issue("Say counts with their nouns", "We need `plural(count, noun)`.")
         told = here.run("once").stdout

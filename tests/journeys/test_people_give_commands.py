@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mulligan.domain.outcome import Outcome
-from world.place import NAME, Place, place
+from world.place import NAME, MulliganInstallation, mulligan_installation
 
 FAIL = "sys.exit(1)\n"
 WRITE = "pathlib.Path('notes.txt').write_text('two')\n"
@@ -15,8 +15,8 @@ WAIT = WRITE + "(pathlib.Path.home() / 'started').touch()\nimport time\ntime.sle
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Generator[Place]:
-    with place(tmp_path, {"notes.txt": "one\n"}, max_issue_attempts=1) as made:
+def here(tmp_path: Path) -> Generator[MulliganInstallation]:
+    with mulligan_installation(tmp_path, {"notes.txt": "one\n"}, max_issue_attempts=1) as made:
         made.configure(poll={"interval": "300ms"})
         yield made
 
@@ -28,7 +28,9 @@ def until(happened: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def test_an_abort_and_a_fix_reach_a_daemon_from_the_command_line(here: Place) -> None:
+def test_an_abort_and_a_fix_reach_a_daemon_from_the_command_line(
+    here: MulliganInstallation,
+) -> None:
     here.agent(f"if 'two' not in prompt:\n    {WAIT.replace(chr(10), chr(10) + '    ')}\n{WRITE}")
     daemon = here.start("run")
     try:
@@ -48,7 +50,7 @@ def test_an_abort_and_a_fix_reach_a_daemon_from_the_command_line(here: Place) ->
     assert len(here.world.pulls_of(NAME)) == 1
 
 
-def test_commands_wait_for_whoever_comes_to_work_next(here: Place) -> None:
+def test_commands_wait_for_whoever_comes_to_work_next(here: MulliganInstallation) -> None:
     here.agent(FAIL)
     ref = here.issue()
     assert here.run("once").returncode == 3
@@ -68,12 +70,14 @@ def test_commands_wait_for_whoever_comes_to_work_next(here: Place) -> None:
     assert "An operator left it out: not now" in here.comments(ref)[0]
 
 
-def test_what_cannot_be_a_command_is_refused(here: Place) -> None:
+def test_what_cannot_be_a_command_is_refused(here: MulliganInstallation) -> None:
     done = here.run("fix", f"{NAME}#1", " ")
     assert (done.returncode, "needs to be told what to do" in done.stderr) == (2, True)
 
 
-def test_a_command_for_what_is_no_issue_is_refused_and_not_recorded(here: Place) -> None:
+def test_a_command_for_what_is_no_issue_is_refused_and_not_recorded(
+    here: MulliganInstallation,
+) -> None:
     nobody = here.run("pause", f"{NAME}#99")
     assert (nobody.returncode, nobody.stdout) == (1, "")
     assert f"GitHub has no issue {NAME}#99, or not any more; check its number." in nobody.stderr

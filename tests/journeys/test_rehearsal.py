@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import pytest
 
-from world.fork_server import run_warm
+from world.fork_server import run_forked
 from world.place import BIN
 from world.repositories import git
 
@@ -48,7 +48,7 @@ def rehearse(clone: Path, agent: str, *arguments: str) -> subprocess.CompletedPr
         "TMPDIR": str(clone.parent / "tmp"),
     }
     words = ["rehearse", "ISSUE.md", str(clone), *named, *arguments]
-    return run_warm(words, clone.parent, environment, str(BIN / "mulligan"))
+    return run_forked(words, clone.parent, environment, str(BIN / "mulligan"))
 
 
 def state_of(clone: Path) -> tuple[str, ...]:

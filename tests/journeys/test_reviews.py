@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from github_simulator.pulls import Note
+from github_simulator.pulls import LineComment
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome
-from world.place import NAME, Place, place
-from world.repositories import commit_to, git, read_branch, tip
+from world.place import NAME, MulliganInstallation, mulligan_installation
+from world.repositories import branch_head, commit_to, git, read_branch
 
 FILES = {"a.txt": "one\n", "b.txt": "one\n"}
 CHECK = {"name": "there", "run": "test -s a.txt"}
@@ -30,26 +30,26 @@ print(f'Wrote line {wanted}')
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Generator[Place]:
-    with place(tmp_path, FILES, [CHECK], review={"settle": "0s"}) as made:
+def here(tmp_path: Path) -> Generator[MulliganInstallation]:
+    with mulligan_installation(tmp_path, FILES, [CHECK], review={"settle": "0s"}) as made:
         made.agent(DOES_WHAT_IS_ASKED)
         yield made
 
 
-def pull_of(here: Place) -> IssueRef:
+def pull_of(here: MulliganInstallation) -> IssueRef:
     (pull,) = here.world.pulls_of(NAME)
     return IssueRef(NAME, pull.number)
 
 
-def commits(here: Place, ref: IssueRef) -> list[str]:
+def commits(here: MulliganInstallation, ref: IssueRef) -> list[str]:
     return git(here.bare, "rev-list", f"main..{ref.branch}").split()
 
 
-def test_a_review_is_answered_by_an_attempt_that_has_read_it(here: Place) -> None:
+def test_a_review_is_answered_by_an_attempt_that_has_read_it(here: MulliganInstallation) -> None:
     ref = here.issue()
     assert here.run("once").returncode == 0
-    first, pull = tip(here.bare, ref.branch), pull_of(here)
-    note = Note("a.txt", 2, "This should say more: write line 3")
+    first, pull = branch_head(here.bare, ref.branch), pull_of(here)
+    note = LineComment("a.txt", 2, "This should say more: write line 3")
     here.world.review(pull, "wes", "REQUEST_CHANGES", "Nearly.", [note])
     done = here.run("once")
     assert (done.returncode, done.stderr) == (0, "")
@@ -71,7 +71,7 @@ def test_a_review_is_answered_by_an_attempt_that_has_read_it(here: Place) -> Non
     assert f"Changed in {two.head_sha}: Wrote line 3" in answers[0].body
 
 
-def test_nobodys_commit_is_lost_in_three_rounds_of_review(here: Place) -> None:
+def test_nobodys_commit_is_lost_in_three_rounds_of_review(here: MulliganInstallation) -> None:
     """An open pull request that a person also commits to survives three rounds of review."""
     ref = here.issue()
     here.run("once")

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mulligan.domain.issue import IssueRef
-from world.place import NAME, TOKEN, Place, place
+from world.place import NAME, TOKEN, MulliganInstallation, mulligan_installation
 from world.repositories import git
 
 MODEL_KEY = "model-key-1f8a9c7e5d3b"
@@ -53,7 +53,7 @@ def watched_arguments() -> Generator[set[bytes]]:
         thread.join()
 
 
-def kept_below(here: Place) -> Iterator[tuple[str, bytes]]:
+def kept_below(here: MulliganInstallation) -> Iterator[tuple[str, bytes]]:
     """Give every file of the state and the work directory."""
     found = [*here.directory.glob("mulligan.db*"), *(here.directory / "work").rglob("*")]
     for path in found:
@@ -62,7 +62,7 @@ def kept_below(here: Place) -> Iterator[tuple[str, bytes]]:
             yield str(path), path.read_bytes()
 
 
-def said_on_github(here: Place) -> Iterator[tuple[str, bytes]]:
+def said_on_github(here: MulliganInstallation) -> Iterator[tuple[str, bytes]]:
     for number in (1, 2):
         for comment in here.comments(IssueRef(NAME, number)):
             yield f"comment on {number}", comment.encode()
@@ -78,7 +78,7 @@ def test_a_secret_is_in_no_log_artifact_comment_database_argument_or_configurati
     sayings.write_text(f"{TOKEN} {PRINTED}\nexport KEY={ENCODED} {MODEL_KEY.encode().hex()}\n")
     check = {"name": "mended", "run": f"cat {sayings}; grep -x mended a.txt"}
     (tmp_path / "place").mkdir()
-    with place(tmp_path / "place", {"a.txt": "a\n"}, [check]) as here:
+    with mulligan_installation(tmp_path / "place", {"a.txt": "a\n"}, [check]) as here:
         here.environment |= {"MODEL_KEY": MODEL_KEY, "SAYINGS": str(sayings)}
         agent = here.settings["agent"]
         assert isinstance(agent, dict)

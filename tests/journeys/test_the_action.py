@@ -16,12 +16,12 @@ from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.storage.git_ref import STATE_REF, RefLedger
-from world.place import MAINTAINER, NAME, TOKEN, Place, place
+from world.place import MAINTAINER, NAME, TOKEN, MulliganInstallation, mulligan_installation
 from world.processes import wait_until
 from world.repositories import commit_to, git
 from world.runner import ROOT, Job, commented, labelled, write_event
-from world.stores import book_at
-from world.webhook_receiver import ears
+from world.stores import ref_session_on
+from world.webhook_receiver import webhook_receiver
 
 FILES = {"notes.txt": "one\n"}
 CHECK = {
@@ -44,7 +44,7 @@ pytestmark = pytest.mark.timeout(120)
 class Hosted:
     """A repository whose workflow calls the Action; every job is on a machine of its own."""
 
-    here: Place
+    here: MulliganInstallation
     directory: Path
     jobs: int = 0
 
@@ -75,14 +75,14 @@ class Hosted:
 
     def stands(self, ref: IssueRef) -> tuple[IssueStatus, tuple[WorkerResultMeta, ...]]:
         """Say where an issue stands, by the ref alone."""
-        with book_at(self.here.bare, self.directory, SystemClock()) as book:
+        with ref_session_on(self.here.bare, self.directory, SystemClock()) as book:
             ledger = RefLedger(book)
             return ledger.status(ref), ledger.history(ref)
 
     def end_leases(self) -> None:
         """Do as time does that nobody waits for here."""
-        with book_at(self.here.bare, self.directory, SystemClock()) as book:
-            book.forget()
+        with ref_session_on(self.here.bare, self.directory, SystemClock()) as book:
+            book.release_all()
 
     def refs(self) -> list[str]:
         return git(self.here.bare, "for-each-ref", "--format=%(refname)", "refs/mulligan").split()
@@ -92,7 +92,7 @@ class Hosted:
 def hosted(tmp_path: Path) -> Generator[Hosted]:
     home = tmp_path / "home"
     home.mkdir()
-    with place(home, FILES) as here:
+    with mulligan_installation(home, FILES) as here:
         policy = {"checks": [CHECK], "max_issue_attempts": 3}
         commit_to(here.bare, {".github/mulligan.yml": yaml.safe_dump(policy)})
         yield Hosted(here, tmp_path)
@@ -209,7 +209,7 @@ def test_a_command_is_heard_once_by_runs_that_share_no_disk(hosted: Hosted) -> N
 def test_whoever_is_to_be_notified_hears_of_an_escalation(hosted: Hosted) -> None:
     here = hosted.here
     policy = {"checks": [CHECK], "max_issue_attempts": 1}
-    with ears() as (url, heard):
+    with webhook_receiver() as (url, heard):
         written = yaml.safe_dump({"notify": {"url": url}})
         files = {".github/mulligan.yml": yaml.safe_dump(policy), "ops/mulligan.yml": written}
         commit_to(here.bare, files)

@@ -10,21 +10,21 @@ from pathlib import Path
 import pytest
 
 from mulligan.domain.outcome import Outcome
-from world.place import MAINTAINER, NAME, Place, place
+from world.place import MAINTAINER, NAME, MulliganInstallation, mulligan_installation
 
 WRITE = "pathlib.Path('notes.txt').write_text('two')\n"
 WAIT = "(pathlib.Path.home() / 'started').touch()\nimport time\ntime.sleep(60)\n"
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Generator[Place]:
-    with place(tmp_path, {"notes.txt": "one\n"}) as made:
+def here(tmp_path: Path) -> Generator[MulliganInstallation]:
+    with mulligan_installation(tmp_path, {"notes.txt": "one\n"}) as made:
         made.configure(poll={"interval": "300ms"})
         yield made
 
 
 @contextmanager
-def running(here: Place) -> Generator[subprocess.Popen[str]]:
+def running(here: MulliganInstallation) -> Generator[subprocess.Popen[str]]:
     daemon = here.start("run")
     try:
         yield daemon
@@ -40,7 +40,9 @@ def until(happened: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def test_an_issue_that_is_labelled_while_it_runs_becomes_a_pull_request(here: Place) -> None:
+def test_an_issue_that_is_labelled_while_it_runs_becomes_a_pull_request(
+    here: MulliganInstallation,
+) -> None:
     here.agent(WRITE)
     with running(here) as daemon:
         ref = here.issue()
@@ -52,7 +54,7 @@ def test_an_issue_that_is_labelled_while_it_runs_becomes_a_pull_request(here: Pl
     assert "action=attempt_started" in said
 
 
-def test_taking_the_label_off_ends_the_agent_and_costs_nothing(here: Place) -> None:
+def test_taking_the_label_off_ends_the_agent_and_costs_nothing(here: MulliganInstallation) -> None:
     here.agent(WAIT)
     with running(here):
         ref = here.issue()
@@ -64,7 +66,7 @@ def test_taking_the_label_off_ends_the_agent_and_costs_nothing(here: Place) -> N
     assert here.world.pulls_of(NAME) == []
 
 
-def test_a_queued_issue_that_is_closed_is_let_go(here: Place) -> None:
+def test_a_queued_issue_that_is_closed_is_let_go(here: MulliganInstallation) -> None:
     here.agent("sys.exit(1)")
     ref = here.issue()
     here.run("once", "--attempts", "1")
@@ -77,7 +79,9 @@ def test_a_queued_issue_that_is_closed_is_let_go(here: Place) -> None:
     assert (found[0]["stage"], found[0]["reason"]) == ("resolved", "The issue was closed.")
 
 
-def test_running_attempts_have_their_grace_and_are_then_interrupted(here: Place) -> None:
+def test_running_attempts_have_their_grace_and_are_then_interrupted(
+    here: MulliganInstallation,
+) -> None:
     here.agent(WAIT)
     here.configure(limits={"shutdown_grace": "500ms"})
     with running(here) as daemon:
@@ -91,7 +95,7 @@ def test_running_attempts_have_their_grace_and_are_then_interrupted(here: Place)
 
 
 def test_a_mistake_in_the_configuration_is_reported_and_the_last_good_one_kept(
-    here: Place,
+    here: MulliganInstallation,
 ) -> None:
     here.agent(WRITE)
     with running(here) as daemon:

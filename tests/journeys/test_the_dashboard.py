@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from world.place import NAME, Place, place
+from world.place import NAME, MulliganInstallation, mulligan_installation
 
 OPEN = re.compile(r"event=dashboard_open address=http://127.0.0.1:(\d+)/ key_file=(\S+)")
 LISTEN = (
@@ -22,8 +22,8 @@ WRITE = "pathlib.Path('notes.txt').write_text('two')\n"
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Generator[Place]:
-    with place(tmp_path, {"notes.txt": "one\n"}) as made:
+def here(tmp_path: Path) -> Generator[MulliganInstallation]:
+    with mulligan_installation(tmp_path, {"notes.txt": "one\n"}) as made:
         made.agent(WRITE)
         made.configure(poll={"interval": "300ms"}, dashboard="127.0.0.1:0")
         yield made
@@ -49,7 +49,9 @@ def get(port: int, path: str, key: str = "") -> str:
     return content
 
 
-def test_an_issue_can_be_followed_from_the_label_to_the_pull_request(here: Place) -> None:
+def test_an_issue_can_be_followed_from_the_label_to_the_pull_request(
+    here: MulliganInstallation,
+) -> None:
     ref = here.issue("Mend <it>")
     with here.start("run") as daemon:
         opened = OPEN.search(said_until(daemon, "action=published"))
@@ -70,7 +72,7 @@ def test_an_issue_can_be_followed_from_the_label_to_the_pull_request(here: Place
     assert daemon.returncode == 0
 
 
-def test_a_port_that_is_taken_is_said_once_and_stops_nothing(here: Place) -> None:
+def test_a_port_that_is_taken_is_said_once_and_stops_nothing(here: MulliganInstallation) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         here.configure(dashboard=address)

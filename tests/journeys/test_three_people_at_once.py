@@ -30,10 +30,10 @@ from mulligan.domain.outcome import FREE
 from mulligan.domain.status import Phase
 from mulligan.github.shapes import REVIEWS
 from mulligan.text.commands import parse
-from world.environments import SIMULATOR, Town, town
+from world.environments import SIMULATOR, ScenarioEnvironment, scenario_environment
 from world.place import NAME
 from world.processes import wait_until
-from world.repositories import tip
+from world.repositories import branch_head
 
 SEED, MOST, PATIENCE, STRANGER = 1, 2, 60, "zoe"
 ON, OFF, REVIEW = "+ready", "-ready", "review"
@@ -72,7 +72,7 @@ KILLED_IN, A_POLL = 1, 0.4
 class Crowd:
     """Who wrote what: comments by id with their words, by people who may and by the stranger."""
 
-    here: Town
+    here: ScenarioEnvironment
     ref: IssueRef
     commands: dict[int, Verb] = field(default_factory=dict[int, Verb])
     strangers: list[int] = field(default_factory=list[int])
@@ -127,7 +127,7 @@ class Crowd:
 
 
 @contextmanager
-def daemon(here: Town) -> Generator[subprocess.Popen[str]]:
+def daemon(here: ScenarioEnvironment) -> Generator[subprocess.Popen[str]]:
     started = here.here.start("run")
     try:
         before = len(here.here.world.requests)
@@ -154,7 +154,9 @@ def meet(crowd: Crowd, number: int, running: subprocess.Popen[str] | None = None
 
 @pytest.fixture
 def crowd(tmp_path: Path) -> Generator[Crowd]:
-    with town(SIMULATOR, tmp_path, max_issue_attempts=MOST, review={"settle": "0s"}) as here:
+    with scenario_environment(
+        SIMULATOR, tmp_path, max_issue_attempts=MOST, review={"settle": "0s"}
+    ) as here:
         here.here.configure(poll={"interval": "300ms"})
         here.here.agent(AGENT)
         ref = here.people.label(here.issue())
@@ -195,7 +197,7 @@ def assert_there_is_one_of_everything(crowd: Crowd) -> None:
     assert len(acts) == len(set(acts))
     assert acts == [each for each in acts if each != STRANGER]
     *_, last = [each for each in events if isinstance(each, Published)]
-    assert tip(here.here.bare, ref.branch) == last.head_sha == history[-1].head_sha
+    assert branch_head(here.here.bare, ref.branch) == last.head_sha == history[-1].head_sha
     paid = Counter(meta.epoch for meta in history if meta.outcome not in FREE)
     assert max(paid.values()) <= MOST
 

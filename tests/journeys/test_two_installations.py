@@ -15,7 +15,7 @@ from mulligan.domain.status import IssueStatus
 from mulligan.storage.database import open_database
 from mulligan.storage.ledger import SqlLedger
 from world.ledgers import TickingClock
-from world.place import NAME, Place, place
+from world.place import NAME, MulliganInstallation, mulligan_installation
 
 BOT = "mulligan-bot"
 WORK = """
@@ -32,11 +32,11 @@ if number <= 4:
 class Two:
     """Two installations that share nothing but their GitHub and their login."""
 
-    one: Place
-    other: Place
+    one: MulliganInstallation
+    other: MulliganInstallation
 
     @property
-    def both(self) -> tuple[Place, Place]:
+    def both(self) -> tuple[MulliganInstallation, MulliganInstallation]:
         return self.one, self.other
 
     def issues(self) -> list[IssueRef]:
@@ -61,7 +61,7 @@ class Two:
             assert [each.elsewhere for each in stands].count(True) == 1, stands
 
 
-def status_of(here: Place, ref: IssueRef) -> IssueStatus:
+def status_of(here: MulliganInstallation, ref: IssueRef) -> IssueStatus:
     with open_database(f"sqlite:///{here.directory}/mulligan.db") as database:
         return SqlLedger(database, TickingClock()).status(ref)
 
@@ -70,7 +70,9 @@ def status_of(here: Place, ref: IssueRef) -> IssueStatus:
 def here(tmp_path: Path) -> Generator[Two]:
     (tmp_path / "one").mkdir()
     (tmp_path / "other").mkdir()
-    with place(tmp_path / "one", {"notes.txt": "one\n"}, max_issue_attempts=1) as one:
+    with mulligan_installation(
+        tmp_path / "one", {"notes.txt": "one\n"}, max_issue_attempts=1
+    ) as one:
         one.configure(poll={"interval": "300ms"}, limits={"concurrency": 6})
         other = replace(one, directory=tmp_path / "other", settings=dict(one.settings))
         agent: list[str] = [str(each) for each in ("python3", other.directory / "agent.py")]
@@ -85,7 +87,7 @@ def here(tmp_path: Path) -> Generator[Two]:
 
 
 @contextmanager
-def running(*places: Place) -> Generator[list[subprocess.Popen[str]]]:
+def running(*places: MulliganInstallation) -> Generator[list[subprocess.Popen[str]]]:
     with ExitStack() as stack:
         daemons = list[subprocess.Popen[str]]()
         for each in places:

@@ -15,14 +15,14 @@ from github_simulator.app import running
 from github_simulator.seed import MAINTAINER, READY, REPOSITORY, seed
 from github_simulator.world import World
 from mulligan.config.load import load_operator
-from mulligan.daemon.once import Extent, once
+from mulligan.daemon.once import PassLimits, run_once
 from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.interfaces.bootstrap.container import build
 from world.issue_names import ref_of
-from world.model import playing
-from world.model_script import Asked, Model, Step, conversation
+from world.model import serve_model
+from world.model_script import Model, ModelRequest, Step, conversation
 from world.real_agents import PACKAGES, change, environment, install, settings
 
 PLACE = Path(__file__).parents[2] / ".agents"
@@ -51,7 +51,7 @@ def edit(old: str, new: str) -> str:
 def mends(kind: str) -> Model:
     """Answer as a model does that reads what went wrong before."""
 
-    def answer(asked: Asked) -> Step:
+    def answer(asked: ModelRequest) -> Step:
         old, new = (MEAN, RIGHT) if TOLD in asked.text else (CHECK, WRONG)
         return conversation(*change(kind, shell(old, new), edit(old, new)))(asked)
 
@@ -92,8 +92,8 @@ def worked(kind: str, place: Path, address: str) -> tuple[Stage, Sequence[Worker
         around = environment(kind, address, path)
         operator = load_operator(configuration(kind, place, url), around)
         with build(operator, around, lambda status, event: None) as bench:
-            once((REPOSITORY,), bench.tools, Extent())
-            ledger = bench.tools.ledger
+            run_once((REPOSITORY,), bench.context, PassLimits())
+            ledger = bench.context.ledger
             return ledger.status(ref).stage, ledger.history(ref)
 
 
@@ -105,7 +105,7 @@ def test_nothing_but_loopback_can_be_reached() -> None:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_second_try_of_a_real_agent_is_told_what_failed(kind: str, tmp_path: Path) -> None:
-    with playing(mends(kind)) as model:
+    with serve_model(mends(kind)) as model:
         stage, attempts = worked(kind, tmp_path, model.address)
     told = [(meta.outcome, meta.error) for meta in attempts]
     assert [meta.outcome for meta in attempts] == [Outcome.CHECKS_FAILED, Outcome.SUCCEEDED], told

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.sandbox.bubblewrap import Confinement, Network, Wires, arguments
+from mulligan.sandbox.bubblewrap import Confinement, Descriptors, Network, arguments
 
 pytestmark = pytest.mark.pure
 WORK = Path("/var/lib/mulligan/work")
 TREE = WORK / "o" / "r" / "issue-1"
 
 
-def written(confined: Confinement, wires: Wires | None = None) -> str:
-    return " ".join(arguments(confined, TREE, ("/bin/sh", "-c", "true"), wires or Wires()))
+def written(confined: Confinement, wires: Descriptors | None = None) -> str:
+    return " ".join(arguments(confined, TREE, ("/bin/sh", "-c", "true"), wires or Descriptors()))
 
 
 def places(confined: Confinement) -> list[str]:
@@ -33,9 +33,9 @@ def test_the_network_is_cut_unless_it_is_open(network: Network, cut: bool) -> No
 
 def test_descriptors_are_named_where_there_are_any() -> None:
     assert "--seccomp" not in written(Confinement())
-    wires = Wires(filter=7, status=8)
+    wires = Descriptors(filter=7, status=8)
     assert "--seccomp 7 --json-status-fd 8" in written(Confinement(), wires)
-    assert (wires.all, Wires().all) == ((7, 8), ())
+    assert (wires.all, Descriptors().all) == ((7, 8), ())
 
 
 def test_the_system_can_be_read_and_its_secrets_are_not_there() -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from mulligan.sandbox.egress import MOST_HOSTS, AccessLog
+from mulligan.sandbox.egress import MAX_REFUSED_HOSTS, AccessLog
 from mulligan.sandbox.egress_rules import refuse
-from world.egress import KEY, PORT, answering, echo, head_of, way_out
-from world.model import playing
+from world.egress import KEY, PORT, answering, echo, head_of, open_egress_proxy
+from world.model import serve_model
 from world.model_script import Turn, conversation
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
@@ -25,7 +25,10 @@ def origin(address: tuple[str, int]) -> str:
 
 
 def test_the_model_is_sent_the_key_in_place_of_what_the_agent_has(tmp_path: Path) -> None:
-    with playing(conversation(Turn("Hi."))) as model, way_out(tmp_path, model.address) as way:
+    with (
+        serve_model(conversation(Turn("Hi."))) as model,
+        open_egress_proxy(tmp_path, model.address) as way,
+    ):
         with way.client() as client:
             own = {"x-api-key": "mine", "Authorization": "Bearer mine"}
             answer = client.post("/model/v1/messages?beta=true", json=ASKED, headers=own)
@@ -52,7 +55,7 @@ def test_an_answer_passes_as_it_comes(tmp_path: Path) -> None:
         line.sendall(b"0\r\n\r\n")
 
     events = list[str]()
-    with answering(talk) as address, way_out(tmp_path, origin(address)) as way:
+    with answering(talk) as address, open_egress_proxy(tmp_path, origin(address)) as way:
         with way.client() as client, client.stream("GET", "/model/events") as answer:
             for line in answer.iter_lines():
                 events += [line] if line else []
@@ -73,14 +76,17 @@ def test_a_large_body_passes_whole(chunked: bool, tmp_path: Path) -> None:  # no
             got += line.recv(1024**2)
         line.sendall(HEAD + b"Content-Length: 2\r\n\r\nok")
 
-    with answering(talk) as address, way_out(tmp_path, origin(address)) as way:
+    with answering(talk) as address, open_egress_proxy(tmp_path, origin(address)) as way:
         with way.client() as client:
             body = (part for _ in range(size // len(part))) if chunked else bytes(size)
             assert client.post("/model/upload", content=body).text == "ok"
 
 
 def test_many_at_once_are_served(tmp_path: Path) -> None:
-    with playing(conversation(Turn("Hi."))) as model, way_out(tmp_path, model.address) as way:
+    with (
+        serve_model(conversation(Turn("Hi."))) as model,
+        open_egress_proxy(tmp_path, model.address) as way,
+    ):
 
         def ask(_: int) -> int:
             with way.client() as client:
@@ -96,7 +102,7 @@ def test_what_is_cut_outside_is_cut_inside(tmp_path: Path) -> None:
         head_of(line)
         line.sendall(HEAD + CHUNKED + b"9\r\ndata: 1\n\n\r\n")
 
-    with answering(talk) as address, way_out(tmp_path, origin(address)) as way:
+    with answering(talk) as address, open_egress_proxy(tmp_path, origin(address)) as way:
         with way.client() as client, pytest.raises(httpx.RemoteProtocolError):
             client.get("/model/events")
 
@@ -104,7 +110,7 @@ def test_what_is_cut_outside_is_cut_inside(tmp_path: Path) -> None:
 def test_a_model_that_is_not_there_is_a_bad_gateway(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = taken.getsockname()
-    with way_out(tmp_path, origin(address)) as way, way.client() as client:
+    with open_egress_proxy(tmp_path, origin(address)) as way, way.client() as client:
         answer = client.post("/model/v1/messages", json=ASKED)
     assert answer.status_code == 502
     assert answer.text.startswith(f"Mulligan cannot reach {origin(address)}: ")
@@ -113,7 +119,10 @@ def test_a_model_that_is_not_there_is_a_bad_gateway(tmp_path: Path) -> None:
 
 
 def test_a_key_is_not_told_inside_where_it_is_wrong(tmp_path: Path) -> None:
-    with answering(echo) as there, way_out(tmp_path, origin(there), key="sk-broken\nx") as way:
+    with (
+        answering(echo) as there,
+        open_egress_proxy(tmp_path, origin(there), key="sk-broken\nx") as way,
+    ):
         with way.client() as client:
             answer = client.post("/model/v1/messages", json=ASKED)
     assert answer.status_code == 502
@@ -121,7 +130,10 @@ def test_a_key_is_not_told_inside_where_it_is_wrong(tmp_path: Path) -> None:
 
 
 def test_the_connection_goes_on_after_a_refusal(tmp_path: Path) -> None:
-    with playing(conversation(Turn("Hi."))) as model, way_out(tmp_path, model.address) as way:
+    with (
+        serve_model(conversation(Turn("Hi."))) as model,
+        open_egress_proxy(tmp_path, model.address) as way,
+    ):
         with way.client() as client:
             assert client.post("/nothing", content=bytes(300_000)).status_code == 403
             assert client.post("http://127.0.0.1:1/x", content=b"x").status_code == 403
@@ -132,7 +144,7 @@ def test_the_connection_goes_on_after_a_refusal(tmp_path: Path) -> None:
     "target", ["example.com:443", "169.254.169.254:80", "github.com:22", "10.0.0.1:443"]
 )
 def test_a_host_that_is_not_listed_is_refused_and_told(target: str, tmp_path: Path) -> None:
-    with way_out(tmp_path) as way:
+    with open_egress_proxy(tmp_path) as way:
         status, line = way.connect(target)
         line.close()
     assert status == 403
@@ -141,7 +153,7 @@ def test_a_host_that_is_not_listed_is_refused_and_told(target: str, tmp_path: Pa
 
 
 def test_a_listed_address_is_reached_through_a_tunnel(tmp_path: Path) -> None:
-    with answering(echo) as address, way_out(tmp_path, hosts=(address,)) as way:
+    with answering(echo) as address, open_egress_proxy(tmp_path, hosts=(address,)) as way:
         status, line = way.connect(f"{address[0]}:{address[1]}")
         with line:
             line.sendall(b"hello")
@@ -152,7 +164,10 @@ def test_a_listed_address_is_reached_through_a_tunnel(tmp_path: Path) -> None:
 
 def test_a_name_that_stands_for_this_machine_is_refused(tmp_path: Path) -> None:
     """Whoever owns a name decides what it stands for."""
-    with answering(echo) as (_, port), way_out(tmp_path, hosts=(("localhost", port),)) as way:
+    with (
+        answering(echo) as (_, port),
+        open_egress_proxy(tmp_path, hosts=(("localhost", port),)) as way,
+    ):
         status, line = way.connect(f"localhost:{port}")
         line.close()
     assert (status, way.journal.hosts) == (403, ("localhost",))
@@ -160,7 +175,7 @@ def test_a_name_that_stands_for_this_machine_is_refused(tmp_path: Path) -> None:
 
 def test_a_name_is_fine_whose_address_is_listed_too(tmp_path: Path) -> None:
     with answering(echo) as (host, port):
-        with way_out(tmp_path, hosts=(("localhost", port), (host, port))) as way:
+        with open_egress_proxy(tmp_path, hosts=(("localhost", port), (host, port))) as way:
             status, line = way.connect(f"localhost:{port}")
             line.close()
     assert status == 200
@@ -169,14 +184,17 @@ def test_a_name_is_fine_whose_address_is_listed_too(tmp_path: Path) -> None:
 def test_a_tunnel_to_nothing_is_a_bad_gateway(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         host, port = taken.getsockname()
-    with way_out(tmp_path, hosts=((host, port),)) as way:
+    with open_egress_proxy(tmp_path, hosts=((host, port),)) as way:
         status, line = way.connect(f"{host}:{port}")
         line.close()
     assert status == 502
 
 
 def test_who_asks_for_the_proxy_through_the_proxy_gets_it(tmp_path: Path) -> None:
-    with playing(conversation(Turn("Hi."))) as model, way_out(tmp_path, model.address) as way:
+    with (
+        serve_model(conversation(Turn("Hi."))) as model,
+        open_egress_proxy(tmp_path, model.address) as way,
+    ):
         status, line = way.connect(f"127.0.0.1:{PORT}")
         with line:
             line.sendall(b"GET /model/v1/models HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -185,7 +203,7 @@ def test_who_asks_for_the_proxy_through_the_proxy_gets_it(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("said", [b"\0\1\2\r\n\r\n", b"GET /" + b"x" * 200_000, b""])
 def test_what_is_no_http_ends_the_connection(said: bytes, tmp_path: Path) -> None:
-    with way_out(tmp_path) as way, socket.socket(socket.AF_UNIX) as line:
+    with open_egress_proxy(tmp_path) as way, socket.socket(socket.AF_UNIX) as line:
         line.settimeout(10)
         line.connect(str(way.door))
         try:
@@ -202,7 +220,7 @@ def test_who_waits_to_be_told_to_go_on_is(tmp_path: Path) -> None:
         assert line.recv(2) == b"hi"
         line.sendall(HEAD + b"Content-Length: 2\r\n\r\nok")
 
-    with answering(talk) as address, way_out(tmp_path, origin(address)) as way:
+    with answering(talk) as address, open_egress_proxy(tmp_path, origin(address)) as way:
         with socket.socket(socket.AF_UNIX) as line:
             line.connect(str(way.door))
             head = b"POST /model/x HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n"
@@ -214,7 +232,7 @@ def test_who_waits_to_be_told_to_go_on_is(tmp_path: Path) -> None:
 
 def test_when_the_block_ends_so_does_everything(tmp_path: Path) -> None:
     with answering(echo) as address:
-        with way_out(tmp_path, hosts=(address,)) as way:
+        with open_egress_proxy(tmp_path, hosts=(address,)) as way:
             _, tunnel = way.connect(f"{address[0]}:{address[1]}")
             waiting = socket.socket(socket.AF_UNIX)
             waiting.connect(str(way.door))
@@ -230,7 +248,7 @@ def test_a_long_place_is_no_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     long = tmp_path / ("x" * 120)
     long.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(long))
-    with way_out(tmp_path) as way:
+    with open_egress_proxy(tmp_path) as way:
         assert way.door.is_socket()
 
 
@@ -245,5 +263,5 @@ def test_the_journal_is_bounded_and_clean(clean: Callable[[str], str], tmp_path:
         journal = AccessLog(file, clean)
         refusing(journal, 10_005)
     lines = (tmp_path / "log").read_text().splitlines()
-    assert (len(lines), len(journal.hosts)) == (10_000, MOST_HOSTS)
+    assert (len(lines), len(journal.hosts)) == (10_000, MAX_REFUSED_HOSTS)
     assert journal.hosts[0] == clean("host-0")

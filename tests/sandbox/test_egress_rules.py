@@ -4,18 +4,18 @@ import pytest
 
 from mulligan.sandbox.egress_rules import (
     Allowed,
+    Decision,
     Refused,
     Route,
     ToHost,
     ToItself,
     ToService,
-    Way,
     address_of,
-    headers_back,
-    headers_for,
+    decide_route,
     is_literal,
     is_public,
-    way_of,
+    request_headers,
+    response_headers,
 )
 
 pytestmark = pytest.mark.pure
@@ -62,11 +62,11 @@ PLAIN = "is asked for without TLS, which nothing is but the model"
         ("CONNECT :443", NO_ADDRESS),
     ],
 )
-def test_what_a_request_line_leads_to(request_line: str, way: Way) -> None:
+def test_what_a_request_line_leads_to(request_line: str, way: Decision) -> None:
     method, _, target = request_line.partition(" ")
-    found = way_of(method.encode(), target.encode(), ALLOWED)
-    if isinstance(way, Refused) and way.said.endswith(PLAIN):
-        way = Refused(f"{way.said}; Mulligan lets nothing else out.", way.host)
+    found = decide_route(method.encode(), target.encode(), ALLOWED)
+    if isinstance(way, Refused) and way.message.endswith(PLAIN):
+        way = Refused(f"{way.message}; Mulligan lets nothing else out.", way.host)
     assert found == way
 
 
@@ -122,7 +122,7 @@ def test_a_service_gets_the_key_from_outside_and_none_from_inside() -> None:
         *((b"Authorization", b"Bearer somebody-elses"), (b"Cookie", b"a=b")),
         *((b"Connection", b"keep-alive, X-Hop"), (b"X-Hop", b"1"), (b"Accept", b"*/*")),
     ]
-    assert headers_for(MODEL, given) == [
+    assert request_headers(MODEL, given) == [
         (b"Host", b"api.model.example"),
         (b"Accept", b"*/*"),
         (b"x-api-key", b"sk-real"),
@@ -131,12 +131,15 @@ def test_a_service_gets_the_key_from_outside_and_none_from_inside() -> None:
 
 def test_a_service_without_a_key_gets_none() -> None:
     given = [(b"Authorization", b"Bearer mine"), (b"Content-Length", b"2")]
-    assert headers_for(FREE, given) == [(b"Host", b"127.0.0.1:11434"), (b"Content-Length", b"2")]
+    assert request_headers(FREE, given) == [
+        (b"Host", b"127.0.0.1:11434"),
+        (b"Content-Length", b"2"),
+    ]
 
 
 def test_an_answer_comes_back_whole_but_for_its_connection() -> None:
     given = [(b"Content-Type", b"text/event-stream"), (b"Transfer-Encoding", b"chunked")]
-    assert headers_back(given) == [(b"Content-Type", b"text/event-stream")]
+    assert response_headers(given) == [(b"Content-Type", b"text/event-stream")]
 
 
 def test_the_key_is_not_in_what_is_printed_of_a_route() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from world.egress import KEY, answering, head_of, way_out
+from world.egress import KEY, answering, head_of, open_egress_proxy
 
 
 @pytest.fixture
@@ -45,7 +45,10 @@ def test_only_a_certificate_that_is_trusted_gets_the_key(
         except OSError:
             return
 
-    with answering(talk) as (_, port), way_out(tmp_path, f"https://localhost:{port}") as way:
+    with (
+        answering(talk) as (_, port),
+        open_egress_proxy(tmp_path, f"https://localhost:{port}") as way,
+    ):
         with way.client() as client:
             status = client.get("/model/v1/models").status_code
     assert status == (200 if trusted else 502)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mulligan.config.operator import SandboxLimits, SandboxSettings
-from mulligan.sandbox.probe import FULL_DISK, NONE_ALLOWED, NOT_INSTALLED, TOO_OLD, try_out
+from mulligan.sandbox.probe import FULL_DISK, NONE_ALLOWED, NOT_INSTALLED, TOO_OLD, probe_sandbox
 from world.confined import sandbox
 
 TRY = """
@@ -22,16 +22,16 @@ print(try_out(SandboxSettings(), os.environ).trouble)
 
 def test_a_sandbox_that_works_is_given() -> None:
     sandbox()
-    tried = try_out(SandboxSettings(limits=SandboxLimits(processes=99)), os.environ)
+    tried = probe_sandbox(SandboxSettings(limits=SandboxLimits(processes=99)), os.environ)
     assert tried.sandbox
-    assert tried.trouble is None
+    assert tried.problem is None
     assert tried.filters is (os.uname().machine in {"x86_64", "aarch64"})
-    assert tried.sandbox.bounds.processes == 99
+    assert tried.sandbox.limits.processes == 99
 
 
 def test_without_bubblewrap_there_is_none(tmp_path: Path) -> None:
-    tried = try_out(SandboxSettings(), {"PATH": str(tmp_path)})
-    assert (tried.sandbox, tried.trouble, tried.filters) == (None, NOT_INSTALLED, False)
+    tried = probe_sandbox(SandboxSettings(), {"PATH": str(tmp_path)})
+    assert (tried.sandbox, tried.problem, tried.filters) == (None, NOT_INSTALLED, False)
 
 
 def pretending(here: Path, script: str) -> dict[str, str]:
@@ -45,15 +45,15 @@ def pretending(here: Path, script: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        ("echo 'bwrap: Unknown option --disable-userns' >&2; exit 1", TOO_OLD.said),
+        ("echo 'bwrap: Unknown option --disable-userns' >&2; exit 1", TOO_OLD.message),
         ("echo 'bwrap: Odd things happen' >&2; exit 1", "does not work here: Odd things happen."),
         ("exit 0", "does not work here: it says nothing."),
     ],
 )
 def test_one_that_does_not_work_is_none(script: str, words: str, tmp_path: Path) -> None:
-    tried = try_out(SandboxSettings(), pretending(tmp_path, script))
+    tried = probe_sandbox(SandboxSettings(), pretending(tmp_path, script))
     assert tried.sandbox is None
-    assert words in str(tried.trouble)
+    assert words in str(tried.problem)
 
 
 def test_inside_another_sandbox_it_says_that_no_namespaces_may_be_made(tmp_path: Path) -> None:

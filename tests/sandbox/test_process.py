@@ -17,9 +17,9 @@ import pytest
 
 from mulligan.domain.attempt import TimeLimit
 from mulligan.domain.errors import DeniedError, MisconfiguredError, ShutdownError, UnavailableError
-from mulligan.sandbox.cancellation import SHUTDOWN, STOP, Stop
+from mulligan.sandbox.cancellation import CURRENT_CANCELLATION, SHUTDOWN, Cancellation
 from mulligan.sandbox.process import Command, run
-from world.processes import MULLIGAN, living_in, said, shell, wait_until, with_argv
+from world.processes import MULLIGAN, output_of, processes_in, shell, wait_until, with_argv
 
 MEGABYTE = 1024 * 1024
 
@@ -99,7 +99,7 @@ def test_nothing_is_lost_when_a_command_ends_before_it_was_heard(tmp_path: Path)
     argv = [sys.executable, "-c", MULLIGAN, f"exec {sys.executable} -I print.py", str(tmp_path)]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as mulligan:
         try:
-            wait_until(lambda: (tmp_path / "written").exists() and living_in(tmp_path) == [])
+            wait_until(lambda: (tmp_path / "written").exists() and processes_in(tmp_path) == [])
         finally:
             mulligan.send_signal(signal.SIGCONT)
         assert mulligan.communicate()[0] == f"{1 << 20}\n"
@@ -123,7 +123,7 @@ def test_a_log_that_cannot_be_written_is_the_machines_fault(
 ) -> None:
     with pytest.raises(UnavailableError, match=f"The log {log} cannot be written: {why}"):
         run(replace(shell("echo x; sleep 20", tmp_path), log=Path(log)))
-    assert living_in(tmp_path) == []
+    assert processes_in(tmp_path) == []
 
 
 # What it is given
@@ -202,17 +202,17 @@ def test_a_pipe_that_is_passed_on_ends_when_the_command_closes_it(tmp_path: Path
     command = replace(python(code, tmp_path), pass_fds=(write,))
     running = threading.Thread(target=suppressed, args=[command])
     running.start()
-    wait_until(lambda: bool(living_in(tmp_path)))
+    wait_until(lambda: bool(processes_in(tmp_path)))
     os.close(write)
     with os.fdopen(read, "rb") as ours:
         assert ours.read() == b"x"
-    assert living_in(tmp_path) != []
+    assert processes_in(tmp_path) != []
     SHUTDOWN.set()
     running.join()
 
 
 def test_signals_have_their_usual_meaning_again(tmp_path: Path) -> None:
-    status = said("cat /proc/self/status", tmp_path).splitlines()
+    status = output_of("cat /proc/self/status", tmp_path).splitlines()
     masks = dict(line.split(":\t") for line in status if line.startswith("Sig"))
     # 32 and 33 are the C library's own; posix_spawn(3) leaves them ignored.
     usual = (1 << 31) - 1
@@ -237,7 +237,7 @@ def test_descriptors_beyond_1024_do_no_harm(tmp_path: Path) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (many, hard))
     opened = [os.open("/dev/null", os.O_RDONLY) for _ in range(1100)]
     try:
-        assert said("echo x", tmp_path) == "x"
+        assert output_of("echo x", tmp_path) == "x"
     finally:
         for descriptor in opened:
             os.close(descriptor)
@@ -329,7 +329,7 @@ def test_who_does_not_end_when_asked_is_killed(tmp_path: Path) -> None:
     finished = run(shell(line, tmp_path, timeout=0.3, grace=0.3))
     assert (finished.stopped_by, finished.exit_code) == (TimeLimit.TIMEOUT, -9)
     assert timedelta(seconds=0.6) < finished.duration < timedelta(seconds=5)
-    assert living_in(tmp_path) == []
+    assert processes_in(tmp_path) == []
 
 
 def test_each_process_is_asked_once(tmp_path: Path) -> None:
@@ -408,14 +408,18 @@ def test_all_that_runs_is_ended_when_mulligan_stops(tmp_path: Path) -> None:
     assert time.monotonic() - began < 4
     assert sorted(ended) == ["a", "b", "c", "d"]
     assert len(list(tmp_path.glob("*.bye"))) == 4
-    assert living_in(tmp_path) == []
+    assert processes_in(tmp_path) == []
 
 
 def test_one_piece_of_work_is_ended_for_a_reason_of_its_own(tmp_path: Path) -> None:
-    withdrawn, heard, stop = DeniedError("The request was withdrawn."), list[object](), Stop()
+    withdrawn, heard, stop = (
+        DeniedError("The request was withdrawn."),
+        list[object](),
+        Cancellation(),
+    )
 
     def work() -> None:
-        STOP.set(stop)
+        CURRENT_CANCELLATION.set(stop)
         try:
             run(shell("touch up; sleep 20", tmp_path))
         except DeniedError as error:
@@ -424,8 +428,8 @@ def test_one_piece_of_work_is_ended_for_a_reason_of_its_own(tmp_path: Path) -> N
     thread = threading.Thread(target=work)
     thread.start()
     wait_until((tmp_path / "up").exists)
-    stop.give(withdrawn)
-    assert said("echo others go on", tmp_path) == "others go on"
+    stop.cancel(withdrawn)
+    assert output_of("echo others go on", tmp_path) == "others go on"
     thread.join()
     assert heard == [withdrawn]
 

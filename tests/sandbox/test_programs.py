@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mulligan.sandbox.sandbox import brought
+from mulligan.sandbox.sandbox import paths_of_command
 
 
 def program(place: Path) -> Path:
@@ -17,16 +17,16 @@ def program(place: Path) -> Path:
 
 
 def found(argv: tuple[str, ...], *path: Path) -> set[Path]:
-    return set(brought(argv, {"PATH": ":".join(map(str, path))}))
+    return set(paths_of_command(argv, {"PATH": ":".join(map(str, path))}))
 
 
 def test_what_belongs_to_the_system_is_there_anyway() -> None:
-    assert brought(("sh", "-c", "true"), {"PATH": "/usr/bin:/bin:/usr/local/bin"}) == ()
+    assert paths_of_command(("sh", "-c", "true"), {"PATH": "/usr/bin:/bin:/usr/local/bin"}) == ()
 
 
 def test_nothing_brings_the_whole_machine() -> None:
     """/bin is a directory of programs like others, and what holds it is /."""
-    shown = brought(("/bin/sh", "/", "//"), {"PATH": f"{os.environ['PATH']}:/bin:/sbin"})
+    shown = paths_of_command(("/bin/sh", "/", "//"), {"PATH": f"{os.environ['PATH']}:/bin:/sbin"})
     home = Path("~").expanduser()
     assert [path for path in shown if home.is_relative_to(path)] == []
 

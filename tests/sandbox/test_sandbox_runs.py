@@ -15,9 +15,9 @@ from mulligan.domain.attempt import TimeLimit
 from mulligan.domain.errors import MisconfiguredError, UnavailableError
 from mulligan.sandbox.bubblewrap import Network
 from mulligan.sandbox.process import Command, Finished
-from mulligan.sandbox.sandbox import Reach
+from mulligan.sandbox.sandbox import CommandAccess
 from world.confined import sandbox
-from world.processes import living_in, wait_until
+from world.processes import processes_in, wait_until
 
 MULLIGAN = """
 import os, sys
@@ -47,7 +47,7 @@ def command(line: str, here: Path, stall: float | None = None) -> Command:
 def run_in(
     line: str, here: Path, network: Network = Network.NONE, stall: float | None = None
 ) -> Finished:
-    return sandbox().run(command(line, here, stall), Reach(write=(here,), network=network))
+    return sandbox().run(command(line, here, stall), CommandAccess(write=(here,), network=network))
 
 
 def test_it_may_write_where_it_works_and_nowhere_else(tmp_path: Path) -> None:
@@ -106,21 +106,23 @@ def test_who_does_not_listen_is_killed(tmp_path: Path) -> None:
             timeout=timedelta(seconds=0.5),
             grace=timedelta(seconds=0.5),
         ),
-        Reach(write=(tmp_path,)),
+        CommandAccess(write=(tmp_path,)),
     )
     assert ended.exit_code in {-9, 137}
-    assert living_in(tmp_path) == []
+    assert processes_in(tmp_path) == []
 
 
 def test_a_program_that_is_not_in_there_is_named(tmp_path: Path) -> None:
     missing = Command(("no-such-agent",), tmp_path, {"PATH": os.defpath}, timedelta(seconds=9))
     with pytest.raises(MisconfiguredError, match="The program 'no-such-agent' cannot be started"):
-        sandbox().run(missing, Reach(write=(tmp_path,)))
+        sandbox().run(missing, CommandAccess(write=(tmp_path,)))
 
 
 def test_what_is_not_there_is_left_out(tmp_path: Path) -> None:
     gone = tmp_path.with_name("gone")
-    ended = sandbox().run(command("ls ..", tmp_path), Reach(read=(gone,), write=(tmp_path, gone)))
+    ended = sandbox().run(
+        command("ls ..", tmp_path), CommandAccess(read=(gone,), write=(tmp_path, gone))
+    )
     assert ended.text == f"{tmp_path.name}\n"
 
 
@@ -128,7 +130,7 @@ def test_a_sandbox_that_cannot_be_set_up_says_why(tmp_path: Path) -> None:
     walls = sandbox()
     broken = replace(walls, filter=b"no filter")
     with pytest.raises(UnavailableError, match=r"for /bin/sh cannot be set up: Invalid seccomp"):
-        broken.run(command("true", tmp_path), Reach(write=(tmp_path,)))
+        broken.run(command("true", tmp_path), CommandAccess(write=(tmp_path,)))
 
 
 def test_what_is_mulligans_is_hidden_once_it_is_there(tmp_path: Path) -> None:
@@ -138,7 +140,7 @@ def test_what_is_mulligans_is_hidden_once_it_is_there(tmp_path: Path) -> None:
     for file in (state / "mulligan.db", token):
         file.write_text("secret")
     line = "ls state; cat token; rm token; : > state/new; true"
-    said = walls.run(command(line, tmp_path), Reach(write=(tmp_path,))).text
+    said = walls.run(command(line, tmp_path), CommandAccess(write=(tmp_path,))).text
     assert "secret" not in said
     assert said.count("Read-only file system") == 1
     assert (token.read_text(), [each.name for each in state.iterdir()]) == (
@@ -162,7 +164,7 @@ def test_programs_and_their_arguments_are_there_without_being_named(tmp_path: Pa
         environment={"PATH": os.environ["PATH"]},
         timeout=timedelta(seconds=20),
     )
-    assert sandbox().run(run, Reach(write=(work,))).text.strip() == sys.prefix
+    assert sandbox().run(run, CommandAccess(write=(work,))).text.strip() == sys.prefix
 
 
 ROOT = pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
@@ -217,7 +219,7 @@ def test_what_it_only_reads_stays_roots_and_is_open_to_it_alone(tmp_path: Path) 
     walls = sandbox()
     walls = replace(walls, common=replace(walls.common, read=(mine,)))
     line = "cat ../shown/file; cat ../mine/file; echo > ../shown/file"
-    said = walls.run(command(line, here), Reach(read=(shown,), write=(here,))).text
+    said = walls.run(command(line, here), CommandAccess(read=(shown,), write=(here,))).text
     assert said.count("seen") == 1
     assert said.count("Permission denied") == 1
     assert "Read-only file system" in said
@@ -240,4 +242,4 @@ def test_a_command_dies_with_mulligan(tmp_path: Path) -> None:
     wait_until((place / "up").exists, 20)
     mulligan.kill()
     mulligan.wait()
-    wait_until(lambda: living_in(place) == [])
+    wait_until(lambda: processes_in(place) == [])

@@ -14,8 +14,8 @@ import pytest
 from mulligan.domain.attempt import TimeLimit
 from mulligan.domain.errors import UnavailableError
 from mulligan.sandbox.process import run
-from mulligan.sandbox.supervisor import Family, descendants, places
-from world.processes import MULLIGAN, living_in, shell, wait_until, with_argv
+from mulligan.sandbox.supervisor import ProcessTree, candidate_paths, descendants
+from world.processes import MULLIGAN, processes_in, shell, wait_until, with_argv
 
 DAEMON = """
 import os, sys, time
@@ -40,14 +40,14 @@ WAYS_TO_STAY = {
 @pytest.mark.parametrize("line", WAYS_TO_STAY.values(), ids=WAYS_TO_STAY)
 def test_nothing_stays_when_a_command_ends(line: str, tmp_path: Path) -> None:
     finished = run(shell(f"{line}\nexit 5", tmp_path))
-    assert (finished.exit_code, living_in(tmp_path)) == (5, [])
+    assert (finished.exit_code, processes_in(tmp_path)) == (5, [])
     assert finished.duration < timedelta(seconds=4)
 
 
 @pytest.mark.parametrize("line", WAYS_TO_STAY.values(), ids=WAYS_TO_STAY)
 def test_nothing_stays_at_the_time_out(line: str, tmp_path: Path) -> None:
     finished = run(shell(f"{line}\nsleep 48", tmp_path, timeout=0.6, grace=0.3))
-    assert (finished.stopped_by, living_in(tmp_path)) == (TimeLimit.TIMEOUT, [])
+    assert (finished.stopped_by, processes_in(tmp_path)) == (TimeLimit.TIMEOUT, [])
 
 
 @pytest.mark.parametrize("line", WAYS_TO_STAY.values(), ids=WAYS_TO_STAY)
@@ -55,10 +55,10 @@ def test_nothing_stays_when_mulligan_is_killed(line: str, tmp_path: Path) -> Non
     line = f"{line}\ntouch up; sleep 49"
     parent = subprocess.Popen([sys.executable, "-c", MULLIGAN, line, str(tmp_path)])
     wait_until((tmp_path / "up").exists)
-    assert living_in(tmp_path) != []
+    assert processes_in(tmp_path) != []
     parent.kill()
     parent.wait()
-    wait_until(lambda: living_in(tmp_path) == [], seconds=3)
+    wait_until(lambda: processes_in(tmp_path) == [], seconds=3)
 
 
 def test_who_is_left_may_say_a_last_word(tmp_path: Path) -> None:
@@ -85,25 +85,25 @@ def test_a_flight_from_the_killer_ends(tmp_path: Path) -> None:
     (tmp_path / "flee.py").write_text(code)
     finished = run(shell(f"{sys.executable} -I -S flee.py & sleep 0.2", tmp_path))
     assert finished.exit_code == 0
-    assert living_in(tmp_path) == []
+    assert processes_in(tmp_path) == []
 
 
 @pytest.mark.parametrize("name", ["TERM", "INT", "HUP", "QUIT", "PIPE", "CHLD"])
 def test_a_command_cannot_send_its_keeper_away(name: str, tmp_path: Path) -> None:
     finished = run(shell(f"setsid sleep 50 & kill -{name} $PPID; sleep 0.1; exit 4", tmp_path))
-    assert (finished.exit_code, living_in(tmp_path)) == (4, [])
+    assert (finished.exit_code, processes_in(tmp_path)) == (4, [])
 
 
 def test_a_keeper_that_was_stopped_goes_on_at_the_time_out(tmp_path: Path) -> None:
     line = "setsid sleep 51 & kill -STOP $PPID; sleep 52"
     finished = run(shell(line, tmp_path, timeout=0.3, grace=0.3))
-    assert (finished.stopped_by, living_in(tmp_path)) == (TimeLimit.TIMEOUT, [])
+    assert (finished.stopped_by, processes_in(tmp_path)) == (TimeLimit.TIMEOUT, [])
 
 
 def test_a_command_dies_with_its_keeper(tmp_path: Path) -> None:
     finished = run(shell("echo x; kill -KILL $PPID; exec sleep 53", tmp_path))
     assert (finished.exit_code, finished.text) == (-9, "x\n")
-    wait_until(lambda: living_in(tmp_path) == [])
+    wait_until(lambda: processes_in(tmp_path) == [])
 
 
 def test_a_keeper_may_die_without_having_listened(tmp_path: Path) -> None:
@@ -124,13 +124,13 @@ def test_who_outlives_the_keeper_is_not_waited_for(tmp_path: Path) -> None:
     finished = run(shell(line, tmp_path, timeout=9))
     assert (finished.exit_code, finished.stopped_by) == (-9, None)
     # Nobody reads what it prints any more, so that it ends too.
-    wait_until(lambda: living_in(tmp_path) == [])
+    wait_until(lambda: processes_in(tmp_path) == [])
 
 
 def test_a_killed_group_is_the_commands_alone(tmp_path: Path) -> None:
     line = "setsid sleep 55 & trap '' TERM; kill -TERM 0; kill -KILL 0"
     finished = run(shell(line, tmp_path))
-    assert (finished.exit_code, living_in(tmp_path)) == (-9, [])
+    assert (finished.exit_code, processes_in(tmp_path)) == (-9, [])
 
 
 def test_orphans_are_collected_while_the_command_runs(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_system_without_room_for_a_process_is_told(tmp_path: Path) -> None:
         "sys.argv = sys.argv[1:]\n"
         "runpy.run_path(sys.argv[0], run_name='__main__')\n"
     )
-    keeper = str(Path(sys.modules[Family.__module__].__file__ or ""))
+    keeper = str(Path(sys.modules[ProcessTree.__module__].__file__ or ""))
     argv = [sys.executable, "-c", limited, keeper, str(write), "-", "-", "true"]
     subprocess.run(argv, pass_fds=[write], check=True)
     os.close(write)
@@ -210,7 +210,7 @@ def test_what_cannot_be_ended_is_named() -> None:
 def test_programs_are_looked_for_where_they_may_be(
     program: str, path: bytes | None, expected: list[str]
 ) -> None:
-    assert places(program, path) == expected
+    assert candidate_paths(program, path) == expected
 
 
 def test_a_command_starts_within_the_time_of_a_blink(tmp_path: Path) -> None:

@@ -25,15 +25,15 @@ from mulligan.domain.status import IssueStatus
 from mulligan.storage import HEAD, VERSION_TABLE
 from mulligan.storage.database import MIGRATIONS, open_database, state_directory
 from mulligan.storage.schema import EVENTS_TABLE, METADATA
-from mulligan.storage.serialization import happen, values_of
-from world.ledgers import ISSUES, START, opened, rebuild, url_of
+from mulligan.storage.serialization import record_event, values_of
+from world.ledgers import ISSUES, START, open_ledger_at, rebuild, url_of
 
 REF = ISSUES[0]
 
 
 def kept(path: Path) -> Path:
     """Make a ledger that holds one event."""
-    with opened(path) as ledger:
+    with open_ledger_at(path) as ledger:
         ledger.append(REF, IssueSeen(title="kept"))
     return path
 
@@ -52,7 +52,7 @@ def test_the_directory_and_the_database_are_made_for_the_owner_alone(tmp_path: P
 
 
 def test_what_was_kept_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
-    with opened(kept(tmp_path / "ledger.db")) as ledger:
+    with open_ledger_at(kept(tmp_path / "ledger.db")) as ledger:
         assert ledger.status(REF).title == "kept"
 
 
@@ -83,9 +83,11 @@ def test_a_ledger_of_the_first_version_is_brought_up_to_date_with_all_it_holds(
     with engine.begin() as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, "0001")
-        connection.execute(insert(EVENTS_TABLE).values(values_of(happen(status, seen, START, 0))))
+        connection.execute(
+            insert(EVENTS_TABLE).values(values_of(record_event(status, seen, START, 0)))
+        )
     engine.dispose()
-    with opened(path) as ledger:
+    with open_ledger_at(path) as ledger:
         assert ledger.events()[0].event == seen
         rebuild(ledger)
         assert ledger.append(REF, seen).title == "kept"
@@ -111,7 +113,7 @@ def test_only_what_is_needed_is_loaded_for_a_database_that_is_up_to_date(tmp_pat
 
 
 def test_what_has_happened_cannot_be_changed_but_forgotten(tmp_path: Path) -> None:
-    with opened(kept(tmp_path / "ledger.db")) as ledger:
+    with open_ledger_at(kept(tmp_path / "ledger.db")) as ledger:
         with (
             pytest.raises(IntegrityError, match="events are append-only"),
             ledger.database.write() as connection,
@@ -125,7 +127,7 @@ def test_what_has_happened_cannot_be_changed_but_forgotten(tmp_path: Path) -> No
 
 
 def test_a_block_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
-    with opened(kept(tmp_path / "ledger.db")) as ledger:
+    with open_ledger_at(kept(tmp_path / "ledger.db")) as ledger:
         with contextlib.suppress(RuntimeError), ledger.database.write() as connection:
             connection.execute(text("DELETE FROM issues"))
             raise RuntimeError
@@ -134,7 +136,7 @@ def test_a_block_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
 
 def test_a_wrong_statement_is_a_bug_and_not_the_worlds_fault(tmp_path: Path) -> None:
     with (
-        opened(tmp_path / "ledger.db") as ledger,
+        open_ledger_at(tmp_path / "ledger.db") as ledger,
         pytest.raises(OperationalError, match="no such table"),
         ledger.database.read() as connection,
     ):
@@ -142,13 +144,13 @@ def test_a_wrong_statement_is_a_bug_and_not_the_worlds_fault(tmp_path: Path) -> 
 
 
 def test_a_reader_sees_one_moment_and_does_not_wait_for_a_writer(tmp_path: Path) -> None:
-    with opened(kept(tmp_path / "ledger.db")) as ledger, ledger.database.write() as writing:
+    with open_ledger_at(kept(tmp_path / "ledger.db")) as ledger, ledger.database.write() as writing:
         writing.execute(text("DELETE FROM issues"))
         assert ledger.status(REF).title == "kept"
 
 
 def test_writers_take_turns_from_their_first_statement(tmp_path: Path) -> None:
-    with opened(tmp_path / "ledger.db") as ledger, ledger.database.write() as connection:
+    with open_ledger_at(tmp_path / "ledger.db") as ledger, ledger.database.write() as connection:
         connection.execute(text("CREATE TABLE tally (n INTEGER)"))
         connection.execute(text("INSERT INTO tally VALUES (0)"))
         connection.commit()
@@ -201,14 +203,14 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) ->
 
 def test_a_damaged_database_is_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
-    with opened(path) as ledger:
+    with open_ledger_at(path) as ledger:
         for number in range(60):
             ledger.append(REF, IssueSeen(title=f"{number}" * 200))
     whole = path.read_bytes()
     path.write_bytes(whole[:4096] + b"\x5a" * (len(whole) - 4096))
     with (
         pytest.raises(ConfigError, match="is damaged; put a backup of it in its place"),
-        opened(path) as ledger,
+        open_ledger_at(path) as ledger,
     ):
         ledger.events()
 
@@ -227,7 +229,7 @@ def test_a_parent_that_is_a_file_is_a_sentence(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_a_sentence_and_loses_nothing(tmp_path: Path) -> None:
-    with opened(kept(tmp_path / "ledger.db")) as ledger:
+    with open_ledger_at(kept(tmp_path / "ledger.db")) as ledger:
         with ledger.database.read() as connection:
             # As many pages as there are, which is how SQLite lets a full disk be tried.
             connection.execute(text("PRAGMA max_page_count = 1"))
@@ -237,7 +239,7 @@ def test_a_full_disk_is_a_sentence_and_loses_nothing(tmp_path: Path) -> None:
 
 
 def test_a_ledger_held_up_for_too_long_is_a_sentence(tmp_path: Path) -> None:
-    with opened(kept(tmp_path / "ledger.db")) as ledger, ledger.database.write():
+    with open_ledger_at(kept(tmp_path / "ledger.db")) as ledger, ledger.database.write():
         with ledger.database.read() as impatient:
             impatient.execute(text("PRAGMA busy_timeout = 0"))
         with pytest.raises(UnavailableError, match="is kept busy by another process"):

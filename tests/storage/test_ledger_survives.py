@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mulligan.domain.issue import IssueRef
 from mulligan.storage.database import open_database
-from world.ledgers import folded, opened, url_of
+from world.ledgers import folded, open_ledger_at, url_of
 
 TESTS = Path(__file__).parents[1]
 KILLS = 20
@@ -39,7 +39,7 @@ def test_twenty_kills_lose_no_acknowledged_event(tmp_path: Path) -> None:
         acknowledged = [kill_one(process, life) for life in range(1, KILLS + 1)]
         assert process.stdin
         process.stdin.close()
-    with opened(path) as ledger:
+    with open_ledger_at(path) as ledger:
         status = ledger.status(REF)
         for life, last in enumerate(acknowledged, start=1):
             kept = int(status.effect(f"life-{life}", "count") or 0)

@@ -23,10 +23,10 @@ from mulligan.domain.status import IssueStatus
 from mulligan.storage import VERSION_TABLE
 from mulligan.storage.database import MIGRATIONS, open_database, state_directory
 from mulligan.storage.ledger import SqlLedger
-from mulligan.storage.postgres import clock_of, unfitness
+from mulligan.storage.postgres import clock_of, unsupported_reason
 from mulligan.storage.schema import EVENTS_TABLE, METADATA
-from mulligan.storage.serialization import happen, values_of
-from world.ledgers import ISSUES, START, TickingClock, opened_at, rebuild, url_of
+from mulligan.storage.serialization import record_event, values_of
+from world.ledgers import ISSUES, START, TickingClock, open_ledger_url, rebuild, url_of
 from world.postgres import PASSWORD, Server, server
 
 REF = ISSUES[0]
@@ -35,7 +35,7 @@ SEEN = IssueSeen(title="kept")
 
 @pytest.fixture
 def ledger(postgres_url: str) -> Generator[SqlLedger]:
-    with opened_at(postgres_url) as found:
+    with open_ledger_url(postgres_url) as found:
         found.append(REF, SEEN)
         yield found
 
@@ -64,10 +64,10 @@ def test_a_ledger_of_the_first_version_is_brought_up_to_date_with_all_it_holds(e
     with engine.begin() as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, "0001")
-        stored = values_of(happen(IssueStatus(REF), SEEN, START, 0))
+        stored = values_of(record_event(IssueStatus(REF), SEEN, START, 0))
         connection.execute(insert(EVENTS_TABLE).values(stored))
     engine.dispose()
-    with opened_at(empty) as ledger:
+    with open_ledger_url(empty) as ledger:
         assert ledger.status(REF).title == "kept"
         rebuild(ledger)
         assert ledger.append(REF, SEEN).title == "kept"
@@ -117,7 +117,7 @@ def test_whoever_reads_by_number_misses_no_event_that_is_recorded_late(ledger: S
 
     def record_late() -> None:
         with ledger.database.write() as connection:
-            stored = values_of(happen(IssueStatus(REF), SEEN, START, 0))
+            stored = values_of(record_event(IssueStatus(REF), SEEN, START, 0))
             connection.execute(insert(EVENTS_TABLE).values(stored))
             begun.set()
             time.sleep(0.3)
@@ -146,7 +146,7 @@ def test_a_worker_that_freezes_in_its_turn_holds_up_nobody_for_long(ledger: SqlL
 
 
 def test_a_turn_that_does_not_come_is_a_sentence(ledger: SqlLedger, postgres_url: str) -> None:
-    with opened_at(postgres_url) as impatient, ledger.database.write():
+    with open_ledger_url(postgres_url) as impatient, ledger.database.write():
         with impatient.database.read() as connection:
             assert connection.execute(text("SHOW lock_timeout")).scalar_one() == "20s"
             connection.execute(text("SET lock_timeout = '50ms'"))
@@ -201,7 +201,7 @@ def test_a_database_that_cannot_hold_every_text_is_refused(postgres: Server) -> 
     ("version", "said"), [(140012, "PostgreSQL 14 is too old"), (150000, ""), (180004, "")]
 )
 def test_an_old_server_is_refused(version: int, said: str) -> None:
-    assert (unfitness(version, "utf-8") or "").startswith(said)
+    assert (unsupported_reason(version, "utf-8") or "").startswith(said)
 
 
 def test_issues_are_sorted_by_their_characters_whatever_the_language(ledger: SqlLedger) -> None:
@@ -225,7 +225,7 @@ def test_the_state_has_no_directory(postgres_url: str) -> None:
 
 
 def test_a_server_that_goes_away_is_waited_for_and_nothing_is_lost() -> None:
-    with server() as own, own.fresh() as url, opened_at(url) as ledger:
+    with server() as own, own.fresh() as url, open_ledger_url(url) as ledger:
         ledger.append(REF, IssueSeen(title="before"))
         with ThreadPoolExecutor(1) as pool:
             own.stop()

@@ -19,7 +19,7 @@ from world.ledgers import (
     all_folded,
     events,
     folded,
-    opened,
+    open_ledger_at,
     opened_copy,
     rebuild,
 )
@@ -30,7 +30,7 @@ Happened = list[tuple[IssueRef, Event]]
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("template") / "ledger.db"
-    with opened(path):
+    with open_ledger_at(path):
         pass
     return path
 

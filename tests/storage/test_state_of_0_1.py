@@ -22,9 +22,9 @@ from mulligan.storage.fast_status import read_fast_status
 from mulligan.storage.git_ref import RefLedger
 from mulligan.storage.ledger import SqlLedger
 from mulligan.storage.serialization import folded
-from world.ledgers import TickingClock, all_folded, completed, opened, url_of
+from world.ledgers import TickingClock, all_folded, completed, open_ledger_at, url_of
 from world.repositories import git
-from world.stores import book_at, shared_remote
+from world.stores import ref_session_on, shared_remote
 
 GOLDEN = Path(__file__).parent / "golden"
 DUMP = (GOLDEN / "ledger-0.1.sql").read_text("utf-8")
@@ -56,7 +56,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def ledger(path: Path) -> Generator[SqlLedger]:
-    with opened(path) as found:
+    with open_ledger_at(path) as found:
         yield found
 
 
@@ -98,7 +98,7 @@ def test_the_attempt_that_was_at_work_can_end(ledger: SqlLedger) -> None:
 
 
 def test_the_ref_is_read_and_carried_on(tmp_path: Path, remote: Path) -> None:
-    with book_at(remote, tmp_path, TickingClock()) as session:
+    with ref_session_on(remote, tmp_path, TickingClock()) as session:
         ledger = RefLedger(session)
         found = {each.issue.number: each.stage for each in ledger.statuses()}
         assert found == STAGES_ON_THE_REF
@@ -109,7 +109,7 @@ def test_the_ref_is_read_and_carried_on(tmp_path: Path, remote: Path) -> None:
             Outcome.CHECKS_FAILED,
             Outcome.CHECKS_FAILED,
         ]
-        assert session.tenures()[issue(4)].worker.startswith("run-")
+        assert session.leases()[issue(4)].worker.startswith("run-")
         ledger.append(issue(9), IssueSeen(title="Another"))
         ledger.append(issue(9), AttemptStarted(attempt=1, number=1, worker="w"))
         session.save()

@@ -16,8 +16,8 @@ from mulligan.git.repository import Remote
 from mulligan.implement.ports import Ledger
 from mulligan.sandbox.cancellation import SHUTDOWN
 from mulligan.storage.git_ref import (
-    KEPT,
-    LEASE,
+    LEASE_TIME,
+    RESOLVED_RETENTION,
     STATE_REF,
     RefLeases,
     RefLedger,
@@ -27,8 +27,8 @@ from mulligan.storage.git_ref import (
 from mulligan.text.redact import Redactor
 from world.ledgers import START, completed
 from world.repositories import git
-from world.stores import book_of, shared_remote
-from world.trackers import StillClock
+from world.stores import ref_session, shared_remote
+from world.trackers import FrozenClock
 
 REF, OTHER = IssueRef("octo/one", 1), IssueRef("octo/one", 12)
 AUTHORISED = Authorised(act="labeled:7", actor="ada", act_at=START)
@@ -45,12 +45,12 @@ class Runs:
 
     def __init__(self, directory: Path, stack: ExitStack) -> None:
         self.directory = directory
-        self.clock = StillClock()
+        self.clock = FrozenClock()
         self._stack = stack
 
     def begin(self) -> RefSession:
         return self._stack.enter_context(
-            book_of(self.directory, self.clock, redactor=Redactor((SECRET,)))
+            ref_session(self.directory, self.clock, redactor=Redactor((SECRET,)))
         )
 
     def stored(self) -> str:
@@ -69,7 +69,7 @@ def runs(tmp_path: Path) -> Generator[Runs]:
 def take(book: RefSession, worker: str, ref: IssueRef = REF) -> tuple[Lease, Ledger]:
     lease = RefLeases(book).claim(ref, worker)
     assert lease
-    return lease, RefLedger(book).under(lease)
+    return lease, RefLedger(book).with_lease(lease)
 
 
 def test_what_one_run_recorded_the_next_knows(runs: Runs) -> None:
@@ -145,7 +145,7 @@ def test_a_run_that_is_not_heard_of_any_more_is_overtaken(runs: Runs) -> None:
     _, ledger = take(dead, "dead")
     ledger.append(REF, started())
     assert RefLeases(heir).claim(REF, "heir") is None
-    runs.clock.time += LEASE
+    runs.clock.time += LEASE_TIME
     _, taken = take(heir, "heir")
     taken.append(REF, completed(REF, 1, Outcome.INTERRUPTED))
     with pytest.raises(LeaseLostError):
@@ -160,9 +160,9 @@ def test_a_lease_is_prolonged_on_the_ref_when_half_of_it_is_over(runs: Runs) -> 
     before = runs.stored()
     assert RefLeases(book).renew(lease)
     assert runs.stored() == before
-    runs.clock.time += LEASE / 2
+    runs.clock.time += LEASE_TIME / 2
     assert RefLeases(book).renew(lease)
-    runs.clock.time += LEASE - timedelta(seconds=1)
+    runs.clock.time += LEASE_TIME - timedelta(seconds=1)
     assert RefLeases(runs.begin()).claim(REF, "two") is None
 
 
@@ -186,7 +186,7 @@ def test_the_ref_holds_no_secret(runs: Runs) -> None:
 def test_an_issue_that_was_resolved_long_ago_is_dropped(runs: Runs) -> None:
     book = runs.begin()
     RefLedger(book).append(REF, StoodDown(reason="Closed."))
-    runs.clock.time += KEPT + timedelta(days=1)
+    runs.clock.time += RESOLVED_RETENTION + timedelta(days=1)
     later = runs.begin()
     RefLedger(later).append(OTHER, started())
     assert [status.issue for status in RefLedger(runs.begin()).statuses()] == [OTHER]

@@ -14,7 +14,7 @@ from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.status import IssueStatus
 from mulligan.storage.ledger import SqlLedger
 from mulligan.storage.schema import EVENTS_TABLE, ISSUES_TABLE
-from world.ledgers import opened, rebuild
+from world.ledgers import open_ledger_at, rebuild
 
 GOLDEN = Path(__file__).parent / "golden" / "events-v1.jsonl"
 REF = IssueRef("octo/hello", 12)
@@ -25,7 +25,7 @@ ROWS = [STORED.validate_json(line) for line in GOLDEN.read_text("utf-8").splitli
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Generator[SqlLedger]:
-    with opened(tmp_path / "ledger.db") as kept:
+    with open_ledger_at(tmp_path / "ledger.db") as kept:
         yield kept
 
 

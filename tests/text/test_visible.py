@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mulligan.text.escape import visible
-from mulligan.text.visible import MOST_BYTES, Hidden, seen_in, seen_in_title
+from mulligan.text.visible import MOST_BYTES, Hidden, visible_text, visible_title
 
 pytestmark = pytest.mark.pure
 
@@ -60,7 +60,7 @@ HIDING_PLACES = [
     ids=[name for name, _, _ in HIDING_PLACES],
 )
 def test_nothing_is_read_from_a_hiding_place(markdown: str, kind: Hidden) -> None:
-    sight = seen_in(f"Before.\n\n{markdown}")
+    sight = visible_text(f"Before.\n\n{markdown}")
     assert EVIL not in sight.text
     assert sight.text.startswith("Before.")
     assert visible(sight.text) == sight.text
@@ -90,7 +90,7 @@ SHOWN = [
 
 @pytest.mark.parametrize("markdown", SHOWN)
 def test_what_a_person_sees_stays_word_for_word(markdown: str) -> None:
-    sight = seen_in(markdown)
+    sight = visible_text(markdown)
     expected = markdown.replace("List<String>", "List").replace("| |", "|  |")
     assert squeezed(sight.text) == squeezed(expected)
 
@@ -131,21 +131,21 @@ def squeezed(text: str) -> list[str]:
     ],
 )
 def test_what_is_seen_by_example(markdown: str, text: str) -> None:
-    assert seen_in(markdown).text == text
+    assert visible_text(markdown).text == text
 
 
 def test_what_a_click_shows_stays_and_is_counted() -> None:
-    sight = seen_in("<details>\n\nlog\n\n</details>\n\n[a](http://x.example)")
+    sight = visible_text("<details>\n\nlog\n\n</details>\n\n[a](http://x.example)")
     assert sight.text == "<details>\n\nlog\n\n</details>\n\n[a](http://x.example)"
     assert sight.counts == {Hidden.COLLAPSED: 1, Hidden.TARGET: 1}
 
 
 def test_a_plain_text_counts_nothing() -> None:
-    assert seen_in("Mend it.\n\n- really").counts == {}
+    assert visible_text("Mend it.\n\n- really").counts == {}
 
 
 def test_of_a_huge_text_the_beginning_is_read_and_the_rest_counted() -> None:
-    sight = seen_in("word é\n" * 20_000)
+    sight = visible_text("word é\n" * 20_000)
     over = 20_000 * 8 - MOST_BYTES
     assert sight.text.endswith(f"\n\n[... {over} bytes omitted]")
     assert len(sight.text.encode()) < MOST_BYTES + 100
@@ -153,13 +153,13 @@ def test_of_a_huge_text_the_beginning_is_read_and_the_rest_counted() -> None:
 
 
 def test_what_hides_something_again_and_again_is_shown_as_code() -> None:
-    sight = seen_in("<" * 9 + "!-- a -->" * 9)
+    sight = visible_text("<" * 9 + "!-- a -->" * 9)
     assert sight.text.startswith("```\n<")
-    assert seen_in(sight.text).text == sight.text
+    assert visible_text(sight.text).text == sight.text
 
 
 def test_what_hides_cannot_hide_that_something_was_cut() -> None:
-    assert seen_in("<!--" + "x" * MOST_BYTES).text == "[... 4 bytes omitted]"
+    assert visible_text("<!--" + "x" * MOST_BYTES).text == "[... 4 bytes omitted]"
 
 
 @pytest.mark.parametrize(
@@ -167,27 +167,27 @@ def test_what_hides_cannot_hide_that_something_was_cut() -> None:
     ["<div>\n<aaaa", "<", "<a b='", "[", "[a](", "*a_", "`a``", "> - ", "&#x", "[^a]: b\n", "<!--"],
 )
 def test_a_text_made_to_take_long_does_not(piece: str) -> None:
-    assert len(seen_in(piece + piece[-1] * 60_000).text) < 2 * MOST_BYTES
-    assert len(seen_in(piece * 4000).text) < 2 * MOST_BYTES
+    assert len(visible_text(piece + piece[-1] * 60_000).text) < 2 * MOST_BYTES
+    assert len(visible_text(piece * 4000).text) < 2 * MOST_BYTES
 
 
 def test_of_a_text_with_too_many_brackets_the_beginning_is_read() -> None:
-    sight = seen_in("[" * 5000)
+    sight = visible_text("[" * 5000)
     assert sight.counts == {Hidden.CUT: 1001}
     assert sight.text.startswith("[" * 3999 + "\n")
 
 
 def test_what_is_nested_too_deep_to_be_read_is_left_out_and_counted() -> None:
-    sight = seen_in("> " * 5000 + "a")
+    sight = visible_text("> " * 5000 + "a")
     assert sight.counts[Hidden.TOO_DEEP] > 0
 
 
 def test_a_title_is_no_markdown() -> None:
-    sight = seen_in_title(f"Mend *it*{TAGGED} <!-- a -->")
+    sight = visible_title(f"Mend *it*{TAGGED} <!-- a -->")
     assert sight.text == "Mend *it* <!-- a -->"
     assert sight.counts == {Hidden.TAG_CHARACTER: len(EVIL)}
-    assert seen_in_title("x" * 2000).counts == {Hidden.CUT: 976}
-    assert seen_in_title("x" * 2000).text == "x" * 1024 + "…"
+    assert visible_title("x" * 2000).counts == {Hidden.CUT: 976}
+    assert visible_title("x" * 2000).text == "x" * 1024 + "…"
 
 
 pieces = st.sampled_from(
@@ -220,11 +220,11 @@ foreign = st.one_of(st.text(), st.lists(pieces, max_size=30).map("".join))
 
 @given(foreign)
 def test_reading_what_was_seen_changes_nothing(text: str) -> None:
-    sight = seen_in(text)
-    assert seen_in(sight.text).text == sight.text
+    sight = visible_text(text)
+    assert visible_text(sight.text).text == sight.text
     assert visible(sight.text) == sight.text
 
 
 @given(st.text(alphabet=st.characters()))
 def test_a_title_is_always_seen(text: str) -> None:
-    assert seen_in_title(seen_in_title(text).text).counts == {}
+    assert visible_title(visible_title(text).text).counts == {}

@@ -17,7 +17,7 @@ def _say(words: str) -> None:
 
 
 @dataclass(frozen=True)
-class Given:
+class AgentInput:
     """What an agent is given, and its ways to act."""
 
     prompt: str
@@ -36,11 +36,11 @@ class Given:
         Path(self.environment["MULLIGAN_REPORT"]).write_text(json.dumps(said), encoding="utf-8")
 
 
-Behaviour = Callable[[Given], int | None]
+Behaviour = Callable[[AgentInput], int | None]
 """Works in the directory; the number is the exit code, None stands for 0."""
 
 
-def keep_what_was_given(given: Given) -> None:
+def keep_what_was_given(given: AgentInput) -> None:
     """Write down the prompt, the environment and the state of what was prepared."""
     given.write("prompt", given.prompt)
     given.write("environment", json.dumps(dict(given.environment)))
@@ -49,40 +49,40 @@ def keep_what_was_given(given: Given) -> None:
     given.write("report", str(Path(given.environment["MULLIGAN_REPORT"]).exists()))
 
 
-def read_the_previous_diff(given: Given) -> None:
+def read_the_previous_diff(given: AgentInput) -> None:
     place = given.environment.get("MULLIGAN_PREVIOUS_DIFF")
     given.write("previous", Path(place).read_text() if place else "none")
 
 
-def be_blocked(given: Given) -> None:
+def be_blocked(given: AgentInput) -> None:
     given.report("blocked", "The database is missing.", "é: connection refused")
 
 
-def find_nothing_to_do(given: Given) -> None:
+def find_nothing_to_do(given: AgentInput) -> None:
     given.report("nothing_to_do", "It is done already.")
 
 
-def report_nonsense(given: Given) -> None:
+def report_nonsense(given: AgentInput) -> None:
     Path(given.environment["MULLIGAN_REPORT"]).write_text("all is well")
 
 
-def work_too_long(given: Given) -> None:
+def work_too_long(given: AgentInput) -> None:
     for step in range(100):
         given.say(f"step {step}")
         given.wait(0.1)
 
 
-def fall_silent(given: Given) -> None:
+def fall_silent(given: AgentInput) -> None:
     given.say("thinking")
     given.wait(60)
 
 
-def crash(given: Given) -> int:
+def crash(given: AgentInput) -> int:
     given.say("Traceback: out of ideas")
     return 3
 
 
-def tell_what_was_used(given: Given) -> None:
+def tell_what_was_used(given: AgentInput) -> None:
     given.say("\x1b[1mAll\x1b[0m done.")
     used = {"input_tokens": 12, "output_tokens": 3, "cost_usd": 0.5, "turns": 2, "model": "m"}
     given.say(json.dumps({**used, "session_id": "s", "stop_reason": "end", "result": "Did it."}))
@@ -105,4 +105,4 @@ ALL: dict[str, Behaviour] = {
 
 if __name__ == "__main__":
     asked = sys.stdin.buffer.read().decode()
-    sys.exit(ALL[sys.argv[1]](Given(asked, Path.cwd(), dict(os.environ))))
+    sys.exit(ALL[sys.argv[1]](AgentInput(asked, Path.cwd(), dict(os.environ))))

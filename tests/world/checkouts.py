@@ -57,7 +57,7 @@ def worktrees_of(
         facts=never_asked,
         environment={"PATH": os.environ["PATH"]},
         keep_ignored=keep_ignored,
-        sets_up=lambda repository, sha: sets_up,
+        has_set_up=lambda repository, sha: sets_up,
         litter=LITTER,
     )
 
@@ -67,7 +67,7 @@ def calc_remote(path: Path) -> Path:
     return make_remote(path, FILES)
 
 
-def act(tree: Worktree, *lines: str, check: bool = True) -> str:
+def run_in_worktree(tree: Worktree, *lines: str, check: bool = True) -> str:
     """Do what an agent would do: run shell lines in the worktree with plain git."""
     done = subprocess.run(
         ["bash", "-c", "set -e\n" * check + "\n".join(lines)],

@@ -7,21 +7,21 @@ from pathlib import Path
 import pytest
 
 from mulligan.config.operator import SandboxLimits, SandboxSettings
-from mulligan.sandbox.probe import try_out
+from mulligan.sandbox.probe import probe_sandbox
 from mulligan.sandbox.sandbox import Bubblewrap
 
-GENEROUS = SandboxLimits()
+GENEROUS_LIMITS = SandboxLimits()
 
 
 @cache
-def _why_not() -> str:
-    return str(try_out(SandboxSettings(), os.environ).trouble or "")
+def _unavailable_reason() -> str:
+    return str(probe_sandbox(SandboxSettings(), os.environ).problem or "")
 
 
-def sandbox(hide: tuple[Path, ...] = (), limits: SandboxLimits = GENEROUS) -> Bubblewrap:
+def sandbox(hide: tuple[Path, ...] = (), limits: SandboxLimits = GENEROUS_LIMITS) -> Bubblewrap:
     """Give a sandbox, built as wiring builds it; skip the test where none works."""
-    if why := _why_not():
+    if why := _unavailable_reason():
         pytest.skip(why)
-    made = try_out(SandboxSettings(limits=limits), os.environ, hide).sandbox
+    made = probe_sandbox(SandboxSettings(limits=limits), os.environ, hide).sandbox
     assert made
     return made

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from github_simulator.world import Fault, World
-from mulligan.domain.events import BaselineRecorded, Event, Recorded
+from mulligan.domain.events import BaselineRecorded, Event, RecordedEvent
 from mulligan.domain.issue import IssueRef, Lease
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
@@ -70,7 +70,7 @@ exit $code
 """
 
 
-class Point(NamedTuple):
+class CrashPoint(NamedTuple):
     """One side of one effect."""
 
     side: str
@@ -78,7 +78,7 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class CrashPointPipe:
     """The place where processes say which point they have come to."""
 
     directory: Path
@@ -108,23 +108,23 @@ class Desk:
 
 
 @dataclass
-class Watch:
+class CrashPointWatcher:
     """Hears of the points of one pass, and kills its process at a `fatal` one, from 0 on.
 
     With `lasting`, a directory, `states` tells what was in it at every point, and how much GitHub
     had been `asked` to change.
     """
 
-    fatal: int | Point | None = None
+    fatal: int | CrashPoint | None = None
     lasting: Path | None = None
     worker: Future[int] = field(default_factory=Future[int])
     asked: int = 0
-    passed: list[Point] = field(default_factory=list[Point])
+    passed: list[CrashPoint] = field(default_factory=list[CrashPoint])
     states: list[str] = field(default_factory=list[str])
 
     def reach(self, side: str, effect: str) -> str:
         """Take down a point; kill whoever makes the pass if this is where."""
-        point, number = Point(side, effect), len(self.passed)
+        point, number = CrashPoint(side, effect), len(self.passed)
         self.passed.append(point)
         if self.lasting:
             self.states.append(f"{self.asked} {state_of(self.lasting)}")
@@ -138,7 +138,9 @@ class Watch:
         before = [None, *self.states]
         return [number for number, state in enumerate(self.states) if state != before[number]]
 
-    def of_each_effect(self, known: Collection[str] = (), since: Point | None = None) -> list[int]:
+    def of_each_effect(
+        self, known: Collection[str] = (), since: CrashPoint | None = None
+    ) -> list[int]:
         """Number one of the different points of each effect; where both sides are, they take turns.
 
         Effects that are `known` are left out, but not from the point `since` on.
@@ -165,7 +167,7 @@ class Watch:
         return None
 
     @contextmanager
-    def over(self, world: World, desk: Desk) -> Generator[None]:
+    def over(self, world: World, desk: CrashPointPipe) -> Generator[None]:
         """Hear of every point in this block; nobody may wait for an answer at its end."""
         asking, answer = (
             os.open(desk.directory / pipe, os.O_RDWR | os.O_CLOEXEC)
@@ -207,7 +209,7 @@ class CountedLedger:
     """The port Ledger over another one; what is appended is a point."""
 
     inner: Ledger
-    desk: Desk
+    desk: CrashPointPipe
 
     def append(self, ref: IssueRef, event: Event) -> IssueStatus:
         self.desk.reach(BEFORE, f"ledger {event.kind}")
@@ -215,8 +217,8 @@ class CountedLedger:
         self.desk.reach(AFTER, f"ledger {event.kind}")
         return status
 
-    def under(self, lease: Lease) -> "CountedLedger":
-        return replace(self, inner=self.inner.under(lease))
+    def with_lease(self, lease: Lease) -> "CountedLedger":
+        return replace(self, inner=self.inner.with_lease(lease))
 
     def status(self, ref: IssueRef) -> IssueStatus:
         return self.inner.status(ref)
@@ -232,8 +234,8 @@ class CountedLedger:
 
     def events(
         self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
-    ) -> Sequence[Recorded]:
+    ) -> Sequence[RecordedEvent]:
         return self.inner.events(ref, after, most)
 
-    def newest(self) -> int:
-        return self.inner.newest()
+    def last_seq(self) -> int:
+        return self.inner.last_seq()

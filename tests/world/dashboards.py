@@ -25,13 +25,13 @@ from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Decision, Escalate, OpenPullRequest, Outcome, Retry
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.github.rate_limits import RateLimitMetrics
-from mulligan.interfaces.dashboard.access import Key, key_in
+from mulligan.interfaces.dashboard.access import DashboardKey, key_in
 from mulligan.interfaces.dashboard.app import build, serving
-from mulligan.interfaces.dashboard.metrics import Measures
+from mulligan.interfaces.dashboard.metrics import MetricsRegistry
 from mulligan.interfaces.dashboard.state import DashboardState, DashboardStores
 from mulligan.storage.artifacts import FileArtifacts
 from mulligan.storage.memory import MemoryLedger
-from mulligan.storage.usage import MemoryAccounts
+from mulligan.storage.usage import MemoryUsageStore
 from mulligan.text.redact import Redactor
 from world.ledgers import START, TickingClock
 from world.stories import attempt
@@ -43,7 +43,7 @@ BUDGET = Budget(day=AllowanceSettings(usd=5))
 
 
 @dataclass(frozen=True)
-class Said:
+class HttpAnswer:
     """What came back; the names of headers are in lower case."""
 
     status: int
@@ -64,13 +64,15 @@ class Dashboard:
     """A dashboard that is served, and everything behind it."""
 
     port: int
-    key: Key
+    key: DashboardKey
     desk: DashboardState
     books: DashboardStores
-    measures: Measures
+    measures: MetricsRegistry
     writable: list[Exception] = field(default_factory=list[Exception])
 
-    def ask(self, path: str, method: str = "GET", body: str | None = None, **headers: str) -> Said:
+    def ask(
+        self, path: str, method: str = "GET", body: str | None = None, **headers: str
+    ) -> HttpAnswer:
         """Send one request, as whoever has the key unless an `authorization` is given."""
         sent = {"authorization": f"Bearer {self.key.secret}"} | headers
         named = {name.replace("_", "-"): value for name, value in sent.items()}
@@ -79,11 +81,11 @@ class Dashboard:
             line.request(method, path, body, named)
             answer = line.getresponse()
             found = {name.lower(): value for name, value in answer.getheaders()}
-            return Said(answer.status, found, answer.read())
+            return HttpAnswer(answer.status, found, answer.read())
         finally:
             line.close()
 
-    def stranger(self, path: str, method: str = "GET", **headers: str) -> Said:
+    def ask_without_key(self, path: str, method: str = "GET", **headers: str) -> HttpAnswer:
         """Send one request, as somebody without the key."""
         return self.ask(path, method, authorization="", **headers)
 
@@ -133,14 +135,14 @@ def tried(number: int, outcome: Outcome = Outcome.CHECKS_FAILED) -> WorkerResult
 
 
 @contextmanager
-def showing(
+def serve_dashboard(
     directory: Path, *, is_starting: bool = False, found: DashboardStores | None = None
 ) -> Generator[Dashboard]:
     """Serve a dashboard over an empty ledger, or what was `found`; `is_starting` is before that."""
     clock = TickingClock()
     artifacts = FileArtifacts(directory / "artifacts")
     books = found or DashboardStores(
-        MemoryLedger(clock), MemoryAccounts(), artifacts, clock, BUDGET, Redactor((SECRET,))
+        MemoryLedger(clock), MemoryUsageStore(), artifacts, clock, BUDGET, Redactor((SECRET,))
     )
     wrong = list[Exception]()
 
@@ -155,7 +157,7 @@ def showing(
         patience=lambda: 60.0,
         check_writable=check_writable,
     )
-    measures, key = Measures(desk), key_in(directory)
+    measures, key = MetricsRegistry(desk), key_in(directory)
     app = build(desk, key, frozenset({"mulligan.example"}), measures)
     with serving(app, (LOCAL, 0), desk.ending) as where:
         port = int(where.rstrip("/").rpartition(":")[2])

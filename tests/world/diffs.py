@@ -18,12 +18,12 @@ def change_of(before: Files, after: Files, moved: Mapping[str, str] | None = Non
     pairs = [(names.get(path, path), path) for path in after]
     pairs = [(old, new) for old, new in pairs if before.get(old) != after[new] or old != new]
     pairs += [(path, path) for path in gone]
-    files = tuple(_told(before, after, old, new) for old, new in sorted(pairs))
+    files = tuple(_file_diff(before, after, old, new) for old, new in sorted(pairs))
     diff = "".join(_patch(before.get(old), after.get(new), old, new) for old, new in sorted(pairs))
     return Change("a" * 40, "b" * 40, 1, files, diff.encode(errors="surrogateescape"))
 
 
-def _told(before: Files, after: Files, old: str, new: str) -> FileChange:
+def _file_diff(before: Files, after: Files, old: str, new: str) -> FileChange:
     status = "R" if old != new else "D" if new not in after else "M" if old in before else "A"
     size = len(after[new].encode(errors="surrogateescape")) if new in after else None
     old_path = old if status == "R" else None

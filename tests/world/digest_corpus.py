@@ -10,7 +10,7 @@ from pathlib import Path
 from mulligan.checks.digest import Digest, digest
 
 CASES = Path(__file__).parents[1] / "bench" / "corpus" / "cases"
-ROOM = 2000
+MAX_DIGEST_CHARS = 2000
 IN_FULL = 5
 """Findings that a digest tells in full (SPEC D5): of more, any five have to be named."""
 ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
@@ -20,7 +20,7 @@ Wanted = Sequence[Sequence[Sequence[str]]]
 
 
 @dataclass(frozen=True)
-class Case:
+class CorpusCase:
     """What a tool said, twice, and what has to be named of it."""
 
     name: str
@@ -36,21 +36,21 @@ class Case:
 
     @property
     def is_long(self) -> bool:
-        return len(self.output.decode(errors="replace")) > ROOM
+        return len(self.output.decode(errors="replace")) > MAX_DIGEST_CHARS
 
     def digest(self) -> Digest:
         return digest(self.output, command=self.command, exit_code=self.exit_code)
 
 
-def cases() -> list[Case]:
+def cases() -> list[CorpusCase]:
     return [_read(file) for file in sorted(CASES.glob("*.json"))]
 
 
-def _read(file: Path) -> Case:
+def _read(file: Path) -> CorpusCase:
     told = json.loads(file.read_text())
     name = file.stem
     report = CASES / f"{name}.report.gz"
-    return Case(
+    return CorpusCase(
         name=name,
         tool=told["tool"],
         command=told["command"],
@@ -68,7 +68,7 @@ def _unpacked(name: str) -> bytes:
     return gzip.decompress((CASES / name).read_bytes())
 
 
-def recall(case: Case, text: str) -> float:
+def recall(case: CorpusCase, text: str) -> float:
     """Give the share of the facts that are named, of the findings that are named best."""
     plain = " ".join(text.split())
     shares = sorted((_share(facts, plain) for facts in case.wanted), reverse=True)
@@ -84,7 +84,7 @@ def _is_named(spellings: Sequence[str], plain: str) -> bool:
     return any(" ".join(words.split()) in plain for words in spellings)
 
 
-def missing(case: Case, text: str) -> list[list[str]]:
+def missing(case: CorpusCase, text: str) -> list[list[str]]:
     """List what is not named, for somebody who looks into a case."""
     plain = " ".join(text.split())
     return [
@@ -97,14 +97,14 @@ def _plain(output: bytes) -> str:
 
 
 def _lines_that_speak(output: bytes) -> str:
-    return "\n".join(filter(SPEAKS.search, _plain(output).splitlines()))[:ROOM]
+    return "\n".join(filter(SPEAKS.search, _plain(output).splitlines()))[:MAX_DIGEST_CHARS]
 
 
 BASELINES: Mapping[str, Callable[[bytes], str]] = {
-    "first 2,000": lambda output: _plain(output)[:ROOM],
-    "last 2,000": lambda output: _plain(output)[-ROOM:],
+    "first 2,000": lambda output: _plain(output)[:MAX_DIGEST_CHARS],
+    "last 2,000": lambda output: _plain(output)[-MAX_DIGEST_CHARS:],
     "1,000 + 1,000": lambda output: (
-        _plain(output)[: ROOM // 2] + "\n" + _plain(output)[-ROOM // 2 :]
+        _plain(output)[: MAX_DIGEST_CHARS // 2] + "\n" + _plain(output)[-MAX_DIGEST_CHARS // 2 :]
     ),
     "error|fail": _lines_that_speak,
 }

@@ -17,7 +17,7 @@ KEY = "sk-the-real-one"
 
 
 @dataclass(frozen=True)
-class Way:
+class EgressProxy:
     """A socket that leads out, and what is kept of what went through."""
 
     door: Path
@@ -43,16 +43,16 @@ class Way:
 
 
 @contextmanager
-def way_out(
+def open_egress_proxy(
     place: Path, origin: str = "", hosts: tuple[Address, ...] = (), key: str = KEY
-) -> Generator[Way]:
+) -> Generator[EgressProxy]:
     """Open a way out to one service, and to hosts."""
     routes = (Route("model", origin, "x-api-key", key),) if origin else ()
     log = place / "egress.log"
     with log.open("w") as file:
         journal = AccessLog(file)
         with open_proxy(Allowed(PORT, routes, hosts), journal) as door:
-            yield Way(door, journal, log)
+            yield EgressProxy(door, journal, log)
 
 
 @contextmanager

@@ -18,13 +18,13 @@ from pydantic import JsonValue
 
 from github_simulator.world import World
 from mulligan.github.shapes import ANYTHING
-from world.people import REFERENCE, People
-from world.place import MAINTAINER, TOKEN, Place
+from world.people import REFERENCE, GitHubUsers
+from world.place import MAINTAINER, TOKEN, MulliganInstallation
 from world.repositories import make_remote
 
 PINNED = Path(__file__).parent / "emulate"
 CACHE = Path(__file__).parents[2] / ".venv" / "emulate"
-PATIENCE = 20.0
+START_TIMEOUT = 20.0
 SEED = f"""\
 tokens:
   {TOKEN}: {{login: mulligan-bot, scopes: [repo]}}
@@ -34,7 +34,7 @@ tokens:
 github:
   users: [{{login: mulligan-bot}}, {{login: ada}}, {{login: wes}}, {{login: zoe}}]
 """
-TELL = """\
+PUSH_HOOK = """\
 #!{python}
 # A push tells GitHub of a branch, so this one is told too; commits cannot be told.
 import json, sys, urllib.request
@@ -46,13 +46,13 @@ for line in sys.stdin:
 """
 
 
-class Emulate(People):
+class Emulate(GitHubUsers):
     """A running server, and what a person does there."""
 
 
-def place_on(
+def installation_on(
     emulate: Emulate, directory: Path, name: str, files: dict[str, str], **policy: JsonValue
-) -> Place:
+) -> MulliganInstallation:
     """Set up a repository there, and a Mulligan that serves it; the issues are Ada's to label."""
     repository = f"{MAINTAINER}/{name}"
     made: JsonValue = {"name": name, "auto_init": True}
@@ -64,9 +64,9 @@ def place_on(
     start = emulate.ask(REFERENCE, "GET", f"/repos/{repository}/git/ref/heads/main")
     hook = bare / "hooks" / "post-receive"
     refs = f"{emulate.url}/repos/{repository}/git/refs"
-    hook.write_text(TELL.format(python=sys.executable, sha=start.target.sha, refs=refs))
+    hook.write_text(PUSH_HOOK.format(python=sys.executable, sha=start.target.sha, refs=refs))
     hook.chmod(0o755)
-    here = Place(directory, World(), emulate.url, bare, {}, {"GITHUB_TOKEN": TOKEN})
+    here = MulliganInstallation(directory, World(), emulate.url, bare, {}, {"GITHUB_TOKEN": TOKEN})
     here.configure(
         github={"api_url": emulate.url, "token": "$GITHUB_TOKEN"},
         repositories=[{"name": repository, "clone_url": str(bare), "policy": policy}],
@@ -130,15 +130,15 @@ def _install() -> None:
         check=False,
     )
     if done.returncode != 0:
-        _go_without(f"npm cannot install it: {done.stderr.strip().splitlines()[:1]}")
+        _skip_test(f"npm cannot install it: {done.stderr.strip().splitlines()[:1]}")
 
 
 def _needed(program: str) -> str:
     found = shutil.which(program)
-    return found or _go_without(f"{program} is not installed here")
+    return found or _skip_test(f"{program} is not installed here")
 
 
-def _go_without(reason: str) -> NoReturn:
+def _skip_test(reason: str) -> NoReturn:
     # A journey that is skipped in CI would never be missed.
     say = pytest.fail if os.environ.get("CI") else pytest.skip
     say(f"emulate: {reason}")
@@ -158,7 +158,7 @@ def _answers(url: str) -> bool:
 
 
 def _await(happened: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + START_TIMEOUT
     while not happened():
         assert time.monotonic() < until, "emulate does not answer"
         time.sleep(0.05)

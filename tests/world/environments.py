@@ -12,10 +12,10 @@ from mulligan.domain.issue import IssueRef
 from mulligan.implement.ports import Ledger
 from mulligan.storage.database import open_database
 from mulligan.storage.ledger import SqlLedger
-from world.emulated import emulating, place_on
+from world.emulated import emulating, installation_on
 from world.ledgers import TickingClock, url_of
-from world.people import People, token_of
-from world.place import NAME, Place, place
+from world.people import GitHubUsers, token_of
+from world.place import NAME, MulliganInstallation, mulligan_installation
 
 FILES = {"notes.txt": "one\n"}
 BOT = "mulligan-bot"
@@ -23,11 +23,11 @@ SIMULATOR, EMULATE = "simulator", "emulate"
 
 
 @dataclass(frozen=True)
-class Town:
+class ScenarioEnvironment:
     """Ada and Wes may ask for work here, Zoe may not."""
 
-    here: Place
-    people: People
+    here: MulliganInstallation
+    people: GitHubUsers
     repository: str
     ledger: Ledger
 
@@ -50,17 +50,19 @@ class Town:
 
 
 @contextmanager
-def town(kind: str, directory: Path, **policy: JsonValue) -> Generator[Town]:
+def scenario_environment(
+    kind: str, directory: Path, **policy: JsonValue
+) -> Generator[ScenarioEnvironment]:
     """Set up a repository whose issues are Ada's to label, and read the ledger beside Mulligan."""
     with open_database(url_of(directory / "mulligan.db")) as database:
         ledger = SqlLedger(database, TickingClock())
         if kind == EMULATE:
             with emulating(directory) as emulate:
-                here = place_on(emulate, directory, "town", FILES, **policy)
-                yield Town(here, emulate, "ada/town", ledger)
+                here = installation_on(emulate, directory, "town", FILES, **policy)
+                yield ScenarioEnvironment(here, emulate, "ada/town", ledger)
             return
-        with place(directory, FILES, (), **policy) as here:
+        with mulligan_installation(directory, FILES, (), **policy) as here:
             for login in ("ada", "mia", "wes", "zoe"):
                 here.world.add_user(login, token=token_of(login))
             here.world.set_role(NAME, "mia", "maintain")
-            yield Town(here, People(here.url), NAME, ledger)
+            yield ScenarioEnvironment(here, GitHubUsers(here.url), NAME, ledger)

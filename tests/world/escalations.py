@@ -18,22 +18,22 @@ from mulligan.domain.result import (
 )
 from mulligan.domain.status import PUSHED_WORK
 from mulligan.implement.decide import EndedAttempt, RetryPolicy, count_spent, decide
-from mulligan.implement.prompt.patterns import observe
+from mulligan.implement.prompt.patterns import find_patterns
 from world.stories import NOON, attempt, escalated, red_check
 
 TEST = Finding(summary="assert 3 == -3", test_id="tests/test_add.py::test_negative")
 
 
-def given_up(*history: WorkerResultMeta) -> IssueContext:
+def escalated_case(*history: WorkerResultMeta) -> IssueContext:
     """Let the policy decide about the last attempt, which has to go to a person."""
     epoch, policy = [EndedAttempt.of(meta) for meta in history], RetryPolicy()
     decision = decide(epoch[-1], epoch[:-1], policy)
     assert isinstance(decision, Escalate), decision
     found = escalated(*history, reason=decision.reason, fix=decision.fix)
-    return replace(found, observed=observe(history), counted=count_spent(epoch, policy))
+    return replace(found, observed=find_patterns(history), counted=count_spent(epoch, policy))
 
 
-def thrice(outcome: Outcome, error: str, **more: object) -> list[WorkerResultMeta]:
+def three_times(outcome: Outcome, error: str, **more: object) -> list[WorkerResultMeta]:
     tries = [attempt(number, outcome, error) for number in (1, 2, 3)]
     return [meta.model_copy(update=more) for meta in tries]
 
@@ -45,15 +45,15 @@ def facts(meta: WorkerResultMeta, **more: object) -> AgentFacts:
 
 def red_three_times() -> IssueContext:
     check = red_check().model_copy(update={"findings": (TEST,), "fingerprint": "f1"})
-    return given_up(*thrice(Outcome.CHECKS_FAILED, "", checks=(check,)))
+    return escalated_case(*three_times(Outcome.CHECKS_FAILED, "", checks=(check,)))
 
 
 def red_differently() -> IssueContext:
     elsewhere = (FileChange(path="src/other.py", status="M", insertions=1, deletions=1),)
-    *before, last = thrice(Outcome.CHECKS_FAILED, "")
+    *before, last = three_times(Outcome.CHECKS_FAILED, "")
     slow = red_check("e2e", digest="").model_copy(update={"timed_out": True, "exit_code": None})
     more = {"files_modified": elsewhere, "checks": (slow,)}
-    return given_up(*before, last.model_copy(update=more))
+    return escalated_case(*before, last.model_copy(update=more))
 
 
 def work_pushed() -> IssueContext:
@@ -64,28 +64,30 @@ def work_pushed() -> IssueContext:
 
 def nearly_the_same_change() -> IssueContext:
     checks = [red_check().model_copy(update={"fingerprint": f"f{n}"}) for n in (1, 2, 3)]
-    tries = thrice(Outcome.CHECKS_FAILED, "", sketch=("one", "two", "three"))
+    tries = three_times(Outcome.CHECKS_FAILED, "", sketch=("one", "two", "three"))
     red = [
         meta.model_copy(update={"checks": (check,)})
         for meta, check in zip(tries, checks, strict=True)
     ]
-    return given_up(*red)
+    return escalated_case(*red)
 
 
 def silent() -> IssueContext:
     said = "The agent ended without a commit and without a change."
-    found = given_up(*thrice(Outcome.ZERO_COMMIT, said, zero_kind=ZeroKind.NOTHING))
+    found = escalated_case(*three_times(Outcome.ZERO_COMMIT, said, zero_kind=ZeroKind.NOTHING))
     return replace(found, verifies=False)
 
 
 def asked() -> IssueContext:
     said = "The agent ended without a commit and without a change. It asked: Shall I go on?"
-    return given_up(*thrice(Outcome.ZERO_COMMIT, said, zero_kind=ZeroKind.ASKED))
+    return escalated_case(*three_times(Outcome.ZERO_COMMIT, said, zero_kind=ZeroKind.ASKED))
 
 
 def undone() -> IssueContext:
     said = "The agent made 2 commits, but the tree equals the base."
-    return given_up(*thrice(Outcome.ZERO_DIFF, said, zero_kind=ZeroKind.UNDONE, commits=2))
+    return escalated_case(
+        *three_times(Outcome.ZERO_DIFF, said, zero_kind=ZeroKind.UNDONE, commits=2)
+    )
 
 
 def out_of_scope() -> IssueContext:
@@ -100,50 +102,52 @@ def out_of_scope() -> IssueContext:
     changed = (FileChange(path="docs/index.md", status="M", insertions=1, deletions=0),)
     more = {"guard_violations": broken, "files_modified": changed}
     error = f"Scope violation detected: {said}"
-    return given_up(*thrice(Outcome.SCOPE_VIOLATION, error, **more))
+    return escalated_case(*three_times(Outcome.SCOPE_VIOLATION, error, **more))
 
 
 def rejected() -> IssueContext:
     words = "The rounding is wrong for negative prices.\nSee `price.py`."
-    return given_up(
-        *thrice(Outcome.REJECTED, "The reviewer rejected the change.", verifier_feedback=words)
+    return escalated_case(
+        *three_times(Outcome.REJECTED, "The reviewer rejected the change.", verifier_feedback=words)
     )
 
 
 def timed_out(limit: TimeLimit, said: str) -> IssueContext:
     tries = [attempt(number, Outcome.AGENT_TIMED_OUT, said) for number in (1, 2)]
     agent = facts(tries[0], stop_reason=limit.value, last_activity="npm install")
-    return given_up(*(meta.model_copy(update={"agent": agent}) for meta in tries))
+    return escalated_case(*(meta.model_copy(update={"agent": agent}) for meta in tries))
 
 
 def crashed() -> IssueContext:
     said = "The agent ended with exit code 1 and left no change."
-    return given_up(*thrice(Outcome.AGENT_CRASHED, said))
+    return escalated_case(*three_times(Outcome.AGENT_CRASHED, said))
 
 
 def killed() -> IssueContext:
     said = "The agent ended with exit code 137 (killed by SIGKILL) and left no change."
-    return given_up(*thrice(Outcome.AGENT_CRASHED, said, zero_kind=ZeroKind.CUT_OFF))
+    return escalated_case(*three_times(Outcome.AGENT_CRASHED, said, zero_kind=ZeroKind.CUT_OFF))
 
 
 def blocked() -> IssueContext:
     said = "The issue names a file `prices.csv`, which is not in the repository."
-    return given_up(attempt(1, Outcome.BLOCKED, f"The agent cannot go on: {said}"))
+    return escalated_case(attempt(1, Outcome.BLOCKED, f"The agent cannot go on: {said}"))
 
 
 def nothing_to_do() -> IssueContext:
     said = "The agent says that there is nothing to do: add() handles signs. Evidence: tests pass."
-    return given_up(attempt(1, Outcome.NOTHING_TO_DO, said))
+    return escalated_case(attempt(1, Outcome.NOTHING_TO_DO, said))
 
 
 def interrupted() -> IssueContext:
     said = "Mulligan died during the attempt."
-    return given_up(*(attempt(number, Outcome.INTERRUPTED, said) for number in range(1, 7)))
+    return escalated_case(*(attempt(number, Outcome.INTERRUPTED, said) for number in range(1, 7)))
 
 
 def infrastructure() -> IssueContext:
     said = "The set-up command `npm ci` failed with exit code 1."
-    return given_up(*(attempt(number, Outcome.INFRASTRUCTURE, said) for number in range(1, 7)))
+    return escalated_case(
+        *(attempt(number, Outcome.INFRASTRUCTURE, said) for number in range(1, 7))
+    )
 
 
 def misconfigured() -> IssueContext:
@@ -151,19 +155,19 @@ def misconfigured() -> IssueContext:
         "The program 'ruff' of the check 'lint' is not on this machine; install it or mend the "
         "check."
     )
-    return given_up(attempt(1, Outcome.MISCONFIGURED, said))
+    return escalated_case(attempt(1, Outcome.MISCONFIGURED, said))
 
 
 def not_let_through() -> IssueContext:
     said = "The agent was refused Bash; allow the tool in agent.arguments, with --allowedTools."
     meta = attempt(1, Outcome.MISCONFIGURED, said)
     agent = facts(meta, refused=("Bash",), refused_hosts=("pypi.example",))
-    return given_up(meta.model_copy(update={"agent": agent}))
+    return escalated_case(meta.model_copy(update={"agent": agent}))
 
 
 def denied() -> IssueContext:
     said = "The server refused to be read; give Mulligan's token the right to read this repository."
-    return given_up(attempt(1, Outcome.DENIED, said))
+    return escalated_case(attempt(1, Outcome.DENIED, said))
 
 
 def key_refused() -> IssueContext:
@@ -172,7 +176,7 @@ def key_refused() -> IssueContext:
         "and its credit."
     )
     meta = attempt(1, Outcome.DENIED, said)
-    return given_up(meta.model_copy(update={"agent": facts(meta, denied=True)}))
+    return escalated_case(meta.model_copy(update={"agent": facts(meta, denied=True)}))
 
 
 def over_budget() -> IssueContext:
@@ -181,7 +185,7 @@ def over_budget() -> IssueContext:
         "in mulligan.yml, then put the label on again."
     )
     meta = attempt(2, Outcome.OVER_BUDGET, said, cost=4.81)
-    return given_up(attempt(1), meta.model_copy(update={"budget": "issue"}))
+    return escalated_case(attempt(1), meta.model_copy(update={"budget": "issue"}))
 
 
 def too_much_for_a_day() -> IssueContext:
@@ -191,7 +195,7 @@ def too_much_for_a_day() -> IssueContext:
     )
     tries = [attempt(number, Outcome.OVER_BUDGET, said, cost=9.61) for number in (1, 2)]
     eaten = {"budget": "day", "eats_budget": True}
-    return given_up(*(meta.model_copy(update=eaten) for meta in tries))
+    return escalated_case(*(meta.model_copy(update=eaten) for meta in tries))
 
 
 def not_published() -> IssueContext:
@@ -200,7 +204,7 @@ def not_published() -> IssueContext:
     return escalated(attempt(1, Outcome.SUCCEEDED), reason=why, fix=fix)
 
 
-def came_back(reason: str, back: Feedback) -> IssueContext:
+def returned_from_review(reason: str, back: Feedback) -> IssueContext:
     found = escalated(attempt(1, Outcome.SUCCEEDED), reason=reason)
     status = replace(found.status, outcome=None, pull_number=13, feedback=back)
     return replace(found, status=status)
@@ -209,14 +213,14 @@ def came_back(reason: str, back: Feedback) -> IssueContext:
 def reviewed_again() -> IssueContext:
     said = "Reviews have opened 3 rounds already, and changes are requested again."
     back = Feedback(at=NOON, remarks=(Remark(author="ann", body="Please use Decimal."),))
-    return came_back(said, back)
+    return returned_from_review(said, back)
 
 
 def red_on_github() -> IssueContext:
     said = "Checks of the pull request fail on GitHub after 2 attempts at them: windows, macos."
     digest = "FAILED tests/test_add.py::test_negative - OSError"
     checks = (FailedCheck(name="windows", digest=digest), FailedCheck(name="macos"))
-    return came_back(said, Feedback(at=NOON, checks=checks))
+    return returned_from_review(said, Feedback(at=NOON, checks=checks))
 
 
 ESCALATIONS: Mapping[str, Callable[[], IssueContext]] = {

@@ -1,7 +1,7 @@
 """Sleep that takes no time, on a clock that only sleep moves on."""
 
 
-class Naps:
+class FakeSleep:
     """Keeps what somebody wanted to sleep, in seconds."""
 
     def __init__(self) -> None:

@@ -27,7 +27,7 @@ class Reply:
 
 
 @dataclass(frozen=True)
-class Seen:
+class RecordedRequest:
     """One request that came in."""
 
     verb: str
@@ -40,12 +40,12 @@ class Seen:
 
 
 @dataclass
-class Wire:
+class FaultyServer:
     """`url` is where it listens; the last reply is given again and again."""
 
     url: str
     replies: list[Reply]
-    seen: list[Seen] = field(default_factory=list[Seen])
+    seen: list[RecordedRequest] = field(default_factory=list[RecordedRequest])
 
     @property
     def asked(self) -> list[str]:
@@ -54,9 +54,9 @@ class Wire:
 
 
 @contextlib.contextmanager
-def wire(replies: Sequence[Reply]) -> Generator[Wire]:
+def faulty_server(replies: Sequence[Reply]) -> Generator[FaultyServer]:
     """Run a server that gives these replies, one for each request, in order."""
-    told = Wire("", list(replies))
+    told = FaultyServer("", list(replies))
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -70,7 +70,7 @@ def wire(replies: Sequence[Reply]) -> Generator[Wire]:
             sent = self.rfile.read(size)
             content = json.loads(sent) if sent else None
             headers = {name.lower(): value for name, value in self.headers.items()}
-            told.seen.append(Seen(self.command, self.path, headers, content))
+            told.seen.append(RecordedRequest(self.command, self.path, headers, content))
             reply = told.replies[0] if len(told.replies) == 1 else told.replies.pop(0)
             with contextlib.suppress(ConnectionError):
                 _send(self, reply)

@@ -6,12 +6,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mulligan.domain.events import AttemptCompleted, AttemptStarted, Recorded
+from mulligan.domain.events import AttemptCompleted, AttemptStarted, RecordedEvent
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import WorkerResultMeta
-from world.ledgers import opened_at
-from world.place import Place
-from world.place import place as set_up
+from world.ledgers import open_ledger_url
+from world.place import MulliganInstallation
+from world.place import mulligan_installation as set_up
 
 LEASE = "3s"
 
@@ -20,11 +20,11 @@ LEASE = "3s"
 class Fleet:
     """A place, and the workers that were started there."""
 
-    place: Place
+    place: MulliganInstallation
     url: str
     running: ExitStack
 
-    def worker(self, name: str) -> Place:
+    def worker(self, name: str) -> MulliganInstallation:
         """Give the place of a worker of its own: its configuration, its home and its workspace."""
         directory = self.place.directory / name
         directory.mkdir(exist_ok=True)
@@ -41,15 +41,15 @@ class Fleet:
         self.running.callback(process.kill)
         return process
 
-    def said(self, name: str) -> str:
+    def log_of(self, name: str) -> str:
         return (self.place.directory / name / "log").read_text()
 
-    def events(self) -> list[Recorded]:
-        with opened_at(self.url) as ledger:
+    def events(self) -> list[RecordedEvent]:
+        with open_ledger_url(self.url) as ledger:
             return [*ledger.events()]
 
     def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
-        with opened_at(self.url) as ledger:
+        with open_ledger_url(self.url) as ledger:
             return ledger.history(ref)
 
     def most_at_once(self) -> int:

@@ -18,7 +18,7 @@ ONE_AT_A_TIME = threading.Lock()
 
 
 @cache
-def _starter() -> socket.socket:
+def _fork_server() -> socket.socket:
     """Start the one process of this test worker; it ends when the worker does."""
     stack = ExitStack()
     atexit.register(stack.close)
@@ -31,7 +31,7 @@ def _starter() -> socket.socket:
     return stack.enter_context(ours)
 
 
-def run_warm(
+def run_forked(
     arguments: Sequence[str],
     directory: Path,
     environment: Mapping[str, str],
@@ -54,7 +54,7 @@ def run_warm(
         into, out, err = files
         into.write(said.encode())
         into.seek(0)
-        starter, body = _starter(), json.dumps(message).encode()
+        starter, body = _fork_server(), json.dumps(message).encode()
         socket.send_fds(starter, [body], [each.fileno() for each in files])
         code = int(starter.recv(16))
         out.seek(0)

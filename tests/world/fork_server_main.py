@@ -28,7 +28,7 @@ class Message(BaseModel):
     environment: dict[str, str]
 
 
-def become(asked: Message, streams: Sequence[int]) -> None:
+def run_mulligan(asked: Message, streams: Sequence[int]) -> None:
     """Be `mulligan` with these arguments, in this directory and environment; never returns."""
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
@@ -58,7 +58,7 @@ def main() -> None:
                 return
             child = os.fork()
             if child == 0:
-                become(Message.model_validate_json(body), descriptors)
+                run_mulligan(Message.model_validate_json(body), descriptors)
             for descriptor in descriptors:
                 os.close(descriptor)
             _, status = os.waitpid(child, 0)

@@ -15,7 +15,7 @@ from mulligan.domain.errors import DeniedError, MisconfiguredError, UnavailableE
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import FileChange
 from mulligan.implement.ports import PullRequestBase
-from world.repositories import git, run_git, tip
+from world.repositories import branch_head, git, run_git
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class FreshClone:
     writable: tuple[Path, ...] = ()
 
     @property
-    def proposed(self) -> bytes:
+    def pull_request_diff(self) -> bytes:
         if self.head_sha is None:
             return b""
         fork = git(self.path, "merge-base", self.head_sha, *self.bases)
@@ -71,16 +71,16 @@ class FreshClone:
         merge = ("merge-tree", "--write-tree", self.base_sha, self.head_sha or "")
         return run_git(self.path, *merge).stdout.strip() == tree
 
-    def show_commit(self, head_sha: str) -> None:
+    def check_out(self, head_sha: str) -> None:
         git(self.path, "checkout", "-q", "--force", "-B", "shown", head_sha)
         git(self.path, "clean", "-q", "-ffdx")
 
     @contextmanager
-    def untouched(self) -> Generator[None]:
+    def pristine_checkout(self) -> Generator[None]:
         aside = self.path.with_name(f"{self.path.name}-aside")
         self.path.rename(aside)
         shutil.copytree(aside / ".git", self.path / ".git")
-        self.show_commit(self.start_sha)
+        self.check_out(self.start_sha)
         yield
         shutil.rmtree(self.path)
         aside.rename(self.path)
@@ -121,7 +121,7 @@ class FreshClones:
     remote: Path
     branch: str = "main"
 
-    def refresh(self, repository: str) -> None:
+    def fetch_base(self, repository: str) -> None:
         """Fetch the base branch."""
         self._fetch()
 
@@ -151,13 +151,13 @@ class FreshClones:
     def base_branch(self, repository: str) -> str:
         return self.branch
 
-    def keep(self, ref: IssueRef, head_sha: str, place: Path) -> None:
+    def store_commit(self, ref: IssueRef, head_sha: str, place: Path) -> None:
         if not place.exists():
             git(self._kept, "update-ref", f"refs/made/{head_sha}", head_sha)
             wanted = (f"refs/made/{head_sha}", f"^{self.branch}")
             git(self._kept, "bundle", "create", "-q", str(place), *wanted)
 
-    def restore(self, ref: IssueRef, head_sha: str, bundle: Path) -> bool:
+    def ensure_commit(self, ref: IssueRef, head_sha: str, bundle: Path) -> bool:
         self._fetch()
         if not run_git(self._kept, "cat-file", "-e", head_sha).returncode:
             return True
@@ -203,10 +203,10 @@ class FreshClones:
         )
         return done.stdout.strip()
 
-    def tip(self, ref: IssueRef) -> str | None:
-        return tip(self.remote, ref.branch)
+    def remote_head(self, ref: IssueRef) -> str | None:
+        return branch_head(self.remote, ref.branch)
 
-    def drop(self, ref: IssueRef, own: Collection[str]) -> bool:
+    def delete_branch(self, ref: IssueRef, own: Collection[str]) -> bool:
         head = self._head(ref)
         if head is None or self._others((self._fetch(),), head, own):
             return False
@@ -217,7 +217,7 @@ class FreshClones:
         if not self.remote.exists():
             message = f"{self.remote} is away; try again."
             raise UnavailableError(message)
-        held = tip(self.remote, ref.branch)
+        held = branch_head(self.remote, ref.branch)
         if held not in {None, expected, head_sha}:
             message = f"The branch {ref.branch} holds commits of somebody else; delete it."
             raise DeniedError(message)
@@ -233,7 +233,7 @@ class FreshClones:
             raise DeniedError(message)
         return name
 
-    def has(self, ref: IssueRef) -> bool:
+    def exists(self, ref: IssueRef) -> bool:
         """Say that no clone outlives its attempt."""
         return False
 
@@ -241,7 +241,7 @@ class FreshClones:
         """Leave it at that: nothing is there to be removed."""
 
     def _head(self, ref: IssueRef) -> str | None:
-        head = tip(self.remote, ref.branch)
+        head = branch_head(self.remote, ref.branch)
         if head:
             pushed = f"+refs/heads/{ref.branch}:refs/made/{head}"
             git(self._kept, "fetch", "-q", str(self.remote), pushed)
@@ -270,7 +270,7 @@ class FreshClones:
         if not self.remote.exists():
             message = f"{self.remote} is away; try again."
             raise UnavailableError(message)
-        sha = tip(self.remote, self.branch)
+        sha = branch_head(self.remote, self.branch)
         if sha is None:
             message = f"There is no branch {self.branch}; push one."
             raise MisconfiguredError(message)

@@ -17,14 +17,14 @@ import pytest
 from hypothesis import strategies as st
 
 from mulligan.domain.attempt import SHUTDOWN
-from mulligan.domain.events import EVENT_TYPES, AttemptCompleted, Event, Recorded
+from mulligan.domain.events import EVENT_TYPES, AttemptCompleted, Event, RecordedEvent
 from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Outcome, Record
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Ledger
-from mulligan.storage.database import fold_anew, open_database
+from mulligan.storage.database import open_database, reproject
 from mulligan.storage.ledger import SqlLedger
 
 START = datetime(2025, 3, 1, 12, 0, tzinfo=UTC)
@@ -76,13 +76,13 @@ def _empty() -> bytes:
 
 
 @contextmanager
-def opened(path: Path) -> Generator[SqlLedger]:
-    with opened_at(url_of(path)) as ledger:
+def open_ledger_at(path: Path) -> Generator[SqlLedger]:
+    with open_ledger_url(url_of(path)) as ledger:
         yield ledger
 
 
 @contextmanager
-def opened_at(url: str) -> Generator[SqlLedger]:
+def open_ledger_url(url: str) -> Generator[SqlLedger]:
     with open_database(url) as database:
         yield SqlLedger(database, TickingClock())
 
@@ -93,7 +93,7 @@ def opened_copy(template: Path, copy: Path) -> Generator[SqlLedger]:
     for suffix in ("", "-wal", "-shm"):
         copy.with_name(copy.name + suffix).unlink(missing_ok=True)
     shutil.copyfile(template, copy)
-    with opened(copy) as ledger:
+    with open_ledger_at(copy) as ledger:
         yield ledger
 
 
@@ -105,7 +105,7 @@ def folded(ledger: Ledger, ref: IssueRef) -> IssueStatus:
     return status
 
 
-def all_folded(recorded: Iterator[Recorded]) -> list[IssueStatus]:
+def all_folded(recorded: Iterator[RecordedEvent]) -> list[IssueStatus]:
     """Fold everything that was recorded, by issue."""
     found: dict[IssueRef, IssueStatus] = {}
     for each in recorded:
@@ -176,4 +176,4 @@ def _value(what: object) -> st.SearchStrategy[object]:
 def rebuild(ledger: SqlLedger) -> None:
     """Fold every status again from the events."""
     with ledger.database.write() as connection:
-        fold_anew(connection)
+        reproject(connection)

@@ -14,8 +14,8 @@ from pydantic import JsonValue
 
 from mulligan.domain.issue import IssueRef
 from mulligan.storage.database import open_database
-from world.crash_points import Desk, Watch
-from world.place import TOKEN, Place, place
+from world.crash_points import CrashPointPipe, CrashPointWatcher
+from world.place import TOKEN, MulliganInstallation, mulligan_installation
 from world.processes import wait_until
 
 TESTS = Path(__file__).parents[1]
@@ -37,12 +37,12 @@ reach after agent || sleep 60
 
 
 @dataclass
-class Life:
+class IssueLifecycle:
     """An issue that asks for work, and the processes that make passes over it."""
 
-    here: Place
+    here: MulliganInstallation
     ref: IssueRef
-    desk: Desk
+    desk: CrashPointPipe
     maker: subprocess.Popen[str]
     saved: dict[str, dict[str, object]] = field(default_factory=dict[str, dict[str, object]])
 
@@ -67,16 +67,16 @@ class Life:
         self._copy(self._kept(chapter), self.here.directory)
         vars(self.here.world).update(self._of_the_world(self.saved[chapter]))
         self.here.configure(limits={})
-        self.agent_is(mood)
+        self.set_agent_behaviour(mood)
         for file in ("runs", "said"):
             (self.desk.directory / file).write_text("")
 
-    def agent_is(self, mood: str) -> None:
+    def set_agent_behaviour(self, mood: str) -> None:
         """Have the agent mend what its prompt names (`mends`), or know it anyway, or fail."""
         script = str(self.desk.directory / "agent")
         self.here.configure(agent={"kind": "command", "command": ["sh", script, mood]})
 
-    def make_pass(self, watch: Watch | None = None, attempts: int = 0) -> int:
+    def make_pass(self, watch: CrashPointWatcher | None = None, attempts: int = 0) -> int:
         """Make a pass; give its exit code, -9 where it was killed. Nothing of it is left."""
         watched = watch.over(self.here.world, self.desk) if watch else nullcontext()
         order = (self.here.config, self.desk.directory, attempts, "watched" if watch else "alone")
@@ -122,9 +122,9 @@ def working_below(directory: Path) -> list[str]:
 
 
 @contextmanager
-def living(directory: Path, **policy: JsonValue) -> Generator[Life]:
+def issue_lifecycle(directory: Path, **policy: JsonValue) -> Generator[IssueLifecycle]:
     """Set up an issue that has just been labelled."""
-    desk, home = Desk(directory / "desk"), directory / "home"
+    desk, home = CrashPointPipe(directory / "desk"), directory / "home"
     desk.prepare()
     (desk.directory / "agent").write_text(AGENT.format(here=desk.directory))
     home.mkdir()
@@ -132,7 +132,7 @@ def living(directory: Path, **policy: JsonValue) -> Generator[Life]:
     checks = [{"name": "two", "run": CHECK}]
     rules: dict[str, JsonValue] = {"review": {"settle": "0s"}, **policy}
     with (
-        place(home, FILES, checks, **rules) as here,
+        mulligan_installation(home, FILES, checks, **rules) as here,
         subprocess.Popen(
             [sys.executable, str(TESTS / "world" / "pass_maker.py")],
             stdin=subprocess.PIPE,
@@ -147,6 +147,6 @@ def living(directory: Path, **policy: JsonValue) -> Generator[Life]:
         here.world.meter.limit = 10**9
         # A new database costs more than an attempt.
         open_database(f"sqlite:///{home}/mulligan.db").close()
-        yield Life(here, here.issue(), desk, maker)
+        yield IssueLifecycle(here, here.issue(), desk, maker)
         assert maker.stdin
         maker.stdin.close()

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from mulligan.agents.invocation import Own
+from mulligan.agents.invocation import OperatorAgents
 from mulligan.agents.runner import CommandAgent
 from mulligan.config.adapters import Adapter, Fact, Meaning, Rule
 from mulligan.config.operator import AgentSettings
@@ -38,4 +38,4 @@ def metered_agent(directory: Path, steps: int, pause: float = 0.05) -> CommandAg
     program.write_text(PROGRAM)
     arguments = (str(program), str(steps), str(pause), "0")
     own = Adapter(program=sys.executable, arguments=arguments, reads=READS, usage="message")
-    return CommandAgent(AgentSettings(kind="metered"), {}, own=Own({"metered": own}, {}))
+    return CommandAgent(AgentSettings(kind="metered"), {}, own=OperatorAgents({"metered": own}, {}))

@@ -16,27 +16,29 @@ from starlette.routing import Route
 from world import model_anthropic, model_gemini
 from world.model_openai import Chat, Responses
 from world.model_openai import refusal as openai_refusal
-from world.model_script import OBJECT, Asked, Fault, Json, Model, Turn
+from world.model_script import OBJECT, Fault, Json, Model, ModelRequest, Turn
 
 HOST = "127.0.0.1"
 
 
 @dataclass(frozen=True)
-class Wire:
+class ModelProtocol:
     """One protocol, as four pure functions."""
 
-    read: Callable[[Json, str], Asked]
-    whole: Callable[[Turn, Asked], Json]
-    stream: Callable[[Turn, Asked], Iterator[Json]]
+    read: Callable[[Json, str], ModelRequest]
+    whole: Callable[[Turn, ModelRequest], Json]
+    stream: Callable[[Turn, ModelRequest], Iterator[Json]]
     refusal: Callable[[Fault], Json]
 
 
-ANTHROPIC = Wire(
+ANTHROPIC = ModelProtocol(
     model_anthropic.read, model_anthropic.whole, model_anthropic.stream, model_anthropic.refusal
 )
-RESPONSES = Wire(Responses.read, Responses.whole, Responses.stream, openai_refusal)
-CHAT = Wire(Chat.read, Chat.whole, Chat.stream, openai_refusal)
-GEMINI = Wire(model_gemini.read, model_gemini.whole, model_gemini.stream, model_gemini.refusal)
+RESPONSES = ModelProtocol(Responses.read, Responses.whole, Responses.stream, openai_refusal)
+CHAT = ModelProtocol(Chat.read, Chat.whole, Chat.stream, openai_refusal)
+GEMINI = ModelProtocol(
+    model_gemini.read, model_gemini.whole, model_gemini.stream, model_gemini.refusal
+)
 
 
 class BrokenOffError(Exception):
@@ -52,7 +54,7 @@ class ScriptedModel:
     requests: list[tuple[str, Json]] = field(default_factory=list[tuple[str, Json]])
     headers: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
 
-    async def answer(self, wire: Wire, request: Request) -> Response:
+    async def answer(self, wire: ModelProtocol, request: Request) -> Response:
         body, path = OBJECT.validate_json(await request.body()), request.url.path
         self.requests.append((path, body))
         self.headers.append(dict(request.headers))
@@ -74,7 +76,7 @@ class ScriptedModel:
 def build_app(scripted: ScriptedModel) -> Starlette:
     """Serve the four protocols, and the small questions that agents ask beside."""
 
-    def of(wire: Wire) -> Callable[[Request], object]:
+    def of(wire: ModelProtocol) -> Callable[[Request], object]:
         async def endpoint(request: Request) -> Response:
             return await scripted.answer(wire, request)
 
@@ -105,7 +107,7 @@ def build_app(scripted: ScriptedModel) -> Starlette:
 
 
 @contextmanager
-def playing(model: Model) -> Generator[ScriptedModel]:
+def serve_model(model: Model) -> Generator[ScriptedModel]:
     """Serve a model in a thread while the block lasts, on any free port of loopback."""
     scripted = ScriptedModel(model)
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -130,7 +132,7 @@ def playing(model: Model) -> Generator[ScriptedModel]:
         listening.close()
 
 
-def _streamed(wire: Wire, events: list[Json], *, broken_off: bool = False) -> Response:
+def _streamed(wire: ModelProtocol, events: list[Json], *, broken_off: bool = False) -> Response:
     async def lines() -> AsyncIterator[str]:
         for event in events:
             name = event.get("type")

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 
-from world.model_script import Asked, Fault, Json, Turn, find_tool, objects
+from world.model_script import Fault, Json, ModelRequest, Turn, find_tool, objects
 
 KINDS = {
     400: "invalid_request_error",
@@ -14,10 +14,10 @@ KINDS = {
 }
 
 
-def read(body: Json, path: str) -> Asked:
+def read(body: Json, path: str) -> ModelRequest:
     messages = objects(body.get("messages"))
     parts = [part for each in messages for part in objects(each.get("content"))]
-    return Asked(
+    return ModelRequest(
         model=str(body.get("model")),
         text=str(body),
         turns=sum(part.get("type") == "tool_result" for part in parts),
@@ -26,7 +26,7 @@ def read(body: Json, path: str) -> Asked:
     )
 
 
-def whole(turn: Turn, asked: Asked) -> Json:
+def whole(turn: Turn, asked: ModelRequest) -> Json:
     """Give the answer as one object."""
     content: list[Json] = [{"type": "text", "text": turn.text}] if turn.text else []
     if turn.shell and asked.tool:
@@ -54,7 +54,7 @@ def whole(turn: Turn, asked: Asked) -> Json:
     }
 
 
-def stream(turn: Turn, asked: Asked) -> Iterator[Json]:
+def stream(turn: Turn, asked: ModelRequest) -> Iterator[Json]:
     """Give the events of a streamed answer; the type of each is its name too."""
     message = whole(turn, asked)
     blocks, usage = objects(message["content"]), message["usage"]

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
-from world.model_script import Asked, Fault, Json, Tool, Turn, find_tool, objects
+from world.model_script import Fault, Json, ModelRequest, Tool, Turn, find_tool, objects
 
 STATUSES = {
     400: "INVALID_ARGUMENT",
@@ -18,14 +18,14 @@ BLIND = Tool("run_shell_command", {"command": {}}, ("command",))
 """Models call tools that they remember, offered or not."""
 
 
-def read(body: Json, path: str) -> Asked:
+def read(body: Json, path: str) -> ModelRequest:
     parts = [part for each in objects(body.get("contents")) for part in objects(each.get("parts"))]
     declared = [
         each
         for tool in objects(body.get("tools"))
         for each in objects(tool.get("functionDeclarations"))
     ]
-    return Asked(
+    return ModelRequest(
         model=path.rpartition("/")[2].partition(":")[0],
         text=str(body),
         turns=sum("functionResponse" in part for part in parts),
@@ -34,7 +34,7 @@ def read(body: Json, path: str) -> Asked:
     )
 
 
-def whole(turn: Turn, asked: Asked) -> Json:
+def whole(turn: Turn, asked: ModelRequest) -> Json:
     """Give the answer as one object."""
     parts: list[JsonValue] = [{"text": turn.text}] if turn.text else []
     if turn.shell and asked.tool:
@@ -53,7 +53,7 @@ def whole(turn: Turn, asked: Asked) -> Json:
     }
 
 
-def stream(turn: Turn, asked: Asked) -> Iterator[Json]:
+def stream(turn: Turn, asked: ModelRequest) -> Iterator[Json]:
     """Give the chunks of a streamed answer: the words, then the whole."""
     if turn.text and turn.shell:
         words: Json = {"role": "model", "parts": [{"text": turn.text}]}

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
-from world.model_script import Asked, Fault, Json, Turn, find_tool, objects
+from world.model_script import Fault, Json, ModelRequest, Turn, find_tool, objects
 
 CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded"}
 KINDS = {429: "requests", 403: "permission_error"}
@@ -27,9 +27,9 @@ class Responses:
     """`POST /v1/responses`."""
 
     @staticmethod
-    def read(body: Json, path: str) -> Asked:
+    def read(body: Json, path: str) -> ModelRequest:
         items = objects(body.get("input"))
-        return Asked(
+        return ModelRequest(
             model=str(body.get("model")),
             text=str(body),
             turns=sum(each.get("type") == "function_call_output" for each in items),
@@ -38,7 +38,7 @@ class Responses:
         )
 
     @staticmethod
-    def whole(turn: Turn, asked: Asked) -> Json:
+    def whole(turn: Turn, asked: ModelRequest) -> Json:
         items = list[JsonValue]()
         if turn.text:
             said: Json = {"type": "output_text", "text": turn.text, "annotations": []}
@@ -68,7 +68,7 @@ class Responses:
         }
 
     @staticmethod
-    def stream(turn: Turn, asked: Asked) -> Iterator[Json]:
+    def stream(turn: Turn, asked: ModelRequest) -> Iterator[Json]:
         """Give the events; the type of each is its name too."""
         response = Responses.whole(turn, asked)
         opening: Json = {**response, "output": [], "status": "in_progress", "usage": None}
@@ -91,9 +91,9 @@ class Chat:
     """`POST /v1/chat/completions`."""
 
     @staticmethod
-    def read(body: Json, path: str) -> Asked:
+    def read(body: Json, path: str) -> ModelRequest:
         functions = [tool.get("function") for tool in objects(body.get("tools"))]
-        return Asked(
+        return ModelRequest(
             model=str(body.get("model")),
             text=str(body),
             turns=sum(each.get("role") == "tool" for each in objects(body.get("messages"))),
@@ -102,7 +102,7 @@ class Chat:
         )
 
     @staticmethod
-    def whole(turn: Turn, asked: Asked) -> Json:
+    def whole(turn: Turn, asked: ModelRequest) -> Json:
         message: Json = {"role": "assistant", "content": turn.text}
         calls = Chat._calls(turn, asked)
         if calls:
@@ -111,7 +111,7 @@ class Chat:
         return {**Chat._frame(asked, "chat.completion"), "choices": [choice], **Chat._usage(turn)}
 
     @staticmethod
-    def stream(turn: Turn, asked: Asked) -> Iterator[Json]:
+    def stream(turn: Turn, asked: ModelRequest) -> Iterator[Json]:
         """Give the chunks; usage comes in the last."""
         frame = Chat._frame(asked, "chat.completion.chunk")
         deltas: list[Json] = [{"role": "assistant", "content": turn.text}]
@@ -124,7 +124,7 @@ class Chat:
         yield {**frame, "choices": [], **Chat._usage(turn)}
 
     @staticmethod
-    def _calls(turn: Turn, asked: Asked) -> list[JsonValue]:
+    def _calls(turn: Turn, asked: ModelRequest) -> list[JsonValue]:
         if not turn.shell or asked.tool is None:
             return []
         arguments = json.dumps(asked.tool.arguments(turn.shell))
@@ -133,11 +133,11 @@ class Chat:
         return [{"index": 0, "id": number, "type": "function", "function": function}]
 
     @staticmethod
-    def _reason(turn: Turn, asked: Asked) -> str:
+    def _reason(turn: Turn, asked: ModelRequest) -> str:
         return "tool_calls" if turn.shell and asked.tool else "stop"
 
     @staticmethod
-    def _frame(asked: Asked, kind: str) -> Json:
+    def _frame(asked: ModelRequest, kind: str) -> Json:
         return {"id": f"chat_{asked.turns}", "object": kind, "created": 0, "model": asked.model}
 
     @staticmethod

@@ -49,7 +49,7 @@ RATE_LIMITED = Fault(429, "Rate limit reached.", retry_after=0)
 BROKEN = Fault(500)
 OVERLOADED = Fault(529, "Overloaded")
 HANG = Fault(hang=True)
-CUT = Fault(cut=True)
+CUT_CONNECTION = Fault(cut=True)
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Tool:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ModelRequest:
     """A request of any of the protocols: `turns` counts the results of commands it carries."""
 
     model: str
@@ -80,7 +80,7 @@ class Asked:
     tool: Tool | None = None
 
 
-Model = Callable[[Asked], Step]
+Model = Callable[[ModelRequest], Step]
 
 
 def conversation(*steps: Step) -> Model:
@@ -91,7 +91,7 @@ def conversation(*steps: Step) -> Model:
     """
     runs_commands = any(isinstance(step, Turn) and step.shell for step in steps)
 
-    def answer(asked: Asked) -> Step:
+    def answer(asked: ModelRequest) -> Step:
         if runs_commands and asked.tool is None:
             return Turn("A title", input_tokens=0, output_tokens=0)
         step = steps[asked.turns] if asked.turns < len(steps) else Turn("Done.")

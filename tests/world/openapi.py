@@ -19,7 +19,7 @@ ROOT = "urn:github"
 ANY: Specification[JsonValue] = Specification.OPAQUE
 TREE: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
 REFUSED = re.compile(r"304|[45]\d\d")
-NOT_SO = re.compile(r"answered: (?:\d+\.)?labels\.\d+\.description: None")
+KNOWN_DEVIATIONS = re.compile(r"answered: (?:\d+\.)?labels\.\d+\.description: None")
 """Where GitHub answers otherwise than it describes: a label without a description has null."""
 
 
@@ -70,7 +70,7 @@ def operation(method: str, path: str) -> Operation | None:
     return None
 
 
-def complaints(exchange: Exchange) -> Iterator[str]:
+def schema_violations(exchange: Exchange) -> Iterator[str]:
     """Say what of an exchange is not as GitHub describes it."""
     found = operation(exchange.method, exchange.path)
     named = f"{exchange.method} {exchange.path}"
@@ -78,7 +78,7 @@ def complaints(exchange: Exchange) -> Iterator[str]:
         yield f"{named}: GitHub describes no such request"
         return
     for wrong in (*_query(found, exchange), *_sent(found, exchange), *_answered(found, exchange)):
-        if not NOT_SO.match(wrong):
+        if not KNOWN_DEVIATIONS.match(wrong):
             yield f"{named}: {wrong}"
 
 
@@ -179,7 +179,7 @@ def as_json(body: bytes) -> JsonValue:
     return TREE.validate_json(body) if body else None
 
 
-def told_by(world: World) -> list[Exchange]:
+def exchanges_of(world: World) -> list[Exchange]:
     """Give what a simulated GitHub was asked and answered since its `exchanges` were set.
 
     GraphQL has a description of its own.

@@ -12,13 +12,13 @@ from datetime import timedelta
 from pathlib import Path
 
 from mulligan.config.load import load_operator
-from mulligan.daemon.once import Extent, once
+from mulligan.daemon.once import PassLimits, run_once
 from mulligan.domain.events import Event
 from mulligan.domain.status import IssueStatus
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.container import build
 from mulligan.interfaces.bootstrap.stores import lock_state
-from world.crash_points import CountedLedger, Desk
+from world.crash_points import CountedLedger, CrashPointPipe
 from world.loading import load_everything
 
 
@@ -34,7 +34,7 @@ def say_nothing(_status: IssueStatus, _event: Event) -> None:
     """Listen, as the terminal does, and keep still."""
 
 
-def make_pass(config: Path, desk: Desk, attempts: int | None, *, watched: bool) -> int:
+def make_pass(config: Path, desk: CrashPointPipe, attempts: int | None, *, watched: bool) -> int:
     """Do what `mulligan once` does; what it has to say goes to a file."""
     said = os.open(desk.directory / "said", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(said, 1)
@@ -43,10 +43,10 @@ def make_pass(config: Path, desk: Desk, attempts: int | None, *, watched: bool) 
     environment = {"PATH": path, "GITHUB_TOKEN": os.environ["GITHUB_TOKEN"]}
     operator = load_operator(config, environment)
     with lock_state(operator, "once"), build(operator, environment, say_nothing) as bench:
-        ledger = bench.tools.ledger
+        ledger = bench.context.ledger
         counted = CountedLedger(ledger, desk) if watched else ledger
-        tools = replace(bench.tools, ledger=counted, clock=HurriedClock())
-        done = once(bench.repositories, tools, Extent(attempts))
+        context = replace(bench.context, ledger=counted, clock=HurriedClock())
+        done = run_once(bench.repositories, context, PassLimits(attempts))
     os.write(1, "".join(f"{problem}\n" for problem in done.problems).encode())
     return 1 if done.problems else 0
 
@@ -57,7 +57,7 @@ def main() -> None:
         config, directory, attempts, watched = line.rstrip("\n").split("\t")
         worker = os.fork()
         if worker == 0:
-            desk, most = Desk(Path(directory)), int(attempts) or None
+            desk, most = CrashPointPipe(Path(directory)), int(attempts) or None
             os._exit(make_pass(Path(config), desk, most, watched=watched == "watched"))
         os.write(1, f"worker {worker}\n".encode())
         _, status = os.waitpid(worker, 0)

@@ -41,7 +41,7 @@ def token_of(login: str) -> str:
 
 
 @dataclass(frozen=True)
-class People:
+class GitHubUsers:
     """Those who have a token on the server at `url`: each is known by a login."""
 
     url: str

@@ -19,7 +19,7 @@ from mulligan.config.load import load_operator
 from mulligan.config.operator import Operator
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import WorkerResultMeta
-from world.fork_server import run_warm
+from world.fork_server import run_forked
 from world.issue_names import ref_of
 from world.repositories import git, make_remote
 
@@ -31,7 +31,7 @@ BIN = Path(sys.executable).parent
 
 
 @dataclass
-class Place:
+class MulliganInstallation:
     """Where a journey happens. `agent` may be rewritten between two runs."""
 
     directory: Path
@@ -88,7 +88,7 @@ class Place:
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command of Mulligan to its end; the warning for root is taken off its errors."""
         arguments = (*arguments, "--config", str(self.config))
-        done = run_warm(arguments, self.directory, self._environment)
+        done = run_forked(arguments, self.directory, self._environment)
         lines = done.stderr.splitlines(keepends=True)
         done.stderr = "".join(line for line in lines if "event=runs_as_root" not in line)
         return done
@@ -124,12 +124,12 @@ class Place:
 
 
 @contextmanager
-def place(
+def mulligan_installation(
     directory: Path,
     files: Mapping[str, str] | Path,
     checks: Sequence[Mapping[str, JsonValue]] = (),
     **policy: JsonValue,
-) -> Generator[Place]:
+) -> Generator[MulliganInstallation]:
     """Set up a repository, of files or bare already, with checks, and a GitHub that shows it."""
     bare = files if isinstance(files, Path) else make_remote(directory / "remote.git", files)
     branch = git(bare, "symbolic-ref", "--short", "HEAD")
@@ -139,7 +139,7 @@ def place(
     world.add_repository(NAME, bare, branch, roles)
     world.add_user("zoe")
     with running(world) as url:
-        made = Place(directory, world, url, bare, {})
+        made = MulliganInstallation(directory, world, url, bare, {})
         made.environment["GITHUB_TOKEN"] = TOKEN
         wanted: dict[str, JsonValue] = {"checks": [dict(check) for check in checks], **policy}
         made.configure(

@@ -18,7 +18,7 @@ import psycopg
 
 from mulligan.storage.database import open_database
 
-NOBODY = 65534
+NOBODY_UID = 65534
 PASSWORD = "a-good-password"
 CHEAP = {
     "fsync": "off",
@@ -115,7 +115,7 @@ def _lay_out(made: Server) -> None:
     secret.write_text(PASSWORD)
     if os.geteuid() == 0:
         for path in (made.home, secret):
-            os.chown(path, NOBODY, NOBODY)
+            os.chown(path, NOBODY_UID, NOBODY_UID)
     argv = [
         *(str(made.programs / "initdb"), "-D", str(made.home / "data"), "-U", "mulligan"),
         *("--no-sync", "--encoding=UTF8", "--locale=C", "--auth-local=trust"),
@@ -127,7 +127,7 @@ def _lay_out(made: Server) -> None:
 
 def _as_owner(*more: str) -> list[str]:
     """Become somebody else where this is root, whom PostgreSQL refuses."""
-    someone = (f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+    someone = (f"--reuid={NOBODY_UID}", f"--regid={NOBODY_UID}", "--clear-groups")
     change = [*(someone if os.geteuid() == 0 else ()), *more]
     return ["setpriv", *change] if change else []
 

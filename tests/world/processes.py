@@ -48,14 +48,14 @@ def with_argv(command: Command, *argv: str) -> Command:
     return replace(command, argv=argv)
 
 
-def said(line: str, directory: Path) -> str:
+def output_of(line: str, directory: Path) -> str:
     """Run a line and give what it printed."""
     finished: Finished = run(shell(line, directory))
     assert finished.exit_code == 0, finished
     return finished.text.strip()
 
 
-def living_in(directory: Path) -> list[str]:
+def processes_in(directory: Path) -> list[str]:
     """List the processes that work in a directory, by pid and command line; zombies do not."""
     found = list[str]()
     for entry in Path("/proc").iterdir():

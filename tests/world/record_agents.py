@@ -15,11 +15,11 @@ from mulligan.agents.runner import CommandAgent
 from mulligan.config.operator import AgentSettings
 from mulligan.domain.attempt import AgentRun, Task
 from mulligan.sandbox.process import Command, run
-from world.model import playing
+from world.model import serve_model
 from world.model_script import (
     BAD_KEY,
     BROKEN,
-    CUT,
+    CUT_CONNECTION,
     HANG,
     NO_CREDIT,
     NO_QUOTA,
@@ -40,8 +40,8 @@ from world.real_agents import (
 )
 
 STREAMS = Path(__file__).parents[1] / "agents" / "streams"
-LOOK = Turn("Looking.", "ls")
-MISS = Turn(EDIT.replace("SEARCH\n", "SEARCH\nnot there\n"))
+LOOK_TURN = Turn("Looking.", "ls")
+FAILED_EDIT_TURN = Turn(EDIT.replace("SEARCH\n", "SEARCH\nnot there\n"))
 ALIKE = {
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}": "0" * 8,
     r"\b(ses|msg|prt)_[0-9a-zA-Z]{10,}": r"\1_0",
@@ -73,11 +73,11 @@ def _no_credit(kind: str) -> tuple[Step, ...]:
 
 
 def _limit(kind: str) -> tuple[Step, ...]:
-    return (MISS,) if kind == "aider" else (LOOK,) * 9
+    return (FAILED_EDIT_TURN,) if kind == "aider" else (LOOK_TURN,) * 9
 
 
 def _hang(kind: str) -> tuple[Step, ...]:
-    return (HANG,) if kind == "aider" else (LOOK, HANG)
+    return (HANG,) if kind == "aider" else (LOOK_TURN, HANG)
 
 
 SITUATIONS: Mapping[str, Situation] = {
@@ -90,7 +90,7 @@ SITUATIONS: Mapping[str, Situation] = {
     "500": Situation(_always(BROKEN), stall=40),
     "hang": Situation(_hang, stall=25),
     "limit": Situation(_limit, limit=2),
-    "cut": Situation(_always(CUT), stall=40),
+    "cut": Situation(_always(CUT_CONNECTION), stall=40),
 }
 
 
@@ -111,7 +111,7 @@ def record(kind: str, name: str, path: str) -> dict[str, object]:
     _git(worktree)
     if kind == "gemini":
         _of_the_project(situation, worktree)
-    with playing(conversation(*situation.steps(kind))) as model:
+    with serve_model(conversation(*situation.steps(kind))) as model:
         given = settings(kind, *_alone(kind, situation), limit=situation.limit)
         given = given.model_copy(update={"stall_timeout": timedelta(seconds=situation.stall)})
         around = environment(kind, model.address, path)

@@ -40,7 +40,7 @@ def to_html(text: str) -> str:
     return MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(text)
 
 
-def hostile(found: IssueContext) -> IssueContext:
+def with_hostile_texts(found: IssueContext) -> IssueContext:
     """Have everything that others write be an attack."""
     history = tuple(
         meta.model_copy(
@@ -71,13 +71,13 @@ def pages() -> dict[str, str]:
     told = Escalation(mention=("ann",))
     return {
         "escalation": escalation_comment(red, told),
-        "escalation-hostile": escalation_comment(hostile(red), told),
+        "escalation-hostile": escalation_comment(with_hostile_texts(red), told),
         "status": status_comment(running),
-        "status-hostile": status_comment(hostile(case(attempt(1), stage=Stage.HITL))),
+        "status-hostile": status_comment(with_hostile_texts(case(attempt(1), stage=Stage.HITL))),
         "draft": draft_body(replace(red, status=draft)),
-        "draft-hostile": draft_body(hostile(replace(red, status=draft))),
+        "draft-hostile": draft_body(with_hostile_texts(replace(red, status=draft))),
         "pull-request": pull_request_body(done),
-        "pull-request-hostile": pull_request_body(hostile(done)),
+        "pull-request-hostile": pull_request_body(with_hostile_texts(done)),
     }
 
 

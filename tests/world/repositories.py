@@ -96,6 +96,6 @@ def read_branch(remote: Path, branch: str, path: str) -> str:
     return git(remote, "cat-file", "blob", f"refs/heads/{branch}:{path}")
 
 
-def tip(remote: Path, branch: str) -> str | None:
+def branch_head(remote: Path, branch: str) -> str | None:
     """Give the commit of a branch; None where there is none."""
     return git(remote, "for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}") or None

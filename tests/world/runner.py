@@ -22,7 +22,7 @@ from pathlib import Path
 import yaml
 from pydantic import JsonValue, TypeAdapter
 
-from world.fork_server import run_warm
+from world.fork_server import run_forked
 
 ROOT = Path(__file__).parents[2]
 MAPPING: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
@@ -154,7 +154,7 @@ class Job:
         assert (self.code, arguments[: len(STARTED)]) == (0, STARTED)
         variables = dict(each.split("=", 1) for each in environment)
         assert variables["PYTHONPATH"] == str(ROOT / "src")
-        done = run_warm(arguments[len(STARTED) :], self.directory / "workspace", variables)
+        done = run_forked(arguments[len(STARTED) :], self.directory / "workspace", variables)
         self.said += done.stdout + done.stderr
         self.code = done.returncode
 

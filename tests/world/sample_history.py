@@ -11,7 +11,14 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.stats import Chronicle, Failure, Moment, Try, Turn, summarise
+from mulligan.domain.stats import (
+    AttemptEntry,
+    Failure,
+    LedgerHistory,
+    Milestone,
+    MilestoneKind,
+    summarise,
+)
 from mulligan.interfaces.cli.stats import write_page
 
 BEGIN = datetime(2026, 10, 20, 8, 0, tzinfo=UTC)
@@ -22,7 +29,7 @@ RED = (
     Failure("tests", "f3", "tests/test_export.py::test_empty_month"),
     Failure("types", "f4", 'src/export/csv.py:17: "None" has no attribute "rows"'),
 )
-LIVES = (
+OUTCOMES_BY_ISSUE = (
     *([Outcome.SUCCEEDED],) * 11,
     *([Outcome.CHECKS_FAILED, Outcome.SUCCEEDED],) * 6,
     *([Outcome.CHECKS_FAILED, Outcome.CHECKS_FAILED, Outcome.SUCCEEDED],) * 2,
@@ -35,26 +42,26 @@ LIVES = (
 """What the attempts at each issue came to."""
 
 
-def month() -> Chronicle:
+def sample_month() -> LedgerHistory:
     """Give the month; of every ninth attempt the cost is not known."""
-    tries, moments = list[Try](), list[Moment]()
+    tries, moments = list[AttemptEntry](), list[Milestone]()
     stages = list[tuple[IssueRef, Stage]]()
-    for place, outcomes in enumerate(LIVES):
+    for place, outcomes in enumerate(OUTCOMES_BY_ISSUE):
         ref = IssueRef("acme/billing" if place % 3 else "acme/website", 100 + place)
         at = BEGIN + timedelta(hours=28 * place)
-        moments.append(Moment(ref, Turn.ASKED, at, asked_at=at))
+        moments.append(Milestone(ref, MilestoneKind.ASKED, at, asked_at=at))
         for number, outcome in enumerate(outcomes, start=1):
             at += timedelta(minutes=11 + 7 * place % 23)
             tries.append(attempt(ref, number, at, outcome, place))
         stages.append((ref, _end(ref, at, place, outcomes[-1], moments)))
-    return Chronicle(BEGIN, tries, moments, stages)
+    return LedgerHistory(BEGIN, tries, moments, stages)
 
 
-def attempt(ref: IssueRef, number: int, at: datetime, outcome: Outcome, place: int) -> Try:
+def attempt(ref: IssueRef, number: int, at: datetime, outcome: Outcome, place: int) -> AttemptEntry:
     ran = outcome is not Outcome.INFRASTRUCTURE
     told = ran and (place + number) % 9 > 0
     failures = (RED[(place + number) % 4],) if outcome is Outcome.CHECKS_FAILED else ()
-    return Try(
+    return AttemptEntry(
         issue=ref,
         epoch=1,
         number=number,
@@ -68,16 +75,18 @@ def attempt(ref: IssueRef, number: int, at: datetime, outcome: Outcome, place: i
     )
 
 
-def _end(ref: IssueRef, at: datetime, place: int, outcome: Outcome, moments: list[Moment]) -> Stage:
+def _end(
+    ref: IssueRef, at: datetime, place: int, outcome: Outcome, moments: list[Milestone]
+) -> Stage:
     if outcome is not Outcome.SUCCEEDED:
         return Stage.HITL
-    moments.append(Moment(ref, Turn.PUBLISHED, at))
+    moments.append(Milestone(ref, MilestoneKind.PUBLISHED, at))
     if place % 6 == 5:
         return Stage.REVIEW
-    turn = Turn.CLOSED if place % 8 == 7 else Turn.MERGED
-    moments.append(Moment(ref, turn, at + timedelta(hours=3 + 5 * place % 40)))
+    turn = MilestoneKind.CLOSED if place % 8 == 7 else MilestoneKind.MERGED
+    moments.append(Milestone(ref, turn, at + timedelta(hours=3 + 5 * place % 40)))
     return Stage.RESOLVED
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(write_page(summarise(month(), END)), encoding="utf-8")
+    Path(sys.argv[1]).write_text(write_page(summarise(sample_month(), END)), encoding="utf-8")

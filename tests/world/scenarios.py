@@ -10,16 +10,16 @@ from mulligan.domain.events import AgentStarted, CommandReceived, Escalated, Hum
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.github.shapes import ANYTHING
 from mulligan.text.commands import parse
-from world.environments import Town
+from world.environments import ScenarioEnvironment
 
-Standing = tuple[Stage, int, set[str], int, int]
+ExpectedState = tuple[Stage, int, set[str], int, int]
 """Stage, epoch, labels, runs of the agent, replies."""
 
-PATIENCE = 30
+WAIT_SECONDS = 30
 STRANGER = "zoe"
 
 
-class Move(StrEnum):
+class ActionKind(StrEnum):
     """What people do."""
 
     SAYS = "says"
@@ -31,37 +31,39 @@ class Move(StrEnum):
 
 
 @dataclass(frozen=True)
-class Act:
+class Action:
     """Somebody does something, on the issue or its pull request; `what` is words or a label."""
 
     who: str
-    move: Move
+    move: ActionKind
     what: str = ""
     on_pull: bool = False
 
     @property
     def verb(self) -> Verb | None:
         """Tell which command it is, if it is one that counts."""
-        command = parse(self.what) if self.move is Move.SAYS and self.who != STRANGER else None
+        command = (
+            parse(self.what) if self.move is ActionKind.SAYS and self.who != STRANGER else None
+        )
         return command.verb if command else None
 
-    def do(self, here: Town, ref: IssueRef) -> int:
+    def perform(self, here: ScenarioEnvironment, ref: IssueRef) -> int:
         """Do it; gives the id of what was said."""
         people, place = here.people, here.pull(ref) if self.on_pull else ref
         where = f"/repos/{here.repository}"
         match self.move:
-            case Move.SAYS:
+            case ActionKind.SAYS:
                 return people.comment(place, self.what, self.who)
-            case Move.PUTS_ON:
+            case ActionKind.PUTS_ON:
                 people.label(place, self.what, self.who)
-            case Move.TAKES_OFF:
+            case ActionKind.TAKES_OFF:
                 people.unlabel(place, self.what, self.who)
-            case Move.DELETES:
+            case ActionKind.DELETES:
                 done = people.send("DELETE", f"{where}/labels/{self.what}", None, self.who)
                 assert done.ok, done.text
-            case Move.REVIEWS:
+            case ActionKind.REVIEWS:
                 people.review(place, self.what, self.who)
-            case Move.MERGES:
+            case ActionKind.MERGES:
                 path = f"{where}/pulls/{place.number}/merge"
                 people.ask(ANYTHING, "PUT", path, {}, self.who)
         return 0
@@ -76,7 +78,7 @@ class Step:
     """
 
     tale: str
-    acts: tuple[Act, ...]
+    acts: tuple[Action, ...]
     stands: tuple[Stage, int, tuple[str, ...], int]
     told: tuple[str, ...] = ()
     agent: str = ""
@@ -85,17 +87,17 @@ class Step:
 
 
 @dataclass
-class Telling:
+class ScenarioRun:
     """A story as it goes: with passes, or beside a daemon."""
 
-    here: Town
+    here: ScenarioEnvironment
     ref: IssueRef
     by_daemon: bool = False
     told: list[str] = field(default_factory=list[str])
     commands: list[int] = field(default_factory=list[int])
     reviews: int = 0
 
-    def tell(self, steps: Sequence[Step]) -> None:
+    def run_steps(self, steps: Sequence[Step]) -> None:
         for step in steps:
             self._act(step)
             self.told += step.told
@@ -114,12 +116,12 @@ class Telling:
         if step.agent:
             self.here.here.agent(step.agent)
         for act in step.acts:
-            said = act.do(self.here, self.ref)
+            said = act.perform(self.here, self.ref)
             self.commands += [said] if act.verb else []
-            self.reviews += act.move is Move.REVIEWS and act.who != STRANGER
+            self.reviews += act.move is ActionKind.REVIEWS and act.who != STRANGER
 
-    def _await(self, wanted: Standing) -> None:
-        until = time.monotonic() + PATIENCE
+    def _await(self, wanted: ExpectedState) -> None:
+        until = time.monotonic() + WAIT_SECONDS
         while self._found() != wanted and time.monotonic() < until:
             time.sleep(0.05)
 
@@ -128,11 +130,11 @@ class Telling:
         done = self.here.here.run("once", *limit)
         assert (done.returncode, done.stderr) == (step.code, ""), step.tale
 
-    def _wanted(self, step: Step) -> Standing:
+    def _wanted(self, step: Step) -> ExpectedState:
         stage, epoch, labels, runs = step.stands
         return stage, epoch, set(labels), runs, len(self.told)
 
-    def _found(self) -> Standing:
+    def _found(self) -> ExpectedState:
         status = self.here.ledger.status(self.ref)
         runs = [each for each in self.here.events(self.ref) if isinstance(each, AgentStarted)]
         labels = set(self.here.people.labels(self.ref))

@@ -9,7 +9,7 @@ from pathlib import Path
 from mulligan.agents.output import facts_of, read_output, read_report
 from mulligan.domain.attempt import AgentReport, AgentRun, Task, TimeLimit
 from mulligan.domain.host import AgentIdentity
-from world.behaviours import Behaviour, Given
+from world.behaviours import AgentInput, Behaviour
 
 
 class TimeIsUpError(Exception):
@@ -70,7 +70,7 @@ class ScriptedAgent:
         environment = _environment(task)
         code = -15
         with suppress(TimeIsUpError):
-            given = Given(task.prompt, task.directory, environment, heard.say, heard.wait)
+            given = AgentInput(task.prompt, task.directory, environment, heard.say, heard.wait)
             code = behaviour(given) or 0
         output = "".join(heard.said).encode()
         task.log.parent.mkdir(parents=True, exist_ok=True)

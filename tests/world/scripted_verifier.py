@@ -11,7 +11,7 @@ from mulligan.config.policy import Check, Reviewer, Scope
 from mulligan.domain.attempt import Change, ReviewerResult
 from mulligan.domain.errors import MisconfiguredError, UnavailableError
 from mulligan.domain.result import CheckResult, Finding, GuardViolation
-from mulligan.implement.ports import Workplace
+from mulligan.implement.ports import RunDirectory
 
 Verdict = Callable[[Path], str | None]
 """Looks at the tree; gives what a failing check prints, or None where it passes."""
@@ -26,7 +26,7 @@ class ScriptedVerifier:
     def violations(self, change: Change, scope: Scope) -> tuple[GuardViolation, ...]:
         return violations(change, scope)
 
-    def set_up(self, lines: Sequence[str], worktree: Workplace, log: Path) -> None:
+    def set_up(self, lines: Sequence[str], worktree: RunDirectory, log: Path) -> None:
         said = list[str]()
         for line in lines:
             failed = self.lines[line](worktree.path)
@@ -36,7 +36,7 @@ class ScriptedVerifier:
                 message = f"The set-up line {line!r} failed: {failed.splitlines()[0]}"
                 raise UnavailableError(message)
 
-    def check(self, check: Check, worktree: Workplace, log: Path) -> CheckResult:
+    def check(self, check: Check, worktree: RunDirectory, log: Path) -> CheckResult:
         if check.run not in self.lines:
             message = (
                 f"The program {check.run.split()[0]!r} of the check {check.name!r} is not on this "
@@ -58,20 +58,20 @@ class ScriptedVerifier:
             fingerprint=first,
         )
 
-    def steady(self, first: CheckResult, again: CheckResult) -> CheckResult:
+    def merge_reruns(self, first: CheckResult, again: CheckResult) -> CheckResult:
         return baseline.apply_rerun(first, again)
 
-    def reproduced(self, first: CheckResult, again: CheckResult) -> CheckResult:
-        return baseline.reproduced(first, again)
+    def merge_baseline_runs(self, first: CheckResult, again: CheckResult) -> CheckResult:
+        return baseline.keep_reproduced(first, again)
 
-    def added(self, failed: CheckResult, before: CheckResult | None) -> CheckResult:
+    def subtract_baseline(self, failed: CheckResult, before: CheckResult | None) -> CheckResult:
         return baseline.subtract_baseline(failed, before)
 
     def condense(self, output: bytes) -> str:
         return output.decode()
 
     def review(
-        self, reviewer: Reviewer, question: bytes, worktree: Workplace, log: Path
+        self, reviewer: Reviewer, question: bytes, worktree: RunDirectory, log: Path
     ) -> ReviewerResult:
         said = self.lines[reviewer.run](worktree.path) or ""
         log.write_text(said)

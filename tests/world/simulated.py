@@ -32,7 +32,7 @@ ROLES = {
 
 
 @dataclass(frozen=True)
-class Hub:
+class SimulatedGitHub:
     """A running simulator; `url` is where it answers."""
 
     world: World
@@ -40,7 +40,7 @@ class Hub:
     bare: Path
     session: requests.Session = field(default_factory=requests.Session)
 
-    def let_a_second_pass(self) -> None:
+    def advance_one_second(self) -> None:
         """Have what people do next be later than all before: GitHub's times are whole seconds."""
         clock = self.world.stamps.clock
         later = replace(self.world.stamps, clock=lambda: clock() + timedelta(seconds=1))
@@ -108,7 +108,7 @@ def _template() -> bytes:
 
 
 @contextmanager
-def hub(directory: Path, **settings: bool) -> Generator[Hub]:
+def simulated_github(directory: Path, **settings: bool) -> Generator[SimulatedGitHub]:
     """Run a simulator with a repository of one commit, and close all of it afterwards."""
     bare = directory / "tools.git"
     with tarfile.open(fileobj=io.BytesIO(_template())) as archive:
@@ -118,7 +118,7 @@ def hub(directory: Path, **settings: bool) -> Generator[Hub]:
     for login in (*ROLES, "zoe"):
         world.add_user(login, token=f"token-{login}")
     with running(world) as url, requests.Session() as session:
-        yield Hub(world, url, bare, session)
+        yield SimulatedGitHub(world, url, bare, session)
 
 
 def push(

@@ -5,18 +5,18 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from world.fork_server import run_warm
+from world.fork_server import run_forked
 from world.place import BIN
 from world.repositories import git
 
 SAMPLES = Path(__file__).parents[1] / "fixtures" / "repositories"
 
 
-def mulligan(
+def run_mulligan(
     directory: Path, *arguments: str, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     path = f"{BIN}:{os.environ['PATH']}"
-    return run_warm(
+    return run_forked(
         arguments, directory, {"PATH": path, "HOME": str(directory.parent)} | environment
     )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from mulligan.git.repository import Remote
 from mulligan.implement.ports import Clock
 from mulligan.storage.database import open_database
-from mulligan.storage.git_ref import LEASE, RefSession, open_state_ref
+from mulligan.storage.git_ref import LEASE_TIME, RefSession, open_state_ref
 from mulligan.storage.ledger import SqlLedger
 from mulligan.text.redact import Redactor
 from world.ledgers import migrated
@@ -25,19 +25,19 @@ def shared_remote(directory: Path) -> Path:
     return bare if bare.exists() else make_remote(bare, {})
 
 
-def book_of(
-    directory: Path, clock: Clock, lease: timedelta = LEASE, redactor: Redactor | None = None
+def ref_session(
+    directory: Path, clock: Clock, lease: timedelta = LEASE_TIME, redactor: Redactor | None = None
 ) -> AbstractContextManager[RefSession]:
     """Begin a run: nothing of it is on this machine yet."""
-    return book_at(shared_remote(directory), directory, clock, lease, redactor)
+    return ref_session_on(shared_remote(directory), directory, clock, lease, redactor)
 
 
 @contextmanager
-def book_at(
+def ref_session_on(
     bare: Path,
     directory: Path,
     clock: Clock,
-    lease: timedelta = LEASE,
+    lease: timedelta = LEASE_TIME,
     redactor: Redactor | None = None,
 ) -> Generator[RefSession]:
     """Begin a run on a repository."""

@@ -15,7 +15,7 @@ PASSING = "".join(
 
 
 @dataclass(frozen=True)
-class Ran:
+class ToolRun:
     """What a tool printed, and its exit code."""
 
     output: bytes
@@ -31,7 +31,7 @@ def write_files(root: Path, files: Mapping[str, str]) -> Path:
     return root
 
 
-def run_tool(directory: Path, *argv: str) -> Ran:
+def run_tool(directory: Path, *argv: str) -> ToolRun:
     """Run a program as a check would be run, its errors with its output."""
     done = subprocess.run(
         argv,
@@ -43,10 +43,10 @@ def run_tool(directory: Path, *argv: str) -> Ran:
         check=False,
         timeout=25,
     )
-    return Ran(done.stdout, done.returncode)
+    return ToolRun(done.stdout, done.returncode)
 
 
-def run_pytest(directory: Path, *options: str) -> Ran:
+def run_pytest(directory: Path, *options: str) -> ToolRun:
     """Run pytest on a project, without what leaves files behind, shuffles, or is slow to load."""
     plugins = ("cacheprovider", "randomly", "anyio", "hypothesispytest")
     without = [f"-pno:{plugin}" for plugin in plugins]

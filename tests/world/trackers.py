@@ -12,15 +12,15 @@ from mulligan.domain.issue_context import IssueContext
 from mulligan.github.client import Client, RetrySettings
 from mulligan.github.dry_run import DryRunTracker
 from mulligan.github.tracker import GitHubTracker
-from world.fake_sleep import Naps
-from world.simulated import NAME, Hub, hub, push
+from world.fake_sleep import FakeSleep
+from world.simulated import NAME, SimulatedGitHub, push, simulated_github
 
 BOT = "mulligan-bot"
 TOKEN = "token-mulligan-bot"
 
 
 @dataclass
-class StillClock:
+class FrozenClock:
     """A clock that stands until it is moved."""
 
     time: datetime = datetime(2025, 3, 4, 12, 0, tzinfo=UTC)
@@ -33,13 +33,13 @@ class StillClock:
 
 
 @dataclass
-class Desk:
+class TrackerEnvironment:
     """A tracker at work on a simulated GitHub, and what it was heard saying."""
 
-    hub: Hub
+    hub: SimulatedGitHub
     client: Client
     tracker: GitHubTracker
-    clock: StillClock
+    clock: FrozenClock
     said: list[str] = field(default_factory=list[str])
 
     def rehearsal(self) -> DryRunTracker:
@@ -64,19 +64,23 @@ class Desk:
 
 
 @contextmanager
-def desk(directory: Path, *trusted: str, token: str = TOKEN) -> Generator[Desk]:
+def tracker_environment(
+    directory: Path, *trusted: str, token: str = TOKEN
+) -> Generator[TrackerEnvironment]:
     """Set up a simulated GitHub and a tracker that never waits."""
-    with hub(directory) as found:
+    with simulated_github(directory) as found:
         found.world.add_user(BOT, token=TOKEN)
         found.world.set_role(NAME, BOT, "write")
-        naps = Naps()
+        naps = FakeSleep()
         patience = RetrySettings(attempts=3, timeout=5, sleep=naps, now=naps.now)
-        client, clock = Client(found.url, lambda _: token, patience), StillClock()
-        yield Desk(found, client, GitHubTracker(client, Trust(users=trusted), clock), clock)
+        client, clock = Client(found.url, lambda _: token, patience), FrozenClock()
+        yield TrackerEnvironment(
+            found, client, GitHubTracker(client, Trust(users=trusted), clock), clock
+        )
         client.close()
 
 
-def about(case: IssueContext, ref: IssueRef) -> IssueContext:
+def case_for(case: IssueContext, ref: IssueRef) -> IssueContext:
     """Let a story be about an issue that exists."""
     issue, status = replace(case.issue, ref=ref), replace(case.status, issue=ref)
     return replace(case, issue=issue, status=status)

@@ -9,7 +9,7 @@ from mulligan.implement.ports import CommitText
 
 
 @dataclass(frozen=True)
-class PlainTree:
+class PlainWorktree:
     """The port Worktree, as far as checks need it."""
 
     path: Path
@@ -23,16 +23,16 @@ class PlainTree:
     def capture(self, text: CommitText, settings: CommitSettings) -> NoReturn:
         raise NotImplementedError
 
-    def show_commit(self, head_sha: str) -> NoReturn:
+    def check_out(self, head_sha: str) -> NoReturn:
         raise NotImplementedError
 
-    def untouched(self) -> NoReturn:
+    def pristine_checkout(self) -> NoReturn:
         raise NotImplementedError
 
 
-def plain_tree(root: Path) -> PlainTree:
+def plain_worktree(root: Path) -> PlainWorktree:
     """Make one in a directory."""
-    tree = PlainTree(root / "tree", root / "private")
+    tree = PlainWorktree(root / "tree", root / "private")
     tree.path.mkdir(parents=True)
     tree.private.mkdir()
     return tree

@@ -12,7 +12,7 @@ MAPPING: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 
 
 @contextmanager
-def ears(*answers: int) -> Generator[tuple[str, list[dict[str, JsonValue]]]]:
+def webhook_receiver(*answers: int) -> Generator[tuple[str, list[dict[str, JsonValue]]]]:
     """Listen on loopback; the answers in order, then 200."""
     heard, left = list[dict[str, JsonValue]](), list(answers)
 

@@ -16,13 +16,13 @@ from mulligan.domain.events import Event
 from mulligan.domain.issue import IssueRef
 from mulligan.git.worktrees.base_policy import BasePolicies
 from mulligan.implement.ports import (
-    Accounts,
+    BotContext,
     CodingAgent,
     Leases,
     Ledger,
     NoRetention,
     RetentionStore,
-    Tools,
+    UsageStore,
     Worktrees,
 )
 from mulligan.storage.artifacts import FileArtifacts
@@ -30,44 +30,44 @@ from mulligan.storage.database import open_database
 from mulligan.storage.leases import LEASE_TIME, SqlLeases
 from mulligan.storage.ledger import SqlLedger
 from mulligan.storage.retention import SqlRetentionStore
-from mulligan.storage.usage import SqlAccounts
-from world.behaviours import Behaviour, Given
+from mulligan.storage.usage import SqlUsageStore
+from world.behaviours import AgentInput, Behaviour
 from world.fresh_clones import FreshClones
 from world.ledgers import migrated
-from world.repositories import tip
+from world.repositories import branch_head
 from world.scripted_agent import ScriptedAgent
 from world.scripted_verifier import ScriptedVerifier, Verdict
 from world.simulated import NAME
-from world.trackers import BOT, Desk, desk
+from world.trackers import BOT, TrackerEnvironment, tracker_environment
 
 PATH = {"PATH": os.environ["PATH"]}
 
 
 @dataclass
-class Shop:
+class WorkerEnvironment:
     """Where workers share a GitHub, a ledger and a clock, each with clones of its own."""
 
     directory: Path
-    desk: Desk
+    desk: TrackerEnvironment
     ledger: Ledger
     leases: Leases
-    accounts: Accounts
+    accounts: UsageStore
     lines: dict[str, Verdict] = field(default_factory=dict[str, Verdict])
     policy: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     attic: RetentionStore = field(default_factory=NoRetention)
 
-    def tools(
+    def context(
         self,
         agent: CodingAgent | Behaviour,
         worker: str = "one",
         worktrees: Worktrees | None = None,
-    ) -> Tools:
+    ) -> BotContext:
         """Put a worker's tools together."""
         root = self.directory / worker
         root.mkdir(exist_ok=True)
         clones = worktrees or FreshClones(root, self.desk.hub.bare)
         overrides: Mapping[str, Mapping[str, JsonValue]] = {NAME: self.policy}
-        return Tools(
+        return BotContext(
             tracker=self.desk.tracker,
             worktrees=clones,
             policies=BasePolicies(clones, overrides),
@@ -75,12 +75,12 @@ class Shop:
             verifier=ScriptedVerifier(self.lines),
             ledger=self.ledger,
             leases=self.leases,
-            accounts=self.accounts,
+            usage=self.accounts,
             artifacts=FileArtifacts(self.directory / "artifacts"),
             clock=self.desk.clock,
             worker=worker,
             limits=Limits(),
-            attic=self.attic,
+            retention_store=self.attic,
         )
 
     def check(self, verdict: Verdict) -> None:
@@ -118,7 +118,7 @@ class Shop:
 
     def pushed(self, ref: IssueRef) -> str | None:
         """Give the commit on the issue's branch."""
-        return tip(self.desk.hub.bare, ref.branch)
+        return branch_head(self.desk.hub.bare, ref.branch)
 
 
 def is_write(request: Request) -> bool:
@@ -126,22 +126,27 @@ def is_write(request: Request) -> bool:
     return request.method != "GET" and request.path != "/graphql"
 
 
-def mend(given: Given) -> None:
+def fix_the_bug(given: AgentInput) -> None:
     """Do good work."""
     given.write("src/tool.py", "X = 2\n")
 
 
-def red_once_changed(tree: Path) -> str | None:
+def fail_once_changed(tree: Path) -> str | None:
     """Find fault with whatever was made of the tool."""
     return None if (tree / "src/tool.py").read_text() == "X = 1\n" else "It is red."
 
 
 @contextmanager
-def shop(directory: Path) -> Generator[Shop]:
+def worker_environment(directory: Path) -> Generator[WorkerEnvironment]:
     """Set up a GitHub, a ledger and leases on one clock that stands still."""
-    with desk(directory) as found, open_database(migrated(directory / "mulligan.db")) as database:
+    with (
+        tracker_environment(directory) as found,
+        open_database(migrated(directory / "mulligan.db")) as database,
+    ):
         # APScheduler goes by the true time, and would make up for what it missed since then.
         found.clock.time = datetime.now(UTC)
         ledger, leases = SqlLedger(database, found.clock), SqlLeases(database, found.clock)
         attic = SqlRetentionStore(database, found.clock)
-        yield Shop(directory, found, ledger, leases, SqlAccounts(database), attic=attic)
+        yield WorkerEnvironment(
+            directory, found, ledger, leases, SqlUsageStore(database), attic=attic
+        )

@@ -11,9 +11,9 @@ from pydantic import JsonValue
 
 from github_simulator import json_shapes
 from github_simulator.json_shapes import repository as repository_shape
-from github_simulator.records import App, Grant, Permission, User
-from github_simulator.reply import Refused, Reply, Shape, not_found
-from github_simulator.request import Call, Fields
+from github_simulator.records import App, Permission, TokenGrant, User
+from github_simulator.reply import ErrorReply, Reply, Shape, not_found
+from github_simulator.request import ApiCall, Fields
 
 REPO = "/repos/{owner}/{repo}"
 
@@ -40,38 +40,38 @@ LONGEST_APP_NAME = 34
 # Users, repositories, permissions and the rate limit.
 
 
-def me(call: Call) -> Reply:
+def me(call: ApiCall) -> Reply:
     """Tell whose token it is; that of an app may not ask."""
-    if call.someone().login.endswith("[bot]"):
-        raise Refused(403, "Resource not accessible by integration")
-    return Reply(200, _profile(call, call.someone()))
+    if call.signed_in_user().login.endswith("[bot]"):
+        raise ErrorReply(403, "Resource not accessible by integration")
+    return Reply(200, _profile(call, call.signed_in_user()))
 
 
-def person(call: Call) -> Reply:
+def person(call: ApiCall) -> Reply:
     """Show an account."""
     return Reply(200, _profile(call, _user(call)))
 
 
-def repository(call: Call) -> Reply:
+def repository(call: ApiCall) -> Reply:
     """Show a repository."""
     role = call.repository().role_of(call.user)
-    shape = repository_shape(call.place, role, signed_in=call.user is not None)
+    shape = repository_shape(call.urls, role, signed_in=call.user is not None)
     return Reply(200, shape)
 
 
-def permission(call: Call) -> Reply:
+def permission(call: ApiCall) -> Reply:
     """Tell a user's role; on a public repository anybody may at least read."""
     _push_access(call, "collaborator permission")
     login = call.params["login"]
     user = call.world.users.get(login.lower())
     if user is None:
-        raise Refused(404, f"{login} is not a user")
+        raise ErrorReply(404, f"{login} is not a user")
     repository = call.repository()
     role, name = repository.role_of(user), repository.role_names.get(login.lower())
     return Reply(200, json_shapes.permission(call.base, user, role, name))
 
 
-def collaborators(call: Call) -> Reply:
+def collaborators(call: ApiCall) -> Reply:
     """List who was given a role."""
     _push_access(call, "repository collaborators")
     repository = call.repository()
@@ -79,33 +79,33 @@ def collaborators(call: Call) -> Reply:
     return call.page(users, lambda user: json_shapes.user(call.base, user))
 
 
-def collaborator(call: Call) -> Reply:
+def collaborator(call: ApiCall) -> Reply:
     """Tell by the status alone whether a user was given a role."""
     _push_access(call, "repository collaborators")
-    return _yes_or_no(call)
+    return _membership_status(call)
 
 
-def assignees(call: Call) -> Reply:
+def assignees(call: ApiCall) -> Reply:
     """List who can be assigned."""
     repository = call.repository()
     users = [repository.owner, *(call.world.users[login] for login in repository.collaborators)]
     return call.page(users, lambda user: json_shapes.user(call.base, user))
 
 
-def assignee(call: Call) -> Reply:
+def assignee(call: ApiCall) -> Reply:
     """Tell by the status alone whether a user can be assigned."""
     call.repository()
-    return _yes_or_no(call)
+    return _membership_status(call)
 
 
-def rate_limit(call: Call) -> Reply:
+def rate_limit(call: ApiCall) -> Reply:
     """Tell what is left; asking costs nothing."""
     window = call.world.meter.window(call.user.login if call.user else "")
     rate: Shape = {**window.numbers, "resource": "core"}
     return Reply(200, {"resources": {"core": rate}, "rate": rate})
 
 
-def _profile(call: Call, user: User) -> Shape:
+def _profile(call: ApiCall, user: User) -> Shape:
     unsaid = ("company", "location", "email", "hireable", "bio")
     none_of = ("public_repos", "public_gists", "followers", "following")
     return {
@@ -119,20 +119,20 @@ def _profile(call: Call, user: User) -> Shape:
     }
 
 
-def _user(call: Call) -> User:
+def _user(call: ApiCall) -> User:
     user = call.world.users.get(call.params["login"].lower())
     if user is None:
         raise not_found()
     return user
 
 
-def _push_access(call: Call, what: str) -> None:
-    call.someone()
+def _push_access(call: ApiCall, what: str) -> None:
+    call.signed_in_user()
     if not call.repository().role_of(call.user).reaches(Permission.WRITE):
-        raise Refused(403, f"{MUST_PUSH} {what}.")
+        raise ErrorReply(403, f"{MUST_PUSH} {what}.")
 
 
-def _yes_or_no(call: Call) -> Reply:
+def _membership_status(call: ApiCall) -> Reply:
     if not call.repository().is_collaborator(_user(call)):
         raise not_found()
     return Reply(204)
@@ -141,13 +141,13 @@ def _yes_or_no(call: Call) -> Reply:
 # Apps and their tokens.
 
 
-def app(call: Call) -> Reply:
+def app(call: ApiCall) -> Reply:
     """Show the app that asks."""
     found = _app(call)
     return Reply(200, {"id": found.id, "slug": found.slug, "name": found.slug})
 
 
-def installation(call: Call) -> Reply:
+def installation(call: ApiCall) -> Reply:
     """Tell under which number the app is installed on a repository."""
     found = _app(call)
     if f"{call.params['owner']}/{call.params['repo']}".lower() not in found.repositories:
@@ -155,7 +155,7 @@ def installation(call: Call) -> Reply:
     return Reply(200, {"id": found.installation, "app_id": found.id, "app_slug": found.slug})
 
 
-def access_token(call: Call) -> Reply:
+def access_token(call: ApiCall) -> Reply:
     """Make a token for some of the installation's repositories."""
     found = _app(call)
     if call.params["number"] != str(found.installation):
@@ -164,16 +164,16 @@ def access_token(call: Call) -> Reply:
     asked = call.fields.names("repositories") or []
     if any(name.lower() not in known for name in asked):
         message = "There is at least one repository that does not exist or is not accessible."
-        raise Refused(422, message)
+        raise ErrorReply(422, message)
     names = frozenset(known[name.lower()] for name in asked) or found.repositories
     until = (call.world.stamps.clock() + TOKEN_LASTS).replace(microsecond=0)
     token = f"ghs_{call.world.stamps.id():036d}"
     call.world.tokens[token] = found.user
-    call.world.apps.grants[token] = Grant(until, names)
+    call.world.apps.grants[token] = TokenGrant(until, names)
     return Reply(201, {"token": token, "expires_at": until.isoformat().replace("+00:00", "Z")})
 
 
-def _app(call: Call) -> App:
+def _app(call: ApiCall) -> App:
     """Find the app whose key signed the token; what is wrong with it is said as GitHub does."""
     now = call.world.stamps.clock().timestamp()
     try:
@@ -186,34 +186,34 @@ def _app(call: Call) -> App:
             options={"verify_exp": False, "verify_iat": False},
         )
     except (jwt.PyJWTError, KeyError):
-        raise Refused(401, UNDECODABLE) from None
+        raise ErrorReply(401, UNDECODABLE) from None
     if claims["exp"] <= now:
-        raise Refused(401, EXPIRES)
+        raise ErrorReply(401, EXPIRES)
     if claims["iat"] > now:
-        raise Refused(401, ISSUED)
+        raise ErrorReply(401, ISSUED)
     if claims["exp"] > now + LONGEST_CLAIM.total_seconds():
-        raise Refused(401, TOO_FAR)
+        raise ErrorReply(401, TOO_FAR)
     return found
 
 
 # Apps made from a manifest.
 
 
-def form(call: Call) -> Reply:
+def manifest_form(call: ApiCall) -> Reply:
     """Take a manifest as GitHub's page does, as if a person agreed, and send the browser back."""
     text = parse_qs(call.body.decode()).get("manifest", [""])[0]
     wanted = Fields.read(text.encode())
     name, back = wanted.required("name"), wanted.required("redirect_url")
     hook = wanted.values.get("hook_attributes")
     if len(name) > LONGEST_APP_NAME or not wanted.text("url") or not _has_url(hook):
-        raise Refused(422, "The manifest is not valid.")
+        raise ErrorReply(422, "The manifest is not valid.")
     code = f"{call.world.stamps.id():040x}"
     call.world.apps.manifests[code] = json.dumps(wanted.values)
     query = urlencode({"code": code, "state": call.query.get("state", "")})
     return Reply(302, headers={"location": f"{back}?{query}"})
 
 
-def conversion(call: Call) -> Reply:
+def manifest_conversion(call: ApiCall) -> Reply:
     """Make the app that a code stands for, once."""
     kept = call.world.apps.manifests.pop(call.params["code"], None)
     if kept is None:
@@ -272,7 +272,7 @@ ROUTES = (
     ("GET", "/app", app),
     ("GET", f"{REPO}/installation", installation),
     ("POST", "/app/installations/{number}/access_tokens", access_token),
-    ("POST", "/settings/apps/new", form),
-    ("POST", "/organizations/{org}/settings/apps/new", form),
-    ("POST", "/app-manifests/{code}/conversions", conversion),
+    ("POST", "/settings/apps/new", manifest_form),
+    ("POST", "/organizations/{org}/settings/apps/new", manifest_form),
+    ("POST", "/app-manifests/{code}/conversions", manifest_conversion),
 )

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from github_simulator import json_shapes
-from github_simulator.bare_repository import Bare
+from github_simulator.bare_repository import BareRepository
 from github_simulator.records import ACTIONS, CheckRun, Permission
-from github_simulator.reply import Refused, Reply, not_found
-from github_simulator.request import Call
+from github_simulator.reply import ErrorReply, Reply, not_found
+from github_simulator.request import ApiCall
 
 REPO = "/repos/{owner}/{repo}"
 
@@ -16,78 +16,78 @@ SIGNATURE = "c0ffee"
 # What git knows.
 
 
-def branches(call: Call) -> Reply:
+def branches(call: ApiCall) -> Reply:
     """List the branches."""
-    place = call.place
+    place = call.urls
     found = sorted(_bare(call).branches().items())
     return call.page(found, lambda pair: json_shapes.branch(place, *pair))
 
 
-def branch(call: Call) -> Reply:
+def branch(call: ApiCall) -> Reply:
     """Show a branch with its commit."""
     bare, name = _bare(call), call.params["name"]
     sha = bare.branches().get(name)
     if sha is None:
-        raise Refused(404, "Branch not found")
+        raise ErrorReply(404, "Branch not found")
     commit = bare.commits(sha, limit=1)[0]
-    return Reply(200, json_shapes.branch(call.place, name, sha, commit))
+    return Reply(200, json_shapes.branch(call.urls, name, sha, commit))
 
 
-def ref(call: Call) -> Reply:
+def ref(call: ApiCall) -> Reply:
     """Show the one reference of this name."""
     name = f"refs/{call.params['name']}"
     found = _bare(call).refs(name).get(name)
     if found is None:
         raise not_found()
-    return Reply(200, json_shapes.ref(call.place, name, *found))
+    return Reply(200, json_shapes.ref(call.urls, name, *found))
 
 
-def matching_refs(call: Call) -> Reply:
+def matching_refs(call: ApiCall) -> Reply:
     """List the references whose name starts so."""
-    place, start = call.place, f"refs/{call.params['name']}"
+    place, start = call.urls, f"refs/{call.params['name']}"
     refs = _bare(call).refs("refs/").items()
     found = [(name, *facts) for name, facts in refs if name.startswith(start)]
     return call.page(found, lambda one: json_shapes.ref(place, *one))
 
 
-def delete_ref(call: Call) -> Reply:
+def delete_ref(call: ApiCall) -> Reply:
     """Delete a reference."""
-    call.doer(Permission.WRITE, not_found)
+    call.actor(Permission.WRITE, not_found)
     name = f"refs/{call.params['name']}"
     if name not in _bare(call).refs(name):
-        raise Refused(422, "Reference does not exist")
+        raise ErrorReply(422, "Reference does not exist")
     _bare(call).delete(name)
     return Reply(204)
 
 
-def commits(call: Call) -> Reply:
+def commits(call: ApiCall) -> Reply:
     """List the commits of a branch, newest first."""
-    place = call.place
+    place = call.urls
     start = call.query.get("sha") or place.repository.default_branch
     found = _bare(call).commits(_resolve(call, start))
     return call.page(found, lambda commit: json_shapes.commit(place, commit))
 
 
-def commit(call: Call) -> Reply:
+def commit(call: ApiCall) -> Reply:
     """Show a commit, named by branch, tag or id, with its files."""
-    sha, place, bare = _resolve(call, call.params["name"]), call.place, _bare(call)
+    sha, place, bare = _resolve(call, call.params["name"]), call.urls, _bare(call)
     found = bare.commits(sha, limit=1)[0]
     changes = bare.changes(found.parents[0], sha) if found.parents else []
     files = [json_shapes.changed_file(place, sha, one) for one in changes]
     return Reply(200, {**json_shapes.commit(place, found), "files": files})
 
 
-def compare(call: Call) -> Reply:
+def compare(call: ApiCall) -> Reply:
     """Compare two commits, written `base...head`."""
     base_name, dots, head_name = call.params["span"].partition("...")
     if not dots:
         raise not_found()
-    place, bare = call.place, _bare(call)
+    place, bare = call.urls, _bare(call)
     base, head = _resolve(call, base_name), _resolve(call, head_name.rpartition(":")[2])
-    start = bare.common(base, head)
+    start = bare.merge_base(base, head)
     if start is None:
-        raise Refused(404, f"No common ancestor between {base_name} and {head_name}.")
-    ahead, behind = bare.ahead(base, head), bare.ahead(head, base)
+        raise ErrorReply(404, f"No common ancestor between {base_name} and {head_name}.")
+    ahead, behind = bare.count_ahead(base, head), bare.count_ahead(head, base)
     words = {(False, False): "identical", (True, False): "ahead", (False, True): "behind"}
     changes = bare.changes(start, head)
     return Reply(
@@ -109,9 +109,9 @@ def compare(call: Call) -> Reply:
     )
 
 
-def contents(call: Call) -> Reply:
+def contents(call: ApiCall) -> Reply:
     """Show a file with its content, or list a directory."""
-    place, bare = call.place, _bare(call)
+    place, bare = call.urls, _bare(call)
     at = call.query.get("ref") or place.repository.default_branch
     path = call.params.get("name", "").strip("/")
     found = bare.entries(_resolve(call, at), path)
@@ -122,77 +122,77 @@ def contents(call: Call) -> Reply:
     return Reply(200, [json_shapes.content(place, one, at) for one in found])
 
 
-def _bare(call: Call) -> Bare:
-    return Bare(call.repository().bare)
+def _bare(call: ApiCall) -> BareRepository:
+    return BareRepository(call.repository().bare)
 
 
-def _resolve(call: Call, revision: str) -> str:
+def _resolve(call: ApiCall, revision: str) -> str:
     sha = _bare(call).resolve(revision)
     if sha is None:
-        raise Refused(404, f"No commit found for the ref {revision}")
+        raise ErrorReply(404, f"No commit found for the ref {revision}")
     return sha
 
 
 # Check runs and statuses of commits.
 
 
-def checks(call: Call) -> Reply:
+def checks(call: ApiCall) -> Reply:
     """List the check runs of a commit, within an object."""
-    place, every = call.place, call.query.get("filter") == "all"
+    place, every = call.urls, call.query.get("filter") == "all"
     found = call.world.runs.checks_of(_commit(call), every=every)
     page = call.page(found, lambda run: json_shapes.check_run(place, run))
     return replace(page, body={"total_count": len(found), "check_runs": page.body})
 
 
-def check(call: Call) -> Reply:
+def check(call: ApiCall) -> Reply:
     """Show a check run."""
-    return Reply(200, json_shapes.check_run(call.place, _run(call)))
+    return Reply(200, json_shapes.check_run(call.urls, _run(call)))
 
 
-def annotations(call: Call) -> Reply:
+def annotations(call: ApiCall) -> Reply:
     """List what a check run says about lines."""
     run = _run(call)
     return call.page(run.output.annotations, json_shapes.annotation)
 
 
-def status(call: Call) -> Reply:
+def status(call: ApiCall) -> Reply:
     """Show what the statuses of a commit come to; without any, GitHub calls it pending."""
-    place, commit = call.place, _commit(call)
+    place, commit = call.urls, _commit(call)
     found = call.world.runs.statuses_of(commit)
     page = call.page(found, lambda one: json_shapes.status(place, commit[1], one))
-    return replace(page, body=json_shapes.combined(place, commit[1], found, page.body))
+    return replace(page, body=json_shapes.combined_status(place, commit[1], found, page.body))
 
 
-def log(call: Call) -> Reply:
+def log(call: ApiCall) -> Reply:
     """Send the reader of a log to where it is kept: a signed address for a short time."""
     run = _run(call)
     if call.user is None:
-        raise Refused(403, "Must have admin rights to Repository.")
+        raise ErrorReply(403, "Must have admin rights to Repository.")
     if run.app != ACTIONS or run.output.log is None:
         raise not_found()
     there = f"{call.base}/signed-logs/{run.id}/{SIGNATURE}"
     return Reply(302, None, {"location": there})
 
 
-def kept_log(call: Call) -> Reply:
+def kept_log(call: ApiCall) -> Reply:
     """Give a log to whoever has its address; who shows a token as well is refused."""
     if call.token:
-        raise Refused(400, "InvalidAuthenticationInfo")
+        raise ErrorReply(400, "InvalidAuthenticationInfo")
     found = next((run for run in call.world.runs.checks if str(run.id) == call.params["run"]), None)
     if found is None or call.params["signature"] != SIGNATURE:
-        raise Refused(403, "AuthenticationFailed")
+        raise ErrorReply(403, "AuthenticationFailed")
     return Reply(200, headers={"content-type": "text/plain"}, page=found.output.log or "")
 
 
-def _commit(call: Call) -> tuple[str, str]:
+def _commit(call: ApiCall) -> tuple[str, str]:
     repository = call.repository()
-    sha = Bare(repository.bare).resolve(call.params["ref"])
+    sha = BareRepository(repository.bare).resolve(call.params["ref"])
     if sha is None:
-        raise Refused(422, f"No commit found for SHA: {call.params['ref']}")
+        raise ErrorReply(422, f"No commit found for SHA: {call.params['ref']}")
     return repository.full_name.lower(), sha
 
 
-def _run(call: Call) -> CheckRun:
+def _run(call: ApiCall) -> CheckRun:
     found = call.world.runs.find(call.repository().full_name, call.params["run"])
     if found is None:
         raise not_found()

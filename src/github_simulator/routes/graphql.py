@@ -5,11 +5,11 @@ from datetime import datetime
 
 from pydantic import JsonValue
 
-from github_simulator.json_shapes import when
+from github_simulator.json_shapes import timestamp
 from github_simulator.pulls import mark_ready
-from github_simulator.records import Doer, Issue, Permission, Pull, Repository, User
-from github_simulator.reply import Json, Refused, Reply, Shape, not_found
-from github_simulator.request import Call
+from github_simulator.records import Actor, Issue, Permission, Pull, Repository, User
+from github_simulator.reply import ErrorReply, Json, Reply, Shape, not_found
+from github_simulator.request import ApiCall
 
 EDITS = """
 query($owner: String!, $name: String!, $number: Int!, $after: String) {
@@ -40,12 +40,12 @@ VIEWER = "query { viewer { __typename login } }"
 PAGE = 100
 
 
-def ask(call: Call) -> Reply:
+def ask(call: ApiCall) -> Reply:
     """Answer a query that is known here; what is wrong is said with status 200, as GitHub does."""
     if not call.world.graphql:
         raise not_found()
     if call.user is None:
-        raise Refused(401, "This endpoint requires you to be authenticated.")
+        raise ErrorReply(401, "This endpoint requires you to be authenticated.")
     query = " ".join((call.fields.text("query") or "").split())
     if query == " ".join(VIEWER.split()):
         return Reply(200, {"data": {"viewer": _actor(call.user)}})
@@ -56,19 +56,19 @@ def ask(call: Call) -> Reply:
     return _problem("The simulator does not know this query.")
 
 
-def _given(call: Call) -> dict[str, JsonValue]:
+def _given(call: ApiCall) -> dict[str, JsonValue]:
     variables = call.fields.values.get("variables")
     return variables if isinstance(variables, dict) else {}
 
 
-def _ready(call: Call) -> Reply:
+def _ready(call: ApiCall) -> Reply:
     """End a draft; who wrote it may, and who may write to the repository."""
     name = _given(call).get("pull")
     found = next((one for one in _pulls(call) if name == f"PR_{one[2].id}"), None)
     if found is None:
         return _problem(f"Could not resolve to a node with the global id of '{name}'.", "NOT_FOUND")
     repository, issue, pull = found
-    by = Doer(call.someone(), repository, call.world.stamps)
+    by = Actor(call.signed_in_user(), repository, call.world.stamps)
     if by.user != issue.author and not by.may(Permission.WRITE):
         return _problem("Resource not accessible by personal access token", "FORBIDDEN")
     mark_ready(by, issue, pull)
@@ -76,19 +76,19 @@ def _ready(call: Call) -> Reply:
     return Reply(200, {"data": {"markPullRequestReadyForReview": shown}})
 
 
-def _pulls(call: Call) -> Iterator[tuple[Repository, Issue, Pull]]:
+def _pulls(call: ApiCall) -> Iterator[tuple[Repository, Issue, Pull]]:
     for repository in call.world.repositories.values():
-        if repository.may_be_seen_by(call.user):
+        if repository.is_visible_to(call.user):
             for issue in repository.visible():
                 if issue.pull:
                     yield repository, issue, issue.pull
 
 
-def _edits(call: Call) -> Reply:
+def _edits(call: ApiCall) -> Reply:
     given = _given(call)
     name = f"{given.get('owner')}/{given.get('name')}"
     repository = call.world.repositories.get(name.lower())
-    if repository is None or not repository.may_be_seen_by(call.user):
+    if repository is None or not repository.is_visible_to(call.user):
         return _problem(f"Could not resolve to a Repository with the name '{name}'.", "NOT_FOUND")
     issue = _issue(repository, given.get("number"))
     if issue is None:
@@ -114,12 +114,12 @@ def _history(issue: Issue, start: int) -> Shape:
     creation = [(issue.created_at, issue.author)] if edits else []
     listed = [*edits, *creation]
     shown, end = listed[start : start + PAGE], start + PAGE
-    nodes: list[Json] = [{"editedAt": when(at), "editor": _actor(who)} for at, who in shown]
+    nodes: list[Json] = [{"editedAt": timestamp(at), "editor": _actor(who)} for at, who in shown]
     last: tuple[datetime | None, User | None] = edits[0] if edits else (None, None)
     return {
         "number": issue.number,
         "author": _actor(issue.author),
-        "lastEditedAt": when(last[0]),
+        "lastEditedAt": timestamp(last[0]),
         "includesCreatedEdit": bool(edits),
         "editor": _actor(last[1]),
         "userContentEdits": {

@@ -22,9 +22,9 @@ from github_simulator.issues import (
     set_state,
     unassign,
 )
-from github_simulator.records import Comment, Doer, Event, Issue, Label, Permission, Reaction, User
-from github_simulator.reply import Refused, Reply, Resource, Shape, invalid, no_rights, not_found
-from github_simulator.request import Call, Fields, names, parse
+from github_simulator.records import Actor, Comment, Event, Issue, Label, Permission, Reaction, User
+from github_simulator.reply import ErrorReply, Reply, Resource, Shape, forbidden, invalid, not_found
+from github_simulator.request import ApiCall, Fields, names, parse
 
 REPO = "/repos/{owner}/{repo}"
 
@@ -42,14 +42,14 @@ COLOR = re.compile(r"[0-9a-fA-F]{6}")
 # Issues.
 
 
-def listing(call: Call) -> Reply:
+def listing(call: ApiCall) -> Reply:
     """List issues and pull requests, newest first unless asked otherwise."""
     call.world.follow_branches(call.repository())
     query, since = call.query, call.since()
     found = [one for one in call.repository().visible() if _wanted(query, since, one)]
     order = ORDERS.get(query.get("sort", ""), ORDERS["created"])
     found.sort(key=order, reverse=query.get("direction") != "asc")
-    place = call.place
+    place = call.urls
     return call.page(found, lambda issue: json_shapes.issue(place, issue))
 
 
@@ -77,31 +77,31 @@ def _assigned(asked: str, issue: Issue) -> bool:
             return login.lower() in {user.login.lower() for user in issue.assignees}
 
 
-def create(call: Call) -> Reply:
+def create(call: ApiCall) -> Reply:
     """Open an issue; labels and assignees of one who may not set them are dropped silently."""
-    by, fields = call.doer(Permission.READ), call.fields
+    by, fields = call.actor(Permission.READ), call.fields
     labels, people = fields.names("labels"), fields.names("assignees")
     issue = open_issue(by, fields.required("title"), fields.text("body"))
     if by.may(Permission.TRIAGE):
         add_labels(by, issue, labels or [])
         assign(by, issue, _users(call, people))
-    shape = json_shapes.issue(call.place, issue, whole=True)
-    return Reply(201, shape, {"location": f"{call.place.api}/issues/{issue.number}"})
+    shape = json_shapes.issue(call.urls, issue, whole=True)
+    return Reply(201, shape, {"location": f"{call.urls.api}/issues/{issue.number}"})
 
 
-def read(call: Call) -> Reply:
+def read(call: ApiCall) -> Reply:
     """Show an issue."""
     call.world.follow_branches(call.repository())
-    return Reply(200, json_shapes.issue(call.place, call.issue(), whole=True))
+    return Reply(200, json_shapes.issue(call.urls, call.issue(), whole=True))
 
 
-def change(call: Call) -> Reply:
+def change(call: ApiCall) -> Reply:
     """Change title, body, state, labels or assignees."""
-    by, issue, fields = call.doer(Permission.READ), call.issue(), call.fields
+    by, issue, fields = call.actor(Permission.READ), call.issue(), call.fields
     own = by.user == issue.author
     state = fields.text("state")
     if not own and not by.may(Permission.TRIAGE):
-        raise no_rights()
+        raise forbidden()
     if state not in {None, "open", "closed"}:
         raise invalid(Resource.ISSUE, "state")
     if own or by.may(Permission.WRITE):
@@ -110,10 +110,10 @@ def change(call: Call) -> Reply:
         _set_lists(call, by, issue)
     if state == "open" or state == "closed":  # noqa: PLR1714 - a set does not narrow the type
         set_state(by, issue, state, fields.text("state_reason"))
-    return Reply(200, json_shapes.issue(call.place, issue, whole=True))
+    return Reply(200, json_shapes.issue(call.urls, issue, whole=True))
 
 
-def _set_lists(call: Call, by: Doer, issue: Issue) -> None:
+def _set_lists(call: ApiCall, by: Actor, issue: Issue) -> None:
     labels, people = call.fields.names("labels"), call.fields.names("assignees")
     if labels is not None:
         set_labels(by, issue, labels)
@@ -123,33 +123,33 @@ def _set_lists(call: Call, by: Doer, issue: Issue) -> None:
         assign(by, issue, wanted)
 
 
-def add_assignees(call: Call) -> Reply:
+def add_assignees(call: ApiCall) -> Reply:
     """Assign people."""
-    by, issue = call.doer(Permission.TRIAGE), call.issue()
+    by, issue = call.actor(Permission.TRIAGE), call.issue()
     assign(by, issue, _users(call, call.fields.names("assignees")))
-    return Reply(201, json_shapes.issue(call.place, issue, whole=True))
+    return Reply(201, json_shapes.issue(call.urls, issue, whole=True))
 
 
-def remove_assignees(call: Call) -> Reply:
+def remove_assignees(call: ApiCall) -> Reply:
     """Take people off."""
-    by, issue = call.doer(Permission.TRIAGE), call.issue()
+    by, issue = call.actor(Permission.TRIAGE), call.issue()
     unassign(by, issue, _users(call, call.fields.names("assignees")))
-    return Reply(200, json_shapes.issue(call.place, issue, whole=True))
+    return Reply(200, json_shapes.issue(call.urls, issue, whole=True))
 
 
-def lock(call: Call) -> Reply:
+def lock(call: ApiCall) -> Reply:
     """Lock the conversation."""
-    set_lock(call.doer(Permission.TRIAGE), call.issue(), locked=True)
+    set_lock(call.actor(Permission.TRIAGE), call.issue(), locked=True)
     return Reply(204)
 
 
-def unlock(call: Call) -> Reply:
+def unlock(call: ApiCall) -> Reply:
     """Unlock the conversation."""
-    set_lock(call.doer(Permission.TRIAGE), call.issue(), locked=False)
+    set_lock(call.actor(Permission.TRIAGE), call.issue(), locked=False)
     return Reply(204)
 
 
-def _users(call: Call, logins: list[str] | None) -> list[User]:
+def _users(call: ApiCall, logins: list[str] | None) -> list[User]:
     users = call.world.users
     return [users[login.lower()] for login in logins or [] if login.lower() in users]
 
@@ -157,31 +157,31 @@ def _users(call: Call, logins: list[str] | None) -> list[User]:
 # Labels.
 
 
-def repository_labels(call: Call) -> Reply:
+def repository_labels(call: ApiCall) -> Reply:
     """List the repository's labels."""
-    place = call.place
+    place = call.urls
     return call.page(place.repository.labels, lambda label: json_shapes.label(place, label))
 
 
-def create_repository_label(call: Call) -> Reply:
+def create_repository_label(call: ApiCall) -> Reply:
     """Make a label; one who may not write is told that it is not there."""
-    by, fields = call.doer(Permission.WRITE, not_found), call.fields
+    by, fields = call.actor(Permission.WRITE, not_found), call.fields
     color = fields.text("color") or NEW_LABEL_COLOR
     if not COLOR.fullmatch(color):
         raise invalid(Resource.LABEL, "color")
     label = create_label(by, fields.text("name") or "", color, fields.text("description"))
-    shape = json_shapes.label(call.place, label)
+    shape = json_shapes.label(call.urls, label)
     return Reply(201, shape, {"location": str(shape["url"])})
 
 
-def read_repository_label(call: Call) -> Reply:
+def read_repository_label(call: ApiCall) -> Reply:
     """Show a label."""
-    return Reply(200, json_shapes.label(call.place, _label(call)))
+    return Reply(200, json_shapes.label(call.urls, _label(call)))
 
 
-def change_repository_label(call: Call) -> Reply:
+def change_repository_label(call: ApiCall) -> Reply:
     """Change a label's name, colour or description."""
-    by, label, fields = call.doer(Permission.WRITE, not_found), _label(call), call.fields
+    by, label, fields = call.actor(Permission.WRITE, not_found), _label(call), call.fields
     name, color = fields.text("new_name") or label.name, fields.text("color") or label.color
     taken = by.repository.label(name)
     if taken and taken is not label:
@@ -191,50 +191,50 @@ def change_repository_label(call: Call) -> Reply:
     label.name, label.color = name, color
     description = fields.text("description")
     label.description = label.description if description is None else description
-    return Reply(200, json_shapes.label(call.place, label))
+    return Reply(200, json_shapes.label(call.urls, label))
 
 
-def delete_repository_label(call: Call) -> Reply:
+def delete_repository_label(call: ApiCall) -> Reply:
     """Delete a label; no issue carries it any more."""
-    by, label = call.doer(Permission.WRITE, not_found), _label(call)
+    by, label = call.actor(Permission.WRITE, not_found), _label(call)
     delete_label(by, label)
     return Reply(204)
 
 
-def issue_labels(call: Call) -> Reply:
+def issue_labels(call: ApiCall) -> Reply:
     """List the labels of an issue."""
-    place = call.place
+    place = call.urls
     return call.page(call.issue().labels, lambda label: json_shapes.label(place, label))
 
 
-def add_issue_labels(call: Call) -> Reply:
+def add_issue_labels(call: ApiCall) -> Reply:
     """Put labels on an issue."""
     issue = call.issue()
-    add_labels(call.doer(Permission.TRIAGE), issue, _asked(call))
+    add_labels(call.actor(Permission.TRIAGE), issue, _asked(call))
     return _labels_of(call, issue)
 
 
-def replace_issue_labels(call: Call) -> Reply:
+def replace_issue_labels(call: ApiCall) -> Reply:
     """Make the labels of an issue be these."""
     issue = call.issue()
-    set_labels(call.doer(Permission.TRIAGE), issue, _asked(call))
+    set_labels(call.actor(Permission.TRIAGE), issue, _asked(call))
     return _labels_of(call, issue)
 
 
-def remove_issue_label(call: Call) -> Reply:
+def remove_issue_label(call: ApiCall) -> Reply:
     """Take one label off an issue."""
     issue = call.issue()
-    remove_label(call.doer(Permission.TRIAGE), issue, call.params["name"])
+    remove_label(call.actor(Permission.TRIAGE), issue, call.params["name"])
     return _labels_of(call, issue)
 
 
-def clear_issue_labels(call: Call) -> Reply:
+def clear_issue_labels(call: ApiCall) -> Reply:
     """Take all labels off an issue."""
-    set_labels(call.doer(Permission.TRIAGE), call.issue(), [])
+    set_labels(call.actor(Permission.TRIAGE), call.issue(), [])
     return Reply(204)
 
 
-def _asked(call: Call) -> list[str]:
+def _asked(call: ApiCall) -> list[str]:
     """Read labels, given as an object or, as GitHub still takes them, as a bare list."""
     value = parse(call.body)
     if isinstance(value, list):
@@ -245,30 +245,30 @@ def _asked(call: Call) -> list[str]:
     return asked
 
 
-def _label(call: Call) -> Label:
+def _label(call: ApiCall) -> Label:
     label = call.repository().label(call.params["name"])
     if label is None:
         raise not_found()
     return label
 
 
-def _labels_of(call: Call, issue: Issue) -> Reply:
-    return Reply(200, [json_shapes.label(call.place, label) for label in issue.labels])
+def _labels_of(call: ApiCall, issue: Issue) -> Reply:
+    return Reply(200, [json_shapes.label(call.urls, label) for label in issue.labels])
 
 
 # Comments and reactions.
 
 
-def issue_comments(call: Call) -> Reply:
+def issue_comments(call: ApiCall) -> Reply:
     """List the comments of an issue, oldest first."""
-    place, issue, since = call.place, call.issue(), call.since()
+    place, issue, since = call.urls, call.issue(), call.since()
     found = [one for one in issue.comments if since is None or one.updated_at >= since]
     return call.page(found, lambda comment: json_shapes.comment(place, issue, comment))
 
 
-def repository_comments(call: Call) -> Reply:
+def repository_comments(call: ApiCall) -> Reply:
     """List the comments of all issues; `direction` means nothing without `sort`."""
-    place, since = call.place, call.since()
+    place, since = call.urls, call.since()
     found = [
         (issue, comment)
         for issue in place.repository.visible()
@@ -283,29 +283,29 @@ def repository_comments(call: Call) -> Reply:
     return call.page(found, lambda pair: json_shapes.comment(place, *pair))
 
 
-def create_comment(call: Call) -> Reply:
+def create_comment(call: ApiCall) -> Reply:
     """Write a comment; a locked conversation takes them from writers only."""
-    by, issue = call.doer(Permission.READ), call.issue()
+    by, issue = call.actor(Permission.READ), call.issue()
     if issue.locked and not by.may(Permission.WRITE):
-        raise Refused(403, "Unable to create comment because issue is locked.")
+        raise ErrorReply(403, "Unable to create comment because issue is locked.")
     comment = add_comment(by, issue, call.fields.text("body") or "")
-    shape = json_shapes.comment(call.place, issue, comment)
+    shape = json_shapes.comment(call.urls, issue, comment)
     return Reply(201, shape, {"location": str(shape["url"])})
 
 
-def read_comment(call: Call) -> Reply:
+def read_comment(call: ApiCall) -> Reply:
     """Show a comment."""
-    return Reply(200, json_shapes.comment(call.place, *_comment(call)))
+    return Reply(200, json_shapes.comment(call.urls, *_comment(call)))
 
 
-def change_comment(call: Call) -> Reply:
+def change_comment(call: ApiCall) -> Reply:
     """Change a comment, one's own or as a writer anybody's."""
     issue, comment = _comment(call)
     edit_comment(_may_change(call, comment), comment, call.fields.text("body") or "")
-    return Reply(200, json_shapes.comment(call.place, issue, comment))
+    return Reply(200, json_shapes.comment(call.urls, issue, comment))
 
 
-def delete_comment(call: Call) -> Reply:
+def delete_comment(call: ApiCall) -> Reply:
     """Delete a comment."""
     issue, comment = _comment(call)
     _may_change(call, comment)
@@ -313,7 +313,7 @@ def delete_comment(call: Call) -> Reply:
     return Reply(204)
 
 
-def _comment(call: Call) -> tuple[Issue, Comment]:
+def _comment(call: ApiCall) -> tuple[Issue, Comment]:
     for issue in call.repository().visible():
         for comment in issue.comments:
             if comment.id == call.number:
@@ -321,30 +321,30 @@ def _comment(call: Call) -> tuple[Issue, Comment]:
     raise not_found()
 
 
-def _may_change(call: Call, comment: Comment) -> Doer:
-    by = call.doer(Permission.READ)
+def _may_change(call: ApiCall, comment: Comment) -> Actor:
+    by = call.actor(Permission.READ)
     if by.user != comment.author and not by.may(Permission.WRITE):
-        raise no_rights()
+        raise forbidden()
     return by
 
 
-def comment_reactions(call: Call) -> Reply:
+def comment_reactions(call: ApiCall) -> Reply:
     """List the reactions to a comment or an issue."""
     kind = call.query.get("content")
     found = [one for one in _reactions(call) if kind in {None, one.content}]
     return call.page(found, lambda reaction: json_shapes.reaction(call.base, reaction))
 
 
-def add_reaction(call: Call) -> Reply:
+def add_reaction(call: ApiCall) -> Reply:
     """React; 200 instead of 201 where the user did so before."""
-    by, found = call.doer(Permission.READ), _reactions(call)
+    by, found = call.actor(Permission.READ), _reactions(call)
     reaction, new = react(by, found, call.fields.required("content"))
     return Reply(201 if new else 200, json_shapes.reaction(call.base, reaction))
 
 
-def remove_reaction(call: Call) -> Reply:
+def remove_reaction(call: ApiCall) -> Reply:
     """Take one's own reaction back."""
-    by, found = call.doer(Permission.READ), _reactions(call)
+    by, found = call.actor(Permission.READ), _reactions(call)
     for reaction in found:
         if str(reaction.id) == call.params["reaction"] and reaction.user == by.user:
             found.remove(reaction)
@@ -352,7 +352,7 @@ def remove_reaction(call: Call) -> Reply:
     raise not_found()
 
 
-def _reactions(call: Call) -> list[Reaction]:
+def _reactions(call: ApiCall) -> list[Reaction]:
     if "/issues/comments/" in call.path:
         return _comment(call)[1].reactions
     return call.issue().reactions
@@ -361,18 +361,18 @@ def _reactions(call: Call) -> list[Reaction]:
 # Events and the timeline.
 
 
-def issue_events(call: Call) -> Reply:
+def issue_events(call: ApiCall) -> Reply:
     """List the events of an issue, oldest first."""
-    place = call.place
+    place = call.urls
     return call.page(call.issue().events, lambda event: json_shapes.event(place, event))
 
 
-def repository_events(call: Call) -> Reply:
+def repository_events(call: ApiCall) -> Reply:
     """List the events of all issues, newest first; each says of which issue it is."""
     return call.page(_all_events(call), lambda pair: _with_issue(call, *pair))
 
 
-def read_event(call: Call) -> Reply:
+def read_event(call: ApiCall) -> Reply:
     """Show an event."""
     for issue, event in _all_events(call):
         if event.id == call.number:
@@ -380,9 +380,9 @@ def read_event(call: Call) -> Reply:
     raise not_found()
 
 
-def timeline(call: Call) -> Reply:
+def timeline(call: ApiCall) -> Reply:
     """List events and comments of an issue together, oldest first."""
-    place, issue = call.place, call.issue()
+    place, issue = call.urls, call.issue()
     entries = [(event.id, json_shapes.event(place, event)) for event in issue.events]
     entries += [(one.id, json_shapes.commented(place, issue, one)) for one in issue.comments]
     # Ids are given in the order of time.
@@ -390,14 +390,14 @@ def timeline(call: Call) -> Reply:
     return call.page(entries, lambda entry: entry[1])
 
 
-def _all_events(call: Call) -> list[tuple[Issue, Event]]:
+def _all_events(call: ApiCall) -> list[tuple[Issue, Event]]:
     issues = call.repository().visible()
     pairs = [(issue, event) for issue in issues for event in issue.events]
     return sorted(pairs, key=lambda pair: pair[1].id, reverse=True)
 
 
-def _with_issue(call: Call, issue: Issue, event: Event) -> Shape:
-    place = call.place
+def _with_issue(call: ApiCall, issue: Issue, event: Event) -> Shape:
+    place = call.urls
     return {**json_shapes.event(place, event), "issue": json_shapes.issue(place, issue)}
 
 

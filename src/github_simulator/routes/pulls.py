@@ -4,15 +4,15 @@ from collections.abc import Callable
 from datetime import datetime
 
 from github_simulator import json_shapes
-from github_simulator.bare_repository import Bare
+from github_simulator.bare_repository import BareRepository
 from github_simulator.issues import edit, set_state
 from github_simulator.pulls import (
-    Note,
-    Proposal,
+    LineComment,
+    PullRequestDraft,
+    compute_mergeable,
     head_branch,
     is_behind,
     lines_of,
-    look_whether_mergeable,
     merge,
     open_pull,
     reopen,
@@ -20,9 +20,9 @@ from github_simulator.pulls import (
     request_reviews,
     submit_review,
 )
-from github_simulator.records import Doer, Issue, Permission, Pull, Repository
-from github_simulator.reply import Refused, Reply, Resource, Shape, invalid, not_found
-from github_simulator.request import Call, Fields
+from github_simulator.records import Actor, Issue, Permission, Pull, Repository
+from github_simulator.reply import ErrorReply, Reply, Resource, Shape, invalid, not_found
+from github_simulator.request import ApiCall, Fields
 
 PULLS = "/repos/{owner}/{repo}/pulls"
 
@@ -39,9 +39,9 @@ NO_ACCESS = "Resource not accessible by personal access token"
 # Pull requests.
 
 
-def pull_requests(call: Call) -> Reply:
+def pull_requests(call: ApiCall) -> Reply:
     """List pull requests; `head` is a filter only when written `owner:branch`, as on GitHub."""
-    place, query = call.place, call.query
+    place, query = call.urls, call.query
     call.world.follow_branches(place.repository)
     head, base, state = query.get("head", ""), query.get("base"), query.get("state", "open")
     branch = head_branch(place.repository, head) if ":" in head else None
@@ -60,10 +60,10 @@ def pull_requests(call: Call) -> Reply:
     return call.page(found, lambda pair: json_shapes.pull(place, *pair))
 
 
-def create(call: Call) -> Reply:
+def create(call: ApiCall) -> Reply:
     """Open a pull request; its head is in the same repository, so that takes write access."""
-    by, fields = call.doer(Permission.WRITE, forbidden), call.fields
-    asked = Proposal(
+    by, fields = call.actor(Permission.WRITE, forbidden), call.fields
+    asked = PullRequestDraft(
         fields.required("title"),
         fields.required("head"),
         fields.required("base"),
@@ -75,21 +75,21 @@ def create(call: Call) -> Reply:
     return Reply(201, shape, {"location": str(shape["url"])})
 
 
-def read(call: Call) -> Reply:
+def read(call: ApiCall) -> Reply:
     """Show a pull request; `mergeable` is null until it has been computed."""
     issue, pull = call.pull()
     if issue.state == "open":
-        look_whether_mergeable(call.repository(), pull)
+        compute_mergeable(call.repository(), pull)
     return Reply(200, _whole(call, issue, pull))
 
 
-def change(call: Call) -> Reply:
+def change(call: ApiCall) -> Reply:
     """Change title, body, base or state."""
     (issue, pull), fields = call.pull(), call.fields
     by, state, base = _author_or_writer(call, issue), fields.text("state"), fields.text("base")
     if state not in {None, "open", "closed"}:
         raise invalid(Resource.PULL, "state")
-    if base and base not in Bare(by.repository.bare).branches():
+    if base and base not in BareRepository(by.repository.bare).branches():
         raise invalid(Resource.PULL, "base")
     edit(by, issue, fields.text("title"), fields.text("body"))
     pull.base_ref = base or pull.base_ref
@@ -100,21 +100,21 @@ def change(call: Call) -> Reply:
     return Reply(200, _whole(call, issue, pull))
 
 
-def is_merged(call: Call) -> Reply:
+def is_merged(call: ApiCall) -> Reply:
     """Tell by the status alone whether it was merged."""
     if call.pull()[1].merged_at is None:
         raise not_found()
     return Reply(204)
 
 
-def merge_it(call: Call) -> Reply:
+def merge_it(call: ApiCall) -> Reply:
     """Merge; 409 where the head is not what the caller believes, 405 where it cannot be done."""
-    by, (issue, pull), fields = call.doer(Permission.WRITE, forbidden), call.pull(), call.fields
+    by, (issue, pull), fields = call.actor(Permission.WRITE, forbidden), call.pull(), call.fields
     method = fields.text("merge_method") or "merge"
     if method == "rebase":
-        raise Refused(405, "Rebase merges are not allowed on this repository.")
+        raise ErrorReply(405, "Rebase merges are not allowed on this repository.")
     if fields.text("sha") not in {None, pull.head_sha}:
-        raise Refused(409, "Head branch was modified. Review and try the merge again.")
+        raise ErrorReply(409, "Head branch was modified. Review and try the merge again.")
     said = [fields.text("commit_title"), fields.text("commit_message")]
     message = "\n\n".join(part for part in said if part)
     sha = merge(by, issue, pull, message, squash=method == "squash")
@@ -122,7 +122,7 @@ def merge_it(call: Call) -> Reply:
     return Reply(200, {"sha": sha, "merged": True, "message": done})
 
 
-def reviewers(call: Call) -> Reply:
+def reviewers(call: ApiCall) -> Reply:
     """List who was asked for a review and has not given one."""
     _, pull = call.pull()
     return Reply(
@@ -130,55 +130,57 @@ def reviewers(call: Call) -> Reply:
     )
 
 
-def request_reviewers(call: Call) -> Reply:
+def request_reviewers(call: ApiCall) -> Reply:
     """Ask people for a review; teams are not known here."""
-    by, (issue, pull), fields = call.doer(Permission.WRITE, forbidden), call.pull(), call.fields
+    by, (issue, pull), fields = call.actor(Permission.WRITE, forbidden), call.pull(), call.fields
     logins = [*(fields.names("reviewers") or []), *(fields.names("team_reviewers") or [])]
     request_reviews(by, issue, pull, [call.world.users.get(login.lower()) for login in logins])
-    return Reply(201, json_shapes.pull(call.place, issue, pull))
+    return Reply(201, json_shapes.pull(call.urls, issue, pull))
 
 
-def remove_reviewers(call: Call) -> Reply:
+def remove_reviewers(call: ApiCall) -> Reply:
     """Take back requests for a review."""
-    call.doer(Permission.WRITE, forbidden)
+    call.actor(Permission.WRITE, forbidden)
     issue, pull = call.pull()
     gone = {login.lower() for login in call.fields.names("reviewers") or []}
     pull.reviewers = [user for user in pull.reviewers if user.login.lower() not in gone]
-    return Reply(200, json_shapes.pull(call.place, issue, pull))
+    return Reply(200, json_shapes.pull(call.urls, issue, pull))
 
 
-def commits(call: Call) -> Reply:
+def commits(call: ApiCall) -> Reply:
     """List the commits that would be merged, oldest first."""
-    place, (_, pull) = call.place, call.pull()
-    found = Bare(place.repository.bare).commits(f"{pull.base_sha}..{pull.head_sha}")
+    place, (_, pull) = call.urls, call.pull()
+    found = BareRepository(place.repository.bare).commits(f"{pull.base_sha}..{pull.head_sha}")
     return call.page(found[::-1], lambda commit: json_shapes.commit(place, commit))
 
 
-def files(call: Call) -> Reply:
+def files(call: ApiCall) -> Reply:
     """List the files that would change."""
-    place, (_, pull) = call.place, call.pull()
-    bare = Bare(place.repository.bare)
-    start = bare.common(pull.base_sha, pull.head_sha) or pull.base_sha
+    place, (_, pull) = call.urls, call.pull()
+    bare = BareRepository(place.repository.bare)
+    start = bare.merge_base(pull.base_sha, pull.head_sha) or pull.base_sha
     found = bare.changes(start, pull.head_sha)
     return call.page(found, lambda one: json_shapes.changed_file(place, pull.head_sha, one))
 
 
-def forbidden() -> Refused:
+def forbidden() -> ErrorReply:
     """Say that the token may not do this."""
-    return Refused(403, NO_ACCESS)
+    return ErrorReply(403, NO_ACCESS)
 
 
-def _whole(call: Call, issue: Issue, pull: Pull) -> Shape:
-    bare = Bare(call.repository().bare)
-    start = bare.common(pull.base_sha, pull.head_sha) or pull.base_sha
-    news = json_shapes.News(
-        bare.ahead(pull.base_sha, pull.head_sha), is_behind(call.repository(), pull)
+def _whole(call: ApiCall, issue: Issue, pull: Pull) -> Shape:
+    bare = BareRepository(call.repository().bare)
+    start = bare.merge_base(pull.base_sha, pull.head_sha) or pull.base_sha
+    news = json_shapes.Mergeability(
+        bare.count_ahead(pull.base_sha, pull.head_sha), is_behind(call.repository(), pull)
     )
-    return json_shapes.whole_pull(call.place, issue, pull, news, bare.changes(start, pull.head_sha))
+    return json_shapes.pull_details(
+        call.urls, issue, pull, news, bare.changes(start, pull.head_sha)
+    )
 
 
-def _author_or_writer(call: Call, issue: Issue) -> Doer:
-    by = call.doer(Permission.READ)
+def _author_or_writer(call: ApiCall, issue: Issue) -> Actor:
+    by = call.actor(Permission.READ)
     if by.user != issue.author and not by.may(Permission.WRITE):
         raise forbidden()
     return by
@@ -187,45 +189,45 @@ def _author_or_writer(call: Call, issue: Issue) -> Doer:
 # Reviews.
 
 
-def reviews(call: Call) -> Reply:
+def reviews(call: ApiCall) -> Reply:
     """List the submitted reviews, oldest first."""
-    place, (issue, pull) = call.place, call.pull()
+    place, (issue, pull) = call.urls, call.pull()
     return call.page(pull.reviews, lambda review: json_shapes.review(place, issue, review))
 
 
-def submit(call: Call) -> Reply:
+def submit(call: ApiCall) -> Reply:
     """Submit a review, with its comments on lines; all of it or, with a 422, nothing."""
-    by, (issue, pull), fields = call.doer(Permission.READ), call.pull(), call.fields
+    by, (issue, pull), fields = call.actor(Permission.READ), call.pull(), call.fields
     said = (fields.text("event") or "", fields.text("body") or "")
     written = [_note(by.repository, pull, part) for part in fields.parts("comments")]
     done = submit_review(by, issue, pull, said, written)
-    return Reply(200, json_shapes.review(call.place, issue, done))
+    return Reply(200, json_shapes.review(call.urls, issue, done))
 
 
-def _note(repository: Repository, pull: Pull, part: Fields) -> Note:
+def _note(repository: Repository, pull: Pull, part: Fields) -> LineComment:
     """Read a comment on a line that the head has; of `position`, the old way, nothing is known."""
     path, words = part.required("path"), part.required("body")
     line, side = part.number("line") or 0, part.text("side") or "RIGHT"
     lines = lines_of(repository, pull, path)
     if lines is None:
-        raise Refused(422, "Unprocessable Entity", ["Path could not be resolved"])
+        raise ErrorReply(422, "Unprocessable Entity", ["Path could not be resolved"])
     if not 1 <= line <= len(lines):
-        raise Refused(422, "Unprocessable Entity", ["Line could not be resolved"])
-    return Note(path, line, words, side)
+        raise ErrorReply(422, "Unprocessable Entity", ["Line could not be resolved"])
+    return LineComment(path, line, words, side)
 
 
-def notes(call: Call) -> Reply:
+def notes(call: ApiCall) -> Reply:
     """List the comments on lines, of all reviews, oldest first."""
-    place, (issue, pull) = call.place, call.pull()
+    place, (issue, pull) = call.urls, call.pull()
     return call.page(pull.notes, lambda note: json_shapes.review_comment(place, issue, note))
 
 
-def answer(call: Call) -> Reply:
+def answer(call: ApiCall) -> Reply:
     """Answer a comment on a line."""
-    by, (issue, pull), fields = call.doer(Permission.READ), call.pull(), call.fields
+    by, (issue, pull), fields = call.actor(Permission.READ), call.pull(), call.fields
     to = call.params["comment"]
     done = reply(by, issue, pull, int(to) if to.isdecimal() else 0, fields.required("body"))
-    return Reply(201, json_shapes.review_comment(call.place, issue, done))
+    return Reply(201, json_shapes.review_comment(call.urls, issue, done))
 
 
 ROUTES = (

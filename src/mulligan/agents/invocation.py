@@ -20,7 +20,7 @@ from mulligan.sandbox.egress_rules import Address, Allowed, Route, address_of
 PLACEHOLDER = "mulligan-adds-the-key"
 """What an agent has for a key; it is no secret, and nothing lets anybody in with it."""
 
-LONGEST_ARGUMENT = 120_000
+MAX_ARGUMENT_BYTES = 120_000
 """Bytes; Linux takes 131,072 for one argument (MAX_ARG_STRLEN)."""
 
 PROMPT_FILE = "prompt.md"
@@ -77,14 +77,14 @@ def variables_inside(
     return {**_proxied(port), **kept, **pointed}
 
 
-def pointed_inside(adapter: Adapter, environment: Mapping[str, str], port: int) -> Adapter:
+def proxy_arguments(adapter: Adapter, environment: Mapping[str, str], port: int) -> Adapter:
     """Point an agent at the proxy by its arguments, where it takes its addresses from those."""
     used = _used(adapter, environment).items()
     urls = {name: _inside(name, each, environment, port) for name, each in used}
     return _with_arguments(adapter, urls)
 
 
-def pointed_outside(adapter: Adapter, environment: Mapping[str, str]) -> Adapter:
+def direct_arguments(adapter: Adapter, environment: Mapping[str, str]) -> Adapter:
     """Point an agent where the operator's variables do, where it takes that from arguments."""
     urls = {
         name: environment[each.url_variable]
@@ -162,7 +162,7 @@ def _proxied(port: int) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class OperatorAgents:
     """What the operator knows of agents that are not built in, of prices, and of hosts.
 
     `name` is what this one is called, where it has a name.
@@ -174,7 +174,7 @@ class Own:
     name: str = ""
 
 
-NONE = Own({}, {})
+NO_OPERATOR_AGENTS = OperatorAgents({}, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ def litter_of(own: Mapping[str, Adapter]) -> tuple[str, ...]:
     return tuple(name for each in (*BUILT_IN.values(), *own.values()) for name in each.litter)
 
 
-def tells_its_words(adapter: Adapter) -> bool:
+def marks_its_words(adapter: Adapter) -> bool:
     """Tell whether an agent's words are marked in its output, and the rest is none of them."""
     return any(Fact.SAID in rule.take for rule in adapter.reads)
 
@@ -228,7 +228,7 @@ def invoke(
     record = home / adapter.record if adapter.record else None
     as_argument = prompt.replace("\0", "")
     files = dict(adapter.files)
-    if adapter.prompt == "argument" and len(as_argument.encode()) > LONGEST_ARGUMENT:
+    if adapter.prompt == "argument" and len(as_argument.encode()) > MAX_ARGUMENT_BYTES:
         as_argument = f"Read your task in the file {given}, all of it, and do it."
     if "{prompt_file}" in adapter.arguments or str(given) in as_argument:
         files[PROMPT_FILE] = prompt

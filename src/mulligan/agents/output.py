@@ -31,7 +31,7 @@ from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts
 from mulligan.text.escape import one_line, visible
 
-LONGEST_LINE = 8 * 1024 * 1024
+MAX_LINE_BYTES = 8 * 1024 * 1024
 """A longer line is passed over: an agent that prints a file must not fill the memory."""
 
 NUMBERS = frozenset({Fact.TURNS, Fact.INPUT, Fact.CACHED, Fact.OUTPUT, Fact.COST})
@@ -42,9 +42,9 @@ NUMBER = re.compile(r"\$?([0-9][0-9,]*(?:\.[0-9]+)?)\s*([kKmM]?)")
 
 STATUS = re.compile(r"(?<![0-9])(?<![0-9][.:])([45][0-9]{2})(?![0-9])")
 
-MOST = 2.0**53
+MAX_NUMBER = 2.0**53
 
-NOTHING: tuple[JsonValue, ...] = (None, "", [], {})
+EMPTY_VALUES: tuple[JsonValue, ...] = (None, "", [], {})
 
 Line = Mapping[str, JsonValue]
 
@@ -56,7 +56,7 @@ REASON_CHARS = 2000
 
 EVIDENCE_CHARS = 4000
 
-USAGE_WITHIN = 20
+USAGE_LINES = 20
 """The last lines among which a usage record is looked for: warnings may follow it."""
 
 QUESTION_MARKS = ("?", "\uff1f", "\u061f")
@@ -85,7 +85,7 @@ DENIED = frozenset({401, 402, 403})
 
 NOT_FOUND = 404
 
-PASSING = frozenset({408, 409, 429})
+TRANSIENT_STATUSES = frozenset({408, 409, 429})
 
 SERVER_ERROR = 500
 
@@ -122,7 +122,7 @@ class Reader:
     """Is fed with an agent's output in chunks of any size; `heard` is what it told so far."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
-        self.heard = StreamFacts()
+        self.facts = StreamFacts()
         self._rules = rules
         self._rest = bytearray()
         self._seen = set[tuple[int, str]]()
@@ -131,7 +131,7 @@ class Reader:
         """Read what was printed; the last line waits for its end."""
         self._rest += chunk
         *lines, rest = bytes(self._rest).split(b"\n") if b"\n" in chunk else [bytes(self._rest)]
-        self._rest = bytearray(rest if len(rest) <= LONGEST_LINE else b"")
+        self._rest = bytearray(rest if len(rest) <= MAX_LINE_BYTES else b"")
         for line in lines:
             self._read(line)
 
@@ -139,7 +139,7 @@ class Reader:
         """Read a last line that has no end."""
         self._read(bytes(self._rest))
         self._rest.clear()
-        return self.heard
+        return self.facts
 
     def read_record(self, content: bytes) -> None:
         """Read a file that holds one JSON object, as if it were one line."""
@@ -155,7 +155,7 @@ class Reader:
         for number, rule in enumerate(self._rules):
             fitting = _fit(rule, line, text)
             if fitting is not None and self._is_new(number, rule, fitting):
-                _learn(self.heard, rule, fitting)
+                _apply_rule(self.facts, rule, fitting)
 
     def _is_new(self, number: int, rule: Rule, line: Line) -> bool:
         identity = (number, " ".join(map(str, values(line, rule.once))))
@@ -194,7 +194,7 @@ def number_in(value: JsonValue) -> float | None:
         value = float(found[1].replace(",", "")) * UNITS.get(found[2].lower(), 1)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if 0 <= value <= MOST else None
+    return float(value) if 0 <= value <= MAX_NUMBER else None
 
 
 def _fit(rule: Rule, line: Line | None, text: str) -> Line | None:
@@ -214,12 +214,12 @@ def _fit(rule: Rule, line: Line | None, text: str) -> Line | None:
 
 def _is_one_of(found: Sequence[JsonValue], wanted: JsonValue) -> bool:
     if wanted is None:
-        return all(value in NOTHING for value in found)
+        return all(value in EMPTY_VALUES for value in found)
     allowed = wanted if isinstance(wanted, list) else [wanted]
     return any(value in allowed for value in found)
 
 
-def _learn(heard: StreamFacts, rule: Rule, line: Line) -> None:
+def _apply_rule(heard: StreamFacts, rule: Rule, line: Line) -> None:
     for fact, paths in rule.take.items():
         _take(heard, fact, [[*values(line, path)] for path in paths])
     for fact, paths in rule.add.items():
@@ -229,10 +229,10 @@ def _learn(heard: StreamFacts, rule: Rule, line: Line) -> None:
     for fact, text in rule.put.items():
         _take(heard, fact, [[text]])
     if rule.means:
-        _understand(heard, rule.means)
+        _apply_meaning(heard, rule.means)
 
 
-def _understand(heard: StreamFacts, meaning: Meaning) -> None:
+def _apply_meaning(heard: StreamFacts, meaning: Meaning) -> None:
     match meaning:
         case Meaning.WAITING:
             heard.waiting = True
@@ -254,7 +254,7 @@ def _take(heard: StreamFacts, fact: Fact, found: Sequence[Sequence[JsonValue]]) 
         if known := _numbers(value for values in found for value in values):
             heard.numbers[fact] = sum(known)
         return
-    texts = [[_text(value) for value in values if value not in NOTHING] for values in found]
+    texts = [[_text(value) for value in values if value not in EMPTY_VALUES] for values in found]
     if fact is Fact.REFUSED:
         heard.refused = [*dict.fromkeys([*heard.refused, *chain(*texts)])]
     elif any(texts):
@@ -321,7 +321,7 @@ class _Report(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ClosingOutput:
     """What the end of an agent's output tells."""
 
     usage: Usage
@@ -330,18 +330,18 @@ class Said:
     question: str = ""
 
 
-def read_output(tail: bytes) -> Said:
+def read_output(tail: bytes) -> ClosingOutput:
     """Read the end of an agent's output: its usage record, its closing words, its last line."""
     lines = [line for line in tail.splitlines() if line.strip()]
     usage = Usage()
-    for position in range(len(lines) - 1, max(len(lines) - 1 - USAGE_WITHIN, -1), -1):
+    for position in range(len(lines) - 1, max(len(lines) - 1 - USAGE_LINES, -1), -1):
         record = json_object(lines[position])
         if record and Usage.model_fields.keys() & record.keys():
             usage = Usage.model_validate(record)
             del lines[position]
             break
     said = _shortened(usage.result or usage.summary or "", SUMMARY_CHARS) or _closing_words(lines)
-    return Said(usage, said, _last_line(lines), closing_question(said))
+    return ClosingOutput(usage, said, _last_line(lines), closing_question(said))
 
 
 def closing_question(said: str) -> str:
@@ -370,7 +370,9 @@ def read_report(content: bytes) -> AgentReport:
     )
 
 
-def facts_of(said: Said, kind: str, exit_code: int, stopped_by: TimeLimit | None) -> AgentFacts:
+def facts_of(
+    said: ClosingOutput, kind: str, exit_code: int, stopped_by: TimeLimit | None
+) -> AgentFacts:
     """Put the facts of a run together; a limit that stopped it goes before the agent's words."""
     usage = said.usage
     return AgentFacts(
@@ -434,11 +436,11 @@ def _shortened(text: str, most: int) -> str:
     return shown if len(shown) <= most else f"{shown[: most - 1].rstrip()}…"
 
 
-def service_fault(heard: StreamFacts) -> Fault | None:
+def service_fault(facts: StreamFacts) -> Fault | None:
     """Say how the model's service ended a run; None where it did not, or it was its request."""
-    if heard.ended is not Meaning.FAILED and not (heard.ended is None and heard.waiting):
+    if facts.ended is not Meaning.FAILED and not (facts.ended is None and facts.waiting):
         return None
-    said, status = heard.texts.get(Fact.MESSAGE, ""), heard.status
+    said, status = facts.texts.get(Fact.MESSAGE, ""), facts.status
     words = one_line(said, WORDS_CHARS).rstrip(".")
     told = f"{words}{f' (HTTP {status})' if status else ''}".strip() or "it gave no answer"
     if status in DENIED or DENIED_WORDS.search(said):
@@ -447,7 +449,7 @@ def service_fault(heard: StreamFacts) -> Fault | None:
     if status == NOT_FOUND:
         fix = "mend agent.model, or the address that it is asked at"
         return Fault(Outcome.MISCONFIGURED, f"The model was not found: {told}; {fix}.")
-    if status is None or status in PASSING or status >= SERVER_ERROR:
+    if status is None or status in TRANSIENT_STATUSES or status >= SERVER_ERROR:
         return Fault(Outcome.INFRASTRUCTURE, f"The model's service failed: {told}.")
     return None
 
@@ -465,7 +467,7 @@ def is_cut_off(heard: StreamFacts, adapter: Adapter) -> bool:
     return adapter.needs_result and heard.ended is None
 
 
-def cost_heard(heard: StreamFacts, model: str, prices: Mapping[str, Price]) -> float | None:
+def cost_from_stream(heard: StreamFacts, model: str, prices: Mapping[str, Price]) -> float | None:
     """Give the cost in USD as it was told, else by the model's price; None where neither is."""
     told = heard.numbers.get(Fact.COST)
     if told is not None or not heard.numbers.keys() & {Fact.INPUT, Fact.OUTPUT}:
@@ -477,7 +479,7 @@ def cost_heard(heard: StreamFacts, model: str, prices: Mapping[str, Price]) -> f
     return round(cost_of(price, *tokens), 6)
 
 
-def facts_heard(
+def facts_from_stream(
     heard: StreamFacts,
     settings: AgentSettings,
     prices: Mapping[str, Price],
@@ -503,7 +505,7 @@ def facts_heard(
         input_tokens=heard.count(Fact.INPUT),
         cached_tokens=heard.count(Fact.CACHED),
         output_tokens=heard.count(Fact.OUTPUT),
-        cost_usd=cost_heard(heard, settings.model, prices),
+        cost_usd=cost_from_stream(heard, settings.model, prices),
         stop_reason=one_line(stop, WORDS_CHARS) if stop else None,
         last_activity=one_line(heard.texts.get(Fact.ACTIVITY, ""), WORDS_CHARS) or None,
         api_status=heard.status,

@@ -14,23 +14,23 @@ from pathlib import Path
 import structlog
 
 from mulligan.agents.invocation import (
-    NONE,
+    NO_OPERATOR_AGENTS,
     Invocation,
-    Own,
+    OperatorAgents,
     adapter_of,
     allowed_for,
+    direct_arguments,
     invoke,
-    pointed_inside,
-    pointed_outside,
+    marks_its_words,
     program_of,
-    tells_its_words,
+    proxy_arguments,
     variables_inside,
 )
 from mulligan.agents.output import (
     Reader,
     StreamFacts,
     closing_question,
-    facts_heard,
+    facts_from_stream,
     facts_of,
     is_cut_off,
     read_output,
@@ -43,7 +43,7 @@ from mulligan.config.adapters import Adapter, Fact, Meaning
 from mulligan.config.operator import AgentSettings
 from mulligan.domain.attempt import AgentReport, AgentRun, Meter, Task, TimeLimit
 from mulligan.domain.errors import MisconfiguredError, UnavailableError, WorldError
-from mulligan.domain.host import AgentIdentity, Presence
+from mulligan.domain.host import AgentIdentity, AgentPresence
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts
 from mulligan.domain.spending import NOTHING, spent_in
@@ -51,13 +51,13 @@ from mulligan.sandbox.bubblewrap import Network
 from mulligan.sandbox.egress import AccessLog, open_proxy
 from mulligan.sandbox.home import clear
 from mulligan.sandbox.process import Command, Finished
-from mulligan.sandbox.sandbox import PORT, Reach, Sandbox, Unconfined
-from mulligan.sandbox.supervisor import places
+from mulligan.sandbox.sandbox import PROXY_PORT, CommandAccess, Sandbox, Unconfined
+from mulligan.sandbox.supervisor import candidate_paths
 from mulligan.text.redact import Redactor
 
-PATIENCE = timedelta(seconds=15)
+VERSION_TIMEOUT = timedelta(seconds=15)
 
-MOST_BYTES = 64 * 1024
+MAX_VERSION_BYTES = 64 * 1024
 
 VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]{0,40}")
 
@@ -79,10 +79,10 @@ def ask_version(
                 argv=argv,
                 directory=place,
                 environment={**environment, "HOME": home},
-                timeout=PATIENCE,
-                max_log_bytes=MOST_BYTES,
+                timeout=VERSION_TIMEOUT,
+                max_log_bytes=MAX_VERSION_BYTES,
             )
-            said = sandbox.run(command, Reach(write=(place,), network=Network.NONE)).text
+            said = sandbox.run(command, CommandAccess(write=(place,), network=Network.NONE)).text
     except (WorldError, OSError) as error:
         log.info("version_not_known", program=argv[0], reason=str(error))
         return None
@@ -90,18 +90,18 @@ def ask_version(
     return found[0] if found else None
 
 
-def look_for(
+def find_program(
     settings: AgentSettings,
     environment: Mapping[str, str],
     own: Mapping[str, Adapter] | None = None,
-) -> Presence:
+) -> AgentPresence:
     """Look for the agent's program as it will be started, its files and its variables."""
     adapter = adapter_of(settings, own or {})
     program, *before = program_of(settings, adapter)
     arguments = [*before, *(adapter.arguments if settings.kind == "command" else ())]
     path = environment.get("PATH", os.defpath).encode()
-    found = (place for place in places(program, path) if _runs(Path(place)))
-    return Presence(
+    found = (place for place in candidate_paths(program, path) if _runs(Path(place)))
+    return AgentPresence(
         program=next(found, None),
         wanted=program,
         missing_files=tuple(
@@ -116,45 +116,47 @@ def _runs(place: Path) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class WayOut:
+class RunNetwork:
     """How one run is led out: its adapter and variables, pointed at what it reaches."""
 
     adapter: Adapter
     variables: Mapping[str, str]
     network: Network
-    door: Path | None = None
-    journal: AccessLog | None = None
+    proxy_socket: Path | None = None
+    access_log: AccessLog | None = None
 
     @property
     def refused(self) -> tuple[str, ...]:
         """Name the hosts that were refused."""
-        return self.journal.hosts if self.journal else ()
+        return self.access_log.hosts if self.access_log else ()
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class EgressSettings:
     """What agents may reach; `environment` is Mulligan's own, with the keys."""
 
     network: Network
     hosts: tuple[str, ...]
     environment: Mapping[str, str]
-    clean: Callable[[str], str]
+    redact: Callable[[str], str]
 
     @contextmanager
-    def lead(self, adapter: Adapter, variables: Mapping[str, str], log: Path) -> Generator[WayOut]:
+    def open_network(
+        self, adapter: Adapter, variables: Mapping[str, str], log: Path
+    ) -> Generator[RunNetwork]:
         """Lead one run out while the block lasts; what it reached and did not is kept at `log`.
 
         Raises MisconfiguredError where the address of a model is none.
         """
         if self.network is not Network.MODEL:
-            pointed = pointed_outside(adapter, self.environment)
-            yield WayOut(pointed, variables, self.network)
+            pointed = direct_arguments(adapter, self.environment)
+            yield RunNetwork(pointed, variables, self.network)
             return
-        allowed = allowed_for(adapter, self.environment, self.hosts, PORT)
-        inside = variables_inside(adapter, variables, self.environment, PORT)
-        pointed = pointed_inside(adapter, self.environment, PORT)
-        with _journal(log, self.clean) as journal, open_proxy(allowed, journal) as door:
-            yield WayOut(pointed, inside, self.network, door, journal)
+        allowed = allowed_for(adapter, self.environment, self.hosts, PROXY_PORT)
+        inside = variables_inside(adapter, variables, self.environment, PROXY_PORT)
+        pointed = proxy_arguments(adapter, self.environment, PROXY_PORT)
+        with _journal(log, self.redact) as journal, open_proxy(allowed, journal) as door:
+            yield RunNetwork(pointed, inside, self.network, door, journal)
 
 
 @contextmanager
@@ -182,13 +184,13 @@ class CommandAgent:
         redactor: Redactor | None = None,
         sandbox: Sandbox | None = None,
         network: Network = Network.OPEN,
-        own: Own = NONE,
+        own: OperatorAgents = NO_OPERATOR_AGENTS,
     ) -> None:
         self._settings = settings
         self._environment = environment
         self._redactor = redactor or Redactor()
         self._sandbox = sandbox or Unconfined()
-        self._outside = Outside(network, own.hosts, environment, self._redactor.text)
+        self._outside = EgressSettings(network, own.hosts, environment, self._redactor.text)
         self._adapter = adapter_of(settings, own.adapters)
         self._prices = own.prices
         self._name = own.name
@@ -224,7 +226,7 @@ class CommandAgent:
 
     def _run_in(self, home: Path, report: Path, task: Task) -> AgentRun:
         log = task.log.with_name(task.log.name.replace("agent", "egress"))
-        with self._outside.lead(self._adapter, self._named(), log) as way:
+        with self._outside.open_network(self._adapter, self._passed_variables(), log) as way:
             start = self._invoke(way, task, home)
             reader = Reader(self._adapter.reads)
             command = Command(
@@ -235,22 +237,22 @@ class CommandAgent:
                     "HOME": str(home),
                     **start.environment,
                     **way.variables,
-                    **_told(task, report),
+                    **_task_variables(task, report),
                 },
                 timeout=self._settings.timeout,
                 stall=self._settings.stall_timeout,
                 stdin=start.stdin,
                 log=task.log,
                 redactor=self._redactor,
-                listen=self._listening(reader, task.meter),
+                on_output=self._output_reader(reader, task.meter),
             )
-            finished = self._sandbox.run(command, _reach(task, home, way))
+            finished = self._sandbox.run(command, _command_access(task, home, way))
         _read_record(start.record, reader)
         run = self._run_of(finished, reader.close(), _report(report, task))
         refused = tuple(host for host in way.refused if host not in self._adapter.idle_hosts)
         return replace(run, facts=run.facts.model_copy(update={"refused_hosts": refused}))
 
-    def _invoke(self, way: WayOut, task: Task, home: Path) -> Invocation:
+    def _invoke(self, way: RunNetwork, task: Task, home: Path) -> Invocation:
         contained = not isinstance(self._sandbox, Unconfined)
         start = invoke(self._settings, way.adapter, task.prompt, home, contained=contained)
         _put(start.files, home)
@@ -260,14 +262,16 @@ class CommandAgent:
     def _path(self) -> str:
         return self._environment.get("PATH", os.defpath)
 
-    def _listening(self, reader: Reader, meter: Meter) -> Callable[[bytes], TimeLimit | None]:
+    def _output_reader(self, reader: Reader, meter: Meter) -> Callable[[bytes], TimeLimit | None]:
         """Read the output as it comes; stop the agent when it has used more than it may."""
         told = NOTHING
 
         def listen(chunk: bytes) -> TimeLimit | None:
             nonlocal told
             reader.feed(chunk)
-            usage = self._signed(facts_heard(reader.heard, self._settings, self._prices))
+            usage = self._with_identity(
+                facts_from_stream(reader.facts, self._settings, self._prices)
+            )
             if (spent := spent_in(usage)) == told:
                 return None
             told = spent
@@ -285,13 +289,13 @@ class CommandAgent:
             stopped_by = TimeLimit.OWN_LIMIT
         code, closing = finished.exit_code, heard.texts.get(Fact.SAID)
         fault = service_fault(heard)
-        if closing is None and tells_its_words(adapter):
+        if closing is None and marks_its_words(adapter):
             closing = ""
         return AgentRun(
             exit_code=code,
             duration=finished.duration,
-            facts=self._signed(
-                facts_heard(heard, self._settings, self._prices, code, stopped_by)
+            facts=self._with_identity(
+                facts_from_stream(heard, self._settings, self._prices, code, stopped_by)
                 if adapter.reads
                 else facts_of(said, self._settings.kind, code, stopped_by),
                 denied=fault is not None and fault.outcome is Outcome.DENIED,
@@ -306,10 +310,10 @@ class CommandAgent:
             is_cut_off=is_cut_off(heard, adapter),
         )
 
-    def _signed(self, facts: AgentFacts, *, denied: bool = False) -> AgentFacts:
+    def _with_identity(self, facts: AgentFacts, *, denied: bool = False) -> AgentFacts:
         return facts.model_copy(update={"name": self._name, "denied": denied})
 
-    def _named(self) -> dict[str, str]:
+    def _passed_variables(self) -> dict[str, str]:
         """Take the variables that agent.env names, and those of the adapter that are set."""
         wanted = self._settings.env
         missing = [name for name in wanted if name not in self._environment]
@@ -331,16 +335,16 @@ class CommandAgent:
         return limits.get(stopped_by) if stopped_by else None
 
 
-def _reach(task: Task, home: Path, way: WayOut) -> Reach:
-    return Reach(
+def _command_access(task: Task, home: Path, way: RunNetwork) -> CommandAccess:
+    return CommandAccess(
         read=(*task.readable, *([task.previous_diff] if task.previous_diff else ())),
         write=(task.directory, home.parent, *task.writable),
         network=way.network,
-        door=way.door,
+        proxy_socket=way.proxy_socket,
     )
 
 
-def _told(task: Task, report: Path) -> dict[str, str]:
+def _task_variables(task: Task, report: Path) -> dict[str, str]:
     """Name what the agent may know of its task; no variable of an operator goes before these."""
     told = {
         "MULLIGAN_ISSUE": task.issue,

@@ -8,13 +8,15 @@ from mulligan.checks.digest.findings import clip, fingerprint, identity, normali
 from mulligan.checks.digest.identity import tells_apart
 from mulligan.domain.result import CheckResult, Finding, names_unit
 
-IN_FULL = 5
-CRASH = 124
+FINDINGS_IN_FULL = 5
+CRASH_EXIT_CODE = 124
 """From this exit code on a check was stopped, was killed, or could not be run: it names not all."""
 
 FLAKY = "Flaky: it failed, and passed when it was run again on the same tree."
-NOT_TOLD_APART = "It fails without this change as well; what is new cannot be told, so all counts."
-NOT_COMPARED = "It could not be run without this change, so everything that fails counts."
+BASELINE_INCOMPARABLE = (
+    "It fails without this change as well; what is new cannot be told, so all counts."
+)
+BASELINE_MISSING = "It could not be run without this change, so everything that fails counts."
 
 Key = Callable[[Finding], Hashable]
 
@@ -45,14 +47,14 @@ def apply_rerun(first: CheckResult, again: CheckResult) -> CheckResult:
     once = (*first.unsteady, *only_first, *only_again)
     if not (both and once and _names_all(first) and _names_all(again)):
         return again.model_copy(update={"unsteady": first.unsteady})
-    return _left(again, both, "").model_copy(update={"unsteady": once})
+    return _with_only(again, both, "").model_copy(update={"unsteady": once})
 
 
-def reproduced(first: CheckResult, again: CheckResult) -> CheckResult:
+def keep_reproduced(first: CheckResult, again: CheckResult) -> CheckResult:
     """Put two runs on a start tree together: only what failed in both, in one way, counts (A4)."""
     if first.passed or again.passed:
         return first if first.passed else again
-    both, _ = _split(again.findings, first.findings, _as_it_fails)
+    both, _ = _split(again.findings, first.findings, _failure_key)
     unnamed = min(_unnamed(first), _unnamed(again))
     return again.model_copy(update={"findings": both, "count": len(both) + unnamed})
 
@@ -63,20 +65,20 @@ def subtract_baseline(failed: CheckResult, before: CheckResult | None) -> CheckR
     Where that cannot be told, everything counts, and the digest says so.
     """
     if before is None:
-        return _with_note(failed, NOT_COMPARED)
+        return _with_note(failed, BASELINE_MISSING)
     if before.passed:
         return failed
     if not _comparable(failed, before):
-        return _with_note(failed, NOT_TOLD_APART)
-    known, new = _split(failed.findings, before.findings, _as_it_fails)
+        return _with_note(failed, BASELINE_INCOMPARABLE)
+    known, new = _split(failed.findings, before.findings, _failure_key)
     if not known:
         return failed
     if not all(map(_is_named, known)):
-        return _with_note(failed, NOT_TOLD_APART)
+        return _with_note(failed, BASELINE_INCOMPARABLE)
     if not new and failed.exit_code != before.exit_code and len(known) == len(before.findings):
-        return _with_note(failed, NOT_TOLD_APART)
+        return _with_note(failed, BASELINE_INCOMPARABLE)
     note = f"({len(known)} more failed without this change as well, and do not count.)"
-    left = _left(failed, new, note if new else "It fails as it does without this change.")
+    left = _with_only(failed, new, note if new else "It fails as it does without this change.")
     return left.model_copy(update={"known": known, "preexisting": not new})
 
 
@@ -98,7 +100,7 @@ def _is_named(found: Finding) -> bool:
 
 
 def _crashed(exit_code: int | None) -> bool:
-    return exit_code is None or not 0 <= exit_code < CRASH
+    return exit_code is None or not 0 <= exit_code < CRASH_EXIT_CODE
 
 
 def _names_all(result: CheckResult) -> bool:
@@ -109,7 +111,7 @@ def _unnamed(result: CheckResult) -> int:
     return max(0, result.count - len(result.findings))
 
 
-def _as_it_fails(found: Finding) -> tuple[str, str]:
+def _failure_key(found: Finding) -> tuple[str, str]:
     """Know a failure by its identity (SPEC D4) and its message.
 
     A test that fails in another way than before was reached by the change, and not mended.
@@ -130,7 +132,7 @@ def _split(
     return tuple(inside), tuple(outside)
 
 
-def _left(result: CheckResult, findings: Sequence[Finding], note: str) -> CheckResult:
+def _with_only(result: CheckResult, findings: Sequence[Finding], note: str) -> CheckResult:
     """Leave only some findings in a result, and tell of no others."""
     places = {(found.file, found.line) for found in findings}
     named_before = len(result.findings) - len(findings)
@@ -139,16 +141,16 @@ def _left(result: CheckResult, findings: Sequence[Finding], note: str) -> CheckR
             "findings": tuple(findings),
             "count": max(len(findings), result.count - named_before) if findings else 0,
             "source": tuple(at for at in result.source if (at.file, at.line) in places),
-            "digest": _told(findings, note),
+            "digest": _digest_of_findings(findings, note),
             "fingerprint": fingerprint(findings) if findings else "",
         }
     )
 
 
-def _told(findings: Sequence[Finding], note: str) -> str:
+def _digest_of_findings(findings: Sequence[Finding], note: str) -> str:
     """Write a digest of some findings: five in full, then ids, within the usual size."""
-    blocks = [_block(found) for found in findings[:IN_FULL]]
-    rest = [f"- {found.name}" for found in findings[IN_FULL:]]
+    blocks = [_block(found) for found in findings[:FINDINGS_IN_FULL]]
+    rest = [f"- {found.name}" for found in findings[FINDINGS_IN_FULL:]]
     lines, room = list[str](), MAX_CHARS - len(note) - 30
     for at, block in enumerate([*blocks, *rest]):
         if len(block) + 1 > room:
@@ -165,7 +167,7 @@ def _block(found: Finding) -> str:
     told = [] if message == [""] or found.message in found.summary else message
     heading = found.summary if not told else (found.test_id or found.summary)
     body = "\n".join(f"    {line}" for line in told)
-    return clip(f"- {heading}{place}\n{body}".rstrip(), MAX_CHARS // IN_FULL)
+    return clip(f"- {heading}{place}\n{body}".rstrip(), MAX_CHARS // FINDINGS_IN_FULL)
 
 
 def _with_note(result: CheckResult, note: str) -> CheckResult:

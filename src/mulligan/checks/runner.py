@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mulligan.checks import source_code
-from mulligan.checks.baseline import apply_rerun, reproduced, subtract_baseline
+from mulligan.checks.baseline import apply_rerun, keep_reproduced, subtract_baseline
 from mulligan.checks.digest import MAX_CHARS, Digest, digest
 from mulligan.checks.guards import violations
 from mulligan.checks.source_code import code_around
@@ -22,11 +22,11 @@ from mulligan.config.settings import format_duration
 from mulligan.domain.attempt import Change, ReviewerResult
 from mulligan.domain.errors import MisconfiguredError, UnavailableError
 from mulligan.domain.result import CheckResult, GuardViolation, VerifierOutcome
-from mulligan.implement.ports import Workplace
+from mulligan.implement.ports import RunDirectory
 from mulligan.sandbox.bubblewrap import Network
 from mulligan.sandbox.home import Homes
 from mulligan.sandbox.process import Command, Finished, run
-from mulligan.sandbox.sandbox import Reach, Sandbox, Unconfined
+from mulligan.sandbox.sandbox import CommandAccess, Sandbox, Unconfined
 from mulligan.text.redact import Redactor
 
 FEEDBACK_CHARS = 10_000
@@ -44,7 +44,7 @@ SET_UP_TIMEOUT = timedelta(minutes=30)
 NOT_FOUND = 127
 """What a shell exits with when it does not find a program (POSIX)."""
 
-MOST_FINDINGS = 1000
+MAX_FINDINGS = 1000
 """That are compared with those of the start tree; beyond these, only their number is."""
 
 REPORT_BYTES = 32 * 1024**2
@@ -53,7 +53,7 @@ REPORT_BYTES = 32 * 1024**2
 MAX_LOG_BYTES = 256 * 1024**2
 """Of each command's output; about five seconds of digesting."""
 
-LATE = 124
+TIMEOUT_EXIT_CODE = 124
 """What `timeout` exits with: stands for how a command was stopped, which says nothing of it."""
 
 
@@ -108,7 +108,7 @@ def program_of(line: str) -> str:
     return word if PLAIN_WORD.fullmatch(word) else ""
 
 
-def is_there(program: str, environment: Mapping[str, str]) -> bool:
+def program_exists(program: str, environment: Mapping[str, str]) -> bool:
     """Ask the shell that runs the checks whether it finds a program, be it one of its own."""
     looked = run(
         Command(
@@ -149,7 +149,7 @@ class CommandVerifier:
         """List every rule of the scope that the change breaks (SPEC A9)."""
         return violations(change, scope, self.redactor)
 
-    def set_up(self, lines: Sequence[str], worktree: Workplace, log: Path) -> None:
+    def set_up(self, lines: Sequence[str], worktree: RunDirectory, log: Path) -> None:
         """Run the set-up lines in order; UnavailableError where one fails (SPEC A3)."""
         log.write_bytes(b"")
         part = log.with_name(f"{log.name}.part")
@@ -162,10 +162,12 @@ class CommandVerifier:
                 finally:
                     _append(log, text, part)
                 if ended.stopped_by or ended.exit_code:
-                    message = f"The set-up line {text!r} failed: {self._why(ended, told)}"
+                    message = (
+                        f"The set-up line {text!r} failed: {self._failure_reason(ended, told)}"
+                    )
                     raise UnavailableError(message)
 
-    def _why(self, ended: Finished, told: Digest) -> str:
+    def _failure_reason(self, ended: Finished, told: Digest) -> str:
         if ended.stopped_by:
             limit = format_duration(self.set_up_timeout)
             return f"it did not end within {limit}; make it faster or mend it."
@@ -173,7 +175,7 @@ class CommandVerifier:
         said = told.findings[0].summary if told.findings else lines[-1].strip()
         return f"exit code {ended.exit_code}, {said}"
 
-    def check(self, check: Check, worktree: Workplace, log: Path) -> CheckResult:
+    def check(self, check: Check, worktree: RunDirectory, log: Path) -> CheckResult:
         """Run one check on the committed tree (SPEC A10); `log` takes its whole output.
 
         MisconfiguredError where the program that it starts with is not there.
@@ -196,17 +198,17 @@ class CommandVerifier:
             timed_out=ended.stopped_by is not None,
             duration_ms=round(ended.duration.total_seconds() * 1000),
             digest=late + told.text,
-            findings=told.findings[:MOST_FINDINGS],
+            findings=told.findings[:MAX_FINDINGS],
             count=told.count,
             source=code_around(worktree.path, told.findings),
             fingerprint=told.fingerprint,
         )
 
-    def steady(self, first: CheckResult, again: CheckResult) -> CheckResult:
+    def merge_reruns(self, first: CheckResult, again: CheckResult) -> CheckResult:
         """Put two runs on one tree together: what failed once only is flaky (SPEC A11)."""
         return apply_rerun(first, again)
 
-    def added(self, failed: CheckResult, before: CheckResult | None) -> CheckResult:
+    def subtract_baseline(self, failed: CheckResult, before: CheckResult | None) -> CheckResult:
         """Tell what a failing check found on the start tree already from what is new (SPEC A4)."""
         return subtract_baseline(failed, before)
 
@@ -215,7 +217,7 @@ class CommandVerifier:
         return digest(io.BytesIO(self.redactor.content(output)), exit_code=1).text
 
     def review(
-        self, reviewer: Reviewer, question: bytes, worktree: Workplace, log: Path
+        self, reviewer: Reviewer, question: bytes, worktree: RunDirectory, log: Path
     ) -> ReviewerResult:
         """Ask the reviewer command about a change; it always answers (SPEC 10)."""
         line = _Line(reviewer.run, reviewer.timeout, _network(reviewer), stdin=question)
@@ -226,16 +228,16 @@ class CommandVerifier:
             )
         return read_answer(ended.tail)
 
-    def reproduced(self, first: CheckResult, again: CheckResult) -> CheckResult:
+    def merge_baseline_runs(self, first: CheckResult, again: CheckResult) -> CheckResult:
         """Put two runs on a start tree together: only what failed in both counts (SPEC A4)."""
-        return reproduced(first, again)
+        return keep_reproduced(first, again)
 
-    def _run(self, line: _Line, worktree: Workplace, log: Path) -> Finished:
+    def _run(self, line: _Line, worktree: RunDirectory, log: Path) -> Finished:
         """Run a line with a HOME that is as set-up left it, and that nothing else ever sees."""
         with Homes(worktree.private, self.environment).for_command() as home:
             return self._run_in(home, line, worktree, log)
 
-    def _run_in(self, home: Path, line: _Line, worktree: Workplace, log: Path) -> Finished:
+    def _run_in(self, home: Path, line: _Line, worktree: RunDirectory, log: Path) -> Finished:
         ended = self.sandbox.run(
             Command(
                 argv=("/bin/sh", "-c", line.text, *line.arguments),
@@ -253,12 +255,12 @@ class CommandVerifier:
                 max_log_bytes=self.max_log_bytes,
                 redactor=self.redactor,
             ),
-            _reach(line, worktree, home),
+            _command_access(line, worktree, home),
         )
-        _keep_the_end(ended, log)
+        _append_cut_output(ended, log)
         return ended
 
-    def _refuse_a_missing_program(self, check: Check, worktree: Workplace) -> None:
+    def _refuse_a_missing_program(self, check: Check, worktree: RunDirectory) -> None:
         program = program_of(check.run)
         if not program or (worktree.path / program).exists():
             return
@@ -272,9 +274,9 @@ class CommandVerifier:
             raise MisconfiguredError(message)
 
 
-def _reach(line: _Line, worktree: Workplace, home: Path) -> Reach:
+def _command_access(line: _Line, worktree: RunDirectory, home: Path) -> CommandAccess:
     """Say all that a command may read and write."""
-    return Reach(
+    return CommandAccess(
         read=worktree.readable,
         write=(worktree.path, home, *worktree.writable),
         network=line.network,
@@ -291,7 +293,7 @@ def _digest(line: str, ended: Finished, log: Path) -> Digest:
 
 
 def _digest_of(
-    check: Check, ended: Finished, worktree: Workplace, log: Path, max_chars: int
+    check: Check, ended: Finished, worktree: RunDirectory, log: Path, max_chars: int
 ) -> Digest:
     report = source_code.read(worktree.path, check.report, REPORT_BYTES) if check.report else None
     with log.open("rb") as output:
@@ -307,10 +309,10 @@ def _digest_of(
 
 
 def _exit_code(ended: Finished) -> int:
-    return LATE if ended.stopped_by else ended.exit_code
+    return TIMEOUT_EXIT_CODE if ended.stopped_by else ended.exit_code
 
 
-def _keep_the_end(ended: Finished, log: Path) -> None:
+def _append_cut_output(ended: Finished, log: Path) -> None:
     """Add the end of an output that was too large for its log: there a tool sums up."""
     missing = ended.output_bytes - log.stat().st_size
     if missing > 0:

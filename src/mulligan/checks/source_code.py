@@ -53,15 +53,15 @@ BLOCK = re.compile(
 )
 """Kinds of nodes that define something, in the words that the grammars share."""
 
-DEEPEST = 6
+MAX_BLOCK_DEPTH = 6
 
-PLACES = 5
+MAX_EXCERPTS = 5
 
 FILE_BYTES = 512 * 1024
 
-BEFORE_AND_AFTER = 3
+CONTEXT_LINES = 3
 
-WHOLE_BLOCK = 24
+MAX_WHOLE_BLOCK_LINES = 24
 """Lines up to which the innermost function or class is shown whole."""
 
 LINE_CHARS = 160
@@ -133,11 +133,11 @@ def enclosing(content: bytes, file: str, line: int) -> tuple[Block, ...]:
     row = lines[line - 1]
     at = (line - 1, len(row) - len(row.lstrip()))
     found = root.named_descendant_for_point_range(at, at)
-    blocks = dict.fromkeys(_climb(found)) if found else {}
-    return tuple(blocks)[:DEEPEST][::-1]
+    blocks = dict.fromkeys(_enclosing_definitions(found)) if found else {}
+    return tuple(blocks)[:MAX_BLOCK_DEPTH][::-1]
 
 
-def _climb(node: Node) -> Iterator[Block]:
+def _enclosing_definitions(node: Node) -> Iterator[Block]:
     """Yield the definitions around a node, innermost first; the file itself is none."""
     at: Node | None = node
     while at and at.parent:
@@ -154,7 +154,7 @@ def _by_indentation(lines: list[str], line: int) -> tuple[Block, ...]:
         if text.strip() and _depth(text) < depth:
             depth = _depth(text)
             blocks.append(Block(above, _end(lines, above, depth)))
-    return tuple(blocks[:DEEPEST][::-1])
+    return tuple(blocks[:MAX_BLOCK_DEPTH][::-1])
 
 
 def _end(lines: list[str], first: int, depth: int) -> int:
@@ -180,7 +180,7 @@ def code_around(root: Path, findings: Iterable[Finding]) -> tuple[SourceExcerpt,
     )
     shown = list[SourceExcerpt]()
     for file, line in places:
-        if len(shown) < PLACES and file and line:
+        if len(shown) < MAX_EXCERPTS and file and line:
             text = _around(root, file, line)
             shown += [SourceExcerpt(file=file, line=line, text=text)] if text else []
     return tuple(shown)
@@ -201,9 +201,9 @@ def excerpt(lines: Sequence[str], line: int, blocks: Sequence[Block]) -> str:
 
     All lines count from 1; a short innermost block is shown whole.
     """
-    wanted = {line + step for step in range(-BEFORE_AND_AFTER, BEFORE_AND_AFTER + 1)}
+    wanted = {line + step for step in range(-CONTEXT_LINES, CONTEXT_LINES + 1)}
     wanted |= {block.first for block in blocks}
-    if blocks and len(blocks[-1]) <= WHOLE_BLOCK:
+    if blocks and len(blocks[-1]) <= MAX_WHOLE_BLOCK_LINES:
         wanted |= set(range(blocks[-1].first, blocks[-1].last + 1))
     chosen = sorted(number for number in wanted if 1 <= number <= len(lines))
     width, told, last = len(str(chosen[-1])), list[str](), chosen[0] - 1

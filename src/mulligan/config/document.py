@@ -11,12 +11,12 @@ from pydantic import JsonValue, TypeAdapter
 from mulligan.domain.errors import ConfigError
 from mulligan.text.escape import one_line
 
-MOST_LISTED = 20
+MAX_LISTED = 20
 
-Place = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 """Where a value stands: the keys and positions that lead to it."""
 
-MOST_VALUES = 20_000
+MAX_VALUES = 20_000
 """A few aliases of aliases would make more than any machine can hold."""
 
 TAG = "tag:yaml.org,2002:"
@@ -27,11 +27,11 @@ MERGE, NULL, TEXT, TIMESTAMP = f"{TAG}merge", f"{TAG}null", f"{TAG}str", f"{TAG}
 
 UNUSABLE = re.compile("[\0\ud800-\udfff]")
 
-SHOWN = 60
+MAX_SHOWN_CHARS = 60
 
 MAPPING: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 
-WORDS = (
+YAML_MESSAGES = (
     (re.compile(r"found character '\\t' .*"), "a tab stands here; indent with spaces"),
     (re.compile(r"(mapping values are not allowed here)"), r"\1; check the indentation"),
     (re.compile(r"found unexpected end of stream"), "the closing quote is missing"),
@@ -43,7 +43,7 @@ WORDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Mistake:
+class ConfigMistake:
     """One mistake: its line, where that is known, its dotted key, and what is wrong with that.
 
     `said` goes on where the key leaves off, says what to do, and has no full stop.
@@ -67,32 +67,32 @@ class Mistake:
 class MistakesError(ConfigError):
     """A file says what cannot be; `mistakes` are all that were found in `where`."""
 
-    def __init__(self, where: str, mistakes: Sequence[Mistake]) -> None:
+    def __init__(self, where: str, mistakes: Sequence[ConfigMistake]) -> None:
         self.where = where
         self.mistakes = tuple(sorted(mistakes, key=lambda each: each.line or 0))
         super().__init__(_listed(where, self.mistakes))
 
 
-def one_by_one(error: ConfigError) -> tuple[ConfigError, ...]:
+def split_mistakes(error: ConfigError) -> tuple[ConfigError, ...]:
     """Make an error of each mistake, for places that show a list."""
     if not isinstance(error, MistakesError):
         return (error,)
     return tuple(MistakesError(error.where, [mistake]) for mistake in error.mistakes)
 
 
-def _listed(where: str, mistakes: Sequence[Mistake]) -> str:
+def _listed(where: str, mistakes: Sequence[ConfigMistake]) -> str:
     if len(mistakes) == 1:
         return f"{where}{', ' if mistakes[0].line else ': '}{mistakes[0]}"
-    lines = [f"{where} has {len(mistakes)} mistakes:", *map(str, mistakes[:MOST_LISTED])]
-    if len(mistakes) > MOST_LISTED:
-        lines.append(f"and {len(mistakes) - MOST_LISTED} more.")
+    lines = [f"{where} has {len(mistakes)} mistakes:", *map(str, mistakes[:MAX_LISTED])]
+    if len(mistakes) > MAX_LISTED:
+        lines.append(f"and {len(mistakes) - MAX_LISTED} more.")
     return "\n  ".join(lines)
 
 
 class NotReadableError(Exception):
     """The text is no configuration at all; `mistakes` says why."""
 
-    def __init__(self, *mistakes: Mistake) -> None:
+    def __init__(self, *mistakes: ConfigMistake) -> None:
         super().__init__(*mistakes)
         self.mistakes = mistakes
 
@@ -107,7 +107,7 @@ class _Loader(yaml.SafeLoader):
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class Position:
     """Where a value stands, from line 1, and what it is in words for people."""
 
     line: int
@@ -120,9 +120,9 @@ class Document:
     """The values of a file, and the spot of each."""
 
     content: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
-    spots: Mapping[Place, Spot] = field(default_factory=dict[Place, Spot])
+    spots: Mapping[KeyPath, Position] = field(default_factory=dict[KeyPath, Position])
 
-    def line(self, place: Place) -> int:
+    def line(self, place: KeyPath) -> int:
         """Give the line of a value; of one that is not there, that of what should hold it."""
         while place and place not in self.spots:
             place = place[:-1]
@@ -138,13 +138,14 @@ def read_document(text: str) -> Document:
     except yaml.reader.ReaderError as error:
         line = text[: error.position].count("\n") + 1
         said = "a character stands here that YAML does not allow; take it out"
-        raise NotReadableError(Mistake(line, "", said)) from error
+        raise NotReadableError(ConfigMistake(line, "", said)) from error
     except RecursionError as error:
         said = "the file is nested too deeply, or within itself; write it out flat"
-        raise NotReadableError(Mistake(None, "", said)) from error
+        raise NotReadableError(ConfigMistake(None, "", said)) from error
     except ValueError as error:
-        said = f"a value is not of the kind it says ({one_line(str(error), SHOWN)}); write it plain"
-        raise NotReadableError(Mistake(None, "", said)) from error
+        found = one_line(str(error), MAX_SHOWN_CHARS)
+        said = f"a value is not of the kind it says ({found}); write it plain"
+        raise NotReadableError(ConfigMistake(None, "", said)) from error
 
 
 def _read(loader: _Loader) -> Document:
@@ -153,7 +154,7 @@ def _read(loader: _Loader) -> Document:
         return Document()
     if not isinstance(node, yaml.MappingNode):
         said = f"the file is {_found(node)}; write keys and values, like `agent: …`"
-        raise NotReadableError(Mistake(_line(node), "", said))
+        raise NotReadableError(ConfigMistake(_line(node), "", said))
     if wrong := tuple(_mistakes(node, (), count())):
         raise NotReadableError(*wrong)
     read: Callable[[yaml.Node], object] = loader.construct_document  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType] - the stubs leave its types out
@@ -161,49 +162,51 @@ def _read(loader: _Loader) -> Document:
     return Document(content, dict(_spots(node, ())))
 
 
-def dotted(place: Place) -> str:
+def dotted(place: KeyPath) -> str:
     """Write a place as people do: `repositories.0.name`."""
     return ".".join(str(part) for part in place)
 
 
-def _of_yaml(error: yaml.MarkedYAMLError) -> Mistake:
+def _of_yaml(error: yaml.MarkedYAMLError) -> ConfigMistake:
     said = error.problem or "it cannot be read"
-    for pattern, better in WORDS:
+    for pattern, better in YAML_MESSAGES:
         said = pattern.sub(better, said)
     mark, begin = error.problem_mark, error.context_mark
     line = mark.line + 1 if mark else None
     if mark and begin and begin.line != mark.line:
         said += f", in what begins in line {begin.line + 1}"
-    return Mistake(line, "", f"this is not YAML: {said}")
+    return ConfigMistake(line, "", f"this is not YAML: {said}")
 
 
-def _mistakes(node: yaml.Node, place: Place, seen: "count[int]") -> Iterator[Mistake]:
+def _mistakes(node: yaml.Node, place: KeyPath, seen: "count[int]") -> Iterator[ConfigMistake]:
     """Find what YAML allows and no configuration means, before it is read on."""
-    if next(seen) > MOST_VALUES:
-        raise NotReadableError(Mistake(None, "", f"the file has over {MOST_VALUES} values; cut it"))
+    if next(seen) > MAX_VALUES:
+        raise NotReadableError(
+            ConfigMistake(None, "", f"the file has over {MAX_VALUES} values; cut it")
+        )
     if node.tag not in PLAIN:
         said = f"is of the kind {node.tag.removeprefix(TAG)}; write plain text"
-        yield Mistake(_line(node), dotted(place), said)
+        yield ConfigMistake(_line(node), dotted(place), said)
     elif isinstance(node, yaml.ScalarNode) and UNUSABLE.search(node.value):
         said = "has a character that no program takes; take it out"
-        yield Mistake(_line(node), dotted(place), said)
+        yield ConfigMistake(_line(node), dotted(place), said)
     for key, child in _children(node):
         yield from _mistakes(child, (*place, key), seen)
     if isinstance(node, yaml.MappingNode):
         yield from _wrong_keys(node, place)
 
 
-def _wrong_keys(node: yaml.MappingNode, place: Place) -> Iterator[Mistake]:
+def _wrong_keys(node: yaml.MappingNode, place: KeyPath) -> Iterator[ConfigMistake]:
     first = dict[str, int]()
     for key, _ in node.value:
         if key.tag == MERGE:
             continue
         if not isinstance(key, yaml.ScalarNode) or key.tag != TEXT:
             said = f"has the key {_found(key)}, which is not text; put it in quotes"
-            yield Mistake(_line(key), dotted(place) or "the file", said)
+            yield ConfigMistake(_line(key), dotted(place) or "the file", said)
         elif key.value in first:
             said = f"stands in line {first[key.value]} already; keep one of the two"
-            yield Mistake(_line(key), dotted((*place, key.value)), said)
+            yield ConfigMistake(_line(key), dotted((*place, key.value)), said)
         else:
             first[key.value] = _line(key)
 
@@ -215,8 +218,8 @@ def _children(node: yaml.Node) -> Iterator[tuple[str | int, yaml.Node]]:
         yield from ((str(key.value), child) for key, child in node.value)
 
 
-def _spots(node: yaml.Node, place: Place) -> Iterator[tuple[Place, Spot]]:
-    yield place, Spot(_line(node), _found(node), isinstance(node, yaml.ScalarNode))
+def _spots(node: yaml.Node, place: KeyPath) -> Iterator[tuple[KeyPath, Position]]:
+    yield place, Position(_line(node), _found(node), isinstance(node, yaml.ScalarNode))
     if isinstance(node, yaml.SequenceNode):
         for position, child in enumerate(node.value):
             yield from _spots(child, (*place, position))
@@ -224,7 +227,7 @@ def _spots(node: yaml.Node, place: Place) -> Iterator[tuple[Place, Spot]]:
         for key, child in node.value:
             inner = (*place, str(key.value))
             yield from _spots(child, inner)
-            yield inner, Spot(_line(key), _found(child), isinstance(child, yaml.ScalarNode))
+            yield inner, Position(_line(key), _found(child), isinstance(child, yaml.ScalarNode))
 
 
 def _line(node: yaml.Node) -> int:
@@ -238,5 +241,5 @@ def _found(node: yaml.Node) -> str:
         return f"a {kind}" if node.value else f"an empty {kind}"
     if node.tag == NULL:
         return "empty"
-    written = one_line(node.value, SHOWN)
+    written = one_line(node.value, MAX_SHOWN_CHARS)
     return f"'{written}'" if node.tag == TEXT else written

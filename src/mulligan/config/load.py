@@ -9,11 +9,11 @@ from pydantic import JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
 from mulligan.config.document import (
+    ConfigMistake,
     Document,
-    Mistake,
+    KeyPath,
     MistakesError,
     NotReadableError,
-    Place,
     dotted,
     read_document,
 )
@@ -24,7 +24,7 @@ from mulligan.domain.errors import ConfigError
 
 VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
 
-TOKEN: Place = ("github", "token")
+TOKEN_KEY: KeyPath = ("github", "token")
 
 PASSWORD = re.compile(r"[a-z][a-z0-9+.-]*://[^/@\s]*:[^/@\s]+@", re.IGNORECASE)
 
@@ -38,10 +38,10 @@ EMPTY = (
 )
 
 
-def findings(error: ValidationError, document: Document, file: File) -> Iterator[Mistake]:
+def findings(error: ValidationError, document: Document, file: File) -> Iterator[ConfigMistake]:
     """Give a mistake for each thing that is wrong, with the values as they were written."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
-    meant = {place for each in found if (place := _meant(each, file))}
+    meant = {place for each in found if (place := _suggested_key(each, file))}
     for each in found:
         place = each["loc"]
         if each["type"] == "missing" and place in meant:
@@ -49,10 +49,10 @@ def findings(error: ValidationError, document: Document, file: File) -> Iterator
         if each["type"] == "too_short" and any(_within(other["loc"], place) for other in found):
             # What was refused does not count, so a list of one bad value is said to be too short.
             continue
-        yield Mistake(document.line(place), dotted(place), _said(each, document, file))
+        yield ConfigMistake(document.line(place), dotted(place), _message(each, document, file))
 
 
-def _said(each: ErrorDetails, document: Document, file: File) -> str:
+def _message(each: ErrorDetails, document: Document, file: File) -> str:
     place, schema = each["loc"], schema_of(file)
     spot = document.spots.get(place) or document.spots.get(place[:-1])
     match each["type"]:
@@ -68,11 +68,11 @@ def _said(each: ErrorDetails, document: Document, file: File) -> str:
             return f"is {found}; write {wanted(schema, place)}"
 
 
-def _within(place: Place, outer: Place) -> bool:
+def _within(place: KeyPath, outer: KeyPath) -> bool:
     return len(place) > len(outer) and place[: len(outer)] == outer
 
 
-def _meant(each: ErrorDetails, file: File) -> Place | None:
+def _suggested_key(each: ErrorDetails, file: File) -> KeyPath | None:
     """Give the place of the key that an unknown one seems to be meant for."""
     if each["type"] != "extra_forbidden":
         return None
@@ -97,7 +97,7 @@ def load_operator(
     """
     document = _document(_text_of(path), str(path))
     if not document.content:
-        raise MistakesError(str(path), [Mistake(None, "", EMPTY)])
+        raise MistakesError(str(path), [ConfigMistake(None, "", EMPTY)])
     if not needs_token:
         environment = {**_empty_token(document), **environment}
     return _operator(document, environment, str(path), {})
@@ -108,7 +108,7 @@ def read_operator(
     environment: Mapping[str, str],
     where: str,
     given: Mapping[str, JsonValue],
-    beside: Collection[Place] = (),
+    beside: Collection[KeyPath] = (),
 ) -> Operator:
     """Read the text of a configuration; `given` replaces whole keys, and is taken as it stands.
 
@@ -153,7 +153,7 @@ def load_policy(text: bytes | None, overrides: Mapping[str, JsonValue], where: s
         raise MistakesError(where, [*findings(error, document, File.POLICY)]) from None
 
 
-def load_what_holds(text: bytes | None, overrides: Mapping[str, JsonValue]) -> Policy:
+def load_valid_part(text: bytes | None, overrides: Mapping[str, JsonValue]) -> Policy:
     """Read what is right in an invalid policy file, by whole keys, with `overrides` over it."""
     try:
         content = _document(_decoded(text or b"", ""), "").content
@@ -167,7 +167,7 @@ def load_what_holds(text: bytes | None, overrides: Mapping[str, JsonValue]) -> P
     return Policy.model_validate({**content, **overrides})
 
 
-def variables(path: Path) -> dict[Place, str]:
+def variables(path: Path) -> dict[KeyPath, str]:
     """Name the environment variable of each value in a file that comes from one."""
     content = _document(_text_of(path), str(path)).content
     return {place: name for place, value in _texts(content) if (name := _variable(value))}
@@ -197,7 +197,7 @@ def _decoded(text: bytes, where: str) -> str:
     except UnicodeDecodeError as error:
         line = text[: error.start].count(b"\n") + 1
         raise MistakesError(
-            where, [Mistake(line, "", "this is not UTF-8 text; save the file as UTF-8")]
+            where, [ConfigMistake(line, "", "this is not UTF-8 text; save the file as UTF-8")]
         ) from None
 
 
@@ -208,30 +208,30 @@ def _document(text: str, where: str) -> Document:
         raise MistakesError(where, error.mistakes) from None
 
 
-def _secrets(document: Document) -> Iterator[Mistake]:
+def _secrets(document: Document) -> Iterator[ConfigMistake]:
     """Find secrets that are written out (SPEC 17)."""
-    spot = document.spots.get(TOKEN)
+    spot = document.spots.get(TOKEN_KEY)
     if spot and spot.is_plain and spot.found != "empty":
-        value = dict(_texts(document.content)).get(TOKEN, "")
+        value = dict(_texts(document.content)).get(TOKEN_KEY, "")
         if not _variable(value):
-            yield Mistake(spot.line, dotted(TOKEN), WRITTEN_OUT)
+            yield ConfigMistake(spot.line, dotted(TOKEN_KEY), WRITTEN_OUT)
     for place, value in _texts(document.content):
         if str(place[-1]).endswith("url") and PASSWORD.match(value):
             said = "has a password in it; put the whole into a variable and write $NAME"
-            yield Mistake(document.line(place), dotted(place), said)
+            yield ConfigMistake(document.line(place), dotted(place), said)
 
 
 def _empty_token(document: Document) -> dict[str, str]:
-    name = _variable(dict(_texts(document.content)).get(TOKEN, ""))
+    name = _variable(dict(_texts(document.content)).get(TOKEN_KEY, ""))
     return {name: ""} if name else {}
 
 
-def _unset(document: Document, environment: Mapping[str, str]) -> Iterator[Mistake]:
+def _unset(document: Document, environment: Mapping[str, str]) -> Iterator[ConfigMistake]:
     for place, value in _texts(document.content):
         name = _variable(value)
         if name and name not in environment:
             said = f"asks for the environment variable {name}, which is not set; set it"
-            yield Mistake(document.line(place), dotted(place), said)
+            yield ConfigMistake(document.line(place), dotted(place), said)
 
 
 def _variable(value: str) -> str | None:
@@ -240,7 +240,7 @@ def _variable(value: str) -> str | None:
     return (found[1] or found[2]) if found else None
 
 
-def _texts(value: JsonValue, place: Place = ()) -> Iterator[tuple[Place, str]]:
+def _texts(value: JsonValue, place: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
     if isinstance(value, str):
         yield place, value
     elif isinstance(value, list):
@@ -251,7 +251,7 @@ def _texts(value: JsonValue, place: Place = ()) -> Iterator[tuple[Place, str]]:
             yield from _texts(inner, (*place, key))
 
 
-def _without(document: Document, keys: Collection[str], beside: Collection[Place]) -> Document:
+def _without(document: Document, keys: Collection[str], beside: Collection[KeyPath]) -> Document:
     """Pass over what is decided elsewhere."""
     content = dict[str, JsonValue]()
     for key, value in document.content.items():

@@ -124,7 +124,7 @@ class Dashboard(Settings):
 AddressOrMore = str | Literal[False] | Dashboard
 
 
-def address_alone(value: object) -> object:
+def parse_dashboard_address(value: object) -> object:
     """Take an address, or off, for all of the settings."""
     return {"listen": value} if value is False or isinstance(value, str) else value
 
@@ -391,7 +391,7 @@ class Operator(Settings):
     trust: Trust = Trust()
     """Who may start work."""
     dashboard: Annotated[
-        Dashboard, BeforeValidator(address_alone, json_schema_input_type=AddressOrMore)
+        Dashboard, BeforeValidator(parse_dashboard_address, json_schema_input_type=AddressOrMore)
     ] = Dashboard()
     """Where `mulligan run` serves health, metrics and the dashboard."""
     notify: Notify = Notify()

@@ -11,11 +11,11 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 Value = str | int | list[str]
 
-MOST_BYTES = 16 * 1024
+MAX_TEMPLATE_BYTES = 16 * 1024
 
-MOST_RESULT_BYTES = 1024 * 1024
+MAX_RESULT_BYTES = 1024 * 1024
 
-MOST_DEPTH = 40
+MAX_DEPTH = 40
 
 FILTERS = frozenset({"trim", "upper", "lower", "title", "capitalize", "length", "indent"})
 
@@ -35,7 +35,7 @@ SYNTAX = ImmutableSandboxedEnvironment(
 
 TASK, GUIDANCE, CONTEXT = "task", "guidance", "retry_context"
 
-NEEDED = (TASK, GUIDANCE, CONTEXT)
+REQUIRED_SECTIONS = (TASK, GUIDANCE, CONTEXT)
 """Sections that have to be in a prompt whole wherever there is something in them."""
 
 SECTIONS = ("banner", TASK, "criteria", "discussion", CONTEXT, GUIDANCE, "instructions")
@@ -49,8 +49,8 @@ class UnfitTemplateError(Exception):
 
 def check_template(source: str, sample: Mapping[str, Value]) -> None:
     """Raise UnfitTemplateError where a template is not allowed; `sample` has all its variables."""
-    if len(source.encode(errors="surrogatepass")) > MOST_BYTES:
-        _refuse(f"the template is larger than {MOST_BYTES} bytes; shorten it")
+    if len(source.encode(errors="surrogatepass")) > MAX_TEMPLATE_BYTES:
+        _refuse(f"the template is larger than {MAX_TEMPLATE_BYTES} bytes; shorten it")
     try:
         for node in SYNTAX.parse(source).body:
             _check(node, _Scope(sample, frozenset(), 0))
@@ -61,7 +61,7 @@ def check_template(source: str, sample: Mapping[str, Value]) -> None:
         _refuse("the template is nested too deeply, or has too long a number; simplify it")
 
 
-def fill_in(source: str, values: Mapping[str, Value]) -> str:
+def render(source: str, values: Mapping[str, Value]) -> str:
     """Fill in a template that was checked; UnfitTemplateError where it does not work out.
 
     The text has no empty lines around it, and ends in one newline.
@@ -70,8 +70,8 @@ def fill_in(source: str, values: Mapping[str, Value]) -> str:
     try:
         for piece in _compiled(source).generate(values):
             size += len(piece.encode(errors="surrogatepass"))
-            if size > MOST_RESULT_BYTES:
-                _refuse(f"the template makes more than {MOST_RESULT_BYTES} bytes; shorten it")
+            if size > MAX_RESULT_BYTES:
+                _refuse(f"the template makes more than {MAX_RESULT_BYTES} bytes; shorten it")
             pieces.append(piece)
     except (TemplateError, TypeError) as error:
         _refuse(f"the template cannot be filled in: {str(error).rstrip('.')}; mend it")
@@ -93,7 +93,7 @@ class _Scope:
 
 
 def _check(node: nodes.Node, scope: _Scope) -> None:
-    if scope.depth > MOST_DEPTH:
+    if scope.depth > MAX_DEPTH:
         raise RecursionError
     if not isinstance(node, ALLOWED):
         _not_allowed(node, repr(type(node).__name__.lower()))
@@ -156,7 +156,7 @@ def check_prompt_template(source: str) -> str:
     try:
         check_template(source, sample(1))
         for values in _samples():
-            complete(fill_in(source, values), values)
+            complete(render(source, values), values)
     except UnfitTemplateError as error:
         raise ValueError(str(error)) from error
     return source
@@ -164,7 +164,7 @@ def check_prompt_template(source: str) -> str:
 
 def complete(prompt: str, values: Mapping[str, Value]) -> str:
     """Give a prompt as it is; UnfitTemplateError where it leaves out what has to be in it."""
-    for name in NEEDED:
+    for name in REQUIRED_SECTIONS:
         if str(values[name]) not in prompt:
             when = "first attempts" if values["attempt"] == 1 else f"attempt {values['attempt']}"
             message = f"the template leaves out {name!r} on {when}; write {{{{ {name} }}}} there"

@@ -122,19 +122,25 @@ def at(schema: Schema, place: tuple[str | int, ...]) -> Schema:
     """Find the schema of one place; an empty one where nothing may stand."""
     found = schema
     for part in place:
-        inner = next((each for each in _ways(found, schema) if _holds(each, part)), Schema())
+        inner = next(
+            (each for each in _alternatives(found, schema) if _holds(each, part)), Schema()
+        )
         found = _part(inner, "items") if isinstance(part, int) else _property(inner, part)
     return found
 
 
 def keys(schema: Schema, place: tuple[str | int, ...]) -> list[str]:
     """List the keys that may stand in a place."""
-    return [key for each in _ways(at(schema, place), schema) for key in _part(each, "properties")]
+    return [
+        key
+        for each in _alternatives(at(schema, place), schema)
+        for key in _part(each, "properties")
+    ]
 
 
 def wanted(schema: Schema, place: tuple[str | int, ...]) -> str:
     """Say in words what belongs in a place: `a whole number from 1 to 64`."""
-    said = [_in_words(each, schema) for each in _ways(at(schema, place), schema)]
+    said = [_in_words(each, schema) for each in _alternatives(at(schema, place), schema)]
     return " or ".join(dict.fromkeys(each for each in said if each))
 
 
@@ -177,14 +183,14 @@ def _opened(value: JsonValue) -> JsonValue:
     return [_opened(each) for each in value] if isinstance(value, list) else value
 
 
-def _ways(schema: Schema, root: Schema) -> Iterator[Schema]:
+def _alternatives(schema: Schema, root: Schema) -> Iterator[Schema]:
     """List what a schema allows, one by one, with references followed."""
     reference, several = schema.get("$ref"), schema.get("anyOf")
     if isinstance(reference, str):
-        yield from _ways(_part(_part(root, "$defs"), reference.rpartition("/")[2]), root)
+        yield from _alternatives(_part(_part(root, "$defs"), reference.rpartition("/")[2]), root)
     elif isinstance(several, list):
         for each in several:
-            yield from _ways(each if isinstance(each, dict) else {}, root)
+            yield from _alternatives(each if isinstance(each, dict) else {}, root)
     else:
         yield schema
 
@@ -237,7 +243,9 @@ def _text(schema: Schema) -> str:
 
 
 def _list(schema: Schema, root: Schema) -> str:
-    inner = " or ".join(_in_words(each, root) for each in _ways(_part(schema, "items"), root))
+    inner = " or ".join(
+        _in_words(each, root) for each in _alternatives(_part(schema, "items"), root)
+    )
     kinds = {"a mapping of keys to values": "mappings", "text": "texts", "a path": "paths"}
     return f"a list of {kinds.get(inner, inner)}" + (", not empty" if "minItems" in schema else "")
 

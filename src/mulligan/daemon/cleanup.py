@@ -18,7 +18,7 @@ from mulligan.domain.retention import (
     outdated,
 )
 from mulligan.domain.status import IssueStatus
-from mulligan.implement.ports import Tools
+from mulligan.implement.ports import BotContext
 from mulligan.sandbox.cancellation import stopping
 
 MIB = 1 << 20
@@ -26,73 +26,75 @@ MIB = 1 << 20
 log = structlog.get_logger()
 
 
-def clean_up(tools: Tools, worker: Worker) -> dict[IssueRef, str]:
+def clean_up(context: BotContext, worker: Worker) -> dict[IssueRef, str]:
     """Remove what retention does not keep; give a sentence for each issue where that failed.
 
     Each issue is looked at again under its lease, so nobody begins to work on it meanwhile.
     """
     # What is found first belongs to an attempt that the ledger, read afterwards, knows.
-    found = tools.artifacts.attempts()
-    known = {status.issue: status for status in tools.ledger.statuses()}
-    files, failed = _outdated(found, known, tools), dict[IssueRef, str]()
-    unused = [ref for ref in known if _is_unused(ref, tools)]
+    found = context.artifacts.attempts()
+    known = {status.issue: status for status in context.ledger.statuses()}
+    files, failed = _outdated(found, known, context), dict[IssueRef, str]()
+    unused = [ref for ref in known if _is_unused(ref, context)]
     work = {ref: partial(_clean_up, ref, files.get(ref, ())) for ref in (*files, *unused)}
-    before = tools.clock.now() - tools.retention.ledger
-    for ref in tools.attic.outdated(before):
+    before = context.clock.now() - context.retention.ledger
+    for ref in context.retention_store.outdated(before):
         its_own = [each for each in found if each.issue == ref]
         work[ref] = partial(_forget, ref, its_own, before)
     for ref in sorted(work):
         if stopping():
             break
-        done = worker.safely(ref, work[ref])
+        done = worker.run_leased(ref, work[ref])
         if done.problem:
             failed[ref] = done.problem
     return failed
 
 
 def _outdated(
-    found: Sequence[AttemptFiles], known: Mapping[IssueRef, IssueStatus], tools: Tools
+    found: Sequence[AttemptFiles], known: Mapping[IssueRef, IssueStatus], context: BotContext
 ) -> Mapping[IssueRef, Sequence[AttemptFiles]]:
     """Choose files that go, by issue; those of an issue that the ledger does not know stay."""
-    keep = tools.retention
+    keep = context.retention
     free = {ref for ref, status in known.items() if not needs_files(status)}
     spared = {files.issue for files in found} - free
-    oldest = tools.clock.now() - keep.artifacts
+    oldest = context.clock.now() - keep.artifacts
     by_issue = defaultdict[IssueRef, list[AttemptFiles]](list)
     for files in outdated(found, spared, oldest, keep.artifacts_mib * MIB):
         by_issue[files.issue].append(files)
     return by_issue
 
 
-def _is_unused(ref: IssueRef, tools: Tools) -> bool:
+def _is_unused(ref: IssueRef, context: BotContext) -> bool:
     """Tell whether an issue has a worktree here, and has rested for long."""
-    if not tools.worktrees.has(ref):
+    if not context.worktrees.exists(ref):
         return False
-    events = tools.ledger.events(ref)
+    events = context.ledger.events(ref)
     # How far the comments of a repository were read is recorded with any of its issues.
     last = max(each.at for each in events if not isinstance(each.event, EffectDone))
-    keep = tools.retention.worktrees
-    return has_rested(tools.ledger.status(ref), last, tools.clock.now(), keep)
+    keep = context.retention.worktrees
+    return has_rested(context.ledger.status(ref), last, context.clock.now(), keep)
 
 
-def _clean_up(ref: IssueRef, files: Sequence[AttemptFiles], tools: Tools) -> Visit:
-    going = () if needs_files(tools.ledger.status(ref)) else files
+def _clean_up(ref: IssueRef, files: Sequence[AttemptFiles], context: BotContext) -> Visit:
+    going = () if needs_files(context.ledger.status(ref)) else files
     for each in going:
-        tools.artifacts.remove(ref, each.number)
-    if unused := _is_unused(ref, tools):
-        tools.worktrees.discard(ref)
+        context.artifacts.remove(ref, each.number)
+    if unused := _is_unused(ref, context):
+        context.worktrees.discard(ref)
     log.info("cleaned_up", issue=str(ref), attempts=len(going), worktree=unused)
     return Visit(ref)
 
 
-def _forget(ref: IssueRef, files: Sequence[AttemptFiles], before: datetime, tools: Tools) -> Visit:
+def _forget(
+    ref: IssueRef, files: Sequence[AttemptFiles], before: datetime, context: BotContext
+) -> Visit:
     """Let go of an issue's history, and first of all that only the history leads to."""
-    if not may_be_forgotten(tools.ledger.status(ref)):
+    if not may_be_forgotten(context.ledger.status(ref)):
         return Visit(ref)
     for each in files:
-        tools.artifacts.remove(ref, each.number)
-    if tools.worktrees.has(ref):
-        tools.worktrees.discard(ref)
-    if tools.attic.forget(ref, before):
+        context.artifacts.remove(ref, each.number)
+    if context.worktrees.exists(ref):
+        context.worktrees.discard(ref)
+    if context.retention_store.forget(ref, before):
         log.info("forgotten", issue=str(ref))
     return Visit(ref)

@@ -14,24 +14,24 @@ from apscheduler.triggers.base import BaseTrigger
 from mulligan.config.operator import Limits
 from mulligan.daemon.cleanup import clean_up
 from mulligan.daemon.health import DaemonHealth
-from mulligan.daemon.lease_guard import BEATS
-from mulligan.daemon.poll import Freshness, poll, stretched
+from mulligan.daemon.lease_guard import HEARTBEATS_PER_LEASE
+from mulligan.daemon.poll import FetchCache, poll, poll_interval
 from mulligan.daemon.recovery import recover
 from mulligan.daemon.worker import PoolDispatcher, Worker
 from mulligan.domain.errors import MulliganError
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.status import Phase
-from mulligan.implement.ports import Clock, Tools
+from mulligan.implement.ports import BotContext, Clock
 
-Tick = Callable[[], None]
+PeriodicJob = Callable[[], None]
 
 Interval = Callable[[], timedelta]
 
 NAME = "mulligan.schedule"
 
-SHORTEST = timedelta(milliseconds=10)
+MIN_INTERVAL = timedelta(milliseconds=10)
 
-CLEANUP = timedelta(hours=1)
+CLEANUP_INTERVAL = timedelta(hours=1)
 
 log = structlog.get_logger()
 
@@ -48,15 +48,15 @@ class Runtime:
     """
 
     repositories: tuple[str, ...]
-    tools: Tools
+    context: BotContext
     worker: Worker
-    freshness: Freshness = field(default_factory=Freshness)
+    fetch_cache: FetchCache = field(default_factory=FetchCache)
     close: Callable[[], None] = _nothing
 
 
 @dataclass(slots=True)
-class _Shift:
-    crew: Runtime
+class _RuntimeUse:
+    runtime: Runtime
     uses: int = 0
 
 
@@ -67,68 +67,68 @@ class ReloadableRuntime:
         """Start with no crew; `reload` gives one whenever the configuration changed, else None."""
         self._reload = reload
         self._lock = threading.Lock()
-        self._shifts: list[_Shift] = []
+        self._runtimes: list[_RuntimeUse] = []
 
     @property
-    def newest(self) -> Runtime | None:
+    def latest(self) -> Runtime | None:
         """Give the crew that serves, without a look at the configuration; None before the first."""
         with self._lock:
-            return self._shifts[-1].crew if self._shifts else None
+            return self._runtimes[-1].runtime if self._runtimes else None
 
     @contextmanager
-    def renewed(self) -> Generator[Runtime | None]:
+    def reloaded(self) -> Generator[Runtime | None]:
         """Look at the configuration, and use the newest crew."""
         # Whoever comes first reads the configuration; the others wait for it.
         with self._lock:
             if changed := self._reload():
-                self._shifts.append(_Shift(changed))
-            shifts = self._begin(self._shifts[-1:])
+                self._runtimes.append(_RuntimeUse(changed))
+            shifts = self._begin(self._runtimes[-1:])
         with self._using(shifts):
-            yield shifts[0].crew if shifts else None
+            yield shifts[0].runtime if shifts else None
 
     @contextmanager
-    def serving(self) -> Generator[Runtime]:
+    def current(self) -> Generator[Runtime]:
         """Use the newest crew; there has to be one."""
         with self._lock:
-            shifts = self._begin(self._shifts[-1:])
+            shifts = self._begin(self._runtimes[-1:])
         with self._using(shifts):
-            yield shifts[0].crew
+            yield shifts[0].runtime
 
     @contextmanager
     def all(self) -> Generator[list[Runtime]]:
         """Use every crew that still has work."""
         with self._lock:
-            shifts = self._begin(self._shifts)
+            shifts = self._begin(self._runtimes)
         with self._using(shifts):
-            yield [each.crew for each in shifts]
+            yield [each.runtime for each in shifts]
 
     def close(self) -> None:
         """Close them all, when nobody uses any."""
         with self._lock:
-            gone, self._shifts = self._shifts, []
+            gone, self._runtimes = self._runtimes, []
         for each in gone:
-            each.crew.close()
+            each.runtime.close()
 
-    def _begin(self, shifts: list[_Shift]) -> list[_Shift]:
+    def _begin(self, shifts: list[_RuntimeUse]) -> list[_RuntimeUse]:
         for each in shifts:
             each.uses += 1
         return list(shifts)
 
     @contextmanager
-    def _using(self, shifts: list[_Shift]) -> Generator[None]:
+    def _using(self, shifts: list[_RuntimeUse]) -> Generator[None]:
         try:
             yield
         finally:
             with self._lock:
                 for each in shifts:
                     each.uses -= 1
-                gone = [each for each in self._shifts[:-1] if not each.uses]
-                self._shifts = [each for each in self._shifts if each not in gone]
+                gone = [each for each in self._runtimes[:-1] if not each.uses]
+                self._runtimes = [each for each in self._runtimes if each not in gone]
             for each in gone:
-                each.crew.close()
+                each.runtime.close()
 
 
-class _Paced(BaseTrigger):
+class _VariableIntervalTrigger(BaseTrigger):
     """Fires at an interval that may change from call to call; what was missed is made up once."""
 
     def __init__(self, interval: Interval) -> None:
@@ -137,13 +137,15 @@ class _Paced(BaseTrigger):
     def get_next_fire_time(  # pyright: ignore[reportIncompatibleMethodOverride] - it has no types
         self, previous_fire_time: datetime | None, now: datetime
     ) -> datetime:
-        interval = max(self._interval(), SHORTEST)
+        interval = max(self._interval(), MIN_INTERVAL)
         following = (previous_fire_time or now) + interval
         return following if following > now else now + interval
 
 
 @contextmanager
-def ticking(ticks: Mapping[str, tuple[Tick, Interval]], now: datetime) -> Generator[None]:
+def run_periodically(
+    jobs: Mapping[str, tuple[PeriodicJob, Interval]], now: datetime
+) -> Generator[None]:
     """Call each tick at once and then at its interval, never twice at a time, in this block.
 
     A tick that is late is made up for once, however late; APScheduler's own grace of one second
@@ -158,9 +160,9 @@ def ticking(ticks: Mapping[str, tuple[Tick, Interval]], now: datetime) -> Genera
         timezone=UTC,
         job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
     )
-    for name, (tick, interval) in ticks.items():
+    for name, (tick, interval) in jobs.items():
         scheduler.add_job(  # pyright: ignore[reportUnknownMemberType] - it has no types
-            tick, _Paced(interval), id=name, next_run_time=now
+            tick, _VariableIntervalTrigger(interval), id=name, next_run_time=now
         )
     scheduler.start()  # pyright: ignore[reportUnknownMemberType]
     try:
@@ -183,11 +185,11 @@ class Daemon:
 
         Where the ledger itself is away, that is logged, and all of it left to the next poll.
         """
-        with self.pulse.polling():
+        with self.pulse.note_poll():
             self._poll(wake)
 
     def _poll(self, wake: Callable[[list[IssueRef]], None]) -> None:
-        with self._crews.renewed() as crew:
+        with self._crews.reloaded() as crew:
             if crew is None:
                 return
             try:
@@ -195,13 +197,15 @@ class Daemon:
             except MulliganError as error:
                 log.warning("not_polled", reason=str(error))
 
-    def _ask(self, crew: Runtime, wake: Callable[[list[IssueRef]], None]) -> None:
-        for ref, reason in recover(crew.tools, crew.worker, crew.repositories).failed.items():
+    def _ask(self, runtime: Runtime, wake: Callable[[list[IssueRef]], None]) -> None:
+        for ref, reason in recover(
+            runtime.context, runtime.worker, runtime.repositories
+        ).failed.items():
             log.warning("not_recovered", issue=str(ref), reason=reason)
-        asked = self.pulse.each(crew.repositories)
-        found, failed = poll(asked, crew.tools, crew.worker, crew.freshness)
-        unread = len(failed.keys() & set(crew.repositories))
-        self.pulse.asked(len(crew.repositories), unread)
+        asked = self.pulse.note_each(runtime.repositories)
+        found, failed = poll(asked, runtime.context, runtime.worker, runtime.fetch_cache)
+        unread = len(failed.keys() & set(runtime.repositories))
+        self.pulse.asked(len(runtime.repositories), unread)
         for repository, reason in failed.items():
             log.warning("not_polled", repository=repository, reason=reason)
         wake(found)
@@ -209,24 +213,24 @@ class Daemon:
     @property
     def repositories(self) -> int:
         """Count the repositories that are polled, as often as workers are heard of that do so."""
-        crew = self._crews.newest
+        crew = self._crews.latest
         return len(crew.repositories) * self._workers if crew else 0
 
-    def attend(self) -> None:
+    def heartbeat(self) -> None:
         """Be heard as a worker, and count all that share the ledger."""
-        with self._crews.renewed() as crew:
+        with self._crews.reloaded() as crew:
             if crew is None:
                 return
             try:
-                self._workers = len(crew.tools.leases.attend(crew.tools.worker))
+                self._workers = len(crew.context.leases.heartbeat(crew.context.worker))
             except MulliganError as error:
                 log.warning("not_heard", reason=str(error))
 
     @property
-    def tools(self) -> Tools | None:
+    def context(self) -> BotContext | None:
         """Give what the newest crew works with; None before there is one."""
-        crew = self._crews.newest
-        return crew.tools if crew else None
+        crew = self._crews.latest
+        return crew.context if crew else None
 
     def watch(self) -> None:
         """Stop the work on every issue whose request was withdrawn."""
@@ -236,11 +240,11 @@ class Daemon:
 
     def clean_up(self) -> None:
         """Remove what retention does not keep, and log what resists until the next time."""
-        with self._crews.renewed() as crew:
+        with self._crews.reloaded() as crew:
             if crew is None:
                 return
             try:
-                failed = clean_up(crew.tools, crew.worker)
+                failed = clean_up(crew.context, crew.worker)
             except MulliganError as error:
                 log.warning("not_cleaned_up", reason=str(error))
                 return
@@ -249,9 +253,9 @@ class Daemon:
 
     def visit(self, ref: IssueRef) -> None:
         """Work one issue until it rests, and log what failed around the agent."""
-        with self._crews.serving() as crew:
+        with self._crews.current() as crew:
             done = crew.worker.visit(ref)
-            undone = bool(done.problem) and _is_undone(ref, crew.tools)
+            undone = bool(done.problem) and _is_undone(ref, crew.context)
         if done.problem:
             log.warning("visit_failed", issue=str(ref), reason=done.problem)
         self.pulse.visited(undone=undone)
@@ -261,10 +265,10 @@ class Daemon:
         self._crews.close()
 
 
-def _is_undone(ref: IssueRef, tools: Tools) -> bool:
+def _is_undone(ref: IssueRef, context: BotContext) -> bool:
     """Tell whether something is left to be done of what was decided."""
     with suppress(MulliganError):
-        return tools.ledger.status(ref).phase is Phase.DECIDED
+        return context.ledger.status(ref).phase is Phase.DECIDED
     return False
 
 
@@ -277,10 +281,10 @@ def serving(daemon: Daemon, interval: timedelta, limits: Limits, clock: Clock) -
             daemon.poll(dispatcher.wake)
 
         ticks = {
-            "poll": (look, lambda: stretched(interval, daemon.repositories)),
+            "poll": (look, lambda: poll_interval(interval, daemon.repositories)),
             "watch": (daemon.watch, lambda: interval),
-            "attend": (daemon.attend, lambda: limits.lease / BEATS),
-            "clean_up": (daemon.clean_up, lambda: CLEANUP),
+            "attend": (daemon.heartbeat, lambda: limits.lease / HEARTBEATS_PER_LEASE),
+            "clean_up": (daemon.clean_up, lambda: CLEANUP_INTERVAL),
         }
-        with ticking(ticks, clock.now()):
+        with run_periodically(ticks, clock.now()):
             yield

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 import yaml
 from pydantic import BaseModel
 
-from mulligan.config.document import one_by_one
+from mulligan.config.document import split_mistakes
 from mulligan.config.operator import Operator, SandboxMode
 from mulligan.config.policy import Policy
 from mulligan.domain.attempt import AgentRun, TimeLimit
@@ -19,16 +19,16 @@ from mulligan.domain.host import (
     MIB,
     NOT_AS_ROOT,
     TRY_AGAIN,
+    AgentPresence,
     Diagnosis,
+    DiskSpace,
     Level,
-    Presence,
-    Room,
     SandboxStatus,
+    disk_shortage,
     failed,
     fault,
     fine,
     note,
-    shortage,
     warning,
 )
 from mulligan.domain.issue import RepositoryFacts
@@ -39,20 +39,20 @@ from mulligan.text.escape import one_line
 
 FILE, WORD = "mulligan-doctor.txt", "mended"
 
-WRITES = (
+WRITE_PROMPT = (
     f"Create the file {FILE} in the current directory, with the one word {WORD} in it. Do nothing"
     " else, and do not commit."
 )
 
-WAITS = "Run the shell command `sleep 120` and wait for its end. Do nothing else."
+WAIT_PROMPT = "Run the shell command `sleep 120` and wait for its end. Do nothing else."
 
-PATIENCE = timedelta(minutes=5)
+WRITE_TIMEOUT = timedelta(minutes=5)
 """How long an agent may take to write one word."""
 
-UNTIL_STOPPED = timedelta(seconds=10)
+STOP_AFTER = timedelta(seconds=10)
 """How long it waits before it is asked to stop."""
 
-GRACE = timedelta(seconds=5)
+STOP_GRACE = timedelta(seconds=5)
 """After which whoever did not stop is killed (see process.Command)."""
 
 WORDS_CHARS = 200
@@ -70,39 +70,39 @@ OLDEST_GIT = (2, 32)
 
 GIB = 1024**3
 
-LITTLE = 2 * GIB
+LOW_DISK_BYTES = 2 * GIB
 """Bytes that should be free; how many have to be is in limits.free_mib."""
 
 UNCONFINED = "agents and checks may do whatever this user may."
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class AgentTrial:
     """A throw-away repository: `play` runs the agent there, for so long at most.
 
     `written` tells what is in the file that it was to write, None where there is none.
     """
 
     agent: str
-    play: Callable[[str, timedelta], AgentRun]
+    run: Callable[[str, timedelta], AgentRun]
     written: Callable[[], str | None]
 
 
-def audition(stage: Stage) -> Iterator[Diagnosis]:
+def try_agent(stage: AgentTrial) -> Iterator[Diagnosis]:
     """Run an agent twice, and say what it showed; the second time only where the first worked."""
     try:
-        first = stage.play(WRITES, PATIENCE)
+        first = stage.run(WRITE_PROMPT, WRITE_TIMEOUT)
         yield from _first(stage, first)
         if stage.written() is None or first.fault:
             return
-        second = stage.play(WAITS, UNTIL_STOPPED)
+        second = stage.run(WAIT_PROMPT, STOP_AFTER)
         yield _stops(stage, second)
         yield _cost(stage, first.facts, second.facts)
     except MulliganError as error:
         yield failed(stage.agent, error, TRY_AGAIN)
 
 
-def _first(stage: Stage, run: AgentRun) -> Iterator[Diagnosis]:
+def _first(stage: AgentTrial, run: AgentRun) -> Iterator[Diagnosis]:
     if run.fault:
         said, fix = run.fault.reason, TRY_AGAIN
         is_passing = run.fault.outcome is Outcome.INFRASTRUCTURE
@@ -116,7 +116,7 @@ def _first(stage: Stage, run: AgentRun) -> Iterator[Diagnosis]:
     yield _reports(stage, run.facts)
 
 
-def _writes(stage: Stage, run: AgentRun) -> Diagnosis:
+def _writes(stage: AgentTrial, run: AgentRun) -> Diagnosis:
     written = stage.written()
     if written is not None and WORD in written:
         return fine(stage.agent, "It can write in its worktree.")
@@ -126,7 +126,9 @@ def _writes(stage: Stage, run: AgentRun) -> Diagnosis:
     if run.refusal:
         return _refused(stage, run, fault)
     if run.stopped_by is TimeLimit.TIMEOUT:
-        said = f"It wrote nothing in {PATIENCE.total_seconds() / 60:g} minutes, and was stopped."
+        said = (
+            f"It wrote nothing in {WRITE_TIMEOUT.total_seconds() / 60:g} minutes, and was stopped."
+        )
         return fault(stage.agent, said, "See whether it waits for an answer, or for its model.")
     words = one_line(run.summary, WORDS_CHARS)
     told = f' Its last words: "{words}"' if words else " It said nothing."
@@ -134,12 +136,14 @@ def _writes(stage: Stage, run: AgentRun) -> Diagnosis:
     return fault(stage.agent, said, "See to what it says; agent.arguments are added to its own.")
 
 
-def _refused(stage: Stage, run: AgentRun, kind: Callable[[str, str, str], Diagnosis]) -> Diagnosis:
+def _refused(
+    stage: AgentTrial, run: AgentRun, kind: Callable[[str, str, str], Diagnosis]
+) -> Diagnosis:
     said, _, fix = run.refusal.rpartition("; ")
     return kind(stage.agent, f"{said}.", f"{fix[:1].upper()}{fix[1:]}")
 
 
-def _reports(stage: Stage, facts: AgentFacts) -> Diagnosis:
+def _reports(stage: AgentTrial, facts: AgentFacts) -> Diagnosis:
     spent = spent_in(facts)
     if facts.cost_usd is not None:
         said = f"It says what it uses: ${spent.usd:.4f} and {spent.tokens} tokens."
@@ -151,19 +155,21 @@ def _reports(stage: Stage, facts: AgentFacts) -> Diagnosis:
     return warning(stage.agent, said, "Have it report its usage; docs/agents.md says how.")
 
 
-def _stops(stage: Stage, run: AgentRun) -> Diagnosis:
+def _stops(stage: AgentTrial, run: AgentRun) -> Diagnosis:
     if run.stopped_by is not TimeLimit.TIMEOUT:
         fix = "Nothing is to be done; it is killed if need be."
         said = "Whether it stops when it is asked to was not seen: it ended before that."
         return note(stage.agent, said, fix)
-    if run.duration < UNTIL_STOPPED + GRACE:
+    if run.duration < STOP_AFTER + STOP_GRACE:
         return fine(stage.agent, "It stops when it is asked to (TERM), and nothing of it is left.")
     fix = "Nothing is to be done, but what it has not reported by then is not known."
-    said = f"It does not stop when it is asked to (TERM); it was killed {GRACE.seconds} s later."
+    said = (
+        f"It does not stop when it is asked to (TERM); it was killed {STOP_GRACE.seconds} s later."
+    )
     return warning(stage.agent, said, fix)
 
 
-def _cost(stage: Stage, *runs: AgentFacts) -> Diagnosis:
+def _cost(stage: AgentTrial, *runs: AgentFacts) -> Diagnosis:
     usd = sum(spent_in(each).usd for each in runs)
     tokens = sum(spent_in(each).tokens for each in runs)
     return fine(stage.agent, f"These two runs cost ${usd:.4f} and {tokens} tokens.")
@@ -194,13 +200,13 @@ class Probes:
     git_version: Callable[[], tuple[int, int]]
     at_work: Callable[[], str | None]
     ledger: Callable[[], int]
-    state_room: Callable[[], Room | None]
-    workspace_room: Callable[[], Room]
-    agents: Callable[[], Mapping[str, Presence]]
-    walls: Callable[[], SandboxStatus]
+    state_room: Callable[[], DiskSpace | None]
+    workspace_room: Callable[[], DiskSpace]
+    agents: Callable[[], Mapping[str, AgentPresence]]
+    sandbox_status: Callable[[], SandboxStatus]
     network: Callable[[str], str]
     program_of: Callable[[str], str]
-    finds: Callable[[str], bool]
+    has_program: Callable[[str], bool]
 
 
 class Template(BaseModel):
@@ -220,7 +226,7 @@ def labels_put_on(template: bytes) -> tuple[str, ...]:
     return tuple(each.strip() for each in labels.split(",")) if isinstance(labels, str) else labels
 
 
-def look_at_repository(name: str, probes: Probes, *, asks: bool) -> Iterator[Diagnosis]:
+def diagnose_repository(name: str, probes: Probes, *, asks: bool) -> Iterator[Diagnosis]:
     """Say everything about one repository; GitHub is asked only where it answers at all."""
     rights = list(_rights(name, probes)) if asks else []
     yield from rights
@@ -230,7 +236,7 @@ def look_at_repository(name: str, probes: Probes, *, asks: bool) -> Iterator[Dia
     try:
         policy = probes.policy(name)
     except ConfigError as error:
-        for mistake in one_by_one(error):
+        for mistake in split_mistakes(error):
             yield failed(name, mistake, "Mend that file on the base branch.")
         return
     except MulliganError:
@@ -311,7 +317,7 @@ def _programs(name: str, policy: Policy, probes: Probes, *, known: bool) -> Iter
 def _is_there(name: str, program: str, probes: Probes, known: bool) -> bool:  # noqa: FBT001
     """Look in the repository for what is named by a path in it, and on the machine for the rest."""
     if "/" not in program or program.startswith("/"):
-        return probes.finds(program)
+        return probes.has_program(program)
     return not known or probes.file(name, str(PurePosixPath(program))) is not None
 
 
@@ -351,7 +357,7 @@ def _files(name: str, policy: Policy, probes: Probes) -> Iterator[Diagnosis]:
             )
 
 
-def examine(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
+def diagnose(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
     """Find everything there is to say, from this machine to the last repository."""
     if probes.is_root():
         yield warning(USER, AS_ROOT, NOT_AS_ROOT)
@@ -370,7 +376,7 @@ def examine(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
         yield from (note(GITHUB, said, fix) for said, fix in probes.notes())
     for repository in operator.repositories:
         try:
-            yield from look_at_repository(repository.name, probes, asks=account.level is Level.OK)
+            yield from diagnose_repository(repository.name, probes, asks=account.level is Level.OK)
         except MulliganError as error:
             yield failed(repository.name, error, TRY_AGAIN)
 
@@ -407,7 +413,9 @@ def _state(probes: Probes) -> Iterator[Diagnosis]:
         yield note(STATE, "No Mulligan is at work now.", fix)
 
 
-def _room(area: str, key: str, look: Callable[[], Room | None], least: int) -> Iterator[Diagnosis]:
+def _room(
+    area: str, key: str, look: Callable[[], DiskSpace | None], least: int
+) -> Iterator[Diagnosis]:
     try:
         room = look()
     except MulliganError as error:
@@ -417,22 +425,26 @@ def _room(area: str, key: str, look: Callable[[], Room | None], least: int) -> I
         yield _judged(room, area, key, least)
 
 
-def _judged(room: Room, area: str, key: str, least: int) -> Diagnosis:
-    free = f"{room.free / GIB:.1f} GiB are free for {room.place}"
+def _judged(room: DiskSpace, area: str, key: str, least: int) -> Diagnosis:
+    free = f"{room.free / GIB:.1f} GiB are free for {room.path}"
     if not room.writable:
         fix = f"Give this user the right to write there, or name another place in {key}."
-        return fault(area, f"{room.place} cannot be written to.", fix)
+        return fault(area, f"{room.path} cannot be written to.", fix)
     fix = f"Make room on that disk, or name another place in {key}."
-    if short := shortage([room], least):
+    if short := disk_shortage([room], least):
         return fault(area, f"No attempt begins: {free}. {short}", fix)
-    return warning(area, f"Only {free}.", fix) if room.free < LITTLE else fine(area, f"{free}.")
+    return (
+        warning(area, f"Only {free}.", fix)
+        if room.free < LOW_DISK_BYTES
+        else fine(area, f"{free}.")
+    )
 
 
 def _key(name: str) -> str:
     return f"agents.{name}" if name else AGENT
 
 
-def _agent(key: str, found: Presence) -> Iterator[Diagnosis]:
+def _agent(key: str, found: AgentPresence) -> Iterator[Diagnosis]:
     """Look at one agent, which stands at a `key` of the configuration."""
     program = found.wanted
     if found.program:
@@ -459,15 +471,15 @@ def _sandbox(mode: SandboxMode, probes: Probes, agents: Collection[str]) -> Iter
         said = f"The sandbox is off: {UNCONFINED}"
         yield warning(SANDBOX, said, "Set sandbox to auto or required.")
         return
-    walls = probes.walls()
-    if walls.stand:
+    walls = probes.sandbox_status()
+    if walls.available:
         yield fine(SANDBOX, "Agents, set-up lines and checks are confined by bubblewrap.")
         yield from (_network(name, probes) for name in agents)
     elif mode is SandboxMode.REQUIRED:
-        yield fault(SANDBOX, f"sandbox: required cannot be kept. {walls.why_not}", walls.cure)
+        yield fault(SANDBOX, f"sandbox: required cannot be kept. {walls.reason}", walls.fix)
     else:
-        yield warning(SANDBOX, f"{walls.why_not} So {UNCONFINED}", walls.cure)
-    if walls.stand and not walls.filtered:
+        yield warning(SANDBOX, f"{walls.reason} So {UNCONFINED}", walls.fix)
+    if walls.available and not walls.calls_filtered:
         fix = "Nothing is to be done; the other walls stand."
         yield note(SANDBOX, "System calls are not filtered on this processor.", fix)
     for path in walls.missing:

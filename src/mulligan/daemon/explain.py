@@ -3,64 +3,64 @@
 from dataclasses import replace
 
 from mulligan.domain.attempt import NO_TEXT
-from mulligan.domain.eligibility import SETTLED, Facts, opens_epoch, refusal
+from mulligan.domain.eligibility import SETTLED_STAGES, Facts, opens_epoch, refusal
 from mulligan.domain.errors import ConfigError, DeniedError, GoneError, UsageError, WorldError
 from mulligan.domain.events import Authorised
-from mulligan.domain.explanation import Explanation, Surroundings, explain_unread
+from mulligan.domain.explanation import Explanation, ExplanationInputs, explain_unread
 from mulligan.domain.explanation import explain as word
 from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.status import IssueStatus
-from mulligan.implement.issue_snapshot import collect_facts, load_context, unmet
-from mulligan.implement.ports import Tools
+from mulligan.implement.issue_snapshot import collect_facts, ignored_dependencies, load_context
+from mulligan.implement.ports import BotContext
 from mulligan.implement.prompt.compose import ComposedPrompt
 from mulligan.implement.prompt.prompt import is_blank
 from mulligan.implement.write_prompt import deliver_prompt
 
 
-def explain(ref: IssueRef, tools: Tools, at_work: str | None) -> Explanation:
+def explain(ref: IssueRef, context: BotContext, at_work: str | None) -> Explanation:
     """Explain one issue; `at_work` names the Mulligan that runs now, if one does.
 
     UnavailableError where GitHub cannot be asked now.
     """
     try:
-        facts = collect_facts(ref, tools)
+        facts = collect_facts(ref, context)
     except WorldError as error:
-        status, exists = tools.ledger.status(ref), not isinstance(error, GoneError)
-        return explain_unread(status, _why_unread(status, tools), exists=exists)
-    case = load_context(facts.issue, tools)
-    around = Surroundings(
+        status, exists = context.ledger.status(ref), not isinstance(error, GoneError)
+        return explain_unread(status, _why_unread(status, context), exists=exists)
+    case = load_context(facts.issue, context)
+    around = ExplanationInputs(
         counted=case.counted,
         most=case.max_attempts,
-        holder=tools.leases.holder(ref),
+        holder=context.leases.holder(ref),
         asked_at=facts.status.asked_at,
         at_work=at_work,
-        unreachable=_unreachable(facts, tools),
-        overlooked=unmet(facts.issue, tools),
+        unreachable=_unreachable(facts, context),
+        overlooked=ignored_dependencies(facts.issue, context),
     )
     return word(facts, around)
 
 
-def _unreachable(facts: Facts, tools: Tools) -> str:
+def _unreachable(facts: Facts, context: BotContext) -> str:
     """Say what keeps an issue that may be worked on waiting: a full disk, or its base branch."""
     if refusal(facts) is not None or facts.status.is_kept:
         return ""
-    if short := tools.shortage():
+    if short := context.disk_shortage():
         return short
     try:
-        tools.worktrees.refresh(facts.issue.ref.repository)
+        context.worktrees.fetch_base(facts.issue.ref.repository)
     except WorldError as error:
         return str(error)
     return ""
 
 
-def _why_unread(status: IssueStatus, tools: Tools) -> str:
+def _why_unread(status: IssueStatus, context: BotContext) -> str:
     """Tell an issue that is gone from a repository that is, and from a GitHub that is away."""
-    labels = tools.policies.current(status.issue.repository).labels
+    labels = context.policies.in_force(status.issue.repository).labels
     try:
-        tools.tracker.repository(status.issue.repository)
-        reason = tools.tracker.withdrawal(status.issue, status, labels)
+        context.tracker.repository(status.issue.repository)
+        reason = context.tracker.withdrawal(status.issue, status, labels)
     except DeniedError as error:
         return str(error)
     if reason and not status.number:
@@ -68,32 +68,32 @@ def _why_unread(status: IssueStatus, tools: Tools) -> str:
     return reason or "It could not be read a moment ago; ask again."
 
 
-def preview(ref: IssueRef, tools: Tools) -> ComposedPrompt:
+def preview(ref: IssueRef, context: BotContext) -> ComposedPrompt:
     """Write the prompt of the next attempt, whether or not anybody asks for one now.
 
     Where only a new request could lead to it, the prompt is that of such a request. GoneError
     where there is no such issue; ConfigError where the repository's policy does not hold.
     """
-    tools.worktrees.refresh(ref.repository)
-    if fault := tools.policies.fault(ref.repository):
+    context.worktrees.fetch_base(ref.repository)
+    if fault := context.policies.fault(ref.repository):
         message = f"The prompt cannot be written, since the policy is invalid: {fault}"
         raise ConfigError(message)
-    facts = collect_facts(ref, tools)
+    facts = collect_facts(ref, context)
     if facts.issue.is_pull_request:
         message = f"{ref} is a pull request; name an issue."
         raise UsageError(message)
     if is_blank(facts.issue):
         message = f"No agent would be started for {ref}. {NO_TEXT.reason}"
         raise UsageError(message)
-    case = _as_requested(load_context(facts.issue, tools), facts)
-    return deliver_prompt(case, tools.policies.current(ref.repository), tools)
+    case = _as_requested(load_context(facts.issue, context), facts)
+    return deliver_prompt(case, context.policies.in_force(ref.repository), context)
 
 
 def _as_requested(case: IssueContext, facts: Facts) -> IssueContext:
     """Open the epoch in which the next attempt would be made, where that is a new one."""
     if facts.act and opens_epoch(facts):
         act = Authorised.of(facts.act)
-    elif case.status.stage in SETTLED:
+    elif case.status.stage in SETTLED_STAGES:
         act = Authorised(act="operator", actor="", act_at=facts.now)
     else:
         return case

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
-class Vitals:
+class HealthSnapshot:
     """What is known at one moment; times are seconds, on a clock that only grows.
 
     `beat` is when the poll was alive last, `polled` when the last one ended. `unread` counts the
@@ -17,14 +17,14 @@ class Vitals:
     what was decided, which is done again.
     """
 
-    beat: float
+    last_beat: float
     repositories: int = 0
     polls: int = 0
     polled: float | None = None
     poll_seconds: float = 0.0
-    unread: int = 0
+    failed_repositories: int = 0
     failing: int = 0
-    served: bool = False
+    has_succeeded: bool = False
     visits: int = 0
     undone: int = 0
 
@@ -35,26 +35,26 @@ class DaemonHealth:
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._lock = threading.Lock()
-        self._vitals = Vitals(beat=now())
+        self._vitals = HealthSnapshot(last_beat=now())
 
     @property
-    def vitals(self) -> Vitals:
+    def snapshot(self) -> HealthSnapshot:
         """Give what is known now."""
         return self._vitals
 
     @property
-    def quiet(self) -> float:
+    def seconds_since_beat(self) -> float:
         """Give the seconds since the poll was alive last."""
-        return self._now() - self._vitals.beat
+        return self._now() - self._vitals.last_beat
 
-    def each(self, repositories: Iterable[str]) -> Generator[str]:
+    def note_each(self, repositories: Iterable[str]) -> Generator[str]:
         """Give the repositories one by one, and note that the poll is alive at each."""
         for repository in repositories:
             self._change(lambda known: replace(known, beat=self._now()))
             yield repository
 
     @contextmanager
-    def polling(self) -> Generator[None]:
+    def note_poll(self) -> Generator[None]:
         """Note that a poll begins and ends, and how long it took."""
         began = self._now()
         self._change(lambda known: replace(known, beat=began))
@@ -76,9 +76,9 @@ class DaemonHealth:
             lambda known: replace(
                 known,
                 repositories=repositories,
-                unread=known.unread + failed,
+                unread=known.failed_repositories + failed,
                 failing=failed,
-                served=known.served or failed < repositories,
+                served=known.has_succeeded or failed < repositories,
             )
         )
 
@@ -88,6 +88,6 @@ class DaemonHealth:
             lambda known: replace(known, visits=known.visits + 1, undone=known.undone + undone)
         )
 
-    def _change(self, change: Callable[[Vitals], Vitals]) -> None:
+    def _change(self, change: Callable[[HealthSnapshot], HealthSnapshot]) -> None:
         with self._lock:
             self._vitals = change(self._vitals)

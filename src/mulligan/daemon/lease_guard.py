@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from mulligan.config.policy import CommitSettings, Escalation, Labels, PullRequestSettings
-from mulligan.domain.command import CommandBatch, Order
+from mulligan.domain.command import CommandBatch, PendingCommand
 from mulligan.domain.errors import MulliganError
 from mulligan.domain.feedback import CheckRun, OpenPull, PullState, Review
 from mulligan.domain.issue import (
@@ -19,22 +19,22 @@ from mulligan.domain.issue import (
     Objection,
     RepositoryFacts,
     Stage,
-    lost,
+    lease_lost,
 )
 from mulligan.domain.issue_context import IssueContext, PullRequest
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import (
+    BotContext,
     PullRequestBase,
     PullRequests,
-    Tools,
     Tracker,
     Worktree,
     Worktrees,
 )
-from mulligan.sandbox.cancellation import STOP, Stop
+from mulligan.sandbox.cancellation import CURRENT_CANCELLATION, Cancellation
 
 HEARTBEAT = timedelta(seconds=15)
-BEATS = 4
+HEARTBEATS_PER_LEASE = 4
 """How often a worker makes itself heard in the time of a lease."""
 
 Check = Callable[[], None]
@@ -43,26 +43,26 @@ Check = Callable[[], None]
 
 @contextmanager
 def under_lease(
-    lease: Lease, tools: Tools, stop: Stop, heartbeat: timedelta = HEARTBEAT
-) -> Generator[Tools]:
+    lease: Lease, context: BotContext, stop: Cancellation, heartbeat: timedelta = HEARTBEAT
+) -> Generator[BotContext]:
     """Give tools that work while the lease is good, and keep it alive meanwhile.
 
     The commands of this thread end when `stop` is given a reason, or the lease is lost.
     """
 
     def check() -> None:
-        if not tools.leases.holds(lease):
-            raise lost(lease)
+        if not context.leases.holds(lease):
+            raise lease_lost(lease)
 
     fenced = replace(
-        tools,
-        ledger=tools.ledger.under(lease),
-        tracker=FencedTracker(tools.tracker, check),
-        worktrees=FencedWorktrees(tools.worktrees, check),
+        context,
+        ledger=context.ledger.with_lease(lease),
+        tracker=FencedTracker(context.tracker, check),
+        worktrees=FencedWorktrees(context.worktrees, check),
     )
-    token = STOP.set(stop)
+    token = CURRENT_CANCELLATION.set(stop)
     ended = threading.Event()
-    beating = (lease, tools, stop, ended, heartbeat)
+    beating = (lease, context, stop, ended, heartbeat)
     heart = threading.Thread(target=_beat, args=beating, name="heart")
     heart.start()
     try:
@@ -70,17 +70,21 @@ def under_lease(
     finally:
         ended.set()
         heart.join()
-        STOP.reset(token)
-        tools.leases.release(lease)
+        CURRENT_CANCELLATION.reset(token)
+        context.leases.release(lease)
 
 
 def _beat(
-    lease: Lease, tools: Tools, stop: Stop, ended: threading.Event, interval: timedelta
+    lease: Lease,
+    context: BotContext,
+    stop: Cancellation,
+    ended: threading.Event,
+    interval: timedelta,
 ) -> None:
     while not ended.wait(interval.total_seconds()):
         try:
-            if not tools.leases.renew(lease):
-                stop.give(lost(lease))
+            if not context.leases.renew(lease):
+                stop.cancel(lease_lost(lease))
                 return
         except MulliganError:
             # The database is away for now; the lease runs out by itself if it stays away.
@@ -101,10 +105,10 @@ class FencedTracker:
     def repository(self, name: str) -> RepositoryFacts:
         return self.inner.repository(name)
 
-    def labelled(
+    def list_labelled(
         self, repository: str, label: str, priority: Sequence[str] = ()
     ) -> Sequence[IssueRef]:
-        return self.inner.labelled(repository, label, priority)
+        return self.inner.list_labelled(repository, label, priority)
 
     def read(self, ref: IssueRef) -> Issue:
         return self.inner.read(ref)
@@ -112,37 +116,37 @@ class FencedTracker:
     def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
         return self.inner.authorising_act(ref, ready_label)
 
-    def standing(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
-        return self.inner.standing(ref, status)
+    def reauthorise(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
+        return self.inner.reauthorise(ref, status)
 
-    def hear(
+    def read_commands(
         self, repository: str, after: int, since: datetime, places: Sequence[IssueRef] = ()
     ) -> CommandBatch:
-        return self.inner.hear(repository, after, since, places)
+        return self.inner.read_commands(repository, after, since, places)
 
     def react(self, repository: str, comment: int, reaction: str) -> None:
         self.check()
         self.inner.react(repository, comment, reaction)
 
-    def reply(self, case: IssueContext, order: Order, answer: str) -> str:
+    def reply(self, case: IssueContext, order: PendingCommand, answer: str) -> str:
         self.check()
         return self.inner.reply(case, order, answer)
 
     def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
         return self.inner.withdrawal(ref, status, labels)
 
-    def handed_over(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
-        return self.inner.handed_over(ref, status, labels)
+    def settled_elsewhere(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
+        return self.inner.settled_elsewhere(ref, status, labels)
 
-    def proposed_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
-        return self.inner.proposed_elsewhere(ref, status)
+    def pull_request_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
+        return self.inner.pull_request_elsewhere(ref, status)
 
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
         return self.inner.objection(ref, status)
 
-    def show_stage(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
+    def set_stage_labels(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
         self.check()
-        self.inner.show_stage(ref, stage, labels)
+        self.inner.set_stage_labels(ref, stage, labels)
 
     def update_status(self, case: IssueContext) -> str | None:
         self.check()
@@ -152,9 +156,9 @@ class FencedTracker:
         self.check()
         return self.inner.ask_for_label(case, act, reason)
 
-    def ask_for_help(self, case: IssueContext, escalation: Escalation) -> str:
+    def post_escalation(self, case: IssueContext, escalation: Escalation) -> str:
         self.check()
-        return self.inner.ask_for_help(case, escalation)
+        return self.inner.post_escalation(case, escalation)
 
     def open_pull_request(
         self, case: IssueContext, base_branch: str, settings: PullRequestSettings
@@ -174,8 +178,8 @@ class FencedPulls:
     inner: PullRequests
     check: Check
 
-    def listed(self, repository: str) -> Sequence[OpenPull]:
-        return self.inner.listed(repository)
+    def list_open(self, repository: str) -> Sequence[OpenPull]:
+        return self.inner.list_open(repository)
 
     def state(self, ref: IssueRef, number: int) -> PullState:
         return self.inner.state(ref, number)
@@ -209,8 +213,8 @@ class FencedWorktrees:
     inner: Worktrees
     check: Check
 
-    def refresh(self, repository: str) -> None:
-        self.inner.refresh(repository)
+    def fetch_base(self, repository: str) -> None:
+        self.inner.fetch_base(repository)
 
     def open(
         self, ref: IssueRef, standing: PullRequestBase | None = None
@@ -223,12 +227,12 @@ class FencedWorktrees:
     def base_branch(self, repository: str) -> str:
         return self.inner.base_branch(repository)
 
-    def keep(self, ref: IssueRef, head_sha: str, place: Path) -> None:
+    def store_commit(self, ref: IssueRef, head_sha: str, place: Path) -> None:
         self.check()
-        self.inner.keep(ref, head_sha, place)
+        self.inner.store_commit(ref, head_sha, place)
 
-    def restore(self, ref: IssueRef, head_sha: str, bundle: Path) -> bool:
-        return self.inner.restore(ref, head_sha, bundle)
+    def ensure_commit(self, ref: IssueRef, head_sha: str, bundle: Path) -> bool:
+        return self.inner.ensure_commit(ref, head_sha, bundle)
 
     def base_sha(self, repository: str) -> str | None:
         return self.inner.base_sha(repository)
@@ -247,12 +251,12 @@ class FencedWorktrees:
     ) -> str | None:
         return self.inner.merge(ref, base_sha, head_sha, settings)
 
-    def tip(self, ref: IssueRef) -> str | None:
-        return self.inner.tip(ref)
+    def remote_head(self, ref: IssueRef) -> str | None:
+        return self.inner.remote_head(ref)
 
-    def drop(self, ref: IssueRef, own: Collection[str]) -> bool:
+    def delete_branch(self, ref: IssueRef, own: Collection[str]) -> bool:
         self.check()
-        return self.inner.drop(ref, own)
+        return self.inner.delete_branch(ref, own)
 
     def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
         self.check()
@@ -262,8 +266,8 @@ class FencedWorktrees:
         self.check()
         return self.inner.push_attempt(ref, head_sha, number)
 
-    def has(self, ref: IssueRef) -> bool:
-        return self.inner.has(ref)
+    def exists(self, ref: IssueRef) -> bool:
+        return self.inner.exists(ref)
 
     def discard(self, ref: IssueRef) -> None:
         self.check()

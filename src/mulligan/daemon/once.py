@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from mulligan.daemon.commands import known_of, listen
-from mulligan.daemon.daemon import ticking
+from mulligan.daemon.commands import known_of, record_commands
+from mulligan.daemon.daemon import run_periodically
 from mulligan.daemon.poll import poll
 from mulligan.daemon.recovery import recover
 from mulligan.daemon.worker import PoolDispatcher, Visit, Worker
 from mulligan.domain.issue import IssueRef
-from mulligan.implement.ports import Tools
+from mulligan.implement.ports import BotContext
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
+class PassResult:
     """What one pass came to: the visits, and a sentence for everything that failed."""
 
     visits: tuple[Visit, ...] = ()
@@ -23,7 +23,7 @@ class Pass:
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class PassLimits:
     """How far a pass goes: attempts for each issue, and issues; None for no limit of its own."""
 
     attempts: int | None = None
@@ -31,49 +31,53 @@ class Extent:
     watch_interval: timedelta = timedelta(seconds=30)
 
 
-def once(repositories: Sequence[str], tools: Tools, extent: Extent | None = None) -> Pass:
+def run_once(
+    repositories: Sequence[str], context: BotContext, extent: PassLimits | None = None
+) -> PassResult:
     """Make one pass over the repositories."""
-    extent = extent or Extent()
-    worker, visits = Worker(tools, extent.attempts), list[Visit]()
-    recovered = recover(tools, worker, repositories)
-    found, failed = poll(repositories, tools, worker)
-    failed = {**_invalid(repositories, tools), **failed}
+    extent = extent or PassLimits()
+    worker, visits = Worker(context, extent.attempts), list[Visit]()
+    recovered = recover(context, worker, repositories)
+    found, failed = poll(repositories, context, worker)
+    failed = {**_invalid(repositories, context), **failed}
     due = [ref for ref in found if ref not in recovered.failed][: extent.issues]
 
     def work(ref: IssueRef) -> None:
         visits.append(worker.visit(ref))
 
-    limits = tools.limits
+    limits = context.limits
 
     def watch() -> None:
         for repository in {ref.repository for ref in worker.running}:
-            listen(repository, known_of(repository, tools), tools)
+            record_commands(repository, known_of(repository, context), context)
         worker.watch()
         for ref in worker.running:
-            worker.talk(ref)
+            worker.answer_queries(ref)
 
     ticks = {"watch": (watch, lambda: extent.watch_interval)}
     with (
-        ticking(ticks, tools.clock.now()),
+        run_periodically(ticks, context.clock.now()),
         PoolDispatcher(work, limits.concurrency, limits.per_repository) as dispatcher,
     ):
         dispatcher.wake(due)
         dispatcher.drain()
     problems = [
         *(f"{repository}: {problem}" for repository, problem in failed.items()),
-        *(told(ref, problem) for ref, problem in recovered.failed.items()),
-        *(told(done.issue, done.problem) for done in visits if done.problem),
+        *(problem_line(ref, problem) for ref, problem in recovered.failed.items()),
+        *(problem_line(done.issue, done.problem) for done in visits if done.problem),
     ]
     escalated = recovered.escalated or any(done.escalated for done in visits)
-    return Pass(tuple(sorted(visits, key=lambda done: done.issue)), tuple(problems), escalated)
+    return PassResult(
+        tuple(sorted(visits, key=lambda done: done.issue)), tuple(problems), escalated
+    )
 
 
-def told(ref: IssueRef, problem: str) -> str:
+def problem_line(ref: IssueRef, problem: str) -> str:
     """Say of which issue a problem is, unless it says so itself."""
     return problem if problem.startswith(f"{ref} ") else f"{ref}: {problem}"
 
 
-def _invalid(repositories: Sequence[str], tools: Tools) -> dict[str, str]:
+def _invalid(repositories: Sequence[str], context: BotContext) -> dict[str, str]:
     """Say which policies keep all issues of their repository waiting (SPEC 17)."""
-    faults = {name: tools.policies.fault(name) for name in repositories}
+    faults = {name: context.policies.fault(name) for name in repositories}
     return {name: f"Its policy is invalid: {wrong}" for name, wrong in faults.items() if wrong}

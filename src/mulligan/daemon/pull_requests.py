@@ -20,47 +20,47 @@ from mulligan.domain.events import (
     Resolved,
 )
 from mulligan.domain.feedback import (
-    MOST_CHECKS,
+    MAX_CHECKS,
     CheckRun,
     OpenPull,
     PullState,
+    failed_head_key,
     failed_of,
-    key_of,
     latest,
     passed_of,
-    told_apart,
+    unique_names,
 )
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.issue_context import is_on_others, own_commits
-from mulligan.domain.status import MERGE, PUSH, SETTLING, IssueStatus, Phase
+from mulligan.domain.status import MERGE, PUSH, REVIEWS_SETTLING, IssueStatus, Phase
 from mulligan.implement.decide import (
-    LISTENING,
+    REVIEWABLE_STAGES,
+    AttemptsLeft,
     EndedAttempt,
-    Left,
     RetryPolicy,
     count_spent,
-    failed_on_github,
+    decide_on_failed_checks,
+    decide_on_reviews,
     is_settled,
     new_reviews,
-    received,
 )
-from mulligan.implement.effects import THE_ONE, done, show
+from mulligan.implement.effects import SINGLE_KEY, record_effect, sync_labels_and_status
 from mulligan.implement.issue_snapshot import objection
 from mulligan.implement.phase import resume
-from mulligan.implement.ports import Tools
+from mulligan.implement.ports import BotContext
 
-SAME_SECOND = timedelta(seconds=5)
+TIMESTAMP_TOLERANCE = timedelta(seconds=5)
 """GitHub's times are whole seconds: what was looked at so soon may have more by now."""
 
 log = structlog.get_logger()
 
-Seen = tuple[str, tuple[CheckRun, ...]]
+SeenChecks = tuple[str, tuple[CheckRun, ...]]
 """A head, and what ran on it when it was looked at last."""
 
-REFUSED = "merge_refused"
+MERGE_REFUSED = "merge_refused"
 """The effect that a merge could not be pushed, by base and head: it is not tried again."""
 
-MOST_LOGS = 5
+MAX_LOGS = 5
 """Of one head; further checks that failed are told by name."""
 
 
@@ -70,15 +70,15 @@ class PullRequestCache:
 
     updated: dict[IssueRef, datetime] = field(default_factory=dict[IssueRef, datetime])
     merged: dict[IssueRef, tuple[str, str]] = field(default_factory=dict[IssueRef, tuple[str, str]])
-    checks: dict[IssueRef, Seen] = field(default_factory=dict[IssueRef, Seen])
+    checks: dict[IssueRef, SeenChecks] = field(default_factory=dict[IssueRef, SeenChecks])
 
 
-def follow(
+def follow_pull_requests(
     repository: str,
     known: Iterable[IssueStatus],
-    tools: Tools,
+    context: BotContext,
     worker: Worker,
-    ears: PullRequestCache,
+    cache: PullRequestCache,
 ) -> list[Visit]:
     """See what became of a repository's pull requests; one list is asked for, if there are any.
 
@@ -88,119 +88,133 @@ def follow(
     waiting = [each for each in known if each.pull_number and each.phase is Phase.IDLE]
     if not waiting:
         return []
-    there = {pull.number: pull for pull in tools.tracker.pulls.listed(repository)}
+    there = {pull.number: pull for pull in context.tracker.pulls.list_open(repository)}
     visits = [
-        _follow_one(each, there.get(each.pull_number or 0), tools, worker, ears) for each in waiting
+        _follow_one(each, there.get(each.pull_number or 0), context, worker, cache)
+        for each in waiting
     ]
     return [done for done in visits if done]
 
 
 def _follow_one(
-    status: IssueStatus, pull: OpenPull | None, tools: Tools, worker: Worker, ears: PullRequestCache
+    status: IssueStatus,
+    pull: OpenPull | None,
+    context: BotContext,
+    worker: Worker,
+    cache: PullRequestCache,
 ) -> Visit | None:
     ref = status.issue
     if pull is None:
-        return worker.safely(ref, partial(_end, ref))
+        return worker.run_leased(ref, partial(_end, ref))
     done = None
-    if status.stage in LISTENING and ears.updated.get(ref) != pull.updated_at:
-        done = worker.safely(ref, partial(_hear, ref, pull, ears))
+    if status.stage in REVIEWABLE_STAGES and cache.updated.get(ref) != pull.updated_at:
+        done = worker.run_leased(ref, partial(_read_reviews, ref, pull, cache))
     if status.stage is Stage.REVIEW and not (done and done.problem):
-        done = _compare(ref, pull, tools, worker, ears) or done
+        done = _find_conflicts(ref, pull, context, worker, cache) or done
     if status.stage is Stage.REVIEW and not (done and done.problem):
-        done = keep_up(status, pull, tools, worker) or done
+        done = update_branch(status, pull, context, worker) or done
     if status.stage is Stage.REVIEW and not (done and done.problem):
-        return watch(status, pull, tools, worker, ears.checks) or done
+        return watch_ci(status, pull, context, worker, cache.checks) or done
     return done
 
 
-def _hear(ref: IssueRef, pull: OpenPull, ears: PullRequestCache, tools: Tools) -> Visit:
+def _read_reviews(
+    ref: IssueRef, pull: OpenPull, cache: PullRequestCache, context: BotContext
+) -> Visit:
     """Read the reviews, and take them in once nobody adds to them any more (SPEC P3)."""
-    status, settings = tools.ledger.status(ref), tools.policies.current(ref.repository).review
-    if status.phase is not Phase.IDLE or status.stage not in LISTENING:
+    status, settings = context.ledger.status(ref), context.policies.in_force(ref.repository).review
+    if status.phase is not Phase.IDLE or status.stage not in REVIEWABLE_STAGES:
         return Visit(ref)
-    now = tools.clock.now()
-    new = new_reviews(tools.tracker.pulls.reviews(ref, pull.number), status)
+    now = context.clock.now()
+    new = new_reviews(context.tracker.pulls.reviews(ref, pull.number), status)
     if new and not is_settled(new, settings, now):
         last = max(new, key=lambda each: each.at)
         until = last.at + settings.settle
-        done(ref, SETTLING, THE_ONE, f"{last.id} {until.isoformat()}", tools)
+        record_effect(ref, REVIEWS_SETTLING, SINGLE_KEY, f"{last.id} {until.isoformat()}", context)
         return Visit(ref)
-    if status.settles and not new:
+    if status.reviews_settle_at and not new:
         # It was dismissed or withdrawn meanwhile.
-        done(ref, SETTLING, THE_ONE, "", tools)
+        record_effect(ref, REVIEWS_SETTLING, SINGLE_KEY, "", context)
     if new:
-        event = received(new, status, left(status, tools), settings)
-        tools.ledger.append(ref, event)
+        event = decide_on_reviews(new, status, attempts_left(status, context), settings)
+        context.ledger.append(ref, event)
         log.info("reviewed", issue=str(ref), reviews=len(new), refused=event.refused)
         if event.refused:
-            resume(ref, tools)
-    if pull.updated_at + SAME_SECOND <= now:
-        ears.updated[ref] = pull.updated_at
+            resume(ref, context)
+    if pull.updated_at + TIMESTAMP_TOLERANCE <= now:
+        cache.updated[ref] = pull.updated_at
     return Visit(ref)
 
 
-def _compare(
-    ref: IssueRef, pull: OpenPull, tools: Tools, worker: Worker, ears: PullRequestCache
+def _find_conflicts(
+    ref: IssueRef, pull: OpenPull, context: BotContext, worker: Worker, cache: PullRequestCache
 ) -> Visit | None:
     """Look whether the pull request still merges, once for each base and head (SPEC P5)."""
-    base = tools.worktrees.base_sha(ref.repository)
-    rebuilds = tools.policies.current(ref.repository).on_conflict is OnConflict.REBUILD
-    if not rebuilds or base is None or ears.merged.get(ref) == (base, pull.head_sha):
+    base = context.worktrees.base_sha(ref.repository)
+    rebuilds = context.policies.in_force(ref.repository).on_conflict is OnConflict.REBUILD
+    if not rebuilds or base is None or cache.merged.get(ref) == (base, pull.head_sha):
         return None
-    done = worker.safely(ref, partial(_rebuild, ref, (base, pull.head_sha)))
+    done = worker.run_leased(ref, partial(_rebuild, ref, (base, pull.head_sha)))
     if not (done.problem or done.skipped):
-        ears.merged[ref] = (base, pull.head_sha)
+        cache.merged[ref] = (base, pull.head_sha)
     return done
 
 
-def _rebuild(ref: IssueRef, pair: tuple[str, str], tools: Tools) -> Visit:
+def _rebuild(ref: IssueRef, pair: tuple[str, str], context: BotContext) -> Visit:
     """Have a conflict resolved by an attempt, while one is left; others' commits stay (P2)."""
-    status, (base, head) = tools.ledger.status(ref), pair
-    history, known = tools.ledger.history(ref), f"conflict:{base}:{head}" in status.heard
+    status, (base, head) = context.ledger.status(ref), pair
+    history, known = context.ledger.history(ref), f"conflict:{base}:{head}" in status.heard
     is_ours = head in own_commits(status, history) and not is_on_others(history)
-    if known or not is_ours or status.stage is not Stage.REVIEW or left(status, tools).nothing:
+    if (
+        known
+        or not is_ours
+        or status.stage is not Stage.REVIEW
+        or attempts_left(status, context).nothing
+    ):
         return Visit(ref)
-    if files := tools.worktrees.conflicts(ref, base, head):
-        tools.ledger.append(ref, Conflicted(base_sha=base, head_sha=head, files=files[:20]))
+    if files := context.worktrees.conflicts(ref, base, head):
+        context.ledger.append(ref, Conflicted(base_sha=base, head_sha=head, files=files[:20]))
     return Visit(ref)
 
 
-def _end(ref: IssueRef, tools: Tools) -> Visit:
+def _end(ref: IssueRef, context: BotContext) -> Visit:
     """Resolve an issue whose pull request was merged or closed; all of it may happen twice (P6)."""
-    status = tools.ledger.status(ref)
+    status = context.ledger.status(ref)
     if not status.pull_number or status.phase is not Phase.IDLE:
         return Visit(ref)
-    ended = tools.tracker.pulls.state(ref, status.pull_number)
+    ended = context.tracker.pulls.state(ref, status.pull_number)
     if ended.is_open:
         return Visit(ref)
-    history = tools.ledger.history(ref)
-    _leave_nothing(ref, ended, own_commits(status, history), tools)
+    history = context.ledger.history(ref)
+    _clean_up(ref, ended, own_commits(status, history), context)
     resolved = Resolved(
         resolution=MERGED if ended.is_merged else NOT_MERGED,
         total_attempts=len(history),
         total_duration_ms=sum(meta.duration_ms for meta in history),
     )
-    tools.ledger.append(ref, resolved)
-    show(ref, tools)
+    context.ledger.append(ref, resolved)
+    sync_labels_and_status(ref, context)
     return Visit(ref)
 
 
-def _leave_nothing(ref: IssueRef, ended: PullState, own: Collection[str], tools: Tools) -> None:
+def _clean_up(ref: IssueRef, ended: PullState, own: Collection[str], context: BotContext) -> None:
     """Close the issue where GitHub does not, and remove branch and worktree; best effort."""
     try:
         if ended.is_merged and not ended.into_default:
-            tools.tracker.pulls.close_issue(ref)
-        if tools.policies.current(ref.repository).pull_request.delete_branch:
-            tools.worktrees.drop(ref, own)
+            context.tracker.pulls.close_issue(ref)
+        if context.policies.in_force(ref.repository).pull_request.delete_branch:
+            context.worktrees.delete_branch(ref, own)
     except DeniedError as error:
         log.warning("not_cleaned_up", issue=str(ref), reason=str(error))
     try:
-        tools.worktrees.discard(ref)
+        context.worktrees.discard(ref)
     except UnavailableError as error:
         log.warning("not_cleaned_up", issue=str(ref), reason=str(error))
 
 
-def keep_up(status: IssueStatus, pull: OpenPull, tools: Tools, worker: Worker) -> Visit | None:
+def update_branch(
+    status: IssueStatus, pull: OpenPull, context: BotContext, worker: Worker
+) -> Visit | None:
     """Merge the base branch, where the policy wants it and GitHub says that only that is missing.
 
     GitHub is asked while the head lacks commits of the base, free of charge while nothing changed.
@@ -208,82 +222,86 @@ def keep_up(status: IssueStatus, pull: OpenPull, tools: Tools, worker: Worker) -
     """
     ref = status.issue
     if pull.head_sha in status.merged_since:
-        return worker.safely(ref, partial(_finish, ref, pull.head_sha))
-    base = tools.worktrees.base_sha(ref.repository)
-    if base is None or not tools.policies.current(ref.repository).update_branch:
+        return worker.run_leased(ref, partial(_finish, ref, pull.head_sha))
+    base = context.worktrees.base_sha(ref.repository)
+    if base is None or not context.policies.in_force(ref.repository).update_branch:
         return None
     try:
-        wanted = _is_wanted(status, pull, base, tools)
+        wanted = _is_wanted(status, pull, base, context)
     except WorldError as error:
         return Visit(ref, problem=str(error))
-    return worker.safely(ref, partial(_update, ref, pull.head_sha, base)) if wanted else None
+    return worker.run_leased(ref, partial(_update, ref, pull.head_sha, base)) if wanted else None
 
 
 def _pushed(status: IssueStatus) -> str | None:
     return status.effect(PUSH, status.issue.branch)
 
 
-def _is_wanted(status: IssueStatus, pull: OpenPull, base: str, tools: Tools) -> bool:
+def _is_wanted(status: IssueStatus, pull: OpenPull, base: str, context: BotContext) -> bool:
     ref, head = status.issue, pull.head_sha
-    if head != _pushed(status) or status.effect(REFUSED, f"{base}:{head}"):
+    if head != _pushed(status) or status.effect(MERGE_REFUSED, f"{base}:{head}"):
         return False
-    behind = tools.worktrees.is_behind(ref, base, head)
-    return behind and tools.tracker.pulls.state(ref, pull.number).is_behind
+    behind = context.worktrees.is_behind(ref, base, head)
+    return behind and context.tracker.pulls.state(ref, pull.number).is_behind
 
 
-def _update(ref: IssueRef, head: str, base: str, tools: Tools) -> Visit:
+def _update(ref: IssueRef, head: str, base: str, context: BotContext) -> Visit:
     """Merge and push. The commit is known to be Mulligan's own before anybody can see it."""
-    status = tools.ledger.status(ref)
+    status = context.ledger.status(ref)
     if status.stage is not Stage.REVIEW or status.phase is not Phase.IDLE:
         return Visit(ref)
-    commit = tools.policies.current(ref.repository).commit
-    merged = tools.worktrees.merge(ref, base, head, commit)
+    commit = context.policies.in_force(ref.repository).commit
+    merged = context.worktrees.merge(ref, base, head, commit)
     if merged is None:
         return Visit(ref)
-    done(ref, MERGE, f"{base}:{head}", merged, tools)
+    record_effect(ref, MERGE, f"{base}:{head}", merged, context)
     try:
-        why = _unfit(ref, base, tools)
+        why = _push_refusal(ref, base, context)
         if not why:
-            tools.worktrees.push(ref, merged, head)
+            context.worktrees.push(ref, merged, head)
     except DeniedError as error:
         # Somebody pushed meanwhile, or the server wants no such commit: it is left to people.
         why = str(error)
     if why:
         log.warning("not_updated", issue=str(ref), reason=why)
-        done(ref, REFUSED, f"{base}:{head}", "refused", tools)
+        record_effect(ref, MERGE_REFUSED, f"{base}:{head}", "refused", context)
         return Visit(ref)
-    return _finish(ref, merged, tools)
+    return _finish(ref, merged, context)
 
 
-def _unfit(ref: IssueRef, base: str, tools: Tools) -> str:
+def _push_refusal(ref: IssueRef, base: str, context: BotContext) -> str:
     """Check once more, right before a push; say why there may be none.
 
     Neither the base that is merged, nor what the pull request stands on, may have been taken off
     the base branch; and who asked for the work has to be somebody who may (SPEC T1). A text that
     was changed since the work was published does not matter.
     """
-    stands_on = {(meta.start_sha, meta.base_sha) for meta in tools.ledger.history(ref)[-1:]}
-    merged = {base, tools.ledger.status(ref).updated_to} - {""}
+    stands_on = {(meta.start_sha, meta.base_sha) for meta in context.ledger.history(ref)[-1:]}
+    merged = {base, context.ledger.status(ref).updated_to} - {""}
     for start, known in [*((sha, sha) for sha in merged), *stands_on]:
-        if not tools.worktrees.is_in_base(ref, start, known):
+        if not context.worktrees.is_in_base(ref, start, known):
             return f"The base branch was force-pushed and no longer contains {known[:10]}."
-    wrong = objection(ref, tools)
+    wrong = objection(ref, context)
     return f"{wrong.reason}." if wrong and not wrong.by_edit else ""
 
 
-def _finish(ref: IssueRef, merged: str, tools: Tools) -> Visit:
+def _finish(ref: IssueRef, merged: str, context: BotContext) -> Visit:
     """Record a merge that was pushed, and say so in the status comment."""
-    status = tools.ledger.status(ref)
+    status = context.ledger.status(ref)
     base = status.merged_since.get(merged)
     if base and status.stage is Stage.REVIEW and status.phase is Phase.IDLE:
-        tools.ledger.append(ref, BroughtUpToDate(base_sha=base, head_sha=merged))
+        context.ledger.append(ref, BroughtUpToDate(base_sha=base, head_sha=merged))
         log.info("brought_up_to_date", issue=str(ref), base=base)
-        show(ref, tools)
+        sync_labels_and_status(ref, context)
     return Visit(ref)
 
 
-def watch(
-    status: IssueStatus, pull: OpenPull, tools: Tools, worker: Worker, seen: dict[IssueRef, Seen]
+def watch_ci(
+    status: IssueStatus,
+    pull: OpenPull,
+    context: BotContext,
+    worker: Worker,
+    seen: dict[IssueRef, SeenChecks],
 ) -> Visit | None:
     """Look at the checks of a pull request in review, where the policy has them count.
 
@@ -291,59 +309,61 @@ def watch(
     comes to nothing.
     """
     ref = status.issue
-    watches = tools.policies.current(ref.repository).watch_ci.enabled
+    watches = context.policies.in_force(ref.repository).watch_ci.enabled
     if not watches or status.effect(PUSH, ref.branch) != pull.head_sha:
         return None
     try:
-        now = (pull.head_sha, latest(tools.tracker.pulls.checks(ref, pull.head_sha)))
+        now = (pull.head_sha, latest(context.tracker.pulls.checks(ref, pull.head_sha)))
     except WorldError as error:
         return Visit(ref, problem=str(error))
     if seen.get(ref) == now:
         return None
-    done = worker.safely(ref, partial(_judge, ref, now))
+    done = worker.run_leased(ref, partial(_judge, ref, now))
     if not (done.problem or done.skipped):
         seen[ref] = now
     return done
 
 
-def left(status: IssueStatus, tools: Tools) -> Left:
+def attempts_left(status: IssueStatus, context: BotContext) -> AttemptsLeft:
     """Count what the epoch has left."""
-    history, repository = tools.ledger.history(status.issue), status.issue.repository
-    policy = RetryPolicy.of(tools.policies.current(repository), tools.limits)
+    history, repository = context.ledger.history(status.issue), status.issue.repository
+    policy = RetryPolicy.of(context.policies.in_force(repository), context.limits)
     epoch = [EndedAttempt.of(meta) for meta in history if meta.epoch == status.epoch]
-    return Left(count_spent(epoch, policy), policy.max_issue_attempts)
+    return AttemptsLeft(count_spent(epoch, policy), policy.max_issue_attempts)
 
 
-def _judge(ref: IssueRef, now: Seen, tools: Tools) -> Visit:
+def _judge(ref: IssueRef, now: SeenChecks, context: BotContext) -> Visit:
     """Take in what the checks came to, once for each head; those that still run come to nothing."""
-    status, (head, runs) = tools.ledger.status(ref), now
+    status, (head, runs) = context.ledger.status(ref), now
     rests = status.stage is Stage.REVIEW and status.phase is Phase.IDLE
     if not rests or status.effect(PUSH, ref.branch) != head:
         return Visit(ref)
     failed, passed = failed_of(runs), passed_of(runs)
-    if failed and key_of(head) not in status.heard:
-        _take_in(status, head, failed, tools)
+    if failed and failed_head_key(head) not in status.heard:
+        _record_checks(status, head, failed, context)
     elif passed and passed != status.ci_passed:
-        tools.ledger.append(ref, CiPassed(head_sha=head, count=passed))
-        show(ref, tools)
+        context.ledger.append(ref, CiPassed(head_sha=head, count=passed))
+        sync_labels_and_status(ref, context)
     return Visit(ref)
 
 
-def _take_in(status: IssueStatus, head: str, failed: tuple[CheckRun, ...], tools: Tools) -> None:
+def _record_checks(
+    status: IssueStatus, head: str, failed: tuple[CheckRun, ...], context: BotContext
+) -> None:
     ref = status.issue
-    shown = failed[:MOST_CHECKS]
+    shown = failed[:MAX_CHECKS]
     told = [
-        FailedCheck(name=name, digest=_digest(ref, run, tools) if at < MOST_LOGS else "")
-        for at, (name, run) in enumerate(zip(told_apart(shown), shown, strict=True))
+        FailedCheck(name=name, digest=_digest(ref, run, context) if at < MAX_LOGS else "")
+        for at, (name, run) in enumerate(zip(unique_names(shown), shown, strict=True))
     ]
-    settings = tools.policies.current(ref.repository).watch_ci
-    event = failed_on_github(head, told, status, left(status, tools), settings)
-    tools.ledger.append(ref, event)
+    settings = context.policies.in_force(ref.repository).watch_ci
+    event = decide_on_failed_checks(head, told, status, attempts_left(status, context), settings)
+    context.ledger.append(ref, event)
     log.info("failed_on_github", issue=str(ref), checks=len(failed), refused=event.refused)
     if event.refused:
-        resume(ref, tools)
+        resume(ref, context)
 
 
-def _digest(ref: IssueRef, run: CheckRun, tools: Tools) -> str:
-    output = tools.tracker.pulls.log(ref, run)
-    return tools.verifier.condense(output) if output.strip() else ""
+def _digest(ref: IssueRef, run: CheckRun, context: BotContext) -> str:
+    output = context.tracker.pulls.log(ref, run)
+    return context.verifier.condense(output) if output.strip() else ""

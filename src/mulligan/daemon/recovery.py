@@ -7,15 +7,15 @@ from functools import partial
 
 import structlog
 
-from mulligan.daemon.worker import Visit, Worker, is_queued, let_go
+from mulligan.daemon.worker import Visit, Worker, is_queued, stand_down_if_withdrawn
 from mulligan.domain.errors import ShutdownError
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.outcome import Escalate
-from mulligan.domain.status import BETWEEN_EDITS, IssueStatus, Phase
-from mulligan.implement.effects import show, tell_late
+from mulligan.domain.status import STATUS_EDIT_INTERVAL, IssueStatus, Phase
+from mulligan.implement.effects import sync_labels_and_status, write_deferred_status
 from mulligan.implement.phase import resume
-from mulligan.implement.ports import Tools
-from mulligan.sandbox.cancellation import rest, stopping
+from mulligan.implement.ports import BotContext
+from mulligan.sandbox.cancellation import sleep_until_cancelled, stopping
 
 Wait = Callable[[float], None]
 
@@ -30,61 +30,65 @@ class Recovered:
     escalated: bool = False
 
 
-def recover(tools: Tools, worker: Worker, among: Collection[str] | None = None) -> Recovered:
+def recover(context: BotContext, worker: Worker, among: Collection[str] | None = None) -> Recovered:
     """Go on with every issue that nobody is on, wherever a killed process left it (DESIGN 1).
 
     `among` names the repositories that are served; default: whatever the ledger knows.
     """
     failed, escalated = dict[IssueRef, str](), False
-    for status in tools.ledger.statuses():
-        untold = status.is_late or (status.epoch and not status.is_shown)
+    for status in context.ledger.statuses():
+        untold = status.has_deferred_comment or (status.epoch and not status.is_shown)
         if status.phase is Phase.IDLE and not untold:
             continue
         if among is not None and status.issue.repository not in among:
             continue
         if stopping():
             break
-        done = worker.safely(status.issue, partial(_recover, status.issue))
+        done = worker.run_leased(status.issue, partial(_recover, status.issue))
         escalated |= done.escalated
         if done.problem:
             failed[status.issue] = done.problem
     return Recovered(failed, escalated)
 
 
-def _recover(ref: IssueRef, tools: Tools) -> Visit:
-    log.info("recovered", issue=str(ref), phase=tools.ledger.status(ref).phase)
-    decision = resume(ref, tools)
-    status = tools.ledger.status(ref)
-    if status.is_late:
-        tell_late(ref, tools)
+def _recover(ref: IssueRef, context: BotContext) -> Visit:
+    log.info("recovered", issue=str(ref), phase=context.ledger.status(ref).phase)
+    decision = resume(ref, context)
+    status = context.ledger.status(ref)
+    if status.has_deferred_comment:
+        write_deferred_status(ref, context)
     elif not status.is_shown:
-        show(ref, tools)
+        sync_labels_and_status(ref, context)
     return Visit(ref, escalated=isinstance(decision, Escalate))
 
 
-def catch_up(tools: Tools, worker: Worker, among: Collection[str], wait: Wait = rest) -> None:
+def write_deferred_comments(
+    context: BotContext, worker: Worker, among: Collection[str], wait: Wait = sleep_until_cancelled
+) -> None:
     """Write the status comments that were put off, since no other pass follows (SPEC H5)."""
     with suppress(ShutdownError):
-        if _tell_all(tools, worker, among):
-            wait(BETWEEN_EDITS.total_seconds())
-            _tell_all(tools, worker, among)
+        if _write_deferred(context, worker, among):
+            wait(STATUS_EDIT_INTERVAL.total_seconds())
+            _write_deferred(context, worker, among)
 
 
-def _tell_all(tools: Tools, worker: Worker, among: Collection[str]) -> bool:
+def _write_deferred(context: BotContext, worker: Worker, among: Collection[str]) -> bool:
     """Write what is late; tell whether anything is still too early."""
-    known = tools.ledger.statuses()
-    late = [each.issue for each in known if each.is_late and each.issue.repository in among]
+    known = context.ledger.statuses()
+    late = [
+        each.issue for each in known if each.has_deferred_comment and each.issue.repository in among
+    ]
     for ref in () if stopping() else late:
-        worker.safely(ref, partial(_recover, ref))
-    return not stopping() and any(tools.ledger.status(ref).is_late for ref in late)
+        worker.run_leased(ref, partial(_recover, ref))
+    return not stopping() and any(context.ledger.status(ref).has_deferred_comment for ref in late)
 
 
-def let_go_all(unlabelled: Iterable[IssueStatus], worker: Worker) -> None:
+def stand_down_unlabelled(unlabelled: Iterable[IssueStatus], worker: Worker) -> None:
     """Stand down from queued issues that lost their label or were closed (SPEC L5).
 
     That an issue is not among the labelled ones is believed only after it was read itself.
     """
     for ref in (status.issue for status in unlabelled if is_queued(status)):
-        with worker.holding(ref) as held:
+        with worker.claim_lease(ref) as held:
             if held:
-                let_go(ref, held)
+                stand_down_if_withdrawn(ref, held)

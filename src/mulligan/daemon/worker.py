@@ -11,8 +11,8 @@ from typing import Self
 
 import structlog
 
-from mulligan.daemon.commands import answer_meanwhile, execute_commands
-from mulligan.daemon.lease_guard import BEATS, under_lease
+from mulligan.daemon.commands import answer_during_attempt, execute_commands
+from mulligan.daemon.lease_guard import HEARTBEATS_PER_LEASE, under_lease
 from mulligan.domain.errors import (
     LeaseLostError,
     MulliganError,
@@ -23,16 +23,16 @@ from mulligan.domain.errors import (
 from mulligan.domain.issue import AuthorisingAct, IssueRef, Stage
 from mulligan.domain.issue_context import Skipped
 from mulligan.domain.outcome import Escalate, Retry, StandDown
-from mulligan.domain.status import BETWEEN_EDITS, IssueStatus, Phase
-from mulligan.implement.effects import stand_down, tell_late
+from mulligan.domain.status import STATUS_EDIT_INTERVAL, IssueStatus, Phase
+from mulligan.implement.effects import stand_down, write_deferred_status
 from mulligan.implement.issue_snapshot import withdrawal
 from mulligan.implement.phase import implement
-from mulligan.implement.ports import Tools
-from mulligan.sandbox.cancellation import Stop, stopping
+from mulligan.implement.ports import BotContext
+from mulligan.sandbox.cancellation import Cancellation, stopping
 
 VisitIssue = Callable[[IssueRef], None]
 
-A_BUG = "A bug in Mulligan; the log has the traceback."
+BUG_MESSAGE = "A bug in Mulligan; the log has the traceback."
 
 log = structlog.get_logger()
 
@@ -120,19 +120,19 @@ class Visit:
 class LeasedVisit:
     """An issue that is being worked on: what ends that, and the tools that go with its lease."""
 
-    stop: Stop
-    tools: Tools
+    stop: Cancellation
+    context: BotContext
 
 
 class Worker:
     """Works on issues under leases, from any number of threads; at most `most` attempts a visit."""
 
-    def __init__(self, tools: Tools, most: int | None = None) -> None:
-        self._tools = tools
-        self._most = most
+    def __init__(self, context: BotContext, max_attempts: int | None = None) -> None:
+        self._context = context
+        self._max_attempts = max_attempts
         self._lock = threading.Lock()
-        self._talking = threading.Lock()
-        self._held: dict[IssueRef, LeasedVisit] = {}
+        self._answering = threading.Lock()
+        self._leased_visits: dict[IssueRef, LeasedVisit] = {}
 
     def visit(self, ref: IssueRef, act: AuthorisingAct | None = None) -> Visit:
         """Work an issue until it rests, and carry out what is commanded; never raises."""
@@ -144,26 +144,28 @@ class Worker:
             done = replace(again, attempts=done.attempts + again.attempts)
         return done
 
-    def heed(self, refs: Iterable[IssueRef]) -> None:
+    def cancel_commanded(self, refs: Iterable[IssueRef]) -> None:
         """Stop the work on those issues whose people gave a command that ends it (SPEC H4)."""
         with self._lock:
-            running = {ref: self._held[ref].stop for ref in refs if ref in self._held}
+            running = {
+                ref: self._leased_visits[ref].stop for ref in refs if ref in self._leased_visits
+            }
         for ref, stop in running.items():
-            status = self._tools.ledger.status(ref)
+            status = self._context.ledger.status(ref)
             # Before an attempt has started, the command is just being carried out.
-            if status.ending and status.phase is not Phase.IDLE:
-                stop.give(WithdrawnError(status.ending))
+            if status.ending_reason and status.phase is not Phase.IDLE:
+                stop.cancel(WithdrawnError(status.ending_reason))
 
-    def talk(self, ref: IssueRef) -> None:
+    def answer_queries(self, ref: IssueRef) -> None:
         """Answer who asks about an issue that is being worked on here (SPEC H4)."""
         # Until it is said, the issue is not let go: nobody else may be saying it.
-        with self._talking:
+        with self._answering:
             with self._lock:
-                held = self._held.get(ref)
+                held = self._leased_visits.get(ref)
             if held is None:
                 return
             try:
-                answer_meanwhile(ref, held.tools)
+                answer_during_attempt(ref, held.context)
             except MulliganError as error:
                 log.warning("not_answered", issue=str(ref), reason=str(error))
 
@@ -171,10 +173,10 @@ class Worker:
     def running(self) -> frozenset[IssueRef]:
         """Name the issues that are being worked on."""
         with self._lock:
-            return frozenset(self._held)
+            return frozenset(self._leased_visits)
 
-    def safely(
-        self, ref: IssueRef, work: Callable[[Tools], Visit], most: int | None = None
+    def run_leased(
+        self, ref: IssueRef, work: Callable[[BotContext], Visit], most: int | None = None
     ) -> Visit:
         """Do something with an issue, under its lease; never raises.
 
@@ -182,17 +184,17 @@ class Worker:
         attempt that it ended is recovered by the next pass.
         """
         try:
-            with self.holding(ref, most) as tools:
-                if tools is None:
-                    return Visit(ref, skipped=self._why_not(ref))
-                return work(tools)
+            with self.claim_lease(ref, most) as context:
+                if context is None:
+                    return Visit(ref, skipped=self._skip_reason(ref))
+                return work(context)
         except LeaseLostError as error:
             return Visit(ref, skipped=str(error))
         except MulliganError as error:
             return Visit(ref, problem=str(error))
         except Exception:
             log.exception("visit_failed", issue=str(ref))
-            return Visit(ref, problem=A_BUG)
+            return Visit(ref, problem=BUG_MESSAGE)
 
     def watch(self) -> None:
         """Stop the work on every issue whose request was withdrawn since (SPEC L5).
@@ -200,81 +202,83 @@ class Worker:
         Where it goes on, the status comment says so by now.
         """
         with self._lock:
-            running = dict(self._held)
+            running = dict(self._leased_visits)
         for ref, held in running.items():
-            before = self._tools.ledger.status(ref)
+            before = self._context.ledger.status(ref)
             try:
-                reason = withdrawal(ref, self._tools) if before.phase is not Phase.IDLE else None
+                reason = withdrawal(ref, self._context) if before.phase is not Phase.IDLE else None
                 if not reason:
-                    _tell_late(ref, held.tools)
+                    _write_deferred_status(ref, held.context)
             except (WorldError, ShutdownError, LeaseLostError) as error:
                 log.warning("not_watched", issue=str(ref), reason=str(error))
                 continue
             # Meanwhile another attempt may have been begun, for a newer request.
-            if reason and self._tools.ledger.status(ref).number == before.number:
-                held.stop.give(WithdrawnError(reason))
+            if reason and self._context.ledger.status(ref).number == before.number:
+                held.stop.cancel(WithdrawnError(reason))
 
     @contextmanager
-    def holding(self, ref: IssueRef, most: int | None = None) -> Generator[Tools | None]:
+    def claim_lease(self, ref: IssueRef, most: int | None = None) -> Generator[BotContext | None]:
         """Hold the lease of an issue; None where another worker does, or `most` are held."""
-        lease = self._tools.leases.claim(ref, self._tools.worker, most)
+        lease = self._context.leases.claim(ref, self._context.worker, most)
         if lease is None:
             yield None
             return
-        stop = Stop()
-        heartbeat = self._tools.limits.lease / BEATS
-        with under_lease(lease, self._tools, stop, heartbeat) as tools:
+        stop = Cancellation()
+        heartbeat = self._context.limits.lease / HEARTBEATS_PER_LEASE
+        with under_lease(lease, self._context, stop, heartbeat) as context:
             with self._lock:
-                self._held[ref] = LeasedVisit(stop, tools)
+                self._leased_visits[ref] = LeasedVisit(stop, context)
             try:
-                yield tools
+                yield context
             finally:
-                with self._talking, self._lock:
-                    del self._held[ref]
+                with self._answering, self._lock:
+                    del self._leased_visits[ref]
 
     def _visit(self, ref: IssueRef, act: AuthorisingAct | None) -> Visit:
-        return self.safely(ref, lambda tools: self._work(ref, tools, act), self._tools.limits.fleet)
+        return self.run_leased(
+            ref, lambda context: self._work(ref, context, act), self._context.limits.fleet
+        )
 
     def _is_commanded(self, ref: IssueRef) -> bool:
         """Tell whether a command is still to be carried out, and may be in this visit."""
-        if self._most is not None or stopping():
+        if self._max_attempts is not None or stopping():
             return False
         try:
-            return bool(self._tools.ledger.status(ref).pending)
+            return bool(self._context.ledger.status(ref).pending)
         except MulliganError:
             return False
 
-    def _why_not(self, ref: IssueRef) -> str:
-        if self._tools.leases.holder(ref):
+    def _skip_reason(self, ref: IssueRef) -> str:
+        if self._context.leases.holder(ref):
             return "Another worker is on it."
         return "As many issues as limits.fleet allows are being worked on; it comes later."
 
-    def _work(self, ref: IssueRef, tools: Tools, act: AuthorisingAct | None) -> Visit:
-        execute_commands(ref, tools)
+    def _work(self, ref: IssueRef, context: BotContext, act: AuthorisingAct | None) -> Visit:
+        execute_commands(ref, context)
         made = 0
-        while (self._most is None or made < self._most) and not stopping():
-            result = implement(ref, tools, act)
+        while (self._max_attempts is None or made < self._max_attempts) and not stopping():
+            result = implement(ref, context, act)
             if isinstance(result, Skipped):
-                let_go(ref, tools)
+                stand_down_if_withdrawn(ref, context)
                 return Visit(ref, made, skipped=result.reason)
             made += 1
             if not isinstance(result, Retry) or result.backoff_step:
-                return _rested(ref, made, tools, escalated=isinstance(result, Escalate))
+                return _visit_result(ref, made, context, escalated=isinstance(result, Escalate))
         return Visit(ref, made)
 
 
-def _tell_late(ref: IssueRef, tools: Tools) -> None:
+def _write_deferred_status(ref: IssueRef, context: BotContext) -> None:
     """Write the status comment that was put off when the attempt began, a while ago."""
-    status, now = tools.ledger.status(ref), tools.clock.now()
-    lasts = status.started_at and status.started_at + BETWEEN_EDITS <= now
-    if lasts and status.is_late and status.stage is Stage.RUNNING:
-        tell_late(ref, tools)
+    status, now = context.ledger.status(ref), context.clock.now()
+    lasts = status.started_at and status.started_at + STATUS_EDIT_INTERVAL <= now
+    if lasts and status.has_deferred_comment and status.stage is Stage.RUNNING:
+        write_deferred_status(ref, context)
 
 
-def let_go(ref: IssueRef, tools: Tools) -> None:
+def stand_down_if_withdrawn(ref: IssueRef, context: BotContext) -> None:
     """Stand down from a queued issue whose request does not stand any more (SPEC L5, L7)."""
-    if is_queued(tools.ledger.status(ref)) and (reason := withdrawal(ref, tools)):
-        stand_down(ref, StandDown(reason=reason), tools)
+    if is_queued(context.ledger.status(ref)) and (reason := withdrawal(ref, context)):
+        stand_down(ref, StandDown(reason=reason), context)
 
 
 def is_queued(status: IssueStatus) -> bool:
@@ -285,7 +289,7 @@ def is_queued(status: IssueStatus) -> bool:
     return waits and (held or asked or status.feedback is not None)
 
 
-def _rested(ref: IssueRef, made: int, tools: Tools, *, escalated: bool) -> Visit:
-    status = tools.ledger.status(ref)
-    waits = status.due is not None and status.due > tools.clock.now()
+def _visit_result(ref: IssueRef, made: int, context: BotContext, *, escalated: bool) -> Visit:
+    status = context.ledger.status(ref)
+    waits = status.due is not None and status.due > context.clock.now()
     return Visit(ref, made, problem=status.reason if waits else None, escalated=escalated)

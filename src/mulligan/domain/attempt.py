@@ -23,7 +23,7 @@ from mulligan.domain.result import (
     VerifierOutcome,
 )
 
-SHELLS_SIGNALS = 128
+SHELL_SIGNAL_OFFSET = 128
 """A shell adds the number of the signal that killed its command, and exits with that."""
 
 SHUTDOWN = "shutdown"
@@ -34,7 +34,7 @@ Meter = Callable[[AgentFacts], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ResourceLimits:
     """The most that a sandbox may have: processes and bytes of memory in all, bytes in a file.
 
     It is not asked to end itself, but what it started is; all is killed where that has more.
@@ -210,7 +210,7 @@ class AttemptState:
         return (*self.earlier, self)
 
     @property
-    def blame(self) -> Fault | None:
+    def ending_fault(self) -> Fault | None:
         """Give what ended the attempt that was not the agent's doing; None for nothing.
 
         Refused tools count only where nothing was changed: agents try what they need not.
@@ -232,8 +232,8 @@ def next_round(known: AttemptState) -> AttemptState:
 
 def classify(known: AttemptState) -> Outcome:
     """Name the outcome: the first of SPEC 6 that matches. Never looks at error text."""
-    if known.blame:
-        return known.blame.outcome
+    if known.ending_fault:
+        return known.ending_fault.outcome
     if known.run is None or known.change is None:
         return Outcome.INTERRUPTED
     return _of_the_agent(known.run, known.change) or _of_the_change(known)
@@ -291,7 +291,7 @@ def signal_of(exit_code: int | None) -> signal.Signals | None:
     """Give the signal that ended a program, or a shell's (128 and its number); None for none."""
     if exit_code is None:
         return None
-    number = -exit_code if exit_code < 0 else exit_code - SHELLS_SIGNALS
+    number = -exit_code if exit_code < 0 else exit_code - SHELL_SIGNAL_OFFSET
     return signal.Signals(number) if number in set(signal.Signals) else None
 
 

@@ -65,7 +65,7 @@ class CommandBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class PendingCommand:
     """A command on record that is still to be answered; `stage` is where the issue stood then."""
 
     key: str
@@ -99,12 +99,12 @@ class Order:
                 return aborted(self)
 
 
-def aborted(order: Order) -> str:
+def aborted(order: PendingCommand) -> str:
     """Word the end that an abort puts to the work."""
     return f"{order.who} stopped it; /mulligan retry or the label takes it up again."
 
 
-def skipped(order: Order) -> str:
+def skipped(order: PendingCommand) -> str:
     """Word the end that a skip puts to the work."""
     why = f": {order.text}" if order.text else "."
     return f"{order.who} left it out{why}"

@@ -9,12 +9,12 @@ from datetime import datetime
 from mulligan.domain.issue import REPOSITORY, AuthorisingAct, Issue, IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
 
-MOST = 10
+MAX_DEPENDENCIES = 10
 """How many issues one may wait for; others are not looked at."""
 
 NAME = rf"(?:{REPOSITORY.pattern})?#[1-9][0-9]{{0,9}}\b"
 
-SAID = re.compile(
+DEPENDENCY_SENTENCE = re.compile(
     rf"\b(?:depends on|blocked by):?\s+({NAME}(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+){NAME})*)",
     re.IGNORECASE,
 )
@@ -25,7 +25,7 @@ CODE = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)|`[^`\n]*`", re.MULTI
 
 QUOTED = re.compile(r"^ {0,3}>.*$", re.MULTILINE)
 
-SETTLED = frozenset({Stage.REVIEW, Stage.HITL, Stage.RESOLVED})
+SETTLED_STAGES = frozenset({Stage.REVIEW, Stage.HITL, Stage.RESOLVED})
 """Stages from which only a new authorising act leads back to work (SPEC L6)."""
 
 CHANGED_BY_SOMEBODY = (
@@ -46,10 +46,10 @@ UNCHANGED = "text"
 PAUSED = "paused"
 """The rule that is broken while somebody has the issue rest (SPEC H4)."""
 
-FOR_NOW = frozenset({PAUSED, "due", POLICY})
+TEMPORARY_RULES = frozenset({PAUSED, "due", POLICY})
 """The rules that hold work up, without speaking against the request."""
 
-RESTS = {
+SETTLED_PHRASES = {
     Stage.REVIEW: "It is in review",
     Stage.HITL: "It is with a person",
     Stage.RESOLVED: "It is done with",
@@ -58,7 +58,7 @@ RESTS = {
 
 def dependencies(text: str, of: IssueRef) -> tuple[IssueRef, ...]:
     """List the issues that an issue says it waits for; code and quotations say nothing."""
-    return tuple(ref for ref in _named(text, of) if ref != of)[:MOST]
+    return tuple(ref for ref in _named(text, of) if ref != of)[:MAX_DEPENDENCIES]
 
 
 def depends_on_itself(text: str, of: IssueRef) -> bool:
@@ -66,14 +66,14 @@ def depends_on_itself(text: str, of: IssueRef) -> bool:
     return of in _named(text, of)
 
 
-def way_back(of: IssueRef, named: Callable[[IssueRef], tuple[IssueRef, ...]]) -> list[IssueRef]:
+def find_cycle(of: IssueRef, named: Callable[[IssueRef], tuple[IssueRef, ...]]) -> list[IssueRef]:
     """Find the shortest way from one dependency to the next that ends at its beginning.
 
     Gives the issues on it, the first one left out; none where there is no such way, or it is
     longer than what is looked at. `named` gives what an issue waits for.
     """
     ways, seen = deque([[of]]), {of}
-    while ways and len(seen) <= MOST:
+    while ways and len(seen) <= MAX_DEPENDENCIES:
         way = ways.popleft()
         for ref in named(way[-1]):
             if ref == of:
@@ -86,7 +86,9 @@ def way_back(of: IssueRef, named: Callable[[IssueRef], tuple[IssueRef, ...]]) ->
 
 def _named(text: str, of: IssueRef) -> tuple[IssueRef, ...]:
     plain = QUOTED.sub("", CODE.sub("", text))
-    named = (name for said in SAID.finditer(plain) for name in NAMED.findall(said[1]))
+    named = (
+        name for said in DEPENDENCY_SENTENCE.finditer(plain) for name in NAMED.findall(said[1])
+    )
     return tuple(dict.fromkeys(_ref(name, of.repository) for name in named))
 
 
@@ -94,7 +96,7 @@ def _ref(name: str, here: str) -> IssueRef:
     return IssueRef.parse(f"{here}{name}" if name.startswith("#") else name)
 
 
-def waiting_for(ref: IssueRef, of: IssueRef, *, is_pull_request: bool, left: str) -> str:
+def dependency_reason(ref: IssueRef, of: IssueRef, *, is_pull_request: bool, left: str) -> str:
     """Say that an issue waits for one that is open; `left` is why Mulligan has left that one."""
     name = _short(ref, of)
     if is_pull_request:
@@ -104,7 +106,7 @@ def waiting_for(ref: IssueRef, of: IssueRef, *, is_pull_request: bool, left: str
     return f"It waits until {name} is closed."
 
 
-def in_a_circle(of: IssueRef, way: list[IssueRef]) -> str:
+def cycle_reason(of: IssueRef, way: list[IssueRef]) -> str:
     """Say that an issue waits for itself in the end, over those on the way."""
     names = ", which waits for ".join(_short(ref, of) for ref in way)
     return (
@@ -113,7 +115,7 @@ def in_a_circle(of: IssueRef, way: list[IssueRef]) -> str:
     )
 
 
-def overlooked(of: IssueRef, missing: list[IssueRef], *, itself: bool) -> str:
+def ignored_reason(of: IssueRef, missing: list[IssueRef], *, itself: bool) -> str:
     """Say what is named and not waited for; empty for nothing."""
     names = [*(["itself"] if itself else []), *(_short(ref, of) for ref in missing)]
     if not names:
@@ -223,10 +225,11 @@ def _held_elsewhere(facts: Facts) -> str | None:
 
 
 def _settled(facts: Facts) -> str | None:
-    if facts.status.stage not in SETTLED or opens_epoch(facts):
+    if facts.status.stage not in SETTLED_STAGES or opens_epoch(facts):
         return None
     how = "take the label off and put it on again" if _carried(facts) else "put the label on"
-    return f"{RESTS[facts.status.stage]}; {how}, or write `/mulligan retry`, for new attempts."
+    settled = SETTLED_PHRASES[facts.status.stage]
+    return f"{settled}; {how}, or write `/mulligan retry`, for new attempts."
 
 
 def _unconcluded(facts: Facts) -> str | None:
@@ -237,7 +240,7 @@ def _unconcluded(facts: Facts) -> str | None:
 
 
 def _changed(facts: Facts) -> str | None:
-    unread = facts.act.edits.unread if facts.act else ""
+    unread = facts.act.edits.unread_reason if facts.act else ""
     if unread:
         return f"Whether its text was changed could not be read: {unread}"
     changed = changed_text(facts)
@@ -251,7 +254,7 @@ def changed_text(facts: Facts) -> str | None:
     edits = facts.act.edits
     if edits.by_strangers:
         return str(edits.by_strangers[-1])
-    return None if edits.telling or _as_seen_first(facts) else CHANGED_BY_SOMEBODY
+    return None if edits.names_authors or _as_seen_first(facts) else CHANGED_BY_SOMEBODY
 
 
 def _as_seen_first(facts: Facts) -> bool:
@@ -322,11 +325,11 @@ def opens_epoch(facts: Facts) -> bool:
     asked = facts.status.by_command or facts.status.act.startswith("labeled:")
     again = waits and facts.act.by_label and asked
     instead = waits and facts.at_once and facts.withdrawn
-    wanted = again or instead or facts.status.stage in SETTLED
-    return wanted and newer(facts.act, facts.status)
+    wanted = again or instead or facts.status.stage in SETTLED_STAGES
+    return wanted and is_newer_request(facts.act, facts.status)
 
 
-def newer(act: AuthorisingAct, status: IssueStatus) -> bool:
+def is_newer_request(act: AuthorisingAct, status: IssueStatus) -> bool:
     """Compare with the act of the epoch: two labels by their ids, since times are whole seconds."""
     kind, _, number = status.act.partition(":")
     if act.by_label and kind == "labeled":

@@ -450,7 +450,7 @@ EVENTS: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=Tr
 """Reads and writes any event as JSON."""
 
 
-class Recorded(Record):
+class RecordedEvent(Record):
     """An event as the ledger holds it: `seq` orders all events of one ledger."""
 
     seq: int

@@ -24,7 +24,7 @@ NOT_TELLING = (
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ExplanationInputs:
     """What bears on an issue besides what the rules look at.
 
     `counted` of `most` attempts of the epoch are used up; `holder` is the worker that is on the
@@ -60,7 +60,7 @@ class Explanation:
     exists: bool = True
 
 
-def explain(facts: Facts, around: Surroundings) -> Explanation:
+def explain(facts: Facts, around: ExplanationInputs) -> Explanation:
     """Explain an issue that could be read."""
     return Explanation(
         issue=facts.issue.ref,
@@ -82,7 +82,7 @@ def explain_unread(status: IssueStatus, reason: str, *, exists: bool) -> Explana
     )
 
 
-def _summary(facts: Facts, around: Surroundings) -> str:
+def _summary(facts: Facts, around: ExplanationInputs) -> str:
     broken = {found.rule: found.refusal for found in findings(facts) if found.refusal}
     if around.holder:
         return _under_way(around.holder, facts.status)
@@ -127,7 +127,7 @@ def _unfinished(status: IssueStatus) -> str:
     return f"The next pass carries out what was decided: {status.reason}"
 
 
-def _settled(status: IssueStatus, around: Surroundings) -> str:
+def _settled(status: IssueStatus, around: ExplanationInputs) -> str:
     """Word the stages that only a new request ends."""
     if status.stage is Stage.REVIEW:
         return f"It is in review: {status.pull_request}"
@@ -147,7 +147,7 @@ def _act(facts: Facts) -> AuthorisingAct | None:
     return AuthorisingAct(status.act, status.actor, status.act_at, trusted=True)
 
 
-def told_by(act: AuthorisingAct | None) -> str:
+def describe_request(act: AuthorisingAct | None) -> str:
     """Say who asked for the work, and how."""
     if act is None:
         return "Nobody has asked for the work."
@@ -164,26 +164,27 @@ def told_by(act: AuthorisingAct | None) -> str:
     return f"{act.actor} asked for the work, by the label at {at}."
 
 
-def told_of_review(status: IssueStatus) -> str:
+def describe_review(status: IssueStatus) -> str:
     """Say that a review came, and when it is acted on; empty where none waits."""
-    if status.settles is None:
+    if status.reviews_settle_at is None:
         return ""
+    settled_at = _written(status.reviews_settle_at)
     return (
-        f"A review requests changes; it is acted on after {_written(status.settles)}, together "
+        f"A review requests changes; it is acted on after {settled_at}, together "
         "with those that come until then."
     )
 
 
-def _notes(facts: Facts, around: Surroundings) -> list[str]:
+def _notes(facts: Facts, around: ExplanationInputs) -> list[str]:
     waits = facts.status.due is not None or facts.status.phase is not Phase.IDLE
     idle = around.at_work is None and around.holder is None
-    reviewed = told_of_review(facts.status)
+    reviewed = describe_review(facts.status)
     return [
         *([reviewed] if reviewed else []),
         *([NOBODY_AT_WORK] if idle and (waits or refusal(facts) is None) else []),
         *([around.overlooked] if around.overlooked else []),
         *([LOCKED] if facts.issue.is_locked else []),
-        *([NOT_TELLING] if facts.act and not facts.act.edits.telling else []),
+        *([NOT_TELLING] if facts.act and not facts.act.edits.names_authors else []),
     ]
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from mulligan.domain.events import FailedCheck, Remark
 from mulligan.domain.outcome import Record
 
-MOST_CHECKS = 20
+MAX_CHECKS = 20
 
 FAILURES = frozenset({"failure", "error", "timed_out", "startup_failure"})
 """Conclusions that the change may be to blame for; `error` is that of a commit status."""
@@ -16,7 +16,7 @@ FAILURES = frozenset({"failure", "error", "timed_out", "startup_failure"})
 PASSING = frozenset({"success", "neutral", "skipped"})
 """Conclusions that GitHub itself takes for fine."""
 
-MOST_REMARKS = 50
+MAX_REMARKS = 50
 
 BODY_CHARS = 4000
 
@@ -50,7 +50,7 @@ def latest(runs: Iterable[CheckRun]) -> tuple[CheckRun, ...]:
     return tuple(newest.values())
 
 
-def told_apart(runs: Sequence[CheckRun]) -> tuple[str, ...]:
+def unique_names(runs: Sequence[CheckRun]) -> tuple[str, ...]:
     """Name the runs, each by another name: of two `tests`, the second is `tests (2)`."""
     counts, names = Counter[str](), list[str]()
     for run in runs:
@@ -75,7 +75,7 @@ def _complete(runs: Sequence[CheckRun]) -> bool:
     return all(run.conclusion is not None for run in runs)
 
 
-def key_of(head_sha: str) -> str:
+def failed_head_key(head_sha: str) -> str:
     """Give the name under which it is remembered that the failures of a head were acted on."""
     return f"ci:{head_sha}"
 
@@ -110,7 +110,7 @@ class Review:
     author: str
     author_id: int | None
     at: datetime
-    objects: bool
+    requests_changes: bool
     remarks: tuple[Remark, ...] = ()
 
     @property
@@ -143,13 +143,13 @@ class PullState:
     is_behind: bool = False
 
 
-def joined(pending: Feedback | None, new: Feedback) -> Feedback:
+def merge_feedback(pending: Feedback | None, new: Feedback) -> Feedback:
     """Add to what is pending; a conflict, and failed checks, replace older ones."""
     if pending is None:
         return new
     return Feedback(
         at=max(pending.at, new.at),
-        remarks=(*pending.remarks, *new.remarks)[:MOST_REMARKS],
+        remarks=(*pending.remarks, *new.remarks)[:MAX_REMARKS],
         conflict=new.conflict or pending.conflict,
         checks=new.checks or pending.checks,
     )

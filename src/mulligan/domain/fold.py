@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
-from mulligan.domain.command import OPENING, Order, Verb
+from mulligan.domain.command import OPENING, PendingCommand, Verb
 from mulligan.domain.events import (
     AttemptCompleted,
     AttemptStarted,
@@ -34,7 +34,7 @@ from mulligan.domain.events import (
     StoodDown,
     Waiting,
 )
-from mulligan.domain.feedback import Feedback, joined, key_of
+from mulligan.domain.feedback import Feedback, failed_head_key, merge_feedback
 from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import Escalate, Outcome
 from mulligan.domain.status import (
@@ -42,9 +42,9 @@ from mulligan.domain.status import (
     SHOWN_STAGE,
     IssueStatus,
     Phase,
-    is_heard,
-    remembered,
-    within_bounds,
+    add_handled,
+    is_handled,
+    trim_effects,
 )
 
 
@@ -70,7 +70,7 @@ def _advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
         case AttemptStarted() | AttemptCompleted() | Decided():
             return _advance_attempt(status, event, at)
         case CommandReceived() | HumanResponded():
-            return _advance_talk(status, event)
+            return _advance_commands(status, event)
         case ReviewReceived() | Conflicted() | CiFailed() | CiPassed():
             return _advance_returned(status, event, at)
         case EffectDone(effect=effect, key=key, remote_id=remote_id):
@@ -90,7 +90,7 @@ def _labelled_still(status: IssueStatus, effect: str) -> IssueStatus:
 
 def _with_effect(status: IssueStatus, key: str, remote_id: str) -> IssueStatus:
     effects = {name: given for name, given in status.effects if name != key} | {key: remote_id}
-    return replace(status, effects=within_bounds(effects))
+    return replace(status, effects=trim_effects(effects))
 
 
 def _advance_proposed(
@@ -119,10 +119,10 @@ def _advance_proposed(
             assert_never(event)
 
 
-def _advance_talk(status: IssueStatus, event: CommandReceived | HumanResponded) -> IssueStatus:
+def _advance_commands(status: IssueStatus, event: CommandReceived | HumanResponded) -> IssueStatus:
     match event:
         case CommandReceived():
-            return _hear(status, event)
+            return _take_command(status, event)
         case HumanResponded(key=key):
             left = tuple(each for each in status.pending if each.key != key)
             return replace(status, pending=left)
@@ -167,11 +167,11 @@ def _new_epoch(status: IssueStatus, event: Authorised) -> IssueStatus:
     )
 
 
-def _hear(status: IssueStatus, event: CommandReceived) -> IssueStatus:
+def _take_command(status: IssueStatus, event: CommandReceived) -> IssueStatus:
     """Take a command down, once; a pause holds, and ends, from here on."""
-    if is_heard(status.heard, event.key):
+    if is_handled(status.heard, event.key):
         return status
-    order = Order(
+    order = PendingCommand(
         event.key,
         event.command,
         event.text,
@@ -188,7 +188,7 @@ def _hear(status: IssueStatus, event: CommandReceived) -> IssueStatus:
     return replace(
         status,
         pending=(*status.pending, order),
-        heard=remembered(status.heard, event.key),
+        heard=add_handled(status.heard, event.key),
         paused_by=paused_by,
     )
 
@@ -229,7 +229,7 @@ def _advance_result(status: IssueStatus, event: Event) -> IssueStatus:
         case StoodDown(reason=reason, elsewhere=elsewhere):
             # Who gives new guidance ends an attempt, and not what is asked for.
             left = status.feedback if status.is_asked_anew else None
-            return replace(_done_with(status, reason), feedback=left, elsewhere=elsewhere)
+            return replace(_resolve(status, reason), feedback=left, elsewhere=elsewhere)
         case Resolved():
             return _resolved(status, event)
         case Forgotten():
@@ -255,13 +255,13 @@ def _forgotten(status: IssueStatus, event: Forgotten) -> IssueStatus:
 
 def _resolved(status: IssueStatus, event: Resolved) -> IssueStatus:
     """Rest; the pull request of an issue that was left out stays open, and is seen to its end."""
-    rests = replace(_done_with(status, event.resolution), paused_by="")
+    rests = replace(_resolve(status, event.resolution), paused_by="")
     if not event.ends_pull:
         return rests
     return replace(rests, pull_number=None, draft_of=0, left_draft="")
 
 
-def _done_with(status: IssueStatus, reason: str) -> IssueStatus:
+def _resolve(status: IssueStatus, reason: str) -> IssueStatus:
     rests = _at_rest(status, Stage.RESOLVED)
     return replace(rests, reason=reason, is_kept=False, feedback=None)
 
@@ -292,14 +292,14 @@ def _failed_on_github(status: IssueStatus, event: CiFailed, at: datetime) -> Iss
     made = status.ci_attempts + (not event.refused)
     found = Feedback(at=at, checks=event.checks)
     return _due_again(
-        replace(status, ci_attempts=made), (key_of(event.head_sha),), found, event.refused
+        replace(status, ci_attempts=made), (failed_head_key(event.head_sha),), found, event.refused
     )
 
 
 def _due_again(
     status: IssueStatus, keys: tuple[str, ...], found: Feedback, refused: str = ""
 ) -> IssueStatus:
-    heard, pending = remembered(status.heard, *keys), joined(status.feedback, found)
+    heard, pending = add_handled(status.heard, *keys), merge_feedback(status.feedback, found)
     status = replace(
         status,
         heard=heard,

@@ -9,7 +9,7 @@ from mulligan.domain.errors import MulliganError
 
 MIB = 1024**2
 
-LEAST_FILES = 1000
+MIN_FREE_FILES = 1000
 """How many files there has to be room for, whatever is configured."""
 
 AS_ROOT = "Mulligan runs as root, so a flaw in it or in its sandbox opens the whole machine."
@@ -23,25 +23,25 @@ TRY_AGAIN = "See to what it names, and ask the doctor again."
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class DiskSpace:
     """The bytes that are free where a directory is or will be, and whether it can be written to.
 
     `files` is how many more may be made, None where the file system has no such limit.
     """
 
-    place: Path
+    path: Path
     free: int
     writable: bool
-    files: int | None = None
+    free_files: int | None = None
 
 
-def shortage(rooms: Iterable[Room], least: int) -> str | None:
+def disk_shortage(rooms: Iterable[DiskSpace], least: int) -> str | None:
     """Say where less than `least` bytes are free, or no files can be made; None where there is."""
     for room in rooms:
         if room.free < least:
-            short = f"Less than {least // MIB} MiB are free for {room.place}"
-        elif room.files is not None and room.files < LEAST_FILES:
-            short = f"Hardly any more files can be made on the disk of {room.place}"
+            short = f"Less than {least // MIB} MiB are free for {room.path}"
+        elif room.free_files is not None and room.free_files < MIN_FREE_FILES:
+            short = f"Hardly any more files can be made on the disk of {room.path}"
         else:
             continue
         return f"{short}; {MAKE_ROOM}"
@@ -54,7 +54,7 @@ def is_shortage(reason: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Presence:
+class AgentPresence:
     """Where the agent's program is, None for nowhere; and what else it needs and is not there.
 
     `wanted` is the program as it was named.
@@ -83,10 +83,10 @@ class SandboxStatus:
     that are, but closed to the user that confined commands run as.
     """
 
-    stand: bool
-    why_not: str = ""
-    cure: str = ""
-    filtered: bool = True
+    available: bool
+    reason: str = ""
+    fix: str = ""
+    calls_filtered: bool = True
     missing: tuple[str, ...] = ()
     closed: tuple[str, ...] = ()
 
@@ -106,7 +106,7 @@ class Diagnosis:
 
     area: str
     level: Level
-    said: str
+    message: str
     fix: str = ""
 
 

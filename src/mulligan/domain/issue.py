@@ -131,8 +131,8 @@ class Edits:
     """
 
     by_strangers: tuple[Edit, ...] = ()
-    unread: str = ""
-    telling: bool = True
+    unread_reason: str = ""
+    names_authors: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +200,6 @@ class Lease:
     fence: int
 
 
-def lost(lease: Lease) -> LeaseLostError:
+def lease_lost(lease: Lease) -> LeaseLostError:
     """Say that another worker has the issue now."""
     return LeaseLostError(f"Another worker has taken over {lease.issue}; this one stops.")

@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from mulligan.domain.eligibility import SETTLED
+from mulligan.domain.eligibility import SETTLED_STAGES
 from mulligan.domain.events import Forgotten, KeptEffect
 from mulligan.domain.issue import IssueRef, Stage
-from mulligan.domain.status import IssueStatus, Phase, summed
+from mulligan.domain.status import IssueStatus, Phase, summarise_handled
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class AttemptFiles:
 
 def is_at_rest(status: IssueStatus) -> bool:
     """Tell whether nothing is left to be done for an issue until a person asks again."""
-    return status.phase is Phase.IDLE and status.stage in SETTLED
+    return status.phase is Phase.IDLE and status.stage in SETTLED_STAGES
 
 
 def needs_files(status: IssueStatus) -> bool:
@@ -37,7 +37,7 @@ def needs_commit(status: IssueStatus) -> bool:
 
 def outdated(
     found: Collection[AttemptFiles],
-    spared: Iterable[IssueRef],
+    kept_issues: Iterable[IssueRef],
     oldest: datetime,
     most_bytes: int,
 ) -> tuple[AttemptFiles, ...]:
@@ -45,7 +45,7 @@ def outdated(
 
     Files of `spared` issues stay, and count.
     """
-    staying, going = frozenset(spared), list[AttemptFiles]()
+    staying, going = frozenset(kept_issues), list[AttemptFiles]()
     held = sum(each.size for each in found)
     for each in sorted(found, key=lambda files: (files.at, files.issue, files.number)):
         if each.issue not in staying and (each.at < oldest or held > most_bytes):
@@ -70,7 +70,7 @@ def remnant_of(status: IssueStatus) -> Forgotten:
         pull_request=status.pull_request,
         effects=tuple(KeptEffect(name=name, remote_id=given) for name, given in status.effects),
         epochs=status.epochs,
-        heard=summed(status.heard),
+        heard=summarise_handled(status.heard),
     )
 
 

@@ -11,14 +11,14 @@ from typing import TypeVar
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import FREE, Outcome
 
-MOST_LISTED = 10
+MAX_LISTED = 10
 
 T = TypeVar("T")
 
 K = TypeVar("K", bound=Hashable)
 
 
-class Turn(StrEnum):
+class MilestoneKind(StrEnum):
     """A turn in an issue's life."""
 
     ASKED = "asked"
@@ -29,11 +29,11 @@ class Turn(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class Milestone:
     """When a turn was recorded; `asked_at` is when the person who asked did so."""
 
     issue: IssueRef
-    turn: Turn
+    kind: MilestoneKind
     at: datetime
     asked_at: datetime | None = None
 
@@ -48,7 +48,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
+class AttemptEntry:
     """One attempt that is over. `runs` counts its runs of an agent.
 
     `costs` and `tokens` are of those runs that told, and may be fewer than the runs.
@@ -67,12 +67,12 @@ class Try:
 
 
 @dataclass(frozen=True, slots=True)
-class Chronicle:
+class LedgerHistory:
     """What the ledger holds, in its order; `since` is when that begins."""
 
     since: datetime | None
-    tries: Sequence[Try]
-    moments: Sequence[Moment]
+    attempts: Sequence[AttemptEntry]
+    milestones: Sequence[Milestone]
     stages: Sequence[tuple[IssueRef, Stage]]
 
 
@@ -86,8 +86,8 @@ class Cost:
 
     usd: float | None
     tokens: int | None
-    silent: int
-    wordless: int
+    without_cost: int
+    without_tokens: int
 
     def per(self, count: int) -> float | None:
         """Divide it among so many; None where that cannot be said."""
@@ -95,7 +95,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AttemptPosition:
     """How the attempts came out that were the `place`-th to count in their epoch."""
 
     place: int
@@ -104,7 +104,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Frequent:
+class FrequentFailure:
     """What fails often, in how many attempts at how many issues; `summary` is empty for a check."""
 
     repository: str
@@ -116,7 +116,7 @@ class Frequent:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class RepositoryStats:
     """The numbers of one repository, or of all; a stage counts the issues that stand there now."""
 
     taken: int
@@ -135,7 +135,7 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentFigures:
+class AgentStats:
     """The numbers of one agent."""
 
     agent: str
@@ -151,22 +151,22 @@ class Stats:
 
     since: datetime | None
     until: datetime
-    overall: Figures
+    overall: RepositoryStats
     outcomes: dict[Outcome, int]
-    places: tuple[Place, ...]
-    checks: tuple[Frequent, ...]
-    failures: tuple[Frequent, ...]
-    repositories: dict[str, Figures]
-    agents: tuple[AgentFigures, ...]
+    places: tuple[AttemptPosition, ...]
+    checks: tuple[FrequentFailure, ...]
+    failures: tuple[FrequentFailure, ...]
+    repositories: dict[str, RepositoryStats]
+    agents: tuple[AgentStats, ...]
 
 
-Failed = tuple[Try, Failure]
+Failed = tuple[AttemptEntry, Failure]
 
 
-def summarise(all_of_it: Chronicle, now: datetime, since: datetime | None = None) -> Stats:
+def summarise(all_of_it: LedgerHistory, now: datetime, since: datetime | None = None) -> Stats:
     """Count what was recorded at or after `since`, or all of it."""
     # Moments of before stay: times are counted from them.
-    recent = [each for each in all_of_it.tries if _is_in(each.at, since)]
+    recent = [each for each in all_of_it.attempts if _is_in(each.at, since)]
     found = replace(all_of_it, tries=recent)
     begin, failed = all_of_it.since, _failed(recent)
     return Stats(
@@ -174,7 +174,7 @@ def summarise(all_of_it: Chronicle, now: datetime, since: datetime | None = None
         until=now,
         overall=_figures(found, since),
         outcomes=dict(Counter(each.outcome for each in recent).most_common()),
-        places=_places(all_of_it.tries, since),
+        places=_places(all_of_it.attempts, since),
         checks=_frequent_checks(failed),
         failures=_frequent_failures(failed),
         repositories={name: _figures(_of(name, found), since) for name in _repositories(found)},
@@ -182,34 +182,34 @@ def summarise(all_of_it: Chronicle, now: datetime, since: datetime | None = None
     )
 
 
-def _of(repository: str, found: Chronicle) -> Chronicle:
-    return Chronicle(
+def _of(repository: str, found: LedgerHistory) -> LedgerHistory:
+    return LedgerHistory(
         found.since,
-        [each for each in found.tries if each.issue.repository == repository],
-        [each for each in found.moments if each.issue.repository == repository],
+        [each for each in found.attempts if each.issue.repository == repository],
+        [each for each in found.milestones if each.issue.repository == repository],
         [each for each in found.stages if each[0].repository == repository],
     )
 
 
-def _repositories(found: Chronicle) -> list[str]:
+def _repositories(found: LedgerHistory) -> list[str]:
     return sorted({ref.repository for ref, _ in found.stages})
 
 
-def _figures(found: Chronicle, since: datetime | None) -> Figures:
-    to_pull_request, to_merge = _times(found.moments, since)
-    reached = {turn: _reached(turn, found.moments, since) for turn in Turn}
-    return Figures(
-        taken=reached[Turn.ASKED],
-        published=reached[Turn.PUBLISHED],
-        merged=reached[Turn.MERGED],
-        closed=reached[Turn.CLOSED],
-        left=reached[Turn.LEFT],
+def _figures(found: LedgerHistory, since: datetime | None) -> RepositoryStats:
+    to_pull_request, to_merge = _times(found.milestones, since)
+    reached = {turn: _reached(turn, found.milestones, since) for turn in MilestoneKind}
+    return RepositoryStats(
+        taken=reached[MilestoneKind.ASKED],
+        published=reached[MilestoneKind.PUBLISHED],
+        merged=reached[MilestoneKind.MERGED],
+        closed=reached[MilestoneKind.CLOSED],
+        left=reached[MilestoneKind.LEFT],
         stages=dict(Counter(stage for _, stage in found.stages)),
-        tried=len({each.issue for each in found.tries}),
-        attempts=len(found.tries),
-        counted=sum(map(_counts, found.tries)),
-        succeeded=sum(map(_succeeded, found.tries)),
-        cost=cost_of(found.tries),
+        tried=len({each.issue for each in found.attempts}),
+        attempts=len(found.attempts),
+        counted=sum(map(_counts, found.attempts)),
+        succeeded=sum(map(_succeeded, found.attempts)),
+        cost=cost_of(found.attempts),
         to_pull_request=_median(to_pull_request),
         to_merge=_median(to_merge),
     )
@@ -219,20 +219,20 @@ def _is_in(at: datetime, since: datetime | None) -> bool:
     return since is None or at >= since
 
 
-def _counts(tried: Try) -> bool:
+def _counts(tried: AttemptEntry) -> bool:
     return tried.outcome not in FREE
 
 
-def _succeeded(tried: Try) -> bool:
+def _succeeded(tried: AttemptEntry) -> bool:
     return tried.outcome is Outcome.SUCCEEDED
 
 
-def _reached(turn: Turn, moments: Iterable[Moment], since: datetime | None) -> int:
+def _reached(turn: MilestoneKind, moments: Iterable[Milestone], since: datetime | None) -> int:
     """Count the issues that took a turn, each once."""
-    return len({each.issue for each in moments if each.turn is turn and _is_in(each.at, since)})
+    return len({each.issue for each in moments if each.kind is turn and _is_in(each.at, since)})
 
 
-def cost_of(tries: Sequence[Try]) -> Cost:
+def cost_of(tries: Sequence[AttemptEntry]) -> Cost:
     """Add up what attempts used; what an agent did not say is unknown, and not nothing."""
     costs = [cost for each in tries for cost in each.costs]
     tokens = [count for each in tries for count in each.tokens]
@@ -241,36 +241,39 @@ def cost_of(tries: Sequence[Try]) -> Cost:
     return Cost(
         usd=round(sum(costs), 6) if costs or not silent else None,
         tokens=sum(tokens) if tokens or not wordless else None,
-        silent=silent,
-        wordless=wordless,
+        without_cost=silent,
+        without_tokens=wordless,
     )
 
 
 def _times(
-    moments: Iterable[Moment], since: datetime | None
+    moments: Iterable[Milestone], since: datetime | None
 ) -> tuple[list[timedelta], list[timedelta]]:
     """Give how long it took from each request to its pull request, and to its merge."""
-    taken: dict[Turn, list[timedelta]] = {Turn.PUBLISHED: [], Turn.MERGED: []}
+    taken: dict[MilestoneKind, list[timedelta]] = {
+        MilestoneKind.PUBLISHED: [],
+        MilestoneKind.MERGED: [],
+    }
     for life in _by(lambda moment: moment.issue, moments).values():
         for asked, moment in _answered(life):
             if _is_in(moment.at, since):
-                taken[moment.turn].append(moment.at - asked)
-    return taken[Turn.PUBLISHED], taken[Turn.MERGED]
+                taken[moment.kind].append(moment.at - asked)
+    return taken[MilestoneKind.PUBLISHED], taken[MilestoneKind.MERGED]
 
 
-def _answered(life: Iterable[Moment]) -> Iterator[tuple[datetime, Moment]]:
+def _answered(life: Iterable[Milestone]) -> Iterator[tuple[datetime, Milestone]]:
     """Find the first pull request after each request, and its merge."""
     asked, waits = None, True
     for moment in life:
-        match moment.turn:
-            case Turn.ASKED:
+        match moment.kind:
+            case MilestoneKind.ASKED:
                 asked = asked or moment.asked_at
-            case Turn.PUBLISHED:
+            case MilestoneKind.PUBLISHED:
                 if asked and waits:
                     yield asked, moment
                 waits = False
             case _:
-                if asked and moment.turn is Turn.MERGED:
+                if asked and moment.kind is MilestoneKind.MERGED:
                     yield asked, moment
                 asked, waits = None, True
 
@@ -279,7 +282,7 @@ def _median(times: Sequence[timedelta]) -> timedelta | None:
     return timedelta(seconds=median(each.total_seconds() for each in times)) if times else None
 
 
-def _places(tries: Iterable[Try], since: datetime | None) -> tuple[Place, ...]:
+def _places(tries: Iterable[AttemptEntry], since: datetime | None) -> tuple[AttemptPosition, ...]:
     """Number the attempts of each epoch that counted, and see how each number fared."""
     made, succeeded = Counter[int](), Counter[int]()
     for epoch in _by(lambda each: (each.issue, each.epoch), filter(_counts, tries)).values():
@@ -287,7 +290,7 @@ def _places(tries: Iterable[Try], since: datetime | None) -> tuple[Place, ...]:
             if _is_in(each.at, since):
                 made[place] += 1
                 succeeded[place] += _succeeded(each)
-    return tuple(Place(place, made[place], succeeded[place]) for place in sorted(made))
+    return tuple(AttemptPosition(place, made[place], succeeded[place]) for place in sorted(made))
 
 
 def _by(key: Callable[[T], K], rows: Iterable[T]) -> dict[K, list[T]]:
@@ -298,16 +301,16 @@ def _by(key: Callable[[T], K], rows: Iterable[T]) -> dict[K, list[T]]:
     return found
 
 
-def _failed(tries: Iterable[Try]) -> list[Failed]:
+def _failed(tries: Iterable[AttemptEntry]) -> list[Failed]:
     return [(each, failure) for each in tries for failure in each.failures]
 
 
-def _frequent_checks(failed: Iterable[Failed]) -> tuple[Frequent, ...]:
+def _frequent_checks(failed: Iterable[Failed]) -> tuple[FrequentFailure, ...]:
     found = _by(lambda each: (each[0].issue.repository, each[1].check), failed)
     return _ranked(_told(group) for group in found.values())
 
 
-def _frequent_failures(failed: Iterable[Failed]) -> tuple[Frequent, ...]:
+def _frequent_failures(failed: Iterable[Failed]) -> tuple[FrequentFailure, ...]:
     """Tell one failure from another by its fingerprint; those without one cannot be."""
     found = _by(
         lambda each: (each[0].issue.repository, each[1].check, each[1].fingerprint),
@@ -320,9 +323,9 @@ def _frequent_failures(failed: Iterable[Failed]) -> tuple[Frequent, ...]:
     )
 
 
-def _told(group: Sequence[Failed]) -> Frequent:
+def _told(group: Sequence[Failed]) -> FrequentFailure:
     tried, failure = group[-1]
-    return Frequent(
+    return FrequentFailure(
         repository=tried.issue.repository,
         check=failure.check,
         attempts=len({(each.issue, each.number) for each, _ in group}),
@@ -330,18 +333,18 @@ def _told(group: Sequence[Failed]) -> Frequent:
     )
 
 
-def _ranked(found: Iterable[Frequent]) -> tuple[Frequent, ...]:
-    return tuple(sorted(found, key=_often)[:MOST_LISTED])
+def _ranked(found: Iterable[FrequentFailure]) -> tuple[FrequentFailure, ...]:
+    return tuple(sorted(found, key=_often)[:MAX_LISTED])
 
 
-def _often(each: Frequent) -> tuple[int, int, str, str, str]:
+def _often(each: FrequentFailure) -> tuple[int, int, str, str, str]:
     return -each.attempts, -each.issues, each.repository, each.check, each.fingerprint
 
 
-def _agents(tries: Iterable[Try]) -> Iterator[AgentFigures]:
+def _agents(tries: Iterable[AttemptEntry]) -> Iterator[AgentStats]:
     ran = _by(lambda each: each.agent, (each for each in tries if each.agent))
     for name, made in sorted(ran.items()):
-        yield AgentFigures(
+        yield AgentStats(
             agent=name,
             attempts=len(made),
             counted=sum(map(_counts, made)),

@@ -7,15 +7,15 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from hashlib import sha256
 
-from mulligan.domain.command import OPENING, STOPPING, Order
+from mulligan.domain.command import OPENING, STOPPING, PendingCommand
 from mulligan.domain.feedback import Feedback
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Decision, Outcome
 
-MOST = 100
+MAX_KEYS_PER_KIND = 100
 """How many keys of a kind are kept; more than one review can have threads."""
 
-BELOW = "<="
+UP_TO_MARK = "<="
 """Stands in a key for all of its kind with that number or a lower one."""
 
 NUMBERED = re.compile(r"(comment|review):([0-9]+)")
@@ -24,10 +24,10 @@ NUMBERED = re.compile(r"(comment|review):([0-9]+)")
 SHOWN_STAGE = "shown_stage"
 """The effect that GitHub was told of the stage; it lasts until the stage changes."""
 
-BETWEEN_EDITS = timedelta(seconds=15)
+STATUS_EDIT_INTERVAL = timedelta(seconds=15)
 """How long the status comment stays as it is, once it was changed (SPEC H5)."""
 
-LATER = "later"
+DEFERRED = "later"
 """What that effect holds while the status comment is still to be written, for the sake of pace."""
 
 READ_TO = "comments_read"
@@ -39,65 +39,65 @@ PUSHED_WORK = "pushed_work"
 PUSH = "push"
 """The effect that the issue's branch was pushed; its commit."""
 
-SETTLING = "settling"
+REVIEWS_SETTLING = "settling"
 """The effect that a review came, of which there is one: its number, and until when it waits."""
 
 MERGE = "merge"
 """The effect that the base branch was merged into the pull request's, by both; the commit."""
 
 
-def is_heard(heard: Iterable[str], key: str) -> bool:
+def is_handled(heard: Iterable[str], key: str) -> bool:
     """Tell whether something was acted on; of comments and reviews also what was left out since."""
     named = NUMBERED.fullmatch(key)
     return any(each == key or (named and _covers(each, named)) for each in heard)
 
 
-def remembered(heard: tuple[str, ...], *keys: str) -> tuple[str, ...]:
+def add_handled(heard: tuple[str, ...], *keys: str) -> tuple[str, ...]:
     """Add what was acted on; what goes for it is the oldest of its kind.
 
     Of comments and reviews a mark stays, below which all count as heard.
     """
     kept = tuple(dict.fromkeys((*heard, *keys)))
     for kind in dict.fromkeys(map(_kind, keys)):
-        of_kind = [each for each in kept if _kind(each) == kind and BELOW not in each]
-        if len(of_kind) > MOST:
+        of_kind = [each for each in kept if _kind(each) == kind and UP_TO_MARK not in each]
+        if len(of_kind) > MAX_KEYS_PER_KIND:
             oldest = sorted(of_kind, key=_numbers) if _is_numbered(kind) else of_kind
-            gone = set(oldest[:-MOST])
+            gone = set(oldest[:-MAX_KEYS_PER_KIND])
             mark = _marked(kind, kept, gone)
             kept = (*mark, *(each for each in kept if each not in gone))
     return kept
 
 
-def summed(heard: Iterable[str]) -> tuple[str, ...]:
+def summarise_handled(heard: Iterable[str]) -> tuple[str, ...]:
     """Give for comments, and for reviews, one mark below which all count as heard."""
     highest = dict[str, int]()
     for key in heard:
         if _is_numbered(kind := _kind(key)):
             highest[kind] = max(highest.get(kind, 0), _numbers(key)[-1])
-    return tuple(f"{kind}{BELOW}{number}" for kind, number in sorted(highest.items()))
+    return tuple(f"{kind}{UP_TO_MARK}{number}" for kind, number in sorted(highest.items()))
 
 
 def _marked(kind: str, kept: tuple[str, ...], gone: set[str]) -> tuple[str, ...]:
     """Give the mark that stands for what goes; the one before goes with it."""
     if not _is_numbered(kind):
         return ()
-    before = {each for each in kept if each.startswith(f"{kind}{BELOW}")}
+    before = {each for each in kept if each.startswith(f"{kind}{UP_TO_MARK}")}
     highest = max(_numbers(each)[-1] for each in gone | before)
     gone |= before
-    return (f"{kind}{BELOW}{highest}",)
+    return (f"{kind}{UP_TO_MARK}{highest}",)
 
 
-def within_bounds(effects: dict[str, str]) -> tuple[tuple[str, str], ...]:
+def trim_effects(effects: dict[str, str]) -> tuple[tuple[str, str], ...]:
     """Keep of each effect those that were done last; `effects` are in the order of their doing."""
     by_name = dict[str, list[str]]()
     for key in effects:
         by_name.setdefault(key.partition(":")[0], []).append(key)
-    gone = {key for keys in by_name.values() for key in keys[:-MOST]}
+    gone = {key for keys in by_name.values() for key in keys[:-MAX_KEYS_PER_KIND]}
     return tuple((key, given) for key, given in effects.items() if key not in gone)
 
 
 def _covers(mark: str, named: re.Match[str]) -> bool:
-    kind, found, number = mark.partition(BELOW)
+    kind, found, number = mark.partition(UP_TO_MARK)
     return bool(found) and kind == named[1] and int(named[2]) <= int(number)
 
 
@@ -175,7 +175,7 @@ class IssueStatus:
     rounds: int = 0
     ci_attempts: int = 0
     ci_passed: int = 0
-    pending: tuple[Order, ...] = ()
+    pending: tuple[PendingCommand, ...] = ()
     paused_by: str = ""
     known_since: datetime | None = None
     draft_of: int = 0
@@ -197,7 +197,7 @@ class IssueStatus:
         return self.forgotten_epochs + self.epoch
 
     @property
-    def ending(self) -> str | None:
+    def ending_reason(self) -> str | None:
         """Say which command ends the work that is going on; None where none does."""
         found = (each for each in self.pending if each.verb in STOPPING and each.key != self.act)
         return next((each.as_withdrawal for each in found), None)
@@ -229,10 +229,10 @@ class IssueStatus:
         return frozenset(key[1] for key in keys)
 
     @property
-    def settles(self) -> datetime | None:
+    def reviews_settle_at(self) -> datetime | None:
         """Say until when further reviews are waited for, once one has come; None for not at all."""
-        number, _, until = (self.effect(SETTLING, "issue") or "").partition(" ")
-        if not until or is_heard(self.heard, f"review:{number}"):
+        number, _, until = (self.effect(REVIEWS_SETTLING, "issue") or "").partition(" ")
+        if not until or is_handled(self.heard, f"review:{number}"):
             return None
         return None if self.stage is Stage.RESOLVED else datetime.fromisoformat(until)
 
@@ -252,6 +252,6 @@ class IssueStatus:
         return self.effect(SHOWN_STAGE, "issue") == self.stage
 
     @property
-    def is_late(self) -> bool:
+    def has_deferred_comment(self) -> bool:
         """Tell whether the status comment is still to be written."""
-        return self.effect(SHOWN_STAGE, "issue") == LATER
+        return self.effect(SHOWN_STAGE, "issue") == DEFERRED

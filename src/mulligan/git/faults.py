@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from mulligan.domain.errors import DeniedError, MisconfiguredError, UnavailableError, WorldError
 
-WORDS = 300
+MAX_MESSAGE_CHARS = 300
 """Characters of git's own words that an error repeats."""
 TELLING = re.compile(r"(?:(?:remote|fatal|error|env|ssh): *)+|! .*(?=\[)")
 """How a line begins that gives a reason; what follows is the reason."""
@@ -17,7 +17,7 @@ class DamagedError(UnavailableError):
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
+class FaultPattern:
     """Words of git 2.x or of a server by which a fault is known, and what to do about it."""
 
     fault: type[WorldError]
@@ -31,50 +31,50 @@ class Sign:
         return bool(re.search(self.words, said, re.IGNORECASE))
 
 
-FULL_DISK = Sign(
+FULL_DISK = FaultPattern(
     UnavailableError, r"no space left on device|disk quota exceeded", "free some space on that disk"
 )
-SIGNS = (
-    Sign(
+FAULT_PATTERNS = (
+    FaultPattern(
         MisconfiguredError,
         r"is not a git command|unable to find remote helper",
         "install the whole of git",
     ),
     FULL_DISK,
-    Sign(
+    FaultPattern(
         MisconfiguredError,
         r"empty ident name|consists only of disallowed characters",
         "set commit.name and commit.email in the policy",
     ),
-    Sign(
+    FaultPattern(
         DeniedError,
         r"authentication failed|could not read (?:username|password)|permission denied \(|"
         r"invalid username or|host key verification failed|returned error: 40[13]|"
         r"permission to \S+ denied|write access to \S+ not granted|access denied",
         "check the credential, and what it may do there",
     ),
-    Sign(
+    FaultPattern(
         DeniedError,
         r"repository (?:'[^']*' )?not found|returned error: 404",
         "check the repository's name, and that the credential may see it",
     ),
-    Sign(
+    FaultPattern(
         DeniedError,
         r"detected dubious ownership",
         "run Mulligan as the owner of that directory, or give an ssh:// URL as clone_url",
     ),
-    Sign(
+    FaultPattern(
         UnavailableError,
         r"\[remote rejected\].*\((?:failed to (?:update ref|lock)|cannot lock ref|unpacker error|"
         r"unpack failed|[^)]*internal server error)",
         "it is tried again later",
     ),
-    Sign(
+    FaultPattern(
         DeniedError,
         r"\[(?:remote )?rejected\]|hook declined",
         "change that rule or allow Mulligan's branch",
     ),
-    Sign(
+    FaultPattern(
         DamagedError,
         r"not a git repository|bad (?:object|signature|config|ref|tree object|index file)|"
         r"object file .* is empty|is corrupt|corrupt index|index file corrupt|data stream error|"
@@ -85,18 +85,18 @@ SIGNS = (
         r"did not send all necessary objects|unresolved deltas",
         "Mulligan makes its copy anew",
     ),
-    Sign(
+    FaultPattern(
         UnavailableError,
         r"does not appear to be a git repository",
         "make it reachable, or mend clone_url",
     ),
 )
-ANYTHING_ELSE = Sign(UnavailableError, "", "it is tried again later")
+ANYTHING_ELSE = FaultPattern(UnavailableError, "", "it is tried again later")
 
 
 def fault_of(said: str, doing: str) -> WorldError:
     """Turn git's words into the error of whoever must act; `doing` begins the sentence."""
-    sign = next((sign for sign in SIGNS if sign.shows_in(said)), ANYTHING_ELSE)
+    sign = next((sign for sign in FAULT_PATTERNS if sign.shows_in(said)), ANYTHING_ELSE)
     return sign.fault(f"{doing} failed: {one_line(said)}; {sign.advice}.")
 
 
@@ -107,4 +107,4 @@ def one_line(said: str) -> str:
     told = [line for line in telling or lines if line and not NOISE.match(line)]
     words = "; ".join(dict.fromkeys(told)) or "git gave no reason"
     words = re.sub(r"://[^/@\s]+@", "://", words).rstrip(".")
-    return words if len(words) <= WORDS else f"{words[: WORDS - 1]}…"
+    return words if len(words) <= MAX_MESSAGE_CHARS else f"{words[: MAX_MESSAGE_CHARS - 1]}…"

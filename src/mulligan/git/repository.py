@@ -16,7 +16,7 @@ from mulligan.sandbox.process import Command, Finished, run
 
 PROGRAM = Path(__file__).with_name("askpass.sh")
 
-QUICK = timedelta(minutes=2)
+COMMAND_TIMEOUT = timedelta(minutes=2)
 """How long plumbing may take; on a healthy disk it takes milliseconds."""
 
 NO_SUCH_PROGRAM = 127
@@ -44,7 +44,7 @@ TO_REACH_REMOTES = (
 )
 """What git may have of the outer environment besides PATH, when it talks to a remote."""
 
-OLD_MISTAKES = (
+TOLERATED_FSCK_ERRORS = (
     *("badTimezone", "missingSpaceBeforeDate", "missingSpaceBeforeEmail", "missingEmail"),
     *("missingNameBeforeEmail", "zeroPaddedDate", "zeroPaddedFilemode", "badEmail", "badName"),
 )
@@ -86,21 +86,21 @@ SETTINGS = {
     "http.lowSpeedLimit": "1000",
     "http.lowSpeedTime": "30",
     "fetch.fsckObjects": "true",
-    **{f"fetch.fsck.{mistake}": "ignore" for mistake in OLD_MISTAKES},
+    **{f"fetch.fsck.{mistake}": "ignore" for mistake in TOLERATED_FSCK_ERRORS},
     "push.followTags": "false",
     "push.gpgSign": "false",
 }
 
 HARDENED = tuple(part for key, value in SETTINGS.items() for part in ("-c", f"{key}={value}"))
 
-SAID = re.compile(r"git version (\d+)\.(\d+)")
+VERSION_OUTPUT = re.compile(r"git version (\d+)\.(\d+)")
 
-PATIENCE = timedelta(seconds=30)
+LOCK_WAIT = timedelta(seconds=30)
 
-TRANSFER = timedelta(hours=1)
+TRANSFER_TIMEOUT = timedelta(hours=1)
 """How long a transfer may take; a stalled one is given up after 30 s (http.lowSpeedTime)."""
 
-GLANCE = timedelta(minutes=2)
+REMOTE_QUERY_TIMEOUT = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +137,12 @@ def access(url: str, token: str | None) -> Generator[Access]:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GitOutput:
     """What git's plumbing answered."""
 
     exit_code: int
     output: bytes
-    said: str
+    stderr: str
 
     @property
     def text(self) -> str:
@@ -162,10 +162,10 @@ class Repository:
     git_dir: Path
     outer: Mapping[str, str] = field(repr=False)
     work_tree: Path | None = None
-    borrowed: tuple[Path, ...] = ()
+    alternates: tuple[Path, ...] = ()
     extra: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def ask(self, *arguments: str) -> Answer:
+    def query(self, *arguments: str) -> GitOutput:
         """Run plumbing that may say no; a missing git or a time-out is still an error."""
         try:
             # Half of Mulligan's commands never call git, and importing this takes 80 ms.
@@ -181,19 +181,19 @@ class Repository:
             with_exceptions=False,
             stdout_as_string=False,
             strip_newline_in_stdout=False,
-            kill_after_timeout=QUICK.total_seconds(),
+            kill_after_timeout=COMMAND_TIMEOUT.total_seconds(),
         )
         if said.startswith("Timeout:"):
-            raise self._too_long(arguments, QUICK)
+            raise self._too_long(arguments, COMMAND_TIMEOUT)
         if code == NO_SUCH_PROGRAM:
             raise _no_git(said)
-        return Answer(code, output, said)
+        return GitOutput(code, output, said)
 
     def read(self, *arguments: str) -> bytes:
         """Run plumbing; give its standard output."""
-        answer = self.ask(*arguments)
+        answer = self.query(*arguments)
         if answer.exit_code:
-            raise fault_of(answer.said, self._doing(arguments))
+            raise fault_of(answer.stderr, self._doing(arguments))
         return answer.output
 
     def line(self, *arguments: str) -> str:
@@ -246,8 +246,8 @@ class Repository:
         }
         if self.work_tree:
             variables["GIT_WORK_TREE"] = str(self.work_tree)
-        if self.borrowed:
-            variables["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = ":".join(map(_quoted, self.borrowed))
+        if self.alternates:
+            variables["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = ":".join(map(_quoted, self.alternates))
         return variables
 
     def _doing(self, arguments: tuple[str, ...]) -> str:
@@ -278,10 +278,10 @@ def version(environment: Mapping[str, str]) -> tuple[int, int]:
             argv=("git", "--version"),
             directory=Path("/"),
             environment={"PATH": environment.get("PATH", PATH)},
-            timeout=PATIENCE,
+            timeout=LOCK_WAIT,
         )
     )
-    found = SAID.match(asked.text)
+    found = VERSION_OUTPUT.match(asked.text)
     if found is None:
         message = "What is called git on this machine does not tell its version; install git."
         raise MisconfiguredError(message)
@@ -301,24 +301,38 @@ class Remote:
             into.run(
                 *("fetch", "-q", "--no-auto-maintenance", "--no-write-fetch-head"),
                 *("--no-recurse-submodules", "--", self.url, *refspecs),
-                patience=TRANSFER,
+                patience=TRANSFER_TIMEOUT,
                 access=way,
             )
 
-    def tip(self, through: Repository, ref: str) -> str | None:
+    def head_of(self, through: Repository, ref: str) -> str | None:
         """Read which commit a full ref names there; None where there is no such ref."""
         with access(self.url, self.token) as way:
             finished = through.run(
-                "ls-remote", "-q", "--refs", "--", self.url, ref, patience=GLANCE, access=way
+                "ls-remote",
+                "-q",
+                "--refs",
+                "--",
+                self.url,
+                ref,
+                patience=REMOTE_QUERY_TIMEOUT,
+                access=way,
             )
         found = re.search(rf"^([0-9a-f]{{40,64}})\t{re.escape(ref)}$", finished.text, re.MULTILINE)
         return found[1] if found else None
 
-    def tips(self, through: Repository, pattern: str) -> dict[str, str]:
+    def heads_of(self, through: Repository, pattern: str) -> dict[str, str]:
         """Read which commits the refs of a pattern name there, such as refs/heads/*."""
         with access(self.url, self.token) as way:
             finished = through.run(
-                "ls-remote", "-q", "--refs", "--", self.url, pattern, patience=GLANCE, access=way
+                "ls-remote",
+                "-q",
+                "--refs",
+                "--",
+                self.url,
+                pattern,
+                patience=REMOTE_QUERY_TIMEOUT,
+                access=way,
             )
         found = re.findall(r"^([0-9a-f]{40,64})\t(\S+)$", finished.text, re.MULTILINE)
         return {name: sha for sha, name in found}
@@ -329,7 +343,7 @@ class Remote:
             through.run(
                 *("push", "--porcelain", "--no-verify", f"--force-with-lease={ref}:{held}"),
                 *("--", self.url, f":{ref}"),
-                patience=TRANSFER,
+                patience=TRANSFER_TIMEOUT,
                 access=way,
             )
 
@@ -340,6 +354,6 @@ class Remote:
                 *("push", "--porcelain", "--no-verify", "--no-recurse-submodules"),
                 f"--force-with-lease={ref}:{held or ''}",
                 *("--", self.url, f"{sha}:{ref}"),
-                patience=TRANSFER,
+                patience=TRANSFER_TIMEOUT,
                 access=way,
             )

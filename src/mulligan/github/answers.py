@@ -17,12 +17,17 @@ from mulligan.text.escape import one_line
 
 T = TypeVar("T")
 
-WORDS = 200
+MAX_MESSAGE_CHARS = 200
 """Characters of GitHub's own words that a message repeats."""
 
-BY_ID = re.compile(r"/repositories/\d+(?:[/?]|$)")
+REPOSITORY_ID_PATH = re.compile(r"/repositories/\d+(?:[/?]|$)")
 
-LIMIT_WORDS = ("rate limit", "secondary limit", "abuse detection", "retry your request again later")
+RATE_LIMIT_PHRASES = (
+    "rate limit",
+    "secondary limit",
+    "abuse detection",
+    "retry your request again later",
+)
 
 RIGHTS = (
     ("/check-runs", "Checks: read"),
@@ -34,7 +39,7 @@ RIGHTS = (
 )
 """What a fine-grained token needs for a path, first match; where no header says so."""
 
-UNTOLD = 60.0
+DEFAULT_LIMIT_SECONDS = 60.0
 """Seconds to wait where GitHub asks for a rest and does not say how long; its docs ask for that."""
 
 
@@ -56,7 +61,7 @@ class MovedError(UnavailableError):
     @property
     def renames(self) -> bool:
         """Tell whether GitHub names the repository by its id, as it does after a rename."""
-        return bool(BY_ID.search(self.to))
+        return bool(REPOSITORY_ID_PATH.search(self.to))
 
 
 class AlreadyExistsError(DeniedError):
@@ -80,21 +85,21 @@ class Answer:
     body: str
 
     @property
-    def fine(self) -> bool:
+    def ok(self) -> bool:
         """Tell whether the request was carried out."""
         return 200 <= self.status < 300  # noqa: PLR2004 - HTTP's own border
 
 
 def fault(answer: Answer, request: str) -> WorldError | None:
     """Say what is wrong with an answer, or None; `request` is the verb and the path."""
-    if answer.fine:
+    if answer.ok:
         return None
     status, said = answer.status, _words(answer)
     if 300 <= status < 400:  # noqa: PLR2004 - HTTP's own borders
         return moved(request, answer.headers.get("location", ""))
     if is_limit(answer):
-        asked = asked_to_wait(answer)
-        return limited(request, UNTOLD if asked is None else asked)
+        asked = retry_after(answer)
+        return rate_limited(request, DEFAULT_LIMIT_SECONDS if asked is None else asked)
     if status in {408, 425} or status >= 500:  # noqa: PLR2004
         return TransientError(f"GitHub failed at {request} ({said}); try again later.")
     return _refused(answer, request, said)
@@ -157,23 +162,23 @@ def _missing_right(answer: Answer, request: str) -> str:
         return "a person with rights on the repository can change that"
     named = answer.headers.get("x-accepted-github-permissions")
     if named:
-        return f"the token needs the permission {one_line(named, WORDS)}"
+        return f"the token needs the permission {one_line(named, MAX_MESSAGE_CHARS)}"
     scopes = answer.headers.get("x-accepted-oauth-scopes")
     by_path = next((right for part, right in RIGHTS if part in request), "")
     either = [
         *([f"the permission {by_path!r}"] if by_path else []),
-        *([f"the scope {one_line(scopes, WORDS)}"] if scopes else []),
+        *([f"the scope {one_line(scopes, MAX_MESSAGE_CHARS)}"] if scopes else []),
     ]
     return f"the token needs {' or '.join(either) or 'more rights on the repository'}"
 
 
-def limited(request: str, wait: float) -> TransientError:
+def rate_limited(request: str, wait: float) -> TransientError:
     """Word a limit that opens again in so many seconds."""
     when = f"it opens again in {math.ceil(wait)} s"
     return TransientError(f"GitHub's rate limit stopped {request}; {when}.", wait)
 
 
-def asked_to_wait(answer: Answer) -> float | None:
+def retry_after(answer: Answer) -> float | None:
     """Read how many seconds GitHub wants to be left alone; by its own clock, not ours."""
     headers = answer.headers
     sent = _date(headers.get("date"))
@@ -202,7 +207,7 @@ def is_limit(answer: Answer) -> bool:
         return answer.status == HTTPStatus.TOO_MANY_REQUESTS
     headers = answer.headers
     spent = headers.get("x-ratelimit-remaining") == "0"
-    return spent or "retry-after" in headers or _says(answer, *LIMIT_WORDS)
+    return spent or "retry-after" in headers or _says(answer, *RATE_LIMIT_PHRASES)
 
 
 def _says(answer: Answer, *words: str) -> bool:
@@ -216,7 +221,7 @@ def _already_exists(answer: Answer) -> bool:
 
 def _words(answer: Answer) -> str:
     """Give GitHub's own words on one line, or the status where there are none."""
-    said = one_line(": ".join(_sentences(answer)), WORDS).rstrip(".")
+    said = one_line(": ".join(_sentences(answer)), MAX_MESSAGE_CHARS).rstrip(".")
     return said or f"HTTP {answer.status}"
 
 

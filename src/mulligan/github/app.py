@@ -20,7 +20,7 @@ from mulligan.github.credentials import Note
 from mulligan.github.shapes import Shape
 from mulligan.implement.ports import Clock
 
-LONGEST_NAME = 34
+MAX_NAME_CHARS = 34
 """GitHub's own limit for the name of an App."""
 
 PERMISSIONS: dict[str, JsonValue] = {
@@ -35,13 +35,13 @@ PAGE = """\
 <button>Go on to {host}</button></form>
 """
 
-LASTS = timedelta(minutes=9)
+JWT_LIFETIME = timedelta(minutes=9)
 """GitHub takes an app's own token for ten minutes at the most."""
 
-CLOCKS_DIFFER = timedelta(minutes=1)
+CLOCK_SKEW = timedelta(minutes=1)
 """How far this clock may be ahead of GitHub's, which takes nothing from the future."""
 
-LEFT = timedelta(minutes=10)
+MIN_TOKEN_LIFETIME = timedelta(minutes=10)
 """How much longer a token has to last for work to begin with it; it was made for an hour."""
 
 
@@ -73,7 +73,7 @@ def web_url(api_url: str) -> str:
 def manifest(name: str, homepage: str, back: str) -> dict[str, JsonValue]:
     """Write what the App is to be: rights, no webhook, and where GitHub sends the browser then."""
     return {
-        "name": name[:LONGEST_NAME],
+        "name": name[:MAX_NAME_CHARS],
         "url": homepage,
         "hook_attributes": {"url": homepage, "active": False},
         "redirect_url": back,
@@ -147,12 +147,12 @@ class AppCredentials:
         api_url: str,
         settings: AppSettings,
         clock: Clock,
-        patience: RetrySettings | None = None,
+        retry: RetrySettings | None = None,
         transport: Transport | None = None,
     ) -> None:
         self._settings = settings
         self._clock = clock
-        self._client = Client(api_url, self._own_token, patience, transport)
+        self._client = Client(api_url, self._own_token, retry, transport)
         self._lock = threading.Lock()
         self._tokens: dict[str, _Token] = {}
 
@@ -170,7 +170,7 @@ class AppCredentials:
             return self._own_token(None)
         with self._lock:
             known, now = self._tokens.get(repository), self._clock.now()
-            if known is None or known.until - LEFT <= now:
+            if known is None or known.until - MIN_TOKEN_LIFETIME <= now:
                 known = self._tokens[repository] = self._make(repository)
             return known.text
 
@@ -201,8 +201,8 @@ class AppCredentials:
         """Sign who it is; GitHub knows the other half of the key."""
         now = self._clock.now()
         claims = {
-            "iat": round((now - CLOCKS_DIFFER).timestamp()),
-            "exp": round((now + LASTS).timestamp()),
+            "iat": round((now - CLOCK_SKEW).timestamp()),
+            "exp": round((now + JWT_LIFETIME).timestamp()),
             "iss": str(self._settings.id),
         }
         try:

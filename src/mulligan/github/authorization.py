@@ -37,12 +37,12 @@ from mulligan.github.shapes import (
 )
 from mulligan.implement.ports import Clock
 
-REMEMBERED = timedelta(seconds=60)
+PERMISSION_TTL = timedelta(seconds=60)
 
-OLDER_WORDS = {"push": Permission.WRITE, "pull": Permission.READ}
+LEGACY_PERMISSIONS = {"push": Permission.WRITE, "pull": Permission.READ}
 """Some servers give the older words of a role in `permission`."""
 
-MOST_PAGES = 10
+MAX_PAGES_OF_EDITS = 10
 
 TITLE, TEXT = "title", "text"
 
@@ -66,7 +66,7 @@ class TrustReader:
         self._listed = {login.casefold() for login in trust.users}
         self._read: dict[tuple[str, str, int | None], tuple[datetime, Permission]] = {}
 
-    def afresh(self) -> "TrustReader":
+    def without_cache(self) -> "TrustReader":
         """Give a reader that remembers nothing yet, for one check right before work or a push."""
         return TrustReader(self._client, self._trust, self._clock)
 
@@ -99,7 +99,7 @@ class TrustReader:
 
     def _permission(self, repository: str, who: Account) -> Permission:
         key, now = (repository.casefold(), who.login.casefold(), who.id), self._clock.now()
-        if key in self._read and now - self._read[key][0] < REMEMBERED:
+        if key in self._read and now - self._read[key][0] < PERMISSION_TTL:
             return self._read[key][1]
         path = f"/repos/{repository}/collaborators/{quote(who.login, safe='')}/permission"
         try:
@@ -128,10 +128,10 @@ def permission_of(answer: PermissionShape) -> Permission:
     for word in (answer.role_name, answer.permission):
         if word in set(Permission):
             return Permission(word)
-    return OLDER_WORDS.get(answer.permission, Permission.NONE)
+    return LEGACY_PERMISSIONS.get(answer.permission, Permission.NONE)
 
 
-def latest_labelling(events: Iterable[EventShape], label: str) -> EventShape | None:
+def last_label_event(events: Iterable[EventShape], label: str) -> EventShape | None:
     """Find the last time that a label was put on; ids order events, their times may be equal."""
     labelled = [
         event
@@ -214,12 +214,12 @@ def _later(event: EventShape, status: IssueStatus) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class TextChange:
     """Something that was done to title or text."""
 
-    who: Account | None
+    account: Account | None
     at: datetime
-    what: str
+    field: str
 
 
 class EditsReader:
@@ -237,17 +237,20 @@ class EditsReader:
                 done += self._of_the_text(ref, at)
             except NotFoundError:
                 telling = False
-            strangers = [each for each in done if self._is_strange(ref, each)]
+            strangers = [each for each in done if self._is_untrusted(ref, each)]
         except WorldError as error:
-            return Edits(unread=str(error))
+            return Edits(unread_reason=str(error))
         strangers.sort(key=lambda each: each.at)
-        found = (Edit(each.who.login if each.who else "", each.at, each.what) for each in strangers)
-        return Edits(tuple(found), telling=telling)
+        found = (
+            Edit(each.account.login if each.account else "", each.at, each.field)
+            for each in strangers
+        )
+        return Edits(tuple(found), names_authors=telling)
 
-    def _is_strange(self, ref: IssueRef, done: Done) -> bool:
-        return self._trust.check(ref.repository, done.who) is not None
+    def _is_untrusted(self, ref: IssueRef, done: TextChange) -> bool:
+        return self._trust.check(ref.repository, done.account) is not None
 
-    def _of_the_text(self, ref: IssueRef, at: datetime) -> Iterator[Done]:
+    def _of_the_text(self, ref: IssueRef, at: datetime) -> Iterator[TextChange]:
         """List the changes since then; GitHub's times are whole seconds, so that one counts."""
         last, changes = self._history(ref)
         if last.has_creation and changes:
@@ -257,13 +260,13 @@ class EditsReader:
             changes.append(Change(editedAt=last.last, editor=last.editor))
         for change in dict.fromkeys(changes):
             if change.at >= at.replace(microsecond=0):
-                yield Done(change.editor.account if change.editor else None, change.at, TEXT)
+                yield TextChange(change.editor.account if change.editor else None, change.at, TEXT)
 
     def _history(self, ref: IssueRef) -> tuple[History, list[Change]]:
         owner, _, name = ref.repository.partition("/")
         asked: dict[str, object] = {"owner": owner, "name": name, "number": ref.number}
         found, after = list[Change](), None
-        for _ in range(MOST_PAGES):
+        for _ in range(MAX_PAGES_OF_EDITS):
             answer = self._client.query(EDITS, EDITS_QUERY, {**asked, "after": after})
             repository = answer.data.repository
             history = repository.issue
@@ -276,13 +279,13 @@ class EditsReader:
         raise UnavailableError(message)
 
 
-def _renamings(events: Iterable[EventShape], act: str, at: datetime) -> Iterator[Done]:
+def _renamings(events: Iterable[EventShape], act: str, at: datetime) -> Iterator[TextChange]:
     """List the changes of the title since an act; ids order events where the act is one."""
     first = number_of(act)
     for event in events:
         later = event.id > first if first else event.created_at >= at.replace(microsecond=0)
         if event.event == "renamed" and later:
-            yield Done(event.actor, event.created_at, TITLE)
+            yield TextChange(event.actor, event.created_at, TITLE)
 
 
 def _creation(changes: Iterable[Change], history: History) -> Change:
@@ -296,12 +299,12 @@ def _edit_belongs(name: str, history: History, ref: IssueRef) -> None:
         raise UnavailableError(message)
 
 
-class Place(Protocol):
+class RepositoryReader(Protocol):
     """What else is known of where an issue is, and of who asks."""
 
     def repository(self, name: str) -> RepositoryFacts: ...
     def own_login(self) -> str: ...
-    def proposed_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None: ...
+    def pull_request_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None: ...
 
 
 class Authorization:
@@ -311,7 +314,7 @@ class Authorization:
         self,
         client: Client,
         trust: TrustReader,
-        place: Place,
+        place: RepositoryReader,
         read: ReadIssue,
     ) -> None:
         self._client = client
@@ -320,14 +323,14 @@ class Authorization:
         self._place = place
         self._read = read
 
-    def act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
+    def labelling_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
         """Find who put the ready label on last, whether that person may, and what came after."""
         try:
             events = self._events(ref)
         except WorldError as error:
             log.warning("events_not_read", issue=str(ref), reason=str(error))
             return None
-        event = latest_labelling(events, ready_label)
+        event = last_label_event(events, ready_label)
         if event is None:
             return None
         refusal, act = self._trust.refusal(ref.repository, event.actor), f"labeled:{event.id}"
@@ -342,7 +345,7 @@ class Authorization:
             edits=Edits() if refusal else self._edits.since(ref, act, at, events),
         )
 
-    def standing(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
+    def reauthorise(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
         """Rule again on the command that opened the epoch; the operator's own needs no ruling."""
         act = AuthorisingAct(
             status.act,
@@ -359,7 +362,7 @@ class Authorization:
         try:
             events = self._events(ref)
         except WorldError as error:
-            return replace(act, edits=Edits(unread=str(error)))
+            return replace(act, edits=Edits(unread_reason=str(error)))
         return replace(act, edits=self._edits.since(ref, act.act, act.at, events))
 
     def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
@@ -377,14 +380,14 @@ class Authorization:
             return "It was converted to a discussion." if converted else "The issue was closed."
         return self._taken_off(issue, events, status, labels)
 
-    def handed_over(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
+    def settled_elsewhere(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
         """Say by what another installation has settled the epoch's request, or begun to."""
         if status.labelled:
             return None
         self._read(ref)  # GoneError where it was transferred or its repository renamed.
         own = self._place.own_login()
         found = settlement(self._events(ref), labels, _since_feedback(status), own)
-        return _moved_on(found) if found else self._place.proposed_elsewhere(ref, status)
+        return _moved_on(found) if found else self._place.pull_request_elsewhere(ref, status)
 
     def _taken_off(
         self, issue: IssueShape, events: list[EventShape], status: IssueStatus, labels: Labels
@@ -400,7 +403,7 @@ class Authorization:
             asked, shown = [], [*asked, *shown]
         if asked or any(not self._is_own(each) for each in shown):
             is_own = all(self._is_own(each) for each in (*asked, *shown))
-            elsewhere = self._place.proposed_elsewhere(status.issue, status) if is_own else None
+            elsewhere = self._place.pull_request_elsewhere(status.issue, status) if is_own else None
             return elsewhere or "Its label was taken off."
         # GitHub records no event where a label of the repository is deleted.
         carried = {label.name.casefold() for label in issue.labels}
@@ -416,25 +419,25 @@ class Authorization:
 
         Every permission is asked for anew: nothing that was remembered counts here.
         """
-        trust = self._trust.afresh()
+        trust = self._trust.without_cache()
         try:
             found = self._read(ref)
         except GoneError as error:
             return Objection(str(error).rstrip("."))
         events = self._events(ref)
-        if distrust := _distrust(ref, status, events, trust):
+        if distrust := _trust_refusal(ref, status, events, trust):
             return Objection(distrust.rstrip("."))
         if Issue(ref, found.title, found.body or "").text_sha256 == status.text_sha256:
             return None
         at = status.act_at or LONG_AGO
         reader = EditsReader(self._client, trust)
         edits = reader.since(ref, status.text_act or status.act, at, events)
-        if edits.unread:
-            message = f"Whether the text was changed could not be read: {edits.unread}"
+        if edits.unread_reason:
+            message = f"Whether the text was changed could not be read: {edits.unread_reason}"
             raise UnavailableError(message)
         if edits.by_strangers:
             return Objection(str(edits.by_strangers[-1]), by_edit=True)
-        return None if edits.telling else Objection(CHANGED_BY_SOMEBODY, by_edit=True)
+        return None if edits.names_authors else Objection(CHANGED_BY_SOMEBODY, by_edit=True)
 
     def _events(self, ref: IssueRef) -> list[EventShape]:
         path = f"/repos/{ref.repository}/issues/{ref.number}/events"
@@ -444,7 +447,7 @@ class Authorization:
         return events
 
 
-def _distrust(
+def _trust_refusal(
     ref: IssueRef, status: IssueStatus, events: list[EventShape], trust: TrustReader
 ) -> str | None:
     """Check again who put the label on; an operator's command needs no check."""

@@ -21,15 +21,15 @@ from mulligan.github.answers import (
     Answer,
     MovedError,
     TransientError,
-    asked_to_wait,
     fault,
     is_limit,
-    limited,
     moved,
     parsed,
+    rate_limited,
+    retry_after,
 )
 from mulligan.github.connection import (
-    OddAnswerError,
+    InvalidResponseError,
     RedirectError,
     Sessions,
     Transport,
@@ -39,7 +39,7 @@ from mulligan.github.connection import (
 )
 from mulligan.github.graphql import answered
 from mulligan.github.rate_limits import Backoff
-from mulligan.sandbox.cancellation import rest
+from mulligan.sandbox.cancellation import sleep_until_cancelled
 from mulligan.text.redact import Redactor
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ PAGE_SIZE = 100
 
 MAX_PAGES = 100
 
-OF_A_REPOSITORY = re.compile(r"/repos/([^/?]+/[^/?]+)")
+REPOSITORY_PATH = re.compile(r"/repos/([^/?]+/[^/?]+)")
 
 Tokens = Callable[[str | None], str | None]
 """Gives the token for a repository, or for what belongs to none; None to ask without one."""
@@ -65,7 +65,7 @@ LIBRARY_FAULTS = (
     ValueError,  # a header that is none, text that is not UTF-8
     RuntimeError,
     AssertionError,  # PyGithub's own checks
-    OddAnswerError,
+    InvalidResponseError,
 )
 
 
@@ -109,13 +109,13 @@ class RetrySettings:
     longest_wait: float = 60.0
     first_wait: float = 0.5
     timeout: int = 15
-    remembered: int = 64 * 1024 * 1024
-    sleep: Callable[[float], None] = rest
+    cache_chars: int = 64 * 1024 * 1024
+    sleep: Callable[[float], None] = sleep_until_cancelled
     now: Callable[[], float] = time.monotonic
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ApiRequest:
     """A request; what concerns a `repository` is asked in its name."""
 
     verb: str
@@ -126,9 +126,9 @@ class Ask:
     repository: str | None = None
 
     @property
-    def whose(self) -> str | None:
+    def repository_asked(self) -> str | None:
         """Give the repository that it concerns, by its path if nothing else; None for none."""
-        named = OF_A_REPOSITORY.match(self.path)
+        named = REPOSITORY_PATH.match(self.path)
         return self.repository or (named[1] if named else None)
 
 
@@ -144,7 +144,7 @@ class Client:
         self,
         api_url: str,
         token: Tokens,
-        patience: RetrySettings | None = None,
+        retry: RetrySettings | None = None,
         transport: Transport | None = None,
         redactor: Redactor | None = None,
     ) -> None:
@@ -156,11 +156,11 @@ class Client:
         # GitHub Enterprise: /api/v3 beside /api/graphql.
         self._graphql = f"{self._api_url.removesuffix('/v3')}/graphql"
         self._token = token
-        self._patience = patience or RetrySettings()
+        self._patience = retry or RetrySettings()
         self._redactor = redactor or Redactor()
         self._transport = transport or Transport()
         self._sessions = Sessions(self._api_url, self._patience.timeout, self._transport)
-        self._known = ETagCache(self._patience.remembered)
+        self._known = ETagCache(self._patience.cache_chars)
 
     def close(self) -> None:
         """Close every thread's connection; the next call opens its own again."""
@@ -168,7 +168,7 @@ class Client:
 
     def read(self, shape: TypeAdapter[T], path: str, params: Mapping[str, str] | None = None) -> T:
         """Get one object; NotFoundError for a 404. Free of charge while it is unchanged."""
-        return self._patiently(lambda: self._fresh(shape, path, params or {}))[1]
+        return self._with_retries(lambda: self._conditional_get(shape, path, params or {}))[1]
 
     def read_all(
         self,
@@ -181,7 +181,9 @@ class Client:
         found: list[T] = []
         query = {"per_page": str(PAGE_SIZE), **(params or {})}
         for _ in range(MAX_PAGES):
-            answer, page = self._patiently(lambda query=query: self._fresh(shape, path, query))
+            answer, page = self._with_retries(
+                lambda query=query: self._conditional_get(shape, path, query)
+            )
             found += page
             following = self._next(answer)
             if following is None or (enough and enough(page)):
@@ -192,14 +194,14 @@ class Client:
 
     def download(self, path: str) -> bytes:
         """Get the end of a file that GitHub keeps elsewhere, where it is asked for no token."""
-        return self._patiently(lambda: self._elsewhere(path))
+        return self._with_retries(lambda: self._download_redirected(path))
 
     def query(self, shape: TypeAdapter[T], text: str, variables: Mapping[str, object]) -> T:
         """Ask GraphQL, which changes nothing; NotFoundError where the server has none."""
         body = {"query": text, "variables": dict(variables)}
         whose = f"{variables['owner']}/{variables['name']}" if "owner" in variables else None
-        ask = Ask("POST", self._graphql, body=body, repository=whose)
-        return self._patiently(lambda: answered(shape, self._ask(ask)))
+        ask = ApiRequest("POST", self._graphql, body=body, repository=whose)
+        return self._with_retries(lambda: answered(shape, self._ask(ask)))
 
     def mutate(
         self, shape: TypeAdapter[T], text: str, variables: Mapping[str, object], repository: str
@@ -209,7 +211,7 @@ class Client:
         After an UnavailableError it may have happened all the same.
         """
         body = {"query": text, "variables": dict(variables)}
-        ask = Ask("POST", self._graphql, body=body, repository=repository)
+        ask = ApiRequest("POST", self._graphql, body=body, repository=repository)
         return answered(shape, self._ask(ask), "the permission to write pull requests")
 
     def write(self, shape: TypeAdapter[T], verb: str, path: str, body: object) -> T:
@@ -218,7 +220,7 @@ class Client:
         What is sent is redacted; `as_sent` gives a text as it will stand on GitHub.
         """
         sent = self._redactor.tree(BODY.validate_python(body))
-        return parsed(shape, self._ask(Ask(verb, path, body=sent)), f"{verb} {path}")
+        return parsed(shape, self._ask(ApiRequest(verb, path, body=sent)), f"{verb} {path}")
 
     def as_sent(self, text: str) -> str:
         """Give a text as `write` sends it, to be compared with what is there."""
@@ -226,9 +228,9 @@ class Client:
 
     def remove(self, shape: TypeAdapter[T], path: str) -> T:
         """Delete something, once, and give what is left; NotFoundError where it was not there."""
-        return parsed(shape, self._ask(Ask("DELETE", path)), f"DELETE {path}")
+        return parsed(shape, self._ask(ApiRequest("DELETE", path)), f"DELETE {path}")
 
-    def _patiently(self, call: Callable[[], T]) -> T:
+    def _with_retries(self, call: Callable[[], T]) -> T:
         patience = self._patience
 
         def worth_it(error: BaseException) -> bool:
@@ -251,14 +253,14 @@ class Client:
         grown = wait_exponential(multiplier=self._patience.first_wait, max=longest)(state)
         return (asked or grown) + wait_random(0, 1)(state)
 
-    def _fresh(
+    def _conditional_get(
         self, shape: TypeAdapter[T], path: str, query: Mapping[str, str]
     ) -> tuple[Answer, T]:
         """Ask GitHub, which says in a word whether what is remembered is still so."""
         key = f"{path}?{urlencode(query)}"
         known = self._known.find(key)
         headers = {"If-None-Match": known.headers["etag"]} if known else {}
-        answer = self._ask(Ask("GET", path, query, headers))
+        answer = self._ask(ApiRequest("GET", path, query, headers))
         if known and answer.status == HTTPStatus.NOT_MODIFIED:
             return known, parsed(shape, known, f"GET {path}")
         found = parsed(shape, answer, f"GET {path}")
@@ -266,9 +268,9 @@ class Client:
             self._known.keep(key, answer)
         return answer, found
 
-    def _elsewhere(self, path: str) -> bytes:
+    def _download_redirected(self, path: str) -> bytes:
         try:
-            answer = self._ask(Ask("GET", path))
+            answer = self._ask(ApiRequest("GET", path))
         except MovedError as error:
             if error.renames:
                 raise
@@ -297,11 +299,11 @@ class Client:
             raise UnavailableError(message)
         return dict(parse_qsl(there.query))
 
-    def _ask(self, ask: Ask) -> Answer:
-        session = self._sessions.of(self._token(ask.whose))
+    def _ask(self, ask: ApiRequest) -> Answer:
+        session = self._sessions.of(self._token(ask.repository_asked))
         sent = {"Accept": "application/vnd.github+json", **ask.headers}
         request = f"{ask.verb} {urlsplit(ask.path).path}"
-        self._mind(session.pause, request)
+        self._await_rate_limit(session.backoff, request)
         try:
             status, received, text = session.github.requester.requestJson(
                 ask.verb, ask.path, dict(ask.query), sent, ask.body, session.connection
@@ -314,19 +316,19 @@ class Client:
             message = f"GitHub at {host} did not answer {request}: {reason_of(error)}; {advice}."
             raise TransientError(message) from error
         answer = Answer(status, {str(name): str(value) for name, value in received.items()}, text)
-        self._transport.gauges.read(answer)
+        self._transport.metrics.read(answer)
         now = self._patience.now()
         if is_limit(answer):
-            session.pause.begin(now, asked_to_wait(answer))
+            session.backoff.begin(now, retry_after(answer))
         else:
-            session.pause.over(now)
+            session.backoff.reset(now)
         return answer
 
-    def _mind(self, pause: Backoff, request: str) -> None:
+    def _await_rate_limit(self, pause: Backoff, request: str) -> None:
         """Let the token rest while it has to; one that would take too long is an error at once."""
         patience, waited = self._patience, 0.0
-        while left := pause.left(patience.now()):
+        while left := pause.remaining(patience.now()):
             waited += left
             if waited > patience.longest_wait:
-                raise limited(request, left)
+                raise rate_limited(request, left)
             patience.sleep(left)

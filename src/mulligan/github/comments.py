@@ -11,7 +11,7 @@ from mulligan.domain.command import CommandBatch, CommentCommand
 from mulligan.domain.errors import UnavailableError, WorldError
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.issue_context import IssueContext
-from mulligan.domain.status import BETWEEN_EDITS
+from mulligan.domain.status import STATUS_EDIT_INTERVAL
 from mulligan.github.answers import MovedError, NotFoundError
 from mulligan.github.authorization import TrustReader
 from mulligan.github.client import Client
@@ -23,9 +23,9 @@ from mulligan.text.commands import parse
 
 log = structlog.get_logger()
 
-NEWEST_FIRST = {"sort": "created", "direction": "desc"}
+NEWEST_FIRST_QUERY = {"sort": "created", "direction": "desc"}
 
-PLACE = re.compile(r"/repos/(?P<repository>[^/]+/[^/]+)/issues/(?P<number>\d+)$")
+ISSUE_URL = re.compile(r"/repos/(?P<repository>[^/]+/[^/]+)/issues/(?P<number>\d+)$")
 
 Enough = Callable[[Sequence[CommentShape]], bool]
 
@@ -37,7 +37,7 @@ class Comments:
         self._client = client
         self._own_login = own_login
 
-    def on(self, ref: IssueRef) -> list[CommentShape]:
+    def list_on(self, ref: IssueRef) -> list[CommentShape]:
         """Read all comments of an issue, oldest first."""
         found = self._client.read_all(COMMENTS, _path(ref))
         for comment in found:
@@ -50,7 +50,7 @@ class Comments:
             return False
         return comment.user.login.casefold() == self._own_login().casefold()
 
-    def keep_one(
+    def upsert(
         self, ref: IssueRef, marker: str, text: str, known: str | None = None
     ) -> CommentShape:
         """Make the one comment with this marker say `text`; `known` is its id, if it is on record.
@@ -74,7 +74,7 @@ class Comments:
             return None
 
     def _by_marker(self, ref: IssueRef, marker: str) -> CommentShape | None:
-        return next((found for found in self.on(ref) if self.is_own(found, marker)), None)
+        return next((found for found in self.list_on(ref) if self.is_own(found, marker)), None)
 
     def _write(self, ref: IssueRef, marker: str, text: str) -> CommentShape:
         try:
@@ -139,7 +139,7 @@ class StatusComments:
         try:
             text = status_comment(case, self._of_another(case, known))
             mine = known or self._without_a_name(ref)
-            return str(self._comments.keep_one(ref, status_marker(case), text, mine).id)
+            return str(self._comments.upsert(ref, status_marker(case), text, mine).id)
         except WorldError:
             self._edited.pop(ref, None)
             raise
@@ -148,10 +148,10 @@ class StatusComments:
         """Tell whether it may be changed now, and take it as changed then; for any thread."""
         ref, now, text = case.issue.ref, self._clock.now(), status_comment(case)
         with self._lock:
-            last, said = self._edited.get(ref, (now - BETWEEN_EDITS, ""))
+            last, said = self._edited.get(ref, (now - STATUS_EDIT_INTERVAL, ""))
             if said == text:
                 return True
-            if _passes(case) or last <= now < last + BETWEEN_EDITS:
+            if _passes(case) or last <= now < last + STATUS_EDIT_INTERVAL:
                 return False
             self._edited[ref] = (now, text)
             return True
@@ -172,7 +172,7 @@ class StatusComments:
         start = rf"{re.escape(MARKER)}status {re.escape(str(ref))}(?: by=(?P<by>\w+))? -->"
         found = [
             (comment, re.search(start, comment.body or "", re.IGNORECASE))
-            for comment in self._comments.on(ref)
+            for comment in self._comments.list_on(ref)
             if self._comments.is_own(comment)
         ]
         return [(comment, match["by"] or "") for comment, match in found if match]
@@ -183,7 +183,7 @@ def _passes(case: IssueContext) -> bool:
     status = case.status
     waits = status.due or status.reason or status.paused_by
     queued = status.stage is Stage.READY and not waits
-    return (queued or status.stage is Stage.RUNNING) and not status.is_late
+    return (queued or status.stage is Stage.RUNNING) and not status.has_deferred_comment
 
 
 class CommandReader:
@@ -197,7 +197,7 @@ class CommandReader:
         self._trust = trust
         self._comments = comments
 
-    def hear(
+    def read_commands(
         self, repository: str, after: int, since: datetime, places: Sequence[IssueRef] = ()
     ) -> CommandBatch:
         """Give the commands in comments that are newer than id `after`, and not before `since`.
@@ -212,12 +212,12 @@ class CommandReader:
         def enough(page: Sequence[CommentShape]) -> bool:
             return any(map(is_old, page))
 
-        found = self._written(repository, enough, places)
+        found = self._recent_comments(repository, enough, places)
         new = {one.id: one for one in found if not is_old(one) and not self._comments.is_own(one)}
         commands, read_to = list[CommentCommand](), after
         for _, comment in sorted(new.items()):
             try:
-                spoken = self._spoken(repository, comment)
+                spoken = self._command_in(repository, comment)
             except UnavailableError as error:
                 log.warning("command_not_judged", comment=comment.html_url, reason=str(error))
                 break
@@ -225,20 +225,20 @@ class CommandReader:
             read_to = comment.id
         return CommandBatch(tuple(commands), read_to)
 
-    def _written(
+    def _recent_comments(
         self, repository: str, enough: Enough, places: Sequence[IssueRef]
     ) -> list[CommentShape]:
         """Read what was written last, or where the server does not list that, all in `places`."""
         path = f"/repos/{repository}/issues/comments"
         try:
-            return self._client.read_all(COMMENTS, path, NEWEST_FIRST, enough)
+            return self._client.read_all(COMMENTS, path, NEWEST_FIRST_QUERY, enough)
         except NotFoundError:
             return [comment for ref in places for comment in self._on(ref)]
 
     def _on(self, ref: IssueRef) -> list[CommentShape]:
         """Read what was written in one place; nothing where that is gone."""
         try:
-            return self._comments.on(ref)
+            return self._comments.list_on(ref)
         except (NotFoundError, MovedError):
             return []
 
@@ -250,14 +250,14 @@ class CommandReader:
         except WorldError as error:
             log.info("not_acknowledged", comment=comment, reason=str(error))
 
-    def _spoken(self, repository: str, comment: CommentShape) -> CommentCommand | None:
+    def _command_in(self, repository: str, comment: CommentShape) -> CommentCommand | None:
         user, command = comment.user, parse(comment.body or "")
         if user is None or command is None or user.is_bot or comment.is_edited:
             return None
-        place = PLACE.search(comment.issue_url)
+        place = ISSUE_URL.search(comment.issue_url)
         if place is None or place["repository"].casefold() != repository.casefold():
             return None
-        if not self._may(repository, user):
+        if not self._is_trusted(repository, user):
             return None
         return CommentCommand(
             number=int(place["number"]),
@@ -269,7 +269,7 @@ class CommandReader:
             on_pull_request="/pull/" in comment.html_url,
         )
 
-    def _may(self, repository: str, who: Account) -> bool:
+    def _is_trusted(self, repository: str, who: Account) -> bool:
         """Tell whether an account is trusted; UnavailableError where that cannot be read now."""
         try:
             return self._trust.check(repository, who) is None

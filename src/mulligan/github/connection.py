@@ -30,18 +30,18 @@ MAX_BODY = 50 * 1024 * 1024
 
 Connection = HTTPRequestsConnectionClass | HTTPSRequestsConnectionClass
 
-MOST_TOKENS = 64
+MAX_SESSIONS = 64
 """Of one thread; an app has one for each repository, and a new one every hour."""
 
-MOST_KEPT = 8 * 1024 * 1024
+MAX_DOWNLOAD_TAIL = 8 * 1024 * 1024
 """Bytes of the end of a file; what failed stands there."""
 
-MOST_READ = 256 * 1024 * 1024
+MAX_DOWNLOAD = 256 * 1024 * 1024
 
-DEADLINE = 60.0
+DOWNLOAD_SECONDS = 60.0
 """Seconds for the whole of it."""
 
-GONE = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
+DOWNLOAD_GONE = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
 
 
 def reason_of(error: Exception) -> str:
@@ -51,7 +51,7 @@ def reason_of(error: Exception) -> str:
             return "it took too long"
         case SSLError():
             return "its certificate is not trusted on this machine"
-        case OddAnswerError():
+        case InvalidResponseError():
             return str(error)
         case OSError() | HTTPError() if is_refused(error):
             return "nothing listens there"
@@ -68,7 +68,7 @@ def is_refused(error: BaseException | None) -> bool:
     return error is not None
 
 
-class OddAnswerError(Exception):
+class InvalidResponseError(Exception):
     """The server did something that no answer of GitHub's does; the text says what."""
 
 
@@ -90,7 +90,7 @@ class _Reply(RequestsResponse):
             if time.monotonic() > deadline or len(body) > MAX_BODY:
                 self.response.close()
                 message = f"its answer was not complete within {self._seconds} s"
-                raise OddAnswerError(message)
+                raise InvalidResponseError(message)
         return body.decode("utf-8")
 
 
@@ -137,7 +137,7 @@ def _exchange(connection: Connection) -> RequestsResponse:
     if status == HTTPStatus.ACCEPTED:
         response.close()
         message = "its answer was not ready"  # PyGithub would ask again for ever
-        raise OddAnswerError(message)
+        raise InvalidResponseError(message)
     if response.is_redirect or status in {HTTPStatus.MULTIPLE_CHOICES, HTTPStatus.USE_PROXY}:
         response.close()
         raise RedirectError(response.headers.get("location", ""))
@@ -160,9 +160,9 @@ class Transport:
     Clients with the same `pauses` leave GitHub alone together; `gauges` reads every answer.
     """
 
-    pauses: Backoffs = field(default_factory=Backoffs)
+    backoffs: Backoffs = field(default_factory=Backoffs)
     ca_file: Path | None = None
-    gauges: RateLimitMetrics = field(default_factory=RateLimitMetrics)
+    metrics: RateLimitMetrics = field(default_factory=RateLimitMetrics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ class ThreadSession:
 
     github: Github
     connection: Connection
-    pause: Backoff
+    backoff: Backoff
 
 
 class _OfThread(threading.local):
@@ -198,7 +198,7 @@ class Sessions:
         known = self._mine.sessions
         found = known.pop(token, None) or self._open(token)
         known[token] = found
-        while len(known) > MOST_TOKENS:
+        while len(known) > MAX_SESSIONS:
             # The first of a dict is the one that was not used for longest.
             del known[next(iter(known))]
         return found
@@ -223,7 +223,7 @@ class Sessions:
             lazy=True,
             api_version="2022-11-28",
         )
-        pause = self._transport.pauses.of(self._api_url, token)
+        pause = self._transport.backoffs.of(self._api_url, token)
         return ThreadSession(github, self._mine.connection, pause)
 
 
@@ -235,10 +235,10 @@ def fetch(url: str, api_url: str, timeout: int, ca_file: Path | None = None) -> 
     host = _host_of(url, api_url)
     try:
         status, body = _get(url, timeout, ca_file)
-    except (RequestException, HTTPError, OSError, ValueError, OddAnswerError) as error:
+    except (RequestException, HTTPError, OSError, ValueError, InvalidResponseError) as error:
         message = f"{host} did not give a file of GitHub's: {reason_of(error)}; try again later."
         raise TransientError(message) from error
-    if status in GONE:
+    if status in DOWNLOAD_GONE:
         message = f"{host} does not have a file any more that GitHub kept there."
         raise NotFoundError(message)
     if status != HTTPStatus.OK:
@@ -262,7 +262,7 @@ def _get(url: str, timeout: int, ca_file: Path | None) -> tuple[int, bytes]:
         Session() as session,
         session.get(
             url,
-            auth=_without_any,
+            auth=_without_credentials,
             timeout=timeout,
             verify=verify,
             allow_redirects=False,
@@ -273,19 +273,19 @@ def _get(url: str, timeout: int, ca_file: Path | None) -> tuple[int, bytes]:
         return response.status_code, _end_of(response) if fine else b""
 
 
-def _without_any(request: PreparedRequest) -> PreparedRequest:
+def _without_credentials(request: PreparedRequest) -> PreparedRequest:
     """Stand in for credentials, so that none are taken from a .netrc file."""
     return request
 
 
 def _end_of(response: Response) -> bytes:
-    kept, read, deadline = bytearray(), 0, time.monotonic() + DEADLINE
+    kept, read, deadline = bytearray(), 0, time.monotonic() + DOWNLOAD_SECONDS
     while chunk := response.raw.read1(CHUNK, decode_content=True):
         kept += chunk
         read += len(chunk)
-        if time.monotonic() > deadline or read > MOST_READ:
-            message = f"it was not complete within {DEADLINE:.0f} s"
-            raise OddAnswerError(message)
-        if len(kept) > 2 * MOST_KEPT:
-            del kept[:-MOST_KEPT]
-    return bytes(kept[-MOST_KEPT:])
+        if time.monotonic() > deadline or read > MAX_DOWNLOAD:
+            message = f"it was not complete within {DOWNLOAD_SECONDS:.0f} s"
+            raise InvalidResponseError(message)
+        if len(kept) > 2 * MAX_DOWNLOAD_TAIL:
+            del kept[:-MAX_DOWNLOAD_TAIL]
+    return bytes(kept[-MAX_DOWNLOAD_TAIL:])

@@ -32,7 +32,7 @@ FINE_GRAINED = (
     ),
 )
 
-OF_AN_INSTALLATION = (
+INSTALLATION = (
     (
         "The token is that of a workflow run (GITHUB_TOKEN) or of an App's installation: it ends "
         "with the job, or after an hour."
@@ -44,7 +44,7 @@ OF_AN_INSTALLATION = (
     ),
 )
 
-OF_A_SESSION = (
+USER_TO_SERVER = (
     "The token is one that an application was given for a person, which may end within hours.",
     "Use a fine-grained token, or an App (github.app).",
 )
@@ -52,9 +52,9 @@ OF_A_SESSION = (
 TOKEN_NOTES = {
     "ghp_": CLASSIC,
     "github_pat_": FINE_GRAINED,
-    "ghs_": OF_AN_INSTALLATION,
-    "gho_": OF_A_SESSION,
-    "ghu_": OF_A_SESSION,
+    "ghs_": INSTALLATION,
+    "gho_": USER_TO_SERVER,
+    "ghu_": USER_TO_SERVER,
 }
 
 
@@ -86,7 +86,7 @@ class TokenCredentials:
 
     def notes(self) -> tuple[Note, ...]:
         """Say what is good to know about a token of this kind."""
-        return notes_on(self.api_token(None))
+        return token_notes(self.api_token(None))
 
     def _read(self) -> str:
         settings = self._settings
@@ -130,6 +130,6 @@ class Identity:
         return answer.data.viewer.account.login
 
 
-def notes_on(token: str | None) -> tuple[Note, ...]:
+def token_notes(token: str | None) -> tuple[Note, ...]:
     """Say what its kind brings with it; nothing about one of a kind that is not known."""
     return tuple(said for start, said in TOKEN_NOTES.items() if (token or "").startswith(start))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
-from mulligan.domain.command import CommandBatch, Order
+from mulligan.domain.command import CommandBatch, PendingCommand
 from mulligan.domain.errors import GoneError
 from mulligan.domain.feedback import CheckRun, OpenPull, PullState, Review
 from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection, RepositoryFacts, Stage
@@ -41,9 +41,9 @@ class DryRunPulls:
     inner: PullRequests
     say: Callable[[str], None]
 
-    def listed(self, repository: str) -> Sequence[OpenPull]:
+    def list_open(self, repository: str) -> Sequence[OpenPull]:
         """List the open pull requests of Mulligan's branches."""
-        return self.inner.listed(repository)
+        return self.inner.list_open(repository)
 
     def state(self, ref: IssueRef, number: int) -> PullState:
         """Read a pull request itself."""
@@ -94,11 +94,11 @@ class DryRunTracker:
         """Read what has to be known to work on a repository."""
         return self._inner.repository(name)
 
-    def labelled(
+    def list_labelled(
         self, repository: str, label: str, priority: Sequence[str] = ()
     ) -> Sequence[IssueRef]:
         """List the open issues that carry a label, but for those that "lost" it here."""
-        found = self._inner.labelled(repository, label, priority)
+        found = self._inner.list_labelled(repository, label, priority)
         gained = [
             ref
             for ref, (added, _) in self._labels.items()
@@ -117,43 +117,43 @@ class DryRunTracker:
         """Find who put the ready label on last, and whether that person may."""
         return self._inner.authorising_act(ref, ready_label)
 
-    def standing(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
+    def reauthorise(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
         """Rule again on the command that opened the status's epoch."""
-        return self._inner.standing(ref, status)
+        return self._inner.reauthorise(ref, status)
 
-    def hear(
+    def read_commands(
         self, repository: str, after: int, since: datetime, places: Sequence[IssueRef] = ()
     ) -> CommandBatch:
         """Read the commands of trusted people in newer comments."""
-        return self._inner.hear(repository, after, since, places)
+        return self._inner.read_commands(repository, after, since, places)
 
     def react(self, repository: str, comment: int, reaction: str) -> None:
         """Say which comment would be acknowledged."""
         self._say(f"Would react to comment {comment} of {repository}: {reaction}")
 
-    def reply(self, case: IssueContext, order: Order, answer: str) -> str:
+    def reply(self, case: IssueContext, order: PendingCommand, answer: str) -> str:
         """Say what the answer to a command would say."""
         ref, text = case.issue.ref, reply_comment(case, order, answer)
-        self._tell(f"reply {order.key}", f"a comment on {ref} that answers a command", text, ref)
+        self._print(f"reply {order.key}", f"a comment on {ref} that answers a command", text, ref)
         return "dry-run"
 
     def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
         """Say why the request of the status's epoch no longer stands."""
         return self._inner.withdrawal(ref, status, labels)
 
-    def handed_over(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
+    def settled_elsewhere(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
         """Say by what another installation has settled the epoch's request."""
-        return self._inner.handed_over(ref, status, labels)
+        return self._inner.settled_elsewhere(ref, status, labels)
 
-    def proposed_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
+    def pull_request_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
         """Name the open pull request of another installation."""
-        return self._inner.proposed_elsewhere(ref, status)
+        return self._inner.pull_request_elsewhere(ref, status)
 
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
         """Say why the status's epoch is not trusted any more, or its text is another."""
         return self._inner.objection(ref, status)
 
-    def show_stage(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
+    def set_stage_labels(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
         """Say which labels would be put on and taken off."""
         change = label_change(self.read(ref).labels, stage, labels)
         if change == LabelChange():
@@ -167,20 +167,20 @@ class DryRunTracker:
     def update_status(self, case: IssueContext) -> str:
         """Say what the status comment would say."""
         ref = case.issue.ref
-        self._tell("status comment", f"the status comment of {ref}", status_comment(case), ref)
+        self._print("status comment", f"the status comment of {ref}", status_comment(case), ref)
         return case.status.effect("status_comment", "issue") or "dry-run"
 
     def ask_for_label(self, case: IssueContext, act: str, reason: str) -> str:
         """Say what the comment that asks for the label again would say."""
         ref, text = case.issue.ref, label_comment(case, act, reason)
-        self._tell(f"label {act}", f"a comment on {ref} that asks for the label", text, ref)
+        self._print(f"label {act}", f"a comment on {ref} that asks for the label", text, ref)
         return "dry-run"
 
-    def ask_for_help(self, case: IssueContext, escalation: Escalation) -> str:
+    def post_escalation(self, case: IssueContext, escalation: Escalation) -> str:
         """Say what the escalation comment would say."""
         ref, epoch = case.issue.ref, case.status.epoch
         text = escalation_comment(case, escalation)
-        self._tell(f"help {epoch}", f"a comment on {ref} that asks for help", text, ref)
+        self._print(f"help {epoch}", f"a comment on {ref} that asks for help", text, ref)
         return f"dry-run:{ref}:epoch-{epoch}"
 
     def open_pull_request(
@@ -191,20 +191,20 @@ class DryRunTracker:
         kind = "a draft pull request" if settings.draft else "a pull request"
         what = f"{kind} of {ref.branch} into {base_branch} of {ref.repository}"
         text = f"{pull_request_title(case)}\n\n{pull_request_body(case)}"
-        self._tell("pull request", what, text, ref)
+        self._print("pull request", what, text, ref)
         return PullRequest(0, f"dry-run:{ref}:pull-request")
 
     def open_draft(self, case: IssueContext, base_branch: str) -> PullRequest:
         """Say what the draft would say; it has no number."""
         ref = case.issue.ref
         what = f"a draft pull request of {ref.branch} into {base_branch} of {ref.repository}"
-        self._tell("pull request", what, f"{draft_title(case)}\n\n{draft_body(case)}", ref)
+        self._print("pull request", what, f"{draft_title(case)}\n\n{draft_body(case)}", ref)
         return PullRequest(0, f"dry-run:{ref}:pull-request")
 
     def _changes(self, ref: IssueRef) -> tuple[frozenset[str], frozenset[str]]:
         return self._labels.get(ref, (frozenset(), frozenset()))
 
-    def _tell(self, kind: str, what: str, text: str, ref: IssueRef) -> None:
+    def _print(self, kind: str, what: str, text: str, ref: IssueRef) -> None:
         key = f"{kind} {ref}"
         if self._texts.get(key) != text:
             verb = "change" if key in self._texts else "write"
@@ -228,7 +228,7 @@ def split_issue(text: str) -> tuple[str, str] | None:
 class NoPulls:
     """The port PullRequests where none is open, so that nothing is said there."""
 
-    def listed(self, repository: str) -> Sequence[OpenPull]:
+    def list_open(self, repository: str) -> Sequence[OpenPull]:
         """List none."""
         del repository
         return ()
@@ -287,7 +287,7 @@ class LocalTracker:
             raise GoneError(message)
         return self.facts
 
-    def labelled(
+    def list_labelled(
         self, repository: str, label: str, priority: Sequence[str] = ()
     ) -> Sequence[IssueRef]:
         """List the issue where it carries a label."""
@@ -307,13 +307,13 @@ class LocalTracker:
         """Give none: whoever rehearses asks by the command."""
         del ref, ready_label
 
-    def standing(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
+    def reauthorise(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
         """Give what the ledger has of it; nobody's right changes meanwhile."""
         del ref
         at = status.act_at or LONG_AGO
         return AuthorisingAct(status.act, status.actor, at, trusted=True, guidance=status.guidance)
 
-    def hear(
+    def read_commands(
         self, repository: str, after: int, since: datetime, places: Sequence[IssueRef] = ()
     ) -> CommandBatch:
         """Hear nothing: a file has no comments."""
@@ -324,7 +324,7 @@ class LocalTracker:
         """Do nothing."""
         del repository, comment, reaction
 
-    def reply(self, case: IssueContext, order: Order, answer: str) -> str:
+    def reply(self, case: IssueContext, order: PendingCommand, answer: str) -> str:
         """Write nothing; nobody asked in a comment."""
         del order, answer
         return f"rehearsal:{case.issue.ref}"
@@ -333,11 +333,11 @@ class LocalTracker:
         """Give none: a rehearsal is withdrawn by a signal."""
         del ref, status, labels
 
-    def handed_over(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
+    def settled_elsewhere(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
         """Say that nobody else is there."""
         del ref, status, labels
 
-    def proposed_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
+    def pull_request_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
         """Say that nobody else is there."""
         del ref, status
 
@@ -345,7 +345,7 @@ class LocalTracker:
         """Give none: the file was read once."""
         del ref, status
 
-    def show_stage(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
+    def set_stage_labels(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
         """Keep the labels that the issue would have."""
         change = label_change(self.read(ref).labels, stage, labels)
         left = self.issue.labels - frozenset(change.remove)
@@ -360,7 +360,7 @@ class LocalTracker:
         del act, reason
         return f"rehearsal:{case.issue.ref}"
 
-    def ask_for_help(self, case: IssueContext, escalation: Escalation) -> str:
+    def post_escalation(self, case: IssueContext, escalation: Escalation) -> str:
         """Hand over the escalation comment."""
         self.ask(escalation_comment(case, escalation))
         return "the comment for a person is below"

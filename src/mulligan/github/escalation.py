@@ -17,13 +17,13 @@ from mulligan.github.markdown_parts import (
     code,
     file_line,
     marker,
-    spent,
+    spending_line,
 )
 from mulligan.implement.prompt.outcome_text import explain, failing, pluralize, verdict
-from mulligan.implement.prompt.patterns import SAME_FAILURE, drift, is_same_change, told_to_people
+from mulligan.implement.prompt.patterns import SAME_FAILURE, drift, is_same_change, without_advice
 from mulligan.text.escape import code_block, defuse, one_line, visible
 
-NAMED = 3
+MAX_NAMED = 3
 
 WIDEN = "If {} should change, widen `scope` in `.github/mulligan.yml` on the base branch."
 
@@ -105,7 +105,7 @@ TO_BE_MENDED = frozenset(
 """Outcomes after which nothing has to be said to the agent, once their cause is gone."""
 
 
-def suggestions(case: IssueContext) -> Iterator[str]:
+def attempt_actions(case: IssueContext) -> Iterator[str]:
     """Give what the attempts show, the most telling first (SPEC H2)."""
     last = case.epoch_history[-1] if case.epoch_history else None
     if last is None:
@@ -168,8 +168,8 @@ def _failed(last: WorkerResultMeta) -> str:
 
 
 def _named(names: list[str] | tuple[str, ...]) -> str:
-    more = len(names) - NAMED
-    shown = [code(name) for name in names[:NAMED]]
+    more = len(names) - MAX_NAMED
+    shown = [code(name) for name in names[:MAX_NAMED]]
     return ", ".join([*shown, f"{more} more"] if more > 0 else shown)
 
 
@@ -201,7 +201,7 @@ AFTER_REVIEWS = Advice(
     ),
 )
 
-RED_ON_GITHUB = Advice(
+CI_FAILED_ADVICE = Advice(
     "The pull request fails checks on GitHub, and the attempts at them are used up. Please look at "
     "these checks.",
     (
@@ -210,7 +210,7 @@ RED_ON_GITHUB = Advice(
     ),
 )
 
-RED = Advice(
+CHECKS_FAILED_ADVICE = Advice(
     "The attempts did not pass the checks. Please look at what failed and decide how to go on.",
     (
         "Read the last failure: is it about the change, or does the check fail without it too?",
@@ -230,7 +230,7 @@ NOTHING_CHANGED = Advice(
     ),
 )
 
-KILLED = Advice(
+AGENT_KILLED_ADVICE = Advice(
     "The agent was killed, and had changed nothing by then. Please see what killed it.",
     (
         "Look at the log of the machine that runs it: was it out of memory?",
@@ -301,7 +301,7 @@ DONE_ALREADY = Advice(
     ),
 )
 
-AROUND = Advice(
+INFRASTRUCTURE_ADVICE = Advice(
     "Something around the agent is in the way; the issue may be fine. Please mend it.",
     (
         "Has it passed by itself, as a server that is back? Then write `/mulligan retry`.",
@@ -325,7 +325,7 @@ ACCESS = Advice(
     ),
 )
 
-CUT_OFF = Advice(
+INTERRUPTED_ADVICE = Advice(
     "Mulligan itself was cut off again and again during this issue. Please see why.",
     (
         "Look at the log of the machine that runs it: was it out of memory, or restarted?",
@@ -334,7 +334,7 @@ CUT_OFF = Advice(
     ),
 )
 
-TOO_DEAR = Advice(
+OVER_BUDGET_ADVICE = Advice(
     "A budget is used up by this issue. Please decide whether it is worth more.",
     (
         "If it is worth more, have whoever runs Mulligan here raise the budget that is named.",
@@ -342,11 +342,11 @@ TOO_DEAR = Advice(
     ),
 )
 
-UP_TO_YOU = Advice("Please decide how to go on.", ("Read what happened, above.",))
+DEFAULT_ADVICE = Advice("Please decide how to go on.", ("Read what happened, above.",))
 
 ADVICE: Mapping[Outcome, Advice] = {
     Outcome.SUCCEEDED: UNPUBLISHED,
-    Outcome.CHECKS_FAILED: RED,
+    Outcome.CHECKS_FAILED: CHECKS_FAILED_ADVICE,
     Outcome.ZERO_COMMIT: NOTHING_CHANGED,
     Outcome.ZERO_DIFF: NOTHING_CHANGED,
     Outcome.SCOPE_VIOLATION: OUT_OF_SCOPE,
@@ -355,17 +355,17 @@ ADVICE: Mapping[Outcome, Advice] = {
     Outcome.AGENT_CRASHED: CRASHED,
     Outcome.BLOCKED: BLOCKED,
     Outcome.NOTHING_TO_DO: DONE_ALREADY,
-    Outcome.INFRASTRUCTURE: AROUND,
+    Outcome.INFRASTRUCTURE: INFRASTRUCTURE_ADVICE,
     Outcome.MISCONFIGURED: SET_UP,
     Outcome.DENIED: ACCESS,
-    Outcome.INTERRUPTED: CUT_OFF,
-    Outcome.OVER_BUDGET: TOO_DEAR,
-    Outcome.CANCELLED: UP_TO_YOU,
+    Outcome.INTERRUPTED: INTERRUPTED_ADVICE,
+    Outcome.OVER_BUDGET: OVER_BUDGET_ADVICE,
+    Outcome.CANCELLED: DEFAULT_ADVICE,
 }
 """By how the last attempt ended; a test sees that none is left out."""
 
 ON_NO_CHANGE: Mapping[ZeroKind, Advice] = {
-    ZeroKind.CUT_OFF: KILLED,
+    ZeroKind.CUT_OFF: AGENT_KILLED_ADVICE,
     ZeroKind.ASKED: QUESTION,
     ZeroKind.ONLY_IGNORED: ONLY_IGNORED,
 }
@@ -393,7 +393,7 @@ def escalation_comment(case: IssueContext, escalation: Escalation) -> str:
     return body(
         escalation_marker(ref, case.status.epochs),
         f"{mentions} **Mulligan needs a person here.** {advice.ask}".lstrip(),
-        f"Issue #{ref.number} · attempts used: {attempts_used(case)} · spent: {spent(case)}"
+        f"Issue #{ref.number} · attempts used: {attempts_used(case)} · spent: {spending_line(case)}"
         f"{_pull_request(case)}",
         "### Failure summary",
         _summary(case),
@@ -404,7 +404,7 @@ def escalation_comment(case: IssueContext, escalation: Escalation) -> str:
         "### Files touched by the last attempt",
         _files(case, last),
         "### Observed patterns",
-        _items([defuse(one_line(told_to_people(seen), 300)) for seen in case.observed]) or "None.",
+        _items([defuse(one_line(without_advice(seen), 300)) for seen in case.observed]) or "None.",
         "### Suggested actions",
         _items(_actions(case, advice)),
         "### Your options",
@@ -428,7 +428,7 @@ def _advice(case: IssueContext, last: WorkerResultMeta | None) -> Advice:
     if _is_unpublished(case):
         return UNPUBLISHED
     back = case.status.feedback
-    return RED_ON_GITHUB if back and back.checks else AFTER_REVIEWS
+    return CI_FAILED_ADVICE if back and back.checks else AFTER_REVIEWS
 
 
 def _is_unpublished(case: IssueContext) -> bool:
@@ -442,7 +442,7 @@ def _summary(case: IssueContext) -> str:
 def last_failure(case: IssueContext, last: WorkerResultMeta | None) -> str:
     """Show what failed, word for word: red checks, broken rules, or the reason as recorded."""
     if last is None or last.outcome is Outcome.SUCCEEDED:
-        return body(*_red_on_github(case)) or code_block(_shortened(case.status.reason))
+        return body(*_failed_ci(case)) or code_block(_shortened(case.status.reason))
     red = failing(last.checks)
     if last.outcome is Outcome.CHECKS_FAILED and red:
         more = len(red) - SHOWN_CHECKS
@@ -456,7 +456,7 @@ def last_failure(case: IssueContext, last: WorkerResultMeta | None) -> str:
     return code_block(_shortened(told))
 
 
-def _red_on_github(case: IssueContext) -> Sequence[str]:
+def _failed_ci(case: IssueContext) -> Sequence[str]:
     """Show what the checks printed that failed on GitHub, where that is what came back."""
     back = case.status.feedback
     if back is None or _is_unpublished(case):
@@ -522,7 +522,7 @@ def _actions(case: IssueContext, advice: Advice) -> Sequence[str]:
     named = decision.fix if isinstance(decision, Escalate) else ""
     general = [action.replace("{issue}", str(case.issue.ref)) for action in advice.actions]
     first = [defuse(one_line(named, REASON_CHARS))] if named else []
-    return [*first, *suggestions(case), *general]
+    return [*first, *attempt_actions(case), *general]
 
 
 def _options(case: IssueContext, last: WorkerResultMeta | None) -> Sequence[str]:

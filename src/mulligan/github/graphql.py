@@ -6,12 +6,12 @@ from pydantic import AwareDatetime, Field, OnErrorOmit, TypeAdapter, ValidationE
 
 from mulligan.domain.errors import UnavailableError, WorldError
 from mulligan.github.answers import (
-    WORDS,
+    MAX_MESSAGE_CHARS,
     Answer,
     ForbiddenError,
     TransientError,
-    asked_to_wait,
     parsed,
+    retry_after,
 )
 from mulligan.github.shapes import Account, Shape, Words
 from mulligan.text.escape import one_line
@@ -160,7 +160,7 @@ def answered(shape: TypeAdapter[T], answer: Answer, right: str = "to read issues
     `right` is what the token needs for the question.
     """
     request = "POST /graphql"
-    if answer.fine and (wrong := _problem(answer, request, right)):
+    if answer.ok and (wrong := _problem(answer, request, right)):
         raise wrong
     return parsed(shape, answer, request)
 
@@ -173,10 +173,12 @@ def _problem(answer: Answer, request: str, right: str) -> WorldError | None:
     if not problems:
         return None
     kinds = {problem.type for problem in problems}
-    said = one_line("; ".join(problem.message for problem in problems), WORDS).rstrip(".")
+    said = one_line("; ".join(problem.message for problem in problems), MAX_MESSAGE_CHARS).rstrip(
+        "."
+    )
     if "RATE_LIMITED" in kinds:
         message = f"GitHub's rate limit stopped {request}; it opens again by itself."
-        return TransientError(message, asked_to_wait(answer))
+        return TransientError(message, retry_after(answer))
     if kinds & {"FORBIDDEN", "INSUFFICIENT_SCOPES"}:
         message = f"GitHub forbids {request} ({said}); the token needs {right}."
         return ForbiddenError(message)

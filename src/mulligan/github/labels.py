@@ -54,7 +54,7 @@ def _of(stage: Stage, labels: Labels) -> tuple[tuple[str, ...], tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class LabelStyle:
     """A label as it is created: six hexadecimal digits of colour, and what it means."""
 
     name: str
@@ -62,17 +62,17 @@ class Look:
     description: str
 
 
-def looks(labels: Labels) -> tuple[Look, ...]:
+def label_styles(labels: Labels) -> tuple[LabelStyle, ...]:
     """Say how the four labels look when Mulligan creates them (SPEC L1)."""
     return (
-        Look(labels.ready, "0e8a16", "Mulligan is asked to work on this"),
-        Look(labels.running, "fbca04", "Mulligan is working on this"),
-        Look(labels.review, "1d76db", "Mulligan has opened a pull request"),
-        Look(labels.hitl, "d93f0b", "Mulligan needs a person here"),
+        LabelStyle(labels.ready, "0e8a16", "Mulligan is asked to work on this"),
+        LabelStyle(labels.running, "fbca04", "Mulligan is working on this"),
+        LabelStyle(labels.review, "1d76db", "Mulligan has opened a pull request"),
+        LabelStyle(labels.hitl, "d93f0b", "Mulligan needs a person here"),
     )
 
 
-def urgency(carried: Collection[str], priority: Sequence[str]) -> int:
+def priority_rank(carried: Collection[str], priority: Sequence[str]) -> int:
     """Rank an issue by the most urgent priority label that it carries (casefolded); 0 is first."""
     ranks = (rank for rank, label in enumerate(priority) if label.casefold() in carried)
     return next(ranks, len(priority))

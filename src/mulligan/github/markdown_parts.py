@@ -7,7 +7,7 @@ from mulligan.domain.issue import MARKER, IssueRef
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.result import AgentFacts, CheckResult, FileChange, Finding, WorkerResultMeta
-from mulligan.implement.prompt.outcome_text import TITLES, pluralize, span
+from mulligan.implement.prompt.outcome_text import TITLES, duration_text, pluralize
 from mulligan.text.escape import defuse, one_line, table_cell, visible
 
 """How each text of Mulligan's own can be told, together with its author."""
@@ -22,7 +22,7 @@ BEFORE = "fails on the base branch as well, which this change did not cause"
 FLAKY = "is flaky, failed once and passed once on the same tree"
 
 MAX_ROWS = 20
-NAMED_FINDINGS = 10
+MAX_NAMED_FINDINGS = 10
 QUOTED_CHARS = 4000
 CUT = "[… cut: GitHub takes no longer text]"
 
@@ -73,31 +73,31 @@ def _row(meta: WorkerResultMeta, free: frozenset[Outcome]) -> Sequence[str]:
         moment(meta.started_at),
         TITLES[meta.outcome],
         table_cell(meta.error, 200) or "–",
-        span(meta.duration_ms),
+        duration_text(meta.duration_ms),
         _cost([meta]) or "–",
     )
 
 
 def _free(case: IssueContext) -> frozenset[Outcome]:
     """Name the outcomes that cost no attempt here; deaths do once there were too many (SPEC 6)."""
-    return FREE if case.counted <= _paid(case) else FREE - {Outcome.INTERRUPTED}
+    return FREE if case.counted <= _counted_attempts(case) else FREE - {Outcome.INTERRUPTED}
 
 
-def _paid(case: IssueContext) -> int:
+def _counted_attempts(case: IssueContext) -> int:
     return sum(meta.outcome not in FREE for meta in case.epoch_history)
 
 
 def attempts_used(case: IssueContext) -> str:
     """Say how many attempts of the epoch are used, out of how many."""
-    return f"{max(case.counted, _paid(case))} of {case.max_attempts}"
+    return f"{max(case.counted, _counted_attempts(case))} of {case.max_attempts}"
 
 
-def spent(case: IssueContext) -> str:
+def spending_line(case: IssueContext) -> str:
     """Say what the attempts of the epoch took and cost."""
     history = case.epoch_history
     if not history:
         return "nothing"
-    took = span(sum(meta.duration_ms for meta in history))
+    took = duration_text(sum(meta.duration_ms for meta in history))
     return f"{took}, {_cost(history) or 'no cost reported'}"
 
 
@@ -116,7 +116,7 @@ def _runs(meta: WorkerResultMeta) -> Iterable[AgentFacts]:
     return (run for run in found if run)
 
 
-def remarks(meta: WorkerResultMeta | None) -> str:
+def baseline_and_flaky_notes(meta: WorkerResultMeta | None) -> str:
     """Say of each check what failed before the change as well, and what is flaky (A4, A11)."""
     lines = [
         f"- {code(check.name)} {of}: {_named(findings)}"
@@ -128,8 +128,8 @@ def remarks(meta: WorkerResultMeta | None) -> str:
 
 
 def _named(findings: Sequence[Finding]) -> str:
-    names = [code(found.name, 150) for found in findings[:NAMED_FINDINGS]]
-    more = len(findings) - NAMED_FINDINGS
+    names = [code(found.name, 150) for found in findings[:MAX_NAMED_FINDINGS]]
+    more = len(findings) - MAX_NAMED_FINDINGS
     return ", ".join([*names, f"(+ {more} more)"] if more > 0 else names)
 
 
@@ -140,7 +140,7 @@ def checks_table(checks: Iterable[CheckResult]) -> str:
 
 def _check_row(check: CheckResult) -> tuple[str, ...]:
     command = code(check.command, 80).replace("|", "\\|")
-    return table_cell(check.name, 100), _verdict(check), command, span(check.duration_ms)
+    return table_cell(check.name, 100), _verdict(check), command, duration_text(check.duration_ms)
 
 
 def _verdict(check: CheckResult) -> str:

@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from mulligan.domain.command import Order, Verb
+from mulligan.domain.command import PendingCommand, Verb
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.result import WorkerResultMeta
@@ -10,14 +10,14 @@ from mulligan.github.escalation import last_failure
 from mulligan.github.markdown_parts import (
     attempts_table,
     attempts_used,
+    baseline_and_flaky_notes,
     body,
     checks_table,
     code,
     marker,
     moment,
     quoted,
-    remarks,
-    spent,
+    spending_line,
 )
 from mulligan.implement.prompt.outcome_text import pluralize
 from mulligan.text.escape import defuse, one_line, subject_line
@@ -54,7 +54,7 @@ def reply_marker(ref: IssueRef, key: str) -> str:
     return marker("reply", ref, f"to={key}")
 
 
-def nobody(case: IssueContext) -> str:
+def no_attempts_text(case: IssueContext) -> str:
     """Say that there is nothing to tell."""
     return (
         "Nobody has asked Mulligan to work on this; put the label "
@@ -62,12 +62,12 @@ def nobody(case: IssueContext) -> str:
     )
 
 
-def reply_comment(case: IssueContext, order: Order, answer: str) -> str:
+def reply_comment(case: IssueContext, order: PendingCommand, answer: str) -> str:
     """Answer a command that did nothing that shows; `answer` is Mulligan's own sentence."""
     ref = case.issue.ref
     match order.verb:
         case Verb.STATUS:
-            where = standing(case) if case.status.epoch else nobody(case)
+            where = stage_summary(case) if case.status.epoch else no_attempts_text(case)
             return body(reply_marker(ref, order.key), where)
         case Verb.MISTYPED:
             return body(reply_marker(ref, order.key), answer, USAGE)
@@ -94,15 +94,15 @@ def draft_body(case: IssueContext) -> str:
         "### What changed",
         what_changed(last),
         "### How it came about",
-        f"Attempts used: {attempts_used(case)}; {spent(case)}.",
+        f"Attempts used: {attempts_used(case)}; {spending_line(case)}.",
         attempts_table(case),
         "### To go on",
-        _going_on(case),
+        _how_to_continue(case),
         marker("pull-request", case.issue.ref, f"by={case.status.instance}"),
     )
 
 
-def _going_on(case: IssueContext) -> str:
+def _how_to_continue(case: IssueContext) -> str:
     number, branch = case.issue.ref.number, case.issue.ref.branch
     return body(
         f"- **Let Mulligan try again.** Write `/mulligan fix: <what to do>` here or on #{number}, "
@@ -125,10 +125,10 @@ def status_comment(case: IssueContext, other: str = "") -> str:
     `other` is where another installation does the same (SPEC E4).
     """
     warning = TWO_INSTALLATIONS.format(other=other) if other else ""
-    return body(status_marker(case), standing(case), warning)
+    return body(status_marker(case), stage_summary(case), warning)
 
 
-def standing(case: IssueContext) -> str:
+def stage_summary(case: IssueContext) -> str:
     """Say where the issue stands, as the status comment and the answer to `status` do.
 
     What the comment that asks a person says already is not said again.
@@ -139,9 +139,9 @@ def standing(case: IssueContext) -> str:
         return body(f"**{_headline(case)}**", told, _draft(case))
     return body(
         f"**{_headline(case)}**",
-        _because(case),
+        _reason(case),
         attempts_table(case),
-        remarks(case.last) if case.epoch_history else "",
+        baseline_and_flaky_notes(case.last) if case.epoch_history else "",
         _next(case),
     )
 
@@ -177,14 +177,14 @@ def _queued(case: IssueContext) -> str:
     return "Mulligan will start on this shortly."
 
 
-def _because(case: IssueContext) -> str:
+def _reason(case: IssueContext) -> str:
     """Say why, where that is not plain; what failed is in the table."""
     match case.status.stage:
         case Stage.RUNNING:
             return "The agent is told what went wrong before." if case.epoch_history else ""
         case Stage.REVIEW:
             return body(
-                f"{_how_far(case)}; {spent(case)}.{_on_github(case)}",
+                f"{_progress(case)}; {spending_line(case)}.{_on_github(case)}",
                 _up_to_date(case),
                 _left_draft(case),
             )
@@ -196,7 +196,7 @@ def _because(case: IssueContext) -> str:
             assert_never(case.status.stage)
 
 
-def _how_far(case: IssueContext) -> str:
+def _progress(case: IssueContext) -> str:
     return f"Attempt {attempts_used(case)} succeeded"
 
 
@@ -287,7 +287,7 @@ def pull_request_body(case: IssueContext) -> str:
         _checks(case, last),
         *_advice(last),
         "### How it came about",
-        f"{_how_far(case)}{_fixed(last)}; {spent(case)}.",
+        f"{_progress(case)}{_fixed(last)}; {spending_line(case)}.",
         attempts_table(case) if len(case.epoch_history) > 1 else "",
         "### To ask for changes",
         "Submit a review that requests changes; comments on lines are read, and answered. Or write "
@@ -325,4 +325,4 @@ def _checks(case: IssueContext, meta: WorkerResultMeta | None) -> str:
     checks = meta.checks if meta else ()
     if not case.verifies or not checks:
         return NOTHING_VERIFIED
-    return body(checks_table(checks), remarks(meta))
+    return body(checks_table(checks), baseline_and_flaky_notes(meta))

@@ -45,27 +45,27 @@ from mulligan.github.shapes import (
 log = structlog.get_logger()
 
 
-BEHIND = "behind"
+BEHIND_STATE = "behind"
 """What GitHub calls a pull request whose base wants branches up to date, and that only lacks that.
 
 REST does not list the words; they are those of GraphQL's MergeStateStatus.
 """
 
-OBJECTS = "CHANGES_REQUESTED"
+CHANGES_REQUESTED = "CHANGES_REQUESTED"
 
-SUBMITTED = frozenset({OBJECTS, "COMMENTED"})
+SUBMITTED_STATES = frozenset({CHANGES_REQUESTED, "COMMENTED"})
 """States of reviews whose words are feedback; who approves asks for nothing."""
 
-ACTIONS = "github-actions"
+ACTIONS_APP = "github-actions"
 """The app whose check runs are jobs, with the same ids."""
 
-STATUS = "status"
+STATUS_APP = "status"
 """Stands for the app of a commit status, which has none."""
 
-PENDING = "pending"
+PENDING_STATE = "pending"
 
 
-class Pulls:
+class PullRequestWriter:
     """Opens and updates pull requests; nothing here may open a second one for a branch."""
 
     def __init__(self, client: Client) -> None:
@@ -76,7 +76,7 @@ class Pulls:
     ) -> PullRequest:
         """Open the pull request of the issue's branch, or bring the open one up to date."""
         texts = {"title": pull_request_title(case), "body": pull_request_body(case)}
-        found = self._show(case, base_branch, texts, draft=settings.draft)
+        found = self._open_or_update(case, base_branch, texts, draft=settings.draft)
         if _is_anothers(found, case.status):
             return PullRequest(found.number, found.html_url, elsewhere=True)
         was_ours = case.status.draft_of or case.status.left_draft
@@ -89,18 +89,18 @@ class Pulls:
     def open_draft(self, case: IssueContext, base_branch: str) -> PullRequest:
         """Open it as a draft with work that was not verified, or have the open one say so."""
         texts = {"title": draft_title(case), "body": draft_body(case)}
-        found = self._show(case, base_branch, texts, draft=True)
+        found = self._open_or_update(case, base_branch, texts, draft=True)
         elsewhere = _is_anothers(found, case.status)
         return PullRequest(found.number, found.html_url, elsewhere=elsewhere)
 
-    def of_another(self, ref: IssueRef, status: IssueStatus) -> str | None:
+    def opened_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
         """Say that another installation has opened one for the epoch's request, if it has."""
         found = self._find(ref)
         if found is None or not _is_anothers(found, status):
             return None
         return f"Another installation of Mulligan has opened {found.html_url}"
 
-    def _show(
+    def _open_or_update(
         self, case: IssueContext, base_branch: str, texts: dict[str, str], *, draft: bool
     ) -> PullShape:
         """Have a pull request there that says these texts; another installation's is left alone."""
@@ -235,14 +235,14 @@ class GitHubPulls:
         self._own_login = own_login
         self._comments = Comments(client, own_login)
 
-    def listed(self, repository: str) -> Sequence[OpenPull]:
+    def list_open(self, repository: str) -> Sequence[OpenPull]:
         """List the open pull requests of Mulligan's branches; free while nothing changed."""
         query = {"state": "open", "sort": "created", "direction": "asc"}
         found = self._client.read_all(PULLS, f"/repos/{repository}/pulls", query)
         return [
             OpenPull(pull.number, pull.head.ref, pull.head.sha, pull.updated_at)
             for pull in found
-            if pull.updated_at and _is_ours(pull, repository)
+            if pull.updated_at and _is_own(pull, repository)
         ]
 
     def state(self, ref: IssueRef, number: int) -> PullState:
@@ -257,16 +257,16 @@ class GitHubPulls:
             is_merged=pull.merged_at is not None,
             into_default=pull.base is None or pull.base.ref == into,
             is_draft=pull.draft,
-            is_behind=pull.mergeable_state == BEHIND,
+            is_behind=pull.mergeable_state == BEHIND_STATE,
         )
 
     def reviews(self, ref: IssueRef, number: int) -> Sequence[Review]:
         """Read the submitted reviews of trusted people, with their remarks, oldest first."""
         path = f"/repos/{ref.repository}/pulls/{number}"
         found = self._client.read_all(REVIEWS, f"{path}/reviews")
-        submitted = [(one.user, one) for one in found if one.user and one.state in SUBMITTED]
-        heard = [(who, one) for who, one in submitted if self._is_heard(ref, who)]
-        if not any(one.state == OBJECTS for _, one in heard):
+        submitted = [(one.user, one) for one in found if one.user and one.state in SUBMITTED_STATES]
+        heard = [(who, one) for who, one in submitted if self._is_trusted(ref, who)]
+        if not any(one.state == CHANGES_REQUESTED for _, one in heard):
             return ()
         notes = self._client.read_all(NOTES, f"{path}/comments")
         reviews = [
@@ -276,11 +276,11 @@ class GitHubPulls:
 
     def checks(self, ref: IssueRef, head_sha: str) -> Sequence[CheckRun]:
         """Read what runs, or ran, on a commit; free of charge while nothing changed."""
-        return runs_on(self._client, ref.repository, head_sha)
+        return check_runs_of(self._client, ref.repository, head_sha)
 
     def log(self, ref: IssueRef, run: CheckRun) -> bytes:
         """Fetch the end of what a failed check printed, or else what it says of itself."""
-        return log_of(self._client, ref.repository, run)
+        return check_log(self._client, ref.repository, run)
 
     def answer(self, ref: IssueRef, number: int, thread: int, text: str) -> str:
         """Answer a comment on a line, once for each text; give the id of the answer."""
@@ -301,7 +301,7 @@ class GitHubPulls:
         """Answer a review in one comment on the pull request; give the comment's id."""
         named = marker("answer", ref, f"review={review}")
         place = IssueRef(ref.repository, number)
-        return str(self._comments.keep_one(place, named, f"{named}\n{text}").id)
+        return str(self._comments.upsert(place, named, f"{named}\n{text}").id)
 
     def close_issue(self, ref: IssueRef) -> None:
         """Close an issue whose pull request went to a branch that does not close it."""
@@ -315,12 +315,12 @@ class GitHubPulls:
         notes = self._client.read_all(NOTES, f"/repos/{ref.repository}/pulls/{number}/comments")
         return next((note for note in notes if _review_says(note, thread, own, text)), None)
 
-    def _is_heard(self, ref: IssueRef, who: Account) -> bool:
+    def _is_trusted(self, ref: IssueRef, who: Account) -> bool:
         own = who.login.casefold() == self._own_login().casefold()
         return not own and self._trust.check(ref.repository, who) is None
 
 
-def _is_ours(pull: PullShape, repository: str) -> bool:
+def _is_own(pull: PullShape, repository: str) -> bool:
     where = pull.head.repo.full_name if pull.head.repo else ""
     here = where.casefold() == repository.casefold()
     listed = leads_to(pull.url, f"/repos/{repository}/pulls/{pull.number}")
@@ -338,7 +338,7 @@ def _review(who: Account, found: ReviewShape, at: datetime, notes: Sequence[Note
         author=who.login,
         author_id=who.id,
         at=at,
-        objects=found.state == OBJECTS,
+        requests_changes=found.state == CHANGES_REQUESTED,
         remarks=(whole, *on_lines) if found.body.strip() else on_lines,
     )
 
@@ -364,7 +364,7 @@ def _review_says(note: NoteShape, thread: int, own: str, text: str) -> bool:
     return by_us and note.in_reply_to_id == thread and body == text.strip()
 
 
-def runs_on(client: Client, repository: str, sha: str) -> tuple[CheckRun, ...]:
+def check_runs_of(client: Client, repository: str, sha: str) -> tuple[CheckRun, ...]:
     """Read check runs and statuses of a commit; free of charge while nothing changed."""
     commit = f"/repos/{repository}/commits/{sha}"
     checks = client.read_all(CHECK_RUNS, f"{commit}/check-runs")
@@ -372,11 +372,11 @@ def runs_on(client: Client, repository: str, sha: str) -> tuple[CheckRun, ...]:
     return (*map(_of_check, checks), *map(_of_status, statuses))
 
 
-def log_of(client: Client, repository: str, run: CheckRun) -> bytes:
+def check_log(client: Client, repository: str, run: CheckRun) -> bytes:
     """Fetch the end of a job's log; of other checks, and where it is gone, what they say."""
-    if run.app == STATUS:
+    if run.app == STATUS_APP:
         return run.said.encode()
-    if run.app == ACTIONS:
+    if run.app == ACTIONS_APP:
         try:
             return client.download(f"/repos/{repository}/actions/jobs/{run.id}/logs")
         except DeniedError:
@@ -401,8 +401,8 @@ def _of_check(found: CheckRunShape) -> CheckRun:
 
 
 def _of_status(found: StatusShape) -> CheckRun:
-    done = None if found.state == PENDING else found.state
-    return CheckRun(found.id, STATUS, found.context, done, found.description)
+    done = None if found.state == PENDING_STATE else found.state
+    return CheckRun(found.id, STATUS_APP, found.context, done, found.description)
 
 
 def _annotation(found: AnnotationShape) -> str:

@@ -5,16 +5,16 @@ import threading
 from http import HTTPStatus
 from weakref import WeakValueDictionary
 
-from mulligan.github.answers import UNTOLD, Answer
+from mulligan.github.answers import DEFAULT_LIMIT_SECONDS, Answer
 
 RESOURCE = re.compile(r"[a-z_]{1,40}")
 
-MOST_RESOURCES = 16
+MAX_RESOURCES = 16
 """GitHub has about ten; each becomes a series of a metric."""
 
-LONGEST_UNTOLD = 900.0
+MAX_DEFAULT_BACKOFF = 900.0
 
-LONGEST = 3700.0
+MAX_BACKOFF = 3700.0
 """Seconds; a primary limit opens again within an hour, and more is not believed."""
 
 
@@ -27,7 +27,7 @@ class RateLimitMetrics:
         """Whether the last answer was that the token is not good."""
 
     @property
-    def left(self) -> dict[str, int]:
+    def remaining(self) -> dict[str, int]:
         """Give how many requests are left in the window, by GitHub's name of the limit."""
         return dict(self._left)
 
@@ -36,7 +36,7 @@ class RateLimitMetrics:
         self.refused = answer.status == HTTPStatus.UNAUTHORIZED
         resource = answer.headers.get("x-ratelimit-resource", "")
         remaining = answer.headers.get("x-ratelimit-remaining", "")
-        has_room = resource in self._left or len(self._left) < MOST_RESOURCES
+        has_room = resource in self._left or len(self._left) < MAX_RESOURCES
         if RESOURCE.fullmatch(resource) and remaining.isdecimal() and has_room:
             self._left[resource] = int(remaining)
 
@@ -55,16 +55,16 @@ class Backoff:
             if asked is None:
                 if now < self._until:
                     return  # answers that come together are one refusal
-                asked = min(UNTOLD * 2.0**self._untold, LONGEST_UNTOLD)
+                asked = min(DEFAULT_LIMIT_SECONDS * 2.0**self._untold, MAX_DEFAULT_BACKOFF)
                 self._untold += 1
-            self._until = max(self._until, now + min(asked, LONGEST))
+            self._until = max(self._until, now + min(asked, MAX_BACKOFF))
 
-    def left(self, now: float) -> float:
+    def remaining(self, now: float) -> float:
         """Give the seconds that are left of it; 0 where there is none."""
         with self._lock:
             return max(0.0, self._until - now)
 
-    def over(self, now: float) -> None:
+    def reset(self, now: float) -> None:
         """Hear that GitHub answers again."""
         with self._lock:
             if now >= self._until:

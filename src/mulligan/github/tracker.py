@@ -8,7 +8,7 @@ import structlog
 
 from mulligan.config.operator import Trust
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
-from mulligan.domain.command import CommandBatch, Order
+from mulligan.domain.command import CommandBatch, PendingCommand
 from mulligan.domain.errors import GoneError, UnavailableError, WorldError
 from mulligan.domain.issue import (
     AuthorisingAct,
@@ -27,16 +27,16 @@ from mulligan.github.client import Client
 from mulligan.github.comments import CommandReader, Comments, StatusComments
 from mulligan.github.credentials import Identity
 from mulligan.github.escalation import escalation_comment, escalation_marker
-from mulligan.github.labels import LabelChange, Look, label_change, urgency
+from mulligan.github.labels import LabelChange, LabelStyle, label_change, priority_rank
 from mulligan.github.messages import label_comment, label_marker, reply_comment, reply_marker
-from mulligan.github.pulls import GitHubPulls, Pulls
+from mulligan.github.pulls import GitHubPulls, PullRequestWriter
 from mulligan.github.shapes import ANYTHING, ISSUE, ISSUES, LABELS, REPOSITORY, IssueShape, leads_to
 from mulligan.implement.ports import Clock
 
-STATUS_COMMENT, LABEL_COMMENT, THE_ONE = "status_comment", "label_comment", "issue"
+STATUS_COMMENT, LABEL_COMMENT, SINGLE_KEY = "status_comment", "label_comment", "issue"
 """Under what the ledger keeps the ids of comments (effects.py)."""
 
-HEARD = 50
+MAX_PERMISSION_LOOKUPS = 50
 """The most people whose permission is asked for in one issue, the last to speak first."""
 
 log = structlog.get_logger()
@@ -59,7 +59,7 @@ class GitHubTracker:
         self._comments = Comments(client, self.own_login)
         self._status = StatusComments(self._comments, clock)
         self._hearing = CommandReader(client, self._trust, self._comments)
-        self._pulls = Pulls(client)
+        self._pulls = PullRequestWriter(client)
         self.pulls = GitHubPulls(client, self._trust, self.own_login)
 
     def own_login(self) -> str:
@@ -94,12 +94,12 @@ class GitHubTracker:
         found = self._client.read_all(LABELS, f"/repos/{repository}/labels")
         return frozenset(label.name for label in found)
 
-    def create_label(self, repository: str, look: Look) -> None:
+    def create_label(self, repository: str, look: LabelStyle) -> None:
         """Create a label that a repository does not have."""
         body = {"name": look.name, "color": look.color, "description": look.description}
         self._client.write(ANYTHING, "POST", f"/repos/{repository}/labels", body)
 
-    def labelled(
+    def list_labelled(
         self, repository: str, label: str, priority: Sequence[str] = ()
     ) -> Sequence[IssueRef]:
         """List the open issues that carry a label, by priority, then oldest first."""
@@ -114,7 +114,7 @@ class GitHubTracker:
             for issue in found
             if issue.pull_request is None and label.casefold() in _names(issue)
         ]
-        wanted.sort(key=lambda issue: urgency(_names(issue), priority))
+        wanted.sort(key=lambda issue: priority_rank(_names(issue), priority))
         return list(dict.fromkeys(_ref(issue, repository) for issue in wanted))
 
     def read(self, ref: IssueRef) -> Issue:
@@ -135,26 +135,26 @@ class GitHubTracker:
 
     def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
         """Find who put the ready label on last, and whether that person may (SPEC T1)."""
-        return self._authority.act(ref, ready_label)
+        return self._authority.labelling_act(ref, ready_label)
 
-    def standing(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
+    def reauthorise(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
         """Rule again on the command that opened the status's epoch, and on later edits (T1, T2)."""
-        return self._authority.standing(ref, status)
+        return self._authority.reauthorise(ref, status)
 
-    def hear(
+    def read_commands(
         self, repository: str, after: int, since: datetime, places: Sequence[IssueRef] = ()
     ) -> CommandBatch:
         """Read the commands of trusted people in comments newer than id `after`, and `since`."""
-        return self._hearing.hear(repository, after, since, places)
+        return self._hearing.read_commands(repository, after, since, places)
 
     def react(self, repository: str, comment: int, reaction: str) -> None:
         """Acknowledge a comment; best effort."""
         self._hearing.react(repository, comment, reaction)
 
-    def reply(self, case: IssueContext, order: Order, answer: str) -> str:
+    def reply(self, case: IssueContext, order: PendingCommand, answer: str) -> str:
         """Write the one comment that answers a command; give its id."""
         ref, text = case.issue.ref, reply_comment(case, order, answer)
-        return str(self._comments.keep_one(ref, reply_marker(ref, order.key), text).id)
+        return str(self._comments.upsert(ref, reply_marker(ref, order.key), text).id)
 
     def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
         """Say why the request of the status's epoch no longer stands (SPEC L5); None if it does."""
@@ -164,19 +164,19 @@ class GitHubTracker:
         pull = self.pulls.state(ref, status.pull_number)
         return None if pull.is_open else "Its pull request was merged or closed."
 
-    def handed_over(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
+    def settled_elsewhere(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
         """Say by what another installation has settled the epoch's request; None if it has not."""
-        return self._authority.handed_over(ref, status, labels)
+        return self._authority.settled_elsewhere(ref, status, labels)
 
-    def proposed_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
+    def pull_request_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
         """Name the open pull request of another installation that answers the epoch's request."""
-        return self._pulls.of_another(ref, status)
+        return self._pulls.opened_elsewhere(ref, status)
 
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
         """Say why the status's epoch is not trusted any more, or its text is another (T1, T2)."""
         return self._authority.objection(ref, status)
 
-    def show_stage(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
+    def set_stage_labels(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
         """Make the labels show a stage (SPEC L2, L3); no other label is touched."""
         change = self._missing(ref, stage, labels)
         while change != LabelChange():
@@ -192,20 +192,20 @@ class GitHubTracker:
 
     def update_status(self, case: IssueContext) -> str | None:
         """Write the one status comment of the issue (SPEC H5); None where that is put off."""
-        known = case.status.effect(STATUS_COMMENT, THE_ONE)
+        known = case.status.effect(STATUS_COMMENT, SINGLE_KEY)
         return self._status.update(case, known)
 
     def ask_for_label(self, case: IssueContext, act: str, reason: str) -> str:
         """Write the one comment that asks for the label again (SPEC T2); give its id."""
         ref, known = case.issue.ref, case.status.effect(LABEL_COMMENT, act)
         text = label_comment(case, act, reason)
-        return str(self._comments.keep_one(ref, label_marker(ref, act), text, known).id)
+        return str(self._comments.upsert(ref, label_marker(ref, act), text, known).id)
 
-    def ask_for_help(self, case: IssueContext, escalation: Escalation) -> str:
+    def post_escalation(self, case: IssueContext, escalation: Escalation) -> str:
         """Write the escalation comment of the epoch (SPEC H1, H2); give its URL."""
         ref = case.issue.ref
         marker = escalation_marker(ref, case.status.epochs)
-        comment = self._comments.keep_one(ref, marker, escalation_comment(case, escalation))
+        comment = self._comments.upsert(ref, marker, escalation_comment(case, escalation))
         if escalation.assignees:
             self._assign(ref, escalation.assignees)
         return comment.html_url
@@ -242,13 +242,13 @@ class GitHubTracker:
     def _trusted_comments(self, ref: IssueRef) -> tuple[Comment, ...]:
         said = [
             (comment.user, comment)
-            for comment in self._comments.on(ref)
+            for comment in self._comments.list_on(ref)
             if comment.user and not self._comments.is_own(comment)
         ]
         people = {user.login: user for user, _ in reversed(said)}
         trusted = {
             login
-            for login, user in list(people.items())[:HEARD]
+            for login, user in list(people.items())[:MAX_PERMISSION_LOOKUPS]
             if self._trust.refusal(ref.repository, user) is None
         }
         return tuple(

@@ -8,7 +8,7 @@ from mulligan.domain.eligibility import (
     DEPENDS,
     PAUSED,
     POLICY,
-    SETTLED,
+    SETTLED_STAGES,
     UNCHANGED,
     Facts,
     Finding,
@@ -24,14 +24,20 @@ from mulligan.domain.outcome import WaitForBudget
 from mulligan.domain.status import Phase
 from mulligan.implement.agent_selection import refused_until
 from mulligan.implement.budget_meter import spent_today
-from mulligan.implement.effects import ask_for_label, report_blocked, rest_until, show, wait
+from mulligan.implement.effects import (
+    ask_for_label,
+    report_blocked,
+    sync_labels_and_status,
+    wait_for_budget,
+    wait_until,
+)
 from mulligan.implement.issue_snapshot import load_context
-from mulligan.implement.ports import Tools
+from mulligan.implement.ports import BotContext
 
 log = structlog.get_logger()
 
 
-def receive(facts: Facts, tools: Tools) -> str | None:
+def admit(facts: Facts, context: BotContext) -> str | None:
     """Record what is new about an issue and who asks for it; a new request opens an epoch.
 
     Gives the reason where it may not be worked on. A pause holds for a new request too, and the
@@ -39,61 +45,61 @@ def receive(facts: Facts, tools: Tools) -> str | None:
     said on the issue (SPEC T2, 17).
     """
     ref, broken = facts.issue.ref, first_broken(facts)
-    _record_text(facts, tools, fine=broken is None)
+    _record_text(facts, context, fine=broken is None)
     if facts.act and (broken is None or _begins_paused(facts, broken)) and opens_epoch(facts):
-        tools.ledger.append(ref, Authorised.of(facts.act))
+        context.ledger.append(ref, Authorised.of(facts.act))
         if broken:
-            show(ref, tools)
+            sync_labels_and_status(ref, context)
     if broken is None or broken.refusal is None:
         return None
     if broken.rule in {POLICY, DEPENDS}:
-        report_blocked(ref, broken.refusal, tools)
+        report_blocked(ref, broken.refusal, context)
     changed = changed_text(facts) if broken.rule == UNCHANGED else None
     if facts.act and changed:
-        ask_for_label(ref, facts.act.act, changed, tools)
+        ask_for_label(ref, facts.act.act, changed, context)
     return broken.refusal
 
 
 def _begins_paused(facts: Facts, broken: Finding) -> bool:
     """Tell whether only a pause holds up what rests otherwise; one that is queued says so."""
-    rests = facts.status.stage in SETTLED or not facts.status.epoch
+    rests = facts.status.stage in SETTLED_STAGES or not facts.status.epoch
     return rests and broken.rule == PAUSED
 
 
-def defer(facts: Facts, tools: Tools) -> str | None:
+def defer(facts: Facts, context: BotContext) -> str | None:
     """Let an issue wait while a disk is full, nothing may be spent, or a key is refused; say why.
 
     An operator's command tries a key at once.
     """
     ref = facts.issue.ref
-    if short := _shortage(ref, tools):
-        said = tools.ledger.status(ref).reason
+    if short := _disk_shortage(ref, context):
+        said = context.ledger.status(ref).reason
         # Several workers whose disks are full would otherwise take turns in saying so, for ever.
         if said == short or not is_shortage(said):
-            report_blocked(ref, short, tools)
+            report_blocked(ref, short, context)
         log.warning("no_room", issue=str(ref), reason=short)
         return short
-    if spent := spent_today(ref, tools):
-        wait(ref, WaitForBudget(reason=spent.reason), tools)
+    if spent := spent_today(ref, context):
+        wait_for_budget(ref, WaitForBudget(reason=spent.reason), context)
         return spent.reason
-    refused = None if facts.at_once else refused_until(load_context(facts.issue, tools), tools)
+    refused = None if facts.at_once else refused_until(load_context(facts.issue, context), context)
     if refused:
-        rest_until(ref, *refused, tools)
+        wait_until(ref, *refused, context)
         log.warning("agent_refused", issue=str(ref), reason=refused[1])
         return refused[1]
     return None
 
 
-def _shortage(ref: IssueRef, tools: Tools) -> str | None:
+def _disk_shortage(ref: IssueRef, context: BotContext) -> str | None:
     """Look for room; what an agent left of this issue's last attempt may be what fills the disk."""
-    short = tools.shortage()
-    if short and tools.worktrees.has(ref):
-        tools.worktrees.discard(ref)
-        return tools.shortage()
+    short = context.disk_shortage()
+    if short and context.worktrees.exists(ref):
+        context.worktrees.discard(ref)
+        return context.disk_shortage()
     return short
 
 
-def _record_text(facts: Facts, tools: Tools, *, fine: bool) -> None:
+def _record_text(facts: Facts, context: BotContext, *, fine: bool) -> None:
     """Keep the text that was asked for: at first sight under an act, and as work starts (T2)."""
     act, issue, status = facts.act, facts.issue, facts.status
     if act is None or not act.trusted or status.phase is not Phase.IDLE:
@@ -107,17 +113,17 @@ def _record_text(facts: Facts, tools: Tools, *, fine: bool) -> None:
             text_sha256=issue.text_sha256,
             act=act.act,
         )
-        tools.ledger.append(issue.ref, seen)
+        context.ledger.append(issue.ref, seen)
 
 
-def begin(issue: Issue, tools: Tools) -> IssueContext:
+def begin_attempt(issue: Issue, context: BotContext) -> IssueContext:
     """Record that an attempt starts, before anything else happens (SPEC A1)."""
-    case = load_context(issue, tools)
+    case = load_context(issue, context)
     started = AttemptStarted(
         attempt=case.status.attempt + 1,
         number=case.status.number + 1,
-        worker=tools.worker,
+        worker=context.worker,
         position=case.counted + 1,
         most=case.max_attempts,
     )
-    return replace(case, status=tools.ledger.append(issue.ref, started))
+    return replace(case, status=context.ledger.append(issue.ref, started))

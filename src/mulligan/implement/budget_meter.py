@@ -12,13 +12,13 @@ from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts, WorkerResultMeta
 from mulligan.domain.spending import NOTHING, Allowance, Run, Spent, spent_by, spent_in, spent_on
-from mulligan.implement.decide import ISSUE
-from mulligan.implement.ports import Tools
+from mulligan.implement.decide import ISSUE_BUDGET
+from mulligan.implement.ports import BotContext
 
 REPOSITORY_DAY, DAY = "repository_day", "day"
 
 NAMES: Mapping[str, str] = {
-    ISSUE: "of this issue",
+    ISSUE_BUDGET: "of this issue",
     REPOSITORY_DAY: "of this repository for the day",
     DAY: "of the day",
 }
@@ -69,30 +69,31 @@ def used_up(used: Used, budget: Budget, *, ran: bool = False) -> Fault | None:
     """
     for name, allowed, spent in _shared(used, budget):
         if not allowed.covers(spent) or (not ran and allowed.after(spent).is_used_up):
-            eats = name != ISSUE and not allowed.half.covers(used.own_day)
-            told = _told(name, allowed, spent)
+            eats = name != ISSUE_BUDGET and not allowed.half.covers(used.own_day)
+            told = _describe_budget(name, allowed, spent)
             return Fault(Outcome.OVER_BUDGET, told, budget=name, eats_budget=eats)
     return None
 
 
 def _shared(used: Used, budget: Budget) -> Iterator[tuple[str, Allowance, Spent]]:
-    yield ISSUE, budget.issue.allowance, used.issue
+    yield ISSUE_BUDGET, budget.issue.allowance, used.issue
     yield REPOSITORY_DAY, budget.repository_day.allowance, used.repository_day
     yield DAY, budget.day.allowance, used.day
 
 
-def _told(name: str, allowed: Allowance, spent: Spent) -> str:
-    told = f"The budget {NAMES[name]} is used up: {_written(spent)} of {_allowed(allowed)}."
-    if name == ISSUE:
+def _describe_budget(name: str, allowed: Allowance, spent: Spent) -> str:
+    used, limit = _describe_spending(spent), _describe_allowance(allowed)
+    told = f"The budget {NAMES[name]} is used up: {used} of {limit}."
+    if name == ISSUE_BUDGET:
         return f"{told} Raise budget.issue in mulligan.yml, then put the label on again."
     return f"{told} The next day begins at midnight UTC; budget.{name} in mulligan.yml sets it."
 
 
-def _written(spent: Spent) -> str:
+def _describe_spending(spent: Spent) -> str:
     return f"${spent.usd:.2f} and {spent.tokens} tokens"
 
 
-def _allowed(allowance: Allowance) -> str:
+def _describe_allowance(allowance: Allowance) -> str:
     dollars = [] if allowance.usd is None else [f"${allowance.usd:.2f}"]
     tokens = [] if allowance.tokens is None else [f"{allowance.tokens} tokens"]
     return " and ".join([*dollars, *tokens])
@@ -104,41 +105,41 @@ class BudgetMeter:
 
     run: Run
     case: IssueContext
-    before: Spent
-    tools: Tools
+    spent_before: Spent
+    context: BotContext
 
     def meter(self, usage: AgentFacts) -> bool:
         """Note what the run has used so far; tell whether it may go on."""
-        self.tools.accounts.record(self.run, usage)
-        return may_go_on(self._used(self.before.plus(spent_in(usage))), self.tools.budget)
+        self.context.usage.record(self.run, usage)
+        return may_go_on(self._used(self.spent_before.plus(spent_in(usage))), self.context.budget)
 
     def exhausted(self, known: AttemptState) -> Fault | None:
         """Say which budget is used up, before or after the run; None where none is."""
         used = self._used(spent_now(known))
-        return used_up(used, self.tools.budget, ran=known.run is not None)
+        return used_up(used, self.context.budget, ran=known.run is not None)
 
     def _used(self, now: Spent) -> Used:
         day, history = self.run.day, self.case.history
-        used = used_so_far(history, now, self.run.issue.repository, _on(day, self.tools))
+        used = used_so_far(history, now, self.run.issue.repository, _used_on(day, self.context))
         return replace(used, own_day=spent_on(day, history).plus(now))
 
 
-def open_budget_meter(case: IssueContext, known: AttemptState, tools: Tools) -> BudgetMeter:
+def open_budget_meter(case: IssueContext, known: AttemptState, context: BotContext) -> BudgetMeter:
     """Begin the account of the run that comes next in an attempt."""
     ref, number = case.issue.ref, case.status.number
-    run = Run(ref, number, len(known.earlier), tools.clock.now(), tools.agent.name)
-    return BudgetMeter(run, case, spent_now(known), tools)
+    run = Run(ref, number, len(known.earlier), context.clock.now(), context.agent.name)
+    return BudgetMeter(run, case, spent_now(known), context)
 
 
-def spent_today(ref: IssueRef, tools: Tools) -> Fault | None:
+def spent_today(ref: IssueRef, context: BotContext) -> Fault | None:
     """Say that nothing more may be used today for an issue's repository; None while it may."""
-    today = tools.clock.now().astimezone(UTC).date()
-    used = used_so_far((), Spent(), ref.repository, _on(today, tools))
-    return used_up(used, tools.budget)
+    today = context.clock.now().astimezone(UTC).date()
+    used = used_so_far((), Spent(), ref.repository, _used_on(today, context))
+    return used_up(used, context.budget)
 
 
-def _on(day: date, tools: Tools) -> Mapping[str, Spent]:
+def _used_on(day: date, context: BotContext) -> Mapping[str, Spent]:
     """Ask the accounts only where a day has a budget."""
-    limits = (tools.budget.day.allowance, tools.budget.repository_day.allowance)
+    limits = (context.budget.day.allowance, context.budget.repository_day.allowance)
     is_limited = any((each.usd, each.tokens) != (None, None) for each in limits)
-    return tools.accounts.on(day) if is_limited else {}
+    return context.usage.used_on(day) if is_limited else {}

@@ -10,9 +10,9 @@ from typing import Self, assert_never
 from mulligan.config.operator import Limits
 from mulligan.config.policy import Policy, ReviewSettings, WatchCi
 from mulligan.domain.attempt import SHUTDOWN
-from mulligan.domain.command import Order, Verb, aborted, skipped
+from mulligan.domain.command import PendingCommand, Verb, aborted, skipped
 from mulligan.domain.events import CiFailed, FailedCheck, ReviewReceived
-from mulligan.domain.feedback import MOST_REMARKS, Review
+from mulligan.domain.feedback import MAX_REMARKS, Review
 from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import (
     FREE,
@@ -26,17 +26,17 @@ from mulligan.domain.outcome import (
     WaitForBudget,
 )
 from mulligan.domain.result import WorkerResultMeta
-from mulligan.domain.status import IssueStatus, is_heard
+from mulligan.domain.status import IssueStatus, is_handled
 from mulligan.implement.prompt.outcome_text import explain, pluralize
 from mulligan.text.escape import one_line
 
-LISTENING = frozenset({Stage.READY, Stage.REVIEW, Stage.HITL})
+REVIEWABLE_STAGES = frozenset({Stage.READY, Stage.REVIEW, Stage.HITL})
 """Stages in which a review is acted on; while an attempt runs it waits."""
 
-ISSUE = "issue"
+ISSUE_BUDGET = "issue"
 """The budget that no later window fills again."""
 
-DAYS_EATEN = 2
+MAX_EXHAUSTED_DAYS = 2
 """On how many days of an epoch an issue may use up most of a budget of the day."""
 
 
@@ -47,7 +47,7 @@ class CommandAction(StrEnum):
     STAND_DOWN = "stand_down"
     RESOLVE = "resolve"
     SHOW = "show"
-    TELL = "tell"
+    REPLY = "tell"
     NOTHING = "nothing"
 
 
@@ -55,11 +55,11 @@ class CommandAction(StrEnum):
 class CommandDecision:
     """What is done, and what it is called: in the ledger, and in an answer."""
 
-    deed: CommandAction
-    words: str
+    action: CommandAction
+    answer: str
 
 
-def decide_command(order: Order, status: IssueStatus, *, is_open: bool) -> CommandDecision:
+def decide_command(order: PendingCommand, status: IssueStatus, *, is_open: bool) -> CommandDecision:
     """Say what a command comes to; an issue that is closed is not worked on."""
     match order.verb:
         case Verb.RETRY | Verb.FIX:
@@ -78,30 +78,30 @@ def decide_command(order: Order, status: IssueStatus, *, is_open: bool) -> Comma
         case Verb.RESUME:
             return CommandDecision(CommandAction.SHOW, "It goes on.")
         case Verb.STATUS:
-            return CommandDecision(CommandAction.TELL, "Told where it stands.")
+            return CommandDecision(CommandAction.REPLY, "Told where it stands.")
         case Verb.MISTYPED:
-            return CommandDecision(CommandAction.TELL, order.text)
+            return CommandDecision(CommandAction.REPLY, order.text)
         case _:
             assert_never(order.verb)
 
 
-def _again(order: Order, status: IssueStatus, *, is_open: bool) -> CommandDecision:
+def _again(order: PendingCommand, status: IssueStatus, *, is_open: bool) -> CommandDecision:
     if status.act == order.key:
         return CommandDecision(CommandAction.SHOW, "It is taken up again.")
     if not is_open:
         return CommandDecision(
-            CommandAction.TELL, "This issue is closed; reopen it, then ask again."
+            CommandAction.REPLY, "This issue is closed; reopen it, then ask again."
         )
     if order.verb is Verb.RETRY and order.stage is Stage.RUNNING:
         said = "An attempt runs already. To have it begin afresh with other guidance, use `fix:`."
-        return CommandDecision(CommandAction.TELL, said)
+        return CommandDecision(CommandAction.REPLY, said)
     waits_for_nothing = status.epoch and not status.attempt and not status.reason
     if order.verb is Verb.RETRY and status.stage is Stage.READY and waits_for_nothing:
         return CommandDecision(CommandAction.SHOW, "It is queued already.")
     return CommandDecision(CommandAction.OPEN_EPOCH, "It is taken up again.")
 
 
-def _abort(order: Order, status: IssueStatus) -> CommandDecision:
+def _abort(order: PendingCommand, status: IssueStatus) -> CommandDecision:
     words = aborted(order)
     if status.stage is Stage.READY and status.epoch:
         return CommandDecision(CommandAction.STAND_DOWN, words)
@@ -109,28 +109,28 @@ def _abort(order: Order, status: IssueStatus) -> CommandDecision:
         return CommandDecision(CommandAction.NOTHING, words)
     if order.stage is Stage.RUNNING:
         return CommandDecision(
-            CommandAction.TELL, "The attempt had ended before it could be stopped."
+            CommandAction.REPLY, "The attempt had ended before it could be stopped."
         )
-    return CommandDecision(CommandAction.TELL, "No attempt runs, and none is queued.")
+    return CommandDecision(CommandAction.REPLY, "No attempt runs, and none is queued.")
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class AttemptsLeft:
     """What is left of an epoch: `spent` of `most` attempts are used up."""
 
-    spent: int
-    most: int
+    used: int
+    limit: int
 
     @property
     def nothing(self) -> bool:
         """Tell whether no attempt is left."""
-        return self.spent >= self.most
+        return self.used >= self.limit
 
 
 def new_reviews(reviews: Sequence[Review], status: IssueStatus) -> list[Review]:
     """Pick what was not acted on yet; nothing where none of it requests changes."""
-    new = [each for each in reviews if not is_heard(status.heard, each.key)]
-    return new if any(each.objects for each in new) else []
+    new = [each for each in reviews if not is_handled(status.heard, each.key)]
+    return new if any(each.requests_changes for each in new) else []
 
 
 def is_settled(new: Sequence[Review], settings: ReviewSettings, now: datetime) -> bool:
@@ -138,11 +138,11 @@ def is_settled(new: Sequence[Review], settings: ReviewSettings, now: datetime) -
     return max(each.at for each in new) + settings.settle <= now
 
 
-def received(
-    new: Sequence[Review], status: IssueStatus, left: Left, settings: ReviewSettings
+def decide_on_reviews(
+    new: Sequence[Review], status: IssueStatus, left: AttemptsLeft, settings: ReviewSettings
 ) -> ReviewReceived:
     """Say what becomes of reviews: an attempt of this epoch, of a new one, or a person is asked."""
-    last = max((each for each in new if each.objects), key=lambda each: each.at)
+    last = max((each for each in new if each.requests_changes), key=lambda each: each.at)
     opens = left.nothing or status.stage is Stage.HITL
     refused = ""
     if opens and status.rounds >= settings.rounds:
@@ -153,17 +153,17 @@ def received(
         author=last.author,
         author_id=last.author_id,
         at=last.at,
-        remarks=tuple(said for each in new for said in each.remarks)[:MOST_REMARKS],
+        remarks=tuple(said for each in new for said in each.remarks)[:MAX_REMARKS],
         opens_epoch=opens and not refused,
         refused=refused,
     )
 
 
-def failed_on_github(
+def decide_on_failed_checks(
     head_sha: str,
     checks: Sequence[FailedCheck],
     status: IssueStatus,
-    left: Left,
+    left: AttemptsLeft,
     settings: WatchCi,
 ) -> CiFailed:
     """Say what becomes of checks that failed on GitHub: an attempt, or a person is asked (P4)."""
@@ -193,7 +193,7 @@ class EndedAttempt:
         return cls(meta.outcome, meta.failure_reason, meta.budget, probe, eats)
 
     @property
-    def told(self) -> str:
+    def reason_sentence(self) -> str:
         """Give the reason as a sentence for a person."""
         return explain(self.outcome, self.reason)
 
@@ -241,12 +241,12 @@ def decide(ended: EndedAttempt, history: Sequence[EndedAttempt], policy: RetryPo
         case Outcome.SUCCEEDED:
             return OpenPullRequest()
         case Outcome.CANCELLED:
-            return StandDown(reason=ended.told)
-        case Outcome.OVER_BUDGET if ended.budget != ISSUE:
-            return _after_a_day(ended, history)
+            return StandDown(reason=ended.reason_sentence)
+        case Outcome.OVER_BUDGET if ended.budget != ISSUE_BUDGET:
+            return _after_daily_budget(ended, history)
         case Outcome.DENIED if ended.probe:
             # A person was asked when the key was refused first.
-            return Retry(reason=ended.told, backoff_step=1)
+            return Retry(reason=ended.reason_sentence, backoff_step=1)
         case (
             Outcome.BLOCKED
             | Outcome.NOTHING_TO_DO
@@ -254,7 +254,7 @@ def decide(ended: EndedAttempt, history: Sequence[EndedAttempt], policy: RetryPo
             | Outcome.MISCONFIGURED
             | Outcome.OVER_BUDGET
         ):
-            return Escalate(reason=ended.told)
+            return Escalate(reason=ended.reason_sentence)
         case Outcome.INFRASTRUCTURE:
             return _after_infrastructure(ended, history, policy)
         case (
@@ -272,11 +272,11 @@ def decide(ended: EndedAttempt, history: Sequence[EndedAttempt], policy: RetryPo
             assert_never(ended.outcome)
 
 
-def _after_a_day(ended: EndedAttempt, history: Sequence[EndedAttempt]) -> Decision:
+def _after_daily_budget(ended: EndedAttempt, history: Sequence[EndedAttempt]) -> Decision:
     """Wait for the next day, but not for ever: an issue may need more than any day has."""
     days = sum(past.eats_budget for past in (*history, ended))
-    if not ended.eats_budget or days < DAYS_EATEN:
-        return WaitForBudget(reason=ended.told)
+    if not ended.eats_budget or days < MAX_EXHAUSTED_DAYS:
+        return WaitForBudget(reason=ended.reason_sentence)
     key = f"budget.{ended.budget}"
     taken = pluralize(days, "day")
     return Escalate(
@@ -294,8 +294,12 @@ def _after_infrastructure(
     faults = 1 + sum(past.outcome is Outcome.INFRASTRUCTURE for past in history)
     if faults > policy.infrastructure_retries:
         times = pluralize(faults, "time")
-        return Escalate(reason=f"Something around the agent failed {times}, the last: {ended.told}")
-    return Retry(reason=f"This was not the agent's doing. {ended.told}", backoff_step=faults)
+        return Escalate(
+            reason=f"Something around the agent failed {times}, the last: {ended.reason_sentence}"
+        )
+    return Retry(
+        reason=f"This was not the agent's doing. {ended.reason_sentence}", backoff_step=faults
+    )
 
 
 def _within_limits(
@@ -307,19 +311,21 @@ def _within_limits(
         return Escalate(reason=_used_up(spent, ended))
     silent = sum(past.outcome in NO_OUTPUT for past in epoch)
     if ended.outcome in NO_OUTPUT and silent >= policy.max_no_output_attempts:
-        return Escalate(reason=f"{pluralize(silent, 'attempt')} changed nothing. {ended.told}")
+        return Escalate(
+            reason=f"{pluralize(silent, 'attempt')} changed nothing. {ended.reason_sentence}"
+        )
     row = _timeouts_in_a_row(epoch)
     if _timed_out(ended) and row >= policy.consecutive_timeouts:
         ran_out = f"{pluralize(row, 'attempt')} in a row ran out of time"
-        return Escalate(reason=f"{ran_out}. {ended.told}")
+        return Escalate(reason=f"{ran_out}. {ended.reason_sentence}")
     left = pluralize(policy.max_issue_attempts - spent, "attempt")
-    return Retry(reason=f"{_sentence(ended.told)} {left} left.")
+    return Retry(reason=f"{_sentence(ended.reason_sentence)} {left} left.")
 
 
 def _used_up(spent: int, last: EndedAttempt) -> str:
     if spent == 1:
-        return f"The only attempt failed: {last.told}"
-    return f"All {spent} attempts failed, the last: {last.told}"
+        return f"The only attempt failed: {last.reason_sentence}"
+    return f"All {spent} attempts failed, the last: {last.reason_sentence}"
 
 
 def _timeouts_in_a_row(epoch: Sequence[EndedAttempt]) -> int:

@@ -34,23 +34,28 @@ from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Escalate, Outcome, Retry, StandDown, WaitForBudget
 from mulligan.domain.result import WorkerResultMeta
-from mulligan.domain.status import LATER, PUSH, PUSHED_WORK, SHOWN_STAGE, IssueStatus
+from mulligan.domain.status import DEFERRED, PUSH, PUSHED_WORK, SHOWN_STAGE, IssueStatus
 from mulligan.implement.budget_meter import spent_today
 from mulligan.implement.issue_snapshot import (
-    handed_over,
-    has_base,
+    base_has_start,
     load_context,
+    newer_request,
     objection,
-    proposed_elsewhere,
-    renewal,
+    pull_request_elsewhere,
+    settled_elsewhere,
     withdrawal,
 )
-from mulligan.implement.ports import Tools
+from mulligan.implement.ports import BotContext
 from mulligan.implement.prompt.feedback import review_answer, thread_answer
-from mulligan.implement.result import base_dropped, lost, pushed_over, without_base
-from mulligan.sandbox.cancellation import rest
+from mulligan.implement.result import (
+    base_dropped,
+    base_dropped_record,
+    lost_record,
+    overtaken_record,
+)
+from mulligan.sandbox.cancellation import sleep_until_cancelled
 
-THE_ONE = "issue"
+SINGLE_KEY = "issue"
 """The key of what an issue has one of."""
 
 NOT_VERIFIED = frozenset({Outcome.CHECKS_FAILED, Outcome.REJECTED})
@@ -61,18 +66,25 @@ No guard has looked at what an agent left that ran out of time, or gave up.
 
 log = structlog.get_logger()
 
-STATUS_COMMENT, LABEL_COMMENT, HELD, ANSWER = "status_comment", "label_comment", "held", "answer"
+STATUS_COMMENT, LABEL_COMMENT, BLOCKED_NOTICE, ANSWER_EFFECT = (
+    "status_comment",
+    "label_comment",
+    "held",
+    "answer",
+)
 
-VERIFIED = "verified.bundle"
+VERIFIED_BUNDLE = "verified.bundle"
 
-OPENED_BY = (0.0, 1.0, 2.0)
+PULL_REQUEST_WAITS = (0.0, 1.0, 2.0)
 """After how many seconds to look for the pull request of a branch that somebody has just pushed."""
 
 
-def done(ref: IssueRef, effect: str, key: str, remote_id: str, tools: Tools) -> None:
+def record_effect(
+    ref: IssueRef, effect: str, key: str, remote_id: str, context: BotContext
+) -> None:
     """Record an effect, unless the ledger says so already."""
-    if tools.ledger.status(ref).effect(effect, key) != remote_id:
-        tools.ledger.append(ref, EffectDone(effect=effect, key=key, remote_id=remote_id))
+    if context.ledger.status(ref).effect(effect, key) != remote_id:
+        context.ledger.append(ref, EffectDone(effect=effect, key=key, remote_id=remote_id))
 
 
 def expected_remote_head(status: IssueStatus, last: WorkerResultMeta | None) -> str | None:
@@ -82,28 +94,28 @@ def expected_remote_head(status: IssueStatus, last: WorkerResultMeta | None) -> 
     return status.effect(PUSH, status.issue.branch)
 
 
-def push_work(ref: IssueRef, tools: Tools) -> None:
+def push_work(ref: IssueRef, context: BotContext) -> None:
     """Push what the last attempt left, for people to look at; best effort.
 
     Never what no guard let pass: it may hold what must not leave this machine.
     """
-    last = next(reversed(tools.ledger.history(ref)), None)
+    last = next(reversed(context.ledger.history(ref)), None)
     if last is None or last.head_sha is None:
         return
     if last.outcome not in {*NOT_VERIFIED, Outcome.SUCCEEDED}:
         return
     try:
-        if why := _unfit(ref, last, tools):
+        if why := _push_refusal(ref, last, context):
             log.warning("work_not_pushed", issue=str(ref), reason=why)
             return
-        pushed = tools.worktrees.push_attempt(ref, last.head_sha, last.number)
+        pushed = context.worktrees.push_attempt(ref, last.head_sha, last.number)
     except WorldError as error:
         log.warning("work_not_pushed", issue=str(ref), reason=str(error))
         return
-    done(ref, PUSHED_WORK, str(last.number), pushed, tools)
+    record_effect(ref, PUSHED_WORK, str(last.number), pushed, context)
 
 
-def draft_work(ref: IssueRef, tools: Tools) -> str:
+def draft_work(ref: IssueRef, context: BotContext) -> str:
     """Show what the last attempt left as a draft; say why not, where that is refused for good.
 
     Work that no guard let pass stays here, and so does what was asked for by somebody who may not
@@ -111,47 +123,51 @@ def draft_work(ref: IssueRef, tools: Tools) -> str:
     request that is no draft of Mulligan's stays as it is, since what was not verified never takes
     the place of what was; so does one that somebody pushed to.
     """
-    last = next(reversed(tools.ledger.history(ref)), None)
+    last = next(reversed(context.ledger.history(ref)), None)
     if last is None or last.head_sha is None or last.outcome not in NOT_VERIFIED:
         return ""
     try:
-        if _is_taken(ref, last, tools):
+        if _is_taken(ref, last, context):
             return ""
-        case = load_context(tools.tracker.read(ref), tools)
-        if why := _unfit(ref, last, tools):
+        case = load_context(context.tracker.read(ref), context)
+        if why := _push_refusal(ref, last, context):
             return why
-        _show(case, last, last.head_sha, tools)
+        _open_draft(case, last, last.head_sha, context)
     except (DeniedError, MisconfiguredError) as error:
         log.warning("not_drafted", issue=str(ref), reason=str(error))
-        _take_back(ref, tools)
+        _delete_unused_branch(ref, context)
         return str(error)
     return ""
 
 
-def _unfit(ref: IssueRef, last: WorkerResultMeta, tools: Tools) -> str:
+def _push_refusal(ref: IssueRef, last: WorkerResultMeta, context: BotContext) -> str:
     """Check base, people and text once more, right before a push; say why there may be none."""
-    if not has_base(ref, last, tools):
+    if not base_has_start(ref, last, context):
         return base_dropped(last)
-    wrong = objection(ref, tools)
+    wrong = objection(ref, context)
     return f"{wrong.reason}." if wrong else ""
 
 
-def _is_taken(ref: IssueRef, last: WorkerResultMeta, tools: Tools) -> bool:
+def _is_taken(ref: IssueRef, last: WorkerResultMeta, context: BotContext) -> bool:
     """Tell whether there is a pull request that must not be changed."""
-    status = tools.ledger.status(ref)
+    status = context.ledger.status(ref)
     if status.pull_number is None:
         return False
-    pull = tools.tracker.pulls.state(ref, status.pull_number)
+    pull = context.tracker.pulls.state(ref, status.pull_number)
     if not (status.draft_of and pull.is_open and pull.is_draft):
         return True
-    return tools.worktrees.tip(ref) not in {None, last.head_sha, expected_remote_head(status, last)}
+    return context.worktrees.remote_head(ref) not in {
+        None,
+        last.head_sha,
+        expected_remote_head(status, last),
+    }
 
 
-def _show(case: IssueContext, last: WorkerResultMeta, head: str, tools: Tools) -> None:
+def _open_draft(case: IssueContext, last: WorkerResultMeta, head: str, context: BotContext) -> None:
     ref = case.issue.ref
-    tools.worktrees.push(ref, head, expected_remote_head(case.status, last))
-    done(ref, PUSH, ref.branch, head, tools)
-    opened = tools.tracker.open_draft(case, tools.worktrees.base_branch(ref.repository))
+    context.worktrees.push(ref, head, expected_remote_head(case.status, last))
+    record_effect(ref, PUSH, ref.branch, head, context)
+    opened = context.tracker.open_draft(case, context.worktrees.base_branch(ref.repository))
     if opened.elsewhere:
         return
     shown = (case.status.draft_of, case.status.pull_number)
@@ -159,56 +175,56 @@ def _show(case: IssueContext, last: WorkerResultMeta, head: str, tools: Tools) -
         drafted = Drafted(
             pull_request=opened.url, number=opened.number, head_sha=head, attempt=last.number
         )
-        tools.ledger.append(ref, drafted)
+        context.ledger.append(ref, drafted)
 
 
-def _take_back(ref: IssueRef, tools: Tools) -> None:
+def _delete_unused_branch(ref: IssueRef, context: BotContext) -> None:
     """Remove the branch that no draft came of; best effort."""
-    status = tools.ledger.status(ref)
+    status = context.ledger.status(ref)
     pushed = status.effect(PUSH, ref.branch)
     if status.pull_number is not None or pushed is None:
         return
     try:
-        tools.worktrees.drop(ref, {pushed})
+        context.worktrees.delete_branch(ref, {pushed})
     except WorldError as error:
         log.warning("branch_left", issue=str(ref), reason=str(error))
 
 
-def announce(case: IssueContext, tools: Tools) -> None:
+def announce_attempt(case: IssueContext, context: BotContext) -> None:
     """Say on GitHub that an attempt runs; GitHub being away does not stop the attempt."""
     try:
-        show(case.issue.ref, tools)
+        sync_labels_and_status(case.issue.ref, context)
     except UnavailableError as error:
         log.warning("not_announced", issue=str(case.issue.ref), reason=str(error))
 
 
-def show(ref: IssueRef, tools: Tools) -> None:
+def sync_labels_and_status(ref: IssueRef, context: BotContext) -> None:
     """Make the labels and the status comment say what the ledger says (SPEC L4, H5).
 
     Where the issue is gone, or its repository archived, nothing can be shown (SPEC L7). A request
     that came while an earlier one was ended keeps its label, and opens its epoch (SPEC L6); a
     command that does so is carried out first.
     """
-    if tools.ledger.status(ref).stage is Stage.RESOLVED:
-        if tools.ledger.status(ref).is_asked_anew:
+    if context.ledger.status(ref).stage is Stage.RESOLVED:
+        if context.ledger.status(ref).is_asked_anew:
             return
-        if act := renewal(ref, tools):
-            tools.ledger.append(ref, Authorised.of(act))
-    stage = tools.ledger.status(ref).stage
-    labels = tools.policies.current(ref.repository).labels
+        if act := newer_request(ref, context):
+            context.ledger.append(ref, Authorised.of(act))
+    stage = context.ledger.status(ref).stage
+    labels = context.policies.in_force(ref.repository).labels
     with suppress(GoneError):
-        case = load_context(tools.tracker.read(ref), tools)
-        if not tools.tracker.repository(ref.repository).archived:
-            theirs = _is_theirs(case, labels, tools)
+        case = load_context(context.tracker.read(ref), context)
+        if not context.tracker.repository(ref.repository).archived:
+            theirs = _is_left_to_others(case, labels, context)
             if not theirs:
-                tools.tracker.show_stage(ref, stage, labels)
-            if not theirs or case.status.effect(STATUS_COMMENT, THE_ONE):
-                update_status_comment(case, tools)
+                context.tracker.set_stage_labels(ref, stage, labels)
+            if not theirs or case.status.effect(STATUS_COMMENT, SINGLE_KEY):
+                update_status_comment(case, context)
                 return
-    done(ref, SHOWN_STAGE, THE_ONE, stage, tools)
+    record_effect(ref, SHOWN_STAGE, SINGLE_KEY, stage, context)
 
 
-def _is_theirs(case: IssueContext, labels: Labels, tools: Tools) -> bool:
+def _is_left_to_others(case: IssueContext, labels: Labels, context: BotContext) -> bool:
     """Tell whether the labels show what another installation came to, and are left to it (E4)."""
     status = case.status
     if status.elsewhere or status.stage in {Stage.REVIEW, Stage.HITL}:
@@ -216,47 +232,47 @@ def _is_theirs(case: IssueContext, labels: Labels, tools: Tools) -> bool:
     carried = {name.casefold() for name in case.issue.labels}
     if carried.isdisjoint({labels.review.casefold(), labels.hitl.casefold()}):
         return False
-    return handed_over(case.issue.ref, tools) is not None
+    return settled_elsewhere(case.issue.ref, context) is not None
 
 
-def tell_late(ref: IssueRef, tools: Tools) -> None:
+def write_deferred_status(ref: IssueRef, context: BotContext) -> None:
     """Write the status comment that was put off; the labels were shown, and may be moved since."""
     with suppress(GoneError):
-        case = load_context(tools.tracker.read(ref), tools)
-        if not tools.tracker.repository(ref.repository).archived:
-            update_status_comment(case, tools)
+        case = load_context(context.tracker.read(ref), context)
+        if not context.tracker.repository(ref.repository).archived:
+            update_status_comment(case, context)
             return
-    done(ref, SHOWN_STAGE, THE_ONE, tools.ledger.status(ref).stage, tools)
+    record_effect(ref, SHOWN_STAGE, SINGLE_KEY, context.ledger.status(ref).stage, context)
 
 
-def update_status_comment(case: IssueContext, tools: Tools) -> None:
+def update_status_comment(case: IssueContext, context: BotContext) -> None:
     """Write the status comment; where it was written a moment ago, leave that to the next pass."""
-    ref, written = case.issue.ref, tools.tracker.update_status(case)
+    ref, written = case.issue.ref, context.tracker.update_status(case)
     if written:
-        done(ref, STATUS_COMMENT, THE_ONE, written, tools)
-    done(ref, SHOWN_STAGE, THE_ONE, case.status.stage if written else LATER, tools)
+        record_effect(ref, STATUS_COMMENT, SINGLE_KEY, written, context)
+    record_effect(ref, SHOWN_STAGE, SINGLE_KEY, case.status.stage if written else DEFERRED, context)
 
 
-def ensure_commit_stored(ref: IssueRef, tools: Tools) -> str | None:
+def ensure_commit_stored(ref: IssueRef, context: BotContext) -> str | None:
     """Keep the commit of a last attempt that succeeded where any worker finds it (SPEC A15).
 
     None where there is none. One that is gone makes the attempt count as interrupted.
     """
-    *_, last = tools.ledger.history(ref)
+    *_, last = context.ledger.history(ref)
     if last.outcome is not Outcome.SUCCEEDED:
         return None
-    place = tools.artifacts.path(ref, last.number, VERIFIED)
-    if last.head_sha and tools.worktrees.restore(ref, last.head_sha, place):
-        tools.worktrees.keep(ref, last.head_sha, place)
-        tools.artifacts.share(place)
+    place = context.artifacts.path(ref, last.number, VERIFIED_BUNDLE)
+    if last.head_sha and context.worktrees.ensure_commit(ref, last.head_sha, place):
+        context.worktrees.store_commit(ref, last.head_sha, place)
+        context.artifacts.share(place)
         return last.head_sha
     # A bundle needs the base that it was made on, and so goes with that on another machine.
-    again = lost(last) if has_base(ref, last, tools) else without_base(last)
-    tools.ledger.append(ref, AttemptCompleted(meta=again))
+    again = lost_record(last) if base_has_start(ref, last, context) else base_dropped_record(last)
+    context.ledger.append(ref, AttemptCompleted(meta=again))
     return None
 
 
-def publish(ref: IssueRef, head: str, tools: Tools) -> Escalate | StandDown | None:
+def publish(ref: IssueRef, head: str, context: BotContext) -> Escalate | StandDown | None:
     """Push the verified commit and open the pull request; no agent runs, no attempt is spent.
 
     What GitHub refuses for good comes back as the escalation that follows (SPEC O5), and a
@@ -265,45 +281,45 @@ def publish(ref: IssueRef, head: str, tools: Tools) -> Escalate | StandDown | No
     count, and what follows is to be decided anew.
     """
     try:
-        case = load_context(tools.tracker.read(ref), tools)
+        case = load_context(context.tracker.read(ref), context)
     except GoneError as error:
         return StandDown(reason=str(error))
-    base = tools.worktrees.base_branch(ref.repository)
-    settings = tools.policies.current(ref.repository).pull_request
-    tools.ledger.append(ref, PublishStarted(head_sha=head))
-    elsewhere = proposed_elsewhere(ref, tools)
+    base = context.worktrees.base_branch(ref.repository)
+    settings = context.policies.in_force(ref.repository).pull_request
+    context.ledger.append(ref, PublishStarted(head_sha=head))
+    elsewhere = pull_request_elsewhere(ref, context)
     # Base, people and text come last, so that nothing happens between them and the push.
     *_, last = case.history
     try:
-        is_based = has_base(ref, last, tools)
+        is_based = base_has_start(ref, last, context)
     except (DeniedError, MisconfiguredError) as error:
         return _unpublished(error)
     if not is_based:
-        _note_push(ref, head, tools)
-        tools.ledger.append(ref, AttemptCompleted(meta=without_base(last)))
+        _note_push(ref, head, context)
+        context.ledger.append(ref, AttemptCompleted(meta=base_dropped_record(last)))
         return None
-    if why := stopped(ref, tools) or elsewhere:
-        _note_push(ref, head, tools)
+    if why := stop_reason(ref, context) or elsewhere:
+        _note_push(ref, head, context)
         return StandDown(reason=why)
     try:
-        tools.worktrees.push(ref, head, expected_remote_head(case.status, last))
-        done(ref, PUSH, ref.branch, head, tools)
-        opened = tools.tracker.open_pull_request(case, base, settings)
+        context.worktrees.push(ref, head, expected_remote_head(case.status, last))
+        record_effect(ref, PUSH, ref.branch, head, context)
+        opened = context.tracker.open_pull_request(case, base, settings)
     except DeniedError as error:
-        if why := _outrun(case, tools):
+        if why := _taken_elsewhere(case, context):
             return StandDown(reason=why)
         return _unpublished(error)
     if opened.elsewhere:
         return StandDown(reason=f"Another installation of Mulligan has opened {opened.url}")
-    answer(case, head, tools)
+    answer_reviews(case, head, context)
     published = Published(
         pull_request=opened.url,
         number=opened.number,
         head_sha=head,
         left_draft=opened.left_draft,
     )
-    tools.ledger.append(ref, published)
-    show(ref, tools)
+    context.ledger.append(ref, published)
+    sync_labels_and_status(ref, context)
     return None
 
 
@@ -312,157 +328,162 @@ def _unpublished(error: WorldError) -> Escalate:
     return Escalate(reason=f"The verified work could not be published: {error}", fix=fix)
 
 
-def _note_push(ref: IssueRef, head: str, tools: Tools) -> None:
+def _note_push(ref: IssueRef, head: str, context: BotContext) -> None:
     """Record a push that Mulligan was killed after, or the branch would pass for somebody else's.
 
     Best effort: where the branch cannot be read, nothing is recorded.
     """
     with suppress(WorldError):
-        if tools.worktrees.tip(ref) == head:
-            done(ref, PUSH, ref.branch, head, tools)
+        if context.worktrees.remote_head(ref) == head:
+            record_effect(ref, PUSH, ref.branch, head, context)
 
 
-def _outrun(case: IssueContext, tools: Tools) -> str | None:
+def _taken_elsewhere(case: IssueContext, context: BotContext) -> str | None:
     """Tell whether the branch was taken by another installation, which now opens a pull request."""
     ref = case.issue.ref
-    if expected_remote_head(case.status, case.last) is not None or tools.worktrees.tip(ref) is None:
+    if (
+        expected_remote_head(case.status, case.last) is not None
+        or context.worktrees.remote_head(ref) is None
+    ):
         return None
-    for wait in OPENED_BY:
-        rest(wait)
-        if why := proposed_elsewhere(ref, tools):
+    for wait in PULL_REQUEST_WAITS:
+        sleep_until_cancelled(wait)
+        if why := pull_request_elsewhere(ref, context):
             return why
     return None
 
 
-def has_foreign_push(ref: IssueRef, tools: Tools) -> bool:
+def has_foreign_push(ref: IssueRef, context: BotContext) -> bool:
     """Tell whether somebody pushed to the pull request while the attempt ran (SPEC P2).
 
     Its commit is not forced over theirs: the attempt counts as interrupted.
     """
-    status, (*_, last) = tools.ledger.status(ref), tools.ledger.history(ref)
+    status, (*_, last) = context.ledger.status(ref), context.ledger.history(ref)
     if status.pull_number is None:
         return False
-    tip = tools.worktrees.tip(ref)
+    tip = context.worktrees.remote_head(ref)
     if tip and (base := status.merged_since.get(tip)):
         # Whoever merged the base branch was killed before that was on record.
-        status = tools.ledger.append(ref, BroughtUpToDate(base_sha=base, head_sha=tip))
+        status = context.ledger.append(ref, BroughtUpToDate(base_sha=base, head_sha=tip))
     if tip in {None, last.head_sha, expected_remote_head(status, last)}:
         return False
-    tools.ledger.append(ref, AttemptCompleted(meta=pushed_over(last)))
+    context.ledger.append(ref, AttemptCompleted(meta=overtaken_record(last)))
     return True
 
 
-def answer(case: IssueContext, head: str, tools: Tools) -> None:
+def answer_reviews(case: IssueContext, head: str, context: BotContext) -> None:
     """Say what became of each comment on a line, and of each review that has none, once (P3)."""
     ref, status, last = case.issue.ref, case.status, case.last
     if status.feedback is None or status.pull_number is None or last is None:
         return
-    pulls, number = tools.tracker.pulls, status.pull_number
+    pulls, number = context.tracker.pulls, status.pull_number
     for thread in status.feedback.threads:
         path = next((each.path for each in status.feedback.remarks if each.thread == thread), "")
         text = thread_answer(ref, head, path, last)
         said = partial(pulls.answer, ref, number, thread, text)
-        _answer(ref, f"{thread}:{last.number}", said, tools)
+        _answer(ref, f"{thread}:{last.number}", said, context)
     for review, author in status.feedback.reviews.items():
         where = f"{status.pull_request}#pullrequestreview-{review}"
         text = review_answer(head, where, author, last)
         said = partial(pulls.answer_review, ref, number, review, text)
-        _answer(ref, f"review:{review}", said, tools)
+        _answer(ref, f"review:{review}", said, context)
 
 
-def _answer(ref: IssueRef, key: str, said: Callable[[], str], tools: Tools) -> None:
+def _answer(ref: IssueRef, key: str, said: Callable[[], str], context: BotContext) -> None:
     """Answer what was not answered yet; a refusal stops nothing."""
-    if tools.ledger.status(ref).effect(ANSWER, key):
+    if context.ledger.status(ref).effect(ANSWER_EFFECT, key):
         return
     try:
-        done(ref, ANSWER, key, said(), tools)
+        record_effect(ref, ANSWER_EFFECT, key, said(), context)
     except DeniedError as error:
         log.warning("not_answered", issue=str(ref), to=key, reason=str(error))
 
 
-def ask_for_label(ref: IssueRef, act: str, reason: str, tools: Tools) -> None:
+def ask_for_label(ref: IssueRef, act: str, reason: str, context: BotContext) -> None:
     """Have a person look at a text that was changed, once for each act; best effort (SPEC T2)."""
-    if tools.ledger.status(ref).effect(LABEL_COMMENT, act):
+    if context.ledger.status(ref).effect(LABEL_COMMENT, act):
         return
     try:
-        case = load_context(tools.tracker.read(ref), tools)
-        done(ref, LABEL_COMMENT, act, tools.tracker.ask_for_label(case, act, reason), tools)
+        case = load_context(context.tracker.read(ref), context)
+        record_effect(
+            ref, LABEL_COMMENT, act, context.tracker.ask_for_label(case, act, reason), context
+        )
     except WorldError as error:
         log.warning("not_asked", issue=str(ref), reason=str(error))
 
 
-def stopped(ref: IssueRef, tools: Tools) -> str | None:
+def stop_reason(ref: IssueRef, context: BotContext) -> str | None:
     """Ask again whether the work may go on (SPEC L5, T1, T2); give the reason where it may not.
 
     Where the text is not the one any more that was asked for, a person is told so.
     """
-    if why := withdrawal(ref, tools):
+    if why := withdrawal(ref, context):
         return why
-    found = objection(ref, tools)
+    found = objection(ref, context)
     if found is None:
         return None
     if found.by_edit:
-        ask_for_label(ref, tools.ledger.status(ref).act, found.reason, tools)
+        ask_for_label(ref, context.ledger.status(ref).act, found.reason, context)
     return f"{found.reason}."
 
 
-def retry(ref: IssueRef, decision: Retry, tools: Tools) -> None:
+def retry(ref: IssueRef, decision: Retry, context: BotContext) -> None:
     """Let the next attempt start: at once, or after its wait."""
-    now, step = tools.clock.now(), decision.backoff_step
-    due = now + tools.clock.backoff(step) if step else now
-    tools.ledger.append(ref, RetryScheduled(due=due, reason=decision.reason))
+    now, step = context.clock.now(), decision.backoff_step
+    due = now + context.clock.backoff(step) if step else now
+    context.ledger.append(ref, RetryScheduled(due=due, reason=decision.reason))
     if step:
-        show(ref, tools)
+        sync_labels_and_status(ref, context)
 
 
-def wait(ref: IssueRef, decision: WaitForBudget, tools: Tools) -> None:
+def wait_for_budget(ref: IssueRef, decision: WaitForBudget, context: BotContext) -> None:
     """Leave the issue until the next day begins in UTC; or not, where today's budget is there."""
-    now = tools.clock.now().astimezone(UTC)
+    now = context.clock.now().astimezone(UTC)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
-    rest_until(ref, midnight if spent_today(ref, tools) else now, decision.reason, tools)
+    wait_until(ref, midnight if spent_today(ref, context) else now, decision.reason, context)
 
 
-def rest_until(ref: IssueRef, until: datetime, reason: str, tools: Tools) -> None:
+def wait_until(ref: IssueRef, until: datetime, reason: str, context: BotContext) -> None:
     """Leave an issue for a while, and say why; nothing is spent."""
-    tools.ledger.append(ref, Waiting(until=until, reason=reason))
-    show(ref, tools)
+    context.ledger.append(ref, Waiting(until=until, reason=reason))
+    sync_labels_and_status(ref, context)
 
 
-def report_blocked(ref: IssueRef, reason: str, tools: Tools) -> None:
+def report_blocked(ref: IssueRef, reason: str, context: BotContext) -> None:
     """Say on an issue, once, what keeps its repository from being worked on; nothing is spent."""
-    status = tools.ledger.status(ref)
+    status = context.ledger.status(ref)
     told = f"{status.epoch}:{hashlib.sha256(reason.encode()).hexdigest()}"
-    if status.reason == reason and status.effect(HELD, THE_ONE) == told:
+    if status.reason == reason and status.effect(BLOCKED_NOTICE, SINGLE_KEY) == told:
         return
     if status.reason != reason:
-        tools.ledger.append(ref, Waiting(until=None, reason=reason))
-    show(ref, tools)
-    done(ref, HELD, THE_ONE, told, tools)
+        context.ledger.append(ref, Waiting(until=None, reason=reason))
+    sync_labels_and_status(ref, context)
+    record_effect(ref, BLOCKED_NOTICE, SINGLE_KEY, told, context)
 
 
-def escalate(ref: IssueRef, decision: Escalate, tools: Tools) -> StandDown | None:
+def escalate(ref: IssueRef, decision: Escalate, context: BotContext) -> StandDown | None:
     """Hand the issue to a person: the comment first, then the label (SPEC H1).
 
     Nobody is asked about a request that was withdrawn; the standing down comes back.
     """
-    if why := withdrawal(ref, tools) or proposed_elsewhere(ref, tools):
+    if why := withdrawal(ref, context) or pull_request_elsewhere(ref, context):
         return StandDown(reason=why)
-    escalation = tools.policies.current(ref.repository).escalation
-    no_draft = draft_work(ref, tools) if escalation.draft_pr else ""
+    escalation = context.policies.in_force(ref.repository).escalation
+    no_draft = draft_work(ref, context) if escalation.draft_pr else ""
     if escalation.push_work:
-        push_work(ref, tools)
-    case = replace(load_context(tools.tracker.read(ref), tools), no_draft=no_draft)
-    comment = tools.tracker.ask_for_help(case, escalation)
-    tools.ledger.append(ref, Escalated(reason=decision.reason, comment=comment))
-    show(ref, tools)
+        push_work(ref, context)
+    case = replace(load_context(context.tracker.read(ref), context), no_draft=no_draft)
+    comment = context.tracker.post_escalation(case, escalation)
+    context.ledger.append(ref, Escalated(reason=decision.reason, comment=comment))
+    sync_labels_and_status(ref, context)
     return None
 
 
-def stand_down(ref: IssueRef, decision: StandDown, tools: Tools) -> None:
+def stand_down(ref: IssueRef, decision: StandDown, context: BotContext) -> None:
     """Leave an issue alone that was withdrawn, and take Mulligan's labels off it.
 
     Where another installation has settled it, the labels are left to that one.
     """
-    elsewhere = handed_over(ref, tools) is not None
-    tools.ledger.append(ref, StoodDown(reason=decision.reason, elsewhere=elsewhere))
-    show(ref, tools)
+    elsewhere = settled_elsewhere(ref, context) is not None
+    context.ledger.append(ref, StoodDown(reason=decision.reason, elsewhere=elsewhere))
+    sync_labels_and_status(ref, context)

@@ -20,8 +20,8 @@ from mulligan.config.policy import (
 )
 from mulligan.config.settings import Budget
 from mulligan.domain.attempt import AgentRun, Change, CommitText, ReviewerResult, Task
-from mulligan.domain.command import CommandBatch, Order
-from mulligan.domain.events import BaselineRecorded, Event, Recorded
+from mulligan.domain.command import CommandBatch, PendingCommand
+from mulligan.domain.events import BaselineRecorded, Event, RecordedEvent
 from mulligan.domain.feedback import CheckRun, OpenPull, PullState, Review
 from mulligan.domain.host import AgentIdentity
 from mulligan.domain.issue import (
@@ -43,10 +43,10 @@ from mulligan.text.redact import Redactor
 Listener = Callable[[IssueStatus, Event], None]
 
 
-class Conversation(Protocol):
+class CommandSource(Protocol):
     """See github/comments.py and github/messages.py."""
 
-    def hear(
+    def read_commands(
         self, repository: str, after: int, since: datetime, places: Sequence[IssueRef] = ()
     ) -> CommandBatch:
         """Read the commands of trusted people in comments newer than id `after`, and `since`.
@@ -60,27 +60,27 @@ class Conversation(Protocol):
         """Acknowledge a comment; best effort."""
         ...
 
-    def reply(self, case: IssueContext, order: Order, answer: str) -> str:
+    def reply(self, case: IssueContext, order: PendingCommand, answer: str) -> str:
         """Write the one comment that answers a command; give its id."""
         ...
 
 
-class Accounts(Protocol):
+class UsageStore(Protocol):
     """What agents have used, as they report it, for all workers. See storage/usage.py."""
 
     def record(self, run: Run, usage: AgentFacts) -> None:
         """Note durably what a run has used so far, in place of what was noted of it before."""
         ...
 
-    def on(self, day: date) -> Mapping[str, Spent]:
+    def used_on(self, day: date) -> Mapping[str, Spent]:
         """Add up what the runs that began on a day in UTC have used, by repository."""
         ...
 
-    def of(self, ref: IssueRef, number: int) -> Mapping[int, AgentFacts]:
+    def usage_of_attempt(self, ref: IssueRef, number: int) -> Mapping[int, AgentFacts]:
         """Give what the runs of an attempt have used, by fix round; 0 is the first run."""
         ...
 
-    def refused_at(self, agent: str) -> datetime | None:
+    def key_refused_at(self, agent: str) -> datetime | None:
         """Say when the last run of an agent began, if the model's service refused its key then."""
         ...
 
@@ -164,7 +164,7 @@ class PullRequestBase:
 class PullRequests(Protocol):
     """See github/pulls.py; every write may be repeated and shows once."""
 
-    def listed(self, repository: str) -> Sequence[OpenPull]:
+    def list_open(self, repository: str) -> Sequence[OpenPull]:
         """List the open pull requests of Mulligan's branches; free while nothing changed."""
         ...
 
@@ -229,11 +229,11 @@ class Branches(Protocol):
         """
         ...
 
-    def tip(self, ref: IssueRef) -> str | None:
+    def remote_head(self, ref: IssueRef) -> str | None:
         """Ask which commit the issue's branch on the remote is; None where there is none."""
         ...
 
-    def drop(self, ref: IssueRef, own: Collection[str]) -> bool:
+    def delete_branch(self, ref: IssueRef, own: Collection[str]) -> bool:
         """Delete the issue's branch on the remote, unless it has commits that are not `own`."""
         ...
 
@@ -246,7 +246,7 @@ class Branches(Protocol):
         ...
 
 
-class Workplace(Protocol):
+class RunDirectory(Protocol):
     """A directory that commands run in, and beside it `private`, for the run's own files.
 
     For git in it to work, the commands need what is `readable` and `writable` as well.
@@ -269,26 +269,26 @@ class Verifier(Protocol):
         """List every rule of the scope that the change breaks (SPEC A9)."""
         ...
 
-    def set_up(self, lines: Sequence[str], worktree: Workplace, log: Path) -> None:
+    def set_up(self, lines: Sequence[str], worktree: RunDirectory, log: Path) -> None:
         """Run the set-up lines; UnavailableError with the digest where one fails (SPEC A3)."""
         ...
 
-    def check(self, check: Check, worktree: Workplace, log: Path) -> CheckResult:
+    def check(self, check: Check, worktree: RunDirectory, log: Path) -> CheckResult:
         """Run one check on the committed tree (SPEC A10); `log` takes its output.
 
         MisconfiguredError where the program that it starts with is not there.
         """
         ...
 
-    def steady(self, first: CheckResult, again: CheckResult) -> CheckResult:
+    def merge_reruns(self, first: CheckResult, again: CheckResult) -> CheckResult:
         """Put two runs on one tree together: what failed once only is flaky (SPEC A11)."""
         ...
 
-    def reproduced(self, first: CheckResult, again: CheckResult) -> CheckResult:
+    def merge_baseline_runs(self, first: CheckResult, again: CheckResult) -> CheckResult:
         """Put two runs on a start tree together: only what failed in both counts (SPEC A4)."""
         ...
 
-    def added(self, failed: CheckResult, before: CheckResult | None) -> CheckResult:
+    def subtract_baseline(self, failed: CheckResult, before: CheckResult | None) -> CheckResult:
         """Tell what a failing check found on the start tree already from what is new (SPEC A4).
 
         `before` is None where the check could not run there; what cannot be told apart is new.
@@ -300,13 +300,13 @@ class Verifier(Protocol):
         ...
 
     def review(
-        self, reviewer: Reviewer, question: bytes, worktree: Workplace, log: Path
+        self, reviewer: Reviewer, question: bytes, worktree: RunDirectory, log: Path
     ) -> ReviewerResult:
         """Ask the reviewer command about a change; it always answers (SPEC 10)."""
         ...
 
 
-class Tracker(Conversation, Protocol):
+class Tracker(CommandSource, Protocol):
     """Where issues come from and results go. See github/tracker.py and github/dry_run.py.
 
     Every write may be repeated and shows once: it is looked up by its natural key first.
@@ -319,7 +319,7 @@ class Tracker(Conversation, Protocol):
         """Read what has to be known to work on a repository; GoneError where it was renamed."""
         ...
 
-    def labelled(
+    def list_labelled(
         self, repository: str, label: str, priority: Sequence[str] = ()
     ) -> Sequence[IssueRef]:
         """List a label's open issues, by `priority`, then age; GoneError if it was renamed."""
@@ -333,7 +333,7 @@ class Tracker(Conversation, Protocol):
         """Find who put the ready label on last, whether that one may, and later edits (T1, T2)."""
         ...
 
-    def standing(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
+    def reauthorise(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
         """Rule again on the command that opened the status's epoch, and on later edits (T1, T2)."""
         ...
 
@@ -341,11 +341,11 @@ class Tracker(Conversation, Protocol):
         """Say why the request of the status's epoch no longer stands (SPEC L5); None if it does."""
         ...
 
-    def handed_over(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
+    def settled_elsewhere(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
         """Say by what another installation has settled the epoch's request; None if it has not."""
         ...
 
-    def proposed_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
+    def pull_request_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
         """Name the open pull request of another installation that answers the epoch's request."""
         ...
 
@@ -353,7 +353,7 @@ class Tracker(Conversation, Protocol):
         """Say why the status's epoch is not trusted any more, or its text is another (T1, T2)."""
         ...
 
-    def show_stage(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
+    def set_stage_labels(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
         """Make the labels show a stage (SPEC L2, L3); no other label is touched."""
         ...
 
@@ -365,7 +365,7 @@ class Tracker(Conversation, Protocol):
         """Write the one comment of an act that asks for the label again (SPEC T2); give its id."""
         ...
 
-    def ask_for_help(self, case: IssueContext, escalation: Escalation) -> str:
+    def post_escalation(self, case: IssueContext, escalation: Escalation) -> str:
         """Write the escalation comment of the epoch (SPEC H1, H2); give its URL."""
         ...
 
@@ -383,7 +383,7 @@ class Tracker(Conversation, Protocol):
         ...
 
 
-class Worktree(Workplace, Protocol):
+class Worktree(RunDirectory, Protocol):
     """A private checkout for one attempt, equal to `start_sha` when it was opened (SPEC A2)."""
 
     @property
@@ -393,17 +393,17 @@ class Worktree(Workplace, Protocol):
     @property
     def recreated(self) -> bool: ...
     @property
-    def proposed(self) -> bytes: ...
+    def pull_request_diff(self) -> bytes: ...
 
     def capture(self, text: CommitText, settings: CommitSettings) -> Change:
         """Read what the agent left and commit it (SPEC A7, A8)."""
         ...
 
-    def show_commit(self, head_sha: str) -> None:
+    def check_out(self, head_sha: str) -> None:
         """Reset the tree to a commit, so that a check sees that and nothing else (SPEC A10)."""
         ...
 
-    def untouched(self) -> AbstractContextManager[None]:
+    def pristine_checkout(self) -> AbstractContextManager[None]:
         """Have a new checkout of `start_sha` in place of this one, for a while (SPEC A4).
 
         It has nothing that an agent or a check wrote, nor what set-up wrote.
@@ -414,7 +414,7 @@ class Worktree(Workplace, Protocol):
 class Worktrees(Branches, Protocol):
     """See git/worktrees/worktrees.py."""
 
-    def refresh(self, repository: str) -> None:
+    def fetch_base(self, repository: str) -> None:
         """Fetch the base branch."""
         ...
 
@@ -435,11 +435,11 @@ class Worktrees(Branches, Protocol):
         """Name the branch that work starts from and goes to."""
         ...
 
-    def keep(self, ref: IssueRef, head_sha: str, place: Path) -> None:
+    def store_commit(self, ref: IssueRef, head_sha: str, place: Path) -> None:
         """Store a commit that `capture` made in a file, a git bundle; one that is there stays."""
         ...
 
-    def restore(self, ref: IssueRef, head_sha: str, bundle: Path) -> bool:
+    def ensure_commit(self, ref: IssueRef, head_sha: str, bundle: Path) -> bool:
         """See that a commit can be pushed, from its file if need be; False where it is gone."""
         ...
 
@@ -447,7 +447,7 @@ class Worktrees(Branches, Protocol):
         """Push an attempt's work to a ref of its own, and name that; DeniedError if it is gone."""
         ...
 
-    def has(self, ref: IssueRef) -> bool:
+    def exists(self, ref: IssueRef) -> bool:
         """Tell whether anything of an issue's worktree lies on this machine."""
         ...
 
@@ -479,7 +479,7 @@ class Ledger(Protocol):
         """Record an event durably; give where the issue stands now."""
         ...
 
-    def under(self, lease: Lease) -> "Ledger":
+    def with_lease(self, lease: Lease) -> "Ledger":
         """Give the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
         ...
 
@@ -497,11 +497,11 @@ class Ledger(Protocol):
 
     def events(
         self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
-    ) -> Sequence[Recorded]:
+    ) -> Sequence[RecordedEvent]:
         """Give the events of one issue, or of all, with `seq` above `after`; the `most` first."""
         ...
 
-    def newest(self) -> int:
+    def last_seq(self) -> int:
         """Give the highest `seq` there is; 0 for none."""
         ...
 
@@ -533,11 +533,11 @@ class Leases(Protocol):
         """Name the worker that is on an issue, if one is; takes nothing."""
         ...
 
-    def forget(self) -> None:
+    def release_all(self) -> None:
         """End every lease, when it is known that no worker is alive."""
         ...
 
-    def attend(self, worker: str) -> Sequence[str]:
+    def heartbeat(self, worker: str) -> Sequence[str]:
         """Be heard as a worker; name all that share the leases and were heard of lately."""
         ...
 
@@ -545,7 +545,7 @@ class Leases(Protocol):
 class Policies(Protocol):
     """See git/worktrees/base_policy.py."""
 
-    def current(self, repository: str) -> Policy:
+    def in_force(self, repository: str) -> Policy:
         """Give the policy in force: of the base branch's file, as fetched last, what is valid."""
         ...
 
@@ -586,12 +586,12 @@ class AgentRegistry:
     fallback: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
 
 
-def _none() -> None:
+def _no_shortage() -> None:
     return None
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class BotContext:
     """Everything the route needs, built by interfaces/bootstrap/container.py."""
 
     tracker: Tracker
@@ -601,7 +601,7 @@ class Tools:
     verifier: Verifier
     ledger: Ledger
     leases: Leases
-    accounts: Accounts
+    usage: UsageStore
     artifacts: Artifacts
     clock: Clock
     worker: str
@@ -609,9 +609,9 @@ class Tools:
     budget: Budget = field(default_factory=Budget)
     retention: Retention = field(default_factory=Retention)
     redactor: Redactor = field(default_factory=Redactor)
-    roster: AgentRegistry = field(default_factory=AgentRegistry)
-    attic: RetentionStore = field(default_factory=NoRetention)
-    shortage: Callable[[], str | None] = _none
+    agents: AgentRegistry = field(default_factory=AgentRegistry)
+    retention_store: RetentionStore = field(default_factory=NoRetention)
+    disk_shortage: Callable[[], str | None] = _no_shortage
     """Says what there is too little room for to begin anything; None where there is enough."""
 
 
@@ -621,5 +621,5 @@ class AttemptContext:
 
     case: IssueContext
     policy: Policy
-    tree: Worktree
-    tools: Tools
+    worktree: Worktree
+    context: BotContext

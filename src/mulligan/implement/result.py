@@ -25,7 +25,7 @@ SUBJECT_CHARS = 100
 SHA_CHARS = 10
 
 
-def meta_of(
+def attempt_record(
     case: IssueContext,
     known: AttemptState,
     used: Mapping[int, AgentFacts],
@@ -50,15 +50,15 @@ def meta_of(
         branch=case.issue.ref.branch,
         commits=_commits(known),
         files_modified=change.files if change else (),
-        diff_summary=summarise(change.files) if change else "",
+        diff_summary=diff_stat(change.files) if change else "",
         diff_artifact=known.diff_artifact,
         sketch=sketch_of(change.diff) if change else (),
         checks=known.checks,
         fix_rounds=_fix_rounds(known, used),
         guard_violations=known.violations,
         agent=first.facts if first else used.get(0),
-        budget=known.blame.budget if known.blame else None,
-        eats_budget=known.blame.eats_budget if known.blame else False,
+        budget=known.ending_fault.budget if known.ending_fault else None,
+        eats_budget=known.ending_fault.eats_budget if known.ending_fault else False,
         probe=known.probe,
         agent_summary=run.summary if run else "",
         verifier_outcome=known.review.verdict if known.review else None,
@@ -92,7 +92,7 @@ def _fix_rounds(known: AttemptState, used: Mapping[int, AgentFacts]) -> tuple[Fi
     )
 
 
-def interrupted(
+def interrupted_record(
     status: IssueStatus, used: Mapping[int, AgentFacts], now: datetime
 ) -> WorkerResultMeta:
     """Write the record of an attempt whose worker died without one.
@@ -118,19 +118,19 @@ def interrupted(
     )
 
 
-def lost(meta: WorkerResultMeta) -> WorkerResultMeta:
+def lost_record(meta: WorkerResultMeta) -> WorkerResultMeta:
     """Write the record of a verified attempt anew, whose commit is gone (SPEC A15)."""
     reason = {"outcome": Outcome.INTERRUPTED, "error": GONE, "failure_reason": GONE}
     return meta.model_copy(update=reason)
 
 
-def pushed_over(meta: WorkerResultMeta) -> WorkerResultMeta:
+def overtaken_record(meta: WorkerResultMeta) -> WorkerResultMeta:
     """Write the record of a verified attempt anew, which somebody's push overtook (SPEC P2)."""
     reason = {"outcome": Outcome.INTERRUPTED, "error": OVERTAKEN, "failure_reason": OVERTAKEN}
     return meta.model_copy(update=reason)
 
 
-def without_base(meta: WorkerResultMeta) -> WorkerResultMeta:
+def base_dropped_record(meta: WorkerResultMeta) -> WorkerResultMeta:
     """Write the record of a verified attempt anew, whose base a force-push took away (SPEC A2).
 
     Nobody's work was at fault, so that the attempt does not count; such attempts have the limit of
@@ -146,7 +146,7 @@ def base_dropped(meta: WorkerResultMeta) -> str:
     return BASE_DROPPED.format(meta.base_sha[:SHA_CHARS])
 
 
-def summarise(files: tuple[FileChange, ...]) -> str:
+def diff_stat(files: tuple[FileChange, ...]) -> str:
     """Say how much changed, as `git diff --shortstat` does."""
     if not files:
         return "no files changed"

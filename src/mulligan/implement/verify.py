@@ -16,86 +16,90 @@ from mulligan.domain.result import CheckKind, CheckResult, VerifierOutcome
 from mulligan.implement.ports import AttemptContext
 from mulligan.implement.prompt.manifest import hash_of
 
-KEPT_FINDINGS = 50
+MAX_RECORDED_FINDINGS = 50
 """Of each kind and check, in the record of an attempt."""
-BASELINES = 2
+BASELINE_VERSION = 2
 """Goes up when what is known of start trees is to be asked anew: 1 trusted what agents touched."""
 
 
 def verify(known: AttemptState, change: Change, at: AttemptContext) -> Iterator[AttemptState]:
     """Guards first; then every check, so that the next attempt hears of all that failed."""
-    tools, ref = at.tools, at.case.issue.ref
-    known = replace(known, violations=tools.verifier.violations(change, at.policy.scope))
+    context, ref = at.context, at.case.issue.ref
+    known = replace(known, violations=context.verifier.violations(change, at.policy.scope))
     yield known
     if known.violations or change.head_sha is None:
         return
     rounds = f"fix-{len(known.earlier)}-" if known.earlier else ""
     for position, check in enumerate(at.policy.checks, start=1):
-        result = _recorded(_judge(check, change.head_sha, f"{rounds}check-{position}", at))
-        tools.ledger.append(ref, CheckFinished(check=result))
+        result = _recorded(
+            _run_with_baseline(check, change.head_sha, f"{rounds}check-{position}", at)
+        )
+        context.ledger.append(ref, CheckFinished(check=result))
         yield (known := replace(known, checks=(*known.checks, result)))
     if at.policy.reviewer and worth_verifying(known):
         review = _review(at.policy.reviewer, known, change, f"{rounds}review.log", at)
         yield replace(known, review=review)
 
 
-def _judge(check: Check, head_sha: str, name: str, at: AttemptContext) -> CheckResult:
+def _run_with_baseline(check: Check, head_sha: str, name: str, at: AttemptContext) -> CheckResult:
     """Run a check; if it fails, run it again where that may be flaky, then on the start tree."""
     result = _run(check, head_sha, name, at)
     reruns = at.policy.flaky_reruns if check.kind is CheckKind.TEST else 0
     for again in range(1, reruns + 1):
         if not result.fails:
             break
-        result = at.tools.verifier.steady(
+        result = at.context.verifier.merge_reruns(
             result, _run(check, head_sha, f"{name}-again-{again}", at)
         )
     if not (result.fails and at.policy.baseline):
         return result
-    return at.tools.verifier.added(result, _before(check, f"{name}-before", at))
+    return at.context.verifier.subtract_baseline(result, _baseline(check, f"{name}-before", at))
 
 
 def _run(check: Check, sha: str, name: str, at: AttemptContext) -> CheckResult:
-    at.tree.show_commit(sha)
-    artifacts = at.tools.artifacts
+    at.worktree.check_out(sha)
+    artifacts = at.context.artifacts
     log = artifacts.path(at.case.issue.ref, at.case.status.number, f"{name}.log")
-    result = at.tools.verifier.check(check, at.tree, log)
+    result = at.context.verifier.check(check, at.worktree, log)
     return result.model_copy(update={"log_artifact": artifacts.name(log)})
 
 
-def _before(check: Check, name: str, at: AttemptContext) -> CheckResult | None:
+def _baseline(check: Check, name: str, at: AttemptContext) -> CheckResult | None:
     """Give what a check says of the start tree, from the ledger where any issue asked that day."""
-    ref, start_sha = at.case.issue.ref, at.tree.start_sha
+    ref, start_sha = at.case.issue.ref, at.worktree.start_sha
     key = hash_of(
         {
-            "baselines": BASELINES,
-            "day": at.tools.clock.now().date().isoformat(),
+            "baselines": BASELINE_VERSION,
+            "day": at.context.clock.now().date().isoformat(),
             "start_sha": start_sha,
             "check": check.model_dump(mode="json"),
             "setup": [*at.policy.setup],
         }
     )
-    known = at.tools.ledger.baseline(ref.repository, key)
+    known = at.context.ledger.baseline(ref.repository, key)
     if known is None:
-        found = _run_before(check, start_sha, name, at)
+        found = _run_baseline(check, start_sha, name, at)
         known = BaselineRecorded(key=key, start_sha=start_sha, name=check.name, check=found)
-        at.tools.ledger.append(ref, known)
+        at.context.ledger.append(ref, known)
     return known.check
 
 
-def _run_before(check: Check, start_sha: str, name: str, at: AttemptContext) -> CheckResult | None:
+def _run_baseline(
+    check: Check, start_sha: str, name: str, at: AttemptContext
+) -> CheckResult | None:
     """Run a check on a start tree that is checked out and set up anew: no agent's code ran there.
 
     What fails there is run once more, for a failure counts as old only if it is seen twice.
     """
-    artifacts = at.tools.artifacts
+    artifacts = at.context.artifacts
     log = artifacts.path(at.case.issue.ref, at.case.status.number, f"{name}-setup.log")
-    with at.tree.untouched():
-        at.tools.verifier.set_up(at.policy.setup, at.tree, log)
+    with at.worktree.pristine_checkout():
+        at.context.verifier.set_up(at.policy.setup, at.worktree, log)
         try:
             result = _run(check, start_sha, name, at)
             if not result.passed:
                 again = _run(check, start_sha, f"{name}-again", at)
-                result = at.tools.verifier.reproduced(result, again)
+                result = at.context.verifier.merge_baseline_runs(result, again)
         except MisconfiguredError:
             # What the check runs may be what the agent was asked to write.
             return None
@@ -104,16 +108,18 @@ def _run_before(check: Check, start_sha: str, name: str, at: AttemptContext) -> 
 
 def _recorded(result: CheckResult) -> CheckResult:
     parts = {"findings": result.findings, "known": result.known, "unsteady": result.unsteady}
-    return result.model_copy(update={name: kept[:KEPT_FINDINGS] for name, kept in parts.items()})
+    return result.model_copy(
+        update={name: kept[:MAX_RECORDED_FINDINGS] for name, kept in parts.items()}
+    )
 
 
 def _review(
     reviewer: Reviewer, known: AttemptState, change: Change, name: str, at: AttemptContext
 ) -> ReviewerResult:
-    ref, tools = at.case.issue.ref, at.tools
-    at.tree.show_commit(change.head_sha or at.tree.start_sha)
-    log = tools.artifacts.path(ref, at.case.status.number, name)
-    review = tools.verifier.review(reviewer, _question(known, change, at), at.tree, log)
+    ref, context = at.case.issue.ref, at.context
+    at.worktree.check_out(change.head_sha or at.worktree.start_sha)
+    log = context.artifacts.path(ref, at.case.status.number, name)
+    review = context.verifier.review(reviewer, _question(known, change, at), at.worktree, log)
     rejected = sum(meta.outcome is Outcome.REJECTED for meta in at.case.epoch_history)
     objects = review.verdict is VerifierOutcome.HARD_FAIL
     review = replace(review, vetoes=objects and rejected < reviewer.vetoes)
@@ -123,7 +129,7 @@ def _review(
         unreadable=review.unreadable,
         vetoes=review.vetoes,
     )
-    tools.ledger.append(ref, finished)
+    context.ledger.append(ref, finished)
     return review
 
 
@@ -138,4 +144,4 @@ def _question(known: AttemptState, change: Change, at: AttemptContext) -> bytes:
         "diff": change.diff.decode(errors="replace"),
         "checks": [{"name": check.name, "passed": check.passed} for check in known.checks],
     }
-    return at.tools.redactor.text(json.dumps(asked)).encode()
+    return at.context.redactor.text(json.dumps(asked)).encode()

@@ -19,7 +19,7 @@ from mulligan.domain.events import (
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import WorkerResultMeta
-from mulligan.implement.ports import AttemptContext, Tools, Worktree
+from mulligan.implement.ports import AttemptContext, BotContext, Worktree
 from mulligan.implement.prompt.compose import ComposedPrompt, Previous, compose
 from mulligan.implement.prompt.fix_prompt import failing_checks, render_fix_prompt
 from mulligan.implement.prompt.manifest import (
@@ -35,14 +35,14 @@ from mulligan.implement.prompt.manifest import (
     sha256,
 )
 from mulligan.implement.prompt.outcome_text import failing
-from mulligan.implement.prompt.prompt import Ground
-from mulligan.implement.prompt.retry_context import Assembled
+from mulligan.implement.prompt.prompt import WorktreeBase
+from mulligan.implement.prompt.retry_context import AssembledContext
 
 PREVIOUS_DIFF = "previous.diff"
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class _RunInputs:
     """What one run of the agent is given, and the manifests of the runs that it is told of."""
 
     prompt: str
@@ -54,12 +54,14 @@ class _Given:
     fix_round: int = 0
 
 
-def write_brief(case: IssueContext, policy: Policy, tree: Worktree, tools: Tools) -> Task:
+def write_first_prompt(
+    case: IssueContext, policy: Policy, tree: Worktree, context: BotContext
+) -> Task:
     """Assemble the prompt of this attempt; give the agent's task."""
-    ref, told = case.issue.ref, deliver_prompt(case, policy, tools, tree)
+    ref, told = case.issue.ref, deliver_prompt(case, policy, context, tree)
     if told.assembled:
-        _record_context(case, told.assembled, tools)
-    given = _Given(
+        _record_context(case, told.assembled, context)
+    given = _RunInputs(
         prompt=told.prompt,
         context=told.context,
         inputs=inputs_of(case, policy, tree.start_sha),
@@ -74,16 +76,16 @@ def write_brief(case: IssueContext, policy: Policy, tree: Worktree, tools: Tools
         prompt=told.prompt,
         directory=tree.path,
         private=tree.private,
-        log=tools.artifacts.path(ref, case.status.number, "agent.log"),
-        manifest_hash=_record(case, given, tools),
-        previous_diff=_put_down(told.previous, tree),
+        log=context.artifacts.path(ref, case.status.number, "agent.log"),
+        manifest_hash=_record(case, given, context),
+        previous_diff=_write_previous_diff(told.previous, tree),
         readable=tree.readable,
         writable=tree.writable,
     )
 
 
 def deliver_prompt(
-    case: IssueContext, policy: Policy, tools: Tools, tree: Worktree | None = None
+    case: IssueContext, policy: Policy, context: BotContext, tree: Worktree | None = None
 ) -> ComposedPrompt:
     """Write the prompt of the attempt that is next, or has begun; nothing is recorded.
 
@@ -92,11 +94,11 @@ def deliver_prompt(
     """
     sound = tuple(meta for meta in case.history if not meta.base_dropped)
     case = replace(case, history=sound)
-    previous = _previous(case, tree, tools)
-    return compose(case, policy, previous, _ground(case, tree), tools.redactor)
+    previous = _previous(case, tree, context)
+    return compose(case, policy, previous, _ground(case, tree), context.redactor)
 
 
-def write_fix_brief(brief: Task, known: AttemptState, at: AttemptContext) -> Task:
+def write_fix_prompt(task: Task, known: AttemptState, at: AttemptContext) -> Task:
     """Let the agent go on with its own change: the brief again, and what fails now (SPEC A12).
 
     `known` is of the round that begins; the worktree is reset to the change first, so that what
@@ -104,32 +106,32 @@ def write_fix_brief(brief: Task, known: AttemptState, at: AttemptContext) -> Tas
     """
     ref, number = at.case.issue.ref, len(known.earlier)
     if known.change and known.change.head_sha:
-        at.tree.show_commit(known.change.head_sha)
+        at.worktree.check_out(known.change.head_sha)
     failed, most = failing(known.earlier[-1].checks), at.policy.max_fix_rounds
     names = tuple(check.name for check in failed)
-    at.tools.ledger.append(ref, FixRoundStarted(number=number, most=most, failed=names))
+    at.context.ledger.append(ref, FixRoundStarted(number=number, most=most, failed=names))
     told = failing_checks(failed, at.policy.context)
-    text = render_fix_prompt(brief.prompt, (number, most), told)
-    given = _Given(
-        prompt=at.tools.redactor.text(text),
-        context=at.tools.redactor.text(told),
-        inputs=inputs_of_round(brief.manifest_hash, (number, most), failed),
+    text = render_fix_prompt(task.prompt, (number, most), told)
+    given = _RunInputs(
+        prompt=at.context.redactor.text(text),
+        context=at.context.redactor.text(told),
+        inputs=inputs_of_round(task.manifest_hash, (number, most), failed),
         earlier=tuple(each.manifest_hash for each in known.earlier if each.manifest_hash),
         fix_round=number,
     )
     return replace(
-        brief,
+        task,
         fix_round=number,
         prompt=given.prompt,
-        manifest_hash=_record(at.case, given, at.tools),
-        log=at.tools.artifacts.path(ref, at.case.status.number, of_round("agent.log", number)),
+        manifest_hash=_record(at.case, given, at.context),
+        log=at.context.artifacts.path(ref, at.case.status.number, of_round("agent.log", number)),
     )
 
 
-def _record(case: IssueContext, given: _Given, tools: Tools) -> str:
+def _record(case: IssueContext, given: _RunInputs, context: BotContext) -> str:
     """Keep what a run is given and what that was made from; give the hash of all of it."""
-    inputs = tools.redactor.content(canonical(given.inputs))
-    agent = tools.agent.identity
+    inputs = context.redactor.content(canonical(given.inputs))
+    agent = context.agent.identity
     manifest = Manifest(
         inputs_hash=sha256(inputs),
         context_hash=sha256(given.context.encode()) if given.context else None,
@@ -147,14 +149,16 @@ def _record(case: IssueContext, given: _Given, tools: Tools) -> str:
         written[CONTEXT] = given.context.encode()
     ref, number = case.issue.ref, case.status.number
     kept = {
-        name: tools.artifacts.write(ref, number, of_round(name, given.fix_round), content)
+        name: context.artifacts.write(ref, number, of_round(name, given.fix_round), content)
         for name, content in written.items()
     }
-    _record_delivery(case, manifest, kept[PROMPT], tools)
+    _record_delivery(case, manifest, kept[PROMPT], context)
     return manifest.digest()
 
 
-def _record_delivery(case: IssueContext, manifest: Manifest, prompt: str, tools: Tools) -> None:
+def _record_delivery(
+    case: IssueContext, manifest: Manifest, prompt: str, context: BotContext
+) -> None:
     assembled = AttemptContextAssembled(
         manifest=manifest.model_dump(mode="json"),
         manifest_hash=manifest.digest(),
@@ -162,7 +166,7 @@ def _record_delivery(case: IssueContext, manifest: Manifest, prompt: str, tools:
         context_hash=manifest.context_hash,
         fix_round=manifest.fix_round,
     )
-    tools.ledger.append(case.issue.ref, assembled)
+    context.ledger.append(case.issue.ref, assembled)
     delivered = AttemptContextDelivered(
         delivered_hash=manifest.delivered_hash,
         context_hash=manifest.context_hash,
@@ -171,19 +175,19 @@ def _record_delivery(case: IssueContext, manifest: Manifest, prompt: str, tools:
         prompt_artifact=prompt,
         fix_round=manifest.fix_round,
     )
-    tools.ledger.append(case.issue.ref, delivered)
+    context.ledger.append(case.issue.ref, delivered)
 
 
-def _record_context(case: IssueContext, told: Assembled, tools: Tools) -> None:
+def _record_context(case: IssueContext, told: AssembledContext, context: BotContext) -> None:
     """Record what went into the retry context and what did not."""
     ref, number, size = case.issue.ref, case.status.number, len(told.text.encode())
-    tools.artifacts.write(ref, number, "context.json", told.context.model_dump_json().encode())
+    context.artifacts.write(ref, number, "context.json", told.context.model_dump_json().encode())
     assembled = RetryContextAssembled(
         prior_attempts_count=len(case.history),
         context_size_bytes=size,
         feedback_sources=told.sources,
     )
-    tools.ledger.append(ref, assembled)
+    context.ledger.append(ref, assembled)
     if told.cuts:
         cut = AttemptContextTruncated(
             budget=told.budget,
@@ -192,37 +196,37 @@ def _record_context(case: IssueContext, told: Assembled, tools: Tools) -> None:
             sections=tuple(cut.section for cut in told.cuts),
             reasons=tuple(cut.reason for cut in told.cuts),
         )
-        tools.ledger.append(ref, cut)
+        context.ledger.append(ref, cut)
 
 
-def _diff(meta: WorkerResultMeta, tools: Tools) -> bytes:
+def _diff(meta: WorkerResultMeta, context: BotContext) -> bytes:
     """Read the diff of an attempt; one that retention took is empty."""
     try:
-        return tools.artifacts.read(meta.diff_artifact) if meta.diff_artifact else b""
+        return context.artifacts.read(meta.diff_artifact) if meta.diff_artifact else b""
     except UnavailableError:
         return b""
 
 
-def _previous(case: IssueContext, tree: Worktree | None, tools: Tools) -> Previous | None:
+def _previous(case: IssueContext, tree: Worktree | None, context: BotContext) -> Previous | None:
     """Find the diff to go on from: of the attempt told in full, or else of the pull request."""
     if not case.history:
         return None
     # Imported here so that a first attempt does not depend on it in any way (SPEC C2).
-    from mulligan.implement.prompt.context_sections import told_in_full  # noqa: PLC0415
+    from mulligan.implement.prompt.context_sections import detailed_attempt  # noqa: PLC0415
 
-    told = told_in_full(case.history)
+    told = detailed_attempt(case.history)
     published = told.outcome is Outcome.SUCCEEDED or not told.files_modified
     # Somebody went on from a draft, so that the attempt that it shows was not thrown away.
     goes_on = tree is not None and tree.start_sha != tree.base_sha
     stands = published or (goes_on and case.status.draft_of == told.number)
-    discarded = _diff(told, tools)
-    proposed = tree.proposed if tree else discarded
+    discarded = _diff(told, context)
+    proposed = tree.pull_request_diff if tree else discarded
     if case.status.pull_number is not None and stands and proposed:
         return Previous(proposed, stands=True)
     return Previous(discarded)
 
 
-def _put_down(previous: Previous | None, tree: Worktree) -> Path | None:
+def _write_previous_diff(previous: Previous | None, tree: Worktree) -> Path | None:
     """Put the whole diff where the agent can read it (SPEC A2)."""
     if previous is None:
         return None
@@ -232,8 +236,8 @@ def _put_down(previous: Previous | None, tree: Worktree) -> Path | None:
     return place
 
 
-def _ground(case: IssueContext, tree: Worktree | None) -> Ground:
+def _ground(case: IssueContext, tree: Worktree | None) -> WorktreeBase:
     """Say what the worktree equals, and whether a pull request stands that is to be changed."""
     if tree and tree.start_sha != tree.base_sha:
-        return Ground.PULL_REQUEST
-    return Ground.REBUILT if case.status.feedback else Ground.BASE
+        return WorktreeBase.PULL_REQUEST
+    return WorktreeBase.REBUILT if case.status.feedback else WorktreeBase.BASE

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mulligan.domain.events import EVENT_SCHEMA_VERSION, Decided, Recorded
+from mulligan.domain.events import EVENT_SCHEMA_VERSION, Decided, RecordedEvent
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 
@@ -19,7 +19,7 @@ def status_row(found: IssueStatus) -> Row:
         "outcome": found.outcome,
         "reason": found.reason,
         "pull_request": found.pull_request,
-        "review_until": found.settles.isoformat() if found.settles else None,
+        "review_until": found.reviews_settle_at.isoformat() if found.reviews_settle_at else None,
     }
 
 
@@ -35,7 +35,7 @@ def inspection(
     }
 
 
-def decisions_of(events: Sequence[Recorded]) -> list[Row]:
+def decisions_of(events: Sequence[RecordedEvent]) -> list[Row]:
     """List what was decided, with the attempt it followed; `number` counts over all epochs."""
     rows, number = list[Row](), 0
     for recorded in events:
@@ -55,7 +55,7 @@ def decisions_of(events: Sequence[Recorded]) -> list[Row]:
     return rows
 
 
-def event_row(recorded: Recorded) -> Row:
+def event_row(recorded: RecordedEvent) -> Row:
     """Write one event of the ledger; `payload` is what there is to say of it, by its name."""
     return {
         "seq": recorded.seq,

@@ -20,15 +20,15 @@ Message = dict[str, str]
 
 REASON_CHARS = 500
 
-WAITS = (0.0, 1.0, 5.0, 30.0)
+RETRY_WAITS = (0.0, 1.0, 5.0, 30.0)
 """Before each try, in seconds."""
 
 TIMEOUT = 10.0
 
-MOST = 100
+MAX_QUEUED = 100
 """How many messages wait at most; what comes then is left out."""
 
-FAREWELL = 5.0
+DRAIN_SECONDS = 5.0
 """How long the end of the process waits for what is still to be sent, in seconds."""
 
 log = structlog.get_logger()
@@ -66,19 +66,19 @@ def _message(occasion: Occasion, ref: str, reason: str, url: str, text: str) -> 
     }
 
 
-class Hook:
+class WebhookNotifier:
     """Takes messages at once, and sends them one after the other."""
 
-    def __init__(self, settings: Notify, waits: tuple[float, ...] = WAITS) -> None:
+    def __init__(self, settings: Notify, waits: tuple[float, ...] = RETRY_WAITS) -> None:
         self._url = settings.url.get_secret_value() if settings.url else ""
         self._events = {each.value for each in settings.events}
         self._waits = waits
-        self._queue: queue.Queue[Message | None] = queue.Queue(MOST)
+        self._queue: queue.Queue[Message | None] = queue.Queue(MAX_QUEUED)
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._send_all, name="notify", daemon=True)
         self._pool = urllib3.PoolManager(retries=False, timeout=TIMEOUT)
 
-    def hear(self, status: IssueStatus, event: Event) -> None:
+    def on_event(self, status: IssueStatus, event: Event) -> None:
         """Have an event told, if it is one of those that were asked for; never blocks."""
         message = message_of(status, event)
         if message is None or message["event"] not in self._events:
@@ -100,7 +100,7 @@ class Hook:
                 while self._queue.full():
                     self._queue.get_nowait()
             self._queue.put_nowait(None)
-            self._thread.join(FAREWELL)
+            self._thread.join(DRAIN_SECONDS)
             self._pool.clear()
 
     def _send_all(self) -> None:
@@ -128,11 +128,11 @@ class Hook:
 
 
 @contextmanager
-def hooked(settings: Notify) -> Generator[Hook | None]:
+def open_notifier(settings: Notify) -> Generator[WebhookNotifier | None]:
     """Give the hook while the block runs; None where no address is configured."""
     if settings.url is None:
         yield None
         return
-    hook = Hook(settings)
+    hook = WebhookNotifier(settings)
     with hook.running():
         yield hook

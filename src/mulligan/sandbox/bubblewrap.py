@@ -20,7 +20,7 @@ SYSTEM = (
 )
 """What programs need of a Linux system, where it is there; nothing of it is written to."""
 
-OF_THE_MACHINE = (
+HIDDEN_PROC_PATHS = (
     *("/proc/acpi", "/proc/asound", "/proc/scsi", "/proc/ide", "/proc/kcore", "/proc/keys"),
     *("/proc/latency_stats", "/proc/sched_debug", "/proc/slabinfo", "/proc/timer_list"),
 )
@@ -32,17 +32,17 @@ OWN_NAMESPACES = (
     # The keeper is its parent, and lives as long as the command.
     *("--die-with-parent", "--new-session"),
 )
-ONE_USER = ("--unshare-user", "--disable-userns")
-ANOTHER_USER = ("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
+SINGLE_USER = ("--unshare-user", "--disable-userns")
+CHANGE_USER = ("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
 """The keeper has made the user namespace; what is started changes the user, and loses these."""
 
 
-Way = tuple[str, ...]
+BindOptions = tuple[str, ...]
 """How bubblewrap puts a path into place: its option, and what stands before the path."""
-READ: Way = ("--ro-bind-try",)
-WRITE: Way = ("--bind-try",)
-EMPTY_DIRECTORY: Way = ("--size", "4096", "--tmpfs")
-EMPTY_FILE: Way = ("--ro-bind", "/dev/null")
+READ: BindOptions = ("--ro-bind-try",)
+WRITE: BindOptions = ("--bind-try",)
+EMPTY_DIRECTORY: BindOptions = ("--size", "4096", "--tmpfs")
+EMPTY_FILE: BindOptions = ("--ro-bind", "/dev/null")
 
 
 PROXY_SOCKET = "/run/mulligan-door"
@@ -72,13 +72,13 @@ class Confinement:
     hide: tuple[Path, ...] = ()
     hide_files: tuple[Path, ...] = ()
     network: Network = Network.NONE
-    door: Path | None = None
+    proxy_socket: Path | None = None
     changes_user: bool = False
     tmp_bytes: int = 1024**3
 
 
 @dataclass(frozen=True, slots=True)
-class Wires:
+class Descriptors:
     """Open descriptors: what bubblewrap reads its filter from, and writes what it did to.
 
     The relay writes to `trouble` why it could not start what it leads out. What is in one of
@@ -87,34 +87,34 @@ class Wires:
 
     filter: int | None = None
     status: int | None = None
-    trouble: int | None = None
+    diagnostics: int | None = None
     files: tuple[tuple[Path, int], ...] = ()
 
     @property
     def all(self) -> tuple[int, ...]:
         """Give those that bubblewrap has to inherit."""
-        wires = (self.filter, self.status, self.trouble, *(wire for _, wire in self.files))
+        wires = (self.filter, self.status, self.diagnostics, *(wire for _, wire in self.files))
         return tuple(each for each in wires if each is not None)
 
 
 def arguments(
-    confined: Confinement, directory: Path, argv: Sequence[str], wires: Wires
+    confined: Confinement, directory: Path, argv: Sequence[str], descriptors: Descriptors
 ) -> tuple[str, ...]:
     """Write what bubblewrap is started with, after its own name, to run `argv` in `directory`."""
     size = ("--perms", "1777", "--size", str(confined.tmp_bytes), "--tmpfs")
     return (
         *OWN_NAMESPACES,
-        *(ANOTHER_USER if confined.changes_user else ONE_USER),
+        *(CHANGE_USER if confined.changes_user else SINGLE_USER),
         *(() if confined.network is Network.OPEN else ("--unshare-net",)),
-        *(() if wires.filter is None else ("--seccomp", str(wires.filter))),
-        *(() if wires.status is None else ("--json-status-fd", str(wires.status))),
+        *(() if descriptors.filter is None else ("--seccomp", str(descriptors.filter))),
+        *(() if descriptors.status is None else ("--json-status-fd", str(descriptors.status))),
         *("--proc", "/proc", "--dev", "/dev", *size, "/dev/shm", "--remount-ro", "/dev"),  # noqa: S108 - the command's own
         *(*size, "/tmp", "--symlink", "../tmp", "/var/tmp", "--dir", "/run"),  # noqa: S108 - the command's own
-        *(("--ro-bind", str(confined.door), PROXY_SOCKET) if confined.door else ()),
+        *(("--ro-bind", str(confined.proxy_socket), PROXY_SOCKET) if confined.proxy_socket else ()),
         *_places(confined),
         *chain.from_iterable(
             ("--perms", "0644", "--ro-bind-data", str(wire), str(path))
-            for path, wire in wires.files
+            for path, wire in descriptors.files
         ),
         *("--remount-ro", "/", "--chdir", str(directory), "--", *argv),
     )
@@ -122,16 +122,16 @@ def arguments(
 
 def _places(confined: Confinement) -> Iterator[str]:
     """Bind every path, those that hold others first; what is hidden stays empty."""
-    ways: dict[Path, Way] = dict.fromkeys(map(Path, SYSTEM), READ)
+    ways: dict[Path, BindOptions] = dict.fromkeys(map(Path, SYSTEM), READ)
     ways |= dict.fromkeys(confined.read, READ) | dict.fromkeys(confined.write, WRITE)
     shown = {Path("/proc"), *ways}
     for hidden, way in ((confined.hide, EMPTY_DIRECTORY), (confined.hide_files, EMPTY_FILE)):
         ways |= {path: way for path in hidden if _is_in(path, shown)}
-    placed = [path for path, way in ways.items() if way != _way_around(path, ways)]
+    placed = [path for path, way in ways.items() if way != _enclosing_bind(path, ways)]
     made = set[Path]()
     for path in sorted(placed, key=lambda path: path.parts):
         # The directories that bubblewrap makes on the way are open to root alone.
-        for directory in _leading_to(path, ways) if confined.changes_user else ():
+        for directory in _parents_to_create(path, ways) if confined.changes_user else ():
             if directory not in made:
                 made.add(directory)
                 yield from ("--perms", "0755", "--dir", str(directory))
@@ -141,22 +141,22 @@ def _places(confined: Confinement) -> Iterator[str]:
             yield from ("--remount-ro", str(path))
 
 
-def _leading_to(path: Path, ways: Mapping[Path, Way]) -> list[Path]:
+def _parents_to_create(path: Path, ways: Mapping[Path, BindOptions]) -> list[Path]:
     """List the directories from the top to a path that are not of this machine, but made for it."""
     return [
         each
         for each in reversed(path.parents)
-        if each.name and each not in ways and _way_around(each, ways) in {None, EMPTY_DIRECTORY}
+        if each.name and each not in ways and _enclosing_bind(each, ways) in {None, EMPTY_DIRECTORY}
     ]
 
 
-def _bind(path: Path, way: Way) -> Way:
+def _bind(path: Path, way: BindOptions) -> BindOptions:
     return (
         (*way, str(path)) if way in {EMPTY_DIRECTORY, EMPTY_FILE} else (*way, str(path), str(path))
     )
 
 
-def _way_around(path: Path, ways: Mapping[Path, Way]) -> Way | None:
+def _enclosing_bind(path: Path, ways: Mapping[Path, BindOptions]) -> BindOptions | None:
     """Give the way of the nearest directory that holds a path: what is in it goes that way."""
     return next((ways[parent] for parent in path.parents if parent in ways), None)
 

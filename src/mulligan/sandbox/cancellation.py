@@ -15,13 +15,13 @@ SHUTDOWN = threading.Event()
 """Set when that takes too long: every running command is ended."""
 
 
-class Stop:
+class Cancellation:
     """Tells the commands of one piece of work to end, and why; the first reason stays."""
 
     def __init__(self) -> None:
         self._reason: MulliganError | None = None
 
-    def give(self, reason: MulliganError) -> None:
+    def cancel(self, reason: MulliganError) -> None:
         """End what runs under it; `run` raises the reason."""
         self._reason = self._reason or reason
 
@@ -31,10 +31,10 @@ class Stop:
         return self._reason
 
 
-GLANCE = 0.1
+POLL_SECONDS = 0.1
 """How soon a rest hears that it is to end, in seconds."""
 
-STOP: ContextVar[Stop | None] = ContextVar("stop", default=None)
+CURRENT_CANCELLATION: ContextVar[Cancellation | None] = ContextVar("stop", default=None)
 """What stops the work of this thread, besides SHUTDOWN."""
 
 
@@ -42,17 +42,17 @@ _RECORDING: ContextVar[bool] = ContextVar("recording", default=False)
 
 
 @contextmanager
-def unstopped() -> Generator[None]:
+def ignore_cancellation() -> Generator[None]:
     """Let the commands of this block run, though the work was told to end; a shutdown ends them."""
-    token = STOP.set(None)
+    token = CURRENT_CANCELLATION.set(None)
     try:
         yield
     finally:
-        STOP.reset(token)
+        CURRENT_CANCELLATION.reset(token)
 
 
 @contextmanager
-def recording() -> Generator[None]:
+def defer_shutdown() -> Generator[None]:
     """Write down what happened: what this block runs comes to its end, also at a shutdown."""
     token = _RECORDING.set(True)
     try:
@@ -72,11 +72,11 @@ def reason_to_stop() -> MulliganError | None:
         return None
     if SHUTDOWN.is_set():
         return _told_to_stop()
-    stop = STOP.get()
+    stop = CURRENT_CANCELLATION.get()
     return stop.reason if stop else None
 
 
-def rest(seconds: float) -> None:
+def sleep_until_cancelled(seconds: float) -> None:
     """Wait for something outside; raises why, as soon as the work is to end or nothing new begun.
 
     What is cut short is taken up again at the next start.
@@ -87,7 +87,7 @@ def rest(seconds: float) -> None:
             raise reason
         if CLOSING.is_set():
             raise _told_to_stop()
-        time.sleep(min(left, GLANCE))
+        time.sleep(min(left, POLL_SECONDS))
 
 
 def _told_to_stop() -> ShutdownError:

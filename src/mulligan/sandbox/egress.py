@@ -21,42 +21,42 @@ from mulligan.sandbox.egress_rules import (
     ToHost,
     ToItself,
     ToService,
-    headers_back,
-    headers_for,
+    decide_route,
     is_literal,
     is_public,
     refuse,
-    way_of,
+    request_headers,
+    response_headers,
 )
 from mulligan.text.escape import one_line
 
-MOST_LINES = 10_000
+MAX_LOG_LINES = 10_000
 
-MOST_HOSTS = 20
+MAX_REFUSED_HOSTS = 20
 
 LINE_CHARS = 300
 
 CHUNK = 64 * 1024
 
-MOST_HEADER_BYTES = 64 * 1024
+MAX_HEADER_BYTES = 64 * 1024
 
 SILENCE_SECONDS = 300
 """How long a connection may say nothing while it is its turn."""
 
 REASONS = {400: b"Bad Request", 403: b"Forbidden", 502: b"Bad Gateway"}
 
-MOST_CONNECTIONS = 64
+MAX_CONNECTIONS = 64
 
 CONNECT_SECONDS = 30.0
 
 ANSWER_SECONDS = 900.0
 """How long a model may think without a word; an agent's own stall limit is as long by default."""
 
-BROKEN = (OSError, TimeoutError, httpx.HTTPError, httpx.InvalidURL, h11.ProtocolError)
+CONNECTION_ERRORS = (OSError, TimeoutError, httpx.HTTPError, httpx.InvalidURL, h11.ProtocolError)
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
-NAME = "door"
+SOCKET_NAME = "door"
 
 
 class AccessLog:
@@ -65,9 +65,9 @@ class AccessLog:
     Every line goes through `clean` first. A full disk ends the journal, and nothing else.
     """
 
-    def __init__(self, file: IO[str], clean: Callable[[str], str] = str) -> None:
+    def __init__(self, file: IO[str], redact: Callable[[str], str] = str) -> None:
         self._file = file
-        self._clean = clean
+        self._clean = redact
         self._started = time.monotonic()
         self._lines = 0
         self._hosts = dict[str, None]()
@@ -86,13 +86,13 @@ class AccessLog:
 
     def refused(self, refusal: Refused) -> None:
         """Tell of one that was not allowed."""
-        if refusal.host and len(self._hosts) < MOST_HOSTS:
+        if refusal.host and len(self._hosts) < MAX_REFUSED_HOSTS:
             self._hosts[self._clean(refusal.host)] = None
-        self._write("refused", refusal.host or refusal.said)
+        self._write("refused", refusal.host or refusal.message)
 
     def _write(self, verb: str, what: str) -> None:
         self._lines += 1
-        if self._lines > MOST_LINES:
+        if self._lines > MAX_LOG_LINES:
             return
         seconds = time.monotonic() - self._started
         with suppress(OSError):
@@ -109,7 +109,7 @@ class Connection:
     ) -> None:
         self.reader = reader
         self.writer = writer
-        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MOST_HEADER_BYTES)
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEADER_BYTES)
         if said:
             self._http.receive_data(said)
 
@@ -155,7 +155,7 @@ class Connection:
         await self.send(h11.Response(status_code=200, headers=[], reason=b"Connected"))
         return self._http.trailing_data[0]
 
-    async def again(self) -> bool:
+    async def reset(self) -> bool:
         """Make ready for another request; False where the connection is to end."""
         while await self.body():
             pass
@@ -171,11 +171,11 @@ class Proxy:
     def __init__(self, allowed: Allowed, journal: AccessLog) -> None:
         self._allowed = allowed
         self._journal = journal
-        self._room = asyncio.Semaphore(MOST_CONNECTIONS)
+        self._room = asyncio.Semaphore(MAX_CONNECTIONS)
         self._client: httpx.AsyncClient | None = None
         self._serving = dict[asyncio.Task[None], socket.socket]()
 
-    def take(self, line: socket.socket) -> None:
+    def accept(self, line: socket.socket) -> None:
         """Answer one connection from its start to its end, beside all others."""
         serving = asyncio.create_task(self._serve(line))
         self._serving[serving] = line
@@ -196,15 +196,15 @@ class Proxy:
         async with self._room:
             reader, writer = await asyncio.open_unix_connection(sock=line, limit=CHUNK)
             try:
-                await self._converse(Connection(reader, writer))
-            except (*BROKEN, asyncio.CancelledError):
+                await self._serve_requests(Connection(reader, writer))
+            except (*CONNECTION_ERRORS, asyncio.CancelledError):
                 writer.transport.abort()
             finally:
                 writer.close()
 
-    async def _converse(self, line: Connection) -> None:
+    async def _serve_requests(self, line: Connection) -> None:
         while request := await line.request():
-            way = way_of(request.method, request.target, self._allowed)
+            way = decide_route(request.method, request.target, self._allowed)
             match way:
                 case ToService():
                     await self._forward(line, request, way)
@@ -213,14 +213,14 @@ class Proxy:
                     return
                 case ToItself():
                     said = await line.open_tunnel()
-                    await self._converse(Connection(line.reader, line.writer, said))
+                    await self._serve_requests(Connection(line.reader, line.writer, said))
                     return
                 case Refused():
                     self._journal.refused(way)
-                    await line.answer(403, way.said)
+                    await line.answer(403, way.message)
                 case _:
                     assert_never(way)
-            if not await line.again():
+            if not await line.reset():
                 return
 
     async def _forward(self, line: Connection, request: h11.Request, way: ToService) -> None:
@@ -251,7 +251,7 @@ class Proxy:
             return
         if isinstance(there, Refused):
             self._journal.refused(there)
-            await line.answer(403, there.said)
+            await line.answer(403, there.message)
             return
         self._journal.passed(what)
         try:
@@ -281,7 +281,7 @@ class Proxy:
         if self._client is None:
             self._client = httpx.AsyncClient(
                 timeout=httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS),
-                limits=httpx.Limits(max_connections=MOST_CONNECTIONS),
+                limits=httpx.Limits(max_connections=MAX_CONNECTIONS),
             )
         return self._client
 
@@ -299,7 +299,7 @@ def _outgoing(line: Connection, request: h11.Request, way: ToService) -> httpx.R
     return httpx.Request(
         request.method.decode(),
         httpx.URL(way.route.origin).copy_with(raw_path=way.target),
-        headers=headers_for(way.route, given),
+        headers=request_headers(way.route, given),
         content=_body(line) if has_body else None,
     )
 
@@ -310,7 +310,7 @@ async def _body(line: Connection) -> AsyncIterator[bytes]:
 
 
 async def _answer(line: Connection, answer: httpx.Response) -> None:
-    headers = headers_back(answer.headers.raw)
+    headers = response_headers(answer.headers.raw)
     await line.send(
         h11.Response(
             status_code=answer.status_code,
@@ -356,7 +356,7 @@ def open_proxy(allowed: Allowed, journal: AccessLog) -> Generator[Path]:
         thread = threading.Thread(target=_run, args=(runner, serving), name="egress")
         thread.start()
         try:
-            yield Path(directory, NAME)
+            yield Path(directory, SOCKET_NAME)
         finally:
             loop.call_soon_threadsafe(ended.set)
             thread.join()
@@ -372,7 +372,7 @@ async def _serve(listener: socket.socket, proxy: Proxy, ended: asyncio.Event) ->
 
     def accept() -> None:
         with suppress(BlockingIOError, ConnectionError):
-            proxy.take(listener.accept()[0])
+            proxy.accept(listener.accept()[0])
 
     with listener:
         loop.add_reader(listener, accept)
@@ -386,7 +386,7 @@ def _listener(directory: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     place = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        listener.bind(f"/proc/self/fd/{place}/{NAME}")
+        listener.bind(f"/proc/self/fd/{place}/{SOCKET_NAME}")
         listener.listen()
         listener.settimeout(0)
     except OSError as error:

@@ -9,7 +9,7 @@ from mulligan.text.escape import one_line
 
 HTTPS = 443
 NAME_CHARS = 100
-ITSELF = frozenset({"127.0.0.1", "localhost", "::1"})
+LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 
 HOP_BY_HOP = frozenset(
     {
@@ -78,14 +78,14 @@ class ToItself:
 class Refused:
     """Nothing that is allowed; `host` is what was asked for, nothing where it was not a host."""
 
-    said: str
+    message: str
     host: str = ""
 
 
-Way = ToService | ToHost | ToItself | Refused
+Decision = ToService | ToHost | ToItself | Refused
 
 
-def way_of(method: bytes, target: bytes, allowed: Allowed) -> Way:
+def decide_route(method: bytes, target: bytes, allowed: Allowed) -> Decision:
     """Decide where a request goes, by its method and target (RFC 9112, 3.2)."""
     asked = target.decode("ascii", errors="replace")
     if method == b"CONNECT":
@@ -132,14 +132,14 @@ def is_literal(host: str) -> bool:
     return ":" in host or last.isdigit() or last.startswith("0x")
 
 
-def headers_for(route: Route, given: Headers) -> list[tuple[bytes, bytes]]:
+def request_headers(route: Route, given: Headers) -> list[tuple[bytes, bytes]]:
     """Give the headers that a service gets: with the key from here, with none from inside."""
     host = route.origin.partition("://")[2].encode()
     key = [(route.header.encode(), route.value.encode())] if route.header else []
     return [(b"Host", host), *_passed_on(given, HOP_BY_HOP | CREDENTIALS), *key]
 
 
-def headers_back(given: Headers) -> list[tuple[bytes, bytes]]:
+def response_headers(given: Headers) -> list[tuple[bytes, bytes]]:
     """Give the headers of an answer that are not for one connection only."""
     return [*_passed_on(given, HOP_BY_HOP)]
 
@@ -151,7 +151,7 @@ def _passed_on(given: Headers, dropped: Iterable[bytes]) -> Iterator[tuple[bytes
     return ((name, value) for name, value in given if name.lower() not in gone)
 
 
-def _tunnel(asked: str, allowed: Allowed) -> Way:
+def _tunnel(asked: str, allowed: Allowed) -> Decision:
     address = address_of(asked)
     if address is None:
         return Refused("This is no address.")
@@ -166,10 +166,10 @@ def _named(address: Address) -> str:
 
 
 def _is_itself(address: Address | None, allowed: Allowed) -> bool:
-    return address is not None and address[0] in ITSELF and address[1] == allowed.port
+    return address is not None and address[0] in LOOPBACK_NAMES and address[1] == allowed.port
 
 
-def _service(path: str, allowed: Allowed) -> Way:
+def _service(path: str, allowed: Allowed) -> Decision:
     name, _, rest = path.removeprefix("/").partition("/")
     for route in allowed.routes:
         if route.name == name:

@@ -22,11 +22,11 @@ else:
     import _signal as signal
 
 LOOPBACK = "127.0.0.1"
-WAITING = 128
+BACKLOG = 128
 CHUNK = 65536
-NOT_FOR_US = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+IGNORED_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 """Who is asked to end is the program; what it still has to say goes through here."""
-CHANGED = (signal.SIGPIPE, signal.SIGXFSZ)
+RESET_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
 """What Python ignores from its start on, and a program does not expect to be ignored."""
 
 
@@ -34,11 +34,11 @@ def listen(port: int) -> _socket.socket:
     """Take connections at a port, before there is anybody to make one."""
     listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
     listener.bind((LOOPBACK, port))
-    listener.listen(WAITING)
+    listener.listen(BACKLOG)
     return listener
 
 
-def lead(taken: int, door: str) -> None:
+def forward_connections(taken: int, proxy_socket: str) -> None:
     """Join each connection with one of its own to the socket, for ever."""
     import socket  # noqa: PLC0415 - the program need not wait for these
     from threading import Thread  # noqa: PLC0415 - as above
@@ -48,15 +48,15 @@ def lead(taken: int, door: str) -> None:
         inner, _ = listener.accept()
         outer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            outer.connect(door)
+            outer.connect(proxy_socket)
         except OSError:
             inner.close()
             continue
         for way in ((inner, outer), (outer, inner)):
-            Thread(target=pour, args=way, daemon=True).start()
+            Thread(target=copy_stream, args=way, daemon=True).start()
 
 
-def pour(source: "socket.socket", sink: "socket.socket") -> None:
+def copy_stream(source: "socket.socket", sink: "socket.socket") -> None:
     """Copy one way until the end, which is passed on; where one side breaks off, both end."""
     try:
         while chunk := source.recv(CHUNK):
@@ -64,10 +64,10 @@ def pour(source: "socket.socket", sink: "socket.socket") -> None:
         sink.shutdown(_socket.SHUT_WR)
     except OSError:
         for each in (source, sink):
-            break_off(each)
+            shut_down_socket(each)
 
 
-def break_off(line: "socket.socket") -> None:
+def shut_down_socket(line: "socket.socket") -> None:
     """End a connection that may have ended."""
     try:
         line.shutdown(_socket.SHUT_RDWR)
@@ -75,7 +75,7 @@ def break_off(line: "socket.socket") -> None:
         return
 
 
-def stay_behind(listener: _socket.socket, door: str) -> None:
+def start_forwarder(listener: _socket.socket, door: str) -> None:
     """Copy in a process that is nobody's child, so that the program finds none it did not start."""
     first = os.fork()
     if first:
@@ -84,12 +84,12 @@ def stay_behind(listener: _socket.socket, door: str) -> None:
     try:
         if os.fork() == 0:
             os.setsid()
-            for number in NOT_FOR_US:
+            for number in IGNORED_SIGNALS:
                 signal.signal(number, signal.SIG_IGN)
             nowhere = os.open(os.devnull, os.O_RDWR)
             for descriptor in range(3):
                 os.dup2(nowhere, descriptor)
-            lead(listener.detach(), door)
+            forward_connections(listener.detach(), door)
     finally:
         os._exit(0)
 
@@ -108,9 +108,9 @@ def change_user(user: int) -> None:
     os.setresuid(user, user, user)
 
 
-def become(argv: list[str], directory: str, variables: dict[bytes, bytes]) -> int:
+def exec_program(argv: list[str], directory: str, variables: dict[bytes, bytes]) -> int:
     """Turn into the program in its directory; an errno where that fails."""
-    for number in CHANGED:
+    for number in RESET_SIGNALS:
         signal.signal(number, signal.SIG_DFL)
     try:
         os.chdir(directory)
@@ -130,9 +130,9 @@ def main() -> None:
         change_user(int(user))
     if door != "-":
         listener = listen(int(port))
-        stay_behind(listener, door)
+        start_forwarder(listener, door)
         listener.close()
-    os.write(int(trouble), str(become(argv, directory, variables)).encode())
+    os.write(int(trouble), str(exec_program(argv, directory, variables)).encode())
     sys.exit(127)
 
 

@@ -12,10 +12,10 @@ from datetime import timedelta
 from pathlib import Path
 
 from mulligan.domain.errors import UnavailableError
-from mulligan.sandbox.cancellation import recording
+from mulligan.sandbox.cancellation import defer_shutdown
 from mulligan.sandbox.process import Command, run
 
-PATIENCE = timedelta(minutes=10)
+COPY_TIMEOUT = timedelta(minutes=10)
 """How long copying or removing may take."""
 COPY = ("cp", "--archive", "--reflink=auto", "--no-target-directory")
 """No hard links: they are the same file, and whoever writes to one copy writes to all."""
@@ -86,7 +86,7 @@ def clear(home: Path, environment: Mapping[str, str]) -> None:
         return
     remove = ("rm", "-rf", str(home))
     # What a command left is not to lie there because Mulligan is told to stop.
-    with recording():
+    with defer_shutdown():
         try:
             _do(remove, home.parent, environment)
         except UnavailableError:
@@ -97,7 +97,7 @@ def clear(home: Path, environment: Mapping[str, str]) -> None:
 def _do(argv: tuple[str, ...], directory: Path, environment: Mapping[str, str]) -> None:
     """Run a program on a HOME; UnavailableError where it does not do all its work."""
     given = {"PATH": environment.get("PATH", os.defpath), "LC_ALL": "C"}
-    ended = run(Command(argv, directory, given, PATIENCE))
+    ended = run(Command(argv, directory, given, COPY_TIMEOUT))
     if ended.stopped_by or ended.exit_code:
         lines = ended.text.strip().splitlines()
         why = "it takes too long" if ended.stopped_by or not lines else lines[-1]

@@ -11,14 +11,14 @@ from datetime import timedelta
 from pathlib import Path
 
 from mulligan.config.operator import SandboxSettings
-from mulligan.domain.attempt import Bounds
+from mulligan.domain.attempt import ResourceLimits
 from mulligan.domain.errors import WorldError
 from mulligan.domain.host import MIB
 from mulligan.sandbox.bubblewrap import Confinement, Network
 from mulligan.sandbox.process import Command
-from mulligan.sandbox.sandbox import NAME, Bubblewrap, Reach
+from mulligan.sandbox.sandbox import NAME, Bubblewrap, CommandAccess
 from mulligan.sandbox.seccomp import filter_for
-from mulligan.sandbox.user import other_user
+from mulligan.sandbox.user import sandbox_user
 
 DEBIAN = "Install it: apt-get install bubblewrap, or the like."
 
@@ -30,12 +30,12 @@ NO_SPACE = "No space left on device"
 REFUSED = ("not permitted", "ermission denied")
 
 
-PATIENCE = timedelta(seconds=20)
+PROBE_TIMEOUT = timedelta(seconds=20)
 
-SEEN = "it works"
+PROBE_OUTPUT = "it works"
 """What the tried command has to print."""
 
-CLOSED = 'for path do test {right} "$path" || echo "$path"; done'
+ACCESS_TEST = 'for path do test {right} "$path" || echo "$path"; done'
 """Tells which of its arguments cannot be used in one way."""
 
 
@@ -43,16 +43,16 @@ CLOSED = 'for path do test {right} "$path" || echo "$path"; done'
 class SandboxProblem:
     """Why commands cannot be confined, and the cure."""
 
-    said: str
-    cure: str
+    message: str
+    fix: str
 
     def __str__(self) -> str:
         """Say both."""
-        return f"{self.said} {self.cure}"
+        return f"{self.message} {self.fix}"
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class NamespaceSupport:
     """What the machine says about namespaces; each is off where it does not know of it."""
 
     apparmor_restricts: bool = False
@@ -99,7 +99,7 @@ FULL_DISK = SandboxProblem(
 )
 
 
-def explain(said: str, around: Surroundings) -> SandboxProblem:
+def explain_problem(said: str, around: NamespaceSupport) -> SandboxProblem:
     """Find the reason for what bubblewrap said, in what is known of the machine."""
     last = said.strip().rpartition("\n")[2].rpartition("set up: ")[2].strip(".")
     if "Unknown option" in last:
@@ -126,11 +126,11 @@ def explain(said: str, around: Surroundings) -> SandboxProblem:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class ProbeResult:
     """A sandbox that works, or why there is none."""
 
     sandbox: Bubblewrap | None
-    trouble: SandboxProblem | None = None
+    problem: SandboxProblem | None = None
 
     @property
     def filters(self) -> bool:
@@ -138,70 +138,74 @@ class Tried:
         return self.sandbox is not None and self.sandbox.filter is not None
 
 
-def try_out(
+def probe_sandbox(
     settings: SandboxSettings, environment: Mapping[str, str], hide: tuple[Path, ...] = ()
-) -> Tried:
+) -> ProbeResult:
     """Build the sandbox and run a command in it, since being installed is not enough.
 
     `hide` is what no command may see: Mulligan's state, its worktrees, its token.
     """
     program = shutil.which(NAME, path=environment.get("PATH", os.defpath))
     if program is None:
-        return Tried(None, NOT_INSTALLED)
+        return ProbeResult(None, NOT_INSTALLED)
     sandbox = _build(program, settings, hide)
     try:
         with tempfile.TemporaryDirectory(prefix="mulligan-probe-") as directory:
             trouble = _trouble_with(sandbox, Path(directory))
     except OSError:
-        return Tried(None, FULL_DISK)
-    return Tried(None if trouble else sandbox, trouble)
+        return ProbeResult(None, FULL_DISK)
+    return ProbeResult(None if trouble else sandbox, trouble)
 
 
 def _build(program: str, settings: SandboxSettings, hide: tuple[Path, ...]) -> Bubblewrap:
     limits = settings.limits
     common = Confinement(read=settings.read, write=settings.write, tmp_bytes=limits.tmp_mib * MIB)
     hidden = tuple(dict.fromkeys([*hide, *(each.resolve() for each in hide)]))
-    bounds = Bounds(limits.processes, limits.memory_mib * MIB, limits.file_mib * MIB)
+    bounds = ResourceLimits(limits.processes, limits.memory_mib * MIB, limits.file_mib * MIB)
     calls = filter_for(platform.machine())
-    return Bubblewrap(program, common, bounds, calls, hidden, user=other_user())
+    return Bubblewrap(program, common, bounds, calls, hidden, user=sandbox_user())
 
 
 def _trouble_with(sandbox: Bubblewrap, directory: Path) -> SandboxProblem | None:
     """Confine a command as checks are, and see whether it could print and write."""
     command = Command(
         # Not the shell's own echo, which says nothing of a full disk.
-        argv=("/bin/sh", "-c", f"echo {SEEN} | cat > seen && cat seen"),
+        argv=("/bin/sh", "-c", f"echo {PROBE_OUTPUT} | cat > seen && cat seen"),
         directory=directory,
         environment={"PATH": os.defpath},
-        timeout=PATIENCE,
+        timeout=PROBE_TIMEOUT,
     )
     try:
-        ended = sandbox.run(command, Reach(write=(directory,), network=Network.NONE))
+        ended = sandbox.run(command, CommandAccess(write=(directory,), network=Network.NONE))
     except WorldError as error:
-        return explain(str(error), surroundings())
-    return None if ended.text.strip() == SEEN else explain(ended.text, surroundings())
+        return explain_problem(str(error), read_namespace_support())
+    return (
+        None
+        if ended.text.strip() == PROBE_OUTPUT
+        else explain_problem(ended.text, read_namespace_support())
+    )
 
 
-def closed_to(sandbox: Bubblewrap) -> tuple[str, ...]:
+def unusable_paths(sandbox: Bubblewrap) -> tuple[str, ...]:
     """List the paths that every command is to have and cannot use, by asking from inside."""
     asked = (("-r", sandbox.common.read), ("-w", sandbox.common.write))
     found = list[str]()
     with suppress(WorldError, OSError), tempfile.TemporaryDirectory(prefix="mulligan-") as place:
         for right, paths in asked:
             command = Command(
-                argv=("/bin/sh", "-c", CLOSED.format(right=right), "sh", *map(str, paths)),
+                argv=("/bin/sh", "-c", ACCESS_TEST.format(right=right), "sh", *map(str, paths)),
                 directory=Path(place),
                 environment={"PATH": os.defpath},
-                timeout=PATIENCE,
+                timeout=PROBE_TIMEOUT,
             )
-            said = sandbox.run(command, Reach(write=(Path(place),))).text
+            said = sandbox.run(command, CommandAccess(write=(Path(place),))).text
             found += [str(path) for path in paths if str(path) in said.splitlines()]
     return tuple(found)
 
 
-def surroundings() -> Surroundings:
+def read_namespace_support() -> NamespaceSupport:
     """Ask the machine what it lets programs do."""
-    return Surroundings(
+    return NamespaceSupport(
         apparmor_restricts=_says("kernel/apparmor_restrict_unprivileged_userns", "1"),
         users_may_not=_says("kernel/unprivileged_userns_clone", "0"),
         none_allowed=_says("user/max_user_namespaces", "0"),

@@ -15,23 +15,30 @@ from datetime import timedelta
 from pathlib import Path
 from typing import IO
 
-from mulligan.domain.attempt import Bounds, TimeLimit
+from mulligan.domain.attempt import ResourceLimits, TimeLimit
 from mulligan.domain.errors import MisconfiguredError, MulliganError, UnavailableError
 from mulligan.sandbox.cancellation import reason_to_stop
 from mulligan.text.redact import Redaction, Redactor
 
-KEEP = (
+SUPERVISOR_CODE = (
     "import os, sys; sys.path.append(sys.argv.pop(1));"
     "import supervisor; supervisor.main(); os._exit(0)"
 )
-KEEPER = (sys.executable, "-I", "-S", "-c", KEEP, str(Path(__file__).parent))
+SUPERVISOR = (sys.executable, "-I", "-S", "-c", SUPERVISOR_CODE, str(Path(__file__).parent))
 TAIL_BYTES = 64 * 1024
 PIPE_BYTES = 1024 * 1024
 """The most that a pipe may hold (/proc/sys/fs/pipe-max-size)."""
-GLANCE = 0.2
-KEEPER_SECONDS = 10.0
+POLL_SECONDS = 0.2
+SUPERVISOR_EXIT_SECONDS = 10.0
 """What a keeper may need to kill everything, with room to spare; beyond it, it is stuck."""
-PASSING = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EIO, errno.ETXTBSY}
+TRANSIENT_ERRNOS = {
+    errno.EAGAIN,
+    errno.ENOMEM,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.EIO,
+    errno.ETXTBSY,
+}
 """Why a program cannot be started now, but may be later."""
 
 
@@ -57,9 +64,9 @@ class Command:
     grace: timedelta = timedelta(seconds=5)
     pass_fds: tuple[int, ...] = ()
     redactor: Redactor | None = None
-    bounds: Bounds | None = None
+    limits: ResourceLimits | None = None
     user: int | None = None
-    listen: Callable[[bytes], TimeLimit | None] | None = None
+    on_output: Callable[[bytes], TimeLimit | None] | None = None
     watch: Callable[[], MulliganError | None] | None = None
 
 
@@ -94,35 +101,35 @@ def run(command: Command) -> Finished:
 
 
 @dataclass(frozen=True, slots=True)
-class _Keeper:
+class _Supervisor:
     """The process that keeps a command, our end of the wire to it, and the command's output."""
 
     process: subprocess.Popen[bytes]
-    wire: socket.socket
+    control: socket.socket
     output: IO[bytes]
 
-    def say(self, word: bytes) -> None:
+    def send(self, word: bytes) -> None:
         with contextlib.suppress(ConnectionError):
-            self.wire.send(word)
+            self.control.send(word)
 
-    def heard(self) -> str:
+    def last_word(self) -> str:
         """Give its last word; nothing where it was killed before."""
         with contextlib.suppress(ConnectionError):
-            return self.wire.recv(4096).decode()
+            return self.control.recv(4096).decode()
         return ""
 
     def close(self) -> None:
         """Wait for its end; without its wire it kills whatever is left."""
-        self.wire.close()
+        self.control.close()
         self.output.close()
         try:
-            self.process.wait(KEEPER_SECONDS)
+            self.process.wait(SUPERVISOR_EXIT_SECONDS)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
 
 
-def _start(command: Command) -> _Keeper:
+def _start(command: Command) -> _Supervisor:
     program = command.argv[0]
     try:
         with contextlib.ExitStack() as unless_started:
@@ -138,7 +145,7 @@ def _start(command: Command) -> _Keeper:
         raise MisconfiguredError(message) from error
     assert process.stdout  # noqa: S101 - it is asked for below
     os.set_blocking(process.stdout.fileno(), False)
-    return _Keeper(process, ours, process.stdout)
+    return _Supervisor(process, ours, process.stdout)
 
 
 def _spawn(command: Command, wire: socket.socket) -> subprocess.Popen[bytes]:
@@ -148,7 +155,7 @@ def _spawn(command: Command, wire: socket.socket) -> subprocess.Popen[bytes]:
         stdin.seek(0)
         return subprocess.Popen(
             [
-                *(*KEEPER, str(wire.fileno()), str(command.bounds or "-")),
+                *(*SUPERVISOR, str(wire.fileno()), str(command.limits or "-")),
                 *(str(command.user or "-"), *command.argv),
             ],
             cwd=command.directory,
@@ -186,43 +193,43 @@ class _Run:
     """One command under way: its clock, and what it printed."""
 
     command: Command
-    keeper: _Keeper
+    supervisor: _Supervisor
     log: IO[bytes] | None
     redaction: Redaction | None
     tail: bytearray = field(default_factory=bytearray)
     size: int = 0
     started: float = field(default_factory=time.monotonic)
-    heard: float = field(default_factory=time.monotonic)
-    asked: float | None = None
+    last_output_at: float = field(default_factory=time.monotonic)
+    term_sent_at: float | None = None
     killed: bool = False
-    told_to_stop: MulliganError | None = None
+    cancelled_by: MulliganError | None = None
     stopped_by: TimeLimit | None = None
 
     def follow(self) -> str:
         """Hear it until nothing is left of it; give the keeper's last word."""
-        keeper = self.keeper
+        keeper = self.supervisor
         with selectors.DefaultSelector() as waiting:
-            waiting.register(keeper.wire, selectors.EVENT_READ)
+            waiting.register(keeper.control, selectors.EVENT_READ)
             waiting.register(keeper.output, selectors.EVENT_READ)
             while True:
-                ready = {key.fd for key, _ in waiting.select(GLANCE)}
+                ready = {key.fd for key, _ in waiting.select(POLL_SECONDS)}
                 # The keeper has the output open too: its end is never heard before the last word.
                 if keeper.output.fileno() in ready:
                     self._take()
-                if keeper.wire.fileno() in ready:
+                if keeper.control.fileno() in ready:
                     self._drain()
                     if self.redaction:
                         self._keep(self.redaction.end())
-                    return keeper.heard()
-                self._keep_time()
+                    return keeper.last_word()
+                self._enforce_limits()
 
     def _take(self) -> int:
         """Keep what was printed; give its size, 0 where nothing more is there."""
         try:
-            chunk = os.read(self.keeper.output.fileno(), TAIL_BYTES)
+            chunk = os.read(self.supervisor.output.fileno(), TAIL_BYTES)
         except BlockingIOError:
             return 0
-        self.heard = time.monotonic()
+        self.last_output_at = time.monotonic()
         self._keep(self.redaction.feed(chunk) if self.redaction else chunk)
         return len(chunk)
 
@@ -232,8 +239,8 @@ class _Run:
         self.size += len(chunk)
         self.tail += chunk
         del self.tail[:-TAIL_BYTES]
-        if self.command.listen:
-            self.stopped_by = self.stopped_by or self.command.listen(chunk)
+        if self.command.on_output:
+            self.stopped_by = self.stopped_by or self.command.on_output(chunk)
 
     def _drain(self) -> None:
         """Take what is still in the pipe, and no more: somebody who escaped may go on for ever."""
@@ -241,47 +248,47 @@ class _Run:
         while taken < PIPE_BYTES and (more := self._take()):
             taken += more
 
-    def _keep_time(self) -> None:
+    def _enforce_limits(self) -> None:
         now = time.monotonic()
-        if self.asked is None:
-            self._look_at_limits(now)
-        elif not self.killed and now - self.asked > self.command.grace.total_seconds():
-            self.killed, self.asked = True, now
-            self.keeper.say(b"K")
-            self.keeper.process.send_signal(signal.SIGCONT)  # The command may have stopped it.
-        elif self.killed and now - self.asked > KEEPER_SECONDS:
-            self.keeper.process.kill()
+        if self.term_sent_at is None:
+            self._check_limits(now)
+        elif not self.killed and now - self.term_sent_at > self.command.grace.total_seconds():
+            self.killed, self.term_sent_at = True, now
+            self.supervisor.send(b"K")
+            self.supervisor.process.send_signal(signal.SIGCONT)  # The command may have stopped it.
+        elif self.killed and now - self.term_sent_at > SUPERVISOR_EXIT_SECONDS:
+            self.supervisor.process.kill()
 
-    def _look_at_limits(self, now: float) -> None:
+    def _check_limits(self, now: float) -> None:
         stall = self.command.stall
         if now - self.started > self.command.timeout.total_seconds():
             self.stopped_by = self.stopped_by or TimeLimit.TIMEOUT
-        elif not self.stopped_by and stall and now - self.heard > stall.total_seconds():
+        elif not self.stopped_by and stall and now - self.last_output_at > stall.total_seconds():
             self.stopped_by = TimeLimit.STALL_TIMEOUT
         elif not self.stopped_by:
-            self.told_to_stop = reason_to_stop() or (self.command.watch and self.command.watch())
-        if self.stopped_by or self.told_to_stop:
-            self.asked = now
-            self.keeper.say(b"T")
+            self.cancelled_by = reason_to_stop() or (self.command.watch and self.command.watch())
+        if self.stopped_by or self.cancelled_by:
+            self.term_sent_at = now
+            self.supervisor.send(b"T")
 
     def ended(self, said: str) -> Finished:
         """Turn the keeper's last word into the end of the command."""
         word, _, rest = said.partition("\n")[0].partition(" ")
-        if self.told_to_stop:
-            raise self.told_to_stop
+        if self.cancelled_by:
+            raise self.cancelled_by
         match word:
             case "exit" | "signal":
                 code = int(rest) if word == "exit" else -int(rest)
             case "error":
                 raise _not_started(self.command.argv[0], int(rest))
             case _:
-                code = self._after_the_keeper(word, rest)
+                code = self._died_with_supervisor(word, rest)
         lasted = timedelta(seconds=time.monotonic() - self.started)
         return Finished(code, lasted, bytes(self.tail), self.size, self.stopped_by)
 
-    def _after_the_keeper(self, word: str, rest: str) -> int:
+    def _died_with_supervisor(self, word: str, rest: str) -> int:
         """Give the signal that killed the keeper, and with it the command; else it failed."""
-        program, code = self.command.argv[0], self.keeper.process.returncode
+        program, code = self.command.argv[0], self.supervisor.process.returncode
         if word:
             why = f"{program} left processes that cannot be killed ({rest}); restart the machine."
         elif code >= 0:
@@ -294,7 +301,7 @@ class _Run:
 
 def _not_started(program: str, number: int) -> MisconfiguredError | UnavailableError:
     why = os.strerror(number)
-    if number in PASSING:
+    if number in TRANSIENT_ERRNOS:
         return UnavailableError(f"{program} cannot be started for now: {why}.")
     if number == errno.ENOENT:
         why = "it is not there, or what its first line names is not"

@@ -9,19 +9,19 @@ from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
-from mulligan.domain.attempt import Bounds
+from mulligan.domain.attempt import ResourceLimits
 from mulligan.domain.errors import MisconfiguredError, MulliganError, UnavailableError
 from mulligan.sandbox.bubblewrap import (
-    OF_THE_MACHINE,
+    HIDDEN_PROC_PATHS,
     PROXY_SOCKET,
     Confinement,
+    Descriptors,
     Network,
-    Wires,
     arguments,
 )
 from mulligan.sandbox.process import Command, Finished, run
-from mulligan.sandbox.supervisor import places
-from mulligan.sandbox.user import known_as, make_usable
+from mulligan.sandbox.supervisor import candidate_paths
+from mulligan.sandbox.user import make_usable, passwd_and_group
 
 SYSTEM_PROGRAMS = (Path("/usr"), Path("/bin"), Path("/sbin"))
 
@@ -29,23 +29,25 @@ NAME = "bwrap"
 
 STATUS_BYTES = 4096
 
-STARTED = b'"exit-code"'
+EXIT_CODE_KEY = b'"exit-code"'
 """What bubblewrap writes once the command itself was started and has ended."""
 
-NOT_THERE = "execvp "
+EXEC_FAILURE = "execvp "
 
-PORT = 3128
+PROXY_PORT = 3128
 """Of the sandbox's own loopback, so that it is always free."""
 
 Watch = Callable[[], MulliganError | None]
 
 
-def brought(argv: Sequence[str], environment: Mapping[str, str]) -> tuple[Path, ...]:
+def paths_of_command(argv: Sequence[str], environment: Mapping[str, str]) -> tuple[Path, ...]:
     """List the paths of a command that it reads: its program, absolute arguments, and the PATH."""
     program, *arguments = argv
     path = environment.get("PATH", os.defpath)
     started = (
-        place for place in map(Path, places(program, path.encode())) if os.access(place, os.X_OK)
+        place
+        for place in map(Path, candidate_paths(program, path.encode()))
+        if os.access(place, os.X_OK)
     )
     found = [Path(each) for each in arguments if each.startswith("/") and each.strip("/")]
     found = [each for each in found if os.path.lexists(each)]
@@ -91,7 +93,7 @@ def _in_system(path: Path) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class CommandAccess:
     """What one command needs besides the system, its program and the PATH.
 
     With a `door`, the socket of a proxy, it finds that at `PORT` of its loopback.
@@ -100,7 +102,7 @@ class Reach:
     read: tuple[Path, ...] = ()
     write: tuple[Path, ...] = ()
     network: Network = Network.NONE
-    door: Path | None = None
+    proxy_socket: Path | None = None
 
 
 class Sandbox(Protocol):
@@ -109,7 +111,7 @@ class Sandbox(Protocol):
     @property
     def name(self) -> str: ...
 
-    def run(self, command: Command, reach: Reach) -> Finished:
+    def run(self, command: Command, reach: CommandAccess) -> Finished:
         """Run a command as `process.run` does; what it starts cannot get further either."""
         ...
 
@@ -124,7 +126,7 @@ class Unconfined:
     def name(self) -> str:
         return "off"
 
-    def run(self, command: Command, reach: Reach) -> Finished:  # noqa: ARG002 - it has every reach
+    def run(self, command: Command, reach: CommandAccess) -> Finished:  # noqa: ARG002 - it has every reach
         """Run a command without any confinement."""
         return run(replace(command, watch=self.watch))
 
@@ -140,9 +142,9 @@ class Bubblewrap:
 
     program: str
     common: Confinement
-    bounds: Bounds
+    limits: ResourceLimits
     filter: bytes | None
-    hidden: tuple[Path, ...] = ()
+    hidden_paths: tuple[Path, ...] = ()
     watch: Watch | None = None
     user: int | None = None
 
@@ -150,14 +152,14 @@ class Bubblewrap:
     def name(self) -> str:
         return "bubblewrap" if self.filter else "bubblewrap, calls not filtered"
 
-    def run(self, command: Command, reach: Reach) -> Finished:
+    def run(self, command: Command, reach: CommandAccess) -> Finished:
         """Run a command confined; MisconfiguredError where its program is not in the sandbox."""
         if self.user is not None:
-            door = () if reach.door is None else (reach.door,)
+            door = () if reach.proxy_socket is None else (reach.proxy_socket,)
             make_usable((*reach.write, *door), reach.read, command.environment)
         confined = self._confinement(command, reach)
-        with self._wires(command, reach) as wires:
-            argv = self._led(command, reach, wires)
+        with self._open_descriptors(command, reach) as wires:
+            argv = self._with_port_forwarder(command, reach, wires)
             # Before it is the other user, bubblewrap may be refused the directory.
             directory = command.directory if self.user is None else Path("/")
             inside = arguments(confined, directory, argv, wires)
@@ -166,35 +168,43 @@ class Bubblewrap:
                     command,
                     argv=(self.program, *inside),
                     pass_fds=(*command.pass_fds, *wires.all),
-                    bounds=self.bounds,
+                    bounds=self.limits,
                     user=self.user,
                     watch=self.watch,
                 )
             )
-            status, trouble = _read(wires.status), _read(wires.trouble)
+            status, trouble = _read(wires.status), _read(wires.diagnostics)
         if trouble:
             raise _not_inside(command.argv[0], os.strerror(int(trouble)))
-        if ended.exit_code == 1 and STARTED not in status:
+        if ended.exit_code == 1 and EXIT_CODE_KEY not in status:
             raise _not_started(command.argv[0], ended.text)
         return ended
 
-    def _has_relay(self, reach: Reach) -> bool:
-        return reach.door is not None or self.user is not None
+    def _needs_port_forwarder(self, reach: CommandAccess) -> bool:
+        return reach.proxy_socket is not None or self.user is not None
 
-    def _led(self, command: Command, reach: Reach, wires: Wires) -> Sequence[str]:
+    def _with_port_forwarder(
+        self, command: Command, reach: CommandAccess, wires: Descriptors
+    ) -> Sequence[str]:
         """Give what is started inside: the command, by way of the relay where that is needed."""
-        if not self._has_relay(reach):
+        if not self._needs_port_forwarder(reach):
             return command.argv
         user = "-" if self.user is None else str(self.user)
-        door = PROXY_SOCKET if reach.door else "-"
-        relayed = (user, str(command.directory), door, str(PORT), *command.argv)
-        return (*_relay(), str(wires.trouble), *relayed)
+        door = PROXY_SOCKET if reach.proxy_socket else "-"
+        relayed = (user, str(command.directory), door, str(PROXY_PORT), *command.argv)
+        return (*_port_forwarder(), str(wires.diagnostics), *relayed)
 
-    def _confinement(self, command: Command, reach: Reach) -> Confinement:
-        hidden = (*self.hidden, *map(Path, OF_THE_MACHINE))
+    def _confinement(self, command: Command, reach: CommandAccess) -> Confinement:
+        hidden = (*self.hidden_paths, *map(Path, HIDDEN_PROC_PATHS))
         there = [path for path in hidden if os.access(path, os.F_OK)]
-        started = (command.argv, _relay()) if self._has_relay(reach) else (command.argv,)
-        needed = chain.from_iterable(brought(argv, command.environment) for argv in started)
+        started = (
+            (command.argv, _port_forwarder())
+            if self._needs_port_forwarder(reach)
+            else (command.argv,)
+        )
+        needed = chain.from_iterable(
+            paths_of_command(argv, command.environment) for argv in started
+        )
         return replace(
             self.common,
             hide=tuple(path for path in there if path.is_dir()),
@@ -202,12 +212,12 @@ class Bubblewrap:
             read=(*needed, *self.common.read, *reach.read),
             write=(*self.common.write, *reach.write),
             network=reach.network,
-            door=reach.door,
+            door=reach.proxy_socket,
             changes_user=self.user is not None,
         )
 
     @contextmanager
-    def _wires(self, command: Command, reach: Reach) -> Generator[Wires]:
+    def _open_descriptors(self, command: Command, reach: CommandAccess) -> Generator[Descriptors]:
         """Open what bubblewrap reads from and writes to, in memory."""
         with ExitStack() as opened:
 
@@ -219,16 +229,16 @@ class Bubblewrap:
                 return wire
 
             home = command.environment.get("HOME", "/")
-            files = {} if self.user is None else known_as(home)
-            yield Wires(
+            files = {} if self.user is None else passwd_and_group(home)
+            yield Descriptors(
                 filter=None if self.filter is None else memory("filter", self.filter),
                 status=memory("status"),
-                trouble=memory("trouble") if self._has_relay(reach) else None,
+                diagnostics=memory("trouble") if self._needs_port_forwarder(reach) else None,
                 files=tuple((path, memory(path.name, content)) for path, content in files.items()),
             )
 
 
-def _relay() -> tuple[str, ...]:
+def _port_forwarder() -> tuple[str, ...]:
     """Give what starts the relay: Python itself, and none of the packages beside it."""
     script = Path(__file__).with_name("entry_point.py")
     return (str(Path(sys.executable).resolve()), "-I", "-S", str(script))
@@ -240,7 +250,7 @@ def _read(wire: int | None) -> bytes:
 
 def _not_started(program: str, said: str) -> MisconfiguredError | UnavailableError:
     last = said.strip().rpartition("\n")[2].removeprefix(f"{NAME}: ")
-    if last.startswith(NOT_THERE):
+    if last.startswith(EXEC_FAILURE):
         return _not_inside(program, last.rpartition(": ")[2])
     return UnavailableError(f"The sandbox for {program} cannot be set up: {last}.")
 

@@ -33,21 +33,21 @@ else:
 PARENT_DEATH_SIGNAL = 1
 CHILD_SUBREAPER = 36
 NEW_USER_NAMESPACE = 0x10000000
-MOST_NAMESPACES = "/proc/sys/user/max_user_namespaces"
+MAX_NAMESPACES_FILE = "/proc/sys/user/max_user_namespaces"
 """Of the user namespace of whoever writes it (namespaces(7)), not of the machine."""
-FAREWELL_SECONDS = 0.5
-LOOK_SECONDS = 0.25
+ORPHAN_GRACE_SECONDS = 0.5
+POLL_SECONDS = 0.25
 """How often the bounds of a sandbox are looked after."""
-FIRST_TO_GO = "500"
+OOM_SCORE = "500"
 """Of 1000; the kernel picks whoever has most (oom_score_adj in proc(5))."""
 KILL_SECONDS = 5.0
 """How long killing is repeated; a process that waits for a broken disk cannot be killed."""
-NOT_FOR_US = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+IGNORED_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 """A command that signals every Python it sees must not end its keeper."""
-CHANGED = (*NOT_FOR_US, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ)
+RESET_SIGNALS = (*IGNORED_SIGNALS, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ)
 
 
-class Family:
+class ProcessTree:
     """The command and whatever it has started."""
 
     def __init__(self, main: int, ended: int, bounds: list[int]) -> None:
@@ -71,13 +71,13 @@ class Family:
         except ChildProcessError:
             return False
 
-    def ask(self) -> None:
+    def terminate(self) -> None:
         """Send everything TERM, once; a sandbox ends with what is in it."""
         for pid in descendants():
             if not (self.bounds and pid == self.main):
                 send(pid, signal.SIGTERM)
 
-    def excess(self) -> str:
+    def exceeded_limit(self) -> str:
         """Say which bound is passed; nothing where none is."""
         if not self.bounds:
             return ""
@@ -99,9 +99,9 @@ class Family:
                 send(-group, signal.SIGKILL)
             for pid in below:
                 send(pid, signal.SIGKILL)
-            self.listen(0.002)
+            self.wait(0.002)
 
-    def listen(self, seconds: float, wire: int | None = None) -> bool:
+    def wait(self, seconds: float, wire: int | None = None) -> bool:
         """Wait until something has ended; tell whether the parent has said something."""
         waiting = select.poll()
         waiting.register(self.ended, select.POLLIN)
@@ -163,7 +163,7 @@ def call(name: str, arguments: tuple[int, ...]) -> None:
         raise OSError(errno.EPERM, f"{name} is refused")
 
 
-class Users:
+class UserNamespace:
     """How a user namespace with root and one other user is made: in the child, with the keeper."""
 
     def __init__(self, user: int) -> None:
@@ -181,7 +181,7 @@ class Users:
             os.write(self.tell_made, b".")
             if not os.read(self.mapped, 1):
                 return errno.EPERM
-            with open(MOST_NAMESPACES, "w") as most:
+            with open(MAX_NAMESPACES_FILE, "w") as most:
                 most.write("0")
         except OSError as error:
             return error.errno or errno.EPERM
@@ -201,7 +201,7 @@ class Users:
         os.close(self.tell_mapped)
 
 
-def keep_small(file_size: int) -> None:
+def set_rlimits(file_size: int) -> None:
     """Limit the size of files, leave no core, and be the first to go where memory is short."""
     import resource  # noqa: PLC0415 - most commands go without it
 
@@ -211,24 +211,24 @@ def keep_small(file_size: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
         with open("/proc/self/oom_score_adj", "w") as score:
-            score.write(FIRST_TO_GO)
+            score.write(OOM_SCORE)
     except OSError:
         return
 
 
-def become(argv: list[str], bounds: list[int], keeper: int) -> int:
+def exec_command(argv: list[str], bounds: list[int], keeper: int) -> int:
     """Turn this new process into the command, in its own session; an errno where that fails."""
     os.setsid()
     if bounds:
-        keep_small(bounds[2])
+        set_rlimits(bounds[2])
     prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != keeper:
         return errno.ESRCH
-    for number in CHANGED:
+    for number in RESET_SIGNALS:
         signal.signal(number, signal.SIG_DFL)
-    environment = as_given()
+    environment = given_environment()
     reason = errno.ENOENT
-    for place in places(argv[0], environment.get(b"PATH")):
+    for place in candidate_paths(argv[0], environment.get(b"PATH")):
         try:
             os.execve(place, argv, environment)  # noqa: S606 - what this program is for
         except OSError as error:
@@ -237,14 +237,14 @@ def become(argv: list[str], bounds: list[int], keeper: int) -> int:
     return reason
 
 
-def as_given() -> dict[bytes, bytes]:
+def given_environment() -> dict[bytes, bytes]:
     """Give the environment; Python adds LC_CTYPE to os.environ where no locale is set (PEP 538)."""
     with open("/proc/self/environ", "rb") as given:
         variables = (entry.partition(b"=") for entry in given.read().split(b"\0") if entry)
         return {name: value for name, _, value in variables}
 
 
-def places(program: str, path: bytes | None) -> list[str]:
+def candidate_paths(program: str, path: bytes | None) -> list[str]:
     """List where a program may be, as execvp(3), but never the current directory by omission."""
     if "/" in program:
         return [program]
@@ -253,8 +253,8 @@ def places(program: str, path: bytes | None) -> list[str]:
 
 
 def start(
-    argv: list[str], bounds: list[int], users: Users | None, wire: int, ended: int
-) -> Family | None:
+    argv: list[str], bounds: list[int], users: UserNamespace | None, wire: int, ended: int
+) -> ProcessTree | None:
     """Fork the command; None where the system cannot, which is told then."""
     keeper = os.getpid()
     try:
@@ -265,40 +265,40 @@ def start(
     if main:
         if users:
             users.set_up(main)
-        return Family(main, ended, bounds)
+        return ProcessTree(main, ended, bounds)
     try:
         failed = users.enter() if users else 0
-        os.write(wire, f"error {failed or become(argv, bounds, keeper)}\n".encode())
+        os.write(wire, f"error {failed or exec_command(argv, bounds, keeper)}\n".encode())
     finally:
         os._exit(127)
 
 
-def watch(family: Family, wire: int) -> None:
+def watch(family: ProcessTree, wire: int) -> None:
     """Return when nothing is left: at the parent's word, or a moment after the command's end."""
     asked, until = False, float("inf")
     while family.reap():
         if family.status is not None and not asked:
-            asked, until = True, time.monotonic() + FAREWELL_SECONDS
-            family.ask()
+            asked, until = True, time.monotonic() + ORPHAN_GRACE_SECONDS
+            family.terminate()
         left = until - time.monotonic()
-        longest = LOOK_SECONDS if family.bounds else 3600
-        if family.listen(min(max(left, 0), longest), wire):
+        longest = POLL_SECONDS if family.bounds else 3600
+        if family.wait(min(max(left, 0), longest), wire):
             if os.read(wire, 1) != b"T":
                 family.kill()
                 return
             if not asked:
                 asked = True
-                family.ask()
+                family.terminate()
         elif left <= 0:
             family.kill()
             return
-        elif why := family.excess():
+        elif why := family.exceeded_limit():
             os.write(2, f"\nMulligan ended this command: {why}.\n".encode())
             family.kill()
             return
 
 
-def verdict(family: Family) -> str:
+def verdict(family: ProcessTree) -> str:
     """Say how it ended; whatever could not be killed comes first."""
     if family.reap():
         return " ".join(["left", *map(str, sorted(descendants()))])
@@ -306,7 +306,7 @@ def verdict(family: Family) -> str:
     return f"exit {code}" if code >= 0 else f"signal {-code}"
 
 
-def wake(*_: object) -> None:
+def ignore_signal(*_: object) -> None:
     """Do nothing: that a signal came is written to the wake-up pipe."""
 
 
@@ -314,15 +314,15 @@ def main() -> None:
     """Keep one command from its start to the end of the last process it left behind."""
     wire = int(sys.argv[1])
     os.set_inheritable(wire, False)  # noqa: FBT003 - it has no name
-    for number in NOT_FOR_US:
+    for number in IGNORED_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     ended, wakeup = os.pipe()
     os.set_blocking(wakeup, False)
-    signal.signal(signal.SIGCHLD, wake)
+    signal.signal(signal.SIGCHLD, ignore_signal)
     signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
     prctl(CHILD_SUBREAPER, 1)
     bounds = [int(bound) for bound in sys.argv[2].split(":") if bound != "-"]
-    users = None if sys.argv[3] == "-" else Users(int(sys.argv[3]))
+    users = None if sys.argv[3] == "-" else UserNamespace(int(sys.argv[3]))
     family = start(sys.argv[4:], bounds, users, wire, ended)
     if family is None:
         return

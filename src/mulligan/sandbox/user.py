@@ -9,13 +9,13 @@ from pathlib import Path
 from mulligan.domain.errors import UnavailableError
 from mulligan.sandbox.process import Command, run
 
-USER = 65530
+SANDBOX_UID = 65530
 """The kernel's number of that user, and of its group. Debian and systemd give it to nobody, and it
 is below 65536, which is all that many containers have."""
 NAME = "mulligan-sandbox"
-PATIENCE = timedelta(minutes=10)
+CHOWN_TIMEOUT = timedelta(minutes=10)
 
-NOT_OWN = ("(", "!", "-uid", str(USER), "-o", "!", "-gid", str(USER), ")")
+NOT_OWN = ("(", "!", "-uid", str(SANDBOX_UID), "-o", "!", "-gid", str(SANDBOX_UID), ")")
 
 
 def is_root() -> bool:
@@ -23,13 +23,13 @@ def is_root() -> bool:
     return os.geteuid() == 0
 
 
-def other_user() -> int | None:
+def sandbox_user() -> int | None:
     """Name the user for confined commands; None where Mulligan is not root, or has only itself.
 
     In a container whose root is an ordinary user outside, there may be no second user to become.
     """
-    there = all(_has(USER, Path(f"/proc/self/{kind}_map")) for kind in ("uid", "gid"))
-    return USER if is_root() and there else None
+    there = all(_has(SANDBOX_UID, Path(f"/proc/self/{kind}_map")) for kind in ("uid", "gid"))
+    return SANDBOX_UID if is_root() and there else None
 
 
 def _has(number: int, ids: Path) -> bool:
@@ -63,8 +63,8 @@ def _let_read(path: Path) -> None:
             return
         needed = stat.S_IXGRP | stat.S_IRGRP if stat.S_ISDIR(found.st_mode) else stat.S_IRGRP
         is_open = found.st_mode & needed >> 3 == needed >> 3
-        if not is_open and (found.st_gid != USER or found.st_mode & needed != needed):
-            os.chown(path, -1, USER, follow_symlinks=False)
+        if not is_open and (found.st_gid != SANDBOX_UID or found.st_mode & needed != needed):
+            os.chown(path, -1, SANDBOX_UID, follow_symlinks=False)
             path.chmod(stat.S_IMODE(found.st_mode) | needed)
         for below in path.iterdir() if stat.S_ISDIR(found.st_mode) else ():
             _let_read(below)
@@ -76,9 +76,9 @@ def _give(places: Sequence[str], environment: Mapping[str, str]) -> None:
     """Make the user of the sandbox the owner, by find, which no path is too deep for."""
     # Root must start nothing that a relative path leads to.
     path = [each for each in environment.get("PATH", os.defpath).split(":") if each[:1] == "/"]
-    change = ("-exec", "chown", "-h", f"{USER}:{USER}", "{}", "+")
+    change = ("-exec", "chown", "-h", f"{SANDBOX_UID}:{SANDBOX_UID}", "{}", "+")
     argv = ("find", *places, "-xdev", *NOT_OWN, *change)
-    ended = run(Command(argv, Path("/"), {"PATH": ":".join(path), "LC_ALL": "C"}, PATIENCE))
+    ended = run(Command(argv, Path("/"), {"PATH": ":".join(path), "LC_ALL": "C"}, CHOWN_TIMEOUT))
     if ended.exit_code or ended.stopped_by:
         raise _not_allowed(ended.text.strip().rpartition("\n")[2])
 
@@ -90,11 +90,13 @@ def _not_allowed(why: str) -> UnavailableError:
     )
 
 
-def known_as(home: str) -> dict[Path, bytes]:
+def passwd_and_group(home: str) -> dict[Path, bytes]:
     """Give the lists of users and groups, with the user of the sandbox in them."""
     return {
-        Path("/etc/passwd"): _with("/etc/passwd", f"{NAME}:x:{USER}:{USER}::{home}:/bin/sh\n"),
-        Path("/etc/group"): _with("/etc/group", f"{NAME}:x:{USER}:\n"),
+        Path("/etc/passwd"): _with(
+            "/etc/passwd", f"{NAME}:x:{SANDBOX_UID}:{SANDBOX_UID}::{home}:/bin/sh\n"
+        ),
+        Path("/etc/group"): _with("/etc/group", f"{NAME}:x:{SANDBOX_UID}:\n"),
     }
 
 

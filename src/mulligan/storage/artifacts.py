@@ -24,12 +24,14 @@ from mulligan.storage.schema import FILES_TABLE
 from mulligan.storage.serialization import write_time
 from mulligan.text.redact import Redactor
 
-NUMBERED = re.compile(r"(?P<repository>[^/]+/[^/]+)/(?P<issue>[1-9]\d*)/(?P<number>\d+)", re.ASCII)
+ATTEMPT_PATH = re.compile(
+    r"(?P<repository>[^/]+/[^/]+)/(?P<issue>[1-9]\d*)/(?P<number>\d+)", re.ASCII
+)
 """The directory of an attempt, below the root."""
 
 FILE = FILES_TABLE.c
 
-MOST_BYTES = 32 << 20
+MAX_SHARED_BYTES = 32 << 20
 """What a file may have to be shared; a larger one stays where it was made."""
 
 log = structlog.get_logger()
@@ -63,10 +65,10 @@ class FileArtifacts:
     def write(self, ref: IssueRef, number: int, name: str, content: bytes) -> str:
         """Keep a file whole or not at all, whatever is killed; give its artifact name."""
         place = self.path(ref, number, name)
-        self.put(place, self.redactor.content(content))
+        self.write_raw(place, self.redactor.content(content))
         return self.name(place)
 
-    def put(self, place: Path, content: bytes) -> None:
+    def write_raw(self, place: Path, content: bytes) -> None:
         """Keep a file as it is, whole or not at all, at a `path` that was given out."""
         with _translated(place):
             _replace(place, content)
@@ -106,7 +108,7 @@ class FileArtifacts:
 
     def _attempts(self) -> Iterator[AttemptFiles]:
         for place in self.root.glob("*/*/*/*"):
-            named = NUMBERED.fullmatch(self.name(place))
+            named = ATTEMPT_PATH.fullmatch(self.name(place))
             if named is None or place.is_symlink() or not place.is_dir():
                 continue
             ref = IssueRef(named["repository"], int(named["issue"]))
@@ -240,13 +242,13 @@ class SharedArtifacts:
     files: FileArtifacts
     database: Database
     clock: Clock
-    most_bytes: int = MOST_BYTES
+    most_bytes: int = MAX_SHARED_BYTES
 
     def path(self, ref: IssueRef, number: int, name: str) -> Path:
         """Give the place of a file; one that another worker has shared is there."""
         place = self.files.path(ref, number, name)
         if not place.exists() and (content := self._shared(ref, number, name)) is not None:
-            self.files.put(place, content)
+            self.files.write_raw(place, content)
         return place
 
     def find(self, ref: IssueRef, number: int, name: str) -> str | None:
@@ -283,13 +285,13 @@ class SharedArtifacts:
             connection.execute(delete(FILES_TABLE).where(_is(ref, number, name)))
             connection.execute(insert(FILES_TABLE).values(values))
 
-    def offer(self, ref: IssueRef) -> None:
+    def share_issue(self, ref: IssueRef) -> None:
         """Share what lies here of an issue's attempts, but for the logs."""
         for place in sorted((self.files.root / ref.repository / str(ref.number)).glob("*/*")):
             if place.suffix != ".log" and not place.name.startswith(".") and place.is_file():
                 self.share(place)
 
-    def bring(self, ref: IssueRef) -> None:
+    def fetch_issue(self, ref: IssueRef) -> None:
         """Put on this machine what workers have shared of an issue's attempts."""
         mine = and_(FILE.repository == ref.repository, FILE.number == ref.number)
         with self.database.read() as connection:

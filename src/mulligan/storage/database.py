@@ -26,12 +26,12 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError
 
 from mulligan.domain.errors import ConfigError, MulliganError
-from mulligan.sandbox.cancellation import rest
+from mulligan.sandbox.cancellation import sleep_until_cancelled
 from mulligan.storage import HEAD, VERSION_TABLE, sqlite
 from mulligan.storage.schema import EVENTS_TABLE, ISSUES_TABLE, WRITES
 from mulligan.storage.serialization import Row, projection_of, replay
 
-AT_ONCE = 1000
+ROWS_PER_STATEMENT = 1000
 """Rows in one statement; PostgreSQL takes a long silence in a transaction for a frozen worker."""
 
 MIGRATIONS = Path(__file__).with_name("migrations")
@@ -40,25 +40,25 @@ VERSION = select(column("version_num", String)).select_from(table(VERSION_TABLE)
 
 POSTGRES = frozenset({"postgresql", "postgresql+psycopg"})
 
-PATIENCE, PAUSE = 30.0, 0.5
+SERVER_WAIT_SECONDS, SERVER_RETRY_SECONDS = 30.0, 0.5
 """How long a server that went away is waited for, and how often it is asked, in seconds."""
 
-_HURRIED: ContextVar[bool] = ContextVar("hurried", default=False)
+_NO_WAIT: ContextVar[bool] = ContextVar("hurried", default=False)
 
-Words = Callable[[str, DatabaseError], MulliganError | None]
+ErrorTranslation = Callable[[str, DatabaseError], MulliganError | None]
 """Says of a named database what is wrong; None where a statement is, which is a bug."""
 
 
-def fold_anew(connection: Connection) -> None:
+def reproject(connection: Connection) -> None:
     """Throw away what is stored of the statuses, and store what follows from the events now.
 
     A later version may find in the same events what an earlier one did not look for.
     """
     wanted = select(EVENTS_TABLE).order_by(EVENTS_TABLE.c.seq)
-    rows = connection.execute(wanted.execution_options(yield_per=AT_ONCE))
+    rows = connection.execute(wanted.execution_options(yield_per=ROWS_PER_STATEMENT))
     found = map(projection_of, replay(Row._make(row) for row in rows).values())
     connection.execute(delete(ISSUES_TABLE))
-    while some := [*islice(found, AT_ONCE)]:
+    while some := [*islice(found, ROWS_PER_STATEMENT)]:
         connection.execute(insert(ISSUES_TABLE), some)
 
 
@@ -75,8 +75,8 @@ class Database:
     """
 
     engine: Engine
-    where: str
-    words: Words
+    name: str
+    translate_error: ErrorTranslation
     is_away: Callable[[DatabaseError], bool] = _never
 
     @contextmanager
@@ -118,31 +118,31 @@ class Database:
             with transaction.connection, transaction:
                 yield transaction.connection
         except DatabaseError as error:
-            said = self.words(self.where, error)
+            said = self.translate_error(self.name, error)
             if said is None:
                 raise
             raise said from error
 
     def _begun(self, engine: Engine) -> RootTransaction:
         """Begin; a server that is away is waited for, which nothing is lost by yet."""
-        give_up = time.monotonic() + PATIENCE
+        give_up = time.monotonic() + SERVER_WAIT_SECONDS
         while True:
             try:
                 return _begin(engine)
             except DatabaseError as error:
-                if not self.is_away(error) or _HURRIED.get() or time.monotonic() > give_up:
+                if not self.is_away(error) or _NO_WAIT.get() or time.monotonic() > give_up:
                     raise
-            rest(PAUSE)
+            sleep_until_cancelled(SERVER_RETRY_SECONDS)
 
 
 @contextmanager
-def in_haste() -> Generator[None]:
+def without_waiting() -> Generator[None]:
     """Have this block not wait for a server that went away: somebody waits for its answer."""
-    token = _HURRIED.set(True)
+    token = _NO_WAIT.set(True)
     try:
         yield
     finally:
-        _HURRIED.reset(token)
+        _NO_WAIT.reset(token)
 
 
 def open_database(url: str) -> Database:
@@ -183,7 +183,7 @@ def _parsed(url: str) -> URL:
 def _connected(url: URL) -> tuple[Database, Callable[[DatabaseError], bool]]:
     if url.drivername not in POSTGRES:
         path = sqlite.path_of(url)
-        return Database(sqlite.set_up(path), str(path), sqlite.in_our_words), _never
+        return Database(sqlite.set_up(path), str(path), sqlite.translate_error), _never
     # Imported here, since most have no PostgreSQL, and need not have its driver.
     try:
         from mulligan.storage import postgres  # noqa: PLC0415
@@ -191,7 +191,7 @@ def _connected(url: URL) -> tuple[Database, Callable[[DatabaseError], bool]]:
         message = "PostgreSQL needs its driver; install it with: pip install 'mulligan[fleet]'."
         raise ConfigError(message) from error
     where = postgres.name_of(url)
-    return Database(postgres.set_up(url), where, postgres.in_our_words), postgres.is_away
+    return Database(postgres.set_up(url), where, postgres.translate_error), postgres.is_away
 
 
 def _begin(engine: Engine) -> RootTransaction:
@@ -205,13 +205,13 @@ def _begin(engine: Engine) -> RootTransaction:
 
 def _bring_up_to_date(database: Database) -> None:
     with database.read() as connection:
-        found = _revision(connection, database.where)
+        found = _revision(connection, database.name)
     if found == HEAD:
         return
     with database.write() as connection:
         # Another process may have migrated since; Alembic then finds nothing to do.
         _migrate(connection)
-        fold_anew(connection)
+        reproject(connection)
 
 
 def _revision(connection: Connection, where: str) -> str | None:

@@ -14,7 +14,7 @@ from mulligan.domain.status import IssueStatus
 from mulligan.storage import HEAD, VERSION_TABLE
 from mulligan.storage.serialization import statuses_of
 
-PLAIN = re.compile(r"sqlite(?:\+pysqlite)?:///([\w ~./-]+)")
+SQLITE_URL = re.compile(r"sqlite(?:\+pysqlite)?:///([\w ~./-]+)")
 """A URL that names a file by characters that mean nothing else in it."""
 
 REVISION = f"SELECT version_num FROM {VERSION_TABLE}"  # noqa: S608 - a name of ours
@@ -26,7 +26,7 @@ def read_fast_status(url: str) -> Sequence[IssueStatus] | None:
 
     Who opens it then brings it up to date, or says what is wrong with it.
     """
-    named = PLAIN.fullmatch(url)
+    named = SQLITE_URL.fullmatch(url)
     if not named:
         return None
     place = Path(named[1]).expanduser().absolute().as_uri()

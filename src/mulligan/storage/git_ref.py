@@ -17,35 +17,41 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from mulligan.domain.errors import ConfigError, UnavailableError, WorldError
-from mulligan.domain.events import AttemptCompleted, BaselineRecorded, EffectDone, Event, Recorded
-from mulligan.domain.issue import REPOSITORY, IssueRef, Lease, Stage, lost
+from mulligan.domain.events import (
+    AttemptCompleted,
+    BaselineRecorded,
+    EffectDone,
+    Event,
+    RecordedEvent,
+)
+from mulligan.domain.issue import REPOSITORY, IssueRef, Lease, Stage, lease_lost
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.retention import needs_commit
 from mulligan.domain.status import READ_TO, SHOWN_STAGE, IssueStatus
 from mulligan.git.repository import Remote, Repository
 from mulligan.implement.ports import Clock
-from mulligan.implement.prompt.context_sections import told_in_full
-from mulligan.sandbox.cancellation import recording
+from mulligan.implement.prompt.context_sections import detailed_attempt
+from mulligan.sandbox.cancellation import defer_shutdown
 from mulligan.storage.ledger import SqlLedger
 from mulligan.storage.serialization import Row, folded, recorded_of, redacted, values_of, write_time
 from mulligan.text.redact import Redactor
 
-FILE = re.compile(rf"({REPOSITORY.pattern})/([1-9][0-9]{{0,9}})\.jsonl")
+ISSUE_FILE = re.compile(rf"({REPOSITORY.pattern})/([1-9][0-9]{{0,9}})\.jsonl")
 
-LEASES = "leases.json"
+LEASES_FILE = "leases.json"
 
-KEPT = timedelta(days=90)
+RESOLVED_RETENTION = timedelta(days=90)
 """How long after its last event an issue that is resolved is kept (SPEC 14)."""
 
-MOST_OF_AN_ISSUE = 256 * 1024
+MAX_ISSUE_BYTES = 256 * 1024
 
-MOST_IN_ALL = 16 * 1024 * 1024
+MAX_TOTAL_BYTES = 16 * 1024 * 1024
 """Bytes."""
 
-STORY = frozenset({"worktree_reset", "agent_started", "agent_finished", "check_finished"})
+PROGRESS_EVENTS = frozenset({"worktree_reset", "agent_started", "agent_finished", "check_finished"})
 """Events from which nothing is derived; the records of the attempts say the same."""
 
-LAST_COUNTS = frozenset({SHOWN_STAGE, READ_TO})
+LAST_VALUE_EFFECTS = frozenset({SHOWN_STAGE, READ_TO})
 """Effects of which only the last is looked at; every few comments in a repository leave one."""
 
 STATE_REF = "refs/mulligan/state"
@@ -56,16 +62,16 @@ IDENTITY = {
     for part, value in (("NAME", "Mulligan"), ("EMAIL", "mulligan@users.noreply.github.com"))
 }
 
-LEASE = timedelta(minutes=2)
+LEASE_TIME = timedelta(minutes=2)
 """How long a run is believed alive after it was heard last."""
 
-MOST_READS = 20
+MAX_READS = 20
 """How often the state is read again in a row because others were faster."""
 
-WAITS = (1.0, 2.0, 4.0, 8.0)
+RETRY_WAITS = (1.0, 2.0, 4.0, 8.0)
 """Seconds between the tries to reach GitHub."""
 
-UNTIL_LATER = frozenset(
+DEFERRED_EVENTS = frozenset(
     {
         *("issue_seen", "authorised", "worktree_reset", "agent_started", "agent_finished"),
         *("check_finished", "baseline_recorded", "fix_round_started", "review_finished"),
@@ -94,39 +100,41 @@ class Snapshot:
 
     sha: str | None = None
     issues: Mapping[IssueRef, bytes] = field(default_factory=dict[IssueRef, bytes])
-    tenures: Mapping[IssueRef, StoredLease] = field(default_factory=dict[IssueRef, StoredLease])
+    leases: Mapping[IssueRef, StoredLease] = field(default_factory=dict[IssueRef, StoredLease])
 
     @property
     def files(self) -> dict[str, bytes]:
         """Give the files, by their paths."""
         named = {f"{ref.repository}/{ref.number}.jsonl": text for ref, text in self.issues.items()}
-        kept = {str(ref): each for ref, each in sorted(self.tenures.items())}
-        return {**named, LEASES: _TENURES.dump_json(kept, indent=1) + b"\n"}
+        kept = {str(ref): each for ref, each in sorted(self.leases.items())}
+        return {**named, LEASES_FILE: _STORED_LEASES.dump_json(kept, indent=1) + b"\n"}
 
 
-_TENURES: TypeAdapter[dict[str, StoredLease]] = TypeAdapter(dict[str, StoredLease])
+_STORED_LEASES: TypeAdapter[dict[str, StoredLease]] = TypeAdapter(dict[str, StoredLease])
 
 
 def snapshot_of(sha: str, files: Mapping[str, bytes]) -> Snapshot:
     """Read the files of a commit; those that are not Mulligan's are passed over."""
-    found = {name: FILE.fullmatch(name) for name in files}
+    found = {name: ISSUE_FILE.fullmatch(name) for name in files}
     issues = {
         IssueRef(match[1], int(match[2])): files[name] for name, match in found.items() if match
     }
     try:
-        stored = _TENURES.validate_json(files.get(LEASES, b"{}"))
+        stored = _STORED_LEASES.validate_json(files.get(LEASES_FILE, b"{}"))
     except ValidationError as error:
-        message = f"{LEASES} of Mulligan's state cannot be read; use the version that wrote it."
+        message = (
+            f"{LEASES_FILE} of Mulligan's state cannot be read; use the version that wrote it."
+        )
         raise ConfigError(message) from error
     return Snapshot(sha, issues, {IssueRef.parse(name): each for name, each in stored.items()})
 
 
-def write_lines(events: Iterable[Recorded], redactor: Redactor) -> bytes:
+def write_lines(events: Iterable[RecordedEvent], redactor: Redactor) -> bytes:
     """Write one line for each event, without secrets."""
     return b"".join(_line(each, redactor) for each in events)
 
 
-def _line(recorded: Recorded, redactor: Redactor) -> bytes:
+def _line(recorded: RecordedEvent, redactor: Redactor) -> bytes:
     clean = recorded.model_copy(update={"event": redacted(recorded.event, redactor)})
     values = values_of(clean)
     line = {
@@ -139,7 +147,7 @@ def _line(recorded: Recorded, redactor: Redactor) -> bytes:
     return json.dumps(line, ensure_ascii=True).encode() + b"\n"
 
 
-def read_lines(ref: IssueRef, text: bytes) -> tuple[Recorded, ...]:
+def read_lines(ref: IssueRef, text: bytes) -> tuple[RecordedEvent, ...]:
     """Read an issue's events back, numbered from 1; ConfigError where that cannot be."""
     lines = [line for line in text.split(b"\n") if line]
     try:
@@ -165,42 +173,46 @@ def _row(ref: IssueRef, seq: int, line: bytes) -> Row:
     )
 
 
-def bounded(ref: IssueRef, text: bytes, redactor: Redactor, most: int = MOST_OF_AN_ISSUE) -> bytes:
+def shortened(ref: IssueRef, text: bytes, redactor: Redactor, most: int = MAX_ISSUE_BYTES) -> bytes:
     """Shorten an issue's file where it is too long: the story goes first, then old findings."""
     if len(text) <= most:
         return text
-    events = _without_story(read_lines(ref, text))
+    events = _without_progress(read_lines(ref, text))
     shorter = write_lines(events, redactor)
     if len(shorter) <= most:
         return shorter
     return write_lines(_without_findings(events), redactor)
 
 
-def _without_story(events: Sequence[Recorded]) -> list[Recorded]:
+def _without_progress(events: Sequence[RecordedEvent]) -> list[RecordedEvent]:
     last = {each.event.effect: each.seq for each in events if isinstance(each.event, EffectDone)}
-    return [each for each in events if each.event.kind not in STORY and not _is_past(each, last)]
+    return [
+        each
+        for each in events
+        if each.event.kind not in PROGRESS_EVENTS and not _is_past(each, last)
+    ]
 
 
-def _is_past(recorded: Recorded, last: Mapping[str, int]) -> bool:
+def _is_past(recorded: RecordedEvent, last: Mapping[str, int]) -> bool:
     event = recorded.event
-    if not isinstance(event, EffectDone) or event.effect not in LAST_COUNTS:
+    if not isinstance(event, EffectDone) or event.effect not in LAST_VALUE_EFFECTS:
         return False
     return recorded.seq < last[event.effect]
 
 
-def _without_findings(events: Sequence[Recorded]) -> list[Recorded]:
+def _without_findings(events: Sequence[RecordedEvent]) -> list[RecordedEvent]:
     """Take the findings out of every attempt but the one that the next is told in full."""
     metas = [each.event.meta for each in events if isinstance(each.event, AttemptCompleted)]
-    kept = told_in_full(metas).number if metas else None
-    return [_lean(each) if _number(each) != kept else each for each in events]
+    kept = detailed_attempt(metas).number if metas else None
+    return [_without_old_findings(each) if _number(each) != kept else each for each in events]
 
 
-def _number(recorded: Recorded) -> int | None:
+def _number(recorded: RecordedEvent) -> int | None:
     event = recorded.event
     return event.meta.number if isinstance(event, AttemptCompleted) else None
 
 
-def _lean(recorded: Recorded) -> Recorded:
+def _without_old_findings(recorded: RecordedEvent) -> RecordedEvent:
     event = recorded.event
     if not isinstance(event, AttemptCompleted):
         return recorded
@@ -221,10 +233,10 @@ def _lean_check(check: CheckResult) -> CheckResult:
 
 
 def outdated(
-    issues: Mapping[IssueRef, Sequence[Recorded]],
+    issues: Mapping[IssueRef, Sequence[RecordedEvent]],
     sizes: Mapping[IssueRef, int],
     now: datetime,
-    most: int = MOST_IN_ALL,
+    most: int = MAX_TOTAL_BYTES,
 ) -> frozenset[IssueRef]:
     """Choose the issues that go: resolved ones after their time, or sooner where there is no room.
 
@@ -234,19 +246,19 @@ def outdated(
     resolved = [ref for ref, events in issues.items() if _may_go(ref, events)]
     going, held = set[IssueRef](), sum(sizes.values())
     for ref in sorted(resolved, key=lambda ref: issues[ref][-1].at):
-        if held > most or now - issues[ref][-1].at > KEPT:
+        if held > most or now - issues[ref][-1].at > RESOLVED_RETENTION:
             going.add(ref)
             held -= sizes[ref]
     return frozenset(going)
 
 
-def _may_go(ref: IssueRef, events: Sequence[Recorded]) -> bool:
+def _may_go(ref: IssueRef, events: Sequence[RecordedEvent]) -> bool:
     status = folded(ref, events)
     holds_cursor = any(name.startswith(f"{READ_TO}:") for name, _ in status.effects)
     return bool(events) and status.stage is Stage.RESOLVED and not holds_cursor
 
 
-class MovedError(UnavailableError):
+class RefMovedError(UnavailableError):
     """Another run has written the ref meanwhile; it has to be read again."""
 
 
@@ -260,12 +272,12 @@ class StateRef:
 
     def tip(self) -> str | None:
         """Read which commit the ref names; None where there is none yet."""
-        with recording():
-            return self.remote().tip(self._bare, STATE_REF)
+        with defer_shutdown():
+            return self.remote().head_of(self._bare, STATE_REF)
 
     def read(self) -> Snapshot:
         """Fetch what the ref holds now."""
-        with recording():
+        with defer_shutdown():
             if self.tip() is None:
                 return Snapshot()
             self.remote().fetch(self._bare, [f"+{STATE_REF}:{STATE_REF}"])
@@ -277,7 +289,7 @@ class StateRef:
 
         A push may fail and have happened: what the remote says afterwards decides.
         """
-        with recording():
+        with defer_shutdown():
             sha = self._commit(new.files)
             try:
                 self.remote().push(self._bare, sha, STATE_REF, before.sha)
@@ -285,10 +297,10 @@ class StateRef:
                 now = self.tip()
                 if now not in {sha, before.sha}:
                     message = "Mulligan's state was written by another run meanwhile."
-                    raise MovedError(message) from error
+                    raise RefMovedError(message) from error
                 if now != sha:
                     raise
-            return Snapshot(sha, new.issues, new.tenures)
+            return Snapshot(sha, new.issues, new.leases)
 
     def _commit(self, files: Mapping[str, bytes]) -> str:
         """Make a commit of the files; it has no parent, so that no history grows."""
@@ -333,15 +345,15 @@ def _unpacked(archive: bytes) -> dict[str, bytes]:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class HeldLease:
     """A lease of this run; others know of it once it is `told`."""
 
     lease: Lease
     expires: datetime
-    told: bool = False
+    is_published: bool = False
 
     @property
-    def tenure(self) -> StoredLease:
+    def as_stored(self) -> StoredLease:
         """Give it as it is stored."""
         return StoredLease(self.lease.fence, self.lease.worker, self.expires)
 
@@ -359,7 +371,7 @@ class RefSession:
         ledger: SqlLedger,
         clock: Clock,
         redactor: Redactor | None = None,
-        lease: timedelta = LEASE,
+        lease: timedelta = LEASE_TIME,
     ) -> None:
         self.ledger = ledger
         self.clock = clock
@@ -369,8 +381,8 @@ class RefSession:
         self._time = lease
         self._base = Snapshot()
         self._dropped: frozenset[IssueRef] = frozenset()
-        self._fresh: dict[IssueRef, list[Recorded]] = {}
-        self._claims: dict[IssueRef, Claim] = {}
+        self._fresh: dict[IssueRef, list[RecordedEvent]] = {}
+        self._claims: dict[IssueRef, HeldLease] = {}
         self._fences: dict[IssueRef, int] = {}
         self._ended: set[IssueRef] = set()
 
@@ -393,7 +405,7 @@ class RefSession:
                 if before.issues.get(ref) != self._base.issues.get(ref):
                     self._adopt(ref)
 
-    def note(self, ref: IssueRef, recorded: Recorded) -> None:
+    def note(self, ref: IssueRef, recorded: RecordedEvent) -> None:
         """Remember an event that was recorded here; it lasts from the next `save` on."""
         with self.lock:
             self._fresh.setdefault(ref, []).append(recorded)
@@ -401,7 +413,7 @@ class RefSession:
     def save(self) -> None:
         """Make all that is new last; a claim that another run has overtaken is given up."""
         with self.lock:
-            for wait in (*WAITS, None):
+            for wait in (*RETRY_WAITS, None):
                 try:
                     self._write()
                 except UnavailableError:
@@ -412,11 +424,11 @@ class RefSession:
                     return
 
     def _write(self) -> None:
-        for _ in range(MOST_READS):
-            self._give_up_what_was_overtaken()
+        for _ in range(MAX_READS):
+            self._drop_lost_claims()
             try:
                 self._base = self._ref.write(self._next(), self._base)
-            except MovedError:
+            except RefMovedError:
                 self.refresh()
             else:
                 self._saved()
@@ -429,13 +441,13 @@ class RefSession:
         with self.lock:
             self.refresh()
             now = self.clock.now()
-            held = [each for each, tenure in self.tenures().items() if tenure.is_good(now)]
+            held = [each for each, tenure in self.leases().items() if tenure.is_good(now)]
             if ref in held or (most is not None and len(held) >= most):
                 return None
-            known = self.tenures().get(ref, StoredLease(0)).fence
+            known = self.leases().get(ref, StoredLease(0)).fence
             self._fences[ref] = max(known, self._fences.get(ref, 0)) + 1
             lease = Lease(ref, worker, self._fences[ref])
-            self._claims[ref] = Claim(lease, now + self._time)
+            self._claims[ref] = HeldLease(lease, now + self._time)
             self._ended.discard(ref)
             return lease
 
@@ -449,7 +461,7 @@ class RefSession:
     def holds(self, lease: Lease) -> bool:
         """Tell whether a lease is good and others know of it, so that effects may follow."""
         with self.lock:
-            if self.is_good(lease) and not self._claims[lease.issue].told:
+            if self.is_good(lease) and not self._claims[lease.issue].is_published:
                 self.save()
             return self.is_good(lease)
 
@@ -470,19 +482,19 @@ class RefSession:
             found = self._claims.get(lease.issue)
             if found is None or found.lease != lease:
                 return
-            if not found.told and not self._fresh.get(lease.issue):
+            if not found.is_published and not self._fresh.get(lease.issue):
                 del self._claims[lease.issue]
                 return
             self._ended.add(lease.issue)
             self.save()
 
-    def forget(self) -> None:
+    def release_all(self) -> None:
         """End every lease, when it is known that no run is alive."""
         with self.lock:
             self.refresh()
             now = self.clock.now()
-            for ref, tenure in self.tenures().items():
-                self._claims[ref] = Claim(Lease(ref, tenure.worker, tenure.fence), now)
+            for ref, tenure in self.leases().items():
+                self._claims[ref] = HeldLease(Lease(ref, tenure.worker, tenure.fence), now)
             self._ended = set(self._claims)
             if self._ended:
                 self.save()
@@ -491,30 +503,32 @@ class RefSession:
         """Tell, as the ref shows now, whether a verified commit of an issue is still of use."""
         with self.lock:
             self.refresh()
-            tenure = self.tenures().get(ref)
+            tenure = self.leases().get(ref)
             at_work = tenure is not None and tenure.is_good(self.clock.now())
             return at_work or needs_commit(self.ledger.status(ref))
 
-    def tenures(self) -> Mapping[IssueRef, StoredLease]:
+    def leases(self) -> Mapping[IssueRef, StoredLease]:
         """Say who works on what, as far as this run knows."""
         mine = {
-            ref: StoredLease(claim.lease.fence) if ref in self._ended else claim.tenure
+            ref: StoredLease(claim.lease.fence) if ref in self._ended else claim.as_stored
             for ref, claim in self._claims.items()
         }
-        return {**self._base.tenures, **mine}
+        return {**self._base.leases, **mine}
 
     def _next(self) -> Snapshot:
         """Put what is new on top of what the ref holds."""
         new = {
-            ref: bounded(ref, self._base.issues.get(ref, b"") + self._lines(events), self._redactor)
+            ref: shortened(
+                ref, self._base.issues.get(ref, b"") + self._lines(events), self._redactor
+            )
             for ref, events in self._fresh.items()
         }
         going = self._dropped - set(new) - set(self._claims)
         issues = {ref: text for ref, text in self._base.issues.items() if ref not in going} | new
-        tenures = {ref: each for ref, each in self.tenures().items() if ref not in going}
+        tenures = {ref: each for ref, each in self.leases().items() if ref not in going}
         return Snapshot(None, issues, tenures)
 
-    def _lines(self, events: Iterable[Recorded]) -> bytes:
+    def _lines(self, events: Iterable[RecordedEvent]) -> bytes:
         return write_lines(events, self._redactor)
 
     def _saved(self) -> None:
@@ -523,10 +537,10 @@ class RefSession:
         self._claims = {ref: replace(claim, told=True) for ref, claim in kept.items()}
         self._ended.clear()
 
-    def _give_up_what_was_overtaken(self) -> None:
+    def _drop_lost_claims(self) -> None:
         """Let go of claims that another run has overtaken, and of what was recorded under them."""
         for ref, claim in [*self._claims.items()]:
-            tenure = self._base.tenures.get(ref, StoredLease(0))
+            tenure = self._base.leases.get(ref, StoredLease(0))
             mine = tenure.worker in {"", claim.lease.worker} and tenure.fence == claim.lease.fence
             if tenure.fence >= claim.lease.fence and not mine:
                 del self._claims[ref]
@@ -543,35 +557,35 @@ class RefSession:
 class RefLeases:
     """The port Leases over a ref; an expired lease is free to be claimed by another run."""
 
-    book: RefSession
+    session: RefSession
 
     def claim(self, ref: IssueRef, worker: str, most: int | None = None) -> Lease | None:
         """Take an issue for a while; None where another run holds it, or `most` are held."""
-        return self.book.claim(ref, worker, most)
+        return self.session.claim(ref, worker, most)
 
     def renew(self, lease: Lease) -> bool:
         """Hold it for as long again; False where it was lost."""
-        return self.book.renew(lease)
+        return self.session.renew(lease)
 
     def holds(self, lease: Lease) -> bool:
         """Tell whether the lease is still good; from then on every other run knows of it."""
-        return self.book.holds(lease)
+        return self.session.holds(lease)
 
     def release(self, lease: Lease) -> None:
         """Give it back; one that was lost is left alone."""
-        self.book.release(lease)
+        self.session.release(lease)
 
     def holder(self, ref: IssueRef) -> str | None:
         """Name the worker that is on an issue, if one is; takes nothing."""
-        with self.book.lock:
-            tenure = self.book.tenures().get(ref)
-            return tenure.worker if tenure and tenure.is_good(self.book.clock.now()) else None
+        with self.session.lock:
+            tenure = self.session.leases().get(ref)
+            return tenure.worker if tenure and tenure.is_good(self.session.clock.now()) else None
 
-    def forget(self) -> None:
+    def release_all(self) -> None:
         """End every lease, when it is known that no run is alive."""
-        self.book.forget()
+        self.session.release_all()
 
-    def attend(self, worker: str) -> Sequence[str]:
+    def heartbeat(self, worker: str) -> Sequence[str]:
         """Name the one run that is known of: each is over before anybody would count it."""
         return (worker,)
 
@@ -580,49 +594,49 @@ class RefLeases:
 class RefLedger:
     """The port Ledger over a ref: kept in a database of this run, and pushed when it must last."""
 
-    book: RefSession
+    session: RefSession
     lease: Lease | None = None
 
     def append(self, ref: IssueRef, event: Event) -> IssueStatus:
         """Record an event; what others must know of is on the ref when this returns."""
-        book = self.book
+        book = self.session
         with book.lock:
             if self.lease and not book.is_good(self.lease):
-                raise lost(self.lease)
+                raise lease_lost(self.lease)
             status = book.ledger.append(ref, event)
             book.note(ref, book.ledger.events(ref)[-1])
-            if event.kind not in UNTIL_LATER:
+            if event.kind not in DEFERRED_EVENTS:
                 book.save()
                 if self.lease and not book.is_good(self.lease):
-                    raise lost(self.lease)
+                    raise lease_lost(self.lease)
         return status
 
-    def under(self, lease: Lease) -> "RefLedger":
+    def with_lease(self, lease: Lease) -> "RefLedger":
         """Give the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
         return replace(self, lease=lease)
 
     def status(self, ref: IssueRef) -> IssueStatus:
         """Say where an issue stands; one never seen stands at epoch 0."""
-        return self.book.ledger.status(ref)
+        return self.session.ledger.status(ref)
 
     def statuses(self) -> Sequence[IssueStatus]:
         """Say where every known issue stands, by repository and number."""
-        return self.book.ledger.statuses()
+        return self.session.ledger.statuses()
 
     def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
         """Give the completed attempts of all epochs, oldest first."""
-        return self.book.ledger.history(ref)
+        return self.session.ledger.history(ref)
 
     def events(
         self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
-    ) -> Sequence[Recorded]:
+    ) -> Sequence[RecordedEvent]:
         """Give the events of one issue, or of all, with `seq` above `after`; the `most` first."""
-        return self.book.ledger.events(ref, after, most)
+        return self.session.ledger.events(ref, after, most)
 
-    def newest(self) -> int:
+    def last_seq(self) -> int:
         """Give the highest `seq` there is; 0 for none."""
-        return self.book.ledger.newest()
+        return self.session.ledger.last_seq()
 
     def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
         """Give what was recorded last under a key, for whichever issue of the repository."""
-        return self.book.ledger.baseline(repository, key)
+        return self.session.ledger.baseline(repository, key)

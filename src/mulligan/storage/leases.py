@@ -74,12 +74,12 @@ class SqlLeases:
         with self.database.read() as connection:
             return connection.execute(select(LEASE.worker).where(good)).scalar()
 
-    def forget(self) -> None:
+    def release_all(self) -> None:
         """End every lease, when it is known that no worker is alive."""
         with self.database.write() as connection:
             connection.execute(update(LEASES_TABLE).values(worker=None, expires=None))
 
-    def attend(self, worker: str) -> Sequence[str]:
+    def heartbeat(self, worker: str) -> Sequence[str]:
         """Be heard as a worker; name all that were heard of lately, where they may be several."""
         if not self.database.is_shared:
             return (worker,)

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select, update
 
-from mulligan.domain.events import AttemptCompleted, BaselineRecorded, Event, Recorded
+from mulligan.domain.events import AttemptCompleted, BaselineRecorded, Event, RecordedEvent
 from mulligan.domain.fold import advance
-from mulligan.domain.issue import IssueRef, Lease, lost
+from mulligan.domain.issue import IssueRef, Lease, lease_lost
 from mulligan.domain.result import WorkerResultMeta, as_they_stand
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Clock, Ledger, Listener
@@ -17,8 +17,8 @@ from mulligan.storage.schema import BASELINES, COMPLETED, EVENT, EVENTS_TABLE, I
 from mulligan.storage.serialization import (
     Row,
     folded,
-    happen,
     projection_of,
+    record_event,
     recorded_of,
     redacted,
     statuses_of,
@@ -40,8 +40,8 @@ class WatchedLedger:
         self.listener(status, event)
         return status
 
-    def under(self, lease: Lease) -> "WatchedLedger":
-        return replace(self, inner=self.inner.under(lease))
+    def with_lease(self, lease: Lease) -> "WatchedLedger":
+        return replace(self, inner=self.inner.with_lease(lease))
 
     def status(self, ref: IssueRef) -> IssueStatus:
         return self.inner.status(ref)
@@ -54,11 +54,11 @@ class WatchedLedger:
 
     def events(
         self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
-    ) -> Sequence[Recorded]:
+    ) -> Sequence[RecordedEvent]:
         return self.inner.events(ref, after, most)
 
-    def newest(self) -> int:
-        return self.inner.newest()
+    def last_seq(self) -> int:
+        return self.inner.last_seq()
 
     def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
         return self.inner.baseline(repository, key)
@@ -76,7 +76,7 @@ class SqlLedger:
     lease: Lease | None = None
     redactor: Redactor = field(default_factory=Redactor)
 
-    def under(self, lease: Lease) -> "SqlLedger":
+    def with_lease(self, lease: Lease) -> "SqlLedger":
         """Give the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
         return replace(self, lease=lease)
 
@@ -87,10 +87,10 @@ class SqlLedger:
             before = _stored(connection, ref)
             at = self.clock.now()
             if self.lease and not still_held(connection, self.lease, at):
-                raise lost(self.lease)
+                raise lease_lost(self.lease)
             status = advance(before or IssueStatus(ref), event, at)
             # The number is given by the database.
-            recorded = happen(status, event, at, seq=0)
+            recorded = record_event(status, event, at, seq=0)
             connection.execute(insert(EVENTS_TABLE).values(values_of(recorded)))
             _keep(connection, status, known=before is not None)
         return status
@@ -118,12 +118,12 @@ class SqlLedger:
 
     def events(
         self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
-    ) -> Sequence[Recorded]:
+    ) -> Sequence[RecordedEvent]:
         """Give the events of one issue, or of all, with `seq` above `after`; the `most` first."""
         newer = EVENT.seq > after
         return self._events(newer if ref is None else and_(newer, _events_of(ref)), most)
 
-    def newest(self) -> int:
+    def last_seq(self) -> int:
         """Give the highest `seq` there is; 0 for none."""
         with self.database.read() as connection:
             return connection.execute(select(func.max(EVENT.seq))).scalar() or 0
@@ -141,7 +141,7 @@ class SqlLedger:
         event = recorded_of(Row._make(row)).event if row else None
         return event if isinstance(event, BaselineRecorded) else None
 
-    def adopt(self, ref: IssueRef, events: Sequence[Recorded]) -> None:
+    def adopt(self, ref: IssueRef, events: Sequence[RecordedEvent]) -> None:
         """Make an issue's events be these, as another ledger recorded them."""
         status = folded(ref, events)
         with self.database.write() as connection:
@@ -151,7 +151,7 @@ class SqlLedger:
                 connection.execute(insert(EVENTS_TABLE), [*map(values_of, events)])
                 connection.execute(insert(ISSUES_TABLE).values(projection_of(status)))
 
-    def _events(self, which: ColumnElement[bool], most: int | None = None) -> list[Recorded]:
+    def _events(self, which: ColumnElement[bool], most: int | None = None) -> list[RecordedEvent]:
         wanted = select(EVENTS_TABLE).where(which).order_by(EVENT.seq).limit(most)
         with self.database.read() as connection:
             rows = connection.execute(wanted).all()

@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import Lock
 
-from mulligan.domain.events import AttemptCompleted, BaselineRecorded, Event, Recorded
+from mulligan.domain.events import AttemptCompleted, BaselineRecorded, Event, RecordedEvent
 from mulligan.domain.fold import advance
-from mulligan.domain.issue import IssueRef, Lease, lost
+from mulligan.domain.issue import IssueRef, Lease, lease_lost
 from mulligan.domain.result import WorkerResultMeta, as_they_stand
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Clock
 from mulligan.storage.leases import LEASE_TIME
-from mulligan.storage.serialization import happen, redacted, storable
+from mulligan.storage.serialization import record_event, redacted, storable
 from mulligan.text.redact import Redactor
 
 
@@ -64,12 +64,12 @@ class MemoryLeases:
             held = self._held.get(ref)
             return held[0].worker if held and held[1] > self._clock.now() else None
 
-    def forget(self) -> None:
+    def release_all(self) -> None:
         """End every lease, when it is known that no worker is alive."""
         with self._lock:
             self._held.clear()
 
-    def attend(self, worker: str) -> Sequence[str]:
+    def heartbeat(self, worker: str) -> Sequence[str]:
         """Name the one worker there can be."""
         return (worker,)
 
@@ -89,10 +89,10 @@ class LeasedLedger:
     def append(self, ref: IssueRef, event: Event) -> IssueStatus:
         """Note an event; LeaseLostError where the lease is no longer good."""
         if not self.leases.holds(self.lease):
-            raise lost(self.lease)
+            raise lease_lost(self.lease)
         return self.inner.append(ref, event)
 
-    def under(self, lease: Lease) -> "LeasedLedger":
+    def with_lease(self, lease: Lease) -> "LeasedLedger":
         """Give the ledger under another lease."""
         return replace(self, lease=lease)
 
@@ -110,13 +110,13 @@ class LeasedLedger:
 
     def events(
         self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
-    ) -> Sequence[Recorded]:
+    ) -> Sequence[RecordedEvent]:
         """Give the events of one issue, or of all, in order."""
         return self.inner.events(ref, after, most)
 
-    def newest(self) -> int:
+    def last_seq(self) -> int:
         """Give the highest `seq` there is; 0 for none."""
-        return self.inner.newest()
+        return self.inner.last_seq()
 
     def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
         """Give what was recorded last under a key."""
@@ -136,7 +136,7 @@ class MemoryLedger:
         self._redactor = redactor or Redactor()
         self._leases = leases or MemoryLeases(clock)
         self._lock = Lock()
-        self._events: list[Recorded] = []
+        self._events: list[RecordedEvent] = []
         self._statuses: dict[IssueRef, IssueStatus] = {}
 
     def append(self, ref: IssueRef, event: Event) -> IssueStatus:
@@ -145,11 +145,11 @@ class MemoryLedger:
         with self._lock:
             at = self._clock.now()
             status = advance(self._status(ref), event, at)
-            self._events.append(happen(status, event, at, seq=len(self._events) + 1))
+            self._events.append(record_event(status, event, at, seq=len(self._events) + 1))
             self._statuses[ref] = status
         return status
 
-    def under(self, lease: Lease) -> LeasedLedger:
+    def with_lease(self, lease: Lease) -> LeasedLedger:
         """Give the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
         return LeasedLedger(self, self._leases, lease)
 
@@ -173,13 +173,13 @@ class MemoryLedger:
 
     def events(
         self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
-    ) -> Sequence[Recorded]:
+    ) -> Sequence[RecordedEvent]:
         """Give the events of one issue, or of all, with `seq` above `after`; the `most` first."""
         with self._lock:
             newer = self._events[max(0, after) :]
         return [recorded for recorded in newer if ref in (None, recorded.issue)][:most]
 
-    def newest(self) -> int:
+    def last_seq(self) -> int:
         """Give the highest `seq` there is; 0 for none."""
         with self._lock:
             return len(self._events)

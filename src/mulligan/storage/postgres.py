@@ -16,10 +16,10 @@ from mulligan.implement.ports import Clock
 from mulligan.storage.database import Database
 from mulligan.storage.schema import WRITES
 
-OLDEST = 15
+MIN_SERVER_VERSION = 15
 """The first major version that the tests have run on."""
 
-TURN = 0x6D756C6C
+WRITER_LOCK = 0x6D756C6C
 """The advisory lock of whoever writes; the number is "mull"."""
 
 CONNECT_SECONDS = 10
@@ -33,10 +33,10 @@ PREPARE = (
 KEEPALIVES = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
 """So that a machine that is gone is noticed (libpq); seconds, but for the count."""
 
-AWAY = re.compile(r"08|57P0|53300|25P03")
+UNREACHABLE_CODES = re.compile(r"08|57P0|53300|25P03")
 """How the codes begin of what passes when the server is there again."""
 
-UNWELL = re.compile(r"5[378]|40|XX|F0")
+TRANSIENT_CODES = re.compile(r"5[378]|40|XX|F0")
 """How the codes begin of what is neither the statement's fault nor the configuration's."""
 
 REFUSED = re.compile(
@@ -44,7 +44,7 @@ REFUSED = re.compile(
 )
 """What a server says to whoever it does not let in; libpq gives no code then."""
 
-MOMENT = select(func.clock_timestamp(type_=DateTime(timezone=True)))
+SERVER_TIME = select(func.clock_timestamp(type_=DateTime(timezone=True)))
 
 
 def name_of(url: URL) -> str:
@@ -76,12 +76,12 @@ def is_away(error: DatabaseError) -> bool:
     code = _code(error)
     if code is None:
         return isinstance(error.orig, OperationalError) and not REFUSED.search(str(error.orig))
-    return bool(AWAY.match(code))
+    return bool(UNREACHABLE_CODES.match(code))
 
 
-def in_our_words(where: str, error: DatabaseError) -> MulliganError | None:
+def translate_error(where: str, error: DatabaseError) -> MulliganError | None:
     """Say what is wrong by the code (postgresql.org/docs/current/errcodes-appendix.html)."""
-    code, said = _code(error), _gist(str(error.orig))
+    code, said = _code(error), _first_line(str(error.orig))
     if is_away(error):
         return UnavailableError(f"{where} cannot be reached ({said}); see whether it runs.")
     match code:
@@ -98,22 +98,22 @@ def in_our_words(where: str, error: DatabaseError) -> MulliganError | None:
             advice = "make the user of state.url its owner"
             return ConfigError(f"{where} may not be written to ({said}); {advice}.")
         case _:
-            known = UNWELL.match(code or "")
+            known = TRANSIENT_CODES.match(code or "")
             return UnavailableError(f"{where} cannot be used: {said}.") if known else None
 
 
-def unfitness(version: int, encoding: str) -> str | None:
+def unsupported_reason(version: int, encoding: str) -> str | None:
     """Say why a server's version, as libpq counts, or a database's encoding does not do."""
     major = version // 10_000
-    if major < OLDEST:
-        return f"PostgreSQL {major} is too old for Mulligan; use {OLDEST} or newer."
+    if major < MIN_SERVER_VERSION:
+        return f"PostgreSQL {major} is too old for Mulligan; use {MIN_SERVER_VERSION} or newer."
     if encoding != "utf-8":
         return f"The database of state.url is in {encoding}; make one with ENCODING 'UTF8'."
     return None
 
 
 def _prepare(connection: Connected, _entry: ConnectionPoolEntry) -> None:
-    if unfit := unfitness(connection.info.server_version, connection.info.encoding):
+    if unfit := unsupported_reason(connection.info.server_version, connection.info.encoding):
         raise ConfigError(unfit)
     for setting in PREPARE:
         connection.execute(setting)
@@ -124,7 +124,7 @@ def _begin(connection: Connection) -> None:
     if connection.get_execution_options().get(WRITES, False):
         # Each statement sees what was there when it began; so it has to begin after the turn has.
         connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({TURN})")
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITER_LOCK})")
     else:
         connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 
@@ -134,7 +134,7 @@ def _code(error: DatabaseError) -> str | None:
     return error.orig.sqlstate if isinstance(error.orig, Error) else None
 
 
-def _gist(said: str) -> str:
+def _first_line(said: str) -> str:
     """Give what matters of a message of libpq, which may have many lines."""
     lines = [line.strip() for line in said.splitlines() if " failed: " in line] or [said.strip()]
     last = lines[-1].splitlines()[0] if lines[-1] else "nothing was said"
@@ -151,7 +151,7 @@ class ServerClock:
     def now(self) -> datetime:
         """Ask the server, in UTC; UnavailableError where it stays away."""
         with self.database.read() as connection:
-            return connection.execute(MOMENT).scalar_one().astimezone(UTC)
+            return connection.execute(SERVER_TIME).scalar_one().astimezone(UTC)
 
     def backoff(self, step: int) -> timedelta:
         """Give the wait of the k-th backoff step."""

@@ -13,7 +13,13 @@ from mulligan.domain.status import IssueStatus, Phase
 from mulligan.implement.ports import Clock
 from mulligan.storage.database import Database
 from mulligan.storage.schema import EVENTS_TABLE, ISSUES_TABLE, RUNS_TABLE
-from mulligan.storage.serialization import happen, projection_of, statuses_of, values_of, write_time
+from mulligan.storage.serialization import (
+    projection_of,
+    record_event,
+    statuses_of,
+    values_of,
+    write_time,
+)
 
 EVENT, ISSUE, RUN = EVENTS_TABLE.c, ISSUES_TABLE.c, RUNS_TABLE.c
 EFFECT, REMNANT = "effect_done", "forgotten"
@@ -47,7 +53,7 @@ class SqlRetentionStore:
             for table in (EVENTS_TABLE, RUNS_TABLE):
                 own = and_(table.c.repository == ref.repository, table.c.number == ref.number)
                 connection.execute(delete(table).where(own))
-            remnant = values_of(happen(status, event, at, seq=0))
+            remnant = values_of(record_event(status, event, at, seq=0))
             connection.execute(insert(EVENTS_TABLE).values(remnant))
             connection.execute(update(ISSUES_TABLE).where(here).values(projection_of(status)))
         return True

@@ -11,13 +11,13 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from mulligan.domain.errors import ConfigError
-from mulligan.domain.events import EVENT_SCHEMA_VERSION, EVENTS, Event, Recorded
+from mulligan.domain.events import EVENT_SCHEMA_VERSION, EVENTS, Event, RecordedEvent
 from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.status import IssueStatus
 from mulligan.text.redact import Redactor
 
-BEGINNINGS = {
+STATUS_DEFAULTS = {
     each.name: each.default for each in fields(IssueStatus) if each.default is not MISSING
 }
 """What each field is before anything happens, a third of what 10,000 statuses would be.
@@ -45,9 +45,9 @@ class Row(NamedTuple):
         return IssueRef(self.repository, self.number)
 
 
-def happen(status: IssueStatus, event: Event, at: datetime, seq: int) -> Recorded:
+def record_event(status: IssueStatus, event: Event, at: datetime, seq: int) -> RecordedEvent:
     """Note that an event happened to an issue, whose status `status` already holds it."""
-    return Recorded(
+    return RecordedEvent(
         seq=seq,
         at=at,
         issue=status.issue,
@@ -74,7 +74,7 @@ def redacted(event: Event, redactor: Redactor) -> Event:
     return event if clean == written else EVENTS.validate_python(clean)
 
 
-def values_of(recorded: Recorded) -> dict[str, str | int | None]:
+def values_of(recorded: RecordedEvent) -> dict[str, str | int | None]:
     """Write an event as the values of a row, all but `seq`, which the database gives."""
     return {
         "at": write_time(recorded.at),
@@ -88,7 +88,7 @@ def values_of(recorded: Recorded) -> dict[str, str | int | None]:
     }
 
 
-def recorded_of(row: Row) -> Recorded:
+def recorded_of(row: Row) -> RecordedEvent:
     """Read a row back; ConfigError where a newer version wrote it, or it is damaged."""
     if row.schema_version > EVENT_SCHEMA_VERSION:
         raise _not_readable(row)
@@ -96,7 +96,7 @@ def recorded_of(row: Row) -> Recorded:
         event = EVENTS.validate_json(row.body)
     except ValidationError as error:
         raise _not_readable(row) from error
-    return Recorded(
+    return RecordedEvent(
         seq=row.seq,
         at=datetime.fromisoformat(row.at),
         issue=row.issue,
@@ -116,7 +116,7 @@ def replay(rows: Iterable[Row]) -> dict[IssueRef, IssueStatus]:
     return found
 
 
-def folded(ref: IssueRef, events: Iterable[Recorded]) -> IssueStatus:
+def folded(ref: IssueRef, events: Iterable[RecordedEvent]) -> IssueStatus:
     """Fold the events of one issue, in order."""
     status = IssueStatus(ref)
     for each in events:
@@ -150,7 +150,7 @@ def _not_readable(row: Row) -> ConfigError:
 
 def written(status: IssueStatus) -> str:
     """Write a status as JSON."""
-    as_ever = {name for name, first in BEGINNINGS.items() if getattr(status, name) == first}
+    as_ever = {name for name, first in STATUS_DEFAULTS.items() if getattr(status, name) == first}
     return _one().dump_json(status, exclude=as_ever).decode()
 
 

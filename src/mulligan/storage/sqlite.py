@@ -15,8 +15,8 @@ from mulligan.storage.schema import WRITES
 
 NAMES = frozenset({"sqlite", "sqlite+pysqlite"})
 BUSY_SECONDS = 20.0
-SHORT_WHILE = 0.01
-OUR_BUGS = frozenset(
+WAL_RETRY_SECONDS = 0.01
+BUG_CODES = frozenset(
     {
         sqlite3.SQLITE_ERROR,
         sqlite3.SQLITE_CONSTRAINT,
@@ -49,10 +49,10 @@ def set_up(path: Path) -> Engine:
     return engine
 
 
-def in_our_words(where: str, error: DatabaseError) -> MulliganError | None:
+def translate_error(where: str, error: DatabaseError) -> MulliganError | None:
     """Say what is wrong; None where a statement is, which is a bug."""
     code = getattr(error.orig, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-    return None if code in OUR_BUGS else _in_our_words(code, where, str(error.orig))
+    return None if code in BUG_CODES else _translate_code(code, where, str(error.orig))
 
 
 def _make_directory(directory: Path) -> None:
@@ -83,7 +83,7 @@ def _switch_to_wal(connection: sqlite3.Connection) -> None:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
                 raise
-            time.sleep(SHORT_WHILE)
+            time.sleep(WAL_RETRY_SECONDS)
         else:
             return
 
@@ -100,7 +100,7 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def _in_our_words(code: int, where: str, said: str) -> ConfigError | UnavailableError:
+def _translate_code(code: int, where: str, said: str) -> ConfigError | UnavailableError:
     """Say what is wrong by SQLite's primary result code (sqlite.org/rescode.html)."""
     match code:
         case sqlite3.SQLITE_NOTADB:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import IO
 
 from mulligan.domain.errors import UnavailableError, UsageError
-from mulligan.domain.host import Room
+from mulligan.domain.host import DiskSpace
 
 LOCK_FILE = "mulligan.lock"
 
-GLANCE = 0.05
+LOCK_POLL_SECONDS = 0.05
 """Longer than `holder` has the lock for, in seconds."""
 
 
@@ -30,11 +30,11 @@ def locked(directory: Path, *, what: str, since: datetime) -> Generator[None]:
     with _opened(place) as file:
         _take(file, place)
         holder = {"command": what, "pid": os.getpid(), "since": f"{since:%Y-%m-%d %H:%M:%S} UTC"}
-        _say(file, json.dumps(holder), place)
+        _write_holder(file, json.dumps(holder), place)
         try:
             yield
         finally:
-            _say(file, "", place)
+            _write_holder(file, "", place)
 
 
 def holder(directory: Path) -> str | None:
@@ -86,7 +86,7 @@ def _take_at_once(file: IO[str]) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        time.sleep(GLANCE)
+        time.sleep(LOCK_POLL_SECONDS)
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
@@ -99,7 +99,7 @@ def _holder(written: str) -> str:
         return "Another Mulligan"
 
 
-def _say(file: IO[str], text: str, place: Path) -> None:
+def _write_holder(file: IO[str], text: str, place: Path) -> None:
     try:
         file.truncate(0)
         file.write(text)
@@ -114,7 +114,7 @@ def _unusable(place: Path, error: OSError) -> UnavailableError:
     )
 
 
-def room_for(directory: Path) -> Room:
+def disk_space_for(directory: Path) -> DiskSpace:
     """Look at a directory, or where it would be made; makes nothing."""
     try:
         place = next(each for each in (directory, *directory.parents) if each.exists())
@@ -124,4 +124,4 @@ def room_for(directory: Path) -> Room:
         raise UnavailableError(message) from error
     writable = place.is_dir() and os.access(place, os.W_OK | os.X_OK)
     files = disk.f_favail if disk.f_files else None
-    return Room(directory, disk.f_bavail * disk.f_frsize, writable, files)
+    return DiskSpace(directory, disk.f_bavail * disk.f_frsize, writable, files)

@@ -10,13 +10,17 @@ from mulligan.domain.errors import ConfigError
 from mulligan.domain.events import MERGED, NOT_MERGED
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome, Record
-from mulligan.domain.stats import Chronicle, Failure, Moment, Try, Turn
+from mulligan.domain.stats import AttemptEntry, Failure, LedgerHistory, Milestone, MilestoneKind
 from mulligan.storage.database import Database
 from mulligan.storage.schema import COMPLETED, EVENT, ISSUE
 
 RESOLVED = "resolved"
-TURNS = {"authorised": Turn.ASKED, "published": Turn.PUBLISHED, "stood_down": Turn.LEFT}
-ENDS = {MERGED: Turn.MERGED, NOT_MERGED: Turn.CLOSED}
+MILESTONES = {
+    "authorised": MilestoneKind.ASKED,
+    "published": MilestoneKind.PUBLISHED,
+    "stood_down": MilestoneKind.LEFT,
+}
+PULL_REQUEST_ENDS = {MERGED: MilestoneKind.MERGED, NOT_MERGED: MilestoneKind.CLOSED}
 
 
 class _Finding(Record):
@@ -66,11 +70,11 @@ class _Meta(Record):
     fix_rounds: tuple[_Round, ...] = ()
     agent: _Usage | None = None
 
-    def tried(self, issue: IssueRef, at: datetime) -> Try:
+    def tried(self, issue: IssueRef, at: datetime) -> AttemptEntry:
         """Give the attempt as it is counted."""
         found = (self.agent, *(each.usage for each in self.fix_rounds))
         runs = [each for each in found if each]
-        return Try(
+        return AttemptEntry(
             issue=issue,
             epoch=self.epoch,
             number=self.number,
@@ -88,41 +92,45 @@ class _Completed(Record):
     meta: _Meta
 
 
-class _Turned(Record):
+class _MilestoneBody(Record):
     act_at: datetime | None = None
     resolution: str = ""
 
 
-def read_chronicle(database: Database) -> Chronicle:
+def read_ledger_history(database: Database) -> LedgerHistory:
     """Read all that is counted; ConfigError where a newer version wrote it."""
     wanted = (
         select(EVENT.repository, EVENT.number, EVENT.at, EVENT.kind, EVENT.body)
-        .where(EVENT.kind.in_([COMPLETED, RESOLVED, *TURNS]))
+        .where(EVENT.kind.in_([COMPLETED, RESOLVED, *MILESTONES]))
         .order_by(EVENT.seq)
     )
-    tries, moments = dict[tuple[IssueRef, int], Try](), list[Moment]()
+    tries, moments = dict[tuple[IssueRef, int], AttemptEntry](), list[Milestone]()
     with database.read() as connection:
         for row in connection.execute(wanted.execution_options(yield_per=1000)):
             issue, at = IssueRef(row.repository, row.number), datetime.fromisoformat(row.at)
             found = _read(issue, at, row.kind, row.body)
-            if isinstance(found, Moment):
+            if isinstance(found, Milestone):
                 moments.append(found)
             else:
                 # An attempt may be recorded again; the last record counts.
                 tries[issue, found.number] = found
-        return Chronicle(_first(connection), [*tries.values()], moments, [*_stages(connection)])
+        return LedgerHistory(_first(connection), [*tries.values()], moments, [*_stages(connection)])
 
 
-def _read(issue: IssueRef, at: datetime, kind: str, body: str) -> Try | Moment:
+def _read(issue: IssueRef, at: datetime, kind: str, body: str) -> AttemptEntry | Milestone:
     try:
         if kind == COMPLETED:
             return _Completed.model_validate_json(body).meta.tried(issue, at)
-        told = _Turned.model_validate_json(body)
+        told = _MilestoneBody.model_validate_json(body)
     except ValidationError as error:
         message = f"The ledger has an event of {issue} that cannot be read; use a newer Mulligan."
         raise ConfigError(message) from error
-    turn = ENDS.get(told.resolution, Turn.LEFT) if kind == RESOLVED else TURNS[kind]
-    return Moment(issue, turn, at, told.act_at)
+    turn = (
+        PULL_REQUEST_ENDS.get(told.resolution, MilestoneKind.LEFT)
+        if kind == RESOLVED
+        else MILESTONES[kind]
+    )
+    return Milestone(issue, turn, at, told.act_at)
 
 
 def _first(connection: Connection) -> datetime | None:

@@ -4,15 +4,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from mulligan.domain.errors import UsageError
-from mulligan.domain.events import Recorded
+from mulligan.domain.events import RecordedEvent
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.spending import Run
-from mulligan.storage.git_ref import Snapshot, StateRef, bounded, read_lines, write_lines
+from mulligan.storage.git_ref import Snapshot, StateRef, read_lines, shortened, write_lines
 from mulligan.storage.ledger import SqlLedger
-from mulligan.storage.usage import SqlAccounts
+from mulligan.storage.usage import SqlUsageStore
 
 
-def pull(ref: StateRef, repository: str, ledger: SqlLedger) -> list[str]:
+def import_from_ref(ref: StateRef, repository: str, ledger: SqlLedger) -> list[str]:
     """Take over the issues of which the ref knows something newer, and name them.
 
     What their attempts used counts for its day here as well.
@@ -23,11 +23,11 @@ def pull(ref: StateRef, repository: str, ledger: SqlLedger) -> list[str]:
         if issue.repository == repository and _is_newer(events, ledger.events(issue)):
             ledger.adopt(issue, events)
             moved.append(issue)
-    count_spending(ledger, SqlAccounts(ledger.database, ledger.redactor), moved)
+    count_spending(ledger, SqlUsageStore(ledger.database, ledger.redactor), moved)
     return [str(issue) for issue in moved]
 
 
-def copy(source: SqlLedger, ledger: SqlLedger) -> list[IssueRef]:
+def import_from_ledger(source: SqlLedger, ledger: SqlLedger) -> list[IssueRef]:
     """Take over from another ledger the issues of which it knows something newer; name them."""
     moved = list[IssueRef]()
     for status in source.statuses():
@@ -35,11 +35,11 @@ def copy(source: SqlLedger, ledger: SqlLedger) -> list[IssueRef]:
         if _is_newer(events, ledger.events(status.issue)):
             ledger.adopt(status.issue, events)
             moved.append(status.issue)
-    count_spending(ledger, SqlAccounts(ledger.database, ledger.redactor), moved)
+    count_spending(ledger, SqlUsageStore(ledger.database, ledger.redactor), moved)
     return moved
 
 
-def count_spending(ledger: SqlLedger, accounts: SqlAccounts, issues: Iterable[IssueRef]) -> None:
+def count_spending(ledger: SqlLedger, accounts: SqlUsageStore, issues: Iterable[IssueRef]) -> None:
     """Count what was used elsewhere for its day, as the records of the attempts tell it."""
     for issue in issues:
         for meta in ledger.history(issue):
@@ -51,7 +51,7 @@ def count_spending(ledger: SqlLedger, accounts: SqlAccounts, issues: Iterable[Is
                     accounts.record(run, usage)
 
 
-def push(ref: StateRef, repository: str, ledger: SqlLedger) -> list[str]:
+def export_to_ref(ref: StateRef, repository: str, ledger: SqlLedger) -> list[str]:
     """Hand over the issues of which the ledger knows something newer; name them."""
     stored = _at_rest(ref.read(), ledger)
     issues, moved = dict(stored.issues), list[str]()
@@ -60,21 +60,21 @@ def push(ref: StateRef, repository: str, ledger: SqlLedger) -> list[str]:
         there = read_lines(issue, stored.issues.get(issue, b""))
         if issue.repository == repository and _is_newer(events, there):
             text = write_lines(events, ledger.redactor)
-            issues[issue] = bounded(issue, text, ledger.redactor)
+            issues[issue] = shortened(issue, text, ledger.redactor)
             moved.append(str(issue))
     if moved:
         ref.write(replace(stored, issues=issues), stored)
     return moved
 
 
-def _is_newer(events: Sequence[Recorded], other: Sequence[Recorded]) -> bool:
+def _is_newer(events: Sequence[RecordedEvent], other: Sequence[RecordedEvent]) -> bool:
     """Tell whether one record of an issue goes on where the other ends."""
     return bool(events) and (not other or events[-1].at > other[-1].at)
 
 
 def _at_rest(stored: Snapshot, ledger: SqlLedger) -> Snapshot:
     now = ledger.clock.now()
-    for issue, tenure in stored.tenures.items():
+    for issue, tenure in stored.leases.items():
         if tenure.is_good(now):
             message = f"{tenure.worker} works on {issue} now; wait for that run to end."
             raise UsageError(message)

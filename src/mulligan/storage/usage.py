@@ -22,7 +22,7 @@ MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class SqlAccounts:
+class SqlUsageStore:
     """The port Accounts on SQLAlchemy; no text is stored but redacted."""
 
     database: Database
@@ -49,7 +49,7 @@ class SqlAccounts:
             connection.execute(delete(RUNS_TABLE).where(known))
             connection.execute(insert(RUNS_TABLE).values(values))
 
-    def on(self, day: date) -> Mapping[str, Spent]:
+    def used_on(self, day: date) -> Mapping[str, Spent]:
         """Add up what the runs that began on a day have used, from the index of the days alone."""
         sums = (func.sum(RUN.microdollars), func.sum(RUN.tokens))
         wanted = select(RUN.repository, *sums).where(RUN.day == day.isoformat())
@@ -57,14 +57,14 @@ class SqlAccounts:
             rows = connection.execute(wanted.group_by(RUN.repository)).all()
         return {name: Spent(int(micro) / MILLION, int(tokens)) for name, micro, tokens in rows}
 
-    def of(self, ref: IssueRef, number: int) -> Mapping[int, AgentFacts]:
+    def usage_of_attempt(self, ref: IssueRef, number: int) -> Mapping[int, AgentFacts]:
         """Give what the runs of an attempt have used, by fix round."""
         wanted = select(RUN.fix_round, RUN.usage).where(_of(ref, number)).order_by(RUN.fix_round)
         with self.database.read() as connection:
             rows = connection.execute(wanted).all()
         return {fix_round: AgentFacts.model_validate_json(usage) for fix_round, usage in rows}
 
-    def refused_at(self, agent: str) -> datetime | None:
+    def key_refused_at(self, agent: str) -> datetime | None:
         """Say when the last run of an agent began, if the model's service refused its key then."""
         wanted = select(RUN.denied, RUN.began).where(RUN.agent == agent)
         with self.database.read() as connection:
@@ -72,7 +72,7 @@ class SqlAccounts:
         return datetime.fromisoformat(last.began) if last and last.denied else None
 
 
-class MemoryAccounts:
+class MemoryUsageStore:
     """The port Accounts in memory, for dry runs and tests; may be used from any thread."""
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class MemoryAccounts:
         with self._lock:
             self._noted[run.issue, run.number, run.fix_round] = (run, usage)
 
-    def on(self, day: date) -> Mapping[str, Spent]:
+    def used_on(self, day: date) -> Mapping[str, Spent]:
         """Add up what the runs that began on a day have used."""
         found = dict[str, list[Spent]]()
         with self._lock:
@@ -93,13 +93,13 @@ class MemoryAccounts:
                     found.setdefault(run.issue.repository, []).append(spent_in(usage))
         return {name: reduce(Spent.plus, each) for name, each in found.items()}
 
-    def of(self, ref: IssueRef, number: int) -> Mapping[int, AgentFacts]:
+    def usage_of_attempt(self, ref: IssueRef, number: int) -> Mapping[int, AgentFacts]:
         """Give what the runs of an attempt have used, by fix round."""
         with self._lock:
             noted = sorted(self._noted.items(), key=lambda each: each[0][2])
         return {key[2]: usage for key, (_, usage) in noted if key[:2] == (ref, number)}
 
-    def refused_at(self, agent: str) -> datetime | None:
+    def key_refused_at(self, agent: str) -> datetime | None:
         """Say when the last run of an agent began, if the model's service refused its key then."""
         with self._lock:
             noted = [each for each in self._noted.values() if each[0].agent == agent]

@@ -17,12 +17,12 @@ MAX_GUIDANCE = 4000
 
 MAX_REASON = 300
 
-START = re.compile(r" {0,3}/mulligan(?:[ \t]+(?P<rest>.*))?$", re.IGNORECASE)
+COMMAND_LINE = re.compile(r" {0,3}/mulligan(?:[ \t]+(?P<rest>.*))?$", re.IGNORECASE)
 """Four spaces would make it code; a quotation starts with another character."""
 
 VERB = re.compile(r"(?P<verb>[a-z]+)(?::|(?=\s)|$)[ \t]*", re.IGNORECASE)
 
-KNOWN = {verb.value: verb for verb in Verb if verb is not Verb.MISTYPED}
+VERBS = {verb.value: verb for verb in Verb if verb is not Verb.MISTYPED}
 
 
 def guidance_block(words: str) -> str:
@@ -35,12 +35,12 @@ def parse(body: str) -> Command | None:
     lines = visible(body).split("\n")
     while lines and not lines[0].strip():
         del lines[0]
-    found = START.match(lines[0].rstrip()) if lines else None
+    found = COMMAND_LINE.match(lines[0].rstrip()) if lines else None
     if found is None:
         return None
     first = (found["rest"] or "").strip()
     named = VERB.match(first)
-    verb = KNOWN.get(named["verb"].lower()) if named else None
+    verb = VERBS.get(named["verb"].lower()) if named else None
     if named is None or verb is None:
         return Command(Verb.MISTYPED, _unknown(first))
     return command(verb, first[named.end() :], "\n".join(lines[1:]))

@@ -105,7 +105,7 @@ CHARACTERS = (
 """The kinds of what `UNSEEN` finds; the first that matches, so the last is the rest."""
 
 
-def without_unseen(text: str, counts: Counts) -> str:
+def strip_invisible(text: str, counts: Counts) -> str:
     """Take out the characters that nobody sees, and count them."""
 
     def dropped(found: re.Match[str]) -> str:
@@ -141,7 +141,7 @@ UNSEEN_ELEMENTS = _names(
 VOID = _names("area base br col embed hr img input link meta source track wbr")
 
 
-class Tags:
+class HtmlVisibility:
     """The HTML of one text, piece by piece; what one piece opens may hide what follows it."""
 
     def __init__(self, counts: Counts) -> None:
@@ -289,7 +289,7 @@ def _dedented(line: str) -> str:
 
 
 @dataclass
-class Page:
+class VisibleRenderer:
     """One text on its way through; `counts` takes what was left out."""
 
     counts: Counts
@@ -297,7 +297,7 @@ class Page:
     _prose: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
-        self._tags = Tags(self.counts)
+        self._tags = HtmlVisibility(self.counts)
         self._tokens: Iterator[Token] = iter(())
 
     def show(self, markdown: str) -> str:
@@ -458,7 +458,7 @@ class Page:
         return f"[{text}]({UNSAFE_IN_TARGET.sub(_percent, target)})"
 
     def _unhidden(self, text: str) -> str:
-        return without_unseen(text, self.counts)
+        return strip_invisible(text, self.counts)
 
 
 def _percent(found: re.Match[str]) -> str:
@@ -488,7 +488,7 @@ class VisibleText:
     counts: Mapping[Hidden, int]
 
 
-def seen_in(markdown: str, most: int = MOST_BYTES) -> VisibleText:
+def visible_text(markdown: str, most: int = MOST_BYTES) -> VisibleText:
     """Read a text as its Markdown is shown; of one over `most` bytes only the beginning.
 
     Reading the result again changes nothing, as long as it is within `most`: what is left has
@@ -496,18 +496,18 @@ def seen_in(markdown: str, most: int = MOST_BYTES) -> VisibleText:
     """
     within, over = _cut(markdown, most)
     counts: Counts = Counter()
-    text = _settled(within, counts)
+    text = _read_until_stable(within, counts)
     if over:
         counts[Hidden.CUT] += over
         text = f"{text}\n\n[... {over} bytes omitted]".lstrip()
     return VisibleText(text, _found(counts))
 
 
-def seen_in_title(title: str, most: int = 1024) -> VisibleText:
+def visible_title(title: str, most: int = 1024) -> VisibleText:
     """Read a title, which is not Markdown."""
     within, over = _cut(title, most)
     counts: Counts = Counter({Hidden.CUT: over} if over else {})
-    text = visible(without_unseen(within, counts))
+    text = visible(strip_invisible(within, counts))
     return VisibleText(f"{text}…" if over else text, _found(counts))
 
 
@@ -515,11 +515,11 @@ def _found(counts: Counts) -> dict[Hidden, int]:
     return {kind: counts[kind] for kind in Hidden if counts[kind]}
 
 
-def _settled(text: str, counts: Counts) -> str:
+def _read_until_stable(text: str, counts: Counts) -> str:
     """Read a text until nothing of it changes; what never settles is shown as code."""
     for again in range(PASSES):
         found: Counts = Counter()
-        shown = Page(found).show(text)
+        shown = VisibleRenderer(found).show(text)
         counts.update({kind: n for kind, n in found.items() if not again or kind not in KEPT})
         if shown == text:
             return text

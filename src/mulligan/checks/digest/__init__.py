@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from mulligan.checks.digest.clean import Log, Output, chunks, from_root, sift
-from mulligan.checks.digest.documents import Kept, documents
+from mulligan.checks.digest.clean import CleanLog, Output, chunks, from_root, reduce_output
+from mulligan.checks.digest.documents import BufferedOutput, documents
 from mulligan.checks.digest.families import FAMILIES
 from mulligan.checks.digest.families.generic import GENERIC
-from mulligan.checks.digest.findings import Found, Reading, clip, fingerprint, found_by
+from mulligan.checks.digest.findings import FindingBlock, Reading, clip, fingerprint, found_by
 from mulligan.checks.digest.identity import in_project, projects
 from mulligan.checks.digest.render import render, render_passed
 from mulligan.checks.digest.reports import joined, merged, read_document, read_report
@@ -17,7 +17,7 @@ from mulligan.domain.attempt import signal_of
 from mulligan.domain.result import Finding
 
 MAX_CHARS = 2000
-LAST_WORDS = 20
+LAST_LINES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +52,17 @@ def digest(
     are told from there: the same failure has the same name wherever the repository lies.
     """
     max_chars = max(0, max_chars)
-    log = Log()
+    log = CleanLog()
     try:
-        kept = Kept()
-        log = sift(kept.passing(from_root(chunks(output), root)))
-        reading = _understand(log, kept, command, patterns)
+        kept = BufferedOutput()
+        log = reduce_output(kept.passing(from_root(chunks(output), root)))
+        reading = _read_output(log, kept, command, patterns)
         if report:
             told = b"".join(from_root([report], root))
             reading = _with_report(read_report(told), reading)
         return _of_log(log, reading, exit_code, max_chars)
     except Exception:  # noqa: BLE001 - a digest that fails must not fail the attempt
-        return _at_least(log, exit_code, max_chars)
+        return _fallback_digest(log, exit_code, max_chars)
 
 
 def _with_report(report: Reading, output: Reading) -> Reading:
@@ -74,7 +74,9 @@ def _with_report(report: Reading, output: Reading) -> Reading:
     return Reading(found, max(report.count, len(found)), output.totals)
 
 
-def _understand(log: Log, kept: Kept, command: str, patterns: Sequence[str]) -> Reading:
+def _read_output(
+    log: CleanLog, kept: BufferedOutput, command: str, patterns: Sequence[str]
+) -> Reading:
     """Ask the repository's patterns and the families; then, of what they left, all that is sure."""
     own = tuple(found_by(patterns, log))
     inside, log = _read_inside(log, kept)
@@ -99,7 +101,7 @@ def _understand(log: Log, kept: Kept, command: str, patterns: Sequence[str]) -> 
     )
 
 
-def _in_project(reading: Reading, log: Log) -> Reading:
+def _in_project(reading: Reading, log: CleanLog) -> Reading:
     """Name the tests with their projects, where the output is of several."""
     of_line = projects(log.lines)
     if not any(of_line):
@@ -107,7 +109,7 @@ def _in_project(reading: Reading, log: Log) -> Reading:
     return replace(reading, found=tuple(_of_project(found, of_line) for found in reading.found))
 
 
-def _of_project(found: Found, of_line: Sequence[str]) -> Found:
+def _of_project(found: FindingBlock, of_line: Sequence[str]) -> FindingBlock:
     project = of_line[found.at] if found.at is not None else ""
     if not (project and found.finding.test_id):
         return found
@@ -118,7 +120,7 @@ def _of_project(found: Found, of_line: Sequence[str]) -> Found:
     )
 
 
-def _read_inside(log: Log, kept: Kept) -> tuple[Reading, Log]:
+def _read_inside(log: CleanLog, kept: BufferedOutput) -> tuple[Reading, CleanLog]:
     """Read the reports that an output consists of or holds; give it without their lines."""
     readings = [(document, read_document(document)) for document in documents(kept.text)]
     telling = [(document, reading) for document, reading in readings if reading.found]
@@ -140,11 +142,11 @@ def _with_totals(reading: Reading, others: Sequence[Reading]) -> Reading:
     return Reading(reading.found, count, totals or reading.totals, doubtful=reading.doubtful)
 
 
-def _has_place(found: Found) -> bool:
+def _has_place(found: FindingBlock) -> bool:
     return found.finding.file is not None or found.finding.test_id is not None
 
 
-def _of_log(log: Log, reading: Reading, exit_code: int | None, max_chars: int) -> Digest:
+def _of_log(log: CleanLog, reading: Reading, exit_code: int | None, max_chars: int) -> Digest:
     failed = bool(reading.count or (reading.found and not reading.doubtful))
     passed = exit_code == 0 if exit_code is not None else not failed
     if passed:
@@ -162,10 +164,10 @@ def _of_log(log: Log, reading: Reading, exit_code: int | None, max_chars: int) -
     )
 
 
-def _last_words(log: Log) -> list[str]:
+def _last_words(log: CleanLog) -> list[str]:
     """Give the last lines that do not say that all is well, in their order."""
     said = (line for line in reversed(log.lines) if line.strip() and not PASSING.search(line))
-    return [*islice(said, LAST_WORDS)][::-1]
+    return [*islice(said, LAST_LINES)][::-1]
 
 
 def _ended_by(exit_code: int | None) -> str:
@@ -174,7 +176,7 @@ def _ended_by(exit_code: int | None) -> str:
     return f"Ended by {found.name}." if found else ""
 
 
-def _at_least(log: Log, exit_code: int | None, max_chars: int) -> Digest:
+def _fallback_digest(log: CleanLog, exit_code: int | None, max_chars: int) -> Digest:
     """Show a plain window, where understanding the output failed."""
     passed = exit_code == 0
     text = render_passed((), max_chars) if passed else render(Reading(), log, max_chars)

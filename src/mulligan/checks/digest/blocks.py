@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from mulligan.checks.digest.locations import Place, is_foreign, number, pointed_at
 from mulligan.checks.digest.signals import PASSING, Weight, ends_results
 
-LONGEST = 60
+MAX_BLOCK_LINES = 60
 
 RULE = re.compile(r"^\W*[=_─━*-]{12,}")
 
-MEANS = re.compile(r"\w|[~^]")
+MEANINGFUL = re.compile(r"\w|[~^]")
 
 ROUTINE = re.compile(r"\[?(?:INFO|DEBUG|TRACE)\b\]?(?! {2})", re.IGNORECASE)
 
@@ -45,7 +45,7 @@ SUITE = re.compile(
 
 def block_end(lines: Sequence[str], start: int, limit: int) -> int:
     """Find where the block of a named test ends: a rule, totals, or a test that passed."""
-    limit = min(limit, start + LONGEST, len(lines))
+    limit = min(limit, start + MAX_BLOCK_LINES, len(lines))
     if _is_cut_off(lines[start : start + 3]):
         return start + 1
     for at in range(start + 1, limit):
@@ -82,16 +82,16 @@ def paragraph_end(lines: Sequence[str], weights: Sequence[Weight], start: int, l
 
 def worth_showing(lines: Sequence[str]) -> tuple[str, ...]:
     """Drop blank lines, and the stack frames, with their source, of code from elsewhere."""
-    return dedent([lines[at] for at in telling_indices(lines, range(len(lines)))])
+    return dedent([lines[at] for at in relevant_indices(lines, range(len(lines)))])
 
 
-def telling_indices(lines: Sequence[str], indices: Iterable[int]) -> Iterator[int]:
+def relevant_indices(lines: Sequence[str], indices: Iterable[int]) -> Iterator[int]:
     """Yield those of the indices whose line is worth showing."""
     hidden_depth: int | None = None
     for at in indices:
         line = lines[at]
         text = line.strip()
-        if not MEANS.search(text) or ROUTINE.match(text):
+        if not MEANINGFUL.search(text) or ROUTINE.match(text):
             continue
         depth = depth_of(line)
         if hidden_depth is not None and depth > hidden_depth:

@@ -32,7 +32,16 @@ CONTROLS = bytes(set(range(32)) - set(b"\b\t\n\r\x1b")) + b"\x7f"
 
 SAME_DIGITS = bytes.maketrans(b"0123456789", b"1" * 10)
 
-LOUD = (b"error", b"fail", b"fatal", b"panic", b"exception", b"denied", b"not found", b"abort")
+FAILURE_STEMS = (
+    b"error",
+    b"fail",
+    b"fatal",
+    b"panic",
+    b"exception",
+    b"denied",
+    b"not found",
+    b"abort",
+)
 """Words for which a line is kept although something was printed over it, or it is very long."""
 
 STAMP = rb"\[?(?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?[ \t]"
@@ -45,9 +54,9 @@ PREFIXES = (
 )
 """What log collectors put before each line: a build step, a service, a time."""
 
-ENOUGH_LINES = 4
+MIN_PREFIX_LINES = 4
 
-MOST = 0.8
+PREFIX_SHARE = 0.8
 
 LONG_LINE = 1500
 
@@ -57,7 +66,7 @@ AROUND_WORD = 150
 
 CHUNK = 1024 * 1024
 
-LOOK = 512
+ENCODING_SAMPLE_BYTES = 512
 
 Output = bytes | str | BinaryIO
 
@@ -72,12 +81,12 @@ WEAK_BYTES = 32 * 1024
 ALIKE_STRONG, ALIKE_WEAK = 100, 20
 """Telling lines of one template that are kept, with their surroundings."""
 
-JUDGED = 250
+MAX_WEIGHED_TEMPLATES = 250
 """New templates of one chunk that are weighed; the others count as weak."""
 
-UNJUDGED = 100
+MAX_UNWEIGHED_TEMPLATES = 100
 
-REMEMBERED = 5000
+MAX_REMEMBERED_TEMPLATES = 5000
 
 BEFORE, AFTER_STRONG, AFTER_WEAK = 3, 12, 4
 
@@ -94,9 +103,9 @@ FEW_STEMS = (
     b"cannot",
 )
 
-SMALL = 256 * 1024
+SMALL_OUTPUT_BYTES = 256 * 1024
 
-VARIED = 0.5
+VARIED_SHARE = 0.5
 """The share of a chunk that is new, from which on only the few stems are looked for."""
 
 PER_STEM = 1000
@@ -131,17 +140,19 @@ def _as_seen(line: bytes) -> bytes:
         return line
     states = [state for state in line.split(b"\r") if state.strip()]
     alike = {state.translate(SAME_DIGITS): state for state in states[:-1]}
-    said = [state for state in alike.values() if any(word in state.lower() for word in LOUD)]
+    said = [
+        state for state in alike.values() if any(word in state.lower() for word in FAILURE_STEMS)
+    ]
     return b"\n".join([*said, *states[-1:]])
 
 
 def collector_prefix(lines: Sequence[bytes]) -> re.Pattern[bytes] | None:
     """Find the prefix that nearly all of these lines carry, if there is one."""
     full = [line for line in lines if line.strip()]
-    if len(full) < ENOUGH_LINES:
+    if len(full) < MIN_PREFIX_LINES:
         return None
     for prefix in PREFIXES:
-        if sum(bool(prefix.match(line)) for line in full) >= MOST * len(full):
+        if sum(bool(prefix.match(line)) for line in full) >= PREFIX_SHARE * len(full):
             return prefix
     return None
 
@@ -151,7 +162,7 @@ def clip_line(line: bytes) -> bytes:
     if len(line) <= LONG_LINE:
         return line
     parts, done = [line[:LINE_END]], LINE_END
-    for at in sorted(_loud_places(line.lower())):
+    for at in sorted(_failure_word_positions(line.lower())):
         start, end = max(done, at - AROUND_WORD), min(at + AROUND_WORD, len(line) - LINE_END)
         if start < at < end and sum(map(len, parts)) < LONG_LINE - 2 * LINE_END:
             parts.append(line[start:end])
@@ -159,9 +170,9 @@ def clip_line(line: bytes) -> bytes:
     return b" ... ".join([*parts, line[-LINE_END:]])
 
 
-def _loud_places(lowered: bytes) -> set[int]:
+def _failure_word_positions(lowered: bytes) -> set[int]:
     """Find where each loud word stands first and last."""
-    ends = ((lowered.find(word), lowered.rfind(word)) for word in LOUD)
+    ends = ((lowered.find(word), lowered.rfind(word)) for word in FAILURE_STEMS)
     return {at for places in ends for at in places if at >= 0}
 
 
@@ -235,7 +246,7 @@ def as_utf8(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 def _encoding(start: bytes) -> str | None:
     """Tell UTF-16 by its mark, or by every second byte of its beginning being nothing."""
-    look = start[:LOOK]
+    look = start[:ENCODING_SAMPLE_BYTES]
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and b"\0" in look:
         return "utf-16"
     for name, offset in (("utf-16-le", 1), ("utf-16-be", 0)):
@@ -260,7 +271,7 @@ def _by_line(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 @dataclass(frozen=True)
-class Log:
+class CleanLog:
     """`lines[i]` stood at line `numbers[i]` (from 1) of an output of `total` lines."""
 
     lines: tuple[str, ...] = ()
@@ -268,7 +279,7 @@ class Log:
     total: int = 0
 
     @classmethod
-    def of(cls, text: str) -> "Log":
+    def of(cls, text: str) -> "CleanLog":
         """Make one of a text that is whole and clean."""
         lines = tuple(text.split("\n"))
         return cls(lines, tuple(range(1, len(lines) + 1)), len(lines))
@@ -278,10 +289,10 @@ class Log:
         """Tell whether nothing was said."""
         return not any(line.strip() for line in self.lines)
 
-    def without(self, indices: Collection[int]) -> "Log":
+    def without(self, indices: Collection[int]) -> "CleanLog":
         """Give the log with some lines made empty."""
         lines = ("" if at in indices else line for at, line in enumerate(self.lines))
-        return Log(tuple(lines), self.numbers, self.total)
+        return CleanLog(tuple(lines), self.numbers, self.total)
 
     def omitted_before(self, index: int) -> int:
         """Count the lines of the output that are missing right before a kept one."""
@@ -289,16 +300,16 @@ class Log:
         return self.numbers[index] - before - 1
 
 
-def sift(chunks: Iterable[bytes]) -> Log:
+def reduce_output(chunks: Iterable[bytes]) -> CleanLog:
     """Reduce clean chunks of whole lines to under a megabyte; a smaller output stays whole."""
-    sieve = _Sieve()
+    sieve = _LineFilter()
     for chunk in chunks:
         sieve.take(chunk)
     return sieve.log()
 
 
 @dataclass(slots=True)
-class _Store:
+class _LineBuffer:
     """Lines within a number of bytes: the first half of it as they come, then the latest ones."""
 
     room: int
@@ -323,13 +334,13 @@ class _Store:
 
 
 @dataclass(slots=True)
-class _Sieve:
+class _LineFilter:
     """What was kept so far of an output that is passing by."""
 
     head: list[Numbered] = field(default_factory=list[Numbered])
     recent: deque[tuple[int, Sequence[bytes]]] = field(default_factory=lambda: deque(maxlen=2))
-    strong: _Store = field(default_factory=lambda: _Store(STRONG_BYTES))
-    weak: _Store = field(default_factory=lambda: _Store(WEAK_BYTES))
+    strong: _LineBuffer = field(default_factory=lambda: _LineBuffer(STRONG_BYTES))
+    weak: _LineBuffer = field(default_factory=lambda: _LineBuffer(WEAK_BYTES))
     weights: dict[bytes, Weight] = field(default_factory=dict[bytes, Weight])
     seen: Counter[bytes] = field(default_factory=Counter[bytes])
     total: int = 0
@@ -359,7 +370,9 @@ class _Sieve:
             strong = weight is not None and weight >= STRONG
             unjudged += weight is None
             alike = ALIKE_STRONG if strong else ALIKE_WEAK
-            if (weight is None and unjudged > UNJUDGED) or self.seen[template] >= alike:
+            if (weight is None and unjudged > MAX_UNWEIGHED_TEMPLATES) or self.seen[
+                template
+            ] >= alike:
                 continue
             self.seen[template] += 1
             yield index, AFTER_STRONG if strong else AFTER_WEAK
@@ -368,30 +381,30 @@ class _Sieve:
         """Pick the templates that weigh something, or were too many to be weighed."""
         different = dict.fromkeys(templates)
         text = b"\n".join(different)
-        varied = len(text) > max(SMALL, VARIED * sum(map(len, templates)))
+        varied = len(text) > max(SMALL_OUTPUT_BYTES, VARIED_SHARE * sum(map(len, templates)))
         stems, shapes = (FEW_STEMS, FEW_SHAPES) if varied else (BYTE_STEMS, BYTE_SHAPES)
         found = dict.fromkeys(_with_stems(text, stems, shapes))
         new = [template for template in found if template not in self.weights]
-        if len(self.weights) > REMEMBERED:
+        if len(self.weights) > MAX_REMEMBERED_TEMPLATES:
             self.weights.clear()
             self.seen.clear()
-        for template in new[:JUDGED]:
+        for template in new[:MAX_WEIGHED_TEMPLATES]:
             self.weights[template] = weigh(as_text(clip_line(template)))
         return {template for template in found if self.weights.get(template, Weight.WORD)}
 
-    def _keep(self, lines: Sequence[bytes], start: int, end: int, store: _Store) -> None:
+    def _keep(self, lines: Sequence[bytes], start: int, end: int, store: _LineBuffer) -> None:
         self.owed = max(self.owed, end - len(lines))
         for index in range(max(start, store.kept_to - self.total, 0), min(end, len(lines))):
             store.add(self.total + index + 1, lines[index])
 
-    def log(self) -> Log:
+    def log(self) -> CleanLog:
         """Put together what was kept."""
         last = [(at + n, line) for at, lines in self.recent for n, line in enumerate(lines, 1)]
         tail = _within(TAIL_BYTES, reversed(last))
         stores = (self.strong.first, self.strong.latest, self.weak.first, self.weak.latest)
         kept = dict(line for part in (self.head, *stores, tail) for line in part)
         numbers = tuple(sorted(kept))
-        return Log(tuple(as_text(kept[number]) for number in numbers), numbers, self.total)
+        return CleanLog(tuple(as_text(kept[number]) for number in numbers), numbers, self.total)
 
 
 def _within(room: int, lines: Iterable[Numbered]) -> Iterator[Numbered]:

@@ -18,12 +18,12 @@ BEGINS = re.compile(
 )
 """Where JSON may begin: what follows a bracket there can follow it in JSON, unlike in `[ok]`."""
 
-MOST = 1000
+MAX_DOCUMENTS = 1000
 """Documents, and failed attempts to read one, in a text."""
 
-LOOK = 64 * 1024
+SNIFF_CHARS = 64 * 1024
 
-LARGEST = 8 * 1024 * 1024
+MAX_DOCUMENT_CHARS = 8 * 1024 * 1024
 """Bytes; of an output that is longer no report is read."""
 
 
@@ -93,7 +93,7 @@ def _whole(text: str) -> Iterator[Document]:
     decoder, done = json.JSONDecoder(strict=False), 0
     for tried, opening in enumerate(BEGINS.finditer(text)):
         start = opening.end() - 1
-        if start < done or tried > MOST:
+        if start < done or tried > MAX_DOCUMENTS:
             continue
         try:
             found: tuple[Json, int] = decoder.raw_decode(text, start)
@@ -108,16 +108,16 @@ def _line_at(text: str, position: int) -> int:
 
 
 @dataclass(slots=True)
-class Kept:
+class BufferedOutput:
     """Chunks of an output that may be a report; none where it is too long or is none."""
 
     chunks: list[bytes] = field(default_factory=list[bytes])
-    room: int = LARGEST
+    room: int = MAX_DOCUMENT_CHARS
 
     def passing(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         """Yield the chunks as they are; keep them as long as there is room."""
         for position, chunk in enumerate(chunks):
-            if position == 0 and not looks_structured(chunk[:LOOK].decode(errors="replace")):
+            if position == 0 and not looks_structured(chunk[:SNIFF_CHARS].decode(errors="replace")):
                 self.room = 0
             self.room -= len(chunk)
             if self.room >= 0:

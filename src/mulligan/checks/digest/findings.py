@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mulligan.checks.digest.clean import Log
+from mulligan.checks.digest.clean import CleanLog
 from mulligan.checks.digest.locations import FOREIGN, Place, number
 from mulligan.domain.result import Finding, names_unit
 
@@ -57,15 +57,17 @@ WHERE_CHARS = 60
 
 LONG_LINE, BEFORE_WORD = 300, 60
 
-LOUD = re.compile(r"error|fail|fatal|panic|exception|denied|not found|abort", re.IGNORECASE)
+FAILURE_WORDS = re.compile(
+    r"error|fail|fatal|panic|exception|denied|not found|abort", re.IGNORECASE
+)
 
 MESSAGE_CHARS = 1000
 
 ID_CHARS = 300
 
-LENGTH = 16
+FINGERPRINT_DIGITS = 16
 
-VOLATILE = tuple(
+VOLATILE_PATTERNS = tuple(
     (re.compile(pattern), mark)
     for pattern, mark in (
         (r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b", "<id>"),
@@ -131,11 +133,11 @@ def finding(
     )
 
 
-def telling_part(line: str) -> str:
+def relevant_part(line: str) -> str:
     """Leave out the beginning of a very long line where it says nothing of a failure."""
     line = " ".join(line.split())
-    found = LOUD.search(line, LONG_LINE) if len(line) > LONG_LINE else None
-    if found is None or LOUD.search(line, 0, LONG_LINE):
+    found = FAILURE_WORDS.search(line, LONG_LINE) if len(line) > LONG_LINE else None
+    if found is None or FAILURE_WORDS.search(line, 0, LONG_LINE):
         return line
     return f"…{line[found.start() - BEFORE_WORD :]}"
 
@@ -151,7 +153,7 @@ def clip(text: str, size: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FindingBlock:
     """A finding, and how to show it.
 
     `at` is the index of the line that tells it best, None for a finding out of a report; `heading`
@@ -164,7 +166,7 @@ class Found:
     detail: tuple[str, ...] = ()
 
 
-def found_by(patterns: Sequence[str], log: Log) -> Iterator[Found]:
+def found_by(patterns: Sequence[str], log: CleanLog) -> Iterator[FindingBlock]:
     """Yield a finding for each line that a pattern matches.
 
     The groups file, line, column, code, message and test_id are read, each where it is there; a
@@ -184,13 +186,13 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
         return None
 
 
-def _found(at: int, line: str, match: re.Match[str]) -> Found:
+def _found(at: int, line: str, match: re.Match[str]) -> FindingBlock:
     said = match.groupdict()
     file = said.get("file")
     place = Place(file, number(said.get("line")), number(said.get("column"))) if file else None
     message = said.get("message") or match[0]
     told = finding(message, place, test_id=said.get("test_id"), code=said.get("code"))
-    return Found(told, at, " ".join(line.split()))
+    return FindingBlock(told, at, " ".join(line.split()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +203,7 @@ class Reading:
     of the lines that it has read, `doubtful` tells that nothing found is sure to be a failure.
     """
 
-    found: tuple[Found, ...] = ()
+    found: tuple[FindingBlock, ...] = ()
     count: int = 0
     totals: tuple[str, ...] = ()
     claimed: frozenset[int] = frozenset()
@@ -216,13 +218,13 @@ class Family:
     """
 
     name: str
-    recognises: Callable[[Log, str], bool]
-    read: Callable[[Log], Reading]
+    recognises: Callable[[CleanLog, str], bool]
+    read: Callable[[CleanLog], Reading]
 
 
 def normalise(text: str) -> str:
     """Replace what differs between two runs of the same failure."""
-    for pattern, mark in VOLATILE:
+    for pattern, mark in VOLATILE_PATTERNS:
         text = pattern.sub(mark, text)
     return text.strip()
 
@@ -232,7 +234,7 @@ def fingerprint(findings: Sequence[Finding], telling: Iterable[str] = ()) -> str
     root = _common_directory([found.file for found in findings if found.file])
     identities = {identity(found, root) for found in findings} or set(map(normalise, telling))
     joined = "\n".join(sorted(identities))
-    return hashlib.sha256(joined.encode(errors="replace")).hexdigest()[:LENGTH]
+    return hashlib.sha256(joined.encode(errors="replace")).hexdigest()[:FINGERPRINT_DIGITS]
 
 
 def identity(found: Finding, root: str = "") -> str:

@@ -8,7 +8,7 @@ from enum import IntEnum
 from itertools import pairwise
 
 from mulligan.checks.digest.blocks import traceback_at
-from mulligan.checks.digest.findings import code_in, telling_part
+from mulligan.checks.digest.findings import code_in, relevant_part
 from mulligan.checks.digest.locations import (
     DIAGNOSTIC,
     PATH_AND_LINE,
@@ -91,14 +91,14 @@ ROW = re.compile(
 )
 """A row beneath the name of a file, as eslint and its kin write it."""
 
-ROWS = 400
+MAX_ROWS_BELOW_FILE = 400
 
 FILE_ALONE = re.compile(r"^(?:[A-Za-z]:)?[\w@~+\\/.()\[\] -]*\.\w{1,11}:?$")
 
 ARROW = re.compile(rf"^\s*(?:-->|╭─+\[|[┌└╰]─+|╭▸|,-\[) ?{PATH_AND_LINE}")
 """A line that says where what the line above it complains of is."""
 
-ASIDE = re.compile(
+NOTE_LINE = re.compile(
     r"^(?:note|info|hint|help|remark|required|in \S*(?:function|<?\w+>?:?$)|from |\+0x|\d|$)",
     re.IGNORECASE,
 )
@@ -130,7 +130,7 @@ class Rank(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class FindingHead:
     """The line `at`, and what it says; `start` and `end` bound its block where that is known.
 
     `written` is the line that names a test, and `unit` the package or file that it is of.
@@ -159,41 +159,41 @@ def named_test(line: str) -> re.Match[str] | None:
     return next((found for name in NAMES if (found := name.search(line))), None)
 
 
-def row(lines: Sequence[str], at: int) -> Head | None:
+def row(lines: Sequence[str], at: int) -> FindingHead | None:
     """Read a row of a table; the file stands alone on a line above."""
     found = ROW.match(lines[at])
     if found is None or found["severity"] == "info" or not (found["severity"] or found["code"]):
         return None
-    above = reversed(lines[max(0, at - ROWS) : at])
+    above = reversed(lines[max(0, at - MAX_ROWS_BELOW_FILE) : at])
     file = next((line.strip().rstrip(":") for line in above if FILE_ALONE.match(line)), None)
     if file is None:
         return None
     place = Place(file, number(found["line"]), number(found["column"]))
     rank = Rank.WARNING if found["severity"] in {"warning", "⚠"} else Rank.FAILURE
-    return Head(at, rank, found["rest"].strip(), place=place, code=found["code"])
+    return FindingHead(at, rank, found["rest"].strip(), place=place, code=found["code"])
 
 
-def above_arrow(lines: Sequence[str], at: int) -> Head | None:
+def above_arrow(lines: Sequence[str], at: int) -> FindingHead | None:
     """Read a line over an arrow, as rustc and its kin write them."""
     line = lines[at].strip()
     arrow = ARROW.match(lines[at + 1]) if line and at + 1 < len(lines) else None
-    if arrow is None or ASIDE.match(line) or ARROW.match(line):
+    if arrow is None or NOTE_LINE.match(line) or ARROW.match(line):
         return None
     rank = Rank.WARNING if line.lower().startswith("warn") else Rank.FAILURE
-    return Head(at, rank, line, place=place_of(arrow), code=code_in(line))
+    return FindingHead(at, rank, line, place=place_of(arrow), code=code_in(line))
 
 
-def patch(lines: Sequence[str], at: int) -> Head | None:
+def patch(lines: Sequence[str], at: int) -> FindingHead | None:
     """Read the head of a patch, as formatters print it for what they would change."""
     new = NEW_FILE.match(lines[at])
     hunk = HUNK.match(lines[at + 1]) if new and at + 1 < len(lines) else None
     if new is None or hunk is None or not lines[at - 1].startswith("--- "):
         return None
     place = Place(new["file"].removeprefix("b/"), number(hunk["line"]))
-    return Head(at, Rank.LIKELY, lines[at], place=place)
+    return FindingHead(at, Rank.LIKELY, lines[at], place=place)
 
 
-def numbered(lines: Sequence[str], at: int) -> Head | None:
+def numbered(lines: Sequence[str], at: int) -> FindingHead | None:
     """Read `1) name`; the name may stand on the next line, or go on in deeper ones."""
     found = NUMBERED.match(lines[at])
     if found is None:
@@ -204,7 +204,7 @@ def numbered(lines: Sequence[str], at: int) -> Head | None:
         name, place = below[0].strip().rstrip(":").partition(" [")[0], pointed_at(below[0])
     else:
         name = " ".join([name, *_deeper(below, found["indent"] + "  ")])
-    return Head(at, Rank.FAILURE, "", name, place, written=lines[at])
+    return FindingHead(at, Rank.FAILURE, "", name, place, written=lines[at])
 
 
 def _deeper(lines: Sequence[str], indent: str) -> list[str]:
@@ -220,10 +220,10 @@ def _deeper(lines: Sequence[str], indent: str) -> list[str]:
     return []
 
 
-def find_heads(lines: Sequence[str], weights: Sequence[Weight]) -> list[Head]:
+def find_heads(lines: Sequence[str], weights: Sequence[Weight]) -> list[FindingHead]:
     """List what opens a finding, in order; what lies inside a traceback opens none."""
     is_numbered = bool(NUMBERED_LIST.search("\n".join(lines)))
-    heads, skip_to = list[Head](), 0
+    heads, skip_to = list[FindingHead](), 0
     for at, weight in enumerate(weights):
         if at < skip_to:
             continue
@@ -237,14 +237,14 @@ def find_heads(lines: Sequence[str], weights: Sequence[Weight]) -> list[Head]:
     return list(_from_their_start(heads, lines))
 
 
-def _from_their_start(heads: Sequence[Head], lines: Sequence[str]) -> Iterator[Head]:
+def _from_their_start(heads: Sequence[FindingHead], lines: Sequence[str]) -> Iterator[FindingHead]:
     """Move a failed test up to where it was started, if what went wrong was said on the way."""
     starts = defaultdict[str, list[int]](list)
     for at, line in enumerate(lines):
         if name := started(line):
             starts[name].append(at)
     others = [head.at for head in heads if head.test_id is None]
-    moved = list[Head]()
+    moved = list[FindingHead]()
     for head in heads:
         before = (at for at in reversed(starts.get(head.test_id or "", [])) if at < head.at)
         start = next(before, head.at)
@@ -253,14 +253,14 @@ def _from_their_start(heads: Sequence[Head], lines: Sequence[str]) -> Iterator[H
     return iter(sorted(moved, key=lambda head: head.start or head.at))
 
 
-def _speaking(lines: Sequence[str], at: int, weight: Weight) -> Head | None:
+def _speaking(lines: Sequence[str], at: int, weight: Weight) -> FindingHead | None:
     line = lines[at]
     if "Traceback" in line and (trace := traceback_at(lines, at)):
         said = "\n".join([trace.message, *(f"after {cause}" for cause in trace.causes)])
         place, rank = trace.place, Rank.FAILURE
-        return Head(trace.at, rank, said, place=place, start=at, end=trace.end)
+        return FindingHead(trace.at, rank, said, place=place, start=at, end=trace.end)
     if is_aftermath(line) or is_total(line):
-        return Head(at, Rank.AFTERMATH, line.strip())
+        return FindingHead(at, Rank.AFTERMATH, line.strip())
     if weight >= Weight.WORD and (named := named_test(line)):
         return _of_name(at, named, line)
     if ARROW.match(line) or (line.startswith("Caused by:") and at and lines[at - 1]):
@@ -273,21 +273,21 @@ def _speaking(lines: Sequence[str], at: int, weight: Weight) -> Head | None:
     )
 
 
-def _of_name(at: int, named: re.Match[str], line: str) -> Head:
+def _of_name(at: int, named: re.Match[str], line: str) -> FindingHead:
     said = named.groupdict()
     place = place_of(named) if said.get("file") else None
     message, name = said.get("message") or "", said["test"].strip()
-    return Head(at, Rank.FAILURE, message, name, place, written=line)
+    return FindingHead(at, Rank.FAILURE, message, name, place, written=line)
 
 
-def _unformatted(at: int, line: str) -> Head | None:
+def _unformatted(at: int, line: str) -> FindingHead | None:
     found = UNFORMATTED.match(line)
-    return Head(at, Rank.LIKELY, line.strip(), place=Place(found["file"])) if found else None
+    return FindingHead(at, Rank.LIKELY, line.strip(), place=Place(found["file"])) if found else None
 
 
-def _of_place(at: int, line: str, weight: Weight) -> Head | None:
+def _of_place(at: int, line: str, weight: Weight) -> FindingHead | None:
     found = DIAGNOSTIC.search(line.replace("file://", "")) if weight >= Weight.WARNING else None
-    if found is None or ASIDE.search(found["rest"]):
+    if found is None or NOTE_LINE.search(found["rest"]):
         return None
     rest = found["rest"]
     severity = (found["severity"] or "").lower()
@@ -297,14 +297,16 @@ def _of_place(at: int, line: str, weight: Weight) -> Head | None:
     rank = Rank.FAILURE if severity or code or PHRASE.search(rest) else Rank.LIKELY
     if severity.startswith("warn"):
         rank = Rank.WARNING
-    return Head(at, rank, rest.strip(), place=place_of(found), code=code)
+    return FindingHead(at, rank, rest.strip(), place=place_of(found), code=code)
 
 
-def _of_words(at: int, line: str, weight: Weight) -> Head | None:
+def _of_words(at: int, line: str, weight: Weight) -> FindingHead | None:
     place = pointed_at(line)
     if weight is Weight.WARNING:
-        return Head(at, Rank.WARNING, line.strip(), place=place)
+        return FindingHead(at, Rank.WARNING, line.strip(), place=place)
     if weight < Weight.ERROR and not (weight is Weight.PHRASE and CODE_FIRST.match(line)):
         return None
     rank = Rank.FAILURE if CRASH.search(line) else Rank.LIKELY
-    return Head(at, rank, telling_part(line), place=place or file_in(line), code=code_in(line))
+    return FindingHead(
+        at, rank, relevant_part(line), place=place or file_in(line), code=code_in(line)
+    )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from mulligan.checks.digest.blocks import SUITE
-from mulligan.checks.digest.heads import Head, Rank
+from mulligan.checks.digest.heads import FindingHead, Rank
 from mulligan.checks.digest.locations import Place
 
 GO_TEST = re.compile(r"^\s*--- FAIL: ")
@@ -93,7 +93,7 @@ def tells_apart(file: str | None) -> bool:
     return bool(file) and not file.startswith("<") and not OF_NO_DIRECTORY.match(file)
 
 
-def with_units(heads: Iterable[Head], lines: Sequence[str]) -> list[Head]:
+def with_units(heads: Iterable[FindingHead], lines: Sequence[str]) -> list[FindingHead]:
     """Name the tests together with what they belong to; add Go packages that died for no test."""
     units = _Units(lines)
     kept = [head for head in heads if not (head.test_id and _failed_for_its_parts(head, lines))]
@@ -147,11 +147,11 @@ def go_packages(lines: Sequence[str]) -> list[str]:
     return found
 
 
-def _is_go(head: Head) -> bool:
+def _is_go(head: FindingHead) -> bool:
     return bool(GO_TEST.match(head.written))
 
 
-def _failed_for_its_parts(head: Head, lines: Sequence[str]) -> bool:
+def _failed_for_its_parts(head: FindingHead, lines: Sequence[str]) -> bool:
     """Tell whether this is a suite of node's, which failed only since a test in it did."""
     if SUITE_OPENS.match(head.written) or any(
         FOR_ITS_PARTS.match(line) for line in lines[head.at : head.end]
@@ -164,7 +164,7 @@ def _failed_for_its_parts(head: Head, lines: Sequence[str]) -> bool:
     return any(line.startswith(opened) for line in lines[: head.at])
 
 
-def _dead_packages(heads: Sequence[Head], lines: Sequence[str]) -> Iterator[Head]:
+def _dead_packages(heads: Sequence[FindingHead], lines: Sequence[str]) -> Iterator[FindingHead]:
     """Find the Go packages that failed, and neither a test nor anything else says why."""
     closing = [
         (at, package) for at, line in enumerate(lines) if (package := GO_PACKAGE.match(line))
@@ -184,7 +184,7 @@ def _dead_packages(heads: Sequence[Head], lines: Sequence[str]) -> Iterator[Head
             before = lines[at - 1].strip() if at else ""
             message = before if before.startswith("exit status") else "It failed."
             name = package["unit"] + OF_PACKAGE
-            yield Head(at, Rank.FAILURE, message, name, end=at + 1, unit=name)
+            yield FindingHead(at, Rank.FAILURE, message, name, end=at + 1, unit=name)
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ class _Units:
 
     lines: Sequence[str]
 
-    def named(self, head: Head) -> Head:
+    def named(self, head: FindingHead) -> FindingHead:
         """Give a failed test with the name of what it belongs to, where that is told."""
         unit, joint, name = "", " › ", head.test_id or ""
         if listed := NEXTEST.match(head.written):
@@ -262,7 +262,7 @@ class _Units:
             found.append(here)
         return found
 
-    def _crate(self, head: Head) -> tuple[str, str]:
+    def _crate(self, head: FindingHead) -> tuple[str, str]:
         if ".rs - " in (head.test_id or ""):
             return "", ""  # A test in a comment has its file in its name.
         over = (crate for crate in reversed(self._crates) if crate.start <= head.at)
@@ -300,7 +300,7 @@ class _Units:
         """Tell whether nothing but blank lines stands between a program's name and a line."""
         return not any(line.strip() for line in self.lines[crate.start + 1 : at])
 
-    def _script(self, head: Head) -> str:
+    def _script(self, head: FindingHead) -> str:
         """Find the file of a test of JavaScript: where it says so, or the outermost own frame."""
         block = self.lines[head.at : head.end or head.at + 1]
         said = [self.lines[head.at - 1] if head.at else "", *block]

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from mulligan.checks.digest.blocks import MEANS, telling_indices
-from mulligan.checks.digest.clean import Log
-from mulligan.checks.digest.findings import Found, Reading, clip
+from mulligan.checks.digest.blocks import MEANINGFUL, relevant_indices
+from mulligan.checks.digest.clean import CleanLog
+from mulligan.checks.digest.findings import FindingBlock, Reading, clip
 from mulligan.checks.digest.signals import Weight, weigh
 
 LINE_CHARS = 240
@@ -39,7 +39,7 @@ WINDOW_TITLE = "In the output:"
 WINDOW_LEAST = 100
 
 
-def window(log: Log, at: int | None, room: int, shown: Collection[str] = ()) -> list[str]:
+def window(log: CleanLog, at: int | None, room: int, shown: Collection[str] = ()) -> list[str]:
     """Pick lines around index `at`, then the telling lines elsewhere, then the ends.
 
     Together they take at most `room` characters, each line's end included. Lines in `shown`
@@ -49,7 +49,7 @@ def window(log: Log, at: int | None, room: int, shown: Collection[str] = ()) -> 
     picked = set[int]()
     for index in _by_worth(log, at):
         text = log.lines[index].strip()
-        if not MEANS.search(text) or text in said:
+        if not MEANINGFUL.search(text) or text in said:
             continue
         cost = min(len(log.lines[index]), LINE_CHARS) + 1 + MARK_ROOM * _stands_alone(index, picked)
         if cost > room:
@@ -60,16 +60,16 @@ def window(log: Log, at: int | None, room: int, shown: Collection[str] = ()) -> 
     return list(_with_marks(log, sorted(picked), said))
 
 
-def _by_worth(log: Log, at: int | None) -> Iterator[int]:
+def _by_worth(log: CleanLog, at: int | None) -> Iterator[int]:
     """Yield line indices, the most telling first."""
     last = len(log.lines)
     if at is not None:
-        yield from telling_indices(log.lines, range(at, min(at + AFTER, last)))
-        yield from reversed(list(telling_indices(log.lines, range(max(0, at - BEFORE), at))))
+        yield from relevant_indices(log.lines, range(at, min(at + AFTER, last)))
+        yield from reversed(list(relevant_indices(log.lines, range(max(0, at - BEFORE), at))))
     weights = [weigh(line) for line in log.lines]
     telling = (index for index, weight in enumerate(weights) if weight >= Weight.WARNING)
     for index in sorted(telling, key=lambda index: -weights[index]):
-        yield from telling_indices(log.lines, (index,))
+        yield from relevant_indices(log.lines, (index,))
     if at is None:
         yield from reversed(range(max(0, last - 2 * AFTER), last))
         yield from range(min(AFTER, last))
@@ -79,7 +79,7 @@ def _stands_alone(index: int, picked: set[int]) -> bool:
     return index - 1 not in picked and index + 1 not in picked
 
 
-def _with_marks(log: Log, indices: Sequence[int], said: Collection[str]) -> Iterator[str]:
+def _with_marks(log: CleanLog, indices: Sequence[int], said: Collection[str]) -> Iterator[str]:
     before = -1
     for index in [*indices, len(log.lines)]:
         if omitted := _omitted(log, before + 1, index, said):
@@ -90,13 +90,13 @@ def _with_marks(log: Log, indices: Sequence[int], said: Collection[str]) -> Iter
             yield line if len(line) <= LINE_CHARS else line[: LINE_CHARS - 1] + "…"
 
 
-def _omitted(log: Log, start: int, end: int, said: Collection[str]) -> int:
+def _omitted(log: CleanLog, start: int, end: int, said: Collection[str]) -> int:
     """Count the lines of the output that say something and are shown nowhere."""
     unseen = sum(log.omitted_before(index) for index in range(start, min(end + 1, len(log.lines))))
     if end == len(log.lines):
         unseen += log.total - (log.numbers[-1] if log.numbers else 0)
     texts = (log.lines[index].strip() for index in range(start, end))
-    return unseen + sum(bool(MEANS.search(text)) and text not in said for text in texts)
+    return unseen + sum(bool(MEANINGFUL.search(text)) and text not in said for text in texts)
 
 
 @dataclass(slots=True)
@@ -114,7 +114,7 @@ class _Page:
         return True
 
 
-def render(reading: Reading, log: Log, max_chars: int, note: str = "") -> str:
+def render(reading: Reading, log: CleanLog, max_chars: int, note: str = "") -> str:
     """Give the text of a failing check's digest, of at most `max_chars` characters."""
     page = _Page(max_chars + 1)
     if note:
@@ -148,7 +148,7 @@ def _add_findings(page: _Page, reading: Reading, reserved: int) -> None:
         page.add(f"(+ {count - told} more)")
 
 
-def _add_in_full(page: _Page, found: Found, share: int) -> bool:
+def _add_in_full(page: _Page, found: FindingBlock, share: int) -> bool:
     room = min(HEADING_CHARS, max(share, HEADING_LEAST), page.room - 1)
     hint = f" [{found.finding.hint}]" if found.finding.hint and room >= HEADING_LEAST else ""
     heading = f"- {clip(found.heading, room - len(hint) - 2)}{hint}"
@@ -163,7 +163,7 @@ def _add_in_full(page: _Page, found: Found, share: int) -> bool:
     return True
 
 
-def _add_window(page: _Page, reading: Reading, log: Log) -> None:
+def _add_window(page: _Page, reading: Reading, log: CleanLog) -> None:
     """Show what stands around the first finding, and what else speaks of failure."""
     room = page.room - len(WINDOW_TITLE) - 1
     if room < WINDOW_LEAST:
@@ -176,7 +176,7 @@ def _add_window(page: _Page, reading: Reading, log: Log) -> None:
             page.add(line)
 
 
-def _shown(findings: Iterable[Found], log: Log, page: _Page) -> Iterable[str]:
+def _shown(findings: Iterable[FindingBlock], log: CleanLog, page: _Page) -> Iterable[str]:
     """Yield the lines of the output that the page has already."""
     for found in findings:
         line = log.lines[found.at] if found.at is not None else ""
@@ -186,7 +186,7 @@ def _shown(findings: Iterable[Found], log: Log, page: _Page) -> Iterable[str]:
         yield line.strip()
 
 
-def _least(reading: Reading, log: Log) -> str:
+def _least(reading: Reading, log: CleanLog) -> str:
     """Say something where nothing fitted, or nothing was said."""
     if reading.found:
         return reading.found[0].finding.summary

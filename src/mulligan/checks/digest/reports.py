@@ -14,7 +14,7 @@ from mulligan.checks.digest.clean import as_utf8
 from mulligan.checks.digest.documents import Document, Json, documents
 from mulligan.checks.digest.families.go import found_of
 from mulligan.checks.digest.families.pytest import SAID, why
-from mulligan.checks.digest.findings import Found, Reading, finding
+from mulligan.checks.digest.findings import FindingBlock, Reading, finding
 from mulligan.checks.digest.locations import Place, best_place, number
 from mulligan.domain.result import Finding, names_unit
 
@@ -201,7 +201,7 @@ def of_file(name: str, file: str) -> str:
     return f"{file} › {name}" if file and name and not names_unit(name) else name or file
 
 
-def failure(name: str, text: str, place: Place | None = None) -> Found:
+def failure(name: str, text: str, place: Place | None = None) -> FindingBlock:
     """Read message and place out of what was said; `place` is where the test is, if known."""
     lines = [line for line in COLOURS.sub("", text).splitlines() if line.strip()]
     message, inner = _why(lines)
@@ -210,7 +210,7 @@ def failure(name: str, text: str, place: Place | None = None) -> Found:
     told = finding(said or "failed", where, test_id=name)
     heading = f"{name} ({where})" if where and str(where) not in name else name
     rest = [line for line in lines if line not in message]
-    return Found(told, None, heading, (*message, *worth_showing(rest)[:DETAIL]))
+    return FindingBlock(told, None, heading, (*message, *worth_showing(rest)[:DETAIL]))
 
 
 def _why(lines: Sequence[str]) -> tuple[tuple[str, ...], Place | None]:
@@ -239,7 +239,7 @@ def read_xml(document: Document) -> Reading:
     return Reading(found, len(found))
 
 
-def _failures(root: Element) -> Iterator[Found]:
+def _failures(root: Element) -> Iterator[FindingBlock]:
     for case, suite in _cases(root):
         bad = [result for result in case if result.tag in XML_FAILURES]
         if bad:
@@ -276,7 +276,7 @@ def _name(case: Element) -> str:
     return f"{owner}::{name}" if "." in owner or name.startswith("test_") else f"{owner} {name}"
 
 
-def _complaints(root: Element) -> Iterator[Found]:
+def _complaints(root: Element) -> Iterator[FindingBlock]:
     for file in root.iter("file"):
         for error in file.iter("error"):
             if error.get("severity") == "info":
@@ -286,7 +286,7 @@ def _complaints(root: Element) -> Iterator[Found]:
             )
             message, code = error.get("message") or "", (error.get("source") or "").split(".")[-1]
             heading = " ".join(f"{place}: {code} {message}".split())
-            yield Found(finding(message, place, code=code or None), None, heading)
+            yield FindingBlock(finding(message, place, code=code or None), None, heading)
 
 
 def read_sarif(document: Document) -> Reading:
@@ -306,7 +306,7 @@ def _is_fine(result: Row) -> bool:
     return text_of(result, ("kind",)) in FINE or bool(rows_in(result.get("suppressions")))
 
 
-def _sarif_finding(results: list[Row]) -> Iterator[Found]:
+def _sarif_finding(results: list[Row]) -> Iterator[FindingBlock]:
     for result in results:
         said = result.get("message")
         message = text_of(said, ("text", "markdown", "id")) if isinstance(said, dict) else ""
@@ -314,7 +314,7 @@ def _sarif_finding(results: list[Row]) -> Iterator[Found]:
         place = place_in({"locations": result.get("locations")})
         where = f"{place}: " if place else ""
         heading = " ".join(f"{where}{code} {message}".split())
-        yield Found(finding(message, place, code=code or None), None, heading)
+        yield FindingBlock(finding(message, place, code=code or None), None, heading)
 
 
 def read_go(document: Document) -> Reading:
@@ -339,7 +339,7 @@ def _key(event: Row) -> tuple[str, str]:
 
 def _leaves(
     failed: Sequence[tuple[str, str]], said: dict[tuple[str, str], list[str]]
-) -> Iterator[Found]:
+) -> Iterator[FindingBlock]:
     """Yield those that failed for a reason of their own, not for that of a part."""
     for package, test in failed:
         parts = [
@@ -412,12 +412,12 @@ def _code(row: Row) -> str:
     return text_of(within, ("code", "name", "value")) if isinstance(within, dict) else ""
 
 
-def _issue_finding(issue: _Issue) -> Found:
+def _issue_finding(issue: _Issue) -> FindingBlock:
     told = finding(issue.message, issue.place, code=issue.code or None)
     first, *rest = issue.message.strip().splitlines()
     code = f"{issue.code} " if issue.code and issue.code not in first.split() else ""
     heading = " ".join(f"{issue.place}: {code}{first}".split())
-    return Found(told, None, heading, tuple(line for line in rest if line.strip()))
+    return FindingBlock(told, None, heading, tuple(line for line in rest if line.strip()))
 
 
 def read_tests(document: Document) -> Reading:
@@ -428,7 +428,7 @@ def read_tests(document: Document) -> Reading:
     return Reading(found, len(found))
 
 
-def _walk_tests(value: Json, file: str, depth: int) -> Iterator[Found]:
+def _walk_tests(value: Json, file: str, depth: int) -> Iterator[FindingBlock]:
     """Yield the failed tests in a value; a suite that failed only for its tests is none."""
     if depth == 0:
         return
@@ -463,7 +463,7 @@ def _failed(row: Row) -> bool:
     return status in BAD_STATUSES or (not status and MOCHA in row and bool(row.get("err")))
 
 
-def _test_finding(row: Row, file: str) -> Found:
+def _test_finding(row: Row, file: str) -> FindingBlock:
     parents = row.get("ancestorTitles")
     title = text_of(row, NAME)
     if isinstance(parents, list) and title == text_of(row, ("title",)):
@@ -514,13 +514,15 @@ def joined(readings: list[Reading]) -> Reading:
     return Reading(found, sum(reading.count for reading in readings))
 
 
-def merged(report: Sequence[Found], output: Sequence[Found]) -> tuple[Found, ...]:
+def merged(
+    report: Sequence[FindingBlock], output: Sequence[FindingBlock]
+) -> tuple[FindingBlock, ...]:
     """List the report's findings, each as the output shows it where that tells more; then the rest.
 
     What the output alone says is kept unless it is of a place, or in words, that the report names.
     """
     waiting = list(output)
-    told = list[Found]()
+    told = list[FindingBlock]()
     for found in report:
         alike = [other for other in waiting if _is_same(found.finding, other.finding)]
         same = max(alike, key=lambda other: _likeness(found.finding, other.finding), default=None)
@@ -530,7 +532,7 @@ def merged(report: Sequence[Found], output: Sequence[Found]) -> tuple[Found, ...
     return (*told, *(found for found in waiting if _adds(found, told)))
 
 
-def _better(report: Found, output: Found) -> Found:
+def _better(report: FindingBlock, output: FindingBlock) -> FindingBlock:
     """Take the output's telling, with the report's message where the output says another."""
     one, other = report.finding, output.finding
     message = other.message if _says(output, one.message) else one.message
@@ -546,7 +548,7 @@ def _better(report: Found, output: Found) -> Found:
     )
     detail = output.detail if message == other.message else (*report.detail, *output.detail)
     heading = output.heading if other.file else report.heading
-    return Found(told, output.at, heading, detail)
+    return FindingBlock(told, output.at, heading, detail)
 
 
 def _likeness(one: Finding, other: Finding) -> tuple[bool, bool, bool]:
@@ -558,21 +560,21 @@ def _likeness(one: Finding, other: Finding) -> tuple[bool, bool, bool]:
     )
 
 
-def _is_nearer(output: Finding, reported: Finding, report: Sequence[Found]) -> bool:
+def _is_nearer(output: Finding, reported: Finding, report: Sequence[FindingBlock]) -> bool:
     """Tell whether what the output says is rather of another failure that the report names."""
     here = _likeness(reported, output)
     alike = (other.finding for other in report if _is_same(other.finding, output))
     return any(_likeness(other, output) > here for other in alike)
 
 
-def _says(output: Found, message: str) -> bool:
+def _says(output: FindingBlock, message: str) -> bool:
     """Tell whether the output says this message, with or without the name of its exception."""
     first = message.partition("\n")[0]
     bare = first.partition(": ")[2] or first
     return any(bare in said for said in (output.finding.message, *output.detail))
 
 
-def _adds(found: Found, told: Sequence[Found]) -> bool:
+def _adds(found: FindingBlock, told: Sequence[FindingBlock]) -> bool:
     """Tell whether a finding of the output alone speaks of something that the report leaves out."""
     one = found.finding
     if one.test_id is None and one.file is None:

@@ -9,11 +9,11 @@ from mulligan.domain.attempt import Change
 from mulligan.domain.result import GuardViolation
 from mulligan.text.redact import Redactor
 
-NOTHING_KNOWN = Redactor()
+NO_SECRETS_KNOWN = Redactor()
 
 
 def violations(
-    change: Change, scope: Scope, redactor: Redactor = NOTHING_KNOWN
+    change: Change, scope: Scope, redactor: Redactor = NO_SECRETS_KNOWN
 ) -> tuple[GuardViolation, ...]:
     """List every rule that the change breaks; `redactor` knows Mulligan's own secrets.
 

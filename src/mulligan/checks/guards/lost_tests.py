@@ -34,7 +34,7 @@ SETTINGS_FILES = re.compile(
 )
 """Files that say which tests are run."""
 
-LONGEST = 400
+MAX_LINE_CHARS = 400
 """Characters of a line that are looked at."""
 
 OPENING = re.compile(
@@ -43,16 +43,16 @@ OPENING = re.compile(
 )
 """How another function begins; a mark behind that is not about the test before it."""
 
-NEAR = 12
+MARK_DISTANCE_LINES = 12
 """Lines within which a mark that stands above a test is followed by it."""
 
-NAMED = 5
+MAX_NAMED_TESTS = 5
 """Tests that one sentence names."""
 
 NAME_CHARS = 80
 
 
-class Place(Enum):
+class MarkTarget(Enum):
     """What a mark is about, seen from the line that it stands on."""
 
     HERE = auto()
@@ -68,10 +68,10 @@ class Place(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class SkipMark:
     """What keeps a test from running, or from counting; `is_certain` where no condition does."""
 
-    place: Place
+    place: MarkTarget
     pattern: re.Pattern[str]
     is_certain: bool = True
 
@@ -89,16 +89,16 @@ class Language:
     cases: tuple[re.Pattern[str], ...]
     groups: re.Pattern[str]
     tables: re.Pattern[str]
-    marks: tuple[Mark, ...]
+    marks: tuple[SkipMark, ...]
 
 
 def _re(*patterns: str) -> re.Pattern[str]:
     return re.compile("|".join(patterns), re.MULTILINE)
 
 
-def _marks(place: Place, certain: str = "", uncertain: str = "") -> tuple[Mark, ...]:
+def _marks(place: MarkTarget, certain: str = "", uncertain: str = "") -> tuple[SkipMark, ...]:
     both = ((certain, True), (uncertain, False))
-    return tuple(Mark(place, _re(pattern), certain) for pattern, certain in both if pattern)
+    return tuple(SkipMark(place, _re(pattern), certain) for pattern, certain in both if pattern)
 
 
 PYTHON = Language(
@@ -109,19 +109,19 @@ PYTHON = Language(
     tables=_re(r"parametrize\b", r"subTest\b", r"\.expand\(", r"@(?:ddt\.)?data\("),
     marks=(
         *_marks(
-            Place.BELOW,
+            MarkTarget.BELOW,
             r"^\s*@ *(?:\w+ *\. *)*(?:skip|xfail|expectedFailure)\b|marks=\S*\.(?:skip|xfail)\b",
             r"^\s*@ *(?:\w+ *\. *)*skip(?:[iI]f|[uU]nless)\w*",
         ),
         *_marks(
-            Place.FILE,
+            MarkTarget.FILE,
             r"^pytestmark\b.*\.(?:skip|xfail)\b"
             r"|^\w+ *= *(?:pytest\.mark|unittest)\.(?:skip|xfail|expectedFailure)\b"
             r"|^\s*from (?:pytest|unittest)\b.*\b(?:skip|expectedFailure) as \w+",
             r"^pytestmark\b.*\.skipif\b|allow_module_level|^\s*__test__ *= *False",
         ),
         *_marks(
-            Place.AROUND,
+            MarkTarget.AROUND,
             "",
             r"\bpytest\.(?:skip|xfail)\((?!.*allow_module_level)|\.skipTest\(|raise \S*SkipTest\b",
         ),
@@ -136,13 +136,15 @@ JAVASCRIPT = Language(
     tables=_re(r"\.each\b", r"\bforEach\(", r"^\s*for \("),
     marks=(
         *_marks(
-            Place.HERE,
+            MarkTarget.HERE,
             rf"^\s*x(?:{CASE}|{SUITE})\(|\b(?:{CASE}|{SUITE})\.(?:\w+\.)*"
             r"(?:skip|todo|fails|fixme|failing)(?:\.\w+)*\(\s*(?:[\"'`]|$)|\bskip: *(?!false)\S",
             rf"\b(?:{CASE}|{SUITE})\.(?:\w+\.)*(?:skipIf|runIf)\b",
         ),
-        *_marks(Place.OTHERS, rf"^\s*f(?:{CASE}|{SUITE})\(|\b(?:{CASE}|{SUITE})\.(?:\w+\.)*only\b"),
-        *_marks(Place.AROUND, "", r"\b(?:this|t|ctx|context|test)\.skip\((?!\s*[\"'`])"),
+        *_marks(
+            MarkTarget.OTHERS, rf"^\s*f(?:{CASE}|{SUITE})\(|\b(?:{CASE}|{SUITE})\.(?:\w+\.)*only\b"
+        ),
+        *_marks(MarkTarget.AROUND, "", r"\b(?:this|t|ctx|context|test)\.skip\((?!\s*[\"'`])"),
     ),
 )
 
@@ -153,8 +155,8 @@ GO = Language(
     groups=_re(r"^type (?P<name>\w+) struct"),
     tables=_re(r"\.Run\("),
     marks=(
-        *_marks(Place.AROUND, "", r"\b\w+\.Skip(?:f|Now)?\("),
-        *_marks(Place.FILE, r"^//(?:go:build| \+build) ignore\b"),
+        *_marks(MarkTarget.AROUND, "", r"\b\w+\.Skip(?:f|Now)?\("),
+        *_marks(MarkTarget.FILE, r"^//(?:go:build| \+build) ignore\b"),
     ),
 )
 
@@ -169,7 +171,7 @@ RUST = Language(
     ),
     groups=_re(r"^\s*mod (?P<name>\w+)"),
     tables=_re(r"#\[(?:case|test_case)\b"),
-    marks=_marks(Place.BELOW, r"^\s*#\[ignore\b", r"^\s*#\[cfg_attr\(.*\bignore\b"),
+    marks=_marks(MarkTarget.BELOW, r"^\s*#\[ignore\b", r"^\s*#\[cfg_attr\(.*\bignore\b"),
 )
 
 JAVA = Language(
@@ -186,11 +188,11 @@ JAVA = Language(
     tables=_re(r"@(?:ParameterizedTest|RepeatedTest|TestFactory)\b"),
     marks=(
         *_marks(
-            Place.BELOW,
+            MarkTarget.BELOW,
             r"@(?:Disabled|Ignore|Ignored|PendingFeature)\b|@Test\b.*\benabled *= *false",
             r"@(?:Disabled|Enabled)(?:On|If|For)\w*",
         ),
-        *_marks(Place.AROUND, "", r"\bassum(?:e\w*|ptions?\w*)\b|new SkipException\b"),
+        *_marks(MarkTarget.AROUND, "", r"\bassum(?:e\w*|ptions?\w*)\b|new SkipException\b"),
     ),
 )
 
@@ -205,12 +207,14 @@ RUBY = Language(
     tables=_re(r"\.each\b"),
     marks=(
         *_marks(
-            Place.HERE,
+            MarkTarget.HERE,
             rf"^\s*x(?:{RUBY_CASE}|{RUBY_SUITE})\b|\b(?:skip|pending): *(?!false)\S"
             r"|, *:(?:skip|pending)\b|^\s*pending [\"'].*\bdo\b",
         ),
-        *_marks(Place.OTHERS, rf"^\s*f(?:{RUBY_CASE}|{RUBY_SUITE})\b|, *:focus\b|\bfocus: *true"),
-        *_marks(Place.AROUND, "", r"^\s*(?:skip|pending)\b(?!.*\bdo\b)(?! *[:=])"),
+        *_marks(
+            MarkTarget.OTHERS, rf"^\s*f(?:{RUBY_CASE}|{RUBY_SUITE})\b|, *:focus\b|\bfocus: *true"
+        ),
+        *_marks(MarkTarget.AROUND, "", r"^\s*(?:skip|pending)\b(?!.*\bdo\b)(?! *[:=])"),
     ),
 )
 
@@ -225,15 +229,15 @@ PHP = Language(
     groups=_re(r"\bclass (?P<name>\w+)"),
     tables=_re(r"@dataProvider\b", r"#\[(?:DataProvider|TestWith)\b", r"->with\("),
     marks=(
-        *_marks(Place.AROUND, "", r"\bmarkTest(?:Skipped|Incomplete)\("),
-        *_marks(Place.AROUND, r"->(?:skip|todo)\("),
-        *_marks(Place.BELOW, "", r"#\[Requires\w+\(|@requires\b"),
+        *_marks(MarkTarget.AROUND, "", r"\bmarkTest(?:Skipped|Incomplete)\("),
+        *_marks(MarkTarget.AROUND, r"->(?:skip|todo)\("),
+        *_marks(MarkTarget.BELOW, "", r"#\[Requires\w+\(|@requires\b"),
     ),
 )
 
 LANGUAGES = (PYTHON, JAVASCRIPT, GO, RUST, JAVA, RUBY, PHP)
 
-LEFT_OUT = _re(
+DESELECTION = _re(
     r"\bcollect_ignore\w*",
     r"--deselect\b",
     r"--ignore(?:-glob)?[= \"',]+\S*(?:test|spec)",
@@ -274,12 +278,12 @@ class Skip:
     text: str
     number: int
     name: str | None
-    mark: Mark
+    mark: SkipMark
     is_changed: bool
 
 
 @dataclass(frozen=True)
-class Side:
+class FileTests:
     """What one side of a diff shows of a file's tests; `seen` names tests and groups alike."""
 
     cases: Counter[str] = field(default_factory=Counter[str])
@@ -291,14 +295,14 @@ class Side:
     def running(self) -> Counter[str]:
         """Give the tests that run: none where the whole file is skipped for certain."""
         certain = [skip for skip in self.skips if skip.mark.is_certain]
-        if any(skip.mark.place is Place.FILE for skip in certain):
+        if any(skip.mark.place is MarkTarget.FILE for skip in certain):
             return Counter()
-        stopped = {skip.name for skip in certain if skip.mark.place is not Place.OTHERS}
+        stopped = {skip.name for skip in certain if skip.mark.place is not MarkTarget.OTHERS}
         return Counter({name: n for name, n in self.cases.items() if name not in stopped})
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
+class _TestStart:
     """Where a test or a group of tests begins: the lines from its first mark to its name."""
 
     name: str
@@ -307,31 +311,35 @@ class _Named:
 
 
 @dataclass(frozen=True, slots=True)
-class _View:
+class _HunkSide:
     """One side of a hunk with the tests in it; `outer` is the one that the hunk begins in."""
 
     lines: tuple[Line, ...]
-    cases: tuple[_Named, ...]
-    groups: tuple[_Named, ...]
+    cases: tuple[_TestStart, ...]
+    groups: tuple[_TestStart, ...]
     outer: str | None
 
     @property
-    def named(self) -> Iterator[_Named]:
+    def named(self) -> Iterator[_TestStart]:
         """Give tests and groups in their order."""
         return iter(sorted((*self.cases, *self.groups), key=lambda found: found.last))
 
-    def about(self, mark: Mark, at: int) -> str | None:
+    def about(self, mark: SkipMark, at: int) -> str | None:
         """Name the test that a mark on line `at` is about; None where it is not in sight."""
         match mark.place:
-            case Place.HERE | Place.OTHERS:
+            case MarkTarget.HERE | MarkTarget.OTHERS:
                 here = (found.name for found in self.named if found.first <= at <= found.last)
                 return next(here, None)
-            case Place.BELOW:
-                below = (found.name for found in self.named if at <= found.last <= at + NEAR)
+            case MarkTarget.BELOW:
+                below = (
+                    found.name
+                    for found in self.named
+                    if at <= found.last <= at + MARK_DISTANCE_LINES
+                )
                 return next(below, None)
-            case Place.AROUND:
+            case MarkTarget.AROUND:
                 return self._enclosing(at)
-            case Place.FILE:
+            case MarkTarget.FILE:
                 return None
             case _:
                 assert_never(mark.place)
@@ -344,32 +352,32 @@ class _View:
         return found.name if found else self.outer
 
 
-def sides_of(patch: Patch) -> tuple[Side, Side]:
+def sides_of(patch: Patch) -> tuple[FileTests, FileTests]:
     """Give what a file showed before and after; nothing where it holds no tests."""
     before, after = language_of(patch.old_path or patch.path), language_of(patch.path)
-    hunks = tuple(patch.hunks(LONGEST)) if before or after else ()
+    hunks = tuple(patch.hunks(MAX_LINE_CHARS)) if before or after else ()
     return (
         _joined([_side(hunk, hunk.old, before) for hunk in hunks if before]),
         _joined([_side(hunk, hunk.new, after) for hunk in hunks if after]),
     )
 
 
-def left_out_by(patch: Patch) -> list[str]:
+def deselecting_lines(patch: Patch) -> list[str]:
     """List the lines that a file of settings has anew which leave tests out."""
     if not SETTINGS_FILES.search(patch.path):
         return []
     changed = [
         Counter(
-            line.text.strip() for line in side if line.is_changed and LEFT_OUT.search(line.text)
+            line.text.strip() for line in side if line.is_changed and DESELECTION.search(line.text)
         )
-        for hunk in patch.hunks(LONGEST)
+        for hunk in patch.hunks(MAX_LINE_CHARS)
         for side in (hunk.old, hunk.new)
     ]
     return list((sum(changed[1::2], Counter[str]()) - sum(changed[::2], Counter[str]())).elements())
 
 
-def _joined(sides: Sequence[Side]) -> Side:
-    return Side(
+def _joined(sides: Sequence[FileTests]) -> FileTests:
+    return FileTests(
         cases=sum((side.cases for side in sides), Counter[str]()),
         seen=frozenset(name for side in sides for name in side.seen),
         skips=tuple(skip for side in sides for skip in side.skips),
@@ -377,10 +385,10 @@ def _joined(sides: Sequence[Side]) -> Side:
     )
 
 
-def _side(hunk: Hunk, lines: tuple[Line, ...], language: Language) -> Side:
+def _side(hunk: Hunk, lines: tuple[Line, ...], language: Language) -> FileTests:
     heading = (Line(0, hunk.heading, is_changed=False),)
     outer = next((case.name for case in _named(heading, language.cases)), None)
-    view = _View(
+    view = _HunkSide(
         lines,
         cases=tuple(_named(lines, language.cases)),
         groups=tuple(_named(lines, (language.groups,))),
@@ -392,7 +400,7 @@ def _side(hunk: Hunk, lines: tuple[Line, ...], language: Language) -> Side:
         for mark in language.marks
         if mark.pattern.search(line.text)
     )
-    return Side(
+    return FileTests(
         cases=Counter(case.name for case in view.cases),
         seen=frozenset(filter(None, (outer, *(found.name for found in view.named)))),
         skips=tuple(skips),
@@ -400,20 +408,20 @@ def _side(hunk: Hunk, lines: tuple[Line, ...], language: Language) -> Side:
     )
 
 
-def _named(lines: Sequence[Line], patterns: Sequence[re.Pattern[str]]) -> Iterator[_Named]:
+def _named(lines: Sequence[Line], patterns: Sequence[re.Pattern[str]]) -> Iterator[_TestStart]:
     text = "\n".join(line.text for line in lines)
     starts = [0, *accumulate(len(line.text) + 1 for line in lines)]
     found = [match for pattern in patterns for match in pattern.finditer(text)]
     for match in sorted(found, key=lambda match: match.start("name")):
         first = match.start() + len(match[0]) - len(match[0].lstrip())
-        yield _Named(
+        yield _TestStart(
             match["name"],
             bisect_right(starts, first) - 1,
             bisect_right(starts, match.start("name")) - 1,
         )
 
 
-Sides = tuple[Side, Side]
+Sides = tuple[FileTests, FileTests]
 
 
 def lost_test_violations(
@@ -427,7 +435,7 @@ def lost_test_violations(
     if not scope.allow_skipped_tests:
         yield from _skipped(patches, sides)
         for patch in patches:
-            for line in left_out_by(patch):
+            for line in deselecting_lines(patch):
                 message = f"{patch.path} leaves tests out ({_short(line)}); let all of them run."
                 yield _violation(GuardKind.SKIPPED_TEST, patch.path, message)
 
@@ -449,10 +457,12 @@ def _lost(change: Change, sides: Mapping[str, Sides]) -> Iterator[GuardViolation
     for path, (old, new) in sides.items():
         lost = sorted(((_before(path, old, files) - new.cases) & gone).elements())
         if lost and not new.tables > old.tables:
-            yield _violation(GuardKind.DELETED_TEST, path, _told(path, lost, files.get(path)))
+            yield _violation(
+                GuardKind.DELETED_TEST, path, _violation_message(path, lost, files.get(path))
+            )
 
 
-def _before(path: str, side: Side, files: Mapping[str, FileChange]) -> Counter[str]:
+def _before(path: str, side: FileTests, files: Mapping[str, FileChange]) -> Counter[str]:
     """Count the tests that a file had; one that is gone or empty by now had one at least."""
     file = files.get(path)
     is_gone = file is not None and (file.status == "D" or file.size == 0)
@@ -461,7 +471,7 @@ def _before(path: str, side: Side, files: Mapping[str, FileChange]) -> Counter[s
     return side.cases
 
 
-def _told(path: str, lost: Sequence[str], file: FileChange | None) -> str:
+def _violation_message(path: str, lost: Sequence[str], file: FileChange | None) -> str:
     if file and file.status == "D":
         return f"{path} was deleted, with the tests {_listed(lost)}; keep them, or move them."
     return f"{path} has lost the tests {_listed(lost)}; put them back, or others in their place."
@@ -476,7 +486,7 @@ def _moved_out(change: Change) -> Iterator[GuardViolation]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Before:
+class _StartTreeTests:
     """What the start tree showed: names of tests, those that were skipped, and marks by line."""
 
     known: frozenset[str]
@@ -486,13 +496,13 @@ class _Before:
     def lets_run(self, skip: Skip, *, is_new_file: bool) -> bool:
         """Tell whether a mark stops what ran before; a new test may come with a mark."""
         match skip.mark.place:
-            case Place.OTHERS:
+            case MarkTarget.OTHERS:
                 return skip.text not in self.marks
-            case Place.FILE:
+            case MarkTarget.FILE:
                 return skip.text not in self.marks and not is_new_file
-            case Place.BELOW if skip.name is None:
+            case MarkTarget.BELOW if skip.name is None:
                 return skip.text not in self.marks and not is_new_file
-            case Place.HERE | Place.BELOW | Place.AROUND:
+            case MarkTarget.HERE | MarkTarget.BELOW | MarkTarget.AROUND:
                 return skip.name in self.known and skip.name not in self.skipped
             case _:
                 assert_never(skip.mark.place)
@@ -500,7 +510,7 @@ class _Before:
 
 def _skipped(patches: Sequence[Patch], sides: Mapping[str, Sides]) -> Iterator[GuardViolation]:
     olds = [old for old, _ in sides.values()]
-    before = _Before(
+    before = _StartTreeTests(
         known=frozenset(name for old in olds for name in old.seen),
         skipped=frozenset(skip.name for old in olds for skip in old.skips),
         marks=frozenset(skip.text for old in olds for skip in old.skips),
@@ -518,7 +528,7 @@ def _skipped(patches: Sequence[Patch], sides: Mapping[str, Sides]) -> Iterator[G
 
 def _effect(skip: Skip) -> str:
     mark = _short(skip.text)
-    if skip.mark.place is Place.OTHERS:
+    if skip.mark.place is MarkTarget.OTHERS:
         return f"keeps all other tests from running ({mark})"
     if skip.name is None:
         return f"skips tests that ran before ({mark})"
@@ -526,8 +536,8 @@ def _effect(skip: Skip) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = len(names) - NAMED
-    told = ", ".join(_short(name) for name in names[:NAMED])
+    more = len(names) - MAX_NAMED_TESTS
+    told = ", ".join(_short(name) for name in names[:MAX_NAMED_TESTS])
     return f"{told} (+ {more} more)" if more > 0 else told
 
 

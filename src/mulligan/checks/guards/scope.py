@@ -35,7 +35,7 @@ PROTECTED: Mapping[Protected, tuple[str, ...]] = {
 
 SPECS = {kind: GitIgnoreSpec.from_lines(patterns) for kind, patterns in PROTECTED.items()}
 
-WHAT = {
+PROTECTED_REASONS = {
     Protected.WORKFLOWS: "it decides what runs in CI",
     Protected.INSTRUCTIONS: "it tells coding agents what to do",
     Protected.POLICY: "it is what Mulligan itself goes by",
@@ -47,7 +47,7 @@ SYMLINK, SUBMODULE, DELETED = "120000", "160000", "D"
 
 DRIVE = re.compile(r"[A-Za-z]:")
 
-CUT_OFF = re.compile(rb"\n\[\.\.\. [^\n]* bytes omitted\]\n\Z")
+DIFF_CUT_MARK = re.compile(rb"\n\[\.\.\. [^\n]* bytes omitted\]\n\Z")
 
 
 def path_violations(
@@ -83,14 +83,16 @@ def spec_of(patterns: Sequence[str], key: str) -> GitIgnoreSpec:
 
 
 def _protected(path: str, scope: Scope) -> Iterator[GuardViolation]:
-    name = _as_disks_see_it(path)
+    name = _normalised_path(path)
     for kind in dict.fromkeys(scope.protect):
         if SPECS[kind].match_file(name):
-            message = f"{path} must not change, since {WHAT[kind]} (scope.protect: {kind})."
+            message = (
+                f"{path} must not change, since {PROTECTED_REASONS[kind]} (scope.protect: {kind})."
+            )
             yield GuardViolation(kind=GuardKind.PROTECTED, path=path, message=message)
 
 
-def _as_disks_see_it(path: str) -> str:
+def _normalised_path(path: str) -> str:
     """Write a path so that names which some file system takes for one are the same."""
     seen = "".join(sign for sign in path if unicodedata.category(sign) != "Cf")
     parts = unicodedata.normalize("NFKC", seen).casefold().split("/")
@@ -117,7 +119,7 @@ def _too_much(change: Change, scope: Scope) -> Iterator[GuardViolation]:
         allowed = f"scope.max_changed_files allows {scope.max_changed_files}"
         message = f"{len(change.files)} files were changed; {allowed}."
         yield GuardViolation(kind=GuardKind.SIZE, message=message)
-    if CUT_OFF.search(change.diff):
+    if DIFF_CUT_MARK.search(change.diff):
         message = "The change is too large to be looked through; make a smaller one."
         yield GuardViolation(kind=GuardKind.SIZE, message=message)
     for file in change.files:

@@ -31,7 +31,7 @@ from mulligan.config.policy import Scope
 from mulligan.domain.result import GuardKind, GuardViolation
 from mulligan.text.redact import Redactor
 
-LONGEST = 10_000
+MAX_LINE_CHARS = 10_000
 """Characters of a line that are searched at a time; the pieces overlap by `OVERLAP`."""
 OVERLAP = 500
 CANDIDATE = re.compile(r"[\w/+=.:-]{20}|KEY-----")
@@ -40,7 +40,7 @@ KEY_BODY = re.compile(r"[A-Za-z0-9+/]{40}")
 KEY_LINES = 4
 """Within so many lines of its heading a private key has a line of Base64; else it is only named."""
 PRIVATE_KEY = "private key"
-FURTHER = {
+EXTRA_PATTERNS = {
     "GitHub token": re.compile(r"github_pat_\w{60,}"),
     "Anthropic key": re.compile(r"sk-ant-[\w-]{40,}"),
     "Google API key": re.compile(r"AIza[\w-]{35}"),
@@ -81,7 +81,7 @@ def _found(lines: Sequence[str], at: int) -> Iterator[str]:
     if not CANDIDATE.search(lines[at]):
         return
     for piece in _pieces(lines[at]):
-        yield from (name for name, pattern in FURTHER.items() if pattern.search(piece))
+        yield from (name for name, pattern in EXTRA_PATTERNS.items() if pattern.search(piece))
         for name, detector in _detectors():
             is_named = any(detector.analyze_string(piece))
             if is_named and (name != PRIVATE_KEY or _has_body(lines, at)):
@@ -89,8 +89,8 @@ def _found(lines: Sequence[str], at: int) -> Iterator[str]:
 
 
 def _pieces(line: str) -> Iterator[str]:
-    for start in range(0, len(line), LONGEST - OVERLAP):
-        yield line[start : start + LONGEST]
+    for start in range(0, len(line), MAX_LINE_CHARS - OVERLAP):
+        yield line[start : start + MAX_LINE_CHARS]
 
 
 def _has_body(lines: Sequence[str], at: int) -> bool:

@@ -30,7 +30,7 @@ CONFIG = """\
 \tgpgsign = false
 """
 HEADS = "refs/heads/"
-MOST_HEADS = 1000
+MAX_HEADS = 1000
 REF_BYTES = 1000
 PACKED_BYTES = 10_000_000
 SYMBOLIC_DEPTH = 5
@@ -45,7 +45,7 @@ class AgentCommits:
 
 
 def write(
-    decoy: Path,
+    agent_git_dir: Path,
     refs: Mapping[str, str],
     branch: str,
     sources: tuple[Path, Path],
@@ -57,15 +57,15 @@ def write(
     """
     index, objects = sources
     for part in ("info", "objects/info", "objects/pack", "refs/heads", "refs/tags"):
-        (decoy / part).mkdir(parents=True)
-    (decoy / "HEAD").write_text(f"ref: {HEADS}{branch}\n")
-    (decoy / "config").write_text(CONFIG)
-    (decoy / "info" / "exclude").write_text("".join(f"{pattern}\n" for pattern in litter))
-    (decoy / "objects" / "info" / "alternates").write_text(f"{objects}\n")
-    (decoy / "packed-refs").write_text(
+        (agent_git_dir / part).mkdir(parents=True)
+    (agent_git_dir / "HEAD").write_text(f"ref: {HEADS}{branch}\n")
+    (agent_git_dir / "config").write_text(CONFIG)
+    (agent_git_dir / "info" / "exclude").write_text("".join(f"{pattern}\n" for pattern in litter))
+    (agent_git_dir / "objects" / "info" / "alternates").write_text(f"{objects}\n")
+    (agent_git_dir / "packed-refs").write_text(
         "".join(f"{sha} {name}\n" for name, sha in sorted(refs.items()))
     )
-    shutil.copyfile(index, decoy / "index")
+    shutil.copyfile(index, agent_git_dir / "index")
 
 
 def read(decoy: Path, repository: Repository, start_sha: str) -> AgentCommits:
@@ -80,7 +80,7 @@ def read(decoy: Path, repository: Repository, start_sha: str) -> AgentCommits:
     for pointer in ("alternates", "http-alternates"):
         with suppress(OSError):
             (decoy / "objects" / "info" / pointer).unlink()
-    heads = {**dict(islice(_packed(decoy), MOST_HEADS)), **dict(_loose(decoy))}
+    heads = {**dict(islice(_packed(decoy), MAX_HEADS)), **dict(_loose(decoy))}
     head = _resolve(_text(decoy / "HEAD"), decoy, heads)
     claimed = {*heads.values(), *([head] if head else ())}
     readable = claimed
@@ -93,7 +93,7 @@ def read(decoy: Path, repository: Repository, start_sha: str) -> AgentCommits:
 
 def _count(repository: Repository, shas: set[str], start_sha: str) -> int | None:
     """Count the commits that Mulligan did not have; None where they cannot be read."""
-    answer = repository.ask("rev-list", "--count", *sorted(shas), "--not", start_sha, "--all")
+    answer = repository.query("rev-list", "--count", *sorted(shas), "--not", start_sha, "--all")
     return None if answer.exit_code else int(answer.text)
 
 
@@ -106,7 +106,7 @@ def _packed(decoy: Path) -> Iterator[tuple[str, str]]:
 
 
 def _loose(decoy: Path) -> Iterator[tuple[str, str]]:
-    for file in islice(_files(decoy / "refs" / "heads"), MOST_HEADS):
+    for file in islice(_files(decoy / "refs" / "heads"), MAX_HEADS):
         if COMMIT_SHA.fullmatch(sha := _text(file)):
             yield os.fspath(file.relative_to(decoy)), sha
 

@@ -17,14 +17,19 @@ from mulligan.git.repository import Repository
 from mulligan.git.worktrees import agent_git_directory
 from mulligan.git.worktrees.agent_git_directory import AgentCommits
 from mulligan.git.worktrees.files import disk_faults
-from mulligan.git.worktrees.naming import BASE_REF, is_litter, message_of, plain
+from mulligan.git.worktrees.naming import BASE_REF, is_agent_leftover, message_of, sanitised
 from mulligan.git.worktrees.pull_request_branch import (
     DIFF_BYTES,
-    Proposal,
+    PullRequestHead,
     is_change_of,
     is_tree_of,
 )
-from mulligan.git.worktrees.reset import PATIENCE, Site, drop_bad_index, restore
+from mulligan.git.worktrees.reset import (
+    RESET_TIMEOUT,
+    IssueWorktree,
+    drop_bad_index,
+    reset_worktree,
+)
 
 BINARY = b"-"
 
@@ -33,12 +38,12 @@ SYMLINK, NO_FILE = "120000", "000000"
 CAPTURED_DIFF_BYTES = 64 * 1024 * 1024
 """The most of a diff that is kept; what is cut off is still in the commit."""
 
-DIFF_PATIENCE = timedelta(minutes=5)
+DIFF_TIMEOUT = timedelta(minutes=5)
 
-MOST_LINKS = 200
+MAX_LINKS = 200
 """Symbolic links of a change that are read; the guards refuse the others."""
 
-MOST_IGNORED = 20
+MAX_IGNORED = 20
 """Names of ignored files that are told; they are no work, so a few of them are enough."""
 
 
@@ -120,7 +125,9 @@ def _text(path: bytes) -> str:
     return path.decode(errors="replace")
 
 
-def capture(site: Site, start_sha: str, text: CommitText, settings: CommitSettings) -> Change:
+def capture(
+    site: IssueWorktree, start_sha: str, text: CommitText, settings: CommitSettings
+) -> Change:
     """Commit the tree that the agent left, with Mulligan's index and identity."""
     left = _what_was_committed(site, start_sha)
     start_tree = site.git.line("rev-parse", f"{start_sha}^{{tree}}")
@@ -134,7 +141,7 @@ def capture(site: Site, start_sha: str, text: CommitText, settings: CommitSettin
     return Change(start_sha, head_sha, commits, files, diff_of(site, start_sha, head_sha))
 
 
-def _changed_files(site: Site, start_sha: str, head_sha: str) -> tuple[FileChange, ...]:
+def _changed_files(site: IssueWorktree, start_sha: str, head_sha: str) -> tuple[FileChange, ...]:
     listed = site.git.read(
         *("diff-tree", "-r", "-z", "--raw", "--numstat", "-M"),
         *("--ignore-submodules=none", start_sha, head_sha),
@@ -145,65 +152,65 @@ def _changed_files(site: Site, start_sha: str, head_sha: str) -> tuple[FileChang
     blobs = dict.fromkeys(entry.blob for entry in changed if entry.mode == SYMLINK)
     links = {
         blob: site.git.read("cat-file", "blob", blob).decode(errors="replace")
-        for blob in islice(blobs, MOST_LINKS)
+        for blob in islice(blobs, MAX_LINKS)
     }
     return measured(changes, entries, links)
 
 
-def _what_was_committed(site: Site, start_sha: str) -> AgentCommits:
-    place = site.place
+def _what_was_committed(site: IssueWorktree, start_sha: str) -> AgentCommits:
+    place = site.paths
     if place.tree.is_symlink() or not place.tree.is_dir():
-        site.broom.set_aside(place.tree, place.name)
+        site.cleaner.set_aside(place.tree, place.name)
         place.tree.mkdir()
-    site.broom.scrub(place.tree)
-    if place.decoy.is_symlink() or not place.decoy.is_dir():
+    site.cleaner.clean(place.tree)
+    if place.agent_git_dir.is_symlink() or not place.agent_git_dir.is_dir():
         return AgentCommits()
-    site.broom.only_files(place.decoy)
-    return agent_git_directory.read(place.decoy, _borrowing(site), start_sha)
+    site.cleaner.only_files(place.agent_git_dir)
+    return agent_git_directory.read(place.agent_git_dir, _borrowing(site), start_sha)
 
 
-def _borrowing(site: Site) -> Repository:
+def _borrowing(site: IssueWorktree) -> Repository:
     """See the agent's objects, too; its configuration and refs stay unseen."""
-    return replace(site.git, borrowed=(site.place.decoy / "objects",))
+    return replace(site.git, borrowed=(site.paths.agent_git_dir / "objects",))
 
 
-def _committed_tree(site: Site, left: AgentCommits, start_tree: str) -> str:
+def _committed_tree(site: IssueWorktree, left: AgentCommits, start_tree: str) -> str:
     if left.head is None:
         return start_tree
-    found = _borrowing(site).ask("rev-parse", "--verify", f"{left.head}^{{tree}}")
+    found = _borrowing(site).query("rev-parse", "--verify", f"{left.head}^{{tree}}")
     return start_tree if found.exit_code else found.text
 
 
-def _write_tree(site: Site, start_sha: str, left: AgentCommits) -> str:
+def _write_tree(site: IssueWorktree, start_sha: str, left: AgentCommits) -> str:
     drop_bad_index(site)
-    if not (site.place.admin / "index").exists():
+    if not (site.paths.git_dir / "index").exists():
         site.git.read("read-tree", start_sha)
-    added = site.git.attempt("add", "-A", "--ignore-errors", patience=PATIENCE)
+    added = site.git.attempt("add", "-A", "--ignore-errors", patience=RESET_TIMEOUT)
     # 1: a name that git refuses was left out.
     if added.exit_code not in {0, 1} or FULL_DISK.shows_in(added.text):
         raise fault_of(added.text, f"git add for {site.mirror.name}")
     if forced := _forced(site, start_sha, left):
-        listed = site.place.admin / "forced"
+        listed = site.paths.git_dir / "forced"
         listed.write_bytes(b"\0".join(map(os.fsencode, forced)))
         site.git.attempt(
             *("--literal-pathspecs", "add", "--force", "--ignore-errors"),
             *(f"--pathspec-from-file={listed}", "--pathspec-file-nul"),
-            patience=PATIENCE,
+            patience=RESET_TIMEOUT,
         )
     return site.git.line("write-tree")
 
 
-def _forced(site: Site, start_sha: str, left: AgentCommits) -> list[str]:
+def _forced(site: IssueWorktree, start_sha: str, left: AgentCommits) -> list[str]:
     """List what the agent committed on purpose although it is ignored, and left in its tree."""
     if left.head is None:
         return []
-    listed = _borrowing(site).ask(
+    listed = _borrowing(site).query(
         *("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A"),
         *(start_sha, left.head),
     )
     names = [os.fsdecode(name) for name in listed.output.split(b"\0") if name]
-    wanted = (name for name in names if not is_litter(name, site.mirror.litter))
-    return [name for name in wanted if _in_tree(site.place.tree, name)]
+    wanted = (name for name in names if not is_agent_leftover(name, site.mirror.litter))
+    return [name for name in wanted if _in_tree(site.paths.tree, name)]
 
 
 def _in_tree(tree: Path, name: str) -> bool:
@@ -213,19 +220,19 @@ def _in_tree(tree: Path, name: str) -> bool:
     return os.path.lexists(root / name) and os.path.realpath(parent) == str(parent)
 
 
-def _ignored(site: Site) -> tuple[str, ...]:
+def _ignored(site: IssueWorktree) -> tuple[str, ...]:
     """Name what the agent wrote that git ignores; what agents litter comes last.
 
     Set-up lines may have written such files as well. The agent began after that, when a home was
     made for it, and with it the private directory changed.
     """
-    root, private = site.place.tree, site.place.private
+    root, private = site.paths.tree, site.paths.private
     began = private.stat().st_mtime_ns if private.is_dir() else 0
     listed = site.git.read("ls-files", "-z", "--others", "--ignored", "--exclude-standard")
-    is_litters = partial(is_litter, litter=site.mirror.litter)
+    is_litters = partial(is_agent_leftover, litter=site.mirror.litter)
     names = sorted(map(os.fsdecode, filter(None, listed.split(b"\0"))), key=is_litters)
     new = (name for name in names if _written(root / name) > began)
-    return tuple(os.fsencode(name).decode(errors="replace") for name in islice(new, MOST_IGNORED))
+    return tuple(os.fsencode(name).decode(errors="replace") for name in islice(new, MAX_IGNORED))
 
 
 def _written(path: Path) -> int:
@@ -236,11 +243,16 @@ def _written(path: Path) -> int:
         return 0
 
 
-def _commit(site: Site, tree: str, start_sha: str, message: str, settings: CommitSettings) -> str:
+def _commit(
+    site: IssueWorktree, tree: str, start_sha: str, message: str, settings: CommitSettings
+) -> str:
     identity = {
         f"GIT_{role}_{part}": value
         for role in ("AUTHOR", "COMMITTER")
-        for part, value in (("NAME", plain(settings.name)), ("EMAIL", plain(settings.email)))
+        for part, value in (
+            ("NAME", sanitised(settings.name)),
+            ("EMAIL", sanitised(settings.email)),
+        )
     }
     git = replace(site.git, extra=identity)
     head_sha = git.line("commit-tree", tree, "-p", start_sha, "-m", message)
@@ -248,15 +260,17 @@ def _commit(site: Site, tree: str, start_sha: str, message: str, settings: Commi
     return head_sha
 
 
-def diff_of(site: Site, start_sha: str, head_sha: str, limit: int = CAPTURED_DIFF_BYTES) -> bytes:
+def diff_of(
+    site: IssueWorktree, start_sha: str, head_sha: str, limit: int = CAPTURED_DIFF_BYTES
+) -> bytes:
     """Write the diff as text; the end of one that is too large or takes too long is cut off."""
-    place = site.place.admin / "changes.diff"
+    place = site.paths.git_dir / "changes.diff"
     finished = site.git.stream(
         *("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none"),
         *("-M", start_sha, head_sha, "--"),
         into=place,
         limit=limit,
-        patience=DIFF_PATIENCE,
+        patience=DIFF_TIMEOUT,
     )
     diff = place.read_bytes()
     place.unlink()
@@ -274,103 +288,105 @@ class Checkout:
     them there (SPEC A3), and checks need them. Without set-up lines none stay.
     """
 
-    site: Site
+    worktree: IssueWorktree
     base_branch: str
     base_sha: str
     start_sha: str
     recreated: bool
     keeps: Callable[[], bool]
-    proposal: Proposal | None = None
+    pull_request: PullRequestHead | None = None
 
     @property
     def path(self) -> Path:
         """Give the directory that the agent works in."""
-        return self.site.place.tree
+        return self.worktree.paths.tree
 
     @property
     def private(self) -> Path:
         """Give the directory beside it for the run's own files."""
-        return self.site.place.private
+        return self.worktree.paths.private
 
     @property
-    def proposed(self) -> bytes:
+    def pull_request_diff(self) -> bytes:
         """Give what the pull request changes as it stands; empty where there is none."""
-        if self.proposal is None:
+        if self.pull_request is None:
             return b""
-        return diff_of(self.site, self.proposal.fork_sha, self.proposal.head_sha, DIFF_BYTES)
+        return diff_of(
+            self.worktree, self.pull_request.fork_sha, self.pull_request.head_sha, DIFF_BYTES
+        )
 
     @property
     def readable(self) -> tuple[Path, ...]:
         """Give the link to the decoy, which is to stay what it is, and the mirror's objects."""
-        return (self.path / ".git", self.site.mirror.place.mirror / "objects")
+        return (self.path / ".git", self.worktree.mirror.paths.mirror / "objects")
 
     @property
     def writable(self) -> tuple[Path, ...]:
         """Give the decoy."""
-        return (self.site.place.decoy,)
+        return (self.worktree.paths.agent_git_dir,)
 
     @disk_faults()
     def capture(self, text: CommitText, settings: CommitSettings) -> Change:
         """Read what the agent left and commit it (SPEC A7, A8)."""
-        change = capture(self.site, self.start_sha, text, settings)
+        change = capture(self.worktree, self.start_sha, text, settings)
         return self._nothing_new(change) or change
 
     def _nothing_new(self, change: Change) -> Change | None:
         """Take a change for none that leaves the pull request as it is, on review (SPEC 6)."""
-        stands, head = self.proposal, change.head_sha
+        stands, head = self.pull_request, change.head_sha
         if head is None or stands is None or not stands.is_answered:
             return None
         if not (
-            is_tree_of(self.site.mirror, head, stands.head_sha) or self._is_moved(head, stands)
+            is_tree_of(self.worktree.mirror, head, stands.head_sha) or self._is_moved(head, stands)
         ):
             return None
         return Change(change.start_sha, None, change.commits, is_proposed=True)
 
-    def _is_moved(self, head: str, stands: Proposal) -> bool:
+    def _is_moved(self, head: str, stands: PullRequestHead) -> bool:
         """Tell whether it is the pull request's change, made again on a base that has moved."""
         if not stands.is_reviewed or stands.others:
             return False
-        return is_change_of(self.site.mirror, head, self.base_sha, stands.head_sha)
+        return is_change_of(self.worktree.mirror, head, self.base_sha, stands.head_sha)
 
     @disk_faults()
-    def show_commit(self, head_sha: str) -> None:
+    def check_out(self, head_sha: str) -> None:
         """Reset the tree to Mulligan's commit, so that checks see that and nothing else (A10)."""
-        restore(self.site, head_sha, keep_ignored=self.keeps())
-        show(self.site, self.base_branch, self.base_sha, head_sha)
-        self.site.broom.empty(self.site.place.name)
+        reset_worktree(self.worktree, head_sha, keep_ignored=self.keeps())
+        check_out_commit(self.worktree, self.base_branch, self.base_sha, head_sha)
+        self.worktree.cleaner.empty(self.worktree.paths.name)
 
     @contextmanager
-    def untouched(self) -> Generator[None]:
+    def pristine_checkout(self) -> Generator[None]:
         """Have a new checkout of `start_sha` in place of this one, for a while (SPEC A4).
 
         It has nothing that an agent or a check wrote, nor what set-up wrote. It lies at the same
         path, since what a check says may name that. Afterwards `show_commit` is to be called.
         """
-        site, place = self.site, self.site.place
+        site, place = self.worktree, self.worktree.paths
         aside = place.private / "worktree"
         with disk_faults():
-            site.broom.set_aside(aside, place.name)
-            site.broom.move(place.tree, aside)
+            site.cleaner.set_aside(aside, place.name)
+            site.cleaner.move(place.tree, aside)
             try:
-                restore(site, self.start_sha, keep_ignored=False)
-                show(site, self.base_branch, self.base_sha, self.start_sha)
+                reset_worktree(site, self.start_sha, keep_ignored=False)
+                check_out_commit(site, self.base_branch, self.base_sha, self.start_sha)
                 yield
             finally:
-                site.broom.set_aside(place.tree, place.name)
-                site.broom.move(aside, place.tree)
+                site.cleaner.set_aside(place.tree, place.name)
+                site.cleaner.move(aside, place.tree)
 
 
-def show(site: Site, base: str, base_sha: str, head_sha: str) -> None:
+def check_out_commit(site: IssueWorktree, base: str, base_sha: str, head_sha: str) -> None:
     """Put a fresh decoy into a restored worktree, with HEAD at its commit."""
-    place = site.place
-    site.broom.set_aside(place.decoy, place.name)
+    place = site.paths
+    site.cleaner.set_aside(place.agent_git_dir, place.name)
     listed = site.mirror.git.read("for-each-ref", "--format=%(refname) %(objectname)", "refs/tags")
     refs = dict(line.split(" ") for line in listed.decode(errors="replace").splitlines())
     refs[f"{BASE_REF}{base}"] = base_sha
     if not f"{site.branch}/".startswith(f"{base}/"):
         refs[f"refs/heads/{base}"] = base_sha
     refs[f"refs/heads/{site.branch}"] = head_sha
-    objects = site.mirror.place.mirror / "objects"
-    sources = (place.admin / "index", objects)
-    agent_git_directory.write(place.decoy, refs, site.branch, sources, site.mirror.litter)
-    (place.tree / ".git").write_text(f"gitdir: {place.decoy}\n")
+    objects = site.mirror.paths.mirror / "objects"
+    sources = (place.git_dir / "index", objects)
+    agent_git_directory.write(place.agent_git_dir, refs, site.branch, sources, site.mirror.litter)
+    (place.tree / ".git").write_text(f"gitdir: {place.agent_git_dir}\n")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from mulligan.config.load import load_policy, load_what_holds
+from mulligan.config.load import load_policy, load_valid_part
 from mulligan.config.policy import POLICY_FILE, Policy
 from mulligan.domain.errors import ConfigError, MisconfiguredError, UnavailableError
 from mulligan.implement.ports import Worktrees
@@ -18,7 +18,7 @@ class BasePolicies:
     worktrees: Worktrees
     overrides: Mapping[str, Mapping[str, JsonValue]]
 
-    def current(self, repository: str) -> Policy:
+    def in_force(self, repository: str) -> Policy:
         """Give the policy in force: the base branch's as fetched last.
 
         Where that file is invalid, what is valid of it, so that somebody can still be told; where
@@ -26,7 +26,7 @@ class BasePolicies:
         """
         overrides = self._overrides(repository)
         try:
-            return load_what_holds(self._text(repository, None), overrides)
+            return load_valid_part(self._text(repository, None), overrides)
         except UnavailableError:
             return load_policy(None, overrides, POLICY_FILE)
 

@@ -12,15 +12,15 @@ from mulligan.implement.ports import PullRequestBase, Worktree, Worktrees
 
 
 @dataclass(frozen=True, slots=True)
-class RehearsedWorktrees:
+class DryRunWorktrees:
     """The port `Worktrees` over another one; `say` hears what would be pushed."""
 
     inner: Worktrees
     say: Callable[[str], None]
 
-    def refresh(self, repository: str) -> None:
+    def fetch_base(self, repository: str) -> None:
         """Fetch the base branch."""
-        self.inner.refresh(repository)
+        self.inner.fetch_base(repository)
 
     def open(
         self, ref: IssueRef, standing: PullRequestBase | None = None
@@ -36,13 +36,13 @@ class RehearsedWorktrees:
         """Name the branch that work starts from and goes to."""
         return self.inner.base_branch(repository)
 
-    def keep(self, ref: IssueRef, head_sha: str, place: Path) -> None:
+    def store_commit(self, ref: IssueRef, head_sha: str, place: Path) -> None:
         """Store a commit in a file, a git bundle."""
-        self.inner.keep(ref, head_sha, place)
+        self.inner.store_commit(ref, head_sha, place)
 
-    def restore(self, ref: IssueRef, head_sha: str, bundle: Path) -> bool:
+    def ensure_commit(self, ref: IssueRef, head_sha: str, bundle: Path) -> bool:
         """See that a commit could be pushed, from its file if need be."""
-        return self.inner.restore(ref, head_sha, bundle)
+        return self.inner.ensure_commit(ref, head_sha, bundle)
 
     def base_sha(self, repository: str) -> str | None:
         """Give the base branch's commit as fetched last."""
@@ -66,11 +66,11 @@ class RehearsedWorktrees:
         """Make the commit that merges the base into a head; it stays on this machine."""
         return self.inner.merge(ref, base_sha, head_sha, settings)
 
-    def tip(self, ref: IssueRef) -> str | None:
+    def remote_head(self, ref: IssueRef) -> str | None:
         """Ask which commit the issue's branch on the remote is."""
-        return self.inner.tip(ref)
+        return self.inner.remote_head(ref)
 
-    def drop(self, ref: IssueRef, own: Collection[str]) -> bool:
+    def delete_branch(self, ref: IssueRef, own: Collection[str]) -> bool:
         """Say which branch would be deleted."""
         del own
         self.say(f"Would delete {ref.branch} of {ref.repository}.")
@@ -87,9 +87,9 @@ class RehearsedWorktrees:
         self.say(f"Would push {head_sha[:10]} to {name} of {ref.repository}.")
         return name
 
-    def has(self, ref: IssueRef) -> bool:
+    def exists(self, ref: IssueRef) -> bool:
         """Tell whether anything of an issue's worktree lies on this machine."""
-        return self.inner.has(ref)
+        return self.inner.exists(ref)
 
     def discard(self, ref: IssueRef) -> None:
         """Remove an issue's worktree."""

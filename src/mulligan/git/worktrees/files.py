@@ -15,11 +15,11 @@ from mulligan.git.repository import PATH
 from mulligan.sandbox.cancellation import reason_to_stop
 from mulligan.sandbox.process import Command, Finished, run
 
-GLANCE = 0.02
+LOCK_POLL_SECONDS = 0.02
 
-PATIENCE = timedelta(minutes=10)
+CLEAN_TIMEOUT = timedelta(minutes=10)
 
-LONGEST = 1024
+MAX_PATH_CHARS = 1024
 """Characters of a path in a worktree, beyond which git is slow or blind; macOS allows no more."""
 
 CLOSED_DIRECTORIES = ("-type", "d", "!", "-perm", "-700", "-execdir", "chmod", "u+rwx", "{}", ";")
@@ -75,7 +75,7 @@ def locked(path: Path, patience: timedelta, what: str) -> Generator[None]:
                 raise UnavailableError(message)
             if reason := reason_to_stop():
                 raise reason
-            time.sleep(GLANCE)
+            time.sleep(LOCK_POLL_SECONDS)
         yield
 
 
@@ -94,7 +94,7 @@ class TreeCleaner:
     trash: Path
     outer: Mapping[str, str] = field(repr=False)
 
-    def scrub(self, tree: Path) -> str:
+    def clean(self, tree: Path) -> str:
         """Make everything accessible, and remove what git does not see or would trust.
 
         That is `.git` entries, what is neither file nor link, and paths without end. Name
@@ -104,10 +104,10 @@ class TreeCleaner:
         if not stat.S_ISDIR(_mode(tree / ".git")):
             (tree / ".git").unlink(missing_ok=True)
         # Most agents leave nothing of the kind; then looking once is enough.
-        if not self.strange(tree):
+        if not self.find_unexpected(tree):
             return ""
         self._scrub(tree)
-        return self.strange(tree)
+        return self.find_unexpected(tree)
 
     def _scrub(self, tree: Path) -> None:
         self._find(
@@ -136,7 +136,7 @@ class TreeCleaner:
             *("-o", *UNREADABLE),
         )
 
-    def strange(self, tree: Path) -> str:
+    def find_unexpected(self, tree: Path) -> str:
         """Name something that does not belong into a clean worktree; empty where all is well."""
         found = self._find(
             tree,
@@ -187,7 +187,7 @@ class TreeCleaner:
             "PATH": ":".join(entry for entry in path if entry.startswith("/")),
             "LC_ALL": "C",
         }
-        return run(Command(argv, self.trash.parent, environment, PATIENCE))
+        return run(Command(argv, self.trash.parent, environment, CLEAN_TIMEOUT))
 
 
 def _mode(path: Path) -> int:
@@ -199,4 +199,4 @@ def _mode(path: Path) -> int:
 
 
 def _too_long(tree: Path) -> tuple[str, str]:
-    return "-path", "?" * (len(str(tree).encode()) + 1 + LONGEST) + "*"
+    return "-path", "?" * (len(str(tree).encode()) + 1 + MAX_PATH_CHARS) + "*"

@@ -10,13 +10,13 @@ from mulligan.domain.issue import COMMIT_SHA
 from mulligan.git.faults import DamagedError
 from mulligan.git.repository import Remote, Repository
 from mulligan.git.worktrees.files import TreeCleaner, locked, write_whole
-from mulligan.git.worktrees.naming import ATTRIBUTES, BASE_REF, Place, taken_as_bytes
+from mulligan.git.worktrees.naming import ATTRIBUTES, BASE_REF, RepositoryPaths, binary_attribute
 
-WORK = "refs/heads/mulligan/*"
+WORK_REFS = "refs/heads/mulligan/*"
 """Where Mulligan's commits are kept, published or not."""
-FETCH_PATIENCE = timedelta(hours=2)
-MOST_PACKS = 50
-OWNER = "mirror"
+FETCH_TIMEOUT = timedelta(hours=2)
+MAX_PACKS = 50
+TRASH_OWNER = "mirror"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,23 +27,23 @@ class Mirror:
     """
 
     name: str
-    place: Place
+    paths: RepositoryPaths
     outer: Mapping[str, str] = field(repr=False)
     litter: tuple[str, ...] = ()
 
     @property
     def git(self) -> Repository:
         """Give the mirror as a repository without files."""
-        return Repository(self.name, self.place.mirror, self.outer)
+        return Repository(self.name, self.paths.mirror, self.outer)
 
     @property
-    def broom(self) -> TreeCleaner:
+    def cleaner(self) -> TreeCleaner:
         """Give what clears directories of this repository."""
-        return TreeCleaner(self.place.trash, self.outer)
+        return TreeCleaner(self.paths.trash, self.outer)
 
     def fetch(self, remote: Remote, base: str) -> str:
         """Bring the base branch up to date; give its commit."""
-        with locked(self.place.mirror_lock, FETCH_PATIENCE, f"the mirror of {self.name}"):
+        with locked(self.paths.mirror_lock, FETCH_TIMEOUT, f"the mirror of {self.name}"):
             self._prepare()
             try:
                 sha = self._fetch(remote, base)
@@ -52,16 +52,16 @@ class Mirror:
             self._join_packs()
             return sha
 
-    def make_anew(self, remote: Remote, base: str) -> str:
+    def recreate(self, remote: Remote, base: str) -> str:
         """Replace a mirror that proved to be broken; what work can be read is carried over."""
-        with locked(self.place.mirror_lock, FETCH_PATIENCE, f"the mirror of {self.name}"):
+        with locked(self.paths.mirror_lock, FETCH_TIMEOUT, f"the mirror of {self.name}"):
             return self._make_anew(remote, base)
 
     def base_sha(self) -> str | None:
         """Give the base branch's commit as fetched last; None before the first fetch."""
         # A poll asks this of every repository; git itself keeps the commit in this file.
         try:
-            sha = (self.place.mirror / f"{BASE_REF}{self.base_branch()}").read_text().strip()
+            sha = (self.paths.mirror / f"{BASE_REF}{self.base_branch()}").read_text().strip()
         except (OSError, UnicodeDecodeError):
             return None
         return sha if COMMIT_SHA.fullmatch(sha) else None
@@ -69,7 +69,7 @@ class Mirror:
     def base_branch(self) -> str | None:
         """Give the base branch's name as of the last fetch."""
         try:
-            head = (self.place.mirror / "HEAD").read_text()
+            head = (self.paths.mirror / "HEAD").read_text()
         except (OSError, UnicodeDecodeError):
             return None
         return head.strip().partition(BASE_REF)[2] or None
@@ -91,18 +91,18 @@ class Mirror:
 
     def has(self, sha: str) -> bool:
         """Tell whether a commit is here."""
-        return not self.git.ask("cat-file", "-e", f"{sha}^{{commit}}").exit_code
+        return not self.git.query("cat-file", "-e", f"{sha}^{{commit}}").exit_code
 
-    def take_as_bytes(self, paths: Sequence[bytes]) -> None:
+    def disable_conversion(self, paths: Sequence[bytes]) -> None:
         """Switch line-end conversion off for files that the repository holds unconverted."""
-        with locked(self.place.mirror_lock, FETCH_PATIENCE, f"the mirror of {self.name}"):
-            attributes = self.place.mirror / "info" / "attributes"
+        with locked(self.paths.mirror_lock, FETCH_TIMEOUT, f"the mirror of {self.name}"):
+            attributes = self.paths.mirror / "info" / "attributes"
             lines = attributes.read_bytes().splitlines()
-            new = [line for path in paths if (line := taken_as_bytes(path)) not in lines]
+            new = [line for path in paths if (line := binary_attribute(path)) not in lines]
             write_whole(attributes, b"".join(line + b"\n" for line in (*lines, *new)))
 
     def _prepare(self) -> None:
-        mirror = self.place.mirror
+        mirror = self.paths.mirror
         mirror.mkdir(parents=True, exist_ok=True)
         if not (mirror / "HEAD").exists() or not (mirror / "config").exists():
             self.git.read("init", "-q", "--bare", "--template=", "--object-format=sha1")
@@ -134,25 +134,25 @@ class Mirror:
 
     def _join_packs(self) -> None:
         """Join the small packs that fetches leave; unlike a gc, this drops no object at all."""
-        if len(list((self.place.mirror / "objects" / "pack").glob("*.pack"))) > MOST_PACKS:
-            self.git.attempt("repack", "-q", "-d", "--geometric=2", patience=FETCH_PATIENCE)
+        if len(list((self.paths.mirror / "objects" / "pack").glob("*.pack"))) > MAX_PACKS:
+            self.git.attempt("repack", "-q", "-d", "--geometric=2", patience=FETCH_TIMEOUT)
 
     def _make_anew(self, remote: Remote, base: str) -> str:
-        self.broom.set_aside(self.place.mirror, OWNER)
+        self.cleaner.set_aside(self.paths.mirror, TRASH_OWNER)
         self._prepare()
         sha = self._fetch(remote, base)
-        for old in self.place.trash.glob(f"{OWNER}-*/{self.place.mirror.name}"):
+        for old in self.paths.trash.glob(f"{TRASH_OWNER}-*/{self.paths.mirror.name}"):
             self._rescue(old)
-        self.broom.empty(OWNER)
+        self.cleaner.empty(TRASH_OWNER)
         return sha
 
     def _rescue(self, old: Path) -> None:
         """Carry Mulligan's own commits over, as far as a broken mirror can still be read."""
         with_old = Repository(self.name, old, self.outer)
-        refs = with_old.ask("for-each-ref", "--format=%(refname)", WORK.rstrip("*"))
+        refs = with_old.query("for-each-ref", "--format=%(refname)", WORK_REFS.rstrip("*"))
         for ref in refs.text.splitlines():
             self.git.attempt(
                 *("fetch", "-q", "--no-tags", "--no-write-fetch-head", "--", str(old)),
                 f"+{ref}:{ref}",
-                patience=FETCH_PATIENCE,
+                patience=FETCH_TIMEOUT,
             )

@@ -28,76 +28,76 @@ TRAILER = re.compile(r"[A-Za-z][A-Za-z0-9-]*: \S.*")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RepositoryPaths:
     """The paths of one repository."""
 
-    home: Path
+    root: Path
 
     @property
     def mirror(self) -> Path:
         """Give the bare mirror."""
-        return self.home / "mirror.git"
+        return self.root / "mirror.git"
 
     @property
     def mirror_lock(self) -> Path:
         """Give the file that is locked while the mirror is fetched into."""
-        return self.home / "mirror.lock"
+        return self.root / "mirror.lock"
 
     @property
     def trash(self) -> Path:
         """Give where things are moved that are about to be deleted."""
-        return self.home / "trash"
+        return self.root / "trash"
 
 
 @dataclass(frozen=True, slots=True)
-class IssuePlace:
+class WorktreePaths:
     """The paths of one issue's worktree: `tree` and `decoy` are the agent's, `admin` is not."""
 
-    repository: Place
+    repository: RepositoryPaths
     name: str
 
     @property
     def tree(self) -> Path:
         """Give the worktree."""
-        return self.repository.home / self.name
+        return self.repository.root / self.name
 
     @property
-    def decoy(self) -> Path:
+    def agent_git_dir(self) -> Path:
         """Give the git directory that the agent sees."""
-        return self.repository.home / f"{self.name}.git"
+        return self.repository.root / f"{self.name}.git"
 
     @property
     def private(self) -> Path:
         """Give the directory for the run's own files."""
-        return self.repository.home / f"{self.name}.run"
+        return self.repository.root / f"{self.name}.run"
 
     @property
     def lock(self) -> Path:
         """Give the file that is locked while the worktree is in use."""
-        return self.repository.home / f"{self.name}.lock"
+        return self.repository.root / f"{self.name}.lock"
 
     @property
-    def admin(self) -> Path:
+    def git_dir(self) -> Path:
         """Give Mulligan's own git directory of the worktree."""
         return self.repository.mirror / "worktrees" / self.name
 
     @property
-    def everything(self) -> tuple[Path, ...]:
+    def all_paths(self) -> tuple[Path, ...]:
         """Give what a worktree consists of."""
-        return (self.tree, self.admin, self.decoy, self.private)
+        return (self.tree, self.git_dir, self.agent_git_dir, self.private)
 
 
-def place_of(root: Path, repository: str) -> Place:
+def repository_paths(root: Path, repository: str) -> RepositoryPaths:
     """Give the paths of a repository, `owner/name`."""
-    return Place(root / repository)
+    return RepositoryPaths(root / repository)
 
 
-def issue_place(root: Path, ref: IssueRef) -> IssuePlace:
+def worktree_paths(root: Path, ref: IssueRef) -> WorktreePaths:
     """Give the paths of an issue."""
-    return IssuePlace(place_of(root, ref.repository), f"issue-{ref.number}")
+    return WorktreePaths(repository_paths(root, ref.repository), f"issue-{ref.number}")
 
 
-def is_litter(path: str, litter: Sequence[str]) -> bool:
+def is_agent_leftover(path: str, litter: Sequence[str]) -> bool:
     """Tell whether a path in a repository fits one of the patterns of what agents leave behind."""
     *directories, name = PurePosixPath(path).parts
     return any(
@@ -107,7 +107,7 @@ def is_litter(path: str, litter: Sequence[str]) -> bool:
     )
 
 
-def taken_as_bytes(path: bytes) -> bytes:
+def binary_attribute(path: bytes) -> bytes:
     """Write the line of git's attributes that switches line-end conversion off for one path."""
     pattern = re.sub(rb"[\\*?\[\]]", rb"\\\g<0>", path)
     quoted = b"".join(
@@ -118,8 +118,8 @@ def taken_as_bytes(path: bytes) -> bytes:
 
 def message_of(text: CommitText, settings: CommitSettings) -> str:
     """Write the commit message; the trailers join those at the end of the body."""
-    subject = plain(text.subject.replace("\n", " ")).strip()
-    body = plain(text.body).strip()
+    subject = sanitised(text.subject.replace("\n", " ")).strip()
+    body = sanitised(text.body).strip()
     trailers = "\n".join(_trailers(text, settings))
     joined = "\n" if _ends_in_trailers(body) and trailers else "\n\n"
     paragraphs = joined.join(part for part in (body, trailers) if part)
@@ -134,7 +134,7 @@ def _trailers(text: CommitText, settings: CommitSettings) -> list[str]:
             f"Co-authored-by: {text.co_author} <{text.co_author}@users.noreply.github.com>"
         )
     if settings.signoff:
-        trailers.append(f"Signed-off-by: {plain(settings.name)} <{plain(settings.email)}>")
+        trailers.append(f"Signed-off-by: {sanitised(settings.name)} <{sanitised(settings.email)}>")
     return trailers
 
 
@@ -143,7 +143,7 @@ def _ends_in_trailers(body: str) -> bool:
     return bool(lines) and all(TRAILER.fullmatch(line) for line in lines)
 
 
-def plain(text: str) -> str:
+def sanitised(text: str) -> str:
     """Drop what no commit message may hold: control characters and halves of surrogate pairs."""
     visible = "".join(sign for sign in text if sign == "\n" or sign.isprintable())
     return visible.encode(errors="ignore").decode()

@@ -8,14 +8,14 @@ from mulligan.domain.attempt import CommitText
 from mulligan.domain.issue import IssueRef
 from mulligan.git.repository import Remote
 from mulligan.git.worktrees.mirror import Mirror
-from mulligan.git.worktrees.naming import message_of, plain
+from mulligan.git.worktrees.naming import message_of, sanitised
 from mulligan.implement.ports import PullRequestBase
 
 DIFF_BYTES = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class PullRequestHead:
     """A pull request's head; `others` where it holds commits that Mulligan did not make.
 
     `fork_sha` is the commit at which it left the base branch, by what Mulligan knows of that.
@@ -28,22 +28,22 @@ class Proposal:
     is_reviewed: bool
 
 
-def fetch_proposal(
+def fetch_pull_request(
     remote: Remote, mirror: Mirror, ref: IssueRef, base_sha: str, standing: PullRequestBase
-) -> Proposal | None:
+) -> PullRequestHead | None:
     """Fetch the issue's branch; None where there is none on the remote."""
     branch = f"refs/heads/{ref.branch}"
-    head = remote.tip(mirror.git, branch)
+    head = remote.head_of(mirror.git, branch)
     if head is None:
         return None
     # Left by a fetch that was killed; nobody else works on the issue now.
-    (mirror.place.mirror / f"{_name(ref)}.lock").unlink(missing_ok=True)
+    (mirror.paths.mirror / f"{_name(ref)}.lock").unlink(missing_ok=True)
     remote.fetch(mirror.git, [f"+{branch}:{_name(ref)}"])
     head = mirror.git.line("rev-parse", "--verify", f"{_name(ref)}^{{commit}}")
     bases = _bases_of(mirror, base_sha, head, standing)
-    others = bool(others_in(mirror, bases, head, standing.own))
-    shared = mirror.git.ask("merge-base", head, *bases)
-    return Proposal(
+    others = bool(foreign_commits(mirror, bases, head, standing.own))
+    shared = mirror.git.query("merge-base", head, *bases)
+    return PullRequestHead(
         head, shared.text or base_sha, others, standing.is_answered, standing.is_reviewed
     )
 
@@ -57,7 +57,7 @@ def _bases_of(mirror: Mirror, base_sha: str, head: str, standing: PullRequestBas
     return [base_sha, *(sha for sha in had if mirror.has(sha))]
 
 
-def others_in(
+def foreign_commits(
     mirror: Mirror, bases: Sequence[str], head: str, own: Collection[str]
 ) -> tuple[str, ...]:
     """List the commits of a head that neither the base branch has, or had, nor Mulligan made."""
@@ -67,7 +67,7 @@ def others_in(
 
 def conflicts_in(mirror: Mirror, base_sha: str, head: str) -> tuple[str, ...]:
     """Name the files in which a head does not merge into the base branch; none where it does."""
-    merged = mirror.git.ask("merge-tree", "--write-tree", "--name-only", "-z", base_sha, head)
+    merged = mirror.git.query("merge-tree", "--write-tree", "--name-only", "-z", base_sha, head)
     if merged.exit_code != 1:
         return ()
     names = merged.text.split("\0\0")[0].split("\0")[1:]
@@ -86,7 +86,7 @@ def is_change_of(mirror: Mirror, one: str, base_sha: str, head: str) -> bool:
     Unlike a patch id, which passes over white space and places, this takes two changes for the
     same only where the files come out the same.
     """
-    merged = mirror.git.ask("merge-tree", "--write-tree", base_sha, head)
+    merged = mirror.git.query("merge-tree", "--write-tree", base_sha, head)
     return not merged.exit_code and merged.text == mirror.git.line("rev-parse", f"{one}^{{tree}}")
 
 
@@ -94,9 +94,9 @@ def _name(ref: IssueRef) -> str:
     return f"refs/mulligan/proposed/{ref.number}"
 
 
-def lacks(mirror: Mirror, head_sha: str, base_sha: str) -> bool:
+def lacks_commit(mirror: Mirror, head_sha: str, base_sha: str) -> bool:
     """Tell whether a head does not have a commit of the base branch."""
-    return mirror.git.ask("merge-base", "--is-ancestor", base_sha, head_sha).exit_code == 1
+    return mirror.git.query("merge-base", "--is-ancestor", base_sha, head_sha).exit_code == 1
 
 
 def is_in_base(mirror: Mirror, now: str, start_sha: str, base_sha: str) -> bool:
@@ -110,8 +110,8 @@ def is_in_base(mirror: Mirror, now: str, start_sha: str, base_sha: str) -> bool:
         return False
     shared = [base_sha]
     if start_sha != base_sha and mirror.has(start_sha):
-        shared = mirror.git.ask("merge-base", "--all", start_sha, base_sha).text.split()
-    return not any(lacks(mirror, now, sha) for sha in shared)
+        shared = mirror.git.query("merge-base", "--all", start_sha, base_sha).text.split()
+    return not any(lacks_commit(mirror, now, sha) for sha in shared)
 
 
 def merge(
@@ -122,7 +122,7 @@ def merge(
     It is dated by its younger parent, so that whoever makes it again makes the same one.
     """
     base_sha, head_sha = pair
-    merged = mirror.git.ask("merge-tree", "--write-tree", base_sha, head_sha)
+    merged = mirror.git.query("merge-tree", "--write-tree", base_sha, head_sha)
     if merged.exit_code:
         return None
     times = mirror.git.line("show", "-s", "--format=%ct", base_sha, head_sha).split()
@@ -130,8 +130,8 @@ def merge(
         f"GIT_{role}_{part}": value
         for role in ("AUTHOR", "COMMITTER")
         for part, value in (
-            ("NAME", plain(settings.name)),
-            ("EMAIL", plain(settings.email)),
+            ("NAME", sanitised(settings.name)),
+            ("EMAIL", sanitised(settings.email)),
             ("DATE", f"{max(map(int, times))} +0000"),
         )
     }

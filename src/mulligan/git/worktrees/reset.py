@@ -12,18 +12,18 @@ from mulligan.domain.errors import UnavailableError
 from mulligan.git.repository import Repository
 from mulligan.git.worktrees.files import TreeCleaner
 from mulligan.git.worktrees.mirror import Mirror
-from mulligan.git.worktrees.naming import IssuePlace
+from mulligan.git.worktrees.naming import WorktreePaths
 
-PATIENCE = timedelta(minutes=10)
+RESET_TIMEOUT = timedelta(minutes=10)
 """How long a reset or a clean may take; 91,000 files take one second."""
 GITLINK = b"160000 "
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class IssueWorktree:
     """The worktree of one issue, seen with Mulligan's own git directory and index."""
 
-    place: IssuePlace
+    paths: WorktreePaths
     mirror: Mirror
     branch: str
 
@@ -31,38 +31,38 @@ class Site:
     def git(self) -> Repository:
         """Give the worktree as a repository; the `.git` in it is never looked at."""
         return Repository(
-            self.mirror.name, self.place.admin, self.mirror.outer, work_tree=self.place.tree
+            self.mirror.name, self.paths.git_dir, self.mirror.outer, work_tree=self.paths.tree
         )
 
     @property
-    def broom(self) -> TreeCleaner:
+    def cleaner(self) -> TreeCleaner:
         """Give what clears directories here."""
-        return self.mirror.broom
+        return self.mirror.cleaner
 
 
-def restore(site: Site, sha: str, *, keep_ignored: bool) -> bool:
+def reset_worktree(site: IssueWorktree, sha: str, *, keep_ignored: bool) -> bool:
     """Make the worktree equal a commit; tell whether it had to be made anew.
 
     UnavailableError where even a new one does not equal it.
     """
-    known = site.place.admin.exists() or site.place.tree.is_symlink() or site.place.tree.exists()
-    if known and not _wrong_in_place(site, sha, keep_ignored=keep_ignored):
+    known = site.paths.git_dir.exists() or site.paths.tree.is_symlink() or site.paths.tree.exists()
+    if known and not _fault_after_reset(site, sha, keep_ignored=keep_ignored):
         return False
-    _make_anew(site, sha)
+    _recreate(site, sha)
     wrong = _in_place(site, sha, keep_ignored=keep_ignored)
     if wrong:
         message = (
-            f"The worktree at {site.place.tree} does not become clean ({wrong}); "
+            f"The worktree at {site.paths.tree} does not become clean ({wrong}); "
             "look at that directory and its disk."
         )
         raise UnavailableError(message)
     return known
 
 
-def _wrong_in_place(site: Site, sha: str, *, keep_ignored: bool) -> str:
+def _fault_after_reset(site: IssueWorktree, sha: str, *, keep_ignored: bool) -> str:
     """Reset where it stands; give what is wrong, an error among it."""
-    tree = site.place.tree
-    if tree.is_symlink() or not tree.is_dir() or not site.place.admin.is_dir():
+    tree = site.paths.tree
+    if tree.is_symlink() or not tree.is_dir() or not site.paths.git_dir.is_dir():
         return "it is not a worktree"
     try:
         return _in_place(site, sha, keep_ignored=keep_ignored)
@@ -70,40 +70,40 @@ def _wrong_in_place(site: Site, sha: str, *, keep_ignored: bool) -> str:
         return str(error)
 
 
-def _make_anew(site: Site, sha: str) -> None:
+def _recreate(site: IssueWorktree, sha: str) -> None:
     # With its old entry there, git would call the worktree `issue-121` instead of `issue-12`.
-    for old in (site.place.tree, site.place.admin):
-        site.broom.set_aside(old, site.place.name)
+    for old in (site.paths.tree, site.paths.git_dir):
+        site.cleaner.set_aside(old, site.paths.name)
     site.mirror.git.run(
         *("worktree", "add", "-q", "-f", "--detach", "--no-checkout"),
-        *("--", str(site.place.tree), sha),
-        patience=PATIENCE,
+        *("--", str(site.paths.tree), sha),
+        patience=RESET_TIMEOUT,
     )
 
 
-def _in_place(site: Site, sha: str, *, keep_ignored: bool) -> str:
-    tree = site.place.tree
-    if left := site.broom.scrub(tree):
+def _in_place(site: IssueWorktree, sha: str, *, keep_ignored: bool) -> str:
+    tree = site.paths.tree
+    if left := site.cleaner.clean(tree):
         return left
     if keep_ignored:
-        site.broom.remove(tree, site.mirror.litter)
-    _mend_git_directory(site)
+        site.cleaner.remove(tree, site.mirror.litter)
+    _repair_git_directory(site)
     _reset(site, sha)
     _clean(site, keep_ignored=keep_ignored)
     _empty_submodules(site)
     status = _status(site, keep_ignored=keep_ignored)
     if unconverted := _modified_only(status):
-        site.mirror.take_as_bytes(unconverted)
+        site.mirror.disable_conversion(unconverted)
         _reset(site, sha)
         status = _status(site, keep_ignored=keep_ignored)
     return _difference(site, sha, status)
 
 
-def _mend_git_directory(site: Site) -> None:
+def _repair_git_directory(site: IssueWorktree) -> None:
     """Take away what a git that was killed left, and put HEAD on the issue's branch."""
-    ref, admin = f"refs/heads/{site.branch}", site.place.admin
+    ref, admin = f"refs/heads/{site.branch}", site.paths.git_dir
     # Nobody else works here while the issue's lock is held.
-    for lock in (*admin.glob("*.lock"), site.mirror.place.mirror / f"{ref}.lock"):
+    for lock in (*admin.glob("*.lock"), site.mirror.paths.mirror / f"{ref}.lock"):
         lock.unlink(missing_ok=True)
     drop_bad_index(site)
     head = f"ref: {ref}\n".encode()
@@ -111,39 +111,39 @@ def _mend_git_directory(site: Site) -> None:
         site.git.read("symbolic-ref", "HEAD", ref)
 
 
-def _reset(site: Site, sha: str) -> None:
+def _reset(site: IssueWorktree, sha: str) -> None:
     """Set branch, index and files to a commit."""
-    site.git.run("reset", "-q", "--hard", sha, patience=PATIENCE)
+    site.git.run("reset", "-q", "--hard", sha, patience=RESET_TIMEOUT)
 
 
-def drop_bad_index(site: Site) -> None:
+def drop_bad_index(site: IssueWorktree) -> None:
     """Drop Mulligan's own index where it cannot be read, or hides changes."""
-    listed = site.git.ask("ls-files", "-v", "-z")
+    listed = site.git.query("ls-files", "-v", "-z")
     tags = {entry[:1] for entry in listed.output.split(b"\0") if entry}
     # Lower case is assume-unchanged, S is skip-worktree: changes to such files would not be seen.
     if listed.exit_code or not tags <= {b"H", b"M"}:
-        (site.place.admin / "index").unlink(missing_ok=True)
+        (site.paths.git_dir / "index").unlink(missing_ok=True)
 
 
-def _clean(site: Site, *, keep_ignored: bool) -> None:
+def _clean(site: IssueWorktree, *, keep_ignored: bool) -> None:
     """Remove untracked files; what cannot be removed is found by the verification."""
     also = () if keep_ignored else ("-x",)
-    site.git.attempt("clean", "-q", "-ff", "-d", *also, patience=PATIENCE)
+    site.git.attempt("clean", "-q", "-ff", "-d", *also, patience=RESET_TIMEOUT)
 
 
-def _empty_submodules(site: Site) -> None:
+def _empty_submodules(site: IssueWorktree) -> None:
     """Submodules stay links (SPEC S6): git itself never looks into their directories."""
-    root = Path(os.path.realpath(site.place.tree))
+    root = Path(os.path.realpath(site.paths.tree))
     for entry in site.git.read("ls-files", "-s", "-z").split(b"\0"):
         if not entry.startswith(GITLINK):
             continue
         place = root / entry.partition(b"\t")[2].decode(errors="surrogateescape")
         if os.path.realpath(place) == str(place) and place.is_dir() and any(place.iterdir()):
-            site.broom.set_aside(place, site.place.name)
+            site.cleaner.set_aside(place, site.paths.name)
             place.mkdir()
 
 
-def _status(site: Site, *, keep_ignored: bool) -> list[bytes]:
+def _status(site: IssueWorktree, *, keep_ignored: bool) -> list[bytes]:
     ignored = "no" if keep_ignored else "traditional"
     status = site.git.read(
         *("status", "--porcelain", "-z", "--untracked-files=normal", "--no-renames"),
@@ -161,7 +161,7 @@ def _modified_only(status: list[bytes]) -> list[bytes]:
     return [entry[3:] for entry in status] if only else []
 
 
-def _difference(site: Site, sha: str, status: list[bytes]) -> str:
+def _difference(site: IssueWorktree, sha: str, status: list[bytes]) -> str:
     """Name the first thing in which the worktree does not equal a commit; empty where none."""
     git = site.git
     head, tree = git.line("rev-parse", "HEAD", f"{sha}^{{tree}}").split()

@@ -13,35 +13,35 @@ from mulligan.domain.errors import DeniedError, MisconfiguredError
 from mulligan.domain.issue import IssueRef, RepositoryFacts
 from mulligan.git.faults import DamagedError
 from mulligan.git.repository import Remote
-from mulligan.git.worktrees.attempt_worktree import Checkout, show
+from mulligan.git.worktrees.attempt_worktree import Checkout, check_out_commit
 from mulligan.git.worktrees.files import disk_faults, locked
 from mulligan.git.worktrees.mirror import Mirror
-from mulligan.git.worktrees.naming import BRANCH, issue_place, place_of
+from mulligan.git.worktrees.naming import BRANCH, repository_paths, worktree_paths
 from mulligan.git.worktrees.publish import (
-    bring_back,
-    bring_from,
-    gone,
-    hand_over,
-    keep,
-    let_go,
-    let_go_of_old,
+    commit_missing,
+    delete_old_verified,
+    delete_verified,
+    fetch_pushed,
+    fetch_verified,
     publish,
     publish_attempt,
-    take_over,
+    push_verified,
+    read_bundle,
+    write_bundle,
 )
 from mulligan.git.worktrees.pull_request_branch import (
-    Proposal,
+    PullRequestHead,
     conflicts_in,
-    fetch_proposal,
+    fetch_pull_request,
     is_in_base,
-    lacks,
+    lacks_commit,
     merge,
 )
-from mulligan.git.worktrees.reset import Site, restore
+from mulligan.git.worktrees.reset import IssueWorktree, reset_worktree
 from mulligan.implement.ports import Credentials, PullRequestBase
 
-LOCK_PATIENCE = timedelta(seconds=2)
-MOST_READ = 1000
+LOCK_TIMEOUT = timedelta(seconds=2)
+MAX_CACHED_FILES = 1000
 """Files of commits that are remembered, since every poll asks for the policy; none can change."""
 
 
@@ -65,15 +65,15 @@ class GitWorktrees:
     facts: Callable[[str], RepositoryFacts]
     environment: Mapping[str, str] = field(repr=False)
     keep_ignored: bool = False
-    sets_up: Callable[[str, str], bool] = nothing_is_set_up
+    has_set_up: Callable[[str, str], bool] = nothing_is_set_up
     litter: tuple[str, ...] = ()
-    hands_over: bool = False
-    read_before: dict[tuple[str, str, str], bytes | None] = field(
+    stores_verified_remotely: bool = False
+    file_cache: dict[tuple[str, str, str], bytes | None] = field(
         default_factory=dict[tuple[str, str, str], bytes | None], init=False, repr=False
     )
 
     @disk_faults()
-    def refresh(self, repository: str) -> None:
+    def fetch_base(self, repository: str) -> None:
         """Fetch the base branch."""
         remote, base = self._upstream(repository)
         self._mirror(repository).fetch(remote, base)
@@ -81,8 +81,8 @@ class GitWorktrees:
     @contextmanager
     def open(self, ref: IssueRef, standing: PullRequestBase | None = None) -> Generator[Checkout]:
         """Fetch, and give a clean worktree, at the base branch or the pull request (SPEC A2)."""
-        place = issue_place(self.root.absolute(), ref)
-        with locked(place.lock, LOCK_PATIENCE, str(ref)):
+        place = worktree_paths(self.root.absolute(), ref)
+        with locked(place.lock, LOCK_TIMEOUT, str(ref)):
             yield self._clean(ref, standing)
 
     @disk_faults()
@@ -93,11 +93,11 @@ class GitWorktrees:
         if sha is None:
             return None
         key = (repository, path, sha)
-        if key not in self.read_before:
-            if len(self.read_before) >= MOST_READ:
-                self.read_before.clear()
-            self.read_before[key] = mirror.file(path, sha)
-        return self.read_before[key]
+        if key not in self.file_cache:
+            if len(self.file_cache) >= MAX_CACHED_FILES:
+                self.file_cache.clear()
+            self.file_cache[key] = mirror.file(path, sha)
+        return self.file_cache[key]
 
     def base_names(self, repository: str, directory: str) -> tuple[str, ...]:
         """List the paths right below a directory of the base branch as fetched last."""
@@ -111,25 +111,25 @@ class GitWorktrees:
         return known or self._upstream(repository)[1]
 
     @disk_faults()
-    def keep(self, ref: IssueRef, head_sha: str, place: Path) -> None:
+    def store_commit(self, ref: IssueRef, head_sha: str, place: Path) -> None:
         """Store a commit in a file, a git bundle; one that is there stays (SPEC A15)."""
         mirror = self._mirror(ref.repository)
         if not place.exists():
-            keep(mirror, ref, head_sha, place)
-        if self.hands_over:
-            hand_over(mirror, self._upstream(ref.repository)[0], ref, head_sha)
+            write_bundle(mirror, ref, head_sha, place)
+        if self.stores_verified_remotely:
+            push_verified(mirror, self._upstream(ref.repository)[0], ref, head_sha)
 
     @disk_faults()
-    def restore(self, ref: IssueRef, head_sha: str, bundle: Path) -> bool:
+    def ensure_commit(self, ref: IssueRef, head_sha: str, bundle: Path) -> bool:
         """Have a commit here, from its file or its branch if need be; False where it is gone."""
         mirror = self._mirror(ref.repository)
-        if mirror.place.mirror.exists() and mirror.has(head_sha):
+        if mirror.paths.mirror.exists() and mirror.has(head_sha):
             return True
         remote, base = self._upstream(ref.repository)
         mirror.fetch(remote, base)
-        if self.hands_over and take_over(mirror, remote, ref, head_sha):
+        if self.stores_verified_remotely and fetch_verified(mirror, remote, ref, head_sha):
             return True
-        return bring_back(mirror, head_sha, bundle) or bring_from(remote, mirror, ref, head_sha)
+        return read_bundle(mirror, head_sha, bundle) or fetch_pushed(remote, mirror, ref, head_sha)
 
     @disk_faults()
     def base_sha(self, repository: str) -> str | None:
@@ -147,8 +147,8 @@ class GitWorktrees:
     def is_behind(self, ref: IssueRef, base_sha: str, head_sha: str) -> bool:
         """Tell whether a head lacks commits of the base; False where either is not to be had."""
         mirror, (remote, _) = self._mirror(ref.repository), self._upstream(ref.repository)
-        here = mirror.has(head_sha) or bring_from(remote, mirror, ref, head_sha)
-        return here and mirror.has(base_sha) and lacks(mirror, head_sha, base_sha)
+        here = mirror.has(head_sha) or fetch_pushed(remote, mirror, ref, head_sha)
+        return here and mirror.has(base_sha) and lacks_commit(mirror, head_sha, base_sha)
 
     @disk_faults()
     def is_in_base(self, ref: IssueRef, start_sha: str, base_sha: str) -> bool:
@@ -164,19 +164,19 @@ class GitWorktrees:
         return merge(self._mirror(ref.repository), ref, (base_sha, head_sha), settings)
 
     @disk_faults()
-    def tip(self, ref: IssueRef) -> str | None:
+    def remote_head(self, ref: IssueRef) -> str | None:
         """Ask which commit the issue's branch on the remote is; None where there is none."""
         mirror, (remote, base) = self._mirror(ref.repository), self._upstream(ref.repository)
-        if not mirror.place.mirror.exists():
+        if not mirror.paths.mirror.exists():
             mirror.fetch(remote, base)
-        return remote.tip(mirror.git, f"refs/heads/{ref.branch}")
+        return remote.head_of(mirror.git, f"refs/heads/{ref.branch}")
 
     @disk_faults()
-    def drop(self, ref: IssueRef, own: Collection[str]) -> bool:
+    def delete_branch(self, ref: IssueRef, own: Collection[str]) -> bool:
         """Delete the issue's branch on the remote, unless it has commits that are not `own`."""
         mirror, (remote, base) = self._mirror(ref.repository), self._upstream(ref.repository)
         sha = mirror.fetch(remote, base)
-        found = fetch_proposal(remote, mirror, ref, sha, PullRequestBase(frozenset(own)))
+        found = fetch_pull_request(remote, mirror, ref, sha, PullRequestBase(frozenset(own)))
         if found is None or found.others or base == ref.branch:
             return False
         remote.delete(mirror.git, f"refs/heads/{ref.branch}", found.head_sha)
@@ -189,41 +189,41 @@ class GitWorktrees:
         if base == ref.branch:
             message = f"Mulligan never pushes to the base branch {base!r}; set another base_branch."
             raise DeniedError(message)
-        if not mirror.place.mirror.exists():
-            raise gone(head_sha)
+        if not mirror.paths.mirror.exists():
+            raise commit_missing(head_sha)
         publish(mirror, remote, ref, head_sha, expected)
-        if self.hands_over:
-            let_go(mirror, remote, ref)
+        if self.stores_verified_remotely:
+            delete_verified(mirror, remote, ref)
 
     @disk_faults()
-    def let_go_of_old(self, repository: str, needed: Callable[[int], bool]) -> None:
+    def delete_old_verified(self, repository: str, needed: Callable[[int], bool]) -> None:
         """Remove what was handed over for issues, by number, that need it no more."""
         mirror = self._mirror(repository)
-        if self.hands_over and mirror.place.mirror.exists():
-            let_go_of_old(mirror, self._upstream(repository)[0], needed)
+        if self.stores_verified_remotely and mirror.paths.mirror.exists():
+            delete_old_verified(mirror, self._upstream(repository)[0], needed)
 
     @disk_faults()
     def push_attempt(self, ref: IssueRef, head_sha: str, number: int) -> str:
         """Push an attempt's work to a ref of its own, and name that (SPEC H3)."""
         mirror, (remote, _) = self._mirror(ref.repository), self._upstream(ref.repository)
-        if not mirror.place.mirror.exists():
-            raise gone(head_sha)
+        if not mirror.paths.mirror.exists():
+            raise commit_missing(head_sha)
         return publish_attempt(mirror, remote, ref, head_sha, number)
 
     @disk_faults()
-    def has(self, ref: IssueRef) -> bool:
+    def exists(self, ref: IssueRef) -> bool:
         """Tell whether anything of an issue's worktree is left here, in the trash too."""
-        place = issue_place(self.root.absolute(), ref)
+        place = worktree_paths(self.root.absolute(), ref)
         set_aside = place.repository.trash.glob(f"{place.name}-*")
-        return any(map(os.path.lexists, place.everything)) or any(set_aside)
+        return any(map(os.path.lexists, place.all_paths)) or any(set_aside)
 
     @disk_faults()
     def discard(self, ref: IssueRef) -> None:
         """Remove an issue's worktree; its commits stay in the mirror, and the lock's file too."""
-        place = issue_place(self.root.absolute(), ref)
-        broom = self._mirror(ref.repository).broom
-        with locked(place.lock, LOCK_PATIENCE, str(ref)):
-            for path in place.everything:
+        place = worktree_paths(self.root.absolute(), ref)
+        broom = self._mirror(ref.repository).cleaner
+        with locked(place.lock, LOCK_TIMEOUT, str(ref)):
+            for path in place.all_paths:
                 broom.set_aside(path, place.name)
             broom.empty(place.name)
 
@@ -231,36 +231,36 @@ class GitWorktrees:
     def _clean(self, ref: IssueRef, standing: PullRequestBase | None) -> Checkout:
         remote, base = self._upstream(ref.repository)
         mirror = self._mirror(ref.repository)
-        site = Site(issue_place(self.root.absolute(), ref), mirror, ref.branch)
+        site = IssueWorktree(worktree_paths(self.root.absolute(), ref), mirror, ref.branch)
 
-        def start(sha: str) -> tuple[Proposal | None, str]:
-            found = fetch_proposal(remote, mirror, ref, sha, standing) if standing else None
+        def start(sha: str) -> tuple[PullRequestHead | None, str]:
+            found = fetch_pull_request(remote, mirror, ref, sha, standing) if standing else None
             return found, found.head_sha if found and found.others else sha
 
         sha = mirror.fetch(remote, base)
         try:
             proposal, begin = start(sha)
-            recreated = restore(site, begin, keep_ignored=self.keep_ignored)
+            recreated = reset_worktree(site, begin, keep_ignored=self.keep_ignored)
         except DamagedError:
-            sha = mirror.make_anew(remote, base)
+            sha = mirror.recreate(remote, base)
             proposal, begin = start(sha)
-            restore(site, begin, keep_ignored=self.keep_ignored)
+            reset_worktree(site, begin, keep_ignored=self.keep_ignored)
             recreated = True
-        site.broom.set_aside(site.place.private, site.place.name)
-        site.place.private.mkdir(mode=0o700)
-        show(site, base, sha, begin)
-        site.broom.empty(site.place.name)
+        site.cleaner.set_aside(site.paths.private, site.paths.name)
+        site.paths.private.mkdir(mode=0o700)
+        check_out_commit(site, base, sha, begin)
+        site.cleaner.empty(site.paths.name)
         keeps = self._keeps(ref.repository, sha)
         return Checkout(site, base, sha, begin, recreated, keeps, proposal)
 
     def _keeps(self, repository: str, sha: str) -> Callable[[], bool]:
-        return lambda: self.keep_ignored or self.sets_up(repository, sha)
+        return lambda: self.keep_ignored or self.has_set_up(repository, sha)
 
     def _settings(self, repository: str) -> RepositorySettings:
         return self.repositories.get(repository) or RepositorySettings(name=repository)
 
     def _mirror(self, repository: str) -> Mirror:
-        place = place_of(self.root.absolute(), repository)
+        place = repository_paths(self.root.absolute(), repository)
         return Mirror(repository, place, self.environment, self.litter)
 
     def _upstream(self, repository: str) -> tuple[Remote, str]:

@@ -4,8 +4,14 @@ from dataclasses import dataclass
 
 from mulligan.config.policy import Policy
 from mulligan.domain.issue_context import IssueContext
-from mulligan.implement.prompt.prompt import Ground, Request, render_prompt, sections_of, see
-from mulligan.implement.prompt.retry_context import Assembled
+from mulligan.implement.prompt.prompt import (
+    PromptRequest,
+    WorktreeBase,
+    render_prompt,
+    sections_of,
+    visible_issue,
+)
+from mulligan.implement.prompt.retry_context import AssembledContext
 from mulligan.text.redact import Redactor
 
 
@@ -30,7 +36,7 @@ class ComposedPrompt:
     sections: dict[str, str]
     prompt: str
     context: str | None
-    assembled: Assembled | None
+    assembled: AssembledContext | None
     hidden: dict[str, int]
     previous: Previous | None
 
@@ -48,14 +54,14 @@ def compose(
     case: IssueContext,
     policy: Policy,
     previous: Previous | None,
-    ground: Ground,
+    ground: WorktreeBase,
     redactor: Redactor,
 ) -> ComposedPrompt:
     """Write the prompt of the attempt that is next, or has begun; secrets are redacted."""
     assembled = _assembled(case, policy, previous) if previous else None
     context = redactor.text(assembled.text) if assembled else None
-    seen, position = see(case.issue), (case.counted + 1, case.max_attempts)
-    request = Request(seen.issue, policy, position, context, case.status.guidance, ground)
+    seen, position = visible_issue(case.issue), (case.counted + 1, case.max_attempts)
+    request = PromptRequest(seen.issue, policy, position, context, case.status.guidance, ground)
     sections = {name: redactor.text(text) for name, text in sections_of(request).items()}
     return ComposedPrompt(
         position=position,
@@ -68,7 +74,7 @@ def compose(
     )
 
 
-def _assembled(case: IssueContext, policy: Policy, previous: Previous) -> Assembled:
+def _assembled(case: IssueContext, policy: Policy, previous: Previous) -> AssembledContext:
     # Imported here so that a first attempt does not depend on it in any way (SPEC C2).
     from mulligan.implement.prompt.context_sections import assemble  # noqa: PLC0415
 

@@ -22,15 +22,15 @@ from mulligan.implement.prompt.feedback import (
     what_went_wrong,
 )
 from mulligan.implement.prompt.outcome_text import ERROR_CHARS, failing, verdict
-from mulligan.implement.prompt.patterns import drift, label, observe
+from mulligan.implement.prompt.patterns import drift, find_patterns, label
 from mulligan.implement.prompt.retry_context import (
     BYTES_PER_TOKEN,
-    Assembled,
+    AssembledContext,
     AttemptSummary,
     CheckSummary,
     Cut,
-    Part,
     RetryContext,
+    Section,
     render,
 )
 from mulligan.text.commands import guidance_block
@@ -42,22 +42,22 @@ CUMULATIVE_FILES = 50
 
 FILE_CHARS = 200
 
-Room = Mapping[Part, int]
+SectionSizes = Mapping[Section, int]
 """How much of each part goes in: lines, attempts, checks or, for WORDS, characters."""
 
-LEAST_BYTES = 500 * BYTES_PER_TOKEN
+MIN_CONTEXT_BYTES = 500 * BYTES_PER_TOKEN
 """What guidance leaves to the rest: as much as the smallest budget has (SPEC C14)."""
 
 UNITS = {
-    Part.EARLIER: "attempt",
-    Part.FINDINGS: "check",
-    Part.NAMES: "check",
-    Part.WORDS: "character",
+    Section.EARLIER: "attempt",
+    Section.FINDINGS: "check",
+    Section.NAMES: "check",
+    Section.WORDS: "character",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class ContextSections:
     """All that may be told, after the limits of single parts (SPEC C7).
 
     `told` is the attempt told in full; `windows` are what its failing checks printed, and `code`
@@ -101,7 +101,7 @@ class Parts:
             violations=Excerpt(tuple(broken)).head(shown),
             others=tuple(other_checks(told)),
             advisory=Excerpt.of(said or "").within(limits.max_verifier_feedback_chars),
-            patterns=observe(case.history),
+            patterns=find_patterns(case.history),
             drift=drift(case.history),
             diff=readable(diff if limits.include_prior_diffs else b"", limits.max_diff_lines),
             remarks=remarks_of(feedback) if feedback else Excerpt(),
@@ -114,24 +114,24 @@ class Parts:
         told = (self.violations, self.advisory, self.diff, self.remarks, self.on_github)
         return (*self.windows, *self.code, *told)
 
-    def room(self, limits: ContextLimits) -> dict[Part, int]:
+    def room(self, limits: ContextLimits) -> dict[Section, int]:
         """Say how much there is to tell, were there no limit to the whole."""
         failed = len(failing(self.told.checks))
         lines = (len(window.lines) for window in (*self.windows, self.violations))
         return {
-            Part.DIFF: len(self.diff.lines),
-            Part.EARLIER: min(len(self.earlier), limits.max_prior_attempts),
-            Part.OTHERS: len(self.others),
-            Part.ADVISORY: len(self.advisory.lines),
-            Part.DRIFT: 1 if self.drift else 0,
-            Part.PATTERNS: len(self.patterns),
-            Part.CODE: max((len(code.lines) for code in self.code), default=0),
-            Part.WINDOWS: max(lines),
-            Part.ON_GITHUB: len(self.on_github.lines),
-            Part.REMARKS: len(self.remarks.lines),
-            Part.FINDINGS: failed,
-            Part.NAMES: failed,
-            Part.WORDS: ERROR_CHARS,
+            Section.DIFF: len(self.diff.lines),
+            Section.EARLIER: min(len(self.earlier), limits.max_prior_attempts),
+            Section.OTHERS: len(self.others),
+            Section.ADVISORY: len(self.advisory.lines),
+            Section.DRIFT: 1 if self.drift else 0,
+            Section.PATTERNS: len(self.patterns),
+            Section.CODE: max((len(code.lines) for code in self.code), default=0),
+            Section.WINDOWS: max(lines),
+            Section.ON_GITHUB: len(self.on_github.lines),
+            Section.REMARKS: len(self.remarks.lines),
+            Section.FINDINGS: failed,
+            Section.NAMES: failed,
+            Section.WORDS: ERROR_CHARS,
         }
 
 
@@ -151,12 +151,12 @@ def code_of(check: CheckResult, limits: ContextLimits) -> Excerpt:
     return Excerpt.of("\n\n".join(told)).head(limits.max_code_lines)
 
 
-def build(parts: Parts, room: Room) -> RetryContext:
+def build(parts: ContextSections, room: SectionSizes) -> RetryContext:
     """Make the record of what is told, where there is so much room for each part."""
     case, told = parts.case, parts.told
-    earlier = parts.earlier[len(parts.earlier) - room[Part.EARLIER] :]
+    earlier = parts.earlier[len(parts.earlier) - room[Section.EARLIER] :]
     name = f"Attempt {label(told, case.history)}"
-    reviewed = str(parts.advisory.head(room[Part.ADVISORY])) or None
+    reviewed = str(parts.advisory.head(room[Section.ADVISORY])) or None
     return RetryContext(
         current_attempt=case.counted + 1,
         max_attempts=case.max_attempts,
@@ -165,45 +165,45 @@ def build(parts: Parts, room: Room) -> RetryContext:
             *(_summary(meta, case, None) for meta in earlier),
             _summary(told, case, reviewed),
         ),
-        primary_failure_reason=what_went_wrong(told, name, parts.later, room[Part.WORDS]),
+        primary_failure_reason=what_went_wrong(told, name, parts.later, room[Section.WORDS]),
         actionable_feedback=_feedback(parts, room),
-        last_diff="\n".join(parts.diff.lines[: room[Part.DIFF]]) or None,
+        last_diff="\n".join(parts.diff.lines[: room[Section.DIFF]]) or None,
         cumulative_changes=_cumulative(case),
-        patterns=parts.patterns[: room[Part.PATTERNS]],
-        drift=parts.drift if room[Part.DRIFT] else None,
+        patterns=parts.patterns[: room[Section.PATTERNS]],
+        drift=parts.drift if room[Section.DRIFT] else None,
         guidance=case.status.guidance or None,
         omitted=_omitted(parts, room),
         standing=parts.standing,
     )
 
 
-def _feedback(parts: Parts, room: Room) -> str:
-    lines, code = room[Part.WINDOWS], room[Part.CODE]
+def _feedback(parts: ContextSections, room: SectionSizes) -> str:
+    lines, code = room[Section.WINDOWS], room[Section.CODE]
     both = zip(parts.windows, parts.code, strict=True)
     told = actionable(
         parts.told,
-        [(said.head(lines), at.head(code)) for said, at in both][: room[Part.FINDINGS]],
-        room[Part.NAMES],
+        [(said.head(lines), at.head(code)) for said, at in both][: room[Section.FINDINGS]],
+        room[Section.NAMES],
         parts.violations.head(max(1, lines)),
     )
-    others = str(Excerpt(parts.others).head(room[Part.OTHERS]))
+    others = str(Excerpt(parts.others).head(room[Section.OTHERS]))
     return "\n\n".join(text for text in (_asked(parts, room), told, others) if text)
 
 
-def _asked(parts: Parts, room: Room) -> str:
+def _asked(parts: ContextSections, room: SectionSizes) -> str:
     feedback = parts.case.status.feedback
     if feedback is None:
         return ""
-    remarks = parts.remarks.head(room[Part.REMARKS])
-    return asked_for(feedback, remarks, parts.on_github.head(room[Part.ON_GITHUB]))
+    remarks = parts.remarks.head(room[Section.REMARKS])
+    return asked_for(feedback, remarks, parts.on_github.head(room[Section.ON_GITHUB]))
 
 
-def _omitted(parts: Parts, room: Room) -> dict[str, int]:
+def _omitted(parts: ContextSections, room: SectionSizes) -> dict[str, int]:
     left_out = {
-        Part.DIFF: len(parts.diff.lines) - room[Part.DIFF] + parts.diff.left_out,
-        Part.EARLIER: len(parts.earlier) - room[Part.EARLIER],
-        Part.PATTERNS: len(parts.patterns) - room[Part.PATTERNS],
-        Part.DRIFT: 1 if parts.drift and not room[Part.DRIFT] else 0,
+        Section.DIFF: len(parts.diff.lines) - room[Section.DIFF] + parts.diff.left_out,
+        Section.EARLIER: len(parts.earlier) - room[Section.EARLIER],
+        Section.PATTERNS: len(parts.patterns) - room[Section.PATTERNS],
+        Section.DRIFT: 1 if parts.drift and not room[Section.DRIFT] else 0,
     }
     return {part.value: count for part, count in left_out.items() if count}
 
@@ -241,7 +241,7 @@ def _cumulative(case: IssueContext) -> str | None:
     return str(Excerpt(tuple(lines)).head(CUMULATIVE_FILES)) or None
 
 
-def told_in_full(history: Sequence[WorkerResultMeta]) -> WorkerResultMeta:
+def detailed_attempt(history: Sequence[WorkerResultMeta]) -> WorkerResultMeta:
     """Pick the attempt to learn from: the last that ended by the agent's doing, else the last."""
     paid = [meta for meta in history if meta.outcome not in FREE]
     return paid[-1] if paid else history[-1]
@@ -249,25 +249,29 @@ def told_in_full(history: Sequence[WorkerResultMeta]) -> WorkerResultMeta:
 
 def assemble(
     case: IssueContext, limits: ContextLimits, diff: bytes, *, standing: bool = False
-) -> Assembled:
+) -> AssembledContext:
     """Put the earlier attempts together for the next prompt.
 
     `diff` is of the one told in full, or of the pull request where that is `standing`.
 
     Raises InvariantError where the text would not say what it must.
     """
-    parts = replace(Parts.of(case, told_in_full(case.history), limits, diff), standing=standing)
+    parts = replace(
+        ContextSections.of(case, detailed_attempt(case.history), limits, diff), standing=standing
+    )
     guidance = guidance_block(case.status.guidance)
-    budget = max(limits.max_context_tokens * BYTES_PER_TOKEN, len(guidance.encode()) + LEAST_BYTES)
+    budget = max(
+        limits.max_context_tokens * BYTES_PER_TOKEN, len(guidance.encode()) + MIN_CONTEXT_BYTES
+    )
     whole = parts.room(limits)
     room = _fit(parts, whole, budget)
     context = build(parts, room)
     text = render(context)
-    prove(text, parts.told, room[Part.FINDINGS], budget)
+    check_context(text, parts.told, room[Section.FINDINGS], budget)
     if guidance not in text:
         message = "The retry context does not hold the guidance whole."
         raise InvariantError(message)
-    return Assembled(
+    return AssembledContext(
         context=context,
         text=text,
         cuts=(*_over_limits(parts, whole, limits), *_over_budget(whole, room, budget)),
@@ -277,7 +281,7 @@ def assemble(
     )
 
 
-def prove(text: str, told: WorkerResultMeta, findings: int, budget: int) -> None:
+def check_context(text: str, told: WorkerResultMeta, findings: int, budget: int) -> None:
     """Raise InvariantError unless the text keeps to its budget and names every failure.
 
     `findings` is how many failing checks there was room for beyond their names.
@@ -297,16 +301,16 @@ def prove(text: str, told: WorkerResultMeta, findings: int, budget: int) -> None
         raise InvariantError(message)
 
 
-def _fit(parts: Parts, whole: Room, budget: int) -> Room:
+def _fit(parts: ContextSections, whole: SectionSizes, budget: int) -> SectionSizes:
     """Cut part after part in the order of SPEC C8, each only as far as needed."""
     room = dict(whole)
-    for part in Part:
+    for part in Section:
         if _size(parts, room) > budget:
             room[part] = _largest(parts, room, part, budget)
     return room
 
 
-def _largest(parts: Parts, room: Room, part: Part, budget: int) -> int:
+def _largest(parts: ContextSections, room: SectionSizes, part: Section, budget: int) -> int:
     """Find how much of a part there is room for; 0 even where that is too much."""
     if _size(parts, {**room, part: 0}) > budget:
         return 0
@@ -317,17 +321,19 @@ def _largest(parts: Parts, room: Room, part: Part, budget: int) -> int:
     )
 
 
-def _size(parts: Parts, room: Room) -> int:
+def _size(parts: ContextSections, room: SectionSizes) -> int:
     return len(render(build(parts, room)).encode())
 
 
-def _uncut(parts: Parts, whole: Room) -> int:
+def _uncut(parts: ContextSections, whole: SectionSizes) -> int:
     """Count the bytes that there would be without any limit."""
-    everyone = {**whole, Part.EARLIER: len(parts.earlier)}
+    everyone = {**whole, Section.EARLIER: len(parts.earlier)}
     return _size(parts, everyone) + sum(part.left_out_bytes for part in parts.excerpts)
 
 
-def _over_limits(parts: Parts, whole: Room, limits: ContextLimits) -> Iterator[Cut]:
+def _over_limits(
+    parts: ContextSections, whole: SectionSizes, limits: ContextLimits
+) -> Iterator[Cut]:
     """Tell what the limits of single parts left out (SPEC C7)."""
     output = f"max_check_output_lines ({limits.max_check_output_lines})"
     digest = f"max_digest_chars ({limits.max_digest_chars}) or {output}"
@@ -335,22 +341,22 @@ def _over_limits(parts: Parts, whole: Room, limits: ContextLimits) -> Iterator[C
     code = f"max_code_lines ({limits.max_code_lines})"
     names = [f"check {check.name!r}" for check in failing(parts.told.checks)]
     limited = [
-        (Part.DIFF.value, parts.diff, f"max_diff_lines ({limits.max_diff_lines})"),
-        (Part.ADVISORY.value, parts.advisory, feedback),
+        (Section.DIFF.value, parts.diff, f"max_diff_lines ({limits.max_diff_lines})"),
+        (Section.ADVISORY.value, parts.advisory, feedback),
         *((name, window, digest) for name, window in zip(names, parts.windows, strict=True)),
         *((f"code of {name}", at, code) for name, at in zip(names, parts.code, strict=True)),
         ("scope violations", parts.violations, output),
     ]
-    earlier = len(parts.earlier) - whole[Part.EARLIER]
+    earlier = len(parts.earlier) - whole[Section.EARLIER]
     if earlier:
         limit = f"max_prior_attempts ({limits.max_prior_attempts})"
-        yield Cut(Part.EARLIER, earlier, "attempt", limit)
+        yield Cut(Section.EARLIER, earlier, "attempt", limit)
     for section, excerpt, limit in limited:
         if excerpt.left_out_bytes:
             yield Cut(section, excerpt.left_out_bytes, "byte", limit)
 
 
-def _over_budget(whole: Room, room: Room, budget: int) -> Iterator[Cut]:
+def _over_budget(whole: SectionSizes, room: SectionSizes, budget: int) -> Iterator[Cut]:
     """Tell what was left out to keep to the budget (SPEC C8)."""
     for part, amount in whole.items():
         if room[part] < amount:
@@ -358,7 +364,7 @@ def _over_budget(whole: Room, room: Room, budget: int) -> Iterator[Cut]:
             yield Cut(part, amount - room[part], unit, limit)
 
 
-def _sources(parts: Parts) -> tuple[str, ...]:
+def _sources(parts: ContextSections) -> tuple[str, ...]:
     """Name where the feedback comes from: guidance, then mechanical sources, then advice."""
     present = {
         "guidance": bool(parts.case.status.guidance),

@@ -11,7 +11,7 @@ from mulligan.text.escape import Excerpt, one_line
 
 LINE_CHARS = 400
 HEAD_LINES = 12
-UNREAD = GitIgnoreSpec.from_lines(
+COLLAPSED_FILES = GitIgnoreSpec.from_lines(
     [
         *("*.lock", "*-lock.json", "*-lock.yaml", "npm-shrinkwrap.json", "go.sum", "*.lockb"),
         *("*.min.js", "*.min.css", "*.map", "*.snap", "*.generated.*", "__generated__/"),
@@ -78,7 +78,7 @@ def _collapsed(section: list[bytes]) -> str | None:
     name = _name(section[0], head)
     if any(BINARY.match(line) for line in head):
         return f"{name}: binary file, not shown"
-    if name and UNREAD.match_file(name):
+    if name and COLLAPSED_FILES.match_file(name):
         return f"{name}: lock or generated file, {len(section)} lines of diff, not shown"
     return None
 

@@ -10,15 +10,15 @@ from mulligan.domain.issue import MARKER, IssueRef
 from mulligan.domain.outcome import FREE, Outcome, ZeroKind
 from mulligan.domain.result import CheckResult, Finding, FixRound, WorkerResultMeta
 from mulligan.implement.prompt.outcome_text import (
+    duration_text,
     failing,
     last_activity,
     pluralize,
-    span,
     verdict,
     zero_advice,
 )
 from mulligan.text.escape import Excerpt, defuse, fence, one_line, visible
-from mulligan.text.visible import seen_in
+from mulligan.text.visible import visible_text
 
 REMARK_CHARS = 1500
 
@@ -98,7 +98,7 @@ def _failed(check: FailedCheck, limits: ContextLimits) -> str:
 def _remark(said: Remark) -> str:
     place = one_line(said.path, PLACE_CHARS)
     at = f" on {place}:{said.line}" if said.line else f" on {place}" if place else ""
-    body = str(Excerpt.of(seen_in(said.body).text).within(REMARK_CHARS))
+    body = str(Excerpt.of(visible_text(said.body).text).within(REMARK_CHARS))
     lines = [f"{one_line(said.author, 100)}{at}:", body]
     if said.code:
         kept = said.code.split("\n")[-CODE_LINES:]
@@ -138,7 +138,7 @@ def what_went_wrong(
     told: WorkerResultMeta, name: str, later: Sequence[WorkerResultMeta], words: int
 ) -> str:
     """Tell outcome, error, commits and duration; at most `words` characters are foreign ones."""
-    took = f"after {span(told.duration_ms)}, with {pluralize(told.commits, 'commit')}"
+    took = f"after {duration_text(told.duration_ms)}, with {pluralize(told.commits, 'commit')}"
     changed = pluralize(len(told.files_modified), "changed file")
     lines = [f"{name} ended {told.outcome} {took} and {changed}."]
     lines += [_fix_round(fix) for fix in told.fix_rounds]

@@ -101,7 +101,7 @@ def _snapshot(issue: Issue) -> dict[str, JsonValue]:
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class ManifestCheck:
     """What was found of one attempt, fix rounds and all; empty `broken`: every hash holds."""
 
     number: int
@@ -114,13 +114,15 @@ def of_round(name: str, fix_round: int) -> str:
     return f"{stem}-fix-{fix_round}.{ending}" if fix_round else name
 
 
-def prove_lineage(history: Sequence[WorkerResultMeta], stored: Stored) -> tuple[Proof, ...]:
+def verify_manifests(
+    history: Sequence[WorkerResultMeta], stored: Stored
+) -> tuple[ManifestCheck, ...]:
     """Recompute every hash of the attempts that got as far as a prompt, oldest first."""
-    earlier, proofs = list[str](), list[Proof]()
+    earlier, proofs = list[str](), list[ManifestCheck]()
     for meta in history:
         if not meta.manifest_hash:
             continue
-        proofs.append(Proof(meta.number, tuple(_broken(meta, tuple(earlier), stored))))
+        proofs.append(ManifestCheck(meta.number, tuple(_broken(meta, tuple(earlier), stored))))
         earlier.append(meta.manifest_hash)
     return tuple(proofs)
 

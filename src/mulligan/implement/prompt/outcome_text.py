@@ -42,7 +42,7 @@ TITLES: Mapping[Outcome, str] = {
 """Outcomes as a person reads them."""
 
 EXPECTED = "Expected: changed files in the worktree when you end."
-FOUND: Mapping[ZeroKind, str] = {
+ZERO_FINDINGS: Mapping[ZeroKind, str] = {
     ZeroKind.REFUSED: "a tool that was refused, and every file as it was",
     ZeroKind.CUT_OFF: "your program was killed before it had changed a file",
     ZeroKind.ASKED: "a question at your end, and every file as it was",
@@ -55,7 +55,7 @@ FOUND: Mapping[ZeroKind, str] = {
 }
 """What an agent that left no change is told was there instead."""
 
-INSTEAD: Mapping[ZeroKind, str] = {
+ZERO_ADVICE: Mapping[ZeroKind, str] = {
     ZeroKind.REFUSED: "Work with the tools that are allowed.",
     ZeroKind.CUT_OFF: (
         "It may have taken too much memory. Change the files first, and run what is heavy in "
@@ -115,7 +115,7 @@ def failure_reason(outcome: Outcome, known: AttemptState) -> str:
 
 def zero_advice(kind: ZeroKind) -> str:
     """Tell an agent what was expected of it, what was found, and what to do instead (SPEC C11)."""
-    return f"{EXPECTED} Found: {FOUND[kind]}. {INSTEAD[kind]} {OTHERWISE}"
+    return f"{EXPECTED} Found: {ZERO_FINDINGS[kind]}. {ZERO_ADVICE[kind]} {OTHERWISE}"
 
 
 def explain(outcome: Outcome, reason: str) -> str:
@@ -141,7 +141,7 @@ def verdict(check: CheckResult) -> str:
     if check.passed:
         return f"{name} passed."
     if check.timed_out:
-        return f"{name} timed out after {span(check.duration_ms)}."
+        return f"{name} timed out after {duration_text(check.duration_ms)}."
     return f"{name} {_failed(check.exit_code)}."
 
 
@@ -150,7 +150,7 @@ def pluralize(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def span(milliseconds: int) -> str:
+def duration_text(milliseconds: int) -> str:
     """Write how long something took as the configuration does; whole seconds from one second on."""
     seconds = round(milliseconds / 1000)
     return format_duration(
@@ -161,8 +161,8 @@ def span(milliseconds: int) -> str:
 def _headline(outcome: Outcome, known: AttemptState) -> str:
     if known.fault:
         return visible(known.fault.reason)
-    said = visible(known.blame.reason) if known.blame else _by_outcome(outcome, known)
-    return f"{said}{'' if known.blame else _instead_of_a_change(known)}{_unreached(known)}"
+    said = visible(known.ending_fault.reason) if known.ending_fault else _by_outcome(outcome, known)
+    return f"{said}{'' if known.ending_fault else _instead_of_a_change(known)}{_unreached(known)}"
 
 
 def _unreached(known: AttemptState) -> str:

@@ -13,7 +13,7 @@ SKETCH_LINES = 64
 
 MARK_DIGITS = 8
 
-NEARLY_THE_SAME = 0.8
+SIMILARITY_THRESHOLD = 0.8
 """The share of changed lines that two changes have in common, from which on they are alike."""
 
 ADVICE = ": take a different approach."
@@ -56,7 +56,7 @@ def _mark(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:MARK_DIGITS]
 
 
-def observe(epoch: Sequence[WorkerResultMeta]) -> tuple[str, ...]:
+def find_patterns(epoch: Sequence[WorkerResultMeta]) -> tuple[str, ...]:
     """Name the outcomes, checks, tests and files that come back, most telling first."""
     return (
         *([SAME_FAILURE] if _same_failure(epoch) else []),
@@ -69,7 +69,7 @@ def observe(epoch: Sequence[WorkerResultMeta]) -> tuple[str, ...]:
     )
 
 
-def told_to_people(line: str) -> str:
+def without_advice(line: str) -> str:
     """Leave out of a pattern what an agent is to make of it."""
     return f"{line.removesuffix(ADVICE)}." if line.endswith(ADVICE) else line
 
@@ -98,7 +98,7 @@ def _same_change(epoch: Sequence[WorkerResultMeta]) -> list[str]:
     alike = [
         label(meta, epoch)
         for meta in changed
-        if similarity(meta.sketch, changed[-1].sketch) >= NEARLY_THE_SAME
+        if similarity(meta.sketch, changed[-1].sketch) >= SIMILARITY_THRESHOLD
     ]
     return [SAME_CHANGE.format(_attempts(alike))] if len(alike) > 1 else []
 

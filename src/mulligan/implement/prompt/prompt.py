@@ -8,14 +8,14 @@ from enum import StrEnum
 from itertools import chain
 
 from mulligan.config.policy import Check, Policy, Protected, Scope
-from mulligan.config.prompt_template import UnfitTemplateError, Value, complete, fill_in
+from mulligan.config.prompt_template import UnfitTemplateError, Value, complete, render
 from mulligan.config.settings import format_duration
 from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.issue import Issue
 from mulligan.text.commands import HEADING as GUIDANCE
 from mulligan.text.commands import guidance_block
 from mulligan.text.escape import Excerpt, code_block, fence, one_line
-from mulligan.text.visible import VisibleText, seen_in, seen_in_title
+from mulligan.text.visible import VisibleText, visible_text, visible_title
 
 COMMENT_BYTES = 16 * 1024
 """Of one comment: more than the whole discussion has room for."""
@@ -78,10 +78,10 @@ class SeenIssue:
     counts: dict[str, int]
 
 
-def see(issue: Issue) -> SeenIssue:
+def visible_issue(issue: Issue) -> SeenIssue:
     """Read the title, the body and the comments as GitHub shows them."""
-    title, body = seen_in_title(issue.title), seen_in(issue.body)
-    said = [seen_in(comment.body, COMMENT_BYTES) for comment in issue.comments]
+    title, body = visible_title(issue.title), visible_text(issue.body)
+    said = [visible_text(comment.body, COMMENT_BYTES) for comment in issue.comments]
     comments = (
         replace(comment, body=sight.text)
         for comment, sight in zip(issue.comments, said, strict=True)
@@ -92,7 +92,7 @@ def see(issue: Issue) -> SeenIssue:
 
 def is_blank(issue: Issue) -> bool:
     """Tell whether a person sees neither a title nor a body."""
-    shown = see(replace(issue, comments=())).issue
+    shown = visible_issue(replace(issue, comments=())).issue
     return not f"{shown.title}{shown.body}".strip()
 
 
@@ -103,7 +103,7 @@ def _total(*sights: VisibleText) -> dict[str, int]:
     return dict(sorted(total.items()))
 
 
-class Ground(StrEnum):
+class WorktreeBase(StrEnum):
     """What a worktree equals, in words; where `REBUILT`, a pull request is to be made again."""
 
     BASE = "its base branch"
@@ -112,7 +112,7 @@ class Ground(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class PromptRequest:
     """What a prompt is made from; `position` is (this attempt, most attempts).
 
     `guidance` has a section of its own only where no retry context can hold it (SPEC C14).
@@ -123,10 +123,10 @@ class Request:
     position: tuple[int, int]
     retry_context: str | None
     guidance: str = ""
-    ground: Ground = Ground.BASE
+    worktree_base: WorktreeBase = WorktreeBase.BASE
 
 
-def render_template(request: Request, sections: Mapping[str, str]) -> str:
+def render_template(request: PromptRequest, sections: Mapping[str, str]) -> str:
     """Fill in the policy's template; MisconfiguredError where it leaves out what is needed."""
     ref, (attempt, most) = request.issue.ref, request.position
     values: dict[str, Value] = {
@@ -138,13 +138,13 @@ def render_template(request: Request, sections: Mapping[str, str]) -> str:
         "checks": [one_line(check.name, 100) for check in request.policy.checks],
     }
     try:
-        return complete(fill_in(request.policy.prompt, values), values)
+        return complete(render(request.policy.prompt, values), values)
     except UnfitTemplateError as error:
         message = f"The prompt cannot be written: in .github/mulligan.yml, {error}."
         raise MisconfiguredError(message) from error
 
 
-def render_prompt(request: Request) -> str:
+def render_prompt(request: PromptRequest) -> str:
     """Write the whole prompt; a first attempt's knows nothing of retries (SPEC C2).
 
     Raises MisconfiguredError where the repository's template does not work out.
@@ -155,7 +155,7 @@ def render_prompt(request: Request) -> str:
     return "\n\n".join(section for section in sections.values() if section) + "\n"
 
 
-def sections_of(request: Request) -> dict[str, str]:
+def sections_of(request: PromptRequest) -> dict[str, str]:
     """Write the parts of a prompt by name, in their order; one with nothing to say is empty."""
     return {
         "banner": _banner(request),
@@ -170,7 +170,7 @@ def sections_of(request: Request) -> dict[str, str]:
     }
 
 
-def _banner(request: Request) -> str:
+def _banner(request: PromptRequest) -> str:
     if request.retry_context is None:
         return ""
     attempt, most = request.position
@@ -238,16 +238,16 @@ def _discussion(issue: Issue) -> str:
     return f"# Discussion\n\n{fence('comments on the issue, newest first', str(kept))}"
 
 
-def _guidance(request: Request) -> str:
+def _guidance(request: PromptRequest) -> str:
     if request.retry_context is not None or not request.guidance:
         return ""
     return f"# {GUIDANCE}\n\n{guidance_block(request.guidance)}"
 
 
-def _instructions(request: Request) -> str:
+def _instructions(request: PromptRequest) -> str:
     repository = request.issue.ref.repository
     lines = chain(
-        [WORKTREE.format(repository=repository, ground=request.ground)],
+        [WORKTREE.format(repository=repository, ground=request.worktree_base)],
         _verification(request.policy),
         _scope(request.policy.scope),
         [REPORT],
@@ -256,14 +256,14 @@ def _instructions(request: Request) -> str:
     return "\n".join(["# Instructions\n", *lines])
 
 
-def _earlier(request: Request) -> list[str]:
+def _earlier(request: PromptRequest) -> list[str]:
     if not request.retry_context:
         return []
     return {
-        Ground.BASE: [RETRY],
-        Ground.REBUILT: [REVIEWED, APPLY],
-        Ground.PULL_REQUEST: [REVIEWED, ON_TOP],
-    }[request.ground]
+        WorktreeBase.BASE: [RETRY],
+        WorktreeBase.REBUILT: [REVIEWED, APPLY],
+        WorktreeBase.PULL_REQUEST: [REVIEWED, ON_TOP],
+    }[request.worktree_base]
 
 
 def _verification(policy: Policy) -> Iterator[str]:

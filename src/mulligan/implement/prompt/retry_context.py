@@ -31,7 +31,7 @@ def tokens(size: int) -> int:
     return -(-size // BYTES_PER_TOKEN)
 
 
-class Part(StrEnum):
+class Section(StrEnum):
     """What can be cut, in the order of cutting (SPEC C8)."""
 
     DIFF = "previous_changes"
@@ -110,7 +110,7 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Assembled:
+class AssembledContext:
     """The retry context and its text; `budget` and `original`, the size uncut, are bytes."""
 
     context: RetryContext
@@ -127,10 +127,12 @@ def render(context: RetryContext) -> str:
     sections = {
         HEADING: guidance_block(context.guidance or ""),
         "What went wrong": context.primary_failure_reason,
-        "Prior attempts": _marked(_prior(earlier), context.omitted, Part.EARLIER),
+        "Prior attempts": _marked(_prior(earlier), context.omitted, Section.EARLIER),
         "Actionable feedback": context.actionable_feedback,
-        "Observed patterns": _marked(_observed(context.patterns), context.omitted, Part.PATTERNS),
-        "Warning": _marked(context.drift or "", context.omitted, Part.DRIFT),
+        "Observed patterns": _marked(
+            _observed(context.patterns), context.omitted, Section.PATTERNS
+        ),
+        "Warning": _marked(context.drift or "", context.omitted, Section.DRIFT),
         "Advisory": _fenced(ADVISORY, "the reviewer", told.verifier_feedback),
         "Previous changes": _previous_changes(context),
     }
@@ -163,19 +165,19 @@ def _observed(patterns: Sequence[str]) -> str:
 
 
 def _previous_changes(context: RetryContext) -> str:
-    if context.last_diff is None and Part.DIFF not in context.omitted:
+    if context.last_diff is None and Section.DIFF not in context.omitted:
         return ""
     kind = "the pull request's diff" if context.standing else "the discarded diff"
     shown = fence(kind, context.last_diff) if context.last_diff else ""
     opening = STANDING if context.standing else DISCARDED
-    return f"{opening}\n\n{_marked(shown, context.omitted, Part.DIFF)}"
+    return f"{opening}\n\n{_marked(shown, context.omitted, Section.DIFF)}"
 
 
 def _fenced(opening: str, kind: str, text: str | None) -> str:
     return f"{opening}\n\n{fence(kind, text)}" if text else ""
 
 
-def _marked(body: str, left_out: Mapping[str, int], part: Part) -> str:
+def _marked(body: str, left_out: Mapping[str, int], part: Section) -> str:
     """Put the marker of a cut behind what is left of a section."""
     marker = omitted(left_out[part]) if part in left_out else ""
     return "\n".join(text for text in (body, marker) if text)

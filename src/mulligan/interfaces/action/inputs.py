@@ -20,9 +20,9 @@ EVENT = re.compile(r"[a-z_]{1,40}")
 NUMBER = re.compile(r"[1-9][0-9]{0,5}")
 DIGITS = re.compile(r"[0-9]{1,20}")
 SERVER = "https://github.com"
-BESIDE = (("github", "app"), ("github", "ca_file"))
+KEPT_GITHUB_KEYS = (("github", "app"), ("github", "ca_file"))
 """What the file says of GitHub that a run does not know better."""
-SHORTEST = timedelta(minutes=1)
+MIN_LEASE = timedelta(minutes=1)
 """A lease that a slow answer of GitHub does not outlast."""
 
 
@@ -115,10 +115,10 @@ def operator_of(
         given["sandbox"] = {**_keys(written.get("sandbox")), "mode": inputs.sandbox}
     elif "sandbox" not in written:
         given["sandbox"] = "required"
-    return read_operator(text or b"", variables, where, given, BESIDE)
+    return read_operator(text or b"", variables, where, given, KEPT_GITHUB_KEYS)
 
 
-def preliminary(inputs: Inputs, runner: Runner, variables: Mapping[str, str]) -> Operator:
+def bootstrap_operator(inputs: Inputs, runner: Runner, variables: Mapping[str, str]) -> Operator:
     """Give what is needed to read the base branch, before it is known which agent works."""
     given: dict[str, JsonValue] = {
         **inputs.given,
@@ -192,7 +192,7 @@ def _lease(value: str) -> timedelta:
     except ValueError as error:
         message = f"The input `lease` is {value[:20]!r}; {error}."
         raise UsageError(message) from error
-    if found < SHORTEST:
+    if found < MIN_LEASE:
         message = f"The input `lease` is {value[:20]!r}; write 60s or more, so that none is lost."
         raise UsageError(message)
     return found

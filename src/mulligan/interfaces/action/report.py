@@ -5,31 +5,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
 
-from mulligan.daemon.once import Pass
+from mulligan.daemon.once import PassResult
 from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.result import Finding, WorkerResultMeta
 from mulligan.domain.spending import spent_by
 from mulligan.domain.status import IssueStatus
-from mulligan.implement.prompt.outcome_text import TITLES, failing, pluralize, span
+from mulligan.implement.prompt.outcome_text import TITLES, duration_text, failing, pluralize
 from mulligan.interfaces.action.inputs import Runner
 from mulligan.text.escape import defuse, one_line, table_cell
 
-MOST = 10
+MAX_ANNOTATIONS = 10
 """Annotations of one kind that GitHub shows of a step."""
 
-LONG = 500
+MAX_CELL_CHARS = 500
 
 HEAD = ("Attempt", "When (UTC)", "Outcome", "Error", "Took", "Cost")
 
-MOST_CHARS = 900_000
+MAX_SUMMARY_CHARS = 900_000
 """GitHub takes 1 MiB of a step."""
 
-CUT = "\n\n[… cut: GitHub takes no longer summary]\n"
+CUT_MARK = "\n\n[… cut: GitHub takes no longer summary]\n"
 
 
 @dataclass(frozen=True, slots=True)
-class ReportLine:
+class IssueReport:
     """What is told of one issue: where it stands, and the attempts of its epoch.
 
     `counted` is how many of them cost one.
@@ -46,15 +46,17 @@ class ReportLine:
         return f"{usd:.2f}" if usd else ""
 
 
-def silenced(token: str) -> tuple[str, str]:
+def with_commands_stopped(token: str) -> tuple[str, str]:
     """Give the lines before and after a text that may hold commands, which are then not obeyed."""
     return f"::stop-commands::{token}", f"::{token}::"
 
 
-def annotations(told: Sequence[ReportLine], problems: Sequence[str]) -> Iterator[str]:
+def annotations(told: Sequence[IssueReport], problems: Sequence[str]) -> Iterator[str]:
     """Give the commands that show on the run what failed where, and what came of it."""
-    yield from [_command("error", problem, title="Mulligan") for problem in problems][:MOST]
-    yield from [line for each in told for line in _of_checks(each)][:MOST]
+    yield from [_command("error", problem, title="Mulligan") for problem in problems][
+        :MAX_ANNOTATIONS
+    ]
+    yield from [line for each in told for line in _of_checks(each)][:MAX_ANNOTATIONS]
     for each in told:
         ref, status = str(each.status.issue), each.status
         if status.stage is Stage.HITL:
@@ -63,7 +65,7 @@ def annotations(told: Sequence[ReportLine], problems: Sequence[str]) -> Iterator
             yield _command("notice", status.pull_request, title=f"{ref} is in review")
 
 
-def _of_checks(told: ReportLine) -> Iterator[str]:
+def _of_checks(told: IssueReport) -> Iterator[str]:
     last = told.history[-1] if told.history else None
     if last is None or last.outcome is not Outcome.CHECKS_FAILED:
         return
@@ -83,7 +85,7 @@ def _where(found: Finding) -> Mapping[str, str]:
 def _command(name: str, message: str, **properties: str) -> str:
     """Write a workflow command; whatever stands in it cannot become another one."""
     named = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
-    return f"::{name} {named}::{_escaped(one_line(message, LONG))}"
+    return f"::{name} {named}::{_escaped(one_line(message, MAX_CELL_CHARS))}"
 
 
 def _escaped(text: str) -> str:
@@ -91,21 +93,21 @@ def _escaped(text: str) -> str:
 
 
 def _property(text: str) -> str:
-    return _escaped(one_line(text, LONG)).replace(":", "%3A").replace(",", "%2C")
+    return _escaped(one_line(text, MAX_CELL_CHARS)).replace(":", "%3A").replace(",", "%2C")
 
 
-def outputs(told: Sequence[ReportLine], artifacts: str, delimiter: str) -> str:
+def outputs(told: Sequence[IssueReport], artifacts: str, delimiter: str) -> str:
     """Write the outputs for the runner's file; those of one issue are of the last one worked on."""
     last = told[-1] if told else None
     values = {**_values(last), "results": _results(told), "artifacts": artifacts}
     return "".join(f"{name}<<{delimiter}\n{value}\n{delimiter}\n" for name, value in values.items())
 
 
-def _results(told: Sequence[ReportLine]) -> str:
+def _results(told: Sequence[IssueReport]) -> str:
     return json.dumps([_values(each) for each in told])
 
 
-def _values(told: ReportLine | None) -> Mapping[str, str]:
+def _values(told: IssueReport | None) -> Mapping[str, str]:
     names = ("issue", "stage", "outcome", "attempts", "pull-request", "cost")
     if told is None:
         return dict.fromkeys(names, "")
@@ -121,7 +123,7 @@ def _values(told: ReportLine | None) -> Mapping[str, str]:
     return dict(zip(names, found, strict=True))
 
 
-def summary(told: Sequence[ReportLine], done: Pass, runner: Runner) -> str:
+def summary(told: Sequence[IssueReport], done: PassResult, runner: Runner) -> str:
     """Tell what a run came to: each issue with the attempts of its epoch, and what failed."""
     worked = {each.status.issue for each in told}
     skipped = [each for each in done.visits if each.skipped and each.issue not in worked]
@@ -133,10 +135,10 @@ def summary(told: Sequence[ReportLine], done: Pass, runner: Runner) -> str:
         *(f"- **Failed:** {_plain(problem)}" for problem in done.problems),
     ]
     text = "\n\n".join(parts) + "\n"
-    return text if len(text) <= MOST_CHARS else text[:MOST_CHARS] + CUT
+    return text if len(text) <= MAX_SUMMARY_CHARS else text[:MAX_SUMMARY_CHARS] + CUT_MARK
 
 
-def _issue(told: ReportLine, server: str) -> str:
+def _issue(told: IssueReport, server: str) -> str:
     status = told.status
     ref = status.issue
     link = f"{server}/{ref.repository}/issues/{ref.number}"
@@ -166,7 +168,7 @@ def _row(meta: WorkerResultMeta) -> Sequence[str]:
         meta.started_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M"),
         TITLES[meta.outcome],
         table_cell(meta.error, 200) or "–",
-        span(meta.duration_ms),
+        duration_text(meta.duration_ms),
         f"${usd:.2f}" if usd else "–",
     )
 

@@ -16,7 +16,7 @@ VERSION = re.compile(r"[A-Za-z0-9.+_-]{1,40}")
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class WorkflowSettings:
     """What the workflow depends on: where Mulligan is, at which commit, and the agent.
 
     `install` gets the agent onto the runner, and the repository's `secret` holds its key.
@@ -38,7 +38,7 @@ def minute_of(repository: str) -> int:
     return 1 + zlib.crc32(repository.lower().encode()) % 29
 
 
-def workflow_text(caller: Caller) -> str:
+def workflow_text(caller: WorkflowSettings) -> str:
     """Write the file; UsageError where it would not be pinned to a commit."""
     if not REPOSITORY.fullmatch(caller.source) or not COMMIT_SHA.fullmatch(caller.sha):
         message = "Name Mulligan's repository as OWNER/NAME, and a commit by its 40 digits."

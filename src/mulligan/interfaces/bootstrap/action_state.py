@@ -13,15 +13,15 @@ from mulligan.git.repository import Remote
 from mulligan.implement.ports import Listener
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.container import (
-    HASTE,
+    QUICK_RETRIES,
     Container,
     Environment,
     GitHub,
     assemble,
     for_git,
-    hearing,
     open_git,
     open_github,
+    with_listeners,
 )
 from mulligan.interfaces.bootstrap.redaction import redactor_of
 from mulligan.interfaces.bootstrap.sandbox import confine
@@ -29,8 +29,8 @@ from mulligan.interfaces.bootstrap.stores import Stores, open_artifacts
 from mulligan.storage.database import open_database
 from mulligan.storage.git_ref import RefLeases, RefLedger, RefSession, StateRef, open_state_ref
 from mulligan.storage.ledger import SqlLedger, WatchedLedger
-from mulligan.storage.transfer import count_spending, pull, push
-from mulligan.storage.usage import SqlAccounts
+from mulligan.storage.transfer import count_spending, export_to_ref, import_from_ref
+from mulligan.storage.usage import SqlUsageStore
 
 
 @contextmanager
@@ -48,16 +48,16 @@ def build_shared(
         github = opened.enter_context(open_github(operator, redactor))
         database = opened.enter_context(open_database(operator.state.url))
         name = operator.repositories[0].name
-        way = way_to(operator, github, name)
+        way = remote_of(operator, github, name)
         ref = opened.enter_context(open_state_ref(for_git(operator, environment), way))
         book = RefSession(
             ref, SqlLedger(database, clock, redactor=redactor), clock, redactor, lease
         )
         book.restore()
-        accounts = SqlAccounts(database, redactor)
+        accounts = SqlUsageStore(database, redactor)
         known = [status.issue for status in book.ledger.statuses()]
         count_spending(book.ledger, accounts, known)
-        hears = opened.enter_context(hearing(operator, listener, redactor))
+        hears = opened.enter_context(with_listeners(operator, listener, redactor))
         ledger = WatchedLedger(RefLedger(book), hears)
         artifacts = open_artifacts(operator, redactor)
         books = Stores(ledger, RefLeases(book), accounts, artifacts, redactor)
@@ -65,9 +65,11 @@ def build_shared(
         handing = replace(worktrees, hands_over=True)
         git = (handing, policies)
         bench = assemble(operator, environment, sandbox, github.tracker, git, books)
-        yield replace(bench, tools=replace(bench.tools, worker=worker))
+        yield replace(bench, context=replace(bench.context, worker=worker))
         with suppress(WorldError):  # what is left does no harm
-            handing.let_go_of_old(name, lambda number: book.needs_commit(IssueRef(name, number)))
+            handing.delete_old_verified(
+                name, lambda number: book.needs_commit(IssueRef(name, number))
+            )
 
 
 def read_base_file(operator: Operator, environment: Environment, path: str) -> bytes | None:
@@ -75,18 +77,18 @@ def read_base_file(operator: Operator, environment: Environment, path: str) -> b
     name = operator.repositories[0].name
     with open_github(operator, redactor_of(operator, environment)) as github:
         worktrees, _ = open_git(operator, github, environment)
-        worktrees.refresh(name)
+        worktrees.fetch_base(name)
         return worktrees.base_file(name, path)
 
 
 def pull_state(operator: Operator, environment: Environment) -> list[str]:
     """Take over what the refs of all repositories know and this ledger does not."""
-    return _move(operator, environment, pull)
+    return _move(operator, environment, import_from_ref)
 
 
 def push_state(operator: Operator, environment: Environment) -> list[str]:
     """Hand over what this ledger knows and the refs of the repositories do not."""
-    return _move(operator, environment, push)
+    return _move(operator, environment, export_to_ref)
 
 
 def _move(
@@ -96,18 +98,18 @@ def _move(
 ) -> list[str]:
     redactor, moved = redactor_of(operator, environment), list[str]()
     with (
-        open_github(operator, redactor, HASTE) as github,
+        open_github(operator, redactor, QUICK_RETRIES) as github,
         open_database(operator.state.url) as database,
     ):
         ledger = SqlLedger(database, SystemClock(), redactor=redactor)
         for each in operator.repositories:
-            way = way_to(operator, github, each.name)
+            way = remote_of(operator, github, each.name)
             with open_state_ref(for_git(operator, environment), way) as ref:
                 moved += move(ref, each.name, ledger)
     return moved
 
 
-def way_to(operator: Operator, github: GitHub, name: str) -> Callable[[], Remote]:
+def remote_of(operator: Operator, github: GitHub, name: str) -> Callable[[], Remote]:
     """Give the way to a repository, with the token of the moment."""
     settings = next(each for each in operator.repositories if each.name == name)
 

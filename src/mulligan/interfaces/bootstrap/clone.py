@@ -14,13 +14,17 @@ from mulligan.git.repository import Repository
 from mulligan.github.app import MadeApp, convert, manifest, page, web_url
 from mulligan.github.client import Client
 from mulligan.github.connection import Transport
-from mulligan.github.labels import looks
-from mulligan.interfaces.bootstrap.container import HASTE, Environment, open_github
+from mulligan.github.labels import label_styles
+from mulligan.interfaces.bootstrap.container import QUICK_RETRIES, Environment, open_github
 from mulligan.interfaces.bootstrap.redaction import redactor_of
-from mulligan.interfaces.onboarding.ecosystems import READ, Tree, fits
+from mulligan.interfaces.onboarding.ecosystems import (
+    FILES_TO_READ,
+    RepositoryFiles,
+    matches_pattern,
+)
 from mulligan.interfaces.onboarding.proposal import (
+    ActionSource,
     Origin,
-    Source,
     origin_of,
     recorded,
     source_at,
@@ -28,21 +32,23 @@ from mulligan.interfaces.onboarding.proposal import (
 
 __all__ = ["MadeApp", "Registration"]
 
-HERE = Path(mulligan.__file__).parents[2]
+MULLIGAN_CHECKOUT = Path(mulligan.__file__).parents[2]
 """The checkout, where it runs from one."""
 
-DEEPEST = 3
+MAX_DEPTH = 3
 
-MOST_FILES = 20_000
+MAX_FILES = 20_000
 
-MOST_BYTES = 256 * 1024
+MAX_FILE_BYTES = 256 * 1024
 
-PASSED_OVER = frozenset(
+SKIPPED_DIRECTORIES = frozenset(
     {".git", ".venv", "venv", "node_modules", "target", "build", "dist", "vendor"}
 )
 
 
-def installed_from(environment: Environment, checkout: Path = HERE) -> Source | None:
+def installed_from(
+    environment: Environment, checkout: Path = MULLIGAN_CHECKOUT
+) -> ActionSource | None:
     """Say where it came from, as its installer noted, or as its checkout shows; None if neither."""
     return recorded(_noted()) or _checked_out(environment, checkout)
 
@@ -54,7 +60,7 @@ def _noted() -> str | None:
         return None
 
 
-def _checked_out(environment: Environment, checkout: Path) -> Source | None:
+def _checked_out(environment: Environment, checkout: Path) -> ActionSource | None:
     """Name the commit that is checked out, if it is known to be on its remote as well."""
     if not (checkout / ".git").is_dir():
         return None
@@ -68,16 +74,17 @@ def _checked_out(environment: Environment, checkout: Path) -> Source | None:
     return source_at(origin_in(checkout), commit)
 
 
-def read_tree(directory: Path) -> Tree:
+def read_tree(directory: Path) -> RepositoryFiles:
     """Read the names of a repository's files, and the text of those that say how it is checked."""
-    paths = [path for path, _ in zip(_paths(directory, 1), range(MOST_FILES), strict=False)]
+    paths = [path for path, _ in zip(_paths(directory, 1), range(MAX_FILES), strict=False)]
     names = {path.relative_to(directory).as_posix(): path for path in paths}
     texts = {
         name: text
         for name, path in names.items()
-        if any(fits(name, pattern) for pattern in READ) and (text := _text(path))
+        if any(matches_pattern(name, pattern) for pattern in FILES_TO_READ)
+        and (text := _text(path))
     }
-    return Tree(frozenset(names), texts)
+    return RepositoryFiles(frozenset(names), texts)
 
 
 def git_config(directory: Path) -> str:
@@ -98,18 +105,18 @@ def missing_labels(
     operator: Operator, environment: Mapping[str, str], repository: str, labels: Labels
 ) -> tuple[str, ...]:
     """List which of Mulligan's labels a repository does not have."""
-    with open_github(operator, redactor_of(operator, environment), HASTE) as github:
+    with open_github(operator, redactor_of(operator, environment), QUICK_RETRIES) as github:
         there = {name.casefold() for name in github.tracker.label_names(repository)}
-    return tuple(look.name for look in looks(labels) if look.name.casefold() not in there)
+    return tuple(look.name for look in label_styles(labels) if look.name.casefold() not in there)
 
 
 def create_labels(
     operator: Operator, environment: Mapping[str, str], repository: str, labels: Labels
 ) -> None:
     """Create Mulligan's labels where a repository does not have them, with colour and meaning."""
-    with open_github(operator, redactor_of(operator, environment), HASTE) as github:
+    with open_github(operator, redactor_of(operator, environment), QUICK_RETRIES) as github:
         there = {name.casefold() for name in github.tracker.label_names(repository)}
-        for look in looks(labels):
+        for look in label_styles(labels):
             if look.name.casefold() not in there:
                 github.tracker.create_label(repository, look)
 
@@ -119,18 +126,22 @@ def _paths(directory: Path, depth: int) -> Iterator[Path]:
     for entry in sorted(os.scandir(directory), key=lambda each: each.name):
         if entry.is_file(follow_symlinks=False):
             yield Path(entry.path)
-        elif depth < DEEPEST and entry.is_dir(follow_symlinks=False) and _counts(entry.name):
+        elif (
+            depth < MAX_DEPTH
+            and entry.is_dir(follow_symlinks=False)
+            and _is_source_directory(entry.name)
+        ):
             yield from _paths(Path(entry.path), depth + 1)
 
 
-def _counts(directory: str) -> bool:
-    return directory not in PASSED_OVER
+def _is_source_directory(directory: str) -> bool:
+    return directory not in SKIPPED_DIRECTORIES
 
 
 def _text(path: Path) -> str:
     try:
         with path.open("rb") as opened:
-            return opened.read(MOST_BYTES).decode(errors="replace")
+            return opened.read(MAX_FILE_BYTES).decode(errors="replace")
     except OSError:
         return ""
 
@@ -152,7 +163,7 @@ class Registration:
     def exchange(self, code: str) -> MadeApp:
         """Have the App for the code; WorldError where GitHub does not give it."""
         transport = Transport(ca_file=self.ca_file)
-        client = Client(self.api_url, lambda _: None, HASTE, transport)
+        client = Client(self.api_url, lambda _: None, QUICK_RETRIES, transport)
         try:
             return convert(client, code)
         finally:

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from mulligan.agents.invocation import Own, litter_of
+from mulligan.agents.invocation import OperatorAgents, litter_of
 from mulligan.agents.runner import CommandAgent
 from mulligan.checks.runner import CommandVerifier
 from mulligan.config.operator import Operator
 from mulligan.domain.events import Event
 from mulligan.domain.status import IssueStatus
 from mulligan.git.worktrees.base_policy import BasePolicies
-from mulligan.git.worktrees.dry_run import RehearsedWorktrees
+from mulligan.git.worktrees.dry_run import DryRunWorktrees
 from mulligan.git.worktrees.worktrees import GitWorktrees
 from mulligan.github.app import AppCredentials
 from mulligan.github.client import Client, RetrySettings
@@ -26,36 +26,36 @@ from mulligan.github.rate_limits import RateLimitMetrics as Gauges
 from mulligan.github.tracker import GitHubTracker
 from mulligan.implement.ports import (
     AgentRegistry,
+    BotContext,
     CodingAgent,
     Credentials,
     Listener,
     Policies,
-    Tools,
     Tracker,
     Worktrees,
 )
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.redaction import redactor_of
-from mulligan.interfaces.bootstrap.sandbox import confine, lacks_room, network_for
+from mulligan.interfaces.bootstrap.sandbox import confine, disk_shortage_of, network_for
 from mulligan.interfaces.bootstrap.stores import Stores, open_stores
-from mulligan.interfaces.notify import Hook, hooked
+from mulligan.interfaces.notify import WebhookNotifier, open_notifier
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.storage.artifacts import ScratchArtifacts
 from mulligan.storage.database import open_database
 from mulligan.storage.ledger import WatchedLedger
 from mulligan.storage.memory import MemoryLeases, MemoryLedger
 from mulligan.storage.serialization import redacted
-from mulligan.storage.usage import MemoryAccounts
+from mulligan.storage.usage import MemoryUsageStore
 from mulligan.text.redact import Redactor
 
 __all__ = ["GAUGES", "Gauges"]
 
 Environment = Mapping[str, str]
 
-HASTE = RetrySettings(attempts=2, longest_wait=5, timeout=10)
+QUICK_RETRIES = RetrySettings(attempts=2, longest_wait=5, timeout=10)
 """Of a command that a person waits for."""
 
-PAUSES = Backoffs()
+BACKOFFS = Backoffs()
 """One for the process: whatever the configuration says now, GitHub counts by the token."""
 
 GAUGES = RateLimitMetrics()
@@ -67,14 +67,14 @@ class Container:
     """The repositories that are served, and the tools to work on them."""
 
     repositories: tuple[str, ...]
-    tools: Tools
+    context: BotContext
 
     def with_worktrees(self, worktrees: Worktrees) -> "Container":
         """Give the same bench with other worktrees."""
-        return replace(self, tools=replace(self.tools, worktrees=worktrees))
+        return replace(self, context=replace(self.context, worktrees=worktrees))
 
 
-class Source(Protocol):
+class IssueSource(Protocol):
     """Where issues come from, and what opens their repositories."""
 
     @property
@@ -95,14 +95,14 @@ def build(operator: Operator, environment: Environment, listener: Listener) -> G
 
 @contextmanager
 def build_on(
-    github: Source, operator: Operator, environment: Environment, listener: Listener
+    github: IssueSource, operator: Operator, environment: Environment, listener: Listener
 ) -> Generator[Container]:
     """Build for real work on the issues of any tracker."""
     sandbox = confine(operator, environment)
     redactor = redactor_of(operator, environment)
     with (
         open_database(operator.state.url) as database,
-        hearing(operator, listener, redactor) as hears,
+        with_listeners(operator, listener, redactor) as hears,
     ):
         books = open_stores(operator, database, redactor, hears)
         git = open_git(operator, github, environment)
@@ -110,14 +110,14 @@ def build_on(
 
 
 @contextmanager
-def build_to_look(operator: Operator, environment: Environment) -> Generator[Container]:
+def build_read_only(operator: Operator, environment: Environment) -> Generator[Container]:
     """Build for a command that only looks; it needs no lock, and may run beside a worker."""
     redactor = redactor_of(operator, environment)
     with (
-        open_github(operator, redactor, HASTE) as github,
+        open_github(operator, redactor, QUICK_RETRIES) as github,
         open_database(operator.state.url) as database,
     ):
-        books = open_stores(operator, database, redactor, _nobody)
+        books = open_stores(operator, database, redactor, _ignore_event)
         git = open_git(operator, github, environment)
         yield assemble(operator, environment, Unconfined(), github.tracker, git, books)
 
@@ -136,31 +136,33 @@ def build_dry(
     with open_github(operator, redactor) as github, ScratchArtifacts(redactor) as artifacts:
         tracker = DryRunTracker(github.tracker, say_redacted)
         worktrees, policies = open_git(operator, github, environment)
-        rehearsed = RehearsedWorktrees(worktrees, say_redacted)
+        rehearsed = DryRunWorktrees(worktrees, say_redacted)
         leases = MemoryLeases(clock)
         ledger = WatchedLedger(MemoryLedger(clock, leases, redactor), redacting(listener, redactor))
-        books = Stores(ledger, leases, MemoryAccounts(), artifacts, redactor)
+        books = Stores(ledger, leases, MemoryUsageStore(), artifacts, redactor)
         yield assemble(operator, environment, sandbox, tracker, (rehearsed, policies), books)
 
 
 @contextmanager
-def hearing(operator: Operator, listener: Listener, redactor: Redactor) -> Generator[Listener]:
+def with_listeners(
+    operator: Operator, listener: Listener, redactor: Redactor
+) -> Generator[Listener]:
     """Let a listener hear of events as they are stored, and whoever is to be notified as well."""
-    with hooked(operator.notify) as hook:
+    with open_notifier(operator.notify) as hook:
         yield redacting(_both(listener, hook), redactor)
 
 
-def _nobody(_status: IssueStatus, _event: Event) -> None:
+def _ignore_event(_status: IssueStatus, _event: Event) -> None:
     """Hear nothing."""
 
 
-def _both(listener: Listener, hook: Hook | None) -> Listener:
+def _both(listener: Listener, hook: WebhookNotifier | None) -> Listener:
     """Let the hook hear as well, where there is one."""
     if hook is None:
         return listener
 
     def hear(status: IssueStatus, event: Event) -> None:
-        hook.hear(status, event)
+        hook.on_event(status, event)
         listener(status, event)
 
     return hear
@@ -185,7 +187,7 @@ def assemble(
 ) -> Container:
     """Put the tools together."""
     agents = _agents(operator, environment, sandbox, books.redactor)
-    tools = Tools(
+    context = BotContext(
         tracker=tracker,
         worktrees=git[0],
         policies=git[1],
@@ -193,7 +195,7 @@ def assemble(
         verifier=CommandVerifier(environment, sandbox, redactor=books.redactor),
         ledger=books.ledger,
         leases=books.leases,
-        accounts=books.accounts,
+        usage=books.accounts,
         artifacts=books.artifacts,
         clock=SystemClock(),
         worker=f"{socket.gethostname()}:{os.getpid()}",
@@ -201,11 +203,11 @@ def assemble(
         budget=operator.budget,
         retention=operator.retention,
         redactor=books.redactor,
-        roster=_roster(operator, agents),
-        attic=books.attic,
-        shortage=lambda: lacks_room(operator),
+        agents=_agent_registry(operator, agents),
+        retention_store=books.attic,
+        disk_shortage=lambda: disk_shortage_of(operator),
     )
-    return Container(tuple(each.name for each in operator.repositories), tools)
+    return Container(tuple(each.name for each in operator.repositories), context)
 
 
 def _agents(
@@ -219,13 +221,13 @@ def _agents(
             redactor,
             sandbox,
             network_for(settings, operator, sandbox),
-            Own(operator.adapters, operator.prices, operator.sandbox.hosts, name),
+            OperatorAgents(operator.adapters, operator.prices, operator.sandbox.hosts, name),
         )
         for name, settings in {"": operator.agent, **operator.agents}.items()
     }
 
 
-def _roster(operator: Operator, agents: Mapping[str, CodingAgent]) -> AgentRegistry:
+def _agent_registry(operator: Operator, agents: Mapping[str, CodingAgent]) -> AgentRegistry:
     settings = {"": operator.agent, **operator.agents}
     named = {name: agent for name, agent in agents.items() if name}
     return AgentRegistry(named, {name: each.fallback for name, each in settings.items()})
@@ -241,17 +243,17 @@ class GitHub:
 
 @contextmanager
 def open_github(
-    operator: Operator, redactor: Redactor, patience: RetrySettings | None = None
+    operator: Operator, redactor: Redactor, retry: RetrySettings | None = None
 ) -> Generator[GitHub]:
     """Give GitHub; `patience` says how long it is waited for."""
     settings, clock = operator.github, SystemClock()
-    transport = Transport(PAUSES, settings.ca_file, GAUGES)
+    transport = Transport(BACKOFFS, settings.ca_file, GAUGES)
     credentials = (
-        AppCredentials(settings.api_url, settings.app, clock, patience, transport)
+        AppCredentials(settings.api_url, settings.app, clock, retry, transport)
         if settings.app
         else TokenCredentials(settings)
     )
-    client = Client(settings.api_url, credentials.api_token, patience, transport, redactor)
+    client = Client(settings.api_url, credentials.api_token, retry, transport, redactor)
     try:
         tracker = GitHubTracker(client, operator.trust, clock, credentials.login)
         yield GitHub(tracker, credentials)
@@ -261,7 +263,7 @@ def open_github(
 
 
 def open_git(
-    operator: Operator, github: Source, environment: Environment
+    operator: Operator, github: IssueSource, environment: Environment
 ) -> tuple[GitWorktrees, BasePolicies]:
     """Give the worktrees, and the policies that are read from them."""
     settings = {each.name: each for each in operator.repositories}
@@ -276,7 +278,7 @@ def open_git(
         facts=github.tracker.repository,
         environment=for_git(operator, environment),
         keep_ignored=operator.workspace.keep_ignored,
-        sets_up=sets_up,
+        has_set_up=sets_up,
         litter=litter_of(operator.adapters),
     )
     policies = BasePolicies(worktrees, {name: each.policy for name, each in settings.items()})

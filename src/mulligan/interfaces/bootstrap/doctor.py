@@ -7,69 +7,74 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from mulligan.agents.invocation import Own
-from mulligan.agents.runner import CommandAgent, look_for
-from mulligan.checks.runner import is_there, program_of
+from mulligan.agents.invocation import OperatorAgents
+from mulligan.agents.runner import CommandAgent, find_program
+from mulligan.checks.runner import program_exists, program_of
 from mulligan.config.operator import AgentSettings, Operator
-from mulligan.daemon.doctor import FILE, Probes, Stage, audition
+from mulligan.daemon.doctor import FILE, AgentTrial, Probes, try_agent
 from mulligan.domain.attempt import AgentRun, Meter, Task
-from mulligan.domain.host import Diagnosis, Presence, Room
+from mulligan.domain.host import AgentPresence, Diagnosis, DiskSpace
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import AgentFacts
 from mulligan.domain.spending import Run, spent_in
 from mulligan.git.repository import Repository, version
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
-from mulligan.interfaces.bootstrap.container import HASTE, Environment, open_git, open_github
+from mulligan.interfaces.bootstrap.container import (
+    QUICK_RETRIES,
+    Environment,
+    open_git,
+    open_github,
+)
 from mulligan.interfaces.bootstrap.redaction import redactor_of
 from mulligan.interfaces.bootstrap.sandbox import (
     confine,
-    look_at_walls,
     network_for,
     network_inside,
+    sandbox_status,
 )
 from mulligan.interfaces.bootstrap.stores import at_work
 from mulligan.sandbox.user import is_root
 from mulligan.storage.database import open_database, state_directory
 from mulligan.storage.ledger import SqlLedger
-from mulligan.storage.state_directory import room_for
-from mulligan.storage.usage import SqlAccounts
+from mulligan.storage.state_directory import disk_space_for
+from mulligan.storage.usage import SqlUsageStore
 
-SHORT = timedelta(minutes=1)
+GIT_TIMEOUT = timedelta(minutes=1)
 
-OUR_OWN = IssueRef("mulligan/doctor", 0)
+DOCTOR_ISSUE = IssueRef("mulligan/doctor", 0)
 """Under what the books hold the doctor's own runs; no issue has the number 0."""
 
-WHO = ("-c", "user.name=Mulligan", "-c", "user.email=mulligan@localhost")
+GIT_IDENTITY = ("-c", "user.name=Mulligan", "-c", "user.email=mulligan@localhost")
 
 
 def try_agents(operator: Operator, environment: Mapping[str, str]) -> Iterator[Diagnosis]:
     """Try every configured agent, one after the other; what they use is kept in the books."""
     for name, settings in {"": operator.agent, **operator.agents}.items():
-        with _stage(name, settings, operator, environment) as stage:
-            yield from audition(stage)
+        with _agent_trial(name, settings, operator, environment) as stage:
+            yield from try_agent(stage)
 
 
 @contextmanager
-def _stage(
+def _agent_trial(
     name: str, settings: AgentSettings, operator: Operator, environment: Mapping[str, str]
-) -> Generator[Stage]:
+) -> Generator[AgentTrial]:
     root, clock = operator.workspace.root, SystemClock()
     root.mkdir(parents=True, exist_ok=True)
     redactor, sandbox = redactor_of(operator, environment), confine(operator, environment)
-    own = Own(operator.adapters, operator.prices, operator.sandbox.hosts, name)
+    own = OperatorAgents(operator.adapters, operator.prices, operator.sandbox.hosts, name)
     called = f"agent {name or settings.kind}"
     number, plays = int(clock.now().timestamp()) % 2**31, count()
     with (
         TemporaryDirectory(prefix="doctor-", dir=root, ignore_cleanup_errors=True) as place,
         open_database(operator.state.url) as database,
     ):
-        tree, accounts = _repository(Path(place), environment), SqlAccounts(database, redactor)
+        tree, accounts = _repository(Path(place), environment), SqlUsageStore(database, redactor)
 
         def play(prompt: str, timeout: timedelta) -> AgentRun:
             limited = settings.model_copy(update={"timeout": timeout})
             network = network_for(settings, operator, sandbox)
             agent = CommandAgent(limited, environment, redactor, sandbox, network, own)
-            run = Run(OUR_OWN, number, next(plays), clock.now(), agent.name)
+            run = Run(DOCTOR_ISSUE, number, next(plays), clock.now(), agent.name)
             meter = _meter(run, accounts, operator)
             played = agent.run(_task(prompt, Path(place), tree, meter))
             accounts.record(run, played.facts)
@@ -80,19 +85,21 @@ def _stage(
             is_plain = file.is_file() and not file.is_symlink()
             return file.read_text(errors="replace") if is_plain else None
 
-        yield Stage(called, play, written)
+        yield AgentTrial(called, play, written)
 
 
 def _repository(place: Path, environment: Mapping[str, str]) -> Path:
     tree = place / "repository"
     tree.mkdir()
     git = Repository("the doctor's repository", tree / ".git", environment, tree)
-    git.run("init", "--quiet", str(tree), patience=SHORT)
-    git.run(*WHO, "commit", "--quiet", "--allow-empty", "-m", "Begin", patience=SHORT)
+    git.run("init", "--quiet", str(tree), patience=GIT_TIMEOUT)
+    git.run(
+        *GIT_IDENTITY, "commit", "--quiet", "--allow-empty", "-m", "Begin", patience=GIT_TIMEOUT
+    )
     return tree
 
 
-def _meter(run: Run, accounts: SqlAccounts, operator: Operator) -> Meter:
+def _meter(run: Run, accounts: SqlUsageStore, operator: Operator) -> Meter:
     """Keep a run of the doctor's in the books, and to what an attempt may use."""
 
     def note(usage: AgentFacts) -> bool:
@@ -104,7 +111,7 @@ def _meter(run: Run, accounts: SqlAccounts, operator: Operator) -> Meter:
 
 def _task(prompt: str, place: Path, tree: Path, meter: Meter) -> Task:
     return Task(
-        issue=str(OUR_OWN),
+        issue=str(DOCTOR_ISSUE),
         attempt=1,
         fix_round=0,
         prompt=prompt,
@@ -119,12 +126,12 @@ def _task(prompt: str, place: Path, tree: Path, meter: Meter) -> Task:
 @contextmanager
 def build_probes(operator: Operator, environment: Environment) -> Generator[Probes]:
     """Build the probes; none needs the lock, so they may be used beside a worker."""
-    with open_github(operator, redactor_of(operator, environment), HASTE) as github:
+    with open_github(operator, redactor_of(operator, environment), QUICK_RETRIES) as github:
         tracker = github.tracker
         worktrees, policies = open_git(operator, github, environment)
 
         def fetch(repository: str) -> str:
-            worktrees.refresh(repository)
+            worktrees.fetch_base(repository)
             return worktrees.base_branch(repository)
 
         yield Probes(
@@ -141,18 +148,18 @@ def build_probes(operator: Operator, environment: Environment) -> Generator[Prob
             at_work=lambda: at_work(operator),
             ledger=lambda: _open_ledger(operator),
             state_room=lambda: _state_room(operator),
-            workspace_room=lambda: room_for(operator.workspace.root),
+            workspace_room=lambda: disk_space_for(operator.workspace.root),
             agents=lambda: _agents(operator, environment),
-            walls=lambda: look_at_walls(operator, environment),
+            sandbox_status=lambda: sandbox_status(operator, environment),
             network=lambda name: network_inside(_settings(operator)[name], operator),
             program_of=program_of,
-            finds=lambda program: is_there(program, environment),
+            has_program=lambda program: program_exists(program, environment),
         )
 
 
-def _agents(operator: Operator, environment: Environment) -> Mapping[str, Presence]:
+def _agents(operator: Operator, environment: Environment) -> Mapping[str, AgentPresence]:
     return {
-        name: look_for(settings, environment, operator.adapters)
+        name: find_program(settings, environment, operator.adapters)
         for name, settings in _settings(operator).items()
     }
 
@@ -161,9 +168,9 @@ def _settings(operator: Operator) -> Mapping[str, AgentSettings]:
     return {"": operator.agent, **operator.agents}
 
 
-def _state_room(operator: Operator) -> Room | None:
+def _state_room(operator: Operator) -> DiskSpace | None:
     directory = state_directory(operator.state.url)
-    return room_for(directory) if directory else None
+    return disk_space_for(directory) if directory else None
 
 
 def _open_ledger(operator: Operator) -> int:

@@ -7,7 +7,7 @@ from mulligan.domain.status import IssueStatus
 from mulligan.storage.fast_status import read_fast_status
 
 
-def where_all_stand(operator: Operator) -> Sequence[IssueStatus]:
+def read_all_statuses(operator: Operator) -> Sequence[IssueStatus]:
     """Read all statuses, by repository and number; a ledger that is not there yet is made."""
     seen = read_fast_status(operator.state.url)
     if seen is not None:

@@ -15,11 +15,11 @@ from mulligan.domain.result import CheckResult
 from mulligan.git.worktrees.base_policy import POLICY_FILE
 from mulligan.interfaces.bootstrap.container import Environment
 
-__all__ = ["MAX_CHARS", "Digest", "Here", "digest", "open_here", "read_policy"]
+__all__ = ["MAX_CHARS", "Digest", "LocalChecks", "digest", "open_local_checks", "read_policy"]
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
+class LocalChecks:
     """A directory whose checks can be run as it stands; what they say is thrown away afterwards."""
 
     path: Path
@@ -34,10 +34,10 @@ class Here:
 
 
 @contextmanager
-def open_here(directory: Path, environment: Environment) -> Generator[Here]:
+def open_local_checks(directory: Path, environment: Environment) -> Generator[LocalChecks]:
     """Give a directory to run checks in; they get the environment that an attempt's get."""
     with TemporaryDirectory(prefix="mulligan-check-", ignore_cleanup_errors=True) as private:
-        yield Here(directory, Path(private), CommandVerifier(environment))
+        yield LocalChecks(directory, Path(private), CommandVerifier(environment))
 
 
 def read_policy(place: Path | None, directory: Path) -> Policy:

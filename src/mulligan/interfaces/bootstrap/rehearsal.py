@@ -9,8 +9,8 @@ from pathlib import Path
 from mulligan.config.operator import GitHubSettings, Operator
 from mulligan.domain.errors import UsageError
 from mulligan.domain.issue import Issue, IssueRef, RepositoryFacts
-from mulligan.git.worktrees.dry_run import RehearsedWorktrees
-from mulligan.git.worktrees.naming import place_of
+from mulligan.git.worktrees.dry_run import DryRunWorktrees
+from mulligan.git.worktrees.naming import repository_paths
 from mulligan.github.credentials import TokenCredentials
 from mulligan.github.dry_run import LocalTracker, split_issue
 from mulligan.implement.ports import Listener
@@ -18,7 +18,7 @@ from mulligan.interfaces.bootstrap.container import Container, Environment, buil
 
 OWNER = "local"
 BRANCH = re.compile(r"ref: refs/heads/(\S+)\s*")
-UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
+INVALID_NAME_CHARS = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +31,14 @@ class RehearsalSetup:
 
 
 @dataclass(frozen=True, slots=True)
-class Local:
+class LocalSource:
     """A tracker without a GitHub, and no token for anything."""
 
     tracker: LocalTracker
     credentials: TokenCredentials
 
 
-def read_scene(file: Path, clone: Path) -> RehearsalSetup:
+def read_rehearsal_setup(file: Path, clone: Path) -> RehearsalSetup:
     """Read the issue and the clone; UsageError says what is wrong with either."""
     try:
         text = file.read_text(encoding="utf-8-sig")
@@ -49,13 +49,13 @@ def read_scene(file: Path, clone: Path) -> RehearsalSetup:
     if found is None:
         message = f"{file} has no heading; begin it with one, which becomes the title: # Title"
         raise UsageError(message)
-    name = UNFIT.sub("-", clone.name).strip(".") or "repository"
+    name = INVALID_NAME_CHARS.sub("-", clone.name).strip(".") or "repository"
     return RehearsalSetup(Issue(IssueRef(f"{OWNER}/{name}", 1), *found), clone, _branch_of(clone))
 
 
 def mirror_of(operator: Operator, scene: RehearsalSetup) -> Path:
     """Say where the commits of a rehearsal lie."""
-    return place_of(operator.workspace.root.absolute(), scene.issue.ref.repository).mirror
+    return repository_paths(operator.workspace.root.absolute(), scene.issue.ref.repository).mirror
 
 
 @contextmanager
@@ -69,9 +69,9 @@ def build_rehearsal(
     """Build for real attempts whose change stays here; `ask` hears what a person is asked."""
     facts = RepositoryFacts(scene.issue.ref.repository, str(scene.clone), scene.branch)
     tracker = LocalTracker(scene.issue, facts, ask)
-    local = Local(tracker, TokenCredentials(GitHubSettings()))
+    local = LocalSource(tracker, TokenCredentials(GitHubSettings()))
     with build_on(local, operator, environment, listener) as bench:
-        worktrees = RehearsedWorktrees(bench.tools.worktrees, _nothing)
+        worktrees = DryRunWorktrees(bench.context.worktrees, _nothing)
         yield bench.with_worktrees(worktrees)
 
 

@@ -12,27 +12,27 @@ import structlog
 from mulligan.agents.invocation import adapter_of, choose_network
 from mulligan.config.operator import AgentSettings, Operator, SandboxMode
 from mulligan.domain.errors import ConfigError, UnavailableError
-from mulligan.domain.host import AS_ROOT, MIB, NOT_AS_ROOT, SandboxStatus, shortage
+from mulligan.domain.host import AS_ROOT, MIB, NOT_AS_ROOT, SandboxStatus, disk_shortage
 from mulligan.sandbox.bubblewrap import Network
-from mulligan.sandbox.probe import Tried, closed_to, try_out
+from mulligan.sandbox.probe import ProbeResult, probe_sandbox, unusable_paths
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.sandbox.user import is_root
 from mulligan.storage.database import state_directory
-from mulligan.storage.state_directory import room_for
+from mulligan.storage.state_directory import disk_space_for
 
 log = structlog.get_logger()
 
 
-def lacks_room(operator: Operator) -> str | None:
+def disk_shortage_of(operator: Operator) -> str | None:
     """Say where there is too little room for an attempt to begin; None where there is enough."""
-    return shortage(map(room_for, _places(operator)), operator.limits.free_mib * MIB)
+    return disk_shortage(map(disk_space_for, _places(operator)), operator.limits.free_mib * MIB)
 
 
-def ran_full(operator: Operator) -> UnavailableError | None:
+def disk_full_error(operator: Operator) -> UnavailableError | None:
     """Say that a disk has run so full that whatever runs has to end; None while it has not."""
     with suppress(UnavailableError):
         least = operator.limits.free_mib * MIB // 2
-        if short := shortage(map(room_for, _places(operator)), least):
+        if short := disk_shortage(map(disk_space_for, _places(operator)), least):
             return UnavailableError(f"The disk ran full, so the command was stopped. {short}")
     return None
 
@@ -47,16 +47,16 @@ def confine(operator: Operator, environment: Mapping[str, str]) -> Sandbox:
 
     Whatever runs in it is stopped where a disk runs full.
     """
-    watch = partial(ran_full, operator)
+    watch = partial(disk_full_error, operator)
     if operator.sandbox.mode is SandboxMode.OFF:
         return Unconfined(watch)
     tried = try_sandbox(operator, environment)
     if tried.sandbox:
         return replace(tried.sandbox, watch=watch)
     if operator.sandbox.mode is SandboxMode.REQUIRED:
-        message = f"sandbox: required cannot be kept. {tried.trouble}"
+        message = f"sandbox: required cannot be kept. {tried.problem}"
         raise ConfigError(message)
-    log.warning("not_confined", reason=str(tried.trouble))
+    log.warning("not_confined", reason=str(tried.problem))
     return Unconfined(watch)
 
 
@@ -78,25 +78,25 @@ def network_inside(settings: AgentSettings, operator: Operator) -> Network:
     return choose_network(operator.sandbox.network, adapter, operator.sandbox.hosts)
 
 
-def look_at_walls(operator: Operator, environment: Mapping[str, str]) -> SandboxStatus:
+def sandbox_status(operator: Operator, environment: Mapping[str, str]) -> SandboxStatus:
     """Say whether commands can be confined here, for the doctor."""
     named = (*operator.sandbox.read, *operator.sandbox.write)
     missing = tuple(str(path) for path in named if not os.access(path, os.F_OK))
     tried = try_sandbox(operator, environment)
-    if tried.trouble:
-        return SandboxStatus(stand=False, why_not=tried.trouble.said, cure=tried.trouble.cure)
-    closed = closed_to(tried.sandbox) if tried.sandbox else ()
+    if tried.problem:
+        return SandboxStatus(available=False, reason=tried.problem.message, fix=tried.problem.fix)
+    closed = unusable_paths(tried.sandbox) if tried.sandbox else ()
     return SandboxStatus(
-        stand=True,
-        filtered=tried.filters,
+        available=True,
+        calls_filtered=tried.filters,
         missing=missing,
         closed=tuple(path for path in closed if path not in missing),
     )
 
 
-def try_sandbox(operator: Operator, environment: Mapping[str, str]) -> Tried:
+def try_sandbox(operator: Operator, environment: Mapping[str, str]) -> ProbeResult:
     """Try whether commands can be confined here, and hide from them what is Mulligan's."""
     app, github = operator.github.app, operator.github
     files = (state_directory(operator.state.url), github.token_file, app and app.private_key_file)
     own = (operator.workspace.root, *(each for each in files if each))
-    return try_out(operator.sandbox, environment, tuple(each.absolute() for each in own))
+    return probe_sandbox(operator.sandbox, environment, tuple(each.absolute() for each in own))

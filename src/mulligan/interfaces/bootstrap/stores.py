@@ -9,37 +9,37 @@ from mulligan.config.operator import Operator
 from mulligan.domain.errors import UnavailableError, UsageError
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.retention import needs_files
-from mulligan.domain.stats import Chronicle
+from mulligan.domain.stats import LedgerHistory
 from mulligan.implement.ports import (
-    Accounts,
     Artifacts,
     Leases,
     Ledger,
     Listener,
     NoRetention,
     RetentionStore,
+    UsageStore,
 )
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.storage.artifacts import FileArtifacts, SharedArtifacts
-from mulligan.storage.database import Database, in_haste, open_database, state_directory
+from mulligan.storage.database import Database, open_database, state_directory, without_waiting
 from mulligan.storage.leases import SqlLeases
 from mulligan.storage.ledger import SqlLedger, WatchedLedger
 from mulligan.storage.postgres import clock_of
 from mulligan.storage.retention import SqlRetentionStore
-from mulligan.storage.state_directory import holder, locked, room_for
-from mulligan.storage.stats_query import read_chronicle
-from mulligan.storage.transfer import copy
-from mulligan.storage.usage import SqlAccounts
+from mulligan.storage.state_directory import disk_space_for, holder, locked
+from mulligan.storage.stats_query import read_ledger_history
+from mulligan.storage.transfer import import_from_ledger
+from mulligan.storage.usage import SqlUsageStore
 from mulligan.text.redact import Redactor
 
 __all__ = [
     "at_work",
-    "in_haste",
     "lock_state",
     "open_artifacts",
     "open_ledger",
     "open_records",
     "read_ledger",
+    "without_waiting",
 ]
 
 
@@ -49,7 +49,7 @@ class Stores:
 
     ledger: Ledger
     leases: Leases
-    accounts: Accounts
+    accounts: UsageStore
     artifacts: Artifacts
     redactor: Redactor
     attic: RetentionStore = field(default_factory=NoRetention)
@@ -63,7 +63,7 @@ def open_stores(
     return Stores(
         ledger=WatchedLedger(SqlLedger(database, clock, redactor=redactor), hears),
         leases=SqlLeases(database, clock, operator.limits.lease),
-        accounts=SqlAccounts(database, redactor),
+        accounts=SqlUsageStore(database, redactor),
         artifacts=open_artifacts(operator, redactor, database),
         redactor=redactor,
         attic=SqlRetentionStore(database, clock),
@@ -88,7 +88,7 @@ def copy_state(operator: Operator, other: Operator) -> list[str]:
         open_database(operator.state.url) as new,
     ):
         source, ledger = SqlLedger(old, SystemClock()), SqlLedger(new, SystemClock())
-        moved = copy(source, ledger)
+        moved = import_from_ledger(source, ledger)
         for ref in moved:
             if needs_files(ledger.status(ref)):
                 _copy_files(ref, (other, old), (operator, new))
@@ -102,9 +102,9 @@ def _copy_files(
     here = old[0]
     if old[1].is_shared:
         here = new[0]
-        _artifacts(here, old[1]).bring(ref)
+        _artifacts(here, old[1]).fetch_issue(ref)
     if new[1].is_shared:
-        _artifacts(here, new[1]).offer(ref)
+        _artifacts(here, new[1]).share_issue(ref)
 
 
 def _artifacts(operator: Operator, database: Database) -> SharedArtifacts:
@@ -120,10 +120,10 @@ def open_ledger(operator: Operator, redactor: Redactor | None = None) -> Generat
         yield SqlLedger(database, clock, redactor=redactor or Redactor())
 
 
-def read_ledger(operator: Operator) -> Chronicle:
+def read_ledger(operator: Operator) -> LedgerHistory:
     """Read what the ledger holds, as far as it is counted."""
     with open_database(operator.state.url) as database:
-        return read_chronicle(database)
+        return read_ledger_history(database)
 
 
 @contextmanager
@@ -155,12 +155,12 @@ def check_writable(operator: Operator) -> None:
     with open_database(operator.state.url) as database, database.write():
         pass
     place = state_directory(operator.state.url)
-    if place and not room_for(place).writable:
+    if place and not disk_space_for(place).writable:
         message = f"{place} cannot be written to; see to the rights on it, and to the disk."
         raise UnavailableError(message)
 
 
-def state_place(operator: Operator) -> Path:
+def state_directory_of(operator: Operator) -> Path:
     """Name the directory of the ledger, or that of the work where a server keeps the ledger."""
     return state_directory(operator.state.url) or operator.workspace.root
 
@@ -189,7 +189,7 @@ def lock_state(operator: Operator, what: str) -> Generator[None]:
     with locked(_claimed_by_work(operator), what=what, since=clock.now()):
         if state_directory(url):
             with open_database(url) as database:
-                SqlLeases(database, clock).forget()
+                SqlLeases(database, clock).release_all()
         yield
 
 

@@ -7,24 +7,30 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mulligan.config.operator import Operator
-from mulligan.daemon.once import Extent, Pass, once
-from mulligan.daemon.recovery import catch_up
+from mulligan.daemon.once import PassLimits, PassResult, run_once
+from mulligan.daemon.recovery import write_deferred_comments
 from mulligan.daemon.worker import Worker
 from mulligan.domain.errors import ConfigError, MulliganError
 from mulligan.domain.events import Event
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.decide import EndedAttempt, RetryPolicy, count_spent
-from mulligan.implement.ports import Tools
+from mulligan.implement.ports import BotContext
 from mulligan.interfaces.action.inputs import (
     Inputs,
     Runner,
+    bootstrap_operator,
     inputs_of,
     operator_of,
-    preliminary,
     runner_of,
 )
-from mulligan.interfaces.action.report import ReportLine, annotations, outputs, silenced, summary
+from mulligan.interfaces.action.report import (
+    IssueReport,
+    annotations,
+    outputs,
+    summary,
+    with_commands_stopped,
+)
 from mulligan.interfaces.bootstrap.action_state import build_shared, read_base_file
 from mulligan.interfaces.bootstrap.redaction import redactor_of
 from mulligan.interfaces.bootstrap.sandbox import warn_of_root
@@ -46,18 +52,18 @@ def action() -> Exit:
         try:
             told, done = _work(inputs, runner, variables)
         except MulliganError as error:
-            told, done = [], Pass(problems=(OUTPUT_FILTER.clean(str(error)),))
+            told, done = [], PassResult(problems=(OUTPUT_FILTER.clean(str(error)),))
             code = Exit.USAGE if isinstance(error, ConfigError) else Exit.FAILED
         else:
             code = Exit.FAILED if done.problems else Exit.DONE
-    _tell(told, done, runner)
+    _write_report(told, done, runner)
     return Exit.INTERRUPTED if stopping() else code
 
 
 @contextmanager
 def _commands_stopped() -> Generator[None]:
     """Have the runner obey nothing that issues, agents and checks get printed (SPEC S4)."""
-    before, after = silenced(secrets.token_hex(16))
+    before, after = with_commands_stopped(secrets.token_hex(16))
     _say(before)
     try:
         yield
@@ -68,7 +74,7 @@ def _commands_stopped() -> Generator[None]:
 
 def _work(
     inputs: Inputs, runner: Runner, variables: Mapping[str, str]
-) -> tuple[list[ReportLine], Pass]:
+) -> tuple[list[IssueReport], PassResult]:
     operator = _operator(inputs, runner, variables)
     OUTPUT_FILTER.redactor = redactor_of(operator, variables)
     heard, story = dict[IssueRef, None](), ProgressLog(make_console())
@@ -76,21 +82,21 @@ def _work(
     def hear(status: IssueStatus, event: Event) -> None:
         heard.pop(status.issue, None)
         heard[status.issue] = None
-        story.hear(status, event)
+        story.on_event(status, event)
 
-    extent = Extent(inputs.attempts, inputs.limit, operator.poll.interval)
+    extent = PassLimits(inputs.attempts, inputs.limit, operator.poll.interval)
     with build_shared(operator, variables, hear, runner.worker, inputs.lease) as bench:
-        done = once(bench.repositories, bench.tools, extent)
-        catch_up(bench.tools, Worker(bench.tools), bench.repositories)
+        done = run_once(bench.repositories, bench.context, extent)
+        write_deferred_comments(bench.context, Worker(bench.context), bench.repositories)
         left_alone = {each.issue for each in done.visits if each.skipped and not each.attempts}
-        return [_told(ref, bench.tools) for ref in heard if ref not in left_alone], done
+        return [_issue_report(ref, bench.context) for ref in heard if ref not in left_alone], done
 
 
 def _operator(inputs: Inputs, runner: Runner, variables: Mapping[str, str]) -> Operator:
     """Read the operator's file from the base branch, never from what an event brings along."""
     if not inputs.config:
         return operator_of(inputs, runner, variables, None)
-    before = preliminary(inputs, runner, variables)
+    before = bootstrap_operator(inputs, runner, variables)
     OUTPUT_FILTER.redactor = redactor_of(before, variables)
     text = read_base_file(before, variables, inputs.config)
     if text is None:
@@ -99,14 +105,16 @@ def _operator(inputs: Inputs, runner: Runner, variables: Mapping[str, str]) -> O
     return operator_of(inputs, runner, variables, text)
 
 
-def _told(ref: IssueRef, tools: Tools) -> ReportLine:
-    status = tools.ledger.status(ref)
-    epoch = [meta for meta in tools.ledger.history(ref) if meta.epoch == status.epoch]
-    policy = RetryPolicy.of(tools.policies.current(ref.repository), tools.limits)
-    return ReportLine(status, epoch, count_spent([EndedAttempt.of(meta) for meta in epoch], policy))
+def _issue_report(ref: IssueRef, context: BotContext) -> IssueReport:
+    status = context.ledger.status(ref)
+    epoch = [meta for meta in context.ledger.history(ref) if meta.epoch == status.epoch]
+    policy = RetryPolicy.of(context.policies.in_force(ref.repository), context.limits)
+    return IssueReport(
+        status, epoch, count_spent([EndedAttempt.of(meta) for meta in epoch], policy)
+    )
 
 
-def _tell(told: Sequence[ReportLine], done: Pass, runner: Runner) -> None:
+def _write_report(told: Sequence[IssueReport], done: PassResult, runner: Runner) -> None:
     for line in annotations(told, done.problems):
         _say(OUTPUT_FILTER.clean(line))
     artifacts = str(runner.place / "work" / "artifacts")

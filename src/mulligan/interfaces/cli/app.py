@@ -133,9 +133,9 @@ def init(
     """Propose the configuration files for a clone, with real checks; and create the labels."""
     from mulligan.interfaces.cli import init as module
 
-    asked = module.Asked(directory, yes, repository, config, workflow, action)
+    asked = module.InitOptions(directory, yes, repository, config, workflow, action)
     if app:
-        return module.init_app(asked, module.Wanted(organization, app_name, key_file))
+        return module.init_app(asked, module.AppRequest(organization, app_name, key_file))
     return module.init(asked)
 
 
@@ -158,7 +158,7 @@ def rehearse(
     """Let an agent work on an issue from a file, in a local repository; no GitHub at all."""
     from mulligan.interfaces.cli import rehearse as module
 
-    return module.rehearse(module.Asked(file, directory, agent, config, attempts))
+    return module.rehearse(module.RehearseOptions(file, directory, agent, config, attempts))
 
 
 @in_one_sentence
@@ -336,7 +336,7 @@ def retry(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
     from mulligan.domain.command import Verb
     from mulligan.interfaces.cli import issue_commands as orders
 
-    return orders.give(config, Verb.RETRY, issue, "", json=json)
+    return orders.record_command(config, Verb.RETRY, issue, "", json=json)
 
 
 @in_one_sentence
@@ -351,7 +351,7 @@ def fix(
     from mulligan.domain.command import Verb
     from mulligan.interfaces.cli import issue_commands as orders
 
-    return orders.give(config, Verb.FIX, issue, " ".join(what), json=json)
+    return orders.record_command(config, Verb.FIX, issue, " ".join(what), json=json)
 
 
 @in_one_sentence
@@ -366,7 +366,7 @@ def skip(
     from mulligan.domain.command import Verb
     from mulligan.interfaces.cli import issue_commands as orders
 
-    return orders.give(config, Verb.SKIP, issue, " ".join(reason or ()), json=json)
+    return orders.record_command(config, Verb.SKIP, issue, " ".join(reason or ()), json=json)
 
 
 @in_one_sentence
@@ -375,7 +375,7 @@ def abort(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
     from mulligan.domain.command import Verb
     from mulligan.interfaces.cli import issue_commands as orders
 
-    return orders.give(config, Verb.ABORT, issue, "", json=json)
+    return orders.record_command(config, Verb.ABORT, issue, "", json=json)
 
 
 @in_one_sentence
@@ -384,7 +384,7 @@ def pause(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
     from mulligan.domain.command import Verb
     from mulligan.interfaces.cli import issue_commands as orders
 
-    return orders.give(config, Verb.PAUSE, issue, "", json=json)
+    return orders.record_command(config, Verb.PAUSE, issue, "", json=json)
 
 
 @in_one_sentence
@@ -393,7 +393,7 @@ def resume(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
     from mulligan.domain.command import Verb
     from mulligan.interfaces.cli import issue_commands as orders
 
-    return orders.give(config, Verb.RESUME, issue, "", json=json)
+    return orders.record_command(config, Verb.RESUME, issue, "", json=json)
 
 
 @in_one_sentence

@@ -15,8 +15,8 @@ from mulligan.implement.prompt.outcome_text import pluralize, verdict
 from mulligan.interfaces.bootstrap.local_checks import (
     MAX_CHARS,
     Digest,
-    Here,
-    open_here,
+    LocalChecks,
+    open_local_checks,
     read_policy,
 )
 from mulligan.interfaces.bootstrap.local_checks import digest as condense
@@ -67,7 +67,7 @@ def check(policy: Path | None, *, json: bool) -> Exit:
     here, console = Path.cwd(), None if json else make_console()
     checks = read_policy(policy, here).checks
     results, missing = list[CheckResult](), list[str]()
-    with open_here(here, environment()) as place:
+    with open_local_checks(here, environment()) as place:
         for each in checks:
             try:
                 results.append(_run(each, place, console))
@@ -82,7 +82,7 @@ def check(policy: Path | None, *, json: bool) -> Exit:
     return Exit.FAILED if any(result.fails for result in results) else Exit.DONE
 
 
-def _run(wanted: Check, place: Here, console: Console | None) -> CheckResult:
+def _run(wanted: Check, place: LocalChecks, console: Console | None) -> CheckResult:
     with console.status(escape(f"{wanted.name} …")) if console else nullcontext():
         result = place.run(wanted)
     if console:

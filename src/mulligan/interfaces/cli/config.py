@@ -7,14 +7,14 @@ from pathlib import Path
 import yaml
 from pydantic import JsonValue, TypeAdapter
 
-from mulligan.config.document import MistakesError, Place
+from mulligan.config.document import KeyPath, MistakesError
 from mulligan.config.load import load_policy, variables
 from mulligan.config.operator import Operator
 from mulligan.config.policy import Policy
 from mulligan.config.schema import File, published
 from mulligan.domain.errors import ConfigError, UsageError
 from mulligan.domain.issue import REPOSITORY, IssueRef
-from mulligan.interfaces.cli.setup import configuration_path, read_configuration, served
+from mulligan.interfaces.cli.setup import as_configured, configuration_path, read_configuration
 from mulligan.interfaces.cli.terminal import Exit, print_json
 
 VALUES: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
@@ -86,7 +86,7 @@ def _policy(path: Path, operator: Operator | None, repository: str | None) -> Po
         if not REPOSITORY.fullmatch(repository):
             message = f"{repository!r} does not name a repository; write OWNER/NAME."
             raise UsageError(message)
-        name = served(IssueRef(repository, 1), operator).repository
+        name = as_configured(IssueRef(repository, 1), operator).repository
         overrides = next(each.policy for each in operator.repositories if each.name == name)
     try:
         text = path.read_bytes()
@@ -115,7 +115,7 @@ def _written(settings: Operator | Policy) -> JsonValue:
     return VALUES.validate_python(settings.model_dump(mode="json"))
 
 
-def _masked(value: JsonValue, hidden: Mapping[Place, str], place: Place = ()) -> JsonValue:
+def _masked(value: JsonValue, hidden: Mapping[KeyPath, str], place: KeyPath = ()) -> JsonValue:
     """Put the source of a value in its place, where it came from the environment."""
     if place in hidden:
         return f"*** (from ${hidden[place]})"

@@ -20,8 +20,8 @@ from github_simulator.errors import SimulatorError
 from github_simulator.seed import MAINTAINER, READY, SCRIPTED_AGENT, Seeded, seed
 from github_simulator.world import Fault, World
 from mulligan.config.load import load_operator
-from mulligan.daemon.once import Extent, once
-from mulligan.daemon.recovery import catch_up
+from mulligan.daemon.once import PassLimits, run_once
+from mulligan.daemon.recovery import write_deferred_comments
 from mulligan.daemon.worker import Worker
 from mulligan.domain.errors import UnavailableError, UsageError
 from mulligan.domain.events import AgentStarted, Event, PublishStarted
@@ -29,10 +29,10 @@ from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import FREE
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
-from mulligan.implement.ports import Tools
+from mulligan.implement.ports import BotContext
 from mulligan.implement.prompt.outcome_text import TITLES, pluralize
 from mulligan.interfaces.bootstrap.container import build
-from mulligan.interfaces.bootstrap.sandbox import lacks_room
+from mulligan.interfaces.bootstrap.sandbox import disk_shortage_of
 from mulligan.interfaces.cli.setup import (
     DEFAULT,
     environment,
@@ -44,19 +44,19 @@ from mulligan.interfaces.cli.terminal import Exit, program, show_comment
 from mulligan.interfaces.cli.work import ProgressLog
 from mulligan.sandbox.cancellation import stopping
 
-SECOND_THOUGHTS = 1.0
+WITHDRAWAL_DELAY = 1.0
 """Seconds after which the label is taken off; the agent would work several times as long."""
 
-STUMBLES = 2
+FAILURES = 2
 
 TOKEN = "a-token-of-the-simulated-github"  # noqa: S105 - of a GitHub that is not one
 
 PASSES = 6
 """Enough for everything to rest, also on a machine that is slow."""
 
-WATCH = timedelta(seconds=1)
+WATCH_INTERVAL = timedelta(seconds=1)
 
-REST = {
+STAGE_LABELS = {
     Stage.REVIEW: ("in review", "green"),
     Stage.HITL: ("with a person", "magenta"),
     Stage.RESOLVED: ("left alone", "yellow"),
@@ -76,10 +76,10 @@ limits: {{concurrency: 1, free_mib: 64}}
 
 
 @dataclass
-class Stumbling:
+class FailingPullRequests:
     """Answers the next calls for a pull request with 502, STUMBLES times; nothing is done then."""
 
-    left: int = STUMBLES
+    left: int = FAILURES
 
     def __call__(self, method: str, path: str) -> Fault | None:
         """Answer a request, as `World.faults` is asked to."""
@@ -98,21 +98,23 @@ class DemoFaults:
     withdrawn: IssueRef
     unlucky: IssueRef
 
-    def hear(self, status: IssueStatus, event: Event) -> None:
+    def on_event(self, status: IssueStatus, event: Event) -> None:
         """Let the one issue be withdrawn as soon as its agent works, the other not be published."""
         match event:
             case AgentStarted() if status.issue == self.withdrawn:
-                timer = threading.Timer(SECOND_THOUGHTS, self._withdraw, [status])
+                timer = threading.Timer(WITHDRAWAL_DELAY, self._withdraw, [status])
                 timer.daemon = True
                 timer.start()
             case PublishStarted() if status.issue == self.unlucky and self.world.faults is None:
-                self.world.faults = Stumbling()
+                self.world.faults = FailingPullRequests()
             case _:
                 return
 
     def _withdraw(self, status: IssueStatus) -> None:
         self.world.unlabel(status.issue, READY, MAINTAINER)
-        self.story.say(status, f"  [bold]{MAINTAINER}[/] thinks again, and takes the label off")
+        self.story.print_line(
+            status, f"  [bold]{MAINTAINER}[/] thinks again, and takes the label off"
+        )
 
 
 @contextmanager
@@ -135,7 +137,7 @@ def demo(directory: Path | None) -> Exit:
     with running(world) as url:
         config = _write_configuration(place, url, seeded)
         operator = load_operator(config, environment())
-        if short := lacks_room(operator):
+        if short := disk_shortage_of(operator):
             raise UnavailableError(short)
         _open_story(console, world, seeded)
         story = ProgressLog(console)
@@ -143,14 +145,14 @@ def demo(directory: Path | None) -> Exit:
         mishaps = DemoFaults(world, story, withdrawn, unlucky)
 
         def hear(status: IssueStatus, event: Event) -> None:
-            story.hear(status, event)
-            mishaps.hear(status, event)
+            story.on_event(status, event)
+            mishaps.on_event(status, event)
 
         with build(operator, environment(), hear) as bench:
-            rest = _make_passes(bench.tools, seeded, console)
+            rest = _make_passes(bench.context, seeded, console)
             if stopping():
                 return Exit.INTERRUPTED
-            _close_story(console, seeded, bench.tools)
+            _close_story(console, seeded, bench.context)
     if rest:
         _show_comment(console, world, seeded)
     _name_commands(console, seeded, config)
@@ -224,18 +226,18 @@ def _refs(seeded: Seeded) -> list[IssueRef]:
     return [IssueRef(each.repository, each.number) for each in seeded.issues]
 
 
-def _make_passes(tools: Tools, seeded: Seeded, console: Console) -> bool:
+def _make_passes(context: BotContext, seeded: Seeded, console: Console) -> bool:
     """Make passes until every issue rests; tell whether they do."""
     for number in range(PASSES):
         if number:
             console.print("\nThe next pass publishes what is verified; no agent is run for that.")
-        done = once((seeded.repository,), tools, Extent(watch_interval=WATCH))
+        done = run_once((seeded.repository,), context, PassLimits(watch_interval=WATCH_INTERVAL))
         for problem in done.problems:
             said = problem.removeprefix(f"{seeded.issues[-1]}: ")
             console.print(f"    [yellow]{escape(said)}[/]", emoji=False)
-        rest = REST.keys() >= {tools.ledger.status(ref).stage for ref in _refs(seeded)}
+        rest = STAGE_LABELS.keys() >= {context.ledger.status(ref).stage for ref in _refs(seeded)}
         if rest or stopping():
-            catch_up(tools, Worker(tools), (seeded.repository,))
+            write_deferred_comments(context, Worker(context), (seeded.repository,))
             return rest
     return False
 
@@ -248,12 +250,12 @@ def _open_story(console: Console, world: World, seeded: Seeded) -> None:
     console.print("A scripted agent works on them; it mends only what its prompt names.")
 
 
-def _close_story(console: Console, seeded: Seeded, tools: Tools) -> None:
+def _close_story(console: Console, seeded: Seeded, context: BotContext) -> None:
     console.print("\nWhere they are now:")
     for ref in _refs(seeded):
-        where, colour = REST.get(tools.ledger.status(ref).stage, ("under way", "red"))
-        runs = [each for each in tools.ledger.events(ref) if isinstance(each.event, AgentStarted)]
-        ran, ended = pluralize(len(runs), "agent run"), _ended(tools.ledger.history(ref))
+        where, colour = STAGE_LABELS.get(context.ledger.status(ref).stage, ("under way", "red"))
+        runs = [each for each in context.ledger.events(ref) if isinstance(each.event, AgentStarted)]
+        ran, ended = pluralize(len(runs), "agent run"), _ended(context.ledger.history(ref))
         console.print(
             f"  [cyan]#{ref.number}[/]  [{colour}]{where:13}[/]  {ran:12}  {ended}", soft_wrap=True
         )

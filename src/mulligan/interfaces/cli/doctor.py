@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from mulligan.config.document import one_by_one
-from mulligan.daemon.doctor import examine
+from mulligan.config.document import split_mistakes
+from mulligan.daemon.doctor import diagnose
 from mulligan.domain.errors import ConfigError
 from mulligan.domain.host import Diagnosis, Level, failed, fine
 from mulligan.interfaces.bootstrap.doctor import build_probes, try_agents
@@ -20,7 +20,7 @@ from mulligan.interfaces.cli.setup import (
     read_configuration,
     start_logs,
 )
-from mulligan.interfaces.cli.terminal import Exit, as_started, print_json, print_point
+from mulligan.interfaces.cli.terminal import Exit, print_json, print_point, with_program_name
 
 CONFIGURATION = "configuration"
 TRIES = (
@@ -65,9 +65,9 @@ def _findings(config: Path | None, *, agent: bool) -> Iterator[Diagnosis]:
             yield from try_agents(operator, environment())
             return
         with build_probes(operator, environment()) as probes:
-            yield from examine(operator, probes)
+            yield from diagnose(operator, probes)
     except ConfigError as error:
-        for mistake in one_by_one(error):
+        for mistake in split_mistakes(error):
             yield failed(CONFIGURATION, mistake, "Mend it; docs/configuration.md has every key.")
 
 
@@ -75,9 +75,9 @@ def _print(found: Diagnosis, console: Console, *, heading: bool) -> None:
     if heading:
         console.print(f"[bold]{escape(found.area)}[/]")
     mark, style = MARKS[found.level]
-    print_point(console, Text(f"  {mark}", style), as_started(found.said))
+    print_point(console, Text(f"  {mark}", style), with_program_name(found.message))
     if found.fix:
-        print_point(console, Text("    →", style), as_started(found.fix))
+        print_point(console, Text("    →", style), with_program_name(found.fix))
 
 
 def _sum_up(found: list[Diagnosis]) -> str:
@@ -97,6 +97,6 @@ def _row(found: Diagnosis) -> dict[str, str | None]:
     return {
         "area": found.area,
         "level": found.level,
-        "said": found.said,
+        "said": found.message,
         "fix": found.fix or None,
     }

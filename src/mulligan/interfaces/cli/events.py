@@ -21,14 +21,14 @@ from mulligan.domain.events import (
     CheckFinished,
     Decided,
     Event,
-    Recorded,
+    RecordedEvent,
 )
 from mulligan.domain.issue import IssueRef
 from mulligan.implement.ports import Ledger
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.stores import open_ledger
 from mulligan.interfaces.cli.setup import read_configuration
-from mulligan.interfaces.cli.stats import before
+from mulligan.interfaces.cli.stats import time_ago
 from mulligan.interfaces.cli.terminal import OUTPUT_FILTER, Exit, print_json
 from mulligan.interfaces.json_output import event_row
 from mulligan.text.escape import one_line
@@ -99,19 +99,19 @@ PAYLOADS = """## Payloads
 By the name of the event. Times are in UTC, and `_ms` is milliseconds.
 """
 
-GLANCE_MS = 500
+POLL_MILLISECONDS = 500
 """How often the ledger is looked at while nothing happens."""
 
-MOST = 500
+BATCH_SIZE = 500
 """Events that are read at a time."""
 
 
-def line_of(recorded: Recorded, redactor: Redactor) -> str:
+def event_json(recorded: RecordedEvent, redactor: Redactor) -> str:
     """Write an event as one line of JSON in ASCII, without secrets."""
     return json.dumps(redactor.tree(JSON.validate_python(event_row(recorded))))
 
 
-def words_of(recorded: Recorded) -> str:
+def event_text(recorded: RecordedEvent) -> str:
     """Write an event as one line for people; of a hash only its beginning."""
     attempt = f"attempt {recorded.attempt}" if recorded.attempt else ""
     when = f"{recorded.at:%Y-%m-%d %H:%M:%S}"
@@ -235,46 +235,48 @@ def events(
 ) -> Exit:
     """Print the events there are, and those that come if `follow`."""
     ref = IssueRef.parse(issue) if issue else None
-    begin = _begin(since)
+    begin = _start_number(since)
     operator = read_configuration(config, needs_token=False)
-    with open_ledger(operator) as ledger, ending_as_tail_does():
+    with open_ledger(operator) as ledger, end_on_broken_pipe():
         after = begin if isinstance(begin, int) else number_at(begin, ledger)
         for page in pages(ledger, ref, after, follow=follow):
             for recorded in page:
-                written = line_of(recorded, OUTPUT_FILTER.redactor) if json else _in_words(recorded)
+                written = (
+                    event_json(recorded, OUTPUT_FILTER.redactor) if json else _in_words(recorded)
+                )
                 sys.stdout.write(f"{written}\n")
             sys.stdout.flush()
     return Exit.DONE
 
 
-def _begin(since: str | None) -> int | datetime:
+def _start_number(since: str | None) -> int | datetime:
     """Read where to begin: after an event's number, or at so much time ago."""
     if since is None:
         return 0
     is_number = since.isascii() and since.isdigit()
-    return int(since) if is_number else before(SystemClock().now(), since)
+    return int(since) if is_number else time_ago(SystemClock().now(), since)
 
 
 def number_at(time: datetime, ledger: Ledger) -> int:
     """Give the number after which events were recorded at a time or later; few are read for it."""
-    after_each = range(ledger.newest())
+    after_each = range(ledger.last_seq())
     return bisect_left(after_each, time, key=lambda after: ledger.events(after=after, most=1)[0].at)
 
 
 def pages(
     ledger: Ledger, ref: IssueRef | None, after: int, *, follow: bool
-) -> Iterator[Sequence[Recorded]]:
+) -> Iterator[Sequence[RecordedEvent]]:
     """Give the events above a number, of one issue or of all, and go on waiting for more."""
     while True:
-        page = ledger.events(ref, after, MOST)
+        page = ledger.events(ref, after, BATCH_SIZE)
         yield page
         if page:
             after = page[-1].seq
-        elif not follow or nobody_reads():
+        elif not follow or reader_is_gone():
             return
 
 
-def nobody_reads(milliseconds: int = GLANCE_MS) -> bool:
+def reader_is_gone(milliseconds: int = POLL_MILLISECONDS) -> bool:
     """Wait a moment; tell at once where whoever reads the output has gone."""
     output = select.poll()
     output.register(sys.stdout.fileno(), 0)
@@ -282,7 +284,7 @@ def nobody_reads(milliseconds: int = GLANCE_MS) -> bool:
 
 
 @contextmanager
-def ending_as_tail_does() -> Generator[None]:
+def end_on_broken_pipe() -> Generator[None]:
     """Let SIGINT, and writing to a pipe that nobody reads, end the process without a word."""
     before = [(each, signal.getsignal(each)) for each in (signal.SIGINT, signal.SIGPIPE)]
     for each, _ in before:
@@ -294,5 +296,5 @@ def ending_as_tail_does() -> Generator[None]:
             signal.signal(each, kept)
 
 
-def _in_words(recorded: Recorded) -> str:
-    return OUTPUT_FILTER.clean(words_of(recorded))
+def _in_words(recorded: RecordedEvent) -> str:
+    return OUTPUT_FILTER.clean(event_text(recorded))

@@ -29,7 +29,7 @@ from mulligan.domain.issue import REPOSITORY
 from mulligan.implement.prompt.outcome_text import pluralize
 from mulligan.interfaces.action.workflow import (
     WORKFLOW_FILE,
-    Caller,
+    WorkflowSettings,
     minute_of,
     workflow_text,
 )
@@ -47,10 +47,10 @@ from mulligan.interfaces.cli.setup import DEFAULT, configuration_path, environme
 from mulligan.interfaces.cli.terminal import Exit, program, say_error
 from mulligan.interfaces.onboarding.ecosystems import propose
 from mulligan.interfaces.onboarding.proposal import (
-    Draft,
+    ActionSource,
+    FileDraft,
     Origin,
     Proposal,
-    Source,
     named,
     operator_text,
     origin_of,
@@ -74,15 +74,15 @@ THANKS = "That was all; go back to the terminal."
 
 SECOND = "An answer came already; go back to the terminal."
 
-STRANGE = "This answer belongs to another request; open the address that the terminal shows."
+WRONG_STATE = "This answer belongs to another request; open the address that the terminal shows."
 
 NOWHERE = "There is nothing here; open the address that the terminal shows."
 
 KEY = Path("mulligan-app.pem")
 
-LIMIT = timedelta(minutes=15)
+CALLBACK_TIMEOUT = timedelta(minutes=15)
 
-USUAL = GitHubSettings().api_url
+DEFAULT_API_URL = GitHubSettings().api_url
 
 COMMAND = "command"
 
@@ -140,7 +140,7 @@ class OAuthCallbackServer:
         state, code = given.get("state", [""])[0], given.get("code", [""])[0]
         is_ours = secrets.compare_digest(state.encode(), self.state.encode())
         if not is_ours or not CODE.fullmatch(code):
-            return HTTPStatus.BAD_REQUEST, STRANGE
+            return HTTPStatus.BAD_REQUEST, WRONG_STATE
         if self._heard.is_set():
             return HTTPStatus.CONFLICT, SECOND
         self._code = code
@@ -184,7 +184,7 @@ def oauth_callback_server() -> Generator[OAuthCallbackServer]:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class AppRequest:
     """What the command line says of the App."""
 
     organization: str | None = None
@@ -192,7 +192,7 @@ class Wanted:
     key_file: Path | None = None
 
 
-def register(wanted: Wanted, origin: Origin | None, config: Path) -> Exit:
+def register(wanted: AppRequest, origin: Origin | None, config: Path) -> Exit:
     """Lead a browser to GitHub and back, write the key, and say what belongs into mulligan.yml."""
     console, github = make_console(), _github(origin, config)
     owner = wanted.organization or (origin.name.partition("/")[0] if origin else "")
@@ -214,14 +214,14 @@ def _github(origin: Origin | None, config: Path) -> GitHubSettings:
     """Find out on which GitHub: that of the configuration, else that of the clone."""
     if config.exists():
         return load_operator(config, environment(), needs_token=False).github
-    return GitHubSettings(api_url=(origin and origin.api_url) or USUAL)
+    return GitHubSettings(api_url=(origin and origin.api_url) or DEFAULT_API_URL)
 
 
 def _have_made(asked: Registration, console: Console) -> MadeApp:
     with oauth_callback_server() as porch:
         porch.page = asked.page(porch.state, porch.back)
         console.print(f"Open {porch.address} in a browser on this machine.", markup=False)
-        return asked.exchange(porch.wait(LIMIT))
+        return asked.exchange(porch.wait(CALLBACK_TIMEOUT))
 
 
 @contextmanager
@@ -251,7 +251,7 @@ def _keep(text: str, descriptor: int) -> None:
 
 
 def _say(console: Console, made: MadeApp, github: GitHubSettings, place: Path) -> None:
-    server = f"  api_url: {github.api_url}\n" if github.api_url != USUAL else ""
+    server = f"  api_url: {github.api_url}\n" if github.api_url != DEFAULT_API_URL else ""
     lines = f"github:\n{server}  app:\n    id: {made.id}\n    private_key_file: {place}\n"
     console.print(f"The App is made, and its private key is in {place}.", markup=False)
     console.print("\nIn mulligan.yml, in place of the token:\n", markup=False)
@@ -260,33 +260,37 @@ def _say(console: Console, made: MadeApp, github: GitHubSettings, place: Path) -
 
 
 @dataclass(frozen=True, slots=True)
-class Proposed:
+class WorkflowProposal:
     """The file, where there is something to write, or a sentence that says why there is not."""
 
-    draft: Draft | None = None
+    draft: FileDraft | None = None
     said: str = ""
 
 
 def propose_workflow(
     clone: Path, origin: Origin | None, agent: AgentSettings | None, action: str | None
-) -> Proposed:
+) -> WorkflowProposal:
     """Propose `.github/workflows/mulligan.yml`; `action` is OWNER/NAME@COMMIT of Mulligan."""
     given, path = named(action) if action else None, clone / WORKFLOW_FILE
     if path.exists():
-        return Proposed(said=f"{WORKFLOW_FILE} is there.")
+        return WorkflowProposal(said=f"{WORKFLOW_FILE} is there.")
     source = given or installed_from(environment())
     if source is None or not source.serves(origin):
-        return Proposed(said=UNKNOWN)
+        return WorkflowProposal(said=UNKNOWN)
     kind = agent.kind if agent else agent_here(environment())
     if kind not in {*BUILT_IN_AGENTS, COMMAND}:
-        return Proposed(said=OWN_AGENT.format(kind=kind))
+        return WorkflowProposal(said=OWN_AGENT.format(kind=kind))
     repository = origin.name if origin else clone.name
-    return Proposed(Draft(path, workflow_text(_caller(source, kind, agent, repository))))
+    return WorkflowProposal(
+        FileDraft(path, workflow_text(_caller(source, kind, agent, repository)))
+    )
 
 
-def _caller(source: Source, kind: str, agent: AgentSettings | None, repository: str) -> Caller:
+def _caller(
+    source: ActionSource, kind: str, agent: AgentSettings | None, repository: str
+) -> WorkflowSettings:
     known = BUILT_IN_AGENTS.get(kind)
-    return Caller(
+    return WorkflowSettings(
         source=source.name,
         sha=source.commit,
         version="",
@@ -299,7 +303,7 @@ def _caller(source: Source, kind: str, agent: AgentSettings | None, repository: 
     )
 
 
-def say_of_workflow(clone: Path, drafts: Iterable[Draft]) -> Iterator[str]:
+def say_of_workflow(clone: Path, drafts: Iterable[FileDraft]) -> Iterator[str]:
     """Say what the workflow needs, where it was written."""
     for draft in drafts:
         if draft.path == clone / WORKFLOW_FILE:
@@ -310,7 +314,7 @@ def say_of_workflow(clone: Path, drafts: Iterable[Draft]) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class InitOptions:
     """What the command line says."""
 
     directory: Path
@@ -322,17 +326,17 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class InitPlan:
     """All that would be done: files to write, and labels to create."""
 
-    drafts: tuple[Draft, ...]
+    drafts: tuple[FileDraft, ...]
     missing: tuple[str, ...]
     labels: Labels
     operator: Operator | None
     origin: Origin | None
 
 
-def init(asked: Asked) -> Exit:
+def init(asked: InitOptions) -> Exit:
     """Propose, show, ask, write; what is there already is left as it is."""
     console, clone = make_console(), asked.directory.absolute()
     origin, config = _origin(asked, git_config(clone)), _operator_path(asked, clone)
@@ -355,14 +359,14 @@ def init(asked: Asked) -> Exit:
     return Exit.DONE
 
 
-def init_app(asked: Asked, wanted: Wanted) -> Exit:
+def init_app(asked: InitOptions, wanted: AppRequest) -> Exit:
     """Have GitHub make an App; a clone only says for which repository, and on which server."""
     clone = asked.directory.absolute()
     origin = _origin(asked, git_config(clone) if (clone / ".git").exists() else "")
     return register(wanted, origin, _operator_path(asked, clone))
 
 
-def _origin(asked: Asked, config: str) -> Origin | None:
+def _origin(asked: InitOptions, config: str) -> Origin | None:
     found = origin_of(config)
     if asked.repository is None:
         return found
@@ -372,7 +376,7 @@ def _origin(asked: Asked, config: str) -> Origin | None:
     return Origin(asked.repository, found.host if found else "")
 
 
-def _operator_path(asked: Asked, clone: Path) -> Path:
+def _operator_path(asked: InitOptions, clone: Path) -> Path:
     """Find where the operator's file is, or belongs: never into the clone by itself."""
     path = configuration_path(asked.config)
     if asked.config or path != DEFAULT or path.exists():
@@ -380,8 +384,8 @@ def _operator_path(asked: Asked, clone: Path) -> Path:
     return clone.parent / DEFAULT if Path.cwd().is_relative_to(clone) else path
 
 
-def _plan(console: Console, clone: Path, origin: Origin | None, config: Path) -> Start:
-    drafts, labels = list[Draft](), Labels()
+def _plan(console: Console, clone: Path, origin: Origin | None, config: Path) -> InitPlan:
+    drafts, labels = list[FileDraft](), Labels()
     policy, proposal = clone / POLICY, propose(read_tree(clone))
     if policy.exists():
         found = load_policy(policy.read_bytes(), {}, str(policy))
@@ -389,13 +393,13 @@ def _plan(console: Console, clone: Path, origin: Origin | None, config: Path) ->
         console.print(f"{POLICY} is there, with {pluralize(len(found.checks), 'check')}.")
     else:
         console.print(escape(_found(proposal, clone)))
-        drafts.append(Draft(policy, policy_text(proposal)))
+        drafts.append(FileDraft(policy, policy_text(proposal)))
     operator = _operator(console, origin, config, drafts)
     missing = _missing(console, operator, origin, labels)
-    return Start(tuple(drafts), missing, labels, operator, origin)
+    return InitPlan(tuple(drafts), missing, labels, operator, origin)
 
 
-def _with_workflow(console: Console, start: Start, clone: Path, action: str | None) -> Start:
+def _with_workflow(console: Console, start: InitPlan, clone: Path, action: str | None) -> InitPlan:
     agent = start.operator.agent if start.operator else None
     proposed = propose_workflow(clone, start.origin, agent, action)
     if proposed.draft is None:
@@ -411,7 +415,7 @@ def _found(proposal: Proposal, clone: Path) -> str:
 
 
 def _operator(
-    console: Console, origin: Origin | None, config: Path, drafts: list[Draft]
+    console: Console, origin: Origin | None, config: Path, drafts: list[FileDraft]
 ) -> Operator | None:
     """Read the operator's file, or draft one; None where it is not known for what repository."""
     if config.exists():
@@ -419,7 +423,7 @@ def _operator(
     if origin is None:
         console.print("No remote is on a GitHub; --repository OWNER/NAME gives a mulligan.yml too.")
         return None
-    draft = Draft(config, operator_text(origin, agent_here(environment())))
+    draft = FileDraft(config, operator_text(origin, agent_here(environment())))
     drafts.append(draft)
     with tempfile.TemporaryDirectory() as place:
         trial = Path(place) / DEFAULT
@@ -447,7 +451,7 @@ def _missing(
         return ()
 
 
-def _show(console: Console, draft: Draft) -> None:
+def _show(console: Console, draft: FileDraft) -> None:
     console.print()
     for line in draft.diff(_shown(draft.path)):
         console.print(Text(line, STYLES.get(line[:1], "")))
@@ -459,7 +463,7 @@ def _shown(path: Path) -> str:
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
-def _agreed(console: Console, asked: Asked) -> bool:
+def _agreed(console: Console, asked: InitOptions) -> bool:
     if asked.yes:
         return True
     if not sys.stdin.isatty():
@@ -469,7 +473,7 @@ def _agreed(console: Console, asked: Asked) -> bool:
     return answer.strip().lower() in {"y", "yes"}
 
 
-def _carry_out(console: Console, start: Start) -> None:
+def _carry_out(console: Console, start: InitPlan) -> None:
     console.print()
     for draft in start.drafts:
         draft.path.parent.mkdir(parents=True, exist_ok=True)
@@ -480,7 +484,7 @@ def _carry_out(console: Console, start: Start) -> None:
         console.print(f"Created {pluralize(len(start.missing), 'label')}.")
 
 
-def _say_next(console: Console, clone: Path, config: Path, start: Start) -> None:
+def _say_next(console: Console, clone: Path, config: Path, start: InitPlan) -> None:
     named = "" if config == DEFAULT else f" --config {_shown(config)}"
     console.print("\nNext:")
     if any(draft.path == clone / POLICY for draft in start.drafts):

@@ -11,25 +11,25 @@ from rich.text import Text
 from mulligan.daemon.explain import explain as find_out
 from mulligan.daemon.explain import preview
 from mulligan.domain.errors import GoneError, UsageError
-from mulligan.domain.explanation import Explanation, told_by, told_of_review
+from mulligan.domain.explanation import Explanation, describe_request, describe_review
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Ledger
 from mulligan.implement.prompt.compose import ComposedPrompt
-from mulligan.implement.prompt.manifest import prove_lineage
+from mulligan.implement.prompt.manifest import verify_manifests
 from mulligan.implement.prompt.outcome_text import pluralize
 from mulligan.implement.prompt.retry_context import tokens
-from mulligan.interfaces.bootstrap.container import build_to_look
+from mulligan.interfaces.bootstrap.container import build_read_only
 from mulligan.interfaces.bootstrap.stores import at_work, open_ledger, open_records
 from mulligan.interfaces.cli.setup import (
+    as_configured,
     environment,
     make_console,
     read_configuration,
-    served,
     start_logs,
 )
-from mulligan.interfaces.cli.terminal import Exit, as_started, print_json, print_point
+from mulligan.interfaces.cli.terminal import Exit, print_json, print_point, with_program_name
 from mulligan.interfaces.json_output import decisions_of, inspection
 from mulligan.text.escape import one_line, visible
 
@@ -86,7 +86,7 @@ def verify(config: Path | None, issue: str, *, json: bool) -> Exit:
             found = artifacts.find(ref, number, name)
             return artifacts.read(found) if found else None
 
-        proofs = prove_lineage(ledger.history(ref), stored)
+        proofs = verify_manifests(ledger.history(ref), stored)
     if json:
         print_json([{"number": proof.number, "broken": [*proof.broken]} for proof in proofs])
     else:
@@ -110,7 +110,7 @@ def _headline(found: IssueStatus) -> str:
     lines.append(where if not found.reason else f"{where}: {escape(found.reason)}")
     if found.pull_request:
         lines.append(escape(found.pull_request))
-    if told := told_of_review(found):
+    if told := describe_review(found):
         lines.append(escape(told))
     return "\n".join(lines)
 
@@ -156,10 +156,10 @@ def _print_decisions(decisions: Sequence[dict[str, object]], console: Console) -
 def explain(config: Path | None, issue: str, *, json: bool) -> Exit:
     """Say what will be done with an issue, and how each rule comes out for it."""
     operator = read_configuration(config)
-    ref = served(IssueRef.parse(issue), operator)
+    ref = as_configured(IssueRef.parse(issue), operator)
     start_logs()
-    with build_to_look(operator, environment()) as bench:
-        found = find_out(ref, bench.tools, at_work(operator))
+    with build_read_only(operator, environment()) as bench:
+        found = find_out(ref, bench.context, at_work(operator))
     if json:
         print_json(_row(found))
     elif not (found.exists or found.title):
@@ -175,9 +175,9 @@ def _print(found: Explanation, console: Console) -> None:
     console.print(f"[bold]{escape(str(found.issue))}[/]  {title}".rstrip())
     console.print(escape(found.summary))
     if found.rules:
-        console.print(escape(told_by(found.act)))
+        console.print(escape(describe_request(found.act)))
     for note in found.notes:
-        console.print(escape(as_started(note)))
+        console.print(escape(with_program_name(note)))
     if found.rules:
         console.print()
     for rule in found.rules:
@@ -210,10 +210,10 @@ def _row(found: Explanation) -> dict[str, object]:
 def prompt(config: Path | None, issue: str, *, json: bool) -> Exit:
     """Print the prompt byte for byte, and its sizes on standard error; to a terminal, safely."""
     operator = read_configuration(config)
-    ref = served(IssueRef.parse(issue), operator)
+    ref = as_configured(IssueRef.parse(issue), operator)
     start_logs()
-    with build_to_look(operator, environment()) as bench:
-        told = preview(ref, bench.tools)
+    with build_read_only(operator, environment()) as bench:
+        told = preview(ref, bench.context)
     if json:
         print_json(_section_row(ref, told))
         return Exit.DONE

@@ -10,23 +10,30 @@ from mulligan.domain.errors import GoneError, UsageError, WorldError
 from mulligan.domain.events import CommandReceived
 from mulligan.domain.issue import IssueRef
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
-from mulligan.interfaces.bootstrap.container import HASTE, open_github
+from mulligan.interfaces.bootstrap.container import QUICK_RETRIES, open_github
 from mulligan.interfaces.bootstrap.redaction import redactor_of
 from mulligan.interfaces.bootstrap.stores import at_work, open_ledger
-from mulligan.interfaces.cli.setup import environment, make_console, read_configuration, served
+from mulligan.interfaces.cli.setup import (
+    as_configured,
+    environment,
+    make_console,
+    read_configuration,
+)
 from mulligan.interfaces.cli.terminal import Exit, print_json
 from mulligan.text.commands import command
 
 
-def give(config: Path | None, verb: Verb, issue: str, text: str, *, json: bool) -> Exit:
+def record_command(config: Path | None, verb: Verb, issue: str, text: str, *, json: bool) -> Exit:
     """Record a command; whoever works with this state carries it out, now or when it starts."""
     operator = read_configuration(config)
-    ref = served(IssueRef.parse(issue), operator)
+    ref = as_configured(IssueRef.parse(issue), operator)
     typed = command(verb, text)
     if typed.verb is Verb.MISTYPED:
         raise UsageError(typed.text)
     with open_ledger(operator) as ledger:
-        _see_to_it(ref, operator, is_known=ref in {each.issue for each in ledger.statuses()})
+        _ensure_issue_exists(
+            ref, operator, is_known=ref in {each.issue for each in ledger.statuses()}
+        )
     now = SystemClock().now()
     received = CommandReceived(
         key=f"command:{now.isoformat()}", command=typed.verb, text=typed.text, at=now
@@ -38,14 +45,14 @@ def give(config: Path | None, verb: Verb, issue: str, text: str, *, json: bool) 
         row = {"issue": str(ref), "command": typed.verb, "key": received.key, "at_work": worker}
         print_json(row)
         return Exit.DONE
-    when = f"{worker} carries it out within one poll." if worker else NOBODY
+    when = f"{worker} carries it out within one poll." if worker else NO_WORKER_NOTE
     make_console().print(escape(f"{ref}: {typed.verb} is recorded; {when}"))
     return Exit.DONE
 
 
-def _see_to_it(ref: IssueRef, operator: Operator, *, is_known: bool) -> None:
+def _ensure_issue_exists(ref: IssueRef, operator: Operator, *, is_known: bool) -> None:
     """Ask GitHub for the issue; one that is known is commanded also while GitHub is away."""
-    with open_github(operator, redactor_of(operator, environment()), HASTE) as github:
+    with open_github(operator, redactor_of(operator, environment()), QUICK_RETRIES) as github:
         try:
             found = github.tracker.read(ref)
         except GoneError as error:
@@ -60,4 +67,4 @@ def _see_to_it(ref: IssueRef, operator: Operator, *, is_known: bool) -> None:
         raise UsageError(message)
 
 
-NOBODY = "`mulligan run` or `mulligan once` carries it out as soon as one is started."
+NO_WORKER_NOTE = "`mulligan run` or `mulligan once` carries it out as soon as one is started."

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from mulligan.config.load import load_operator, load_policy
 from mulligan.config.operator import Operator
-from mulligan.daemon.once import Pass, told
+from mulligan.daemon.once import PassResult, problem_line
 from mulligan.daemon.worker import Worker
 from mulligan.domain.errors import UsageError
 from mulligan.domain.issue import AuthorisingAct
@@ -23,7 +23,7 @@ from mulligan.interfaces.bootstrap.rehearsal import (
     RehearsalSetup,
     build_rehearsal,
     mirror_of,
-    read_scene,
+    read_rehearsal_setup,
 )
 from mulligan.interfaces.bootstrap.stores import lock_state, open_artifacts
 from mulligan.interfaces.cli.init import POLICY
@@ -36,14 +36,14 @@ from mulligan.interfaces.cli.setup import (
     stop_on_signals,
 )
 from mulligan.interfaces.cli.terminal import Exit, program, show_comment
-from mulligan.interfaces.cli.work import ProgressLog, code_of, summarise
+from mulligan.interfaces.cli.work import ProgressLog, exit_code_of, summarise
 
 SETTINGS: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 DIFF = "changes.diff"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RehearseOptions:
     """What the command line says; `agent` is a kind that is built in, or a command line."""
 
     file: Path
@@ -53,9 +53,9 @@ class Asked:
     attempts: int | None = None
 
 
-def rehearse(asked: Asked) -> Exit:
+def rehearse(asked: RehearseOptions) -> Exit:
     """Make attempts until the issue would rest; say where the change lies."""
-    console, scene = make_console(), read_scene(asked.file, asked.directory.absolute())
+    console, scene = make_console(), read_rehearsal_setup(asked.file, asked.directory.absolute())
     start_logs()
     stop_on_signals()
     config = _write_configuration(scene, asked)
@@ -65,28 +65,28 @@ def rehearse(asked: Asked) -> Exit:
     with (
         lock_state(operator, "rehearse"),
         build_rehearsal(
-            operator, environment(), ProgressLog(console).hear, scene, comments.append
+            operator, environment(), ProgressLog(console).on_event, scene, comments.append
         ) as bench,
     ):
-        visit = Worker(bench.tools, asked.attempts).visit(scene.issue.ref, _act(bench))
-        history = bench.tools.ledger.history(scene.issue.ref)
-    problems = (told(visit.issue, visit.problem),) if visit.problem else ()
-    done = Pass((visit,), problems, visit.escalated)
+        visit = Worker(bench.context, asked.attempts).visit(scene.issue.ref, _act(bench))
+        history = bench.context.ledger.history(scene.issue.ref)
+    problems = (problem_line(visit.issue, visit.problem),) if visit.problem else ()
+    done = PassResult((visit,), problems, visit.escalated)
     summarise(done, console)
     for comment in comments:
         console.print("\nA person would now read on the issue:")
         show_comment(console, comment)
     changed = [meta.number for meta in history if meta.head_sha]
     _say_where(console, operator, scene, config, changed)
-    return Exit.FAILED if visit.skipped else code_of(done)
+    return Exit.FAILED if visit.skipped else exit_code_of(done)
 
 
 def _act(bench: Container) -> AuthorisingAct:
-    now = bench.tools.clock.now()
+    now = bench.context.clock.now()
     return AuthorisingAct(f"operator:{now.isoformat()}", "", now, trusted=True)
 
 
-def _write_configuration(scene: RehearsalSetup, asked: Asked) -> Path:
+def _write_configuration(scene: RehearsalSetup, asked: RehearseOptions) -> Path:
     """Write down what the rehearsal runs with, so that it can be looked at afterwards too."""
     path = configuration_path(asked.config)
     given = _given(path) if asked.config or path.exists() else {}

@@ -39,8 +39,8 @@ def run(config: Path | None) -> Exit:
     start_logs(logging.INFO)
     warn_of_root()
     stop_on_signals(operator.limits.shutdown_grace)
-    listeners: list[Listener] = [_note]
-    daemon = Daemon(_reloading(path, partial(_tell, listeners)))
+    listeners: list[Listener] = [_log_event]
+    daemon = Daemon(_configuration_reader(path, partial(_notify_all, listeners)))
     with lock_state(operator, "run"), closing(daemon):
         log.info("started", repositories=len(operator.repositories))
         with (
@@ -60,22 +60,22 @@ def _dashboard(
     if address is None:
         return nullcontext()
     # Imported here, since a web server is 15 MB that a daemon without one does not need.
-    from mulligan.interfaces.dashboard.app import opened  # noqa: PLC0415
+    from mulligan.interfaces.dashboard.app import open_dashboard  # noqa: PLC0415
 
-    return opened(operator, daemon, address, listen)
+    return open_dashboard(operator, daemon, address, listen)
 
 
-def _reloading(path: Path, listener: Listener) -> Callable[[], Runtime | None]:
+def _configuration_reader(path: Path, listener: Listener) -> Callable[[], Runtime | None]:
     """Give what reads the file whenever it changed; a mistake in it is logged, once."""
     seen: list[object] = [None]
 
     def reload() -> Runtime | None:
-        found = _mark(path)
+        found = _file_state(path)
         if found == seen[0]:
             return None
         seen[0] = found
         try:
-            return _hire(read_configuration(path), listener)
+            return _build_runtime(read_configuration(path), listener)
         except MulliganError as error:
             log.error("configuration_refused", reason=str(error), kept="the last good one")  # noqa: TRY400
             return None
@@ -83,14 +83,14 @@ def _reloading(path: Path, listener: Listener) -> Callable[[], Runtime | None]:
     return reload
 
 
-def _hire(operator: Operator, listener: Listener) -> Runtime:
+def _build_runtime(operator: Operator, listener: Listener) -> Runtime:
     opened = ExitStack()
     bench = opened.enter_context(build(operator, environment(), listener))
     log.info("configured", repositories=len(bench.repositories))
-    return Runtime(bench.repositories, bench.tools, Worker(bench.tools), close=opened.close)
+    return Runtime(bench.repositories, bench.context, Worker(bench.context), close=opened.close)
 
 
-def _mark(path: Path) -> object:
+def _file_state(path: Path) -> object:
     """Tell one state of the file from another."""
     try:
         found = path.stat()
@@ -99,13 +99,13 @@ def _mark(path: Path) -> object:
     return (found.st_mtime_ns, found.st_size, found.st_ino)
 
 
-def _tell(listeners: Iterable[Listener], status: IssueStatus, event: Event) -> None:
+def _notify_all(listeners: Iterable[Listener], status: IssueStatus, event: Event) -> None:
     """Let everybody hear of an event."""
     for each in listeners:
         each(status, event)
 
 
-def _note(status: IssueStatus, event: Event) -> None:
+def _log_event(status: IssueStatus, event: Event) -> None:
     """Log an event as one line."""
     match event:
         case Decided(decision=decision):

@@ -21,7 +21,7 @@ from mulligan.interfaces.cli.terminal import OUTPUT_FILTER, Cleaning, Exit, clea
 from mulligan.sandbox.cancellation import CLOSING, SHUTDOWN
 
 DEFAULT = Path(OPERATOR_FILE)
-WIDE = 1000
+UNWRAPPED_WIDTH = 1000
 
 
 def read_configuration(named: Path | None, *, needs_token: bool = True) -> Operator:
@@ -40,7 +40,7 @@ def configuration_path(named: Path | None) -> Path:
     return named or (Path(elsewhere) if elsewhere and not DEFAULT.exists() else DEFAULT)
 
 
-def served(ref: IssueRef, operator: Operator) -> IssueRef:
+def as_configured(ref: IssueRef, operator: Operator) -> IssueRef:
     """Spell the repository as the configuration does; GitHub does not mind its case."""
     for repository in operator.repositories:
         if repository.name.lower() == ref.repository.lower():
@@ -59,7 +59,7 @@ def make_console() -> Console:
     if sys.stdout.isatty():
         console = Console(highlight=False)
     else:
-        console = Console(highlight=False, no_color=True, width=WIDE, soft_wrap=True)
+        console = Console(highlight=False, no_color=True, width=UNWRAPPED_WIDTH, soft_wrap=True)
     console.push_render_hook(Cleaning())
     return console
 

@@ -13,7 +13,14 @@ from rich.table import Table
 from mulligan.config.settings import parse_duration
 from mulligan.domain.errors import UnavailableError, UsageError
 from mulligan.domain.issue import Stage
-from mulligan.domain.stats import AgentFigures, Cost, Figures, Frequent, Stats, summarise
+from mulligan.domain.stats import (
+    AgentStats,
+    Cost,
+    FrequentFailure,
+    RepositoryStats,
+    Stats,
+    summarise,
+)
 from mulligan.implement.prompt.outcome_text import TITLES, pluralize
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.stores import read_ledger
@@ -32,7 +39,7 @@ EMPTY = "Nothing has been recorded yet: no issue has asked for work."
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class Headline:
     """One figure: what it is, and what is to be known about it."""
 
     name: str
@@ -55,26 +62,30 @@ class StatsTable:
     words: int = 0
 
 
-def points(stats: Stats) -> list[Point]:
+def points(stats: Stats) -> list[Headline]:
     """Give the figures that come first."""
     of, cost = stats.overall, stats.overall.cost
     return [
-        Point("issues taken", f"{of.taken:,}", f"{of.tried:,} with an attempt"),
-        Point("pull requests", f"{of.published:,}", f"{of.closed:,} closed without being merged"),
-        Point("merged", f"{of.merged:,}", f"{rate(of.merged, of.taken)} of the issues taken"),
-        Point("waiting for a person", f"{of.stages.get(Stage.HITL, 0):,}", "as of now"),
-        Point("attempts that succeeded", rate(of.succeeded, of.counted), _out_of(of)),
-        Point("left alone", f"{of.left:,}", "withdrawn, closed or left out by people"),
-        Point("until the pull request", lasted(of.to_pull_request), "median, from the request"),
-        Point("until the merge", lasted(of.to_merge), "median, from the request"),
-        Point("spent", money(cost.usd, cost), _tokens_and_silence(cost)),
-        Point(
+        Headline("issues taken", f"{of.taken:,}", f"{of.tried:,} with an attempt"),
+        Headline(
+            "pull requests", f"{of.published:,}", f"{of.closed:,} closed without being merged"
+        ),
+        Headline("merged", f"{of.merged:,}", f"{rate(of.merged, of.taken)} of the issues taken"),
+        Headline("waiting for a person", f"{of.stages.get(Stage.HITL, 0):,}", "as of now"),
+        Headline("attempts that succeeded", rate(of.succeeded, of.counted), _out_of(of)),
+        Headline("left alone", f"{of.left:,}", "withdrawn, closed or left out by people"),
+        Headline(
+            "until the pull request", duration_text(of.to_pull_request), "median, from the request"
+        ),
+        Headline("until the merge", duration_text(of.to_merge), "median, from the request"),
+        Headline("spent", money(cost.usd, cost), _tokens_and_silence(cost)),
+        Headline(
             "per attempt",
             money(cost.per(of.attempts), cost),
             f"divided by {pluralize(of.attempts, 'attempt')}",
         ),
-        Point("per issue", money(cost.per(of.tried), cost), "divided by those with an attempt"),
-        Point(
+        Headline("per issue", money(cost.per(of.tried), cost), "divided by those with an attempt"),
+        Headline(
             "per merged pull request",
             money(cost.per(of.merged), cost),
             f"all that was spent, failed issues too, divided by {of.merged:,} merged",
@@ -95,7 +106,7 @@ def stats_tables(stats: Stats) -> list[StatsTable]:
     return [sheet for sheet in found if sheet.rows]
 
 
-def halves(sheet: StatsTable) -> tuple[StatsTable, StatsTable]:
+def split_table(sheet: StatsTable) -> tuple[StatsTable, StatsTable]:
     """Share the figures of a sheet out to two; both name the rows."""
     middle = (len(sheet.columns) + 2) // 2
 
@@ -152,7 +163,7 @@ def _repositories(stats: Stats) -> StatsTable:
     )
 
 
-def _repository(name: str, of: Figures) -> tuple[str, ...]:
+def _repository(name: str, of: RepositoryStats) -> tuple[str, ...]:
     return (
         name,
         f"{of.taken:,}",
@@ -163,11 +174,11 @@ def _repository(name: str, of: Figures) -> tuple[str, ...]:
         f"{of.stages.get(Stage.HITL, 0):,}",
         money(of.cost.usd, of.cost),
         money(of.cost.per(of.merged), of.cost),
-        lasted(of.to_merge),
+        duration_text(of.to_merge),
     )
 
 
-def _agents(agents: Sequence[AgentFigures]) -> StatsTable:
+def _agents(agents: Sequence[AgentStats]) -> StatsTable:
     return StatsTable(
         "Agents",
         ("agent", "attempts", "succeeded", "spent", "per attempt", "tokens"),
@@ -185,7 +196,7 @@ def _agents(agents: Sequence[AgentFigures]) -> StatsTable:
     )
 
 
-def _checks(found: Sequence[Frequent]) -> StatsTable:
+def _checks(found: Sequence[FrequentFailure]) -> StatsTable:
     return StatsTable(
         "Checks that fail most often",
         ("check", "repository", "attempts", "issues"),
@@ -194,7 +205,7 @@ def _checks(found: Sequence[Frequent]) -> StatsTable:
     )
 
 
-def _failures(found: Sequence[Frequent]) -> StatsTable:
+def _failures(found: Sequence[FrequentFailure]) -> StatsTable:
     return StatsTable(
         "Failures that come back most often",
         ("failure", "check", "repository", "attempts", "issues"),
@@ -207,23 +218,23 @@ def _failures(found: Sequence[Frequent]) -> StatsTable:
     )
 
 
-def _often(each: Frequent) -> tuple[str, str]:
+def _often(each: FrequentFailure) -> tuple[str, str]:
     return f"{each.attempts:,}", f"{each.issues:,}"
 
 
-def _out_of(of: Figures) -> str:
+def _out_of(of: RepositoryStats) -> str:
     free = of.attempts - of.counted
     left_out = f"; {free:,} more cost none" if free else ""
     return f"{of.succeeded:,} of {pluralize(of.counted, 'attempt')} that counted{left_out}"
 
 
 def _tokens_and_silence(cost: Cost) -> str:
-    return ", ".join([f"{tokens(cost)} tokens", *_silence(cost)])
+    return ", ".join([f"{tokens(cost)} tokens", *_unknown_costs(cost)])
 
 
-def _silence(cost: Cost) -> Iterator[str]:
-    if cost.silent:
-        yield f"{pluralize(cost.silent, 'attempt')} did not tell the cost"
+def _unknown_costs(cost: Cost) -> Iterator[str]:
+    if cost.without_cost:
+        yield f"{pluralize(cost.without_cost, 'attempt')} did not tell the cost"
 
 
 def money(usd: float | None, cost: Cost) -> str:
@@ -231,14 +242,14 @@ def money(usd: float | None, cost: Cost) -> str:
     if usd is None:
         return UNKNOWN if cost.usd is None else NOTHING
     written = f"{usd:,.2f}" if usd >= CENT or not usd else f"{usd:.4f}"
-    return f"≥ {written} USD" if cost.silent else f"{written} USD"
+    return f"≥ {written} USD" if cost.without_cost else f"{written} USD"
 
 
 def tokens(cost: Cost) -> str:
     """Write how many tokens were used."""
     if cost.tokens is None:
         return UNKNOWN
-    return f"≥ {cost.tokens:,}" if cost.wordless else f"{cost.tokens:,}"
+    return f"≥ {cost.tokens:,}" if cost.without_tokens else f"{cost.tokens:,}"
 
 
 def rate(part: int, whole: int) -> str:
@@ -246,7 +257,7 @@ def rate(part: int, whole: int) -> str:
     return f"{100 * part / whole:.0f} %" if whole else NOTHING
 
 
-def lasted(time: timedelta | None) -> str:
+def duration_text(time: timedelta | None) -> str:
     """Write a time in its two largest units."""
     if time is None:
         return NOTHING
@@ -277,7 +288,7 @@ def write_page(found: Stats) -> str:
 def stats(config: Path | None, since: str | None, page: Path | None, *, json: bool) -> Exit:
     """Count what the ledger holds; write a page where one is asked for."""
     now = SystemClock().now()
-    begin = before(now, since) if since is not None else None
+    begin = time_ago(now, since) if since is not None else None
     found = summarise(read_ledger(read_configuration(config, needs_token=False)), now, begin)
     if page:
         _write(page, found)
@@ -294,7 +305,7 @@ def stats(config: Path | None, since: str | None, page: Path | None, *, json: bo
     return Exit.DONE
 
 
-def before(now: datetime, span: str) -> datetime:
+def time_ago(now: datetime, span: str) -> datetime:
     """Give the moment so long ago; UsageError says how to write a span."""
     try:
         return now - parse_duration(span)
@@ -329,7 +340,7 @@ def _tables(sheet: StatsTable, console: Console) -> list[Table]:
     table = _table(sheet)
     if sheet.words or fits(table, console):
         return [table]
-    return [_table(half) for half in halves(sheet)]
+    return [_table(half) for half in split_table(sheet)]
 
 
 def _table(sheet: StatsTable) -> Table:
@@ -374,7 +385,7 @@ def as_json(found: Stats) -> dict[str, object]:
     }
 
 
-def _figures(of: Figures) -> dict[str, object]:
+def _figures(of: RepositoryStats) -> dict[str, object]:
     return {
         "issues": {
             "taken": of.taken,
@@ -403,19 +414,19 @@ def _cost(cost: Cost) -> dict[str, object]:
     return {
         "usd": cost.usd,
         "tokens": cost.tokens,
-        "attempts_without_cost": cost.silent,
-        "attempts_without_tokens": cost.wordless,
+        "attempts_without_cost": cost.without_cost,
+        "attempts_without_tokens": cost.without_tokens,
     }
 
 
-def _agent(each: AgentFigures) -> dict[str, object]:
+def _agent(each: AgentStats) -> dict[str, object]:
     return {
         "attempts": {"made": each.attempts, "counted": each.counted, "succeeded": each.succeeded},
         "spent": {**_cost(each.cost), "usd_per_attempt": each.cost.per(each.attempts)},
     }
 
 
-def _frequent(each: Frequent) -> dict[str, object]:
+def _frequent(each: FrequentFailure) -> dict[str, object]:
     return {
         "repository": each.repository,
         "check": each.check,

@@ -8,10 +8,10 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from mulligan.domain.explanation import told_of_review
+from mulligan.domain.explanation import describe_review
 from mulligan.domain.issue import Stage
 from mulligan.domain.status import IssueStatus
-from mulligan.interfaces.bootstrap.fast_status import where_all_stand
+from mulligan.interfaces.bootstrap.fast_status import read_all_statuses
 from mulligan.interfaces.cli.setup import make_console, read_configuration
 from mulligan.interfaces.cli.terminal import Exit, fits, print_json, print_point
 from mulligan.interfaces.json_output import status_row
@@ -20,7 +20,7 @@ from mulligan.text.escape import one_line
 
 def status(config: Path | None, *, json: bool) -> Exit:
     """List the issues of the ledger."""
-    statuses = where_all_stand(read_configuration(config, needs_token=False))
+    statuses = read_all_statuses(read_configuration(config, needs_token=False))
     if json:
         print_json([status_row(each) for each in statuses])
         return Exit.DONE
@@ -64,5 +64,5 @@ def _row(found: IssueStatus) -> tuple[str, ...]:
         found.stage,
         f"{found.attempt}" if found.epoch < 2 else f"{found.attempt} (epoch {found.epoch})",  # noqa: PLR2004
         found.outcome or "",
-        "\n".join(filter(None, (one_line(why, 200), told_of_review(found)))),
+        "\n".join(filter(None, (one_line(why, 200), describe_review(found)))),
     )

@@ -24,7 +24,7 @@ HINT = re.compile(r"(?<=`)mulligan(?= [a-z])")
 
 MODULE = "__main__.py"
 
-ENDLESS = 10_000
+UNLIMITED_WIDTH = 10_000
 
 WIDTH = 100
 
@@ -50,7 +50,7 @@ def program() -> str:
     return started.name if found and Path(found) == started else str(started)
 
 
-def as_started(text: str) -> str:
+def with_program_name(text: str) -> str:
     """Write the commands that a text names in backquotes as this program was started."""
     return HINT.sub(lambda _: program(), text)
 
@@ -72,7 +72,7 @@ OUTPUT_FILTER = OutputFilter()
 
 def say_error(message: str) -> None:
     """Write one sentence to standard error."""
-    sys.stderr.write(f"mulligan: {OUTPUT_FILTER.clean(as_started(message))}\n")
+    sys.stderr.write(f"mulligan: {OUTPUT_FILTER.clean(with_program_name(message))}\n")
 
 
 def clean_record(
@@ -113,7 +113,7 @@ def print_json(content: object) -> None:
 
 def fits(table: Table, console: Console) -> bool:
     """Tell whether a table can be shown without a word in it being broken."""
-    options = console.options.update_width(ENDLESS)
+    options = console.options.update_width(UNLIMITED_WIDTH)
     return Measurement.get(console, options, table).minimum <= console.width
 
 

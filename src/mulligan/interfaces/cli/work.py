@@ -10,9 +10,9 @@ from rich.markup import escape
 from rich.text import Text
 
 from mulligan.config.operator import Operator
-from mulligan.daemon.once import Extent, Pass, told
-from mulligan.daemon.once import once as make_pass
-from mulligan.daemon.recovery import catch_up, recover
+from mulligan.daemon.once import PassLimits, PassResult, problem_line
+from mulligan.daemon.once import run_once as make_pass
+from mulligan.daemon.recovery import recover, write_deferred_comments
 from mulligan.daemon.worker import Worker
 from mulligan.domain.command import Verb
 from mulligan.domain.events import (
@@ -58,10 +58,10 @@ from mulligan.interfaces.bootstrap.container import Container, build, build_dry
 from mulligan.interfaces.bootstrap.sandbox import warn_of_root
 from mulligan.interfaces.bootstrap.stores import lock_state
 from mulligan.interfaces.cli.setup import (
+    as_configured,
     environment,
     make_console,
     read_configuration,
-    served,
     start_logs,
     stop_on_signals,
 )
@@ -84,12 +84,12 @@ class ProgressLog:
         self._lock = threading.Lock()
         self._issue: IssueRef | None = None
 
-    def hear(self, status: IssueStatus, event: Event) -> None:
+    def on_event(self, status: IssueStatus, event: Event) -> None:
         """Tell of an event, where there is something to tell."""
-        if line := tell(status, event):
-            self.say(status, line)
+        if line := event_line(status, event):
+            self.print_line(status, line)
 
-    def say(self, status: IssueStatus, line: str) -> None:
+    def print_line(self, status: IssueStatus, line: str) -> None:
         """Print a line of Rich markup; what wraps of it stands further in."""
         with self._lock:
             if status.issue != self._issue:
@@ -106,7 +106,7 @@ class ProgressLog:
                 indent = 2 * INDENT + depth
 
 
-def tell(status: IssueStatus, event: Event) -> str | None:
+def event_line(status: IssueStatus, event: Event) -> str | None:
     """Give the line for an event in Rich markup, or None where there is nothing to tell."""
     line = _work_line(status, event) or _verdict_line(event) or _feedback_line(event)
     return line or _result_line(status, event) or _pull_line(event)
@@ -256,46 +256,49 @@ def once(config: Path | None, attempts: int | None, limit: int | None) -> Exit:
     start_logs()
     warn_of_root()
     stop_on_signals()
-    extent = Extent(attempts, limit, operator.poll.interval)
-    with lock_state(operator, "once"), build(operator, environment(), teller(console)) as bench:
-        done = make_pass(bench.repositories, bench.tools, extent)
+    extent = PassLimits(attempts, limit, operator.poll.interval)
+    with (
+        lock_state(operator, "once"),
+        build(operator, environment(), progress_listener(console)) as bench,
+    ):
+        done = make_pass(bench.repositories, bench.context, extent)
         summarise(done, console)
-        catch_up(bench.tools, Worker(bench.tools), bench.repositories)
-    return code_of(done)
+        write_deferred_comments(bench.context, Worker(bench.context), bench.repositories)
+    return exit_code_of(done)
 
 
 def work(issue: str, config: Path | None, *, dry_run: bool) -> Exit:
     """Make one attempt at one issue, at the operator's word."""
     operator, console = read_configuration(config), make_console()
-    ref = served(IssueRef.parse(issue), operator)
+    ref = as_configured(IssueRef.parse(issue), operator)
     start_logs()
     warn_of_root()
     stop_on_signals()
-    with lock_state(operator, "work"), _bench(operator, console, dry_run=dry_run) as bench:
-        worker = Worker(bench.tools, most=1)
-        failed = recover(bench.tools, worker, bench.repositories).failed
-        bench.tools.worktrees.refresh(ref.repository)
+    with lock_state(operator, "work"), _container(operator, console, dry_run=dry_run) as bench:
+        worker = Worker(bench.context, max_attempts=1)
+        failed = recover(bench.context, worker, bench.repositories).failed
+        bench.context.worktrees.fetch_base(ref.repository)
         visit = worker.visit(ref, _operators_act(bench))
-        problems = [told(ref, why) for ref, why in failed.items()]
-        problems += [told(ref, visit.problem)] if visit.problem else []
-        done = Pass((visit,), tuple(problems), visit.escalated)
+        problems = [problem_line(ref, why) for ref, why in failed.items()]
+        problems += [problem_line(ref, visit.problem)] if visit.problem else []
+        done = PassResult((visit,), tuple(problems), visit.escalated)
         if dry_run:
             console.print("A dry run: nothing was written to GitHub, the remote or the ledger.")
         summarise(done, console)
-        catch_up(bench.tools, worker, bench.repositories)
-    return Exit.FAILED if visit.skipped else code_of(done)
+        write_deferred_comments(bench.context, worker, bench.repositories)
+    return Exit.FAILED if visit.skipped else exit_code_of(done)
 
 
-def teller(console: Console) -> Listener:
+def progress_listener(console: Console) -> Listener:
     """Give a listener that prints the story of every issue."""
-    return ProgressLog(console).hear
+    return ProgressLog(console).on_event
 
 
-def _bench(
+def _container(
     operator: Operator, console: Console, *, dry_run: bool
 ) -> AbstractContextManager[Container]:
     if not dry_run:
-        return build(operator, environment(), teller(console))
+        return build(operator, environment(), progress_listener(console))
 
     def say(what: str) -> None:
         headline, *text = what.splitlines()
@@ -303,15 +306,15 @@ def _bench(
         for line in text[1:]:
             console.print(f"    [dim]│[/] {escape(line)}".rstrip(), emoji=False)
 
-    return build_dry(operator, environment(), teller(console), say)
+    return build_dry(operator, environment(), progress_listener(console), say)
 
 
 def _operators_act(bench: Container) -> AuthorisingAct:
-    now = bench.tools.clock.now()
+    now = bench.context.clock.now()
     return AuthorisingAct(f"operator:{now.isoformat()}", "", now, trusted=True)
 
 
-def summarise(done: Pass, console: Console) -> None:
+def summarise(done: PassResult, console: Console) -> None:
     """Say what was skipped, and what failed."""
     for each in done.visits:
         if each.skipped:
@@ -322,7 +325,7 @@ def summarise(done: Pass, console: Console) -> None:
         console.print(f"[red]failed[/]  {escape(problem)}")
 
 
-def code_of(done: Pass) -> Exit:
+def exit_code_of(done: PassResult) -> Exit:
     """Give the exit code of a pass."""
     if stopping():
         return Exit.INTERRUPTED

@@ -16,9 +16,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mulligan.domain.errors import UnavailableError
 
-FILE = "dashboard.key"
+KEY_FILE = "dashboard.key"
 
-LEAST = 20
+MIN_KEY_CHARS = 20
 """Characters of a key; a file with less was cut short."""
 
 HEADERS = {
@@ -35,17 +35,17 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 
-OPEN = frozenset({"/healthz", "/readyz", "/metrics", "/login"})
+PUBLIC_PATHS = frozenset({"/healthz", "/readyz", "/metrics", "/login"})
 """What anybody may ask: these name no issue and no repository."""
 
 STATIC = "/static/"
 
 LOGIN = "/login"
 
-CHANGES = frozenset({LOGIN, "/logout"})
+POST_PATHS = frozenset({LOGIN, "/logout"})
 """All that is ever posted: whether this browser is let in."""
 
-ELSEWHERE = "Open it by an address, by localhost, or by a name that dashboard.hosts has.\n"
+WRONG_HOST = "Open it by an address, by localhost, or by a name that dashboard.hosts has.\n"
 
 READ_ONLY = "There is nothing to change here; use the command line, or comments on GitHub.\n"
 
@@ -55,7 +55,7 @@ NO_KEY = "Show the key of the dashboard: Authorization: Bearer KEY."
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class DashboardKey:
     """What programs show as a bearer, and people type in once; it stays when Mulligan is restarted.
 
     Loopback is open to every user of the machine, and to agents whose network is open.
@@ -69,20 +69,20 @@ class Key:
         """Give what a browser keeps instead, which opens nothing but the dashboard."""
         return hmac.new(self.secret.encode(), b"cookie", sha256).hexdigest()
 
-    def opens(self, shown: str) -> bool:
+    def matches_key(self, shown: str) -> bool:
         """Tell whether somebody shows the key."""
         return hmac.compare_digest(shown.encode(errors="replace"), self.secret.encode())
 
-    def knows(self, cookie: str) -> bool:
+    def matches_cookie(self, cookie: str) -> bool:
         """Tell whether a browser was let in before."""
         return hmac.compare_digest(cookie.encode(errors="replace"), self.cookie.encode())
 
 
-def key_in(directory: Path) -> Key:
+def key_in(directory: Path) -> DashboardKey:
     """Read the key, made where there is none; UnavailableError where that cannot be."""
-    place = directory / FILE
+    place = directory / KEY_FILE
     try:
-        return Key(_read(place) or _make(place), place)
+        return DashboardKey(_read(place) or _make(place), place)
     except (OSError, UnicodeError) as error:
         message = f"The key of the dashboard cannot be kept at {place} ({error}); make room for it."
         raise UnavailableError(message) from error
@@ -93,7 +93,7 @@ def _read(place: Path) -> str:
         found = place.read_text(encoding="ascii").strip()
     except FileNotFoundError:
         return ""
-    return found if len(found) >= LEAST else ""
+    return found if len(found) >= MIN_KEY_CHARS else ""
 
 
 def _make(place: Path) -> str:
@@ -106,11 +106,11 @@ def _make(place: Path) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class AccessMiddleware:
     """Refuses what is not meant for this server, and shows the rest to those with the key."""
 
     app: ASGIApp
-    key: Key
+    key: DashboardKey
     hosts: frozenset[str]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -130,13 +130,13 @@ class Guard:
     def _refusal(self, request: Request) -> Response | None:
         path, headers = request.url.path, request.headers
         if not is_ours(headers.get("host", ""), self.hosts):
-            return PlainTextResponse(ELSEWHERE, 421)
+            return PlainTextResponse(WRONG_HOST, 421)
         if request.method not in {"GET", "HEAD"}:
-            if path not in CHANGES or request.method != "POST":
+            if path not in POST_PATHS or request.method != "POST":
                 return PlainTextResponse(READ_ONLY, 405, {"Allow": "GET, HEAD"})
             if not is_same_origin(headers):
                 return PlainTextResponse(STRANGE_ORIGIN, 403)
-        if path in OPEN or path.startswith(STATIC) or self._is_known(request):
+        if path in PUBLIC_PATHS or path.startswith(STATIC) or self._is_known(request):
             return None
         if path.startswith("/api/"):
             return JSONResponse({"error": NO_KEY}, 401, {"WWW-Authenticate": "Bearer"})
@@ -144,9 +144,9 @@ class Guard:
 
     def _is_known(self, request: Request) -> bool:
         scheme, _, shown = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and self.key.opens(shown.strip()):
+        if scheme.lower() == "bearer" and self.key.matches_key(shown.strip()):
             return True
-        return self.key.knows(request.cookies.get(cookie_name(request), ""))
+        return self.key.matches_cookie(request.cookies.get(cookie_name(request), ""))
 
 
 def cookie_name(request: Request) -> str:

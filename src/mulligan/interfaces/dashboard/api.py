@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from mulligan.domain.errors import MulliganError, UsageError
-from mulligan.domain.events import Recorded
+from mulligan.domain.events import RecordedEvent
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
@@ -21,7 +21,7 @@ from mulligan.interfaces.dashboard.state import DashboardState
 from mulligan.interfaces.json_output import decisions_of, event_row, inspection, status_row
 from mulligan.text.escape import visible
 
-PARTS = {
+ARTIFACT_NAMES = {
     "prompt": "prompt.md",
     "context": "context.json",
     "diff": "changes.diff",
@@ -35,36 +35,36 @@ CHECK = re.compile(r"check-([1-9][0-9]{0,2})")
 
 ATTEMPT_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 
-MOST_BYTES = 1024 * 1024
+MAX_FILE_BYTES = 1024 * 1024
 """Bytes of a file that are shown, its end: a log may have a gigabyte."""
 
 CUT = "[… only the end of this file is shown; `mulligan inspect` has all of it]\n"
 
 JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
 
-GLANCE = 0.5
+POLL_SECONDS = 0.5
 """Seconds between two looks; one costs the ledger about 0.2 ms."""
 
-STILL_THERE = 15.0
+KEEPALIVE_SECONDS = 15.0
 """Seconds without an event after which a comment shows that the connection is alive."""
 
 PAGE = 200
 
-COMMENT = ": still there\n\n"
+KEEPALIVE = ": still there\n\n"
 
-AGAIN = "retry: 3000\n\n"
+RECONNECT_DELAY = "retry: 3000\n\n"
 
 HEADERS = {"Content-Type": "text/event-stream; charset=utf-8", "X-Accel-Buffering": "no"}
 
 NUMBER = re.compile(r"[0-9]{1,15}")
 
-MOST = 500
+MAX_EVENTS = 500
 
 
 def text(desk: DashboardState, request: Request) -> Response:
     """Show one file, secrets taken out, and nothing that a person cannot see."""
-    status, history, _ = found(desk, request)
-    books, asked = desk.books, request.path_params
+    status, history, _ = find_issue(desk, request)
+    books, asked = desk.stores, request.path_params
     number, part = asked["attempt"], asked["part"]
     if not ATTEMPT_NUMBER.fullmatch(number) or not 1 <= int(number) <= status.number:
         message = f"{status.issue} has no attempt {number}."
@@ -73,9 +73,9 @@ def text(desk: DashboardState, request: Request) -> Response:
     if artifact is None:
         message = f"Attempt {number} of {status.issue} has no {part} here, or not any more."
         raise UsageError(message)
-    content = books.redactor.content(books.artifacts.read(artifact, MOST_BYTES + 1))
-    shown = visible(content[-MOST_BYTES:].decode(errors="replace"))
-    return PlainTextResponse(CUT + shown if len(content) > MOST_BYTES else shown)
+    content = books.redactor.content(books.artifacts.read(artifact, MAX_FILE_BYTES + 1))
+    shown = visible(content[-MAX_FILE_BYTES:].decode(errors="replace"))
+    return PlainTextResponse(CUT + shown if len(content) > MAX_FILE_BYTES else shown)
 
 
 def files_of(
@@ -83,7 +83,7 @@ def files_of(
 ) -> tuple[tuple[str, str], ...]:
     """List the files that are kept of an attempt, as the part of the address and its name."""
     rounds = len(meta.fix_rounds) if meta else 0
-    wanted = [(part, part) for part in PARTS]
+    wanted = [(part, part) for part in ARTIFACT_NAMES]
     for fix_round in range(1, rounds + 1):
         wanted += [
             (f"{part}-fix-{fix_round}", f"{part} of fix round {fix_round}")
@@ -122,37 +122,37 @@ def _log_of(check: CheckResult, ref: IssueRef, number: int, artifacts: Artifacts
 
 def _kept(ref: IssueRef, number: int, part: str, artifacts: Artifacts) -> str | None:
     name, _, fix_round = part.partition("-fix-")
-    if name not in PARTS or (fix_round and not ATTEMPT_NUMBER.fullmatch(fix_round)):
+    if name not in ARTIFACT_NAMES or (fix_round and not ATTEMPT_NUMBER.fullmatch(fix_round)):
         return None
-    return artifacts.find(ref, number, of_round(PARTS[name], int(fix_round or 0)))
+    return artifacts.find(ref, number, of_round(ARTIFACT_NAMES[name], int(fix_round or 0)))
 
 
 async def stream(desk: DashboardState, after: int) -> AsyncGenerator[str]:
     """Give every event with a `seq` above `after`, until the server ends or nobody listens."""
-    yield AGAIN
+    yield RECONNECT_DELAY
     quiet = 0.0
     while not desk.ending.is_set():
         found = await run_in_threadpool(_read, desk, after)
         if found:
             after = found[-1].seq
             # In one piece, so that one who has left is noticed before the next.
-            yield "".join(told(recorded, desk) for recorded in found)
-        quiet = 0.0 if found else quiet + GLANCE
-        if quiet >= STILL_THERE:
+            yield "".join(event_message(recorded, desk) for recorded in found)
+        quiet = 0.0 if found else quiet + POLL_SECONDS
+        if quiet >= KEEPALIVE_SECONDS:
             quiet = 0.0
-            yield COMMENT
+            yield KEEPALIVE
         if len(found) < PAGE:
-            await asyncio.sleep(GLANCE)
+            await asyncio.sleep(POLL_SECONDS)
 
 
-def told(recorded: Recorded, desk: DashboardState) -> str:
+def event_message(recorded: RecordedEvent, desk: DashboardState) -> str:
     """Write one event as the protocol has it; its JSON is one line, whatever it holds."""
-    row = desk.books.redactor.tree(JSON.validate_python(event_row(recorded)))
+    row = desk.stores.redactor.tree(JSON.validate_python(event_row(recorded)))
     return f"id: {recorded.seq}\nevent: recorded\ndata: {json.dumps(row)}\n\n"
 
 
-def _read(desk: DashboardState, after: int) -> Sequence[Recorded]:
-    ledger: Ledger = desk.books.ledger
+def _read(desk: DashboardState, after: int) -> Sequence[RecordedEvent]:
+    ledger: Ledger = desk.stores.ledger
     try:
         return ledger.events(after=after, most=PAGE)
     except MulliganError:
@@ -161,12 +161,12 @@ def _read(desk: DashboardState, after: int) -> Sequence[Recorded]:
 
 def issues(desk: DashboardState, _: Request) -> Response:
     """List every issue, and where it stands."""
-    return answer([status_row(each) for each in desk.books.ledger.statuses()], desk)
+    return answer([status_row(each) for each in desk.stores.ledger.statuses()], desk)
 
 
 def issue(desk: DashboardState, request: Request) -> Response:
     """Tell what happened to one issue."""
-    status, history, events = found(desk, request)
+    status, history, events = find_issue(desk, request)
     return answer(inspection(status, history, decisions_of(events)), desk)
 
 
@@ -175,18 +175,18 @@ def events(desk: DashboardState, request: Request) -> Response:
     resumed = request.headers.get("last-event-id") or request.query_params.get("after")
     after = _number(resumed, "after")
     if "text/event-stream" in request.headers.get("accept", ""):
-        start = desk.books.ledger.newest() if after is None else after
+        start = desk.stores.ledger.last_seq() if after is None else after
         return StreamingResponse(stream(desk, start), headers=HEADERS)
-    most = min(_number(request.query_params.get("limit"), "limit") or MOST, MOST)
-    rows = desk.books.ledger.events(after=after or 0, most=most)
+    most = min(_number(request.query_params.get("limit"), "limit") or MAX_EVENTS, MAX_EVENTS)
+    rows = desk.stores.ledger.events(after=after or 0, most=most)
     return answer([event_row(each) for each in rows], desk)
 
 
-def found(
+def find_issue(
     desk: DashboardState, request: Request
-) -> tuple[IssueStatus, Sequence[WorkerResultMeta], Sequence[Recorded]]:
+) -> tuple[IssueStatus, Sequence[WorkerResultMeta], Sequence[RecordedEvent]]:
     """Look up the issue that an address names; UsageError where the ledger has no such one."""
-    asked, ledger = request.path_params, desk.books.ledger
+    asked, ledger = request.path_params, desk.stores.ledger
     ref = IssueRef.parse(f"{asked['owner']}/{asked['name']}#{asked['number']}")
     known = ledger.events(ref)
     if not known:
@@ -197,7 +197,7 @@ def found(
 
 def answer(content: object, desk: DashboardState) -> Response:
     """Write JSON, without any secret in it."""
-    clean = desk.books.redactor.tree(JSON.validate_python(content))
+    clean = desk.stores.redactor.tree(JSON.validate_python(content))
     # Only ASCII: what nobody would see stands as its escape.
     return Response(json.dumps(clean), media_type="application/json")
 

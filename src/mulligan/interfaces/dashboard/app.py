@@ -20,14 +20,25 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mulligan.config.operator import Operator
 from mulligan.daemon.daemon import Daemon
-from mulligan.daemon.poll import stretched
+from mulligan.daemon.poll import poll_interval
 from mulligan.domain.errors import MulliganError, UnavailableError, UsageError
 from mulligan.implement.ports import Listener
 from mulligan.interfaces.bootstrap.container import GAUGES
-from mulligan.interfaces.bootstrap.stores import check_writable, in_haste, state_place
+from mulligan.interfaces.bootstrap.stores import check_writable, state_directory_of, without_waiting
 from mulligan.interfaces.dashboard import api
-from mulligan.interfaces.dashboard.access import LOGIN, Guard, Key, cookie_name, key_in
-from mulligan.interfaces.dashboard.metrics import CONTENT_TYPE, Measures, illness, unready
+from mulligan.interfaces.dashboard.access import (
+    LOGIN,
+    AccessMiddleware,
+    DashboardKey,
+    cookie_name,
+    key_in,
+)
+from mulligan.interfaces.dashboard.metrics import (
+    CONTENT_TYPE,
+    MetricsRegistry,
+    liveness_problem,
+    unready,
+)
 from mulligan.interfaces.dashboard.pages import Pages, renderer
 from mulligan.interfaces.dashboard.state import DashboardState, DashboardStores
 
@@ -35,28 +46,30 @@ STATIC = Path(__file__).with_name("static")
 
 STATIC_TYPES = {"style.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
-MOST_FORM = 2048
+MAX_FORM_BYTES = 2048
 """Bytes of a form; it has one field."""
 
 A_YEAR = 365 * 24 * 3600
 
-NOWHERE = "There is nothing here."
+NOT_FOUND_TEXT = "There is nothing here."
 
-A_BUG = "A bug in Mulligan; its log has the traceback."
+BUG_MESSAGE = "A bug in Mulligan; its log has the traceback."
 
 log = structlog.get_logger()
 
-MOST_CONNECTIONS = 64
+MAX_CONNECTIONS = 64
 
 SECONDS_TO_END = 1
 
-LONGEST_QUIET = timedelta(minutes=10)
+MAX_QUIET = timedelta(minutes=10)
 """Of a poll: one repository may have GitHub waited for at several requests, a minute at each."""
 
 MISSED_POLLS = 3
 
 
-def build(desk: DashboardState, key: Key, hosts: frozenset[str], measures: Measures) -> ASGIApp:
+def build(
+    desk: DashboardState, key: DashboardKey, hosts: frozenset[str], measures: MetricsRegistry
+) -> ASGIApp:
     """Make the application; everything in it only reads, but for who is let in."""
     pages = Pages(desk, renderer(lambda: desk.redactor))
     issue = "/issues/{owner}/{name}/{number}"
@@ -85,29 +98,31 @@ def build(desk: DashboardState, key: Key, hosts: frozenset[str], measures: Measu
         return say(request, 404 if isinstance(error, UsageError) else 503, str(error))
 
     def missing(request: Request, error: Exception) -> Response:
-        return say(request, error.status_code if isinstance(error, HTTPException) else 404, NOWHERE)
+        return say(
+            request, error.status_code if isinstance(error, HTTPException) else 404, NOT_FOUND_TEXT
+        )
 
     def failed(request: Request, error: Exception) -> Response:
         log.error("dashboard_failed", path=request.url.path, exc_info=error)
-        return say(request, 500, A_BUG)
+        return say(request, 500, BUG_MESSAGE)
 
     handled = {MulliganError: refused, HTTPException: missing, Exception: failed}
     served = Starlette(routes=routes, exception_handlers=handled)
-    return Guard(_hurrying(served), key, hosts)
+    return AccessMiddleware(_without_waiting(served), key, hosts)
 
 
-def _hurrying(app: ASGIApp) -> ASGIApp:
+def _without_waiting(app: ASGIApp) -> ASGIApp:
     """Answer at once while the ledger is away; what works waits for it."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        with in_haste():
+        with without_waiting():
             await app(scope, receive, send)
 
     return answer
 
 
 def _healthz(desk: DashboardState, _: Request) -> Response:
-    wrong = illness(desk)
+    wrong = liveness_problem(desk)
     return PlainTextResponse(f"{wrong or 'ok'}\n", 503 if wrong else 200)
 
 
@@ -116,20 +131,20 @@ def _readyz(desk: DashboardState, _: Request) -> Response:
     return PlainTextResponse(f"{wrong or 'ok'}\n", 503 if wrong else 200)
 
 
-def _metrics(measures: Measures, _: Request) -> Response:
+def _metrics(measures: MetricsRegistry, _: Request) -> Response:
     return Response(measures.text(), media_type=CONTENT_TYPE)
 
 
-async def _login(pages: Pages, key: Key, request: Request) -> Response:
+async def _login(pages: Pages, key: DashboardKey, request: Request) -> Response:
     if request.method != "POST":
         return pages.plain("login.html", 200, place=str(key.place), refused=False)
     form = b""
     async for chunk in request.stream():
         form += chunk
-        if len(form) > MOST_FORM:
+        if len(form) > MAX_FORM_BYTES:
             break
-    shown = parse_qs(form[:MOST_FORM].decode(errors="replace")).get("key", [""])[0]
-    if not key.opens(shown.strip()):
+    shown = parse_qs(form[:MAX_FORM_BYTES].decode(errors="replace")).get("key", [""])[0]
+    if not key.matches_key(shown.strip()):
         return pages.plain("login.html", 403, place=str(key.place), refused=True)
     answer = RedirectResponse("/", 303)
     answer.set_cookie(
@@ -176,7 +191,7 @@ def serving(app: ASGIApp, address: tuple[str, int], ending: threading.Event) -> 
         http="h11",
         loop="asyncio",
         proxy_headers=False,
-        limit_concurrency=MOST_CONNECTIONS,
+        limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=SECONDS_TO_END,
     )
     server = uvicorn.Server(config)
@@ -216,7 +231,7 @@ def _where(listening: socket.socket) -> str:
 
 
 @contextmanager
-def opened(
+def open_dashboard(
     operator: Operator,
     daemon: Daemon,
     address: tuple[str, int],
@@ -225,12 +240,12 @@ def opened(
     """Serve the dashboard while the block lasts; `listen` has its counters hear of events."""
 
     def patience() -> float:
-        interval = stretched(operator.poll.interval, daemon.repositories)
-        return max(LONGEST_QUIET, MISSED_POLLS * interval).total_seconds()
+        interval = poll_interval(operator.poll.interval, daemon.repositories)
+        return max(MAX_QUIET, MISSED_POLLS * interval).total_seconds()
 
     def books() -> DashboardStores | None:
-        tools = daemon.tools
-        return DashboardStores.of(tools) if tools else None
+        context = daemon.context
+        return DashboardStores.of(context) if context else None
 
     desk = DashboardState(
         find_books=books,
@@ -239,11 +254,11 @@ def opened(
         patience=patience,
         check_writable=partial(check_writable, operator),
     )
-    measures = Measures(desk)
-    listen(measures.hear)
+    measures = MetricsRegistry(desk)
+    listen(measures.on_event)
     with ExitStack() as stack:
         try:
-            key = key_in(state_place(operator))
+            key = key_in(state_directory_of(operator))
             app = build(desk, key, frozenset(operator.dashboard.hosts), measures)
             where = stack.enter_context(serving(app, address, desk.ending))
         except UnavailableError as error:

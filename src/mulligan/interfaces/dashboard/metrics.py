@@ -21,7 +21,7 @@ from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.interfaces.dashboard.state import DashboardState
-from mulligan.interfaces.dashboard.views import WaitsFor, hold_of
+from mulligan.interfaces.dashboard.views import WaitsFor, waits_for
 from mulligan.sandbox.cancellation import stopping
 
 REFUSED = "GitHub refused the token; give Mulligan a valid one with github.token_file."
@@ -35,24 +35,24 @@ DECISIONS = ("open_pull_request", "retry", "escalate", "wait", "stand_down")
 CONTENT_TYPE = prometheus.CONTENT_TYPE_LATEST
 
 
-def illness(desk: DashboardState) -> str | None:
+def liveness_problem(desk: DashboardState) -> str | None:
     """Say why the process should be started anew; None while its poll is alive.
 
     What lies elsewhere, such as a GitHub that is away, is not mended by that. Who was told to stop
     polls no more, and is let end what runs.
     """
-    quiet = desk.pulse.quiet
+    quiet = desk.pulse.seconds_since_beat
     if quiet <= desk.patience() or stopping():
         return None
     return f"The poll has been quiet for {quiet:.0f} s; start Mulligan again."
 
 
-def ailments(desk: DashboardState) -> list[str]:
+def readiness_problems(desk: DashboardState) -> list[str]:
     """Say what keeps it from taking up work, as far as that is known without trying."""
-    wrong = [said for said in (illness(desk),) if said]
+    wrong = [said for said in (liveness_problem(desk),) if said]
     if stopping():
         wrong.append(STOPPING)
-    if not desk.pulse.vitals.served:
+    if not desk.pulse.snapshot.has_succeeded:
         wrong.append(FIRST_POLL)
     if desk.gauges.refused:
         wrong.append(REFUSED)
@@ -61,7 +61,7 @@ def ailments(desk: DashboardState) -> list[str]:
 
 def unready(desk: DashboardState) -> list[str]:
     """Say what keeps it from taking up work; an empty list while nothing does."""
-    wrong = ailments(desk)
+    wrong = readiness_problems(desk)
     try:
         desk.check_writable()
     except MulliganError as error:
@@ -90,7 +90,7 @@ class LiveMetrics(Collector):
             yield from self._issues()
 
     def _polls(self) -> Iterator[Metric]:
-        seen = self._desk.pulse.vitals
+        seen = self._desk.pulse.snapshot
         yield SummaryMetricFamily(
             "mulligan_poll_duration_seconds",
             "Polls, and their time.",
@@ -98,13 +98,21 @@ class LiveMetrics(Collector):
             seen.poll_seconds,
         )
         for name, meaning, count in (
-            ("mulligan_poll_failures", "Repositories that a poll could not read.", seen.unread),
+            (
+                "mulligan_poll_failures",
+                "Repositories that a poll could not read.",
+                seen.failed_repositories,
+            ),
             ("mulligan_visits", "Visits to issues.", seen.visits),
             ("mulligan_effect_failures", "Visits that left a decision undone.", seen.undone),
         ):
             yield CounterMetricFamily(name, meaning, count)
         for name, meaning, value in (
-            ("mulligan_poll_quiet_seconds", "Since the poll was alive.", self._desk.pulse.quiet),
+            (
+                "mulligan_poll_quiet_seconds",
+                "Since the poll was alive.",
+                self._desk.pulse.seconds_since_beat,
+            ),
             ("mulligan_repositories", "Repositories that are served.", seen.repositories),
             ("mulligan_repositories_failing", "Those that the last poll missed.", seen.failing),
         ):
@@ -117,7 +125,7 @@ class LiveMetrics(Collector):
             "Requests left, as GitHub's last answer had it.",
             labels=["resource"],
         )
-        for resource, count in gauges.left.items():
+        for resource, count in gauges.remaining.items():
             left.add_metric([resource], count)
         yield left
         yield GaugeMetricFamily(
@@ -125,10 +133,10 @@ class LiveMetrics(Collector):
         )
 
     def _issues(self) -> Iterator[Metric]:
-        books = self._desk.books
+        books = self._desk.stores
         statuses, now = books.ledger.statuses(), books.clock.now()
         stages = Counter(each.stage for each in statuses)
-        holds = Counter(hold_of(each, now) for each in statuses)
+        holds = Counter(waits_for(each, now) for each in statuses)
         issues = GaugeMetricFamily("mulligan_issues", "Issues, by stage.", labels=["stage"])
         for stage in Stage:
             issues.add_metric([stage], stages[stage])
@@ -141,7 +149,7 @@ class LiveMetrics(Collector):
         yield waiting
 
 
-class Measures:
+class MetricsRegistry:
     """Counts since the start of the process, and looks at the rest when it is asked."""
 
     def __init__(self, desk: DashboardState) -> None:
@@ -166,7 +174,7 @@ class Measures:
         prometheus.ProcessCollector(registry=registry)
         registry.register(LiveMetrics(desk))
 
-    def hear(self, _: IssueStatus, event: Event) -> None:
+    def on_event(self, _: IssueStatus, event: Event) -> None:
         """Count an event; a listener of the ledger."""
         match event:
             case AttemptCompleted(meta=meta):

@@ -17,13 +17,13 @@ from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.spending import Spent, spent_by, spent_in
 from mulligan.domain.status import IssueStatus
-from mulligan.implement.prompt.outcome_text import TITLES, pluralize, span, verdict
-from mulligan.interfaces.dashboard.api import files_of, found
-from mulligan.interfaces.dashboard.metrics import ailments
-from mulligan.interfaces.dashboard.state import DashboardState, Recent
+from mulligan.implement.prompt.outcome_text import TITLES, duration_text, pluralize, verdict
+from mulligan.interfaces.dashboard.api import files_of, find_issue
+from mulligan.interfaces.dashboard.metrics import readiness_problems
+from mulligan.interfaces.dashboard.state import DashboardState, RecentEventsReader
 from mulligan.interfaces.dashboard.views import (
-    Running,
-    Try,
+    AttemptView,
+    RunningAttempt,
     address_of,
     asked_at,
     overview,
@@ -53,7 +53,7 @@ LINE = 200
 
 Render = Callable[[str, Mapping[str, object]], str]
 
-MOST_EVENTS = 200
+MAX_EVENTS = 200
 """Events that the page of an issue lists; the API has all of them."""
 
 
@@ -88,12 +88,12 @@ def clock(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def web(url: str | None) -> str:
+def safe_url(url: str | None) -> str:
     """Give an address that a link may lead to; empty for anything else."""
     return url if url and WEB.fullmatch(url) else ""
 
 
-def tone(outcome: Outcome) -> str:
+def outcome_colour(outcome: Outcome) -> str:
     """Name how an outcome is coloured."""
     if outcome is Outcome.SUCCEEDED:
         return "good"
@@ -127,11 +127,11 @@ def _grouped(count: int) -> str:
 FILTERS: Mapping[str, Callable[..., object]] = {
     "clock": clock,
     "iso": _iso,
-    "span": span,
+    "span": duration_text,
     "line": _line,
-    "web": web,
+    "web": safe_url,
     "title_of": TITLES.__getitem__,
-    "tone": tone,
+    "tone": outcome_colour,
     "verdict": verdict,
     "counted": pluralize,
     "page_of": page_of,
@@ -150,18 +150,18 @@ class Pages:
 
     desk: DashboardState
     render: Render
-    recent: Recent = field(default_factory=Recent)
+    recent: RecentEventsReader = field(default_factory=RecentEventsReader)
 
     def home(self, _: Request) -> Response:
         """Show everything at a glance."""
-        books = self.desk.books
-        lately, now = self.recent.look(books.ledger), books.clock.now()
+        books = self.desk.stores
+        lately, now = self.recent.refresh(books.ledger), books.clock.now()
         statuses = books.ledger.statuses()
 
         def why(status: IssueStatus) -> str:
             return why_waiting(status, now)
 
-        day = books.accounts.on(now.astimezone(UTC).date())
+        day = books.accounts.used_on(now.astimezone(UTC).date())
         return self._page(
             "home.html",
             {
@@ -177,9 +177,9 @@ class Pages:
 
     def issue(self, request: Request) -> Response:
         """Show one issue with all its attempts, the last one first."""
-        books = self.desk.books
-        status, history, events = found(self.desk, request)
-        lately = self.recent.look(books.ledger)
+        books = self.desk.stores
+        status, history, events = find_issue(self.desk, request)
+        lately = self.recent.refresh(books.ledger)
         last = history[-1] if history else None
         tries = [self._tried(status, meta, is_last=meta is last) for meta in reversed(history)]
         return self._page(
@@ -192,7 +192,7 @@ class Pages:
                 "decisions": {row["number"]: row for row in decisions_of(events)},
                 "address": address_of(events),
                 "asked_at": asked_at(events),
-                "events": events[-MOST_EVENTS:],
+                "events": events[-MAX_EVENTS:],
             },
         )
 
@@ -201,22 +201,22 @@ class Pages:
         return HTMLResponse(self.render(name, values), status)
 
     def _page(self, name: str, values: Mapping[str, object]) -> Response:
-        around = {"ailments": ailments(self.desk), "vitals": self.desk.pulse.vitals}
+        around = {"ailments": readiness_problems(self.desk), "vitals": self.desk.pulse.snapshot}
         return HTMLResponse(self.render(name, {**around, **values}))
 
-    def _tried(self, status: IssueStatus, meta: WorkerResultMeta, *, is_last: bool) -> Try:
-        kept = files_of(status.issue, meta.number, meta, self.desk.books.artifacts)
-        return Try(meta, kept, is_last)
+    def _tried(self, status: IssueStatus, meta: WorkerResultMeta, *, is_last: bool) -> AttemptView:
+        kept = files_of(status.issue, meta.number, meta, self.desk.stores.artifacts)
+        return AttemptView(meta, kept, is_last)
 
     def _running(
         self, status: IssueStatus, history: Sequence[WorkerResultMeta], doing: str
-    ) -> Running | None:
+    ) -> RunningAttempt | None:
         """Find the attempt that has no record yet."""
         if status.stage is not Stage.RUNNING or status.number in {each.number for each in history}:
             return None
-        books = self.desk.books
-        used = map(spent_in, books.accounts.of(status.issue, status.number).values())
-        return Running(
+        books = self.desk.stores
+        used = map(spent_in, books.accounts.usage_of_attempt(status.issue, status.number).values())
+        return RunningAttempt(
             number=status.number,
             attempt=status.attempt,
             since=status.started_at,

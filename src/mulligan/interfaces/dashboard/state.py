@@ -16,23 +16,23 @@ from mulligan.domain.events import (
     Decided,
     Event,
     FixRoundStarted,
-    Recorded,
+    RecordedEvent,
 )
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import WorkerResultMeta
-from mulligan.implement.ports import Accounts, Artifacts, Clock, Ledger, Tools
+from mulligan.implement.ports import Artifacts, BotContext, Clock, Ledger, UsageStore
 from mulligan.interfaces.bootstrap.container import Gauges
 from mulligan.text.escape import one_line
 from mulligan.text.redact import Redactor
 
-LOOKED_BACK = 2000
+INITIAL_EVENTS = 2000
 """Events that are read when the first page is asked for; a page needs no more than the last few."""
 
 PAGE = 500
 
-MOST_RESULTS = 20
+MAX_RESULTS = 20
 
-MOST_DOING = 1000
+MAX_ACTIVITIES = 1000
 
 PLAIN: Mapping[str, str] = {
     "attempt_started": "getting a clean worktree",
@@ -46,7 +46,7 @@ PLAIN: Mapping[str, str] = {
 STARTING = "Mulligan is starting, or its configuration has a mistake; its log says which."
 
 
-def doing(event: Event) -> str | None:
+def activity_of(event: Event) -> str | None:
     """Say what an attempt does from an event on; None where that tells nothing new."""
     match event:
         case AgentStarted(agent=agent):
@@ -71,19 +71,19 @@ class RecentEvents:
     seq: int
 
 
-class Recent:
+class RecentEventsReader:
     """Reads each event once, whoever asks; safe for threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._seq: int | None = None
-        self._results: deque[WorkerResultMeta] = deque(maxlen=MOST_RESULTS)
+        self._results: deque[WorkerResultMeta] = deque(maxlen=MAX_RESULTS)
         self._doing = dict[IssueRef, str]()
 
-    def look(self, ledger: Ledger) -> RecentEvents:
+    def refresh(self, ledger: Ledger) -> RecentEvents:
         """Read on, and give what is known now."""
         with self._lock:
-            seq = max(0, ledger.newest() - LOOKED_BACK) if self._seq is None else self._seq
+            seq = max(0, ledger.last_seq() - INITIAL_EVENTS) if self._seq is None else self._seq
             while page := ledger.events(after=seq, most=PAGE):
                 for recorded in page:
                     self._take(recorded)
@@ -91,14 +91,14 @@ class Recent:
             self._seq = seq
             return RecentEvents(tuple(self._results), dict(self._doing), seq)
 
-    def _take(self, recorded: Recorded) -> None:
+    def _take(self, recorded: RecordedEvent) -> None:
         ref, event = recorded.issue, recorded.event
         if isinstance(event, AttemptCompleted):
             self._results.appendleft(event.meta)
-        if said := doing(event):
+        if said := activity_of(event):
             self._doing.pop(ref, None)
             self._doing[ref] = said
-            while len(self._doing) > MOST_DOING:
+            while len(self._doing) > MAX_ACTIVITIES:
                 del self._doing[next(iter(self._doing))]
 
 
@@ -107,22 +107,22 @@ class DashboardStores:
     """What is written down of all issues, and the filter that it is shown through."""
 
     ledger: Ledger
-    accounts: Accounts
+    accounts: UsageStore
     artifacts: Artifacts
     clock: Clock
     budget: Budget = field(default_factory=Budget)
     redactor: Redactor = field(default_factory=Redactor)
 
     @classmethod
-    def of(cls, tools: Tools) -> Self:
+    def of(cls, context: BotContext) -> Self:
         """Take from the daemon's tools those that pages are made of."""
         return cls(
-            tools.ledger,
-            tools.accounts,
-            tools.artifacts,
-            tools.clock,
-            tools.budget,
-            tools.redactor,
+            context.ledger,
+            context.usage,
+            context.artifacts,
+            context.clock,
+            context.budget,
+            context.redactor,
         )
 
 
@@ -143,7 +143,7 @@ class DashboardState:
     ending: threading.Event = field(default_factory=threading.Event)
 
     @property
-    def books(self) -> DashboardStores:
+    def stores(self) -> DashboardStores:
         """Give the books; UnavailableError while there are none."""
         found = self.find_books()
         if found is None:

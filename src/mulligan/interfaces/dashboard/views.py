@@ -7,14 +7,14 @@ from enum import StrEnum
 from functools import reduce
 
 from mulligan.config.settings import AllowanceSettings, Budget
-from mulligan.domain.events import Escalated, IssueSeen, Recorded
+from mulligan.domain.events import Escalated, IssueSeen, RecordedEvent
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.spending import Spent, spent_by
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.implement.prompt.outcome_text import failing
 
-MOST = 100
+MAX_LISTED = 100
 """Issues that one list shows."""
 
 
@@ -26,7 +26,7 @@ class WaitsFor(StrEnum):
     PAUSED = "paused"
 
 
-def hold_of(status: IssueStatus, now: datetime) -> WaitsFor | None:
+def waits_for(status: IssueStatus, now: datetime) -> WaitsFor | None:
     """Say what an issue waits for; None where it is worked on, rests, or is done with."""
     if status.stage is not Stage.READY or status.phase is not Phase.IDLE:
         return None
@@ -92,17 +92,17 @@ def overview(statuses: Sequence[IssueStatus]) -> Overview:
     rest = [each for each in statuses if not is_under_way(each)]
     by_stage = {stage: [each for each in rest if each.stage is stage] for stage in Stage}
     return Overview(
-        asked=_shelf(by_stage[Stage.HITL]),
-        running=_shelf(under_way),
-        waiting=_shelf(by_stage[Stage.READY]),
-        review=_shelf(by_stage[Stage.REVIEW]),
+        asked=_issue_list(by_stage[Stage.HITL]),
+        running=_issue_list(under_way),
+        waiting=_issue_list(by_stage[Stage.READY]),
+        review=_issue_list(by_stage[Stage.REVIEW]),
         resolved=len(by_stage[Stage.RESOLVED]),
     )
 
 
 def why_waiting(status: IssueStatus, now: datetime) -> str:
     """Say what an issue waits for, as far as the ledger knows."""
-    match hold_of(status, now):
+    match waits_for(status, now):
         case WaitsFor.PAUSED:
             return f"{status.paused_by} paused it; /mulligan resume lets it go on."
         case WaitsFor.DUE:
@@ -124,7 +124,7 @@ def used_today(day: Mapping[str, Spent], budget: Budget) -> tuple[Used, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
+class AttemptView:
     """One attempt as the page of its issue shows it; `files` are those that are still kept."""
 
     meta: WorkerResultMeta
@@ -148,7 +148,7 @@ class Try:
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningAttempt:
     """The attempt that has no record yet."""
 
     number: int
@@ -159,13 +159,13 @@ class Running:
     files: tuple[tuple[str, str], ...]
 
 
-def address_of(events: Sequence[Recorded]) -> str:
+def address_of(events: Sequence[RecordedEvent]) -> str:
     """Find where the issue is on GitHub; empty where nothing was recorded of that."""
     seen = [each.event.url for each in events if isinstance(each.event, IssueSeen)]
     return next((url for url in reversed(seen) if url), "")
 
 
-def asked_at(events: Sequence[Recorded]) -> str:
+def asked_at(events: Sequence[RecordedEvent]) -> str:
     """Find the comment that asked a person last; empty where there is none."""
     asked = [each.event.comment for each in events if isinstance(each.event, Escalated)]
     return asked[-1] if asked else ""
@@ -176,5 +176,5 @@ def page_of(ref: IssueRef) -> str:
     return f"/issues/{ref.repository}/{ref.number}"
 
 
-def _shelf(issues: Sequence[IssueStatus]) -> IssueList:
-    return IssueList(tuple(issues[:MOST]), max(0, len(issues) - MOST))
+def _issue_list(issues: Sequence[IssueStatus]) -> IssueList:
+    return IssueList(tuple(issues[:MAX_LISTED]), max(0, len(issues) - MAX_LISTED))

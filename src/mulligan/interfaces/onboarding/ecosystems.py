@@ -13,15 +13,15 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from mulligan.interfaces.onboarding.proposal import (
     Proposal,
-    Proposed,
+    ProposedCheck,
     build,
     lint,
+    merge_proposals,
     suite,
-    together,
     types,
 )
 
-READ = (
+FILES_TO_READ = (
     *("*.toml", "*.cfg", "*.ini", "*.txt", "package.json", "composer.json", "noxfile.py"),
     *("Makefile", "makefile", "GNUmakefile", "Rakefile", "Gemfile", "CMakeLists.txt"),
     *(
@@ -39,7 +39,7 @@ READ = (
 
 MAPPING: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 
-SIMPLE = re.compile(r"[^$&|;<>`\\\n]+")
+SIMPLE_COMMAND = re.compile(r"[^$&|;<>`\\\n]+")
 """A shell line that does one thing, with nothing of the CI's own in it."""
 
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
@@ -58,7 +58,7 @@ TESTING = r"enable_testing\s*\(|include\s*\(\s*CTest"
 
 MESON = "meson setup build"
 
-SCRIPTS: tuple[tuple[Callable[[str, str], Proposed], tuple[str, ...]], ...] = (
+SCRIPTS: tuple[tuple[Callable[[str, str], ProposedCheck], tuple[str, ...]], ...] = (
     (suite, ("test:ci", "test", "test:unit")),
     (lint, ("lint",)),
     (types, ("typecheck", "type-check", "check-types", "tsc")),
@@ -109,7 +109,7 @@ GEM = r"""^\s*gem\s*\(?\s*["']{name}["']"""
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class RepositoryFiles:
     """The paths of a repository's files, down to a few levels, and the text of small ones."""
 
     paths: frozenset[str]
@@ -117,7 +117,7 @@ class Tree:
 
     def has(self, *patterns: str) -> bool:
         """Tell whether a file has one of these names; `*` stands for anything but no slash."""
-        return any(fits(path, pattern) for pattern in patterns for path in self.paths)
+        return any(matches_pattern(path, pattern) for pattern in patterns for path in self.paths)
 
     def first(self, *names: str) -> str | None:
         """Name the first of these files that is there."""
@@ -141,7 +141,11 @@ class Tree:
 
     def says(self, pattern: str, *names: str) -> bool:
         """Tell whether a regular expression is found in one of the files that `names` fit."""
-        texts = (text for path, text in self.texts.items() if any(fits(path, n) for n in names))
+        texts = (
+            text
+            for path, text in self.texts.items()
+            if any(matches_pattern(path, n) for n in names)
+        )
         return any(re.search(pattern, text, re.MULTILINE) for text in texts)
 
     def in_ci(self, pattern: str) -> str | None:
@@ -152,7 +156,7 @@ class Tree:
     def _ci_lines(self) -> list[str]:
         texts = (self.texts[path] for path in sorted(self.texts) if path.startswith(".github/work"))
         lines = [line.strip() for text in texts for run in _runs(text) for line in run.splitlines()]
-        return [line for line in lines if SIMPLE.fullmatch(line)]
+        return [line for line in lines if SIMPLE_COMMAND.fullmatch(line)]
 
 
 def part(value: JsonValue, *keys: str) -> JsonValue:
@@ -172,7 +176,7 @@ def texts_of(value: JsonValue) -> list[str]:
     return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
-def fits(path: str, pattern: str) -> bool:
+def matches_pattern(path: str, pattern: str) -> bool:
     """Tell whether a path has the form of a pattern, where `*` is anything but a slash."""
     return path.count("/") == pattern.count("/") and fnmatchcase(path, pattern)
 
@@ -193,7 +197,7 @@ def _runs(workflow: str) -> list[str]:
     return [run for run in found if isinstance(run, str)]
 
 
-def propose_go(tree: Tree) -> Proposal | None:
+def propose_go(tree: RepositoryFiles) -> Proposal | None:
     """Propose for a module."""
     if "go.mod" not in tree.paths:
         return None
@@ -203,7 +207,7 @@ def propose_go(tree: Tree) -> Proposal | None:
     return Proposal("Go", setup, (suite(run, source), lint("go vet ./...", "go.mod")))
 
 
-def propose_java(tree: Tree) -> Proposal | None:
+def propose_java(tree: RepositoryFiles) -> Proposal | None:
     """Propose the tests; both tools fetch what they need while they run, so with the network."""
     if "pom.xml" in tree.paths:
         program = "./mvnw" if "mvnw" in tree.paths else "mvn"
@@ -219,7 +223,7 @@ def propose_java(tree: Tree) -> Proposal | None:
     return None
 
 
-def propose_make(tree: Tree) -> Proposal | None:
+def propose_make(tree: RepositoryFiles) -> Proposal | None:
     """Propose what the Makefile has of tests, lint and types."""
     file = tree.first(*MAKEFILES)
     targets = MAKE_TARGET.findall(tree.text(file)) if file else []
@@ -232,12 +236,12 @@ def propose_make(tree: Tree) -> Proposal | None:
     return Proposal("make", setup, checks) if checks else None
 
 
-def is_make_used(tree: Tree) -> bool:
+def is_make_used(tree: RepositoryFiles) -> bool:
     """Tell whether the CI tests by make."""
     return tree.in_ci(r"make (?:-\S+ )*(?:test|check|tests)\b.*") is not None
 
 
-def _make_tests(tree: Tree, targets: list[str]) -> list[str]:
+def _make_tests(tree: RepositoryFiles, targets: list[str]) -> list[str]:
     """Prefer the target that CI runs."""
     in_ci = [name for name in ("test", "tests", "check") if tree.in_ci(rf"make {name}")]
     return [name for name in in_ci if name in targets][:1] or _of(
@@ -249,7 +253,7 @@ def _of(targets: list[str], names: tuple[str, ...]) -> list[str]:
     return [name for name in names if name in targets][:1]
 
 
-def propose_native(tree: Tree) -> Proposal | None:
+def propose_native(tree: RepositoryFiles) -> Proposal | None:
     """Propose by the first build system that is there."""
     if "CMakeLists.txt" in tree.paths:
         if tree.says(TESTING, "CMakeLists.txt"):
@@ -266,7 +270,7 @@ def propose_native(tree: Tree) -> Proposal | None:
     return None
 
 
-def propose_node(tree: Tree) -> Proposal | None:
+def propose_node(tree: RepositoryFiles) -> Proposal | None:
     """Propose the scripts for tests, lint and types."""
     if "package.json" not in tree.paths:
         return None
@@ -283,7 +287,7 @@ def propose_node(tree: Tree) -> Proposal | None:
     return Proposal("Node", _install(tree, manager) if needs else (), checks)
 
 
-def _manager(tree: Tree) -> str:
+def _manager(tree: RepositoryFiles) -> str:
     named = str(part(tree.mapping("package.json"), "packageManager") or "").partition("@")[0]
     locks = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun", "bun.lockb": "bun"}
     by_lock = next((manager for lock, manager in locks.items() if lock in tree.paths), "npm")
@@ -294,7 +298,7 @@ def _run(manager: str, script: str) -> str:
     return f"{manager} test" if script == "test" and manager != "bun" else f"{manager} run {script}"
 
 
-def _install(tree: Tree, manager: str) -> tuple[str, ...]:
+def _install(tree: RepositoryFiles, manager: str) -> tuple[str, ...]:
     match manager:
         case "pnpm" | "bun":
             return (f"{manager} install --frozen-lockfile",)
@@ -307,12 +311,12 @@ def _install(tree: Tree, manager: str) -> tuple[str, ...]:
             return ("npm install --no-audit --no-fund --no-package-lock",)
 
 
-def propose_php(tree: Tree) -> Proposal | None:
+def propose_php(tree: RepositoryFiles) -> Proposal | None:
     """Propose for a repository with Composer or PHPUnit."""
     composer = tree.mapping("composer.json")
     scripts = keys_of(part(composer, "scripts"))
     brought = {*keys_of(part(composer, "require-dev")), *keys_of(part(composer, "require"))}
-    found = list[Proposed]()
+    found = list[ProposedCheck]()
     if "test" in scripts:
         found.append(suite("composer test", "composer.json"))
     elif "phpunit/phpunit" in brought:
@@ -327,7 +331,7 @@ def propose_php(tree: Tree) -> Proposal | None:
     return Proposal("PHP", (COMPOSER_INSTALL,) if packages else (), tuple(found))
 
 
-def needs(tree: Tree, tools: tuple[str, ...]) -> tuple[str, ...]:
+def needs(tree: RepositoryFiles, tools: tuple[str, ...]) -> tuple[str, ...]:
     """List pip's arguments: the project itself, its requirements, and the tools of the checks."""
     project = _project(tree)
     files = tuple(f"-r {name}" for name in REQUIREMENTS_FILES if name in tree.paths)
@@ -336,7 +340,7 @@ def needs(tree: Tree, tools: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*project, *files, *grouped, *tools)))
 
 
-def _project(tree: Tree) -> tuple[str, ...]:
+def _project(tree: RepositoryFiles) -> tuple[str, ...]:
     """Name the project, editable and with its extras for development, where it can be installed."""
     settings = tree.mapping("pyproject.toml")
     built = part(settings, "build-system") is not None or "setup.py" in tree.paths
@@ -347,7 +351,7 @@ def _project(tree: Tree) -> tuple[str, ...]:
     return (f"-e .[{wanted}]" if wanted else "-e .",)
 
 
-def propose_python(tree: Tree) -> Proposal | None:
+def propose_python(tree: RepositoryFiles) -> Proposal | None:
     """Propose for a repository with Python in it."""
     if not tree.has(*PROJECT, *TESTS):
         return None
@@ -371,7 +375,7 @@ def quote_argument(argument: str) -> str:
     return f"{flag} {quote(rest)}" if space and flag in {"-r", "-e"} else quote(argument)
 
 
-def _runner(tree: Tree) -> tuple[str, tuple[str, ...] | None]:
+def _runner(tree: RepositoryFiles) -> tuple[str, tuple[str, ...] | None]:
     """Say what commands begin with, and the set-up where a tool of its own does that."""
     if "uv.lock" in tree.paths:
         return "uv run --offline ", ("uv sync --frozen --all-groups --all-extras",)
@@ -380,7 +384,7 @@ def _runner(tree: Tree) -> tuple[str, tuple[str, ...] | None]:
     return BIN, None
 
 
-def _python_tests(tree: Tree, runner: str) -> Proposed | None:
+def _python_tests(tree: RepositoryFiles, runner: str) -> ProposedCheck | None:
     if found := tree.in_ci(PYTEST.pattern):
         return suite(f"{runner}python -m pytest{_rest(PYTEST, found)}", "the CI workflow")
     if found := tree.in_ci(UNITTEST.pattern):
@@ -396,7 +400,7 @@ def _python_tests(tree: Tree, runner: str) -> Proposed | None:
     return _unittest(tree, runner)
 
 
-def _unittest(tree: Tree, runner: str) -> Proposed | None:
+def _unittest(tree: RepositoryFiles, runner: str) -> ProposedCheck | None:
     for place in ("tests", "test"):
         if tree.has(f"{place}/test*.py"):
             top = " -t ." if f"{place}/__init__.py" in tree.paths else ""
@@ -404,9 +408,9 @@ def _unittest(tree: Tree, runner: str) -> Proposed | None:
     return suite(f"{runner}python -m unittest", "test_*.py") if tree.has("test_*.py") else None
 
 
-def _others(tree: Tree, runner: str) -> list[Proposed]:
+def _others(tree: RepositoryFiles, runner: str) -> list[ProposedCheck]:
     """Propose the linter and the type checker that the repository configures."""
-    settings, found = part(tree.mapping("pyproject.toml"), "tool"), list[Proposed]()
+    settings, found = part(tree.mapping("pyproject.toml"), "tool"), list[ProposedCheck]()
     if part(settings, "ruff") is not None or tree.has("ruff.toml", ".ruff.toml"):
         found.append(
             lint(f"{runner}ruff check .", tree.first("ruff.toml", ".ruff.toml") or "pyproject.toml")
@@ -431,12 +435,12 @@ def _tool(run: str, runner: str) -> str:
     return rest[1] if program == "python" and rest[:1] == ["-m"] else program
 
 
-def _by_the_system(check: Proposed) -> Proposed:
+def _by_the_system(check: ProposedCheck) -> ProposedCheck:
     """Let the system's own Python do it, where there is nothing to install."""
     return replace(check, run=f"python3{check.run.removeprefix(f'{BIN}python')}")
 
 
-def propose_ruby(tree: Tree) -> Proposal | None:
+def propose_ruby(tree: RepositoryFiles) -> Proposal | None:
     """Propose for a repository with a Gemfile, a Rakefile or specs."""
     check = _ruby_tests(tree)
     rubocop = "Gemfile" in tree.paths and tree.says(GEM.format(name="rubocop"), "Gemfile")
@@ -448,7 +452,7 @@ def propose_ruby(tree: Tree) -> Proposal | None:
     return Proposal("Ruby", BUNDLE if "Gemfile" in tree.paths else (), tuple(checks))
 
 
-def _ruby_tests(tree: Tree) -> Proposed | None:
+def _ruby_tests(tree: RepositoryFiles) -> ProposedCheck | None:
     prefix = "bundle exec " if "Gemfile" in tree.paths else ""
     if found := tree.in_ci(r"(?:bundle exec )?(?:rspec|rake)\b.*"):
         return suite(found, "the CI workflow")
@@ -459,7 +463,7 @@ def _ruby_tests(tree: Tree) -> Proposed | None:
     return None
 
 
-def propose_rust(tree: Tree) -> Proposal | None:
+def propose_rust(tree: RepositoryFiles) -> Proposal | None:
     """Propose for a crate or a workspace; checks are offline, so dependencies come before."""
     if "Cargo.toml" not in tree.paths:
         return None
@@ -472,7 +476,7 @@ def propose_rust(tree: Tree) -> Proposal | None:
     return Proposal("Rust", (f"cargo fetch{locked}",), tuple(checks))
 
 
-ECOSYSTEMS: tuple[Callable[[Tree], Proposal | None], ...] = (
+ECOSYSTEMS: tuple[Callable[[RepositoryFiles], Proposal | None], ...] = (
     propose_python,
     propose_node,
     propose_go,
@@ -484,10 +488,10 @@ ECOSYSTEMS: tuple[Callable[[Tree], Proposal | None], ...] = (
 )
 
 
-def propose(tree: Tree) -> Proposal:
+def propose(tree: RepositoryFiles) -> Proposal:
     """Propose set-up lines and checks; a Makefile counts where CI uses it, or nothing else does."""
     by_make = propose_make(tree)
     if by_make and is_make_used(tree):
         return by_make
     found = [proposal for each in ECOSYSTEMS if (proposal := each(tree)) and proposal.checks]
-    return together(found or ([by_make] if by_make else []))
+    return merge_proposals(found or ([by_make] if by_make else []))

@@ -77,7 +77,7 @@ def at_address(url: str) -> Origin | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ActionSource:
     """A repository of Mulligan and a commit of it; its `host` is empty where any will do."""
 
     name: str
@@ -98,16 +98,16 @@ class _DirectUrl(BaseModel):
     vcs_info: _Vcs
 
 
-def named(text: str) -> Source:
+def named(text: str) -> ActionSource:
     """Read OWNER/NAME@COMMIT, as people give it."""
     found = NAMED.fullmatch(text)
     if found is None:
         message = f"--action is {text!r}; write OWNER/NAME@COMMIT, the commit with its 40 digits."
         raise UsageError(message)
-    return Source(found[1], found[2])
+    return ActionSource(found[1], found[2])
 
 
-def recorded(direct_url: str | None) -> Source | None:
+def recorded(direct_url: str | None) -> ActionSource | None:
     """Read what an installer has noted of where a package came from (direct_url.json, PEP 610)."""
     try:
         noted = _DirectUrl.model_validate_json(direct_url or "")
@@ -116,15 +116,15 @@ def recorded(direct_url: str | None) -> Source | None:
     return source_at(at_address(noted.url), noted.vcs_info.commit_id)
 
 
-def source_at(origin: Origin | None, commit: str) -> Source | None:
+def source_at(origin: Origin | None, commit: str) -> ActionSource | None:
     """Name a commit of a repository; None where either is not known."""
     if origin is None or not COMMIT_SHA.fullmatch(commit):
         return None
-    return Source(origin.name, commit, origin.host)
+    return ActionSource(origin.name, commit, origin.host)
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class FileDraft:
     """A file that is proposed; `before` is None where there is none yet."""
 
     path: Path
@@ -144,7 +144,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Proposed:
+class ProposedCheck:
     """A check; `source` says where in the repository the command was found."""
 
     name: str
@@ -160,30 +160,30 @@ class Proposal:
 
     ecosystem: str
     setup: tuple[str, ...] = ()
-    checks: tuple[Proposed, ...] = ()
+    checks: tuple[ProposedCheck, ...] = ()
 
 
-def suite(run: str, source: str, *, network: bool = False) -> Proposed:
+def suite(run: str, source: str, *, network: bool = False) -> ProposedCheck:
     """Propose to run the tests."""
-    return Proposed("tests", run, CheckKind.TEST, source, network)
+    return ProposedCheck("tests", run, CheckKind.TEST, source, network)
 
 
-def lint(run: str, source: str) -> Proposed:
+def lint(run: str, source: str) -> ProposedCheck:
     """Propose to run a linter."""
-    return Proposed("lint", run, CheckKind.LINT, source)
+    return ProposedCheck("lint", run, CheckKind.LINT, source)
 
 
-def types(run: str, source: str) -> Proposed:
+def types(run: str, source: str) -> ProposedCheck:
     """Propose to check the types."""
-    return Proposed("types", run, CheckKind.TYPE, source)
+    return ProposedCheck("types", run, CheckKind.TYPE, source)
 
 
-def build(run: str, source: str) -> Proposed:
+def build(run: str, source: str) -> ProposedCheck:
     """Propose to build."""
-    return Proposed("build", run, CheckKind.BUILD, source)
+    return ProposedCheck("build", run, CheckKind.BUILD, source)
 
 
-def together(proposals: list[Proposal]) -> Proposal:
+def merge_proposals(proposals: list[Proposal]) -> Proposal:
     """Join the proposals of several ecosystems; of two checks with one name, each tells its own."""
     names = [check.name for each in proposals for check in each.checks]
     checks = [
@@ -219,7 +219,7 @@ def _lines(proposal: Proposal) -> Iterator[str]:
         yield from _check(check)
 
 
-def _check(check: Proposed) -> Iterator[str]:
+def _check(check: ProposedCheck) -> Iterator[str]:
     yield f"  - name: {_scalar(check.name)}"
     yield f"    run: {_scalar(check.run)}  # from {check.source}"
     yield f"    kind: {check.kind}"

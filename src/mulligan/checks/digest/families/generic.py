@@ -14,9 +14,16 @@ from mulligan.checks.digest.blocks import (
     paragraph_end,
     worth_showing,
 )
-from mulligan.checks.digest.clean import Log
-from mulligan.checks.digest.findings import Family, Found, Reading, finding, normalise, telling_part
-from mulligan.checks.digest.heads import Head, Rank, find_heads, named_test
+from mulligan.checks.digest.clean import CleanLog
+from mulligan.checks.digest.findings import (
+    Family,
+    FindingBlock,
+    Reading,
+    finding,
+    normalise,
+    relevant_part,
+)
+from mulligan.checks.digest.heads import FindingHead, Rank, find_heads, named_test
 from mulligan.checks.digest.identity import with_units
 from mulligan.checks.digest.locations import Place, best_place, place_alone, pointed_at
 from mulligan.checks.digest.signals import Weight, count_bad, total_lines, weigh
@@ -72,7 +79,7 @@ class Scan:
     lines: Sequence[str]
     weights: Sequence[Weight]
 
-    def heads(self) -> Iterator[Head]:
+    def heads(self) -> Iterator[FindingHead]:
         """Yield every head, complete; where nothing opens a finding, the lines that weigh most."""
         groups = _groups(find_heads(self.lines, self.weights)[:MOST_HEADS] or self._last_resort())
         for group, following in zip(groups, [*groups[1:], None], strict=False):
@@ -82,13 +89,13 @@ class Scan:
             else:
                 yield from self._each(group, limit)
 
-    def _last_resort(self) -> list[Head]:
+    def _last_resort(self) -> list[FindingHead]:
         top = max(self.weights, default=Weight.NOTHING)
         places = [at for at, weight in enumerate(self.weights) if weight == top > Weight.MENTION]
         lines = [(at, self.lines[at].strip()) for at in places]
-        return [Head(at, Rank.LIKELY, line, place=pointed_at(line)) for at, line in lines]
+        return [FindingHead(at, Rank.LIKELY, line, place=pointed_at(line)) for at, line in lines]
 
-    def _test(self, group: Sequence[Head], limit: int) -> Iterator[Head]:
+    def _test(self, group: Sequence[FindingHead], limit: int) -> Iterator[FindingHead]:
         """Let a failed test take what is said beneath it."""
         test, *rest = group
         end = test.end or block_end(self.lines, test.at, limit)
@@ -101,13 +108,13 @@ class Scan:
         yield replace(test, message=message, place=place, end=end)
         yield from self._each([head for head in rest if head not in inside], limit)
 
-    def _told(self, test: Head, inside: Iterable[Head]) -> str:
+    def _told(self, test: FindingHead, inside: Iterable[FindingHead]) -> str:
         """Take what the first error inside a test's block says."""
         name = test.test_id or ""
         said = (self._said(head) for head in inside)
         return next((message for message in said if message.strip(" :") not in name), "")
 
-    def _beneath(self, test: Head, end: int) -> str:
+    def _beneath(self, test: FindingHead, end: int) -> str:
         """Find what is said right beneath a test's name, unless it speaks of something else."""
         depth = depth_of(self.lines[test.at])
         for at in range(test.at + 1, end):
@@ -118,7 +125,7 @@ class Scan:
             return line if near or test.place or self.weights[at] >= Weight.WORD else ""
         return ""
 
-    def _each(self, heads: Sequence[Head], limit: int) -> Iterator[Head]:
+    def _each(self, heads: Sequence[FindingHead], limit: int) -> Iterator[FindingHead]:
         """Give each error its paragraph, and the place that it or its surroundings point to."""
         kept = list(self._without_followers(heads))
         previous = -1
@@ -133,9 +140,9 @@ class Scan:
             rank = Rank.FAILURE if sure else head.rank
             yield replace(head, message=self._said(head), end=end, place=place, rank=rank)
 
-    def _without_followers(self, heads: Iterable[Head]) -> Iterator[Head]:
+    def _without_followers(self, heads: Iterable[FindingHead]) -> Iterator[FindingHead]:
         """Drop what only goes on with the line above it: aftermath, and deeper tagged lines."""
-        before: Head | None = None
+        before: FindingHead | None = None
         for head in heads:
             near = before is not None and head.at == before.at + 1
             after = before is not None and before.rank is head.rank is Rank.AFTERMATH
@@ -150,7 +157,7 @@ class Scan:
         via = (pointed_at(line) for line in reversed(above) if "required from" in line)
         return next((place for place in chain(alone, via) if place and place.is_own), None)
 
-    def _said(self, head: Head) -> str:
+    def _said(self, head: FindingHead) -> str:
         """Read on where a message only starts on the following lines."""
         if len(head.message) > SHORT or not EMPTY_MESSAGE.search(head.message):
             return head.message
@@ -162,9 +169,9 @@ class Scan:
         return " ".join([head.message.strip("|>- "), *said[: 2 if depth else 1]]).strip()
 
 
-def _groups(heads: Iterable[Head]) -> list[list[Head]]:
+def _groups(heads: Iterable[FindingHead]) -> list[list[FindingHead]]:
     """Cut the heads so that each test opens a group."""
-    groups = list[list[Head]]()
+    groups = list[list[FindingHead]]()
     for head in heads:
         if head.test_id or not groups:
             groups.append([])
@@ -172,7 +179,7 @@ def _groups(heads: Iterable[Head]) -> list[list[Head]]:
     return groups
 
 
-def read(log: Log) -> Reading:
+def read(log: CleanLog) -> Reading:
     """Find what failed, the most certain first."""
     heads = list(Scan(log.lines, list(_weights(log.lines))).heads())
     often = Counter(map(_template, heads))
@@ -196,9 +203,9 @@ def _weights(lines: Iterable[str]) -> Iterator[Weight]:
         yield weigh(line) if seen[template] <= ALIKE else Weight.NOTHING
 
 
-def _by_test(heads: Iterable[Head]) -> list[Head]:
+def _by_test(heads: Iterable[FindingHead]) -> list[FindingHead]:
     """Put together what is said of one test in several places."""
-    tests, others = dict[str, list[Head]](), list[Head]()
+    tests, others = dict[str, list[FindingHead]](), list[FindingHead]()
     for head in heads:
         if head.test_id is None:
             others.append(head)
@@ -213,7 +220,7 @@ def _by_test(heads: Iterable[Head]) -> list[Head]:
     return [*_without_short_names([head for each in tests.values() for head in each]), *others]
 
 
-def _is_another(one: Head, other: Head) -> bool:
+def _is_another(one: FindingHead, other: FindingHead) -> bool:
     """Tell whether two tests of one name are two: told in full, in the same way, and not alike."""
     if not (one.message and other.message):
         return False
@@ -227,11 +234,11 @@ def _is_another(one: Head, other: Head) -> bool:
     return len(files) > 1 or normalise(one.message) != normalise(other.message)
 
 
-def _worth(head: Head) -> tuple[bool, bool]:
+def _worth(head: FindingHead) -> tuple[bool, bool]:
     return bool(head.message), head.place is not None
 
 
-def _without_short_names(tests: Sequence[Head]) -> Iterator[Head]:
+def _without_short_names(tests: Sequence[FindingHead]) -> Iterator[FindingHead]:
     """Drop `adds` where there is `sum › adds`: runners list tests by both.
 
     One that names its package or file is another than one of a longer path, unless that is whole.
@@ -259,19 +266,19 @@ def _starts_of_words(name: str) -> Iterator[int]:
     )
 
 
-def _told_once(heads: Iterable[Head]) -> list[Head]:
+def _told_once(heads: Iterable[FindingHead]) -> list[FindingHead]:
     """Drop what was said before in the same words of the same place."""
-    known = dict[tuple[object, ...], Head]()
+    known = dict[tuple[object, ...], FindingHead]()
     for head in heads:
         where = id(head) if head.test_id else str(head.place or "")
         known.setdefault((where, head.code, normalise(head.message)), head)
     return list(known.values())
 
 
-def _relevant(heads: Sequence[Head], often: Counter[str]) -> list[Head]:
+def _relevant(heads: Sequence[FindingHead], often: Counter[str]) -> list[FindingHead]:
     """Keep what is sure; what is not sure only where it is rare, or where nothing else is."""
 
-    def certainty(head: Head) -> int:
+    def certainty(head: FindingHead) -> int:
         common = head.rank is Rank.LIKELY and often[_template(head)] > COMMON
         return COMMON_LIKELY if common else head.rank
 
@@ -281,15 +288,15 @@ def _relevant(heads: Sequence[Head], often: Counter[str]) -> list[Head]:
     return sorted((head for head in told if certainty(head) in kept), key=certainty)
 
 
-def _template(head: Head) -> str:
+def _template(head: FindingHead) -> str:
     return NUMBER.sub("1", head.message[:TEMPLATE_CHARS])
 
 
-def _found(head: Head, lines: Sequence[str]) -> Found:
+def _found(head: FindingHead, lines: Sequence[str]) -> FindingBlock:
     told = finding(
         head.message or head.test_id or "", head.place, test_id=head.test_id, code=head.code
     )
-    heading = head.test_id or telling_part(lines[head.at])
+    heading = head.test_id or relevant_part(lines[head.at])
     where = str(head.place) if head.test_id else head.place.file if head.place else ""
     if head.place and where not in heading:
         heading = f"{heading} ({head.place})"
@@ -301,4 +308,4 @@ def _found(head: Head, lines: Sequence[str]) -> Found:
     opening = head.message.partition("\n")[0]
     if head.test_id and opening and not any(opening in shown for shown in detail):
         detail = (opening, *detail)
-    return Found(told, head.at, heading, detail)
+    return FindingBlock(told, head.at, heading, detail)

@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from mulligan.checks.digest.blocks import worth_showing
-from mulligan.checks.digest.clean import Log
-from mulligan.checks.digest.findings import Family, Found, Reading, finding
+from mulligan.checks.digest.clean import CleanLog
+from mulligan.checks.digest.findings import Family, FindingBlock, Reading, finding
 from mulligan.checks.digest.identity import GO_PACKAGE, OF_PACKAGE, go_packages
 from mulligan.checks.digest.locations import Place, best_place, number
 
@@ -25,13 +25,13 @@ Key = tuple[str, str]
 """The package and the test."""
 
 
-def recognises(log: Log, _command: str) -> bool:
+def recognises(log: CleanLog, _command: str) -> bool:
     """Tell whether go test -v wrote some of it, and a test failed."""
     turns = any(TURN.match(line) for line in log.lines)
     return turns and any(FAILED.match(line) for line in log.lines)
 
 
-def read(log: Log) -> Reading:
+def read(log: CleanLog) -> Reading:
     """Find the failed tests that have no failed part, each with what was printed in its turn."""
     packages = go_packages(log.lines)
     said, claimed = _turns(log.lines, packages)
@@ -84,7 +84,9 @@ def _whose(line: str) -> str:
     return failed["test"] if failed else ""
 
 
-def found_of(package: str, test: str, lines: Sequence[str], *, at: int | None = None) -> Found:
+def found_of(
+    package: str, test: str, lines: Sequence[str], *, at: int | None = None
+) -> FindingBlock:
     """Make a finding of what a test, or else a package, printed."""
     name = f"{package}.{test}" if package and test else test or package
     panic = next((line for line in lines if PANIC.match(line)), None)
@@ -99,7 +101,7 @@ def found_of(package: str, test: str, lines: Sequence[str], *, at: int | None = 
     first = [line for line in lines if message and message in line]
     rest = [line for line in lines if line not in first]
     detail = worth_showing([*first, *rest])[:DETAIL]
-    return Found(
+    return FindingBlock(
         finding(message, place, test_id=name if test else name + OF_PACKAGE),
         at,
         f"{name}{where}",

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mulligan.checks.digest.blocks import START, TRACEBACK_FRAME, dedent, traceback_at
-from mulligan.checks.digest.clean import Log
-from mulligan.checks.digest.findings import Family, Found, Reading, finding
+from mulligan.checks.digest.clean import CleanLog
+from mulligan.checks.digest.findings import Family, FindingBlock, Reading, finding
 from mulligan.checks.digest.locations import Place, number
 
 TITLE = re.compile(
@@ -143,12 +143,12 @@ def _native(lines: Sequence[str], start: int, end: int, plain: Why) -> Why:
     return Why(trace.at, (trace.message, *beneath), trace.place, source, plain.origin)
 
 
-def recognises(log: Log, _command: str) -> bool:
+def recognises(log: CleanLog, _command: str) -> bool:
     """Tell whether pytest wrote some of it."""
     return any(MARK.search(line) for line in log.lines)
 
 
-def read(log: Log) -> Reading:
+def read(log: CleanLog) -> Reading:
     """Find the tests that failed, or else why none ran."""
     lines = log.lines
     failed = list(_failed(lines)) or list(_from_blocks(lines))
@@ -159,7 +159,7 @@ def read(log: Log) -> Reading:
         failed += list(_around(lines))
     if not failed and totals and not RAN.search(totals[-1]["told"]):
         message = f"No tests ran: {told[0]}"
-        failed = [Found(finding(message), lines.index(totals[-1].string), message)]
+        failed = [FindingBlock(finding(message), lines.index(totals[-1].string), message)]
     claimed = _claimed(lines).union(
         *(range(at, at + 2) for found in failed if (at := found.at) is not None)
     )
@@ -182,7 +182,7 @@ def _claimed(lines: Sequence[str]) -> frozenset[int]:
     return frozenset(claimed)
 
 
-def _failed(lines: Sequence[str]) -> Iterator[Found]:
+def _failed(lines: Sequence[str]) -> Iterator[FindingBlock]:
     """Yield the tests that the summary, or else the progress, names; with their reasons."""
     reasons = blocks(lines)
     loose = list(_loose_places(lines))
@@ -192,11 +192,11 @@ def _failed(lines: Sequence[str]) -> Iterator[Found]:
         yield _found(test_id, reason, message)
 
 
-def _found(test_id: str, reason: Why, message: str) -> Found:
+def _found(test_id: str, reason: Why, message: str) -> FindingBlock:
     said = reason.message or ((message,) if message else ())
     told = finding("\n".join(said), reason.place, test_id=test_id)
     where = f" ({reason.place})" if reason.place else ""
-    return Found(told, reason.at, f"{test_id}{where}", (*said, *reason.source))
+    return FindingBlock(told, reason.at, f"{test_id}{where}", (*said, *reason.source))
 
 
 def _summary(lines: Sequence[str]) -> Iterator[tuple[int, str, str, str]]:
@@ -263,7 +263,7 @@ def _without_block(at: int, test_id: str, message: str, loose: list[tuple[int, P
     return Why(entry[0], place=entry[1] if entry[1].is_own else None)
 
 
-def _from_blocks(lines: Sequence[str]) -> Iterator[Found]:
+def _from_blocks(lines: Sequence[str]) -> Iterator[FindingBlock]:
     """Name the tests by their blocks, where there is neither a summary nor progress by name."""
     for key, reasons in blocks(lines).items():
         name = key.partition(" ")[2]
@@ -274,7 +274,7 @@ def _from_blocks(lines: Sequence[str]) -> Iterator[Found]:
             yield _found(test_id, reason, "")
 
 
-def _around(lines: Sequence[str]) -> Iterator[Found]:
+def _around(lines: Sequence[str]) -> Iterator[FindingBlock]:
     """Yield what kept pytest from starting, or made it end: usage, conftest, a crash."""
     internal = [line.removeprefix(INTERNAL) if line.startswith(INTERNAL) else "" for line in lines]
     for at, line in enumerate(lines):
@@ -289,7 +289,7 @@ def _around(lines: Sequence[str]) -> Iterator[Found]:
             yield _aside(found["why"], Why(at), at)
 
 
-def _crash(why: str, lines: Sequence[str], at: int) -> Iterator[Found]:
+def _crash(why: str, lines: Sequence[str], at: int) -> Iterator[FindingBlock]:
     """Name the test that the interpreter was in when it died."""
     frames = [found for line in lines[at : at + REACH] if (found := TRACEBACK_FRAME.match(line))]
     places = [(Place(frame["file"], number(frame["line"])), frame["name"]) for frame in frames]
@@ -300,7 +300,9 @@ def _crash(why: str, lines: Sequence[str], at: int) -> Iterator[Found]:
         yield _aside(why, Why(at), at)
 
 
-def _aside(title: str, reason: Why, at: int) -> Found:
+def _aside(title: str, reason: Why, at: int) -> FindingBlock:
     said = "\n".join([title, *reason.message])
     where = f" ({reason.place})" if reason.place else ""
-    return Found(finding(said, reason.place), at, f"{title}{where}", reason.message + reason.source)
+    return FindingBlock(
+        finding(said, reason.place), at, f"{title}{where}", reason.message + reason.source
+    )

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from mulligan.checks.digest.blocks import START, Traceback, traceback_at
-from mulligan.checks.digest.clean import Log
-from mulligan.checks.digest.findings import Family, Found, Reading, finding
+from mulligan.checks.digest.clean import CleanLog
+from mulligan.checks.digest.findings import Family, FindingBlock, Reading, finding
 
 DOUBLE = re.compile(r"^={50,}$")
 SINGLE = re.compile(r"^-{50,}$")
@@ -27,12 +27,12 @@ MAIN = "__main__."
 DETAIL = 12
 
 
-def recognises(log: Log, _command: str) -> bool:
+def recognises(log: CleanLog, _command: str) -> bool:
     """Tell whether such a runner wrote some of it."""
     return any(RAN.match(line) for line in log.lines) or bool(_headers(log.lines))
 
 
-def read(log: Log) -> Reading:
+def read(log: CleanLog) -> Reading:
     """Read the blocks; where none is left, the names in the progress."""
     lines = log.lines
     found = list(_blocks(lines)) or list(_progress(lines))
@@ -59,7 +59,7 @@ def _claimed(lines: Sequence[str]) -> frozenset[int]:
     return frozenset([*progress, *range(min(starts), max(ends or starts) + 1)])
 
 
-def _blocks(lines: Sequence[str]) -> Iterator[Found]:
+def _blocks(lines: Sequence[str]) -> Iterator[FindingBlock]:
     headers = _headers(lines)
     limits = [*(at for at, _ in headers[1:]), len(lines)]
     for (at, header), limit in zip(headers, limits, strict=False):
@@ -71,7 +71,7 @@ def _closes(line: str) -> bool:
     return bool(DOUBLE.match(line) or RAN.match(line))
 
 
-def _found(lines: Sequence[str], at: int, end: int, header: re.Match[str]) -> Found:
+def _found(lines: Sequence[str], at: int, end: int, header: re.Match[str]) -> FindingBlock:
     opening = next((n for n in range(at, end) if START.match(lines[n])), None)
     trace = traceback_at(lines[:end], opening) if opening is not None else None
     said = _said(lines, at, end, trace)
@@ -84,7 +84,7 @@ def _found(lines: Sequence[str], at: int, end: int, header: re.Match[str]) -> Fo
     told = finding("\n".join(said), place, test_id=test_id)
     source = (f"> {trace.source}",) if trace and trace.source else ()
     source += tuple(f"after {cause}" for cause in trace.causes) if trace else ()
-    return Found(told, trace.at if trace else at, heading, said + source)
+    return FindingBlock(told, trace.at if trace else at, heading, said + source)
 
 
 def _said(lines: Sequence[str], at: int, end: int, trace: Traceback | None) -> tuple[str, ...]:
@@ -101,8 +101,8 @@ def dotted(name: str, owner: str | None) -> str:
     return owner if owner.endswith(f".{name}") else f"{owner}.{name}"
 
 
-def _progress(lines: Sequence[str]) -> Iterator[Found]:
+def _progress(lines: Sequence[str]) -> Iterator[FindingBlock]:
     for at, line in enumerate(lines):
         if found := PROGRESS.match(line):
             test_id = dotted(found["name"], found["owner"])
-            yield Found(finding(found["kind"], test_id=test_id), at, line.strip())
+            yield FindingBlock(finding(found["kind"], test_id=test_id), at, line.strip())

@@ -1,0 +1,192 @@
+"""An agent with `network: model` calls its model and nothing else, and never has the key."""
+
+import json
+import os
+import re
+import socket
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from attacks.test_inside import LOOK
+from mulligan.agents.invocation import PLACEHOLDER, OperatorAgents
+from mulligan.agents.runner import CommandAgent
+from mulligan.config.adapters import Adapter, Service
+from mulligan.config.operator import AgentSettings
+from mulligan.domain.attempt import AgentRun, Task
+from mulligan.domain.errors import MisconfiguredError
+from mulligan.implement.ports import Worktree
+from mulligan.sandbox.bubblewrap import Network
+from world.checkouts import REF, calc_remote, worktrees_of
+from world.confined import sandbox
+from world.model import ScriptedModel, serve_model
+from world.model_script import Turn, conversation
+
+TOKEN, KEY = "ghs_only_for_mulligan", "sk_only_for_the_model"
+PROBER = Path(__file__).with_name("prober.py")
+SERVICES = {
+    "anthropic": Service(
+        url="https://api.model.example/v1",
+        url_variable="MODEL_URL",
+        keys={"MODEL_KEY": "x-api-key: {key}"},
+    )
+}
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Generator[Worktree]:
+    for name, secret in (("token", TOKEN), ("model-key", KEY)):
+        (tmp_path / name).write_text(secret)
+    with worktrees_of(tmp_path / "work", calc_remote(tmp_path / "remote.git")).open(REF) as opened:
+        yield opened
+
+
+@pytest.fixture
+def model() -> Generator[ScriptedModel]:
+    with serve_model(conversation(Turn("Hi."))) as made:
+        yield made
+
+
+def task_in(tree: Worktree) -> Task:
+    return Task(
+        issue=str(REF),
+        attempt=1,
+        fix_round=0,
+        prompt="Mend it.",
+        directory=tree.path,
+        private=tree.private,
+        log=tree.private.parent / "agent.log",
+        manifest_hash="",
+        readable=tree.readable,
+        writable=tree.writable,
+    )
+
+
+def agent(
+    place: Path, model: ScriptedModel, *argv: str, url: str = "", hosts: tuple[str, ...] = ()
+) -> CommandAgent:
+    """Give an agent as an operator describes it, whose variables are set where Mulligan runs."""
+    adapter = Adapter(
+        program=argv[0],
+        arguments=argv[1:],
+        environment=("MODEL_KEY", "MODEL_URL"),
+        services=SERVICES,
+    )
+    outer = {
+        "PATH": os.environ["PATH"],
+        "GITHUB_TOKEN": TOKEN,
+        "MODEL_KEY": KEY,
+        "MODEL_URL": url or f"{model.address}/v1",
+    }
+    own = OperatorAgents({"probe": adapter}, {}, hosts)
+    walls = sandbox((place, place / "work"))
+    settings = AgentSettings(kind="probe")
+    return CommandAgent(settings, outer, sandbox=walls, network=Network.MODEL, own=own)
+
+
+def log_of(task: Task) -> str:
+    return task.log.with_name("egress.log").read_text()
+
+
+def test_the_model_is_reached_with_the_key_and_nothing_else_is(
+    tree: Worktree, model: ScriptedModel, tmp_path: Path
+) -> None:
+    task, name = task_in(tree), f"mulligan-test-{os.getpid()}"
+    with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as abstract:
+        abstract.bind(f"\0{name}")
+        abstract.listen()
+        argv = (sys.executable, str(PROBER), str(tcp.getsockname()[1]), name)
+        run: AgentRun = agent(tmp_path, model, *argv).run(task)
+    came = json.loads((tree.path / "came.json").read_text())
+    assert came.pop("the model") == "Hi."
+    assert [headers["x-api-key"] for headers in model.headers] == [KEY]
+    assert "403" in came.pop("https")
+    assert "Forbidden" in came.pop("http")
+    assert "403" in came.pop("metadata")
+    assert "ConnectionRefused" in came.pop("tcp")
+    assert "unreachable" in came.pop("internet")
+    assert "unreachable" in came.pop("udp")
+    assert "ConnectionRefused" in came.pop("abstract")
+    assert "not permitted" in came.pop("raw")
+    assert "not supported" in came.pop("packet")
+    assert "gaierror" in came.pop("resolve")
+    assert came == {}
+    hosts = ("exfiltration.example", "plain.example", "169.254.169.254")
+    assert run.facts.refused_hosts == hosts
+    assert [line.split()[2] for line in log_of(task).splitlines()] == ["passed", *["refused"] * 3]
+    assert KEY not in log_of(task)
+
+
+def test_no_credential_is_anywhere_around_an_agent_that_calls_its_model(
+    tree: Worktree, model: ScriptedModel, tmp_path: Path
+) -> None:
+    """It searches while the proxy is there and has been used; what it finds it prints."""
+    tool = tmp_path / "look.py"
+    tool.write_text(LOOK)
+    tops = (str(tmp_path), "/tmp", "/run", "/etc", "/var", "/home", "/root")  # noqa: S108 - inside
+    line = " ".join((sys.executable, str(tool), "$HOME", *tops))
+    call = f"{sys.executable} {PROBER} 1 none"
+    task = task_in(tree)
+    script = f"import os; os.system({call!r}); os.system({line!r})"
+    agent(tmp_path, model, sys.executable, "-c", script, str(tool), str(PROBER)).run(task)
+    assert task.log.read_text() == "looked\n"
+    assert [headers["x-api-key"] for headers in model.headers] == [KEY]
+
+
+def test_what_it_has_are_a_placeholder_and_addresses_of_its_own(
+    tree: Worktree, model: ScriptedModel, tmp_path: Path
+) -> None:
+    task = task_in(tree)
+    agent(tmp_path, model, "/bin/sh", "-c", "env; ls /run").run(task)
+    said = task.log.read_text().splitlines()
+    given = dict(line.split("=", 1) for line in said if "=" in line)
+    assert given["MODEL_KEY"] == PLACEHOLDER
+    assert given["MODEL_URL"] == "http://127.0.0.1:3128/anthropic/v1"
+    assert given["HTTPS_PROXY"] == given["http_proxy"] == "http://127.0.0.1:3128"
+    assert "GITHUB_TOKEN" not in given
+    assert "LC_CTYPE" not in given
+    assert said[-1] == "mulligan-door"
+
+
+def test_a_program_finds_nothing_odd_about_how_it_is_led_out(
+    tree: Worktree, model: ScriptedModel, tmp_path: Path
+) -> None:
+    task = task_in(tree)
+    line = "ls /proc/$$/fd; cat /proc/$$/task/$$/children; grep SigIgn /proc/$$/status; exit 7"
+    run = agent(tmp_path, model, "/bin/sh", "-c", f"{line}").run(task)
+    *descriptors, ignored = task.log.read_text().split()
+    assert descriptors[:3] == ["0", "1", "2"]
+    ours = re.search(r"^SigIgn:\s*(\w+)", Path("/proc/self/status").read_text(), re.MULTILINE)
+    # Whoever started the tests may have them ignore a signal.
+    assert ours
+    assert (run.exit_code, int(ignored, 16) & ~int(ours[1], 16)) == (7, 0)
+
+
+def test_a_program_that_is_not_inside_is_named(
+    tree: Worktree, model: ScriptedModel, tmp_path: Path
+) -> None:
+    with pytest.raises(MisconfiguredError, match="'no-such-agent' cannot be started in the sand"):
+        agent(tmp_path, model, "no-such-agent").run(task_in(tree))
+
+
+def test_an_address_that_is_none_is_named(
+    tree: Worktree, model: ScriptedModel, tmp_path: Path
+) -> None:
+    with pytest.raises(MisconfiguredError, match="MODEL_URL is no address of a model"):
+        agent(tmp_path, model, "true", url="localhost:80").run(task_in(tree))
+
+
+GIT = ("git", "ls-remote", "https://github.com/octocat/hello-world")
+SIX = ("-i", "https://packages.example/simple", "six")
+PIP = (sys.executable, *("-m", "pip", "download", "--retries", "0", "--no-input"), *SIX)
+
+
+@pytest.mark.parametrize(("argv", "host"), [(GIT, "github.com"), (PIP, "packages.example")])
+def test_git_and_pip_do_not_get_out(
+    argv: tuple[str, ...], host: str, tree: Worktree, model: ScriptedModel, tmp_path: Path
+) -> None:
+    run = agent(tmp_path, model, *argv).run(task_in(tree))
+    assert run.exit_code != 0
+    assert run.facts.refused_hosts == (host,)

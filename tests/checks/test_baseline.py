@@ -1,0 +1,211 @@
+"""What counts of a failing check, beside a second run and beside the tree before the change."""
+
+import pytest
+
+from mulligan.checks.baseline import (
+    BASELINE_INCOMPARABLE,
+    BASELINE_MISSING,
+    FLAKY,
+    apply_rerun,
+    keep_reproduced,
+    subtract_baseline,
+)
+from mulligan.domain.result import CheckKind, CheckResult, Finding, SourceExcerpt
+
+pytestmark = pytest.mark.pure
+
+
+def broken(name: str, message: str = "assert 1 == 2", line: int = 3) -> Finding:
+    test_id = f"tests/test_cart.py::{name}"
+    return Finding(
+        summary=f"{test_id}: {message}"[:100],
+        message=message,
+        file="tests/test_cart.py",
+        line=line,
+        test_id=test_id,
+    )
+
+
+def lint(message: str, line: int = 1) -> Finding:
+    summary = f"cart.py:{line}:1: {message}"
+    return Finding(summary=summary, message=message, file="cart.py", line=line, code="F401")
+
+
+A, B, C = broken("test_a"), broken("test_b"), broken("test_c", "boom", line=9)
+
+
+def red(*findings: Finding, exit_code: int | None = 1, count: int = 0) -> CheckResult:
+    return CheckResult(
+        name="tests",
+        kind=CheckKind.TEST,
+        command="pytest",
+        passed=False,
+        exit_code=exit_code,
+        duration_ms=100,
+        digest="all of it",
+        findings=findings,
+        count=count or len(findings),
+        source=tuple(
+            SourceExcerpt(file=found.file or "", line=found.line or 0, text=found.summary)
+            for found in findings
+        ),
+        fingerprint="of all",
+    )
+
+
+GREEN = red(exit_code=0).model_copy(update={"passed": True, "digest": "Passed."})
+LATE = red(A).model_copy(update={"timed_out": True})
+
+
+def test_a_check_that_passes_the_second_time_is_flaky() -> None:
+    result = apply_rerun(red(A, exit_code=1), GREEN)
+    assert (result.passed, result.flaky, result.fails) == (True, True, False)
+    assert (result.exit_code, result.duration_ms, result.digest) == (0, 200, FLAKY)
+    assert (result.findings, result.unsteady, result.source) == ((), (A,), ())
+
+
+def test_what_failed_once_of_two_runs_does_not_count() -> None:
+    result = apply_rerun(red(A, C), red(B, A))
+    assert (result.passed, result.flaky, result.fails) == (False, False, True)
+    assert (result.findings, result.unsteady) == ((A,), (C, B))
+    assert "::test_c" not in result.digest
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        (red(A), red(A)),
+        (red(A), red(B)),
+        (red(), red(A)),
+        (red(A), red()),
+        (red(A, B), red(A, count=5)),
+        (red(A, B, count=5), red(A)),
+        (LATE, red(A, B)),
+        (red(A, B), red(A, exit_code=137)),
+        (red(A, B), red(A, exit_code=-9)),
+    ],
+)
+def test_runs_that_have_nothing_sure_in_common_leave_the_second(
+    first: CheckResult, again: CheckResult
+) -> None:
+    assert apply_rerun(first, again) == again
+
+
+def test_what_failed_before_the_change_does_not_count() -> None:
+    result = subtract_baseline(red(A, B), red(B, A))
+    assert (result.preexisting, result.passed, result.fails) == (True, False, False)
+    assert (result.findings, result.known, result.source) == ((), (A, B), ())
+    assert (result.count, result.fingerprint) == (0, "")
+    assert result.digest == "It fails as it does without this change."
+
+
+def test_only_what_the_change_added_counts_and_is_told() -> None:
+    moved = broken("test_a", line=40)
+    result = subtract_baseline(red(moved, B, C), red(A, B))
+    assert (result.preexisting, result.fails) == (False, True)
+    assert (result.findings, result.known, result.count) == ((C,), (moved, B), 1)
+    assert result.digest == (
+        "- tests/test_cart.py::test_c: boom (tests/test_cart.py:9)\n"
+        "(2 more failed without this change as well, and do not count.)"
+    )
+    assert [at.line for at in result.source] == [9]
+    assert result.fingerprint not in {"", "of all"}
+
+
+def test_a_test_that_fails_in_another_way_counts() -> None:
+    other = broken("test_a", "assert 3 == 2")
+    result = subtract_baseline(red(other, B), red(A, B))
+    assert (result.findings, result.known) == ((other,), (B,))
+
+
+def test_a_second_finding_like_the_first_counts() -> None:
+    again = lint("`os` imported but unused", line=7)
+    result = subtract_baseline(
+        red(lint("`os` imported but unused"), again), red(lint(again.message))
+    )
+    assert (result.findings, result.preexisting) == ((again,), False)
+
+
+def test_mending_some_of_it_is_no_failure() -> None:
+    assert subtract_baseline(red(A, exit_code=1), red(A, B, exit_code=2)).preexisting
+
+
+@pytest.mark.parametrize(
+    ("failed", "before"),
+    [
+        (red(), red()),
+        (red(A), red()),
+        (red(), red(A)),
+        (LATE, red(A)),
+        (red(A), LATE),
+        (red(A, exit_code=139), red(A)),
+        (red(A, exit_code=None), red(A)),
+        (red(A), red(A, exit_code=-11)),
+        (red(A, count=3), red(A, count=2)),
+        (red(A, exit_code=2), red(A, exit_code=1)),
+    ],
+)
+def test_what_cannot_be_told_apart_counts(failed: CheckResult, before: CheckResult) -> None:
+    result = subtract_baseline(failed, before)
+    assert (result.fails, result.findings, result.known) == (True, failed.findings, ())
+    assert result.digest == f"all of it\n{BASELINE_INCOMPARABLE}"
+
+
+def test_failures_without_a_name_are_no_more_than_before() -> None:
+    assert subtract_baseline(red(A, count=3), red(A, count=3)).preexisting
+
+
+def test_where_the_check_could_not_run_before_everything_counts() -> None:
+    result = subtract_baseline(red(A), None)
+    assert (result.fails, result.digest) == (True, f"all of it\n{BASELINE_MISSING}")
+
+
+@pytest.mark.parametrize("before", [GREEN, red(B)])
+def test_a_failure_that_is_all_new_is_told_as_it_is(before: CheckResult) -> None:
+    assert subtract_baseline(red(A), before) == red(A)
+
+
+def test_many_new_failures_are_told_in_the_usual_size() -> None:
+    new = [broken(f"test_{number:03}", f"{'x' * 150}\nline {number}") for number in range(200)]
+    result = subtract_baseline(red(A, *new), red(A))
+    assert len(result.digest) <= 2000
+    assert result.digest.startswith(
+        "- tests/test_cart.py::test_000 (tests/test_cart.py:3)\n    xxx"
+    )
+    assert "\n- tests/test_cart.py::test_005\n" in result.digest
+    assert " more)\n(1 more failed without this change" in result.digest
+
+
+def test_lint_findings_are_told_by_their_line() -> None:
+    new = lint("undefined name `y`", line=4)
+    result = subtract_baseline(red(lint("a"), new), red(lint("a")))
+    assert result.digest.splitlines()[0] == "- cart.py:4:1: undefined name `y`"
+
+
+def test_only_what_fails_twice_on_the_start_tree_is_old() -> None:
+    before = keep_reproduced(red(A, B), red(B, C))
+    assert subtract_baseline(red(A, B, C), before).findings == (A, C)
+    assert not subtract_baseline(red(A, B), before).preexisting
+    assert subtract_baseline(red(B), before).preexisting
+
+
+def test_a_failure_that_is_worded_otherwise_the_second_time_is_not_old() -> None:
+    before = keep_reproduced(red(A, B), red(broken("test_a", "another word"), B))
+    assert subtract_baseline(red(A, B), before).findings == (A,)
+
+
+@pytest.mark.parametrize(("first", "again"), [(GREEN, red(A)), (red(A), GREEN)])
+def test_a_start_tree_that_passes_once_excuses_nothing(
+    first: CheckResult, again: CheckResult
+) -> None:
+    assert subtract_baseline(red(A), keep_reproduced(first, again)) == red(A)
+
+
+def test_two_runs_that_have_nothing_in_common_excuse_nothing() -> None:
+    result = subtract_baseline(red(A), keep_reproduced(red(A), red(B)))
+    assert (result.findings, result.preexisting) == ((A,), False)
+    assert BASELINE_INCOMPARABLE in result.digest
+
+
+def test_failures_that_neither_run_names_stay_unnamed() -> None:
+    assert keep_reproduced(red(A, B, count=9), red(A, count=4)).count == 1 + 3

@@ -1,0 +1,104 @@
+"""An issue that depends on another waits until that is closed, and says so."""
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from mulligan.daemon.explain import explain
+from mulligan.daemon.once import run_once
+from mulligan.domain.events import StoodDown
+from mulligan.domain.issue import IssueRef
+from world.issue_names import ref_of
+from world.simulated import NAME
+from world.workers import WorkerEnvironment, fix_the_bug, worker_environment
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Generator[WorkerEnvironment]:
+    with worker_environment(tmp_path) as made:
+        yield made
+
+
+def asked_for(here: WorkerEnvironment, body: str) -> IssueRef:
+    ref = ref_of(here.desk.hub.world.open_issue(NAME, "It is broken", body, "zoe"))
+    here.desk.hub.world.label(ref, "mulligan", "wes")
+    return ref
+
+
+def make_pass(here: WorkerEnvironment, ref: IssueRef) -> int:
+    run_once([NAME], here.context(fix_the_bug))
+    return len(here.ledger.history(ref))
+
+
+def test_an_issue_waits_for_another_and_begins_once_that_is_closed(here: WorkerEnvironment) -> None:
+    first = here.desk.hub.issue()
+    ref = asked_for(here, f"Depends on #{first.number}")
+    assert make_pass(here, ref) == 0
+    assert make_pass(here, ref) == 0
+    (said,) = here.said(ref)
+    assert f"It waits until `#{first.number}` is closed." in said
+    assert (
+        explain(ref, here.context(fix_the_bug), None).summary
+        == f"It waits until #{first.number} is closed."
+    )
+    here.desk.hub.world.close(first, "wes")
+    assert make_pass(here, ref) == 1
+
+
+def test_two_issues_that_wait_for_each_other_are_told_so(here: WorkerEnvironment) -> None:
+    ref = asked_for(here, "Blocked by #2")
+    assert asked_for(here, "Depends on #1") == IssueRef(NAME, 2)
+    assert make_pass(here, ref) == 0
+    assert "waits for this one in turn" in here.said(ref)[0]
+
+
+def test_dependants_are_told_when_mulligan_leaves_what_they_wait_for(
+    here: WorkerEnvironment,
+) -> None:
+    first = here.desk.hub.issue()
+    ref = asked_for(here, f"Depends on #{first.number}")
+    make_pass(here, ref)
+    here.ledger.append(first, StoodDown(reason="Not this year."))
+    make_pass(here, ref)
+    (said,) = here.said(ref)
+    assert "Mulligan has left it (Not this year)" in said
+
+
+@pytest.mark.parametrize("body", ["Depends on #99", "It has nothing to do with #1"])
+def test_what_is_not_there_is_not_waited_for(here: WorkerEnvironment, body: str) -> None:
+    here.desk.hub.issue()
+    assert make_pass(here, asked_for(here, body)) == 1
+
+
+def test_a_circle_of_three_is_told_on_each_of_them(here: WorkerEnvironment) -> None:
+    refs = [asked_for(here, f"Depends on #{number}") for number in (2, 3, 1)]
+    assert make_pass(here, refs[0]) == 0
+    waits = [explain(ref, here.context(fix_the_bug), None).summary for ref in refs]
+    assert waits[0].startswith("It waits for #2, which waits for #3, which waits for this one")
+    assert all("in turn; take `Depends on` out of one of them." in said for said in waits)
+    assert "which waits for this one in turn" in here.said(refs[0])[0]
+
+
+def test_a_pull_request_is_waited_for_as_one(here: WorkerEnvironment) -> None:
+    first = here.desk.ready()
+    make_pass(here, first)
+    (pull,) = here.desk.hub.world.pulls_of(NAME)
+    ref = asked_for(here, f"Depends on #{pull.number}")
+    assert make_pass(here, ref) == 0
+    assert f"until the pull request `#{pull.number}` is merged or closed" in here.said(ref)[0]
+
+
+def test_what_is_elsewhere_and_hidden_is_waited_for_and_said(here: WorkerEnvironment) -> None:
+    ref = asked_for(here, "Depends on other/secret#5")
+    assert make_pass(here, ref) == 0
+    assert "the token may see the repository" in here.said(ref)[0]
+
+
+def test_what_holds_nothing_up_is_told_to_those_who_ask(here: WorkerEnvironment) -> None:
+    ref = asked_for(here, "Depends on #1, #99")
+    notes = explain(ref, here.context(fix_the_bug), None).notes
+    assert "It says that it depends on itself, #99, which is not there; that holds nothing up." in (
+        notes
+    )
+    assert make_pass(here, ref) == 1

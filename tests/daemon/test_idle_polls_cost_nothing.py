@@ -1,0 +1,100 @@
+"""A daemon that has nothing to do costs nothing, however long it has nothing to do (SPEC E2)."""
+
+import gc
+import sys
+import threading
+import time
+from datetime import timedelta
+from pathlib import Path
+
+from mulligan.config.operator import RepositorySettings
+from mulligan.daemon.daemon import Daemon, Runtime
+from mulligan.daemon.worker import Worker
+from mulligan.domain.events import Decided, RetryScheduled
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.outcome import Escalate
+from mulligan.git.worktrees.worktrees import GitWorktrees
+from world.ledgers import completed
+from world.simulated import NAME
+from world.trackers import BOT
+from world.workers import PATH, WorkerEnvironment, fix_the_bug, worker_environment
+
+POLLS = 1000
+WARM_UP = 50
+INTERVAL = timedelta(seconds=10)
+
+
+class NoToken:
+    def git_token(self, repository: str) -> str | None:
+        return None
+
+
+def resting(here: WorkerEnvironment) -> Daemon:
+    """Give a daemon whose issues are in review, with a person, and waiting."""
+    mirrored = GitWorktrees(
+        here.directory / "work",
+        {NAME: RepositorySettings(name=NAME, clone_url=str(here.desk.hub.bare))},
+        NoToken(),
+        here.desk.tracker.repository,
+        PATH,
+    )
+    context = here.context(fix_the_bug, worktrees=mirrored)
+    reviewed, asked, waiting = (here.desk.ready() for _ in range(3))
+    worker = Worker(context)
+    assert worker.visit(reviewed).attempts == 1
+    (pull,) = here.desk.hub.world.pulls_of(NAME)
+    # The simulated GitHub runs git for each answer while a pull request is open.
+    here.desk.hub.world.close(IssueRef(NAME, pull.number), "wes")
+    here.ledger.append(asked, completed(asked, 1))
+    here.ledger.append(asked, Decided(decision=Escalate(reason="It did not work out.")))
+    later = here.desk.clock.time + timedelta(days=1)
+    here.ledger.append(waiting, RetryScheduled(due=later, reason="GitHub is away."))
+    crews = [Runtime((NAME,), context, worker)]
+    return Daemon(lambda: crews.pop() if crews else None)
+
+
+def poll(here: WorkerEnvironment, daemon: Daemon, times: int) -> int:
+    """Poll at short intervals; give how many requests that took. Nobody is woken."""
+    requests, woken = here.desk.hub.world.requests, list[IssueRef]()
+    before = len(requests)
+    for _ in range(times):
+        here.desk.clock.time += INTERVAL
+        daemon.poll(woken.extend)
+        daemon.watch()
+    asked = len(requests) - before
+    assert woken == []
+    requests.clear()
+    return asked
+
+
+def taken() -> tuple[int, int]:
+    """Count the open descriptors and the threads of this process, but for GitHub's own pool."""
+    threads = [each for each in threading.enumerate() if not each.name.startswith("simulator_")]
+    return len(list(Path("/proc/self/fd").iterdir())), len(threads)
+
+
+def blocks() -> int:
+    """Count the pieces of memory that Python has in use."""
+    gc.collect()
+    return sys.getallocatedblocks()
+
+
+def test_a_thousand_idle_polls_cost_nothing(tmp_path: Path) -> None:
+    with worker_environment(tmp_path) as here:
+        window, daemon = here.desk.hub.world.meter.window(BOT), resting(here)
+        # The second one asks for the comments after those that the first has read.
+        poll(here, daemon, 2)
+        used = window.used
+        poll(here, daemon, WARM_UP)
+        before, memory, started = taken(), blocks(), time.thread_time()
+        asked = poll(here, daemon, POLLS)
+        cpu = time.thread_time() - started
+        assert window.used == used
+        # What an earlier test left may go meanwhile.
+        assert all(now <= then for now, then in zip(taken(), before, strict=True))
+        # Issues, comments and pull requests, and once in five minutes the base branch.
+        assert asked <= POLLS * 3.2
+        # Nothing is left of each poll: that would be thousands.
+        assert blocks() - memory < POLLS
+        # Seconds, by this thread alone.
+        assert cpu / POLLS < 0.01

@@ -1,0 +1,123 @@
+"""Every command that the documentation shows exists, and the front page runs as it stands."""
+
+import argparse
+import os
+import re
+import shlex
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import requests
+
+from world.fork_server import run_forked
+from world.place import BIN
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+COMMAND = re.compile(
+    r"(?:\.venv/bin/)?\bmulligan ((?:config |state )?[a-z]+)((?: +(?:-{1,2}[a-z-]+|[^\s`]+))*)"
+)
+CODE = re.compile(r"`([^`\n]+)`|^\$? ?((?:\.venv/bin/)?mulligan .*)$", re.MULTILINE)
+LINK = re.compile(r"\]\(([^)#:]+)\)")
+ANCHOR = re.compile(r"\]\(([^)#:]*)#([^)]+)\)")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+PRACTICE = re.findall(r"^\$ (curl .*)$", (ROOT / "docs/people.md").read_text(), re.MULTILINE)
+PORT = re.compile(r"127\.0\.0\.1:\d+")
+MAKE = re.compile(r"\bmake ((?:[a-z]+ ?)+)")
+
+
+def help_of(command: str) -> str:
+    environment = {"PATH": os.environ["PATH"], "COLUMNS": "200"}
+    done = run_forked([*command.split(), "--help"], ROOT, environment)
+    assert done.returncode == 0, f"there is no command {command}"
+    return done.stdout
+
+
+def shown() -> dict[str, set[str]]:
+    """Give every command that a page shows, with its flags."""
+    found = dict[str, set[str]]()
+    for page in PAGES:
+        for span, line in CODE.findall(page.read_text()):
+            for command, rest in COMMAND.findall(span or line):
+                flags = {word for word in rest.split() if word.startswith("--")}
+                found.setdefault(command, set()).update(flags)
+    return found
+
+
+def test_every_command_and_flag_that_is_shown_exists() -> None:
+    commands = shown()
+    assert {"once", "work", "status", "inspect", "demo", "simulate"} <= set(commands)
+    for command, flags in commands.items():
+        text = help_of(command)
+        assert [flag for flag in flags if flag not in text] == [], command
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_and_make_targets_lead_somewhere(page: Path) -> None:
+    text = page.read_text()
+    assert [link for link in LINK.findall(text) if not (page.parent / link).exists()] == []
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    shown = re.findall(r"`(make [^`]+)`|^\$? ?(make .*)$", text, re.MULTILINE)
+    code = [span or line for span, line in shown]
+    named = {word for words in MAKE.findall("\n".join(code)) for word in words.split()}
+    assert named <= set(targets)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_into_a_page_lead_to_a_heading(page: Path) -> None:
+    for file, anchor in ANCHOR.findall(page.read_text()):
+        target = page.parent / file if file else page
+        assert anchor in {slug(each) for each in HEADING.findall(target.read_text())}, anchor
+
+
+def slug(heading: str) -> str:
+    """Name a heading as GitHub does in its address."""
+    return re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-")
+
+
+@pytest.mark.timeout(120)
+def test_the_front_page_leads_to_a_pull_request_in_at_most_six_commands(tmp_path: Path) -> None:
+    page = (ROOT / "README.md").read_text()
+    section = page.partition("## The first five minutes")[2].partition("\n## ")[0]
+    install, simulate, *others = re.findall(r"^\$ (.*)$", section, re.MULTILINE)
+    assert (install, len(others) <= 4) == ("make install", True)
+    shown = dict[str, str]()
+    with subprocess.Popen(words(f"{simulate} --port 0"), cwd=tmp_path) as simulator:
+        patience = time.monotonic() + 15
+        while not (tmp_path / "practice" / "mulligan.yml").exists():
+            assert time.monotonic() < patience
+            time.sleep(0.05)
+        for command in others:
+            program, *arguments = words(command)
+            done = run_forked(arguments, tmp_path, os.environ, program)
+            assert done.returncode == (3 if " once " in command else 0), command
+            shown[command] = done.stdout
+        assert [asked(line, tmp_path) for line in PRACTICE] == [201, 200, 200]
+        simulator.terminate()
+    assert simulator.returncode == 0
+    once, status, prompt = shown.values()
+    assert "→ pull request http" in once
+    assert "/pull/" in status
+    assert "test_divide_by_zero" in prompt
+
+
+def words(command: str) -> list[str]:
+    program, *rest = shlex.split(command)
+    return [str(BIN / Path(program).name), *rest]
+
+
+def asked(line: str, place: Path) -> int:
+    """Send what a line with curl sends, to the simulated GitHub at a place; give the status."""
+    parser = argparse.ArgumentParser()
+    for flag in ("-X", "-H", "-d"):
+        parser.add_argument(flag)
+    parser.add_argument("url")
+    told = parser.parse_args(shlex.split(line)[1:])
+    here = PORT.findall((place / "practice" / "mulligan.yml").read_text())[0]
+    name, _, value = told.H.partition(": ")
+    url = PORT.sub(here, told.url)
+    return requests.request(
+        told.X or "POST", url, data=told.d, headers={name: value}, timeout=10
+    ).status_code

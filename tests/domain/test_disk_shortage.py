@@ -1,0 +1,33 @@
+"""Whether there is room to work, by what was found on the disks."""
+
+from pathlib import Path
+
+import pytest
+
+from mulligan.domain.host import MIB, MIN_FREE_FILES, DiskSpace, disk_shortage, is_shortage
+
+pytestmark = pytest.mark.pure
+
+WORK, STATE = Path("/work"), Path("/state")
+ENOUGH = DiskSpace(STATE, 512 * MIB, writable=True, free_files=MIN_FREE_FILES)
+
+
+@pytest.mark.parametrize(
+    ("rooms", "said"),
+    [
+        ([], None),
+        ([ENOUGH, DiskSpace(WORK, 512 * MIB, writable=True)], None),
+        (
+            [ENOUGH, DiskSpace(WORK, 512 * MIB - 1, writable=True)],
+            "Less than 512 MiB are free for /work; make room on that disk.",
+        ),
+        (
+            [DiskSpace(WORK, 512 * MIB, writable=True, free_files=MIN_FREE_FILES - 1), ENOUGH],
+            "Hardly any more files can be made on the disk of /work; make room on that disk.",
+        ),
+    ],
+)
+def test_a_disk_with_little_room_is_named(rooms: list[DiskSpace], said: str | None) -> None:
+    assert disk_shortage(rooms, 512 * MIB) == said
+    assert said is None or is_shortage(said)
+    assert not is_shortage("The agent refused its key.")

@@ -1,0 +1,94 @@
+"""Files that GitHub keeps elsewhere are fetched without a token, within bounds, once addressed."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from github_simulator.records import CheckOutput
+from github_simulator.world import Fault
+from mulligan.domain.errors import UnavailableError
+from mulligan.github.answers import MovedError, NotFoundError
+from mulligan.github.connection import MAX_DOWNLOAD_TAIL, fetch
+from world.simulated import NAME
+from world.trackers import TrackerEnvironment, tracker_environment
+
+KEPT = "/signed-logs/"
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Iterator[TrackerEnvironment]:
+    with tracker_environment(tmp_path) as found:
+        yield found
+
+
+def log(office: TrackerEnvironment, text: str) -> str:
+    """Have a job print something; give the path of its log."""
+    ref = office.ready()
+    office.branch(ref)
+    commit = (NAME, office.hub.get(f"branches/{ref.branch}").json()["commit"]["sha"])
+    run = office.hub.world.runs.check(commit, "tests", "failure", CheckOutput(text))
+    return f"/repos/{NAME}/actions/jobs/{run}/logs"
+
+
+def fail_at(office: TrackerEnvironment, part: str, fault: Fault) -> None:
+    office.hub.world.faults = lambda _, path: fault if part in path else None
+
+
+@pytest.mark.parametrize(
+    ("url", "api"),
+    [
+        ("file:///etc/passwd", "http://git.example/api"),
+        ("ftp://git.example/log", "http://git.example/api"),
+        ("http:///log", "http://git.example/api"),
+        ("http://git.example/log", "https://git.example/api"),
+    ],
+)
+def test_an_address_that_is_not_safe_is_not_asked(url: str, api: str) -> None:
+    with pytest.raises(UnavailableError, match="no safe one"):
+        fetch(url, api, 1)
+
+
+def test_of_a_large_file_the_end_is_kept(office: TrackerEnvironment) -> None:
+    path = log(office, "x" * (2 * MAX_DOWNLOAD_TAIL + 1_000_000) + "the end")
+    found = office.client.download(path)
+    assert len(found) == MAX_DOWNLOAD_TAIL
+    assert found.endswith(b"xthe end")
+
+
+def test_a_file_that_is_gone_is_not_there(office: TrackerEnvironment) -> None:
+    path = log(office, "")
+    fail_at(office, KEPT, Fault(404))
+    with pytest.raises(NotFoundError, match="not have a file any more"):
+        office.client.download(path)
+
+
+@pytest.mark.parametrize("fault", [Fault(500), Fault(302, headers={"location": "http://x.y/"})])
+def test_a_second_redirect_or_a_failure_is_tried_again_later(
+    office: TrackerEnvironment, fault: Fault
+) -> None:
+    path = log(office, "")
+    fail_at(office, KEPT, fault)
+    with pytest.raises(UnavailableError, match=f"answered with status {fault.status}"):
+        office.client.download(path)
+
+
+def test_an_address_where_nobody_answers_is_tried_again_later(office: TrackerEnvironment) -> None:
+    path = log(office, "")
+    fail_at(office, "/logs", Fault(302, headers={"location": "http://127.0.0.1:1/log"}))
+    with pytest.raises(UnavailableError, match="nothing listens there"):
+        office.client.download(path)
+
+
+def test_a_renamed_repository_is_no_file(office: TrackerEnvironment) -> None:
+    path = log(office, "")
+    there = f"{office.hub.url}/repositories/5/actions/jobs/6/logs"
+    fail_at(office, "/logs", Fault(301, headers={"location": there}))
+    with pytest.raises(MovedError):
+        office.client.download(path)
+
+
+def test_a_file_that_github_gives_itself_is_read(office: TrackerEnvironment) -> None:
+    path = log(office, "")
+    fail_at(office, "/logs", Fault(200, body="1 failed"))
+    assert office.client.download(path) == b"1 failed"

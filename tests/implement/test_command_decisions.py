@@ -1,0 +1,106 @@
+"""What every command comes to, wherever the issue stands."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from mulligan.domain.command import Command as Typed
+from mulligan.domain.command import CommentCommand, PendingCommand, Verb, skipped
+from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.status import IssueStatus
+from mulligan.implement.decide import CommandAction, decide_command
+
+pytestmark = pytest.mark.pure
+
+NOON = datetime(2025, 3, 1, 12, 0, tzinfo=UTC)
+REF = IssueRef("octo/hello", 12)
+STAGES = (*Stage,)
+
+
+def order(verb: Verb, stage: Stage, text: str = "") -> PendingCommand:
+    return PendingCommand("comment:9", verb, text, "ada", NOON, stage)
+
+
+def tried(stage: Stage) -> IssueStatus:
+    """Give an issue of which one attempt was made."""
+    return IssueStatus(REF, stage=stage, epoch=1, attempt=1, act="labeled:1", reason="It is red.")
+
+
+@pytest.mark.parametrize(
+    ("verb", "deeds"),
+    [
+        # What becomes of it in: ready, running (as it was given), review, hitl, resolved.
+        (
+            Verb.RETRY,
+            [CommandAction.OPEN_EPOCH, CommandAction.REPLY, *[CommandAction.OPEN_EPOCH] * 3],
+        ),
+        (Verb.FIX, [CommandAction.OPEN_EPOCH] * 5),
+        (
+            Verb.ABORT,
+            [
+                CommandAction.STAND_DOWN,
+                CommandAction.REPLY,
+                CommandAction.REPLY,
+                CommandAction.REPLY,
+                CommandAction.REPLY,
+            ],
+        ),
+        (Verb.SKIP, [CommandAction.RESOLVE] * 5),
+        (Verb.PAUSE, [CommandAction.SHOW] * 5),
+        (Verb.RESUME, [CommandAction.SHOW] * 5),
+        (Verb.STATUS, [CommandAction.REPLY] * 5),
+        (Verb.MISTYPED, [CommandAction.REPLY] * 5),
+    ],
+)
+def test_every_command_in_every_stage(verb: Verb, deeds: list[CommandAction]) -> None:
+    # An attempt that runs is over by the time that a command is carried out.
+    after = {Stage.RUNNING: Stage.REVIEW}
+    found = [
+        decide_command(order(verb, stage), tried(after.get(stage, stage)), is_open=True).action
+        for stage in STAGES
+    ]
+    assert found == deeds
+
+
+@pytest.mark.parametrize("verb", [Verb.RETRY, Verb.FIX])
+def test_a_closed_issue_is_not_taken_up(verb: Verb) -> None:
+    ruled = decide_command(order(verb, Stage.HITL), tried(Stage.HITL), is_open=False)
+    assert (ruled.action, "reopen" in ruled.answer) == (CommandAction.REPLY, True)
+
+
+def test_an_issue_that_nobody_asked_for_can_be_begun_by_a_command() -> None:
+    assert decide_command(
+        order(Verb.RETRY, Stage.READY), IssueStatus(REF), is_open=True
+    ).action is (CommandAction.OPEN_EPOCH)
+
+
+def test_one_that_is_queued_already_stays_as_it_is() -> None:
+    queued = IssueStatus(REF, epoch=1, act="labeled:1")
+    ruled = decide_command(order(Verb.RETRY, Stage.READY), queued, is_open=True)
+    assert (ruled.action, ruled.answer) == (CommandAction.SHOW, "It is queued already.")
+
+
+def test_an_abort_that_ended_the_attempt_is_done() -> None:
+    given = order(Verb.ABORT, Stage.RUNNING)
+    ended = replace(tried(Stage.RESOLVED), reason=given.as_withdrawal)
+    assert decide_command(given, ended, is_open=True).action is CommandAction.NOTHING
+    assert given.as_withdrawal.startswith("ada stopped it")
+
+
+def test_what_was_done_before_a_crash_is_not_done_again() -> None:
+    retry, skip = order(Verb.RETRY, Stage.HITL), order(Verb.SKIP, Stage.HITL, "too old")
+    opened = replace(tried(Stage.READY), act=retry.key)
+    left = replace(tried(Stage.RESOLVED), reason=skipped(skip))
+    assert decide_command(retry, opened, is_open=True).action is CommandAction.SHOW
+    assert decide_command(skip, left, is_open=True).action is CommandAction.SHOW
+    assert left.reason == "ada left it out: too old"
+
+
+def test_a_command_is_known_by_its_comment_or_by_its_moment() -> None:
+    spoken = CommentCommand(12, 9, Typed(Verb.RETRY), "ada", NOON)
+    typed = replace(order(Verb.FIX, Stage.HITL), key="command:2025-03-01T12:00", actor="")
+    assert (spoken.key, order(Verb.FIX, Stage.HITL).comment) == ("comment:9", 9)
+    assert (typed.comment, typed.who) == (None, "An operator")
+    assert typed.as_withdrawal == "An operator gave new guidance, with which it begins afresh."
+    assert order(Verb.SKIP, Stage.READY).as_withdrawal == "ada has it left out."

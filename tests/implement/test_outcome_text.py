@@ -1,0 +1,396 @@
+"""Every sentence about an outcome, as a person and an agent read it."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mulligan.domain.attempt import (
+    NO_TEXT,
+    SHUTDOWN,
+    AgentReport,
+    AgentRun,
+    AttemptState,
+    Change,
+    Fault,
+    ReportedStatus,
+    TimeLimit,
+    classify,
+)
+from mulligan.domain.outcome import Outcome, ZeroKind
+from mulligan.domain.result import AgentFacts, CheckResult
+from mulligan.implement.prompt.outcome_text import (
+    DIED,
+    SHUT_DOWN,
+    TITLES,
+    ZERO_ADVICE,
+    ZERO_FINDINGS,
+    duration_text,
+    error_line,
+    explain,
+    failing,
+    failure_reason,
+    pluralize,
+    verdict,
+    zero_advice,
+)
+from world.attempts import broken_rules, check
+
+pytestmark = pytest.mark.pure
+
+CHANGED = Change("base", "head", 1)
+NO_CHANGE = Change("base", None, 0)
+NOTHING_LEFT = "The agent ended without a commit and without a change."
+KILLED = "The agent was killed by SIGKILL and left no change."
+CUT_OFF = "The agent was cut off: it ended without its last record, and left no change."
+KILLED_IN_ITS_SHELL = "The agent ended with exit code 137 (killed by SIGKILL) and left no change."
+FIVE_CHECKS = " ".join(f"Check 'check {n}' failed with exit code 1." for n in range(1, 6))
+
+
+REFUSED_HOSTS = ("a.example", "b.example:22", "c.example", "d.example")
+TRIED = "The agent tried to reach a.example, which is not allowed; add it to sandbox.hosts if"
+
+
+def led(hosts: tuple[str, ...], fault: Fault | None = None) -> AgentRun:
+    """Give a run that ended in failure and was not let through to some hosts."""
+    run = ended(1)
+    facts = run.facts.model_copy(update={"refused_hosts": hosts})
+    return replace(run, facts=facts, fault=fault)
+
+
+def test_who_came_to_nothing_is_told_what_was_out_of_reach() -> None:
+    known = AttemptState(run=led(REFUSED_HOSTS[:1]), change=NO_CHANGE)
+    assert f"left no change. {TRIED}" in failure_reason(Outcome.AGENT_CRASHED, known)
+    failed = Fault(Outcome.INFRASTRUCTURE, "The model's service failed: it gave no answer.")
+    known = AttemptState(run=led(REFUSED_HOSTS[:1], failed), change=NO_CHANGE)
+    assert failure_reason(Outcome.INFRASTRUCTURE, known).startswith(f"{failed.reason} {TRIED}")
+
+
+def test_of_many_hosts_the_first_are_named() -> None:
+    known = AttemptState(run=led(REFUSED_HOSTS), change=NO_CHANGE)
+    told = "a.example, b.example:22, c.example and more, which is not allowed"
+    assert told in failure_reason(Outcome.AGENT_CRASHED, known)
+
+
+def test_who_made_a_change_was_not_held_up() -> None:
+    known = AttemptState(run=led(REFUSED_HOSTS), change=CHANGED, checks=(check(passed=False),))
+    assert "a.example" not in failure_reason(Outcome.CHECKS_FAILED, known)
+
+
+def ended(
+    exit_code: int | None = 0,
+    stopped_by: TimeLimit | None = None,
+    limit: float | None = None,
+    doing: str | None = None,
+) -> AgentRun:
+    return AgentRun(
+        exit_code=exit_code,
+        duration=timedelta(seconds=1),
+        facts=AgentFacts(kind="command", last_activity=doing),
+        stopped_by=stopped_by,
+        limit=None if limit is None else timedelta(seconds=limit),
+    )
+
+
+def with_stop_reason(run: AgentRun, reason: str) -> AgentRun:
+    return replace(run, facts=run.facts.model_copy(update={"stop_reason": reason}))
+
+
+def reported(status: ReportedStatus, reason: str, evidence: str = "") -> AgentRun:
+    report = AgentReport(status, reason, evidence)
+    return AgentRun(0, timedelta(seconds=1), AgentFacts(kind="command"), report=report)
+
+
+def left(run: AgentRun, commits: int = 0, ignored: tuple[str, ...] = ()) -> AttemptState:
+    return AttemptState(run=run, change=Change("base", None, commits, ignored_files=ignored))
+
+
+def checked(*checks: CheckResult) -> AttemptState:
+    return AttemptState(run=ended(), change=CHANGED, checks=checks)
+
+
+def fault(outcome: Outcome, reason: str) -> AttemptState:
+    return AttemptState(fault=Fault(outcome, reason))
+
+
+TABLE = [
+    (checked(check(passed=True)), Outcome.SUCCEEDED, "", ""),
+    (
+        checked(check("ruff", passed=True), check("pytest")),
+        Outcome.CHECKS_FAILED,
+        "Check 'pytest' failed with exit code 1.",
+        "",
+    ),
+    (
+        checked(
+            check("tests").model_copy(update={"timed_out": True, "duration_ms": 600_213}),
+            check("docs", required=False),
+            check("lint", exit_code=-11),
+        ),
+        Outcome.CHECKS_FAILED,
+        "Check 'tests' timed out after 10m. Check 'lint' was killed by SIGSEGV.",
+        "",
+    ),
+    (
+        checked(*(check(f"check {number}") for number in range(1, 8))),
+        Outcome.CHECKS_FAILED,
+        f"{FIVE_CHECKS[:199]}…",
+        f"{FIVE_CHECKS} (+ 2 more)",
+    ),
+    (
+        checked(check("types", exit_code=None)),
+        Outcome.CHECKS_FAILED,
+        "Check 'types' failed without an exit code.",
+        "",
+    ),
+    (
+        AttemptState(
+            run=ended(),
+            change=CHANGED,
+            violations=broken_rules("a.yml is out of scope.", "b is a link"),
+        ),
+        Outcome.SCOPE_VIOLATION,
+        "Scope violation detected: a.yml is out of scope; b is a link.",
+        "",
+    ),
+    (
+        left(ended()),
+        Outcome.ZERO_COMMIT,
+        "The agent ended without a commit and without a change.",
+        "",
+    ),
+    (
+        left(ended(), commits=1),
+        Outcome.ZERO_DIFF,
+        "The agent made 1 commit, but the tree equals the base.",
+        "",
+    ),
+    (
+        left(ended(), commits=2),
+        Outcome.ZERO_DIFF,
+        "The agent made 2 commits, but the tree equals the base.",
+        "",
+    ),
+    (
+        left(replace(ended(), question="Which\nrounding?"), ignored=("a.log",)),
+        Outcome.ZERO_COMMIT,
+        f"{NOTHING_LEFT} It asked: Which rounding?",
+        "",
+    ),
+    (
+        left(replace(ended(), question="Shall I go on?"), commits=1),
+        Outcome.ZERO_DIFF,
+        "The agent made 1 commit, but the tree equals the base. It asked: Shall I go on?",
+        "",
+    ),
+    (
+        left(ended(), ignored=("build/a.o", "b\nc.log")),
+        Outcome.ZERO_COMMIT,
+        f"{NOTHING_LEFT} It wrote only what git ignores: build/a.o, b c.log.",
+        "",
+    ),
+    (
+        left(ended(), ignored=("a", "b", "c", "d")),
+        Outcome.ZERO_COMMIT,
+        f"{NOTHING_LEFT} It wrote only what git ignores: a, b, c and more.",
+        "",
+    ),
+    (
+        left(ended(137)),
+        Outcome.AGENT_CRASHED,
+        KILLED_IN_ITS_SHELL,
+        f"{KILLED_IN_ITS_SHELL} Last observed activity: none",
+    ),
+    (
+        left(ended(3)),
+        Outcome.AGENT_CRASHED,
+        "The agent ended with exit code 3 and left no change.",
+        "The agent ended with exit code 3 and left no change. Last observed activity: none",
+    ),
+    (
+        left(ended(-9, doing="reading\nsrc/a.py")),
+        Outcome.AGENT_CRASHED,
+        KILLED,
+        f"{KILLED} Last observed activity: reading src/a.py",
+    ),
+    (
+        left(replace(ended(), is_cut_off=True)),
+        Outcome.AGENT_CRASHED,
+        CUT_OFF,
+        f"{CUT_OFF} Last observed activity: none",
+    ),
+    (
+        left(ended(1, TimeLimit.OWN_LIMIT)),
+        Outcome.AGENT_TIMED_OUT,
+        "The agent stopped at a limit of its own.",
+        "The agent stopped at a limit of its own. Last observed activity: none",
+    ),
+    (
+        left(with_stop_reason(ended(1, TimeLimit.OWN_LIMIT), "error_max_turns")),
+        Outcome.AGENT_TIMED_OUT,
+        "The agent stopped at a limit of its own (error_max_turns).",
+        "The agent stopped at a limit of its own (error_max_turns). Last observed activity: none",
+    ),
+    (
+        left(replace(ended(), refusal="The agent was refused Bash; allow it.")),
+        Outcome.MISCONFIGURED,
+        "The agent was refused Bash; allow it.",
+        "",
+    ),
+    (
+        left(replace(ended(1), fault=Fault(Outcome.DENIED, "The service refused."))),
+        Outcome.DENIED,
+        "The service refused.",
+        "",
+    ),
+    (
+        left(ended(-99)),
+        Outcome.AGENT_CRASHED,
+        "The agent was killed by signal 99 and left no change.",
+        "The agent was killed by signal 99 and left no change. Last observed activity: none",
+    ),
+    (
+        left(ended(-15, TimeLimit.TIMEOUT, 300, "pytest -x")),
+        Outcome.AGENT_TIMED_OUT,
+        "Attempt timed out after 300 seconds.",
+        "Attempt timed out after 300 seconds. Last observed activity: pytest -x",
+    ),
+    (
+        left(ended(-15, TimeLimit.STALL_TIMEOUT, 900)),
+        Outcome.AGENT_TIMED_OUT,
+        "Attempt was stopped after 900 seconds without output.",
+        "Attempt was stopped after 900 seconds without output. Last observed activity: none",
+    ),
+    (
+        left(ended(-15, TimeLimit.TIMEOUT)),
+        Outcome.AGENT_TIMED_OUT,
+        "Attempt timed out after 1 second.",
+        "Attempt timed out after 1 second. Last observed activity: none",
+    ),
+    (
+        left(reported(ReportedStatus.BLOCKED, "Which\nformat?")),
+        Outcome.BLOCKED,
+        "The agent cannot go on: Which format?",
+        "",
+    ),
+    (
+        left(reported(ReportedStatus.BLOCKED, " ")),
+        Outcome.BLOCKED,
+        "The agent cannot go on: it gave no reason.",
+        "",
+    ),
+    (
+        left(reported(ReportedStatus.NOTHING_TO_DO, "It works.", "See test_old_dates.")),
+        Outcome.NOTHING_TO_DO,
+        "The agent says that there is nothing to do: It works. Evidence: See test_old_dates.",
+        "",
+    ),
+    (
+        AttemptState(fault=NO_TEXT),
+        Outcome.BLOCKED,
+        "The issue has neither a title nor a text; write what is wanted.",
+        "",
+    ),
+    (
+        fault(Outcome.INTERRUPTED, SHUTDOWN),
+        Outcome.INTERRUPTED,
+        "Mulligan was shut down during the attempt.",
+        "shutdown",
+    ),
+    (AttemptState(), Outcome.INTERRUPTED, "Interrupted.", "-"),
+    (fault(Outcome.DENIED, "The token is bad."), Outcome.DENIED, "The token is bad.", ""),
+    (fault(Outcome.MISCONFIGURED, "No npm."), Outcome.MISCONFIGURED, "No npm.", ""),
+    (fault(Outcome.INFRASTRUCTURE, "No disk."), Outcome.INFRASTRUCTURE, "No disk.", ""),
+    (fault(Outcome.CANCELLED, "Label taken off."), Outcome.CANCELLED, "Label taken off.", ""),
+    (fault(Outcome.OVER_BUDGET, "5 USD spent."), Outcome.OVER_BUDGET, "5 USD spent.", ""),
+]
+"""What is known, the outcome, its error line, and its reason where that says more."""
+
+
+@pytest.mark.parametrize(("known", "outcome", "error", "reason"), TABLE)
+def test_what_an_attempt_came_to_in_words(
+    known: AttemptState, outcome: Outcome, error: str, reason: str
+) -> None:
+    assert classify(known) is outcome
+    assert error_line(outcome, known) == error
+    assert failure_reason(outcome, known) == {"": error, "-": ""}.get(reason, reason)
+
+
+def test_the_table_has_every_outcome_but_the_reviewers() -> None:
+    assert {row[1] for row in TABLE} == set(Outcome) - {Outcome.REJECTED}
+    assert failure_reason(Outcome.REJECTED, checked()) == "The reviewer rejected the change."
+
+
+@pytest.mark.parametrize("kind", ZeroKind)
+def test_every_kind_of_no_change_says_what_was_expected_what_was_found_and_what_to_do(
+    kind: ZeroKind,
+) -> None:
+    advice = zero_advice(kind)
+    assert advice.startswith("Expected: changed files")
+    assert f"Found: {ZERO_FINDINGS[kind]}. {ZERO_ADVICE[kind]}" in advice
+    assert "answer BLOCKED or NOTHING_TO_DO with your reason" in advice
+    assert len(set(ZERO_FINDINGS.values())) == len(set(ZERO_ADVICE.values())) == len(ZeroKind)
+
+
+def test_every_outcome_has_a_title_of_its_own() -> None:
+    assert set(TITLES) == set(Outcome)
+    assert len(set(TITLES.values())) == len(Outcome)
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+@given(
+    known=st.builds(
+        AttemptState,
+        fault=st.none() | st.builds(Fault, st.sampled_from(Outcome), st.text()),
+        run=st.none()
+        | st.builds(
+            AgentRun,
+            exit_code=st.none() | st.integers(-70, 300),
+            duration=st.timedeltas(timedelta(0)),
+            facts=st.builds(AgentFacts, kind=st.just("x"), last_activity=st.none() | st.text()),
+            stopped_by=st.none() | st.sampled_from(TimeLimit),
+            report=st.none()
+            | st.builds(AgentReport, st.sampled_from(ReportedStatus), st.text(), st.text()),
+        ),
+        change=st.none(),
+        violations=st.lists(st.text(), max_size=3).map(lambda told: broken_rules(*told)),
+    )
+)
+def test_an_error_is_always_one_line_of_at_most_200_characters(
+    outcome: Outcome, known: AttemptState
+) -> None:
+    line = error_line(outcome, known)
+    assert len(line) <= 200
+    assert len(line.splitlines()) <= 1
+    assert isinstance(failure_reason(outcome, known), str)
+
+
+def test_a_recorded_reason_becomes_a_sentence() -> None:
+    assert explain(Outcome.INTERRUPTED, SHUTDOWN) == SHUT_DOWN
+    assert explain(Outcome.INTERRUPTED, DIED) == DIED
+    assert explain(Outcome.CANCELLED, "") == "Withdrawn."
+    assert explain(Outcome.CHECKS_FAILED, SHUTDOWN) == SHUTDOWN
+
+
+def test_only_required_checks_fail_an_attempt() -> None:
+    red, green, optional = check("a"), check("b", passed=True), check("c", required=False)
+    assert failing((red, green, optional)) == (red,)
+
+
+def test_verdicts() -> None:
+    assert verdict(check("types", passed=True)) == "Check 'types' passed."
+    assert verdict(check("a\nb", exit_code=2)) == "Check 'a b' failed with exit code 2."
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "told"),
+    [(0, "0s"), (12, "12ms"), (499, "499ms"), (800, "1s"), (61_400, "1m1s"), (5_400_000, "1h30m")],
+)
+def test_spans(milliseconds: int, told: str) -> None:
+    assert duration_text(milliseconds) == told
+
+
+def test_counts() -> None:
+    assert [pluralize(n, "file") for n in (0, 1, 2)] == ["0 files", "1 file", "2 files"]

@@ -1,0 +1,162 @@
+"""What becomes of reviews, and what of them is told to the agent and to the reviewer."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from mulligan.config.policy import ContextLimits, ReviewSettings, WatchCi
+from mulligan.domain.events import FailedCheck, Remark
+from mulligan.domain.feedback import Feedback, Review
+from mulligan.domain.issue import Stage
+from mulligan.domain.outcome import Outcome
+from mulligan.domain.status import IssueStatus
+from mulligan.implement.decide import (
+    AttemptsLeft,
+    decide_on_failed_checks,
+    decide_on_reviews,
+    is_settled,
+    new_reviews,
+)
+from mulligan.implement.prompt.context_sections import assemble
+from mulligan.implement.prompt.feedback import thread_answer
+from world.stories import NOON, REF, attempt, case
+
+pytestmark = pytest.mark.pure
+SETTINGS = ReviewSettings(settle=timedelta(minutes=2), rounds=2)
+STATUS = IssueStatus(REF, stage=Stage.REVIEW, epoch=1)
+SAID = Remark(
+    author="wes", body="Rename it.", path="src/add.py", line=8, code="@@ -1 +1 @@\n x", thread=4
+)
+FIRST = Review(1, "wes", 30, NOON, requests_changes=True, remarks=(SAID,))
+NEXT = Review(2, "mia", 31, NOON + timedelta(minutes=1), requests_changes=False)
+SOME, NONE = AttemptsLeft(1, 3), AttemptsLeft(3, 3)
+
+
+def test_only_reviews_that_were_not_heard_are_new() -> None:
+    assert new_reviews([FIRST, NEXT], STATUS) == [FIRST, NEXT]
+    assert new_reviews([FIRST, NEXT], replace(STATUS, heard=("review:1",))) == []
+    assert new_reviews([], STATUS) == []
+
+
+@pytest.mark.parametrize(("minutes", "settled"), [(2, False), (3, True)])
+def test_reviews_settle_when_nobody_adds_to_them(minutes: int, settled: bool) -> None:  # noqa: FBT001
+    assert is_settled([NEXT, FIRST], SETTINGS, NOON + timedelta(minutes=minutes)) is settled
+
+
+@pytest.mark.parametrize(
+    ("status", "left", "opens", "refused"),
+    [
+        (STATUS, SOME, False, ""),
+        (STATUS, NONE, True, ""),
+        (replace(STATUS, stage=Stage.HITL), SOME, True, ""),
+        (replace(STATUS, rounds=2), SOME, False, ""),
+        (replace(STATUS, rounds=2), NONE, False, "Reviews have opened 2 rounds already"),
+    ],
+)
+def test_a_review_makes_an_attempt_or_a_round_or_asks_a_person(
+    status: IssueStatus,
+    left: AttemptsLeft,
+    opens: bool,  # noqa: FBT001
+    refused: str,
+) -> None:
+    event = decide_on_reviews([FIRST, NEXT], status, left, SETTINGS)
+    assert (event.reviews, event.author, event.at) == ((1, 2), "wes", NOON)
+    assert event.remarks == (SAID,)
+    assert event.opens_epoch is opens
+    assert event.refused.startswith(refused)
+    assert bool(event.refused) is bool(refused)
+
+
+def told(feedback: Feedback, budget: int = 4000, *, standing: bool = True) -> str:
+    found = case(attempt(1, Outcome.SUCCEEDED))
+    found = replace(found, status=replace(found.status, feedback=feedback))
+    limits = ContextLimits(max_context_tokens=budget)
+    return assemble(found, limits, b"diff --git a/x b/x\n+new\n", standing=standing).text
+
+
+def test_the_reviewers_words_take_the_place_of_failed_checks() -> None:
+    text = told(Feedback(at=NOON, remarks=(SAID,)))
+    feedback = text.partition("## Actionable feedback")[2].partition("\n## ")[0]
+    for words in ("ask for these changes", "wes on src/add.py:8:", "Rename it.", "@@ -1 +1 @@"):
+        assert words in feedback
+    assert "stand in the pull request now" in text
+    assert "discarded" not in text
+
+
+def test_a_remark_cannot_close_its_fence_nor_hide_anything() -> None:
+    text = told(Feedback(at=NOON, remarks=(Remark(author="e", body="<!-- psst -->Seen"),)))
+    assert "Seen" in text
+    assert "psst" not in text
+
+
+def test_a_remark_on_a_whole_file_or_on_none_is_told_too() -> None:
+    text = told(Feedback(at=NOON, remarks=(Remark(author="e", body="A", path="x.py"), SAID)))
+    assert "e on x.py:" in text
+    assert "e:\n" in told(Feedback(at=NOON, remarks=(Remark(author="e", body="A"),)))
+
+
+def test_a_conflict_is_told() -> None:
+    text = told(Feedback(at=NOON, conflict="src/add.py"), standing=False)
+    assert "does not merge into it any more" in text
+    assert "ask for these changes" not in text
+    assert "discarded" in text
+
+
+def test_many_remarks_are_cut_with_a_mark() -> None:
+    many = tuple(Remark(author="wes", body=f"Change {n}. " * 40) for n in range(40))
+    text = told(Feedback(at=NOON, remarks=many), budget=500)
+    assert len(text.encode()) <= 2000
+    assert "Change 0." in text
+    assert "lines omitted]" in text
+
+
+@pytest.mark.parametrize(
+    ("path", "said", "answer"),
+    [
+        ("src/add.py", "Did it, @bob.", "Changed in c0ffee: Did it, "),
+        ("src/other.py", "", "Not changed here; the work is in c0ffee."),
+    ],
+)
+def test_a_thread_is_answered_with_what_was_done(path: str, said: str, answer: str) -> None:
+    meta = attempt(2, Outcome.SUCCEEDED).model_copy(update={"agent_summary": said})
+    text = thread_answer(REF, "c0ffee", path, meta)
+    assert answer in text
+    assert " @bob" not in text
+
+
+RED = (
+    FailedCheck(name="tests\n(3.12)", digest="FAILED test_add.py\n" + "E   boom\n" * 90),
+    FailedCheck(name="deploy"),
+)
+
+
+@pytest.mark.parametrize(
+    ("made", "left", "refused"),
+    [
+        (0, SOME, ""),
+        (1, SOME, ""),
+        (2, SOME, "Checks of the pull request fail on GitHub after 2 attempts at them: "),
+        (0, NONE, "Checks of the pull request fail on GitHub, and no attempt is left: "),
+    ],
+)
+def test_checks_on_github_make_an_attempt_or_ask_a_person(
+    made: int, left: AttemptsLeft, refused: str
+) -> None:
+    event = decide_on_failed_checks("abc", RED, replace(STATUS, ci_attempts=made), left, WatchCi())
+    assert (event.head_sha, event.checks) == ("abc", RED)
+    assert event.refused == (f"{refused}tests (3.12), deploy." if refused else "")
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_what_failed_on_github_is_told_within_its_limits(shown: bool) -> None:  # noqa: FBT001
+    limits = ContextLimits(max_check_output_lines=10, include_check_output=shown)
+    asked = replace(STATUS, feedback=Feedback(at=NOON, checks=RED))
+    there = replace(case(attempt(1, Outcome.SUCCEEDED)), status=asked)
+    found = assemble(there, limits, b"", standing=True)
+    assert found.sources == ("outcome", "github")
+    assert "The checks that GitHub runs on the pull request have failed." in found.text
+    assert 'from="checks on GitHub"' in found.text
+    assert "tests (3.12) failed." in found.text
+    assert "deploy failed." in found.text
+    assert found.text.count("E   boom") == (9 if shown else 0)

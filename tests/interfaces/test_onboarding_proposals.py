@@ -1,0 +1,167 @@
+"""What is proposed for repositories of every kind, from names and small texts alone."""
+
+# ruff: noqa: E501 - one row of the table on one line is easier to read
+
+from pathlib import Path
+
+import pytest
+
+from mulligan.config.load import load_policy
+from mulligan.interfaces.bootstrap.clone import read_tree
+from mulligan.interfaces.onboarding.ecosystems import RepositoryFiles, propose
+from mulligan.interfaces.onboarding.proposal import (
+    Origin,
+    Proposal,
+    operator_text,
+    origin_of,
+    policy_text,
+)
+
+SAMPLES = Path(__file__).parents[1] / "fixtures" / "repositories"
+VENV = "python3 -m venv .venv && echo '*' > .venv/.gitignore"
+INSTALL = ".venv/bin/pip install --quiet"
+
+
+def tree(**texts: str) -> RepositoryFiles:
+    """Make a tree; a double underscore stands for a dot, `_in_` for a slash."""
+    named = {name.replace("_in_", "/").replace("__", "."): text for name, text in texts.items()}
+    return RepositoryFiles(frozenset(named), named)
+
+
+def ci(*lines: str) -> dict[str, str]:
+    steps = "".join(f"      - run: {line}\n" for line in lines)
+    text = f"on: push\njobs:\n  all:\n    steps:\n      - uses: actions/checkout@v4\n{steps}"
+    return {"__github_in_workflows_in_ci__yml": text}
+
+
+def lines_of(found: Proposal) -> list[str]:
+    return [*found.setup, *(check.run for check in found.checks)]
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize(
+    ("texts", "lines"),
+    [
+        ({"tests_in_test_a__py": "import pytest\n"}, [VENV, f"{INSTALL} pytest", ".venv/bin/python -m pytest -q"]),
+        ({"tests_in_test_a__py": ""}, ["python3 -m unittest discover -s tests"]),
+        ({"test_a__py": ""}, ["python3 -m unittest"]),
+        (
+            {"setup__py": "", "conftest__py": "", "requirements__txt": "six", "__flake8": ""},
+            [VENV, f"{INSTALL} -e . -r requirements.txt pytest flake8", ".venv/bin/python -m pytest -q", ".venv/bin/flake8"],
+        ),
+        (
+            {"pyproject__toml": "[dependency-groups]\ndev = ['pytest>=8']\n[tool.mypy]\n", "conftest__py": ""},
+            [VENV, f"{INSTALL} 'pytest>=8' pytest mypy", ".venv/bin/python -m pytest -q", ".venv/bin/mypy ."],
+        ),
+        (
+            {"pyproject__toml": "[tool.pytest]\n[tool.ruff]\n", "uv__lock": ""},
+            ["uv sync --frozen --all-groups --all-extras", "uv run --offline python -m pytest -q", "uv run --offline ruff check ."],
+        ),
+        (
+            {"pyproject__toml": "", "poetry__lock": "", **ci("poetry run pytest -x tests")},
+            ["poetry install --no-interaction", "poetry run python -m pytest -x tests"],
+        ),
+        ({"setup__py": "", **ci("python -m unittest -v")}, [VENV, f"{INSTALL} -e .", ".venv/bin/python -m unittest -v"]),
+        (
+            {"noxfile__py": "import nox\n\n@nox.session\ndef tests(session):\n    pass\n"},
+            [VENV, f"{INSTALL} nox", ".venv/bin/nox -s tests"],
+        ),
+        ({"pyproject__toml": "no toml at all ["}, []),
+        ({"package__json": '{"scripts": {"test": "echo no test specified && exit 1"}}'}, []),
+        (
+            {"package__json": '{"scripts": {"test": "jest", "typecheck": "tsc"}, "devDependencies": {"jest": "1"}}', "pnpm-lock__yaml": ""},
+            ["pnpm install --frozen-lockfile", "pnpm test", "pnpm run typecheck"],
+        ),
+        (
+            {"package__json": '{"scripts": {"test:ci": "jest"}, "dependencies": {"a": "1"}}', "yarn__lock": ""},
+            ["yarn install --frozen-lockfile", "yarn run test:ci"],
+        ),
+        (
+            {"package__json": '{"scripts": {"lint": "eslint"}, "packageManager": "yarn@4", "dependencies": {"a": "1"}}', "__yarnrc__yml": ""},
+            ["yarn install --immutable", "yarn run lint"],
+        ),
+        (
+            {"package__json": '{"scripts": {"test": "x"}, "dependencies": {"a": "1"}}', "package-lock__json": ""},
+            ["npm ci --no-audit --no-fund", "npm test"],
+        ),
+        (
+            {"package__json": '{"scripts": {"test": "x"}, "dependencies": {"a": "1"}}'},
+            ["npm install --no-audit --no-fund --no-package-lock", "npm test"],
+        ),
+        ({"go__mod": "", "go__sum": ""}, ["go mod download", "go test ./...", "go vet ./..."]),
+        (
+            {"Cargo__toml": "", **ci("cargo test --all", "cargo clippy -- -D warnings")},
+            ["cargo fetch", "cargo test --all", "cargo clippy -- -D warnings"],
+        ),
+        ({"pom__xml": "", "mvnw": "", **ci("./mvnw -B verify")}, ["./mvnw -B -ntp verify"]),
+        ({"build__gradle__kts": "", "gradlew": ""}, ["./gradlew --no-daemon --console=plain test"]),
+        (
+            {"Gemfile": "gem 'rspec'\ngem 'rubocop', require: false\n", "spec_in_a_spec__rb": ""},
+            ["bundle config set --local path vendor/bundle", "bundle install", "bundle exec rspec", "bundle exec rubocop"],
+        ),
+        ({"Rakefile": "", **ci("rake spec")}, ["rake spec"]),
+        ({"Rakefile": "task :default"}, []),
+        (
+            {"composer__json": '{"require-dev": {"phpunit/phpunit": "^11", "phpstan/phpstan": "^2"}}', "phpstan__neon": ""},
+            ["composer install --no-interaction --no-progress", "vendor/bin/phpunit", "vendor/bin/phpstan analyse --no-progress"],
+        ),
+        ({"composer__json": '{"scripts": {"test": "phpunit"}}'}, ["composer test"]),
+        ({"CMakeLists__txt": "project(a)"}, ["cmake -S . -B build && cmake --build build --parallel"]),
+        ({"meson__build": "project('a')"}, ["meson setup build && meson compile -C build"]),
+        ({"configure__ac": "", "configure": ""}, ["./configure && make check"]),
+        ({"Makefile": "deps:\ncheck: all\n\ttrue\nmypy:\nX := 1\n"}, ["make deps", "make check", "make mypy"]),
+        ({"Makefile": "test:\n", "go__mod": ""}, ["go test ./...", "go vet ./..."]),
+        ({"Makefile": "test:\nlint:\n", "go__mod": "", **ci("make test")}, ["make test", "make lint"]),
+        ({"go__mod": "", **ci("go test $FLAGS ./...", "go test ./... | tee log")}, ["go test ./...", "go vet ./..."]),
+        ({"README__md": ""}, []),
+        ({"go__mod": "", "__github_in_workflows_in_ci__yml": "- [not: a workflow"}, ["go test ./...", "go vet ./..."]),
+    ],
+)  # fmt: skip
+def test_lines_are_the_repositorys_own(texts: dict[str, str], lines: list[str]) -> None:
+    found = propose(tree(**texts))
+    assert lines_of(found) == lines
+    policy = load_policy(policy_text(found).encode(), {}, "proposed")
+    assert [*policy.setup, *(check.run for check in policy.checks)] == lines
+
+
+@pytest.mark.pure
+def test_two_ecosystems_keep_their_checks_apart() -> None:
+    found = propose(tree(go__mod="", Cargo__toml=""))
+    assert found.ecosystem == "Go and Rust"
+    assert [check.name for check in found.checks] == ["tests (Go)", "lint", "tests (Rust)"]
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize(
+    ("url", "origin"),
+    [
+        ("git@github.com:octocat/hello.git", Origin("octocat/hello", "github.com")),
+        ("https://github.com/octocat/hello.world", Origin("octocat/hello.world", "github.com")),
+        ("ssh://git@ghe.example:2222/a/b.git", Origin("a/b", "ghe.example")),
+        ("https://x:token@ghe.example/a/b/", Origin("a/b", "ghe.example")),
+        ("/srv/git/hello.git", None),
+        ("https://example.org/only-one", None),
+    ],
+)
+def test_the_repository_is_read_from_the_remote(url: str, origin: Origin | None) -> None:
+    config = f'[core]\n\tbare = false\n[remote "origin"]\n\turl = {url}\n\tfetch = +refs/*\n'
+    assert origin_of(config) == origin
+
+
+@pytest.mark.pure
+def test_a_configuration_that_is_none_names_no_repository() -> None:
+    assert origin_of("") is None
+    assert origin_of("no section\n") is None
+
+
+@pytest.mark.pure
+def test_a_server_of_ones_own_has_its_api_under_its_name() -> None:
+    text = operator_text(Origin("a/b", "ghe.example"), "codex")
+    assert "  api_url: https://ghe.example/api/v3\n" in text
+    assert "api_url" not in operator_text(Origin("a/b", "github.com"), "codex")
+
+
+def test_every_sample_has_checks() -> None:
+    samples = sorted(SAMPLES.iterdir())
+    assert len(samples) >= 10
+    assert [place.name for place in samples if not propose(read_tree(place)).checks] == []

@@ -1,0 +1,114 @@
+"""Statistics as people read them, on a terminal and on a page."""
+
+import re
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from mulligan.domain.stats import Cost, FrequentFailure, summarise
+from mulligan.interfaces.cli.stats import (
+    StatsTable,
+    duration_text,
+    money,
+    points,
+    rate,
+    split_table,
+    stats_tables,
+    tokens,
+    write_page,
+)
+from world.sample_history import END, sample_month
+
+MONTH = summarise(sample_month(), END)
+HOSTILE = "<script>alert(1)</script>\u202e & \x1b[31m"
+KNOWN, PARTLY = Cost(12.5, 100, 0, 0), Cost(12.5, 1000, 2, 1)
+
+
+def sheet(title: str) -> StatsTable:
+    return next(each for each in stats_tables(MONTH) if each.title == title)
+
+
+@pytest.mark.parametrize(
+    ("usd", "cost", "written"),
+    [
+        (1234.5, KNOWN, "1,234.50 USD"),
+        (0.0, KNOWN, "0.00 USD"),
+        (0.004, KNOWN, "0.0040 USD"),
+        (12.5, PARTLY, "≥ 12.50 USD"),
+        (None, KNOWN, "–"),
+        (None, Cost(None, 0, 1, 0), "unknown"),
+    ],
+)
+def test_money_says_when_a_part_of_it_is_unknown(
+    usd: float | None, cost: Cost, written: str
+) -> None:
+    assert money(usd, cost) == written
+
+
+def test_tokens_say_so_too() -> None:
+    assert tokens(KNOWN) == "100"
+    assert tokens(PARTLY) == "≥ 1,000"
+    assert tokens(Cost(1, None, 0, 1)) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "written"),
+    [
+        (42, "42 s"),
+        (60, "1 min"),
+        (3599, "59 min"),
+        (3 * 3600 + 61, "3 h 1 min"),
+        (90_000, "1 d 1 h"),
+    ],
+)
+def test_times_have_two_units_at_most(seconds: int, written: str) -> None:
+    assert duration_text(timedelta(seconds=seconds)) == written
+    assert duration_text(None) == "–"
+
+
+def test_a_wide_sheet_is_halved_and_both_halves_name_the_rows() -> None:
+    first, second = split_table(
+        StatsTable("Wide", ("name", "a", "b", "c"), (("x", "1", "2", "3"),))
+    )
+    assert (first.columns, first.rows) == (("name", "a", "b"), (("x", "1", "2"),))
+    assert (second.columns, second.rows) == (("name", "c"), (("x", "3"),))
+
+
+def test_a_share_of_nothing_is_none() -> None:
+    assert (rate(1, 3), rate(0, 0)) == ("33 %", "–")
+
+
+def test_the_first_figures_say_what_a_merge_cost_and_of_what_nothing_is_known() -> None:
+    told = {each.name: each for each in points(MONTH)}
+    merged = told["per merged pull request"]
+    assert merged.value == "≥ 2.03 USD"
+    assert merged.note == "all that was spent, failed issues too, divided by 16 merged"
+    assert told["spent"].note.endswith("3 attempts did not tell the cost")
+    assert told["waiting for a person"].value == "4"
+
+
+def test_tables_have_a_cell_for_each_column_and_bars_of_at_most_their_width() -> None:
+    for each in stats_tables(MONTH):
+        assert {len(row) for row in each.rows} == {len(each.columns)}
+        assert all(0 <= share <= 1 for share in each.shares)
+        assert not each.shares or len(each.shares) == len(each.rows)
+    assert sheet("Success by attempt").rows[0] == ("1", "25", "12", "48 %")
+
+
+def test_the_page_needs_nothing_but_itself_and_has_a_heading_for_each_table() -> None:
+    page = write_page(MONTH)
+    assert re.findall(r"<script|<link|<img|src=|https?:|url\(", page) == []
+    assert page.count("<h1>") == 1
+    assert page.count("<h2") == page.count("<table") == len(stats_tables(MONTH))
+    assert 'lang="en"' in page
+    assert "prefers-color-scheme: dark" in page
+
+
+def test_what_others_wrote_is_only_text_on_the_page() -> None:
+    bad = (FrequentFailure("a/b", HOSTILE, 1, 1, HOSTILE, "f"),)
+    page = write_page(replace(MONTH, failures=bad, checks=bad))
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert "\u202e" not in page
+    assert "\x1b" not in page

@@ -1,0 +1,152 @@
+"""A red base branch and a flaky test: what counts against an attempt, and what does not."""
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from mulligan.domain.outcome import Outcome
+from world.place import NAME, MulliganInstallation, mulligan_installation
+
+TEST = """
+import unittest
+from shop import {name}
+
+
+class {title}Test(unittest.TestCase):
+    def test_{name}(self):
+        self.assertEqual({name}(10), {wanted}, 'the {name} of ten')
+"""
+FILES = {
+    "shop.py": (
+        "def price(n):\n    return n * 2\n\n\n"
+        "def tax(n):\n    return n + 1\n\n\n"
+        "def total(n):\n    return n * 3\n"
+    ),
+    "test_price.py": TEST.format(name="price", title="Price", wanted=99),
+    "test_tax.py": TEST.format(name="tax", title="Tax", wanted=98),
+    "test_total.py": TEST.format(name="total", title="Total", wanted=30),
+    ".gitignore": "__pycache__/\n",
+}
+RUN = "echo run >> {log}; python3 -B -m unittest -v"
+ADD = "pathlib.Path('notes.py').write_text('NOTES = 1\\n')\n"
+BREAK = """
+shop = pathlib.Path('shop.py')
+shop.write_text(shop.read_text().replace('n * 3', 'n * 4'))
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Generator[MulliganInstallation]:
+    tests = {"name": "tests", "run": RUN.format(log=tmp_path / "runs"), "kind": "test"}
+    with mulligan_installation(tmp_path, FILES, [tests]) as made:
+        # The check counts its runs where no sandbox lets it write.
+        made.configure(sandbox="off")
+        yield made
+
+
+def runs(here: MulliganInstallation) -> int:
+    return len((here.directory / "runs").read_text().splitlines())
+
+
+def test_a_change_that_breaks_nothing_succeeds_on_a_red_base(here: MulliganInstallation) -> None:
+    here.agent(ADD)
+    ref = here.issue()
+    assert here.run("once").returncode == 0
+    (meta,) = here.attempts(ref)
+    assert meta.outcome is Outcome.SUCCEEDED
+    (check,) = meta.checks
+    assert (check.passed, check.preexisting, check.findings) == (False, True, ())
+    (pull,) = here.world.pulls_of(NAME)
+    for told in (pull.body or "", here.comments(ref)[0]):
+        for word in ("test_price", "test_tax", "base branch as well"):
+            assert word in told
+        assert "test_total" not in told
+    assert "pre-existing" in (pull.body or "")
+    # Once, once more since it may be flaky, and twice on the start tree.
+    assert runs(here) == 4
+
+
+def test_a_change_that_breaks_a_third_test_is_told_of_that_one_only(
+    here: MulliganInstallation,
+) -> None:
+    here.agent(f"if 'Retry context' in prompt:\n    {ADD}else:\n    exec({BREAK!r})")
+    ref, other = here.issue(), here.issue("Another one")
+    assert here.run("once").returncode == 0
+    first, second = here.attempts(ref)
+    assert (first.outcome, second.outcome) == (Outcome.CHECKS_FAILED, Outcome.SUCCEEDED)
+    told = here.prompt(ref, 2).partition("# Retry context")[2]
+    assert "test_total" in told
+    assert "the total of ten" in told
+    assert "n * 4" in told
+    assert "test_price" not in told
+    assert "test_tax" not in told
+    assert "2 more failed without this change as well" in told
+    # What the start tree says was asked for once, for both issues and all four attempts.
+    assert [meta.outcome for meta in here.attempts(other)] == [
+        Outcome.CHECKS_FAILED,
+        Outcome.SUCCEEDED,
+    ]
+    assert runs(here) == 4 * 2 + 2
+
+
+def test_baseline_off_lets_every_failure_count(tmp_path: Path) -> None:
+    tests = {"name": "tests", "run": "python3 -B -m unittest -v", "kind": "other"}
+    with mulligan_installation(
+        tmp_path, FILES, [tests], baseline=False, max_issue_attempts=1
+    ) as here:
+        here.configure(sandbox="off")
+        here.agent(ADD)
+        ref = here.issue()
+        assert here.run("once").returncode == 3
+        (meta,) = here.attempts(ref)
+        assert meta.outcome is Outcome.CHECKS_FAILED
+        assert len(meta.checks[0].findings) == 2
+
+
+def test_a_green_path_runs_every_check_once(tmp_path: Path) -> None:
+    run = RUN.format(log=tmp_path / "runs") + " test_total"
+    with mulligan_installation(
+        tmp_path, FILES, [{"name": "tests", "run": run, "kind": "test"}]
+    ) as here:
+        here.configure(sandbox="off")
+        here.agent(ADD)
+        here.issue()
+        assert here.run("once").returncode == 0
+        assert runs(here) == 1
+
+
+def test_a_test_that_fails_one_time_in_two_costs_no_attempt(tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    flaky = (
+        f"import os, unittest\n\nFLAG = {str(flag)!r}\n\n\nclass FlakyTest(unittest.TestCase):\n"
+        "    def test_network(self):\n        if os.path.exists(FLAG):\n"
+        "            return os.remove(FLAG)\n        open(FLAG, 'w').close()\n"
+        "        self.fail('connection reset')\n"
+    )
+    tests = {"name": "tests", "run": "python3 -B -m unittest test_flaky", "kind": "test"}
+    with mulligan_installation(tmp_path, {"test_flaky.py": flaky}, [tests]) as here:
+        here.configure(sandbox="off")
+        here.agent(ADD)
+        ref = here.issue()
+        assert here.run("once").returncode == 0
+        (meta,) = here.attempts(ref)
+        assert meta.outcome is Outcome.SUCCEEDED
+        assert (meta.checks[0].passed, meta.checks[0].flaky) == (True, True)
+        (pull,) = here.world.pulls_of(NAME)
+        assert "test_network" in (pull.body or "")
+        assert "flaky" in (pull.body or "")
+
+
+def test_a_check_does_not_see_what_the_one_before_it_dropped(tmp_path: Path) -> None:
+    checks = [
+        {"name": "drop", "run": "echo x > dropped; echo y >> shop.py; mkdir -p a/b; touch a/b/c"},
+        {"name": "look", "run": "test ! -e dropped && test ! -e a && python3 -B shop.py"},
+    ]
+    with mulligan_installation(tmp_path, FILES, checks) as here:
+        here.configure(sandbox="off")
+        here.agent(ADD)
+        ref = here.issue()
+        assert here.run("once").returncode == 0
+        assert here.attempts(ref)[0].outcome is Outcome.SUCCEEDED
+        assert here.branch_files(ref) == {*FILES, "notes.py"}

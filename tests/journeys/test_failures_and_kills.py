@@ -1,0 +1,126 @@
+"""What happens when something is killed, taken or not there."""
+
+import signal
+import time
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import pytest
+
+from mulligan.domain.outcome import Outcome
+from world.place import NAME, MulliganInstallation, mulligan_installation
+from world.repositories import branch_head, commit_to
+
+FILES = {"notes.txt": "one\n"}
+WAIT = "(pathlib.Path.home() / 'started').touch()\nimport time\ntime.sleep(60)\n"
+WRITE = "pathlib.Path('notes.txt').write_text('two')\n"
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Generator[MulliganInstallation]:
+    with mulligan_installation(tmp_path, FILES) as made:
+        yield made
+
+
+def until(happened: Callable[[], bool]) -> None:
+    patience = time.monotonic() + 20
+    while not happened():
+        assert time.monotonic() < patience
+        time.sleep(0.02)
+
+
+def test_a_killed_pass_is_taken_up_by_the_next(here: MulliganInstallation) -> None:
+    here.agent(WAIT)
+    ref = here.issue()
+    killed = here.start("once")
+    until(here.agent_started)
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    here.agent(WRITE)
+    assert here.run("once").returncode == 0
+    first, second = here.attempts(ref)
+    assert (first.outcome, second.outcome) == (Outcome.INTERRUPTED, Outcome.SUCCEEDED)
+    assert len(here.world.pulls_of(NAME)) == 1
+    assert here.world.labels_of(ref) == ["mulligan:review"]
+
+
+def test_an_interrupt_ends_the_agent_and_costs_nothing(here: MulliganInstallation) -> None:
+    here.agent(WAIT)
+    ref = here.issue()
+    stopped = here.start("once")
+    until(here.agent_started)
+    stopped.send_signal(signal.SIGINT)
+    _, said = stopped.communicate(timeout=20)
+    assert stopped.returncode == 130
+    assert "SIGINT" in said
+    (meta,) = here.attempts(ref)
+    assert (meta.outcome, meta.failure_reason) == (Outcome.INTERRUPTED, "shutdown")
+
+
+def test_a_second_pass_at_the_same_time_is_refused_by_name(here: MulliganInstallation) -> None:
+    here.agent(WAIT)
+    here.issue()
+    first = here.start("once")
+    until(here.agent_started)
+    second = here.run("once")
+    assert second.returncode == 2
+    assert "mulligan once" in second.stderr
+    assert str(first.pid) in second.stderr
+    assert here.run("status").returncode == 0
+    first.kill()
+    first.communicate()
+
+
+def test_a_persons_commits_on_the_branch_are_never_overwritten(here: MulliganInstallation) -> None:
+    here.agent(WRITE)
+    ref = here.issue()
+    theirs = commit_to(here.bare, {"mine.txt": "by hand"}, ref.branch)
+    assert here.run("once").returncode == 3
+    assert branch_head(here.bare, ref.branch) == theirs
+    assert here.world.labels_of(ref) == ["mulligan:hitl"]
+    assert "could not be published" in here.comments(ref)[-1]
+
+
+def test_a_missing_agent_is_named_and_costs_nothing(here: MulliganInstallation) -> None:
+    here.configure(agent={"command": ["/nowhere/agent"]})
+    ref = here.issue()
+    assert here.run("once").returncode == 3
+    (meta,) = here.attempts(ref)
+    assert meta.outcome is Outcome.MISCONFIGURED
+    assert "/nowhere/agent" in here.comments(ref)[-1]
+
+
+def test_a_repository_that_cannot_be_fetched_does_not_stop_the_others(
+    here: MulliganInstallation,
+) -> None:
+    here.agent(WRITE)
+    here.issue()
+    good = here.settings["repositories"]
+    assert isinstance(good, list)
+    here.configure(repositories=[{"name": "acme/gone", "clone_url": "/nowhere.git"}, *good])
+    done = here.run("once")
+    assert done.returncode == 1
+    assert "acme/gone" in done.stdout
+    assert len(here.world.pulls_of(NAME)) == 1
+
+
+def test_a_refused_token_is_one_sentence(here: MulliganInstallation) -> None:
+    here.environment["GITHUB_TOKEN"] = "not-a-token"
+    here.issue()
+    done = here.run("once")
+    assert done.returncode == 1
+    assert "token" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_a_timed_out_agent_is_tried_once_more_and_then_a_person_is_asked(
+    here: MulliganInstallation,
+) -> None:
+    here.agent("print('thinking', flush=True)\nimport time\ntime.sleep(60)\n")
+    agent = here.settings["agent"]
+    assert isinstance(agent, dict)
+    here.configure(agent={**agent, "timeout": "1s"})
+    ref = here.issue()
+    assert here.run("once").returncode == 3
+    assert [meta.outcome for meta in here.attempts(ref)] == [Outcome.AGENT_TIMED_OUT] * 2
+    assert "thinking" in here.prompt(ref, 2)

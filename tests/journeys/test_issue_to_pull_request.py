@@ -1,0 +1,271 @@
+"""The life of an issue, from the label to the pull request or the person who is asked."""
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from mulligan.domain.outcome import Outcome
+from world.issue_names import ref_of
+from world.place import MAINTAINER, NAME, MulliganInstallation, mulligan_installation
+from world.repositories import branch_head, read_branch
+
+FILES = {
+    "add.py": "def add(a, b):\n    return a - b\n",
+    "test_add.py": (
+        "import unittest\nfrom add import add\n\n\nclass AddTest(unittest.TestCase):\n"
+        "    def test_sum(self):\n        self.assertEqual(add(2, 3), 5, 'two and three')\n"
+    ),
+    ".gitignore": "__pycache__/\n",
+}
+TESTS = {"name": "tests", "run": "python3 -m unittest -v", "kind": "test", "timeout": "1m"}
+MEND = "pathlib.Path('add.py').write_text('def add(a, b):\\n    return a + b\\n')\n"
+SPOIL = "pathlib.Path('add.py').write_text('def add(a, b):\\n    return a * b\\n')\n"
+MEND_WHAT_IS_NAMED = f"""
+if 'test_sum' in prompt and 'two and three' in prompt:
+    {MEND}else:
+    {SPOIL}"""
+COMMIT = "git('commit', '-qam', 'Try')\n"
+GIT = """
+def git(*words):
+    subprocess.run(['git', '-c', 'user.name=a', '-c', 'user.email=a@b', *words], check=True)
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Generator[MulliganInstallation]:
+    with mulligan_installation(tmp_path, FILES, [TESTS]) as made:
+        yield made
+
+
+def test_a_good_change_becomes_a_pull_request_at_once(here: MulliganInstallation) -> None:
+    here.agent(MEND + "print('Mended add(), see @zoe, fixes #99')")
+    ref = here.issue("Adding subtracts")
+    done = here.run("once")
+    assert (done.returncode, done.stderr) == (0, "")
+    (pull,) = here.world.pulls_of(NAME)
+    assert pull.title == "Adding subtracts"
+    assert f"Closes #{ref.number}" in (pull.body or "")
+    assert "Mended add()" in (pull.body or "")
+    assert " @zoe" not in (pull.body or "")
+    assert read_branch(here.bare, ref.branch, "add.py") == "def add(a, b):\n    return a + b"
+    assert here.branch_files(ref) == set(FILES)
+    assert here.world.labels_of(ref) == ["mulligan:review"]
+    assert len(here.comments(ref)) == 1
+    (meta,) = here.attempts(ref)
+    assert (meta.outcome, meta.commits) == (Outcome.SUCCEEDED, 1)
+    assert [(file.path, file.status) for file in meta.files_modified] == [("add.py", "M")]
+    assert here.ask("status") == [
+        {
+            "issue": str(ref),
+            "stage": "review",
+            "epoch": 1,
+            "attempt": 1,
+            "outcome": "SUCCEEDED",
+            "reason": "The change is verified.",
+            "pull_request": f"{here.url}/{NAME}/pull/{pull.number}",
+            "review_until": None,
+        }
+    ]
+
+
+def test_a_second_pass_has_nothing_to_do(here: MulliganInstallation) -> None:
+    here.agent(MEND)
+    here.issue()
+    assert here.run("once").returncode == 0
+    writes = [request for request in here.world.requests if request.method != "GET"]
+    done = here.run("once")
+    assert (done.returncode, done.stdout.strip()) == (0, "No issue asks for work.")
+    assert [each for each in here.world.requests if each.method != "GET"] == writes
+
+
+def test_the_second_try_succeeds_because_it_is_told_what_failed(here: MulliganInstallation) -> None:
+    here.agent(MEND_WHAT_IS_NAMED)
+    ref = here.issue()
+    assert here.run("once").returncode == 0
+    first, second = here.attempts(ref)
+    assert (first.outcome, second.outcome) == (Outcome.CHECKS_FAILED, Outcome.SUCCEEDED)
+    assert first.checks[0].fingerprint
+    assert "Retry context" not in here.prompt(ref, 1)
+    told = here.prompt(ref, 2)
+    assert told.startswith("Attempt 2 of 3")
+    for word in ("test_add.AddTest.test_sum", "two and three", "1 commit", "return a * b"):
+        assert word in told
+    assert len(here.world.pulls_of(NAME)) == 1
+    found = here.ask("inspect", str(ref))
+    assert isinstance(found, dict)
+    decisions = found["decisions"]
+    assert isinstance(decisions, list)
+    assert [each["decision"] for each in decisions if isinstance(each, dict)] == [
+        "retry",
+        "open_pull_request",
+    ]
+
+
+def test_three_failures_reach_a_person_with_everything_they_need(
+    here: MulliganInstallation,
+) -> None:
+    here.agent(SPOIL)
+    ref = here.issue("Adding subtracts")
+    done = here.run("once")
+    assert done.returncode == 3
+    assert here.world.labels_of(ref) == ["mulligan:hitl"]
+    assert here.world.pulls_of(NAME) == []
+    assert branch_head(here.bare, ref.branch) is None
+    status, asked = here.comments(ref)
+    assert "has handed this issue to a person" in status
+    assert f"/issues/{ref.number}#issuecomment-" in status
+    assert "All 3 attempts failed" in asked
+    sections = [line for line in asked.splitlines() if line.startswith("#")]
+    assert [section.lstrip("# ") for section in sections] == [
+        "Failure summary",
+        "Attempt history",
+        "Last failure",
+        "Files touched by the last attempt",
+        "Observed patterns",
+        "Suggested actions",
+        "Your options",
+    ]
+    for word in ("test_add.AddTest.test_sum", "two and three", "3 of 3", "add.py"):
+        assert word in asked
+
+
+@pytest.mark.parametrize(
+    ("agent", "outcome", "words"),
+    [
+        ("print('I would change add.py')", Outcome.ZERO_COMMIT, "without a commit"),
+        (
+            GIT + SPOIL + COMMIT + "git('revert', '--no-edit', 'HEAD')",
+            Outcome.ZERO_DIFF,
+            "2 commits",
+        ),
+        ("sys.exit(3)", Outcome.AGENT_CRASHED, "exit code 3"),
+    ],
+)
+def test_changing_nothing_is_tried_again_and_told(
+    here: MulliganInstallation, agent: str, outcome: Outcome, words: str
+) -> None:
+    here.agent(agent)
+    ref = here.issue()
+    assert here.run("once").returncode == 3
+    assert [meta.outcome for meta in here.attempts(ref)] == [outcome] * 3
+    assert words in here.prompt(ref, 2)
+    assert here.world.labels_of(ref) == ["mulligan:hitl"]
+
+
+def test_an_agent_that_cannot_go_on_reaches_a_person_at_once(here: MulliganInstallation) -> None:
+    here.agent("""
+    report = '{"status": "blocked", "reason": "Which rounding?"}'
+    pathlib.Path(os.environ["MULLIGAN_REPORT"]).write_text(report)
+    """)
+    ref = here.issue()
+    assert here.run("once").returncode == 3
+    (meta,) = here.attempts(ref)
+    assert meta.outcome is Outcome.BLOCKED
+    assert "Which rounding?" in here.comments(ref)[-1]
+
+
+def test_a_new_request_opens_an_epoch_and_keeps_the_history(here: MulliganInstallation) -> None:
+    here.agent(SPOIL)
+    ref = here.issue()
+    assert here.run("once").returncode == 3
+    here.world.label(ref, "mulligan", MAINTAINER)
+    here.agent(MEND)
+    assert here.run("once").returncode == 0
+    history = here.attempts(ref)
+    assert [(meta.epoch, meta.attempt, meta.number) for meta in history] == [
+        (1, 1, 1),
+        (1, 2, 2),
+        (1, 3, 3),
+        (2, 1, 4),
+    ]
+    assert "test_sum" in here.prompt(ref, 4)
+    assert here.world.labels_of(ref) == ["mulligan:review"]
+
+
+def test_one_attempt_each_leaves_the_issue_ready_for_the_next_pass(
+    here: MulliganInstallation,
+) -> None:
+    here.agent(SPOIL)
+    ref = here.issue()
+    assert here.run("once", "--attempts", "1").returncode == 0
+    assert len(here.attempts(ref)) == 1
+    assert set(here.world.labels_of(ref)) >= {"mulligan"}
+    assert here.run("once", "--attempts", "1").returncode == 0
+    assert here.run("once", "--attempts", "1").returncode == 3
+    assert len(here.attempts(ref)) == 3
+
+
+def test_a_label_by_somebody_without_write_access_starts_nothing(
+    here: MulliganInstallation,
+) -> None:
+    here.agent(MEND)
+    ref = ref_of(here.world.open_issue(NAME, "Mend it", "Please.", "zoe"))
+    here.world.label(ref, "mulligan", "tri")
+    done = here.run("once")
+    assert done.returncode == 0
+    assert f"{ref}  skipped:" in done.stdout
+    assert here.ask("status") == []
+    assert here.comments(ref) == []
+
+
+def test_the_operator_needs_no_label(here: MulliganInstallation) -> None:
+    here.agent(MEND)
+    ref = here.world.open_issue(NAME, "Mend it", "Please.", "zoe")
+    assert here.run("work", str(ref)).returncode == 0
+    assert here.world.labels_of(ref) == ["mulligan:review"]
+
+
+def test_a_dry_run_changes_nothing_on_github(here: MulliganInstallation) -> None:
+    here.agent(MEND)
+    ref = here.issue()
+    done = here.run("work", str(ref), "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "Would push" in done.stdout
+    assert "pull request" in done.stdout
+    assert [each for each in here.world.requests if each.method != "GET"] == []
+    assert branch_head(here.bare, ref.branch) is None
+    assert here.ask("status") == []
+
+
+def test_a_failing_set_up_costs_no_attempt_and_waits(tmp_path: Path) -> None:
+    with mulligan_installation(tmp_path, FILES, [TESTS], setup=["echo no network; exit 7"]) as here:
+        here.agent(MEND)
+        ref = here.issue()
+        done = here.run("once")
+        assert done.returncode == 1
+        assert "no network" in done.stdout
+        (meta,) = here.attempts(ref)
+        assert meta.outcome is Outcome.INFRASTRUCTURE
+        assert here.run("once").stdout.strip() == "No issue asks for work."
+        assert here.world.labels_of(ref) == ["mulligan"]
+
+
+def test_without_checks_the_pull_request_says_that_nothing_was_verified(tmp_path: Path) -> None:
+    with mulligan_installation(tmp_path, FILES) as here:
+        here.agent(SPOIL)
+        here.issue()
+        assert here.run("once").returncode == 0
+        (pull,) = here.world.pulls_of(NAME)
+        assert "othing was verified" in (pull.body or "")
+
+
+def test_a_change_out_of_scope_is_named_and_tried_again(tmp_path: Path) -> None:
+    with mulligan_installation(tmp_path, FILES, [TESTS], scope={"allow": ["*.py"]}) as here:
+        here.agent("""
+        pathlib.Path('add.py').write_text('def add(a, b):\\n    return a + b\\n')
+        if 'notes.txt' not in prompt:
+            pathlib.Path('notes.txt').write_text('remember')
+        """)
+        ref = here.issue()
+        assert here.run("once").returncode == 0
+        first, second = here.attempts(ref)
+        assert (first.outcome, second.outcome) == (Outcome.SCOPE_VIOLATION, Outcome.SUCCEEDED)
+        assert first.guard_violations
+
+
+def test_an_issue_that_was_closed_is_left_alone(here: MulliganInstallation) -> None:
+    here.agent(MEND)
+    ref = here.issue()
+    here.world.close(ref, MAINTAINER)
+    assert here.run("once").stdout.strip() == "No issue asks for work."

@@ -1,0 +1,158 @@
+"""What is written on the ref can be read again, holds no secret, and does not grow for ever."""
+
+from datetime import timedelta
+
+import pytest
+
+from mulligan.domain.errors import ConfigError
+from mulligan.domain.events import (
+    AgentStarted,
+    AttemptStarted,
+    EffectDone,
+    Event,
+    IssueSeen,
+    RecordedEvent,
+    StoodDown,
+)
+from mulligan.domain.issue import IssueRef
+from mulligan.domain.status import READ_TO
+from mulligan.storage.git_ref import (
+    LEASES_FILE,
+    RESOLVED_RETENTION,
+    Snapshot,
+    StoredLease,
+    outdated,
+    read_lines,
+    shortened,
+    snapshot_of,
+    write_lines,
+)
+from mulligan.storage.serialization import folded
+from mulligan.text.redact import Redactor
+from world.ledgers import START, completed
+from world.stories import attempt
+
+REF, OTHER = IssueRef("octo/one", 1), IssueRef("octo/one", 12)
+PLAIN = Redactor()
+DAY = timedelta(days=1)
+
+pytestmark = pytest.mark.pure
+
+
+def recorded(*events: Event, ref: IssueRef = REF) -> list[RecordedEvent]:
+    return [
+        RecordedEvent(
+            seq=at, at=START + timedelta(seconds=at), issue=ref, epoch=1, attempt=1, event=each
+        )
+        for at, each in enumerate(events, start=1)
+    ]
+
+
+def test_events_are_read_as_they_were_written() -> None:
+    events = recorded(IssueSeen(title="l\xf6tf\xe9 \u2028 \U0001f3cc\n"), completed(REF, 1))
+    text = write_lines(events, PLAIN)
+    assert text.count(b"\n") == 2
+    assert list(read_lines(REF, text)) == events
+
+
+def test_no_secret_is_written() -> None:
+    text = write_lines(
+        recorded(IssueSeen(title="token-of-the-bot")), Redactor(("token-of-the-bot",))
+    )
+    assert b"token-of-the-bot" not in text
+    assert b"[redacted]" in text
+
+
+@pytest.mark.parametrize("damaged", [b"{", b"[]", b'{"at": "now"}', b"7", b"\xff"])
+def test_what_cannot_be_read_is_said_in_one_sentence(damaged: bytes) -> None:
+    with pytest.raises(ConfigError, match=r"The state of octo/one#1 cannot be read; use"):
+        read_lines(REF, damaged)
+
+
+def test_what_a_newer_version_wrote_is_refused() -> None:
+    text = write_lines(recorded(IssueSeen(title="a")), PLAIN)
+    newer = text.replace(b'"schema_version": 1', b'"schema_version": 99')
+    with pytest.raises(ConfigError, match="newer version"):
+        read_lines(REF, newer)
+
+
+def test_a_snapshot_is_its_files() -> None:
+    lines = write_lines(recorded(IssueSeen(title="a")), PLAIN)
+    tenures = {REF: StoredLease(3, "run-7", START), OTHER: StoredLease(1)}
+    snapshot = Snapshot(None, {REF: lines}, tenures)
+    assert set(snapshot.files) == {"octo/one/1.jsonl", LEASES_FILE}
+    assert snapshot_of("c0ffee", snapshot.files) == Snapshot("c0ffee", {REF: lines}, tenures)
+    assert snapshot_of("c0ffee", {"README": b"hello", "a/b/0.jsonl": b""}) == Snapshot("c0ffee")
+
+
+def test_leases_that_cannot_be_read_are_not_taken_for_none() -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        snapshot_of("c0ffee", {LEASES_FILE: b'{"octo/one#1": {"fence": "many"}}'})
+
+
+def test_a_long_issue_loses_its_story_first_and_then_its_old_findings() -> None:
+    story = [AgentStarted(agent="x" * 100)] * 20
+    attempts = [
+        completed(REF, number).model_copy(update={"meta": attempt(number)}) for number in (1, 2)
+    ]
+    events = recorded(AttemptStarted(attempt=1, number=1, worker="w"), *story, *attempts)
+    text = write_lines(events, PLAIN)
+    assert shortened(REF, text, PLAIN) == text
+    without_story = shortened(REF, text, PLAIN, most=len(text) - 1)
+    assert read_lines(REF, without_story)[1].event == attempts[0]
+    lean = read_lines(REF, shortened(REF, text, PLAIN, most=1))
+    assert [each.event.kind for each in lean] == ["attempt_started", *["attempt_completed"] * 2]
+    assert lean[2].event == attempts[1]
+    assert b"AssertionError" not in write_lines(lean[:2], PLAIN)
+    assert folded(REF, lean) == folded(REF, events)
+
+
+def test_an_issue_without_a_completed_attempt_is_shortened_too() -> None:
+    text = write_lines(recorded(AgentStarted(agent="x")), PLAIN)
+    assert shortened(REF, text, PLAIN, most=1) == b""
+
+
+def test_of_how_far_comments_were_read_a_long_issue_keeps_the_last() -> None:
+    marks = [EffectDone(effect=READ_TO, key="issue", remote_id=f"to:{n}") for n in range(9)]
+    answered = [EffectDone(effect="reply", key=f"comment:{n}", remote_id=f"{n}") for n in (1, 2)]
+    events = recorded(IssueSeen(title="a"), *marks, *answered)
+    text = write_lines(events, PLAIN)
+    shorter = read_lines(REF, shortened(REF, text, PLAIN, most=len(text) - 1))
+    assert [each.event for each in shorter] == [events[0].event, marks[-1], *answered]
+    assert folded(REF, shorter) == folded(REF, events)
+
+
+def test_the_issue_that_holds_how_far_comments_were_read_stays() -> None:
+    mark = EffectDone(effect=READ_TO, key="issue", remote_id="to:7")
+    stood = {REF: recorded(StoodDown(reason="a"), mark), OTHER: recorded(StoodDown(reason="a"))}
+    assert outdated(stood, dict.fromkeys(stood, 1), START + RESOLVED_RETENTION + DAY) == {OTHER}
+
+
+def test_resolved_issues_go_after_their_time() -> None:
+    resolved = recorded(IssueSeen(title="a"), StoodDown(reason="Closed."))
+    issues, sizes = (
+        {REF: resolved, OTHER: recorded(IssueSeen(title="b"), ref=OTHER)},
+        {REF: 9, OTHER: 9},
+    )
+    last = resolved[-1].at
+    assert outdated(issues, sizes, last + RESOLVED_RETENTION) == frozenset()
+    assert outdated(issues, sizes, last + RESOLVED_RETENTION + DAY) == {REF}
+
+
+def test_where_there_is_no_room_the_oldest_resolved_ones_go_sooner() -> None:
+    third = IssueRef("octo/one", 13)
+    issues = {
+        REF: recorded(IssueSeen(title="a")),
+        OTHER: recorded(StoodDown(reason="Closed."), ref=OTHER),
+        third: recorded(IssueSeen(title="c"), StoodDown(reason="Closed."), ref=third),
+    }
+    sizes = dict.fromkeys(issues, 10)
+    assert outdated(issues, sizes, START, most=20) == {OTHER}
+    assert outdated(issues, sizes, START, most=5) == {OTHER, third}
+    assert outdated({REF: []}, {REF: 0}, START) == frozenset()
+
+
+def test_a_tenure_is_good_until_it_expires() -> None:
+    assert StoredLease(1, "w", START).is_good(START - DAY)
+    assert not StoredLease(1, "w", START).is_good(START)
+    assert not StoredLease(1).is_good(START)
