@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from mulligan.checks.digest import MAX_CHARS
 from mulligan.checks.digest.findings import clip, fingerprint, identity, normalise
-from mulligan.checks.digest.identity import tells_apart
+from mulligan.checks.digest.qualified_names import tells_apart
 from mulligan.domain.result import CheckResult, Finding, names_unit
 
 FINDINGS_IN_FULL = 5

@@ -9,7 +9,7 @@ from mulligan.checks.digest.documents import BufferedOutput, documents
 from mulligan.checks.digest.families import FAMILIES
 from mulligan.checks.digest.families.generic import GENERIC
 from mulligan.checks.digest.findings import FindingBlock, Reading, clip, fingerprint, found_by
-from mulligan.checks.digest.identity import in_project, projects
+from mulligan.checks.digest.qualified_names import in_project, projects
 from mulligan.checks.digest.render import render, render_passed
 from mulligan.checks.digest.reports import joined, merged, read_document, read_report
 from mulligan.checks.digest.signals import PASSING, total_lines

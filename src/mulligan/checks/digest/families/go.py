@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from mulligan.checks.digest.blocks import worth_showing
 from mulligan.checks.digest.clean import CleanLog
 from mulligan.checks.digest.findings import Family, FindingBlock, Reading, finding
-from mulligan.checks.digest.identity import GO_PACKAGE, OF_PACKAGE, go_packages
+from mulligan.checks.digest.qualified_names import GO_PACKAGE, OF_PACKAGE, go_packages
 from mulligan.checks.digest.locations import Place, best_place, number
 
 TURN = re.compile(r"^=== (?P<what>RUN|PAUSE|CONT|NAME) +(?P<test>\S*)$")
