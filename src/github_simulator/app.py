@@ -18,7 +18,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from github_simulator.errors import SimulatorError
+from github_simulator.bare_repository import SimulatorError
 from github_simulator.records import User
 from github_simulator.reply import (
     NOT_MODIFIED,

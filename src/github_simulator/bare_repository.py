@@ -8,13 +8,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from github_simulator.errors import SimulatorError
-
 HEADS = "refs/heads/"
+
 SHA = re.compile(r"[0-9a-f]{40,64}")
+
 FIELDS = "%H%x00%T%x00%P%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%cI%x00%B%x00"
+
 TIMEOUT = 120
 """Seconds; on a healthy disk a command takes milliseconds."""
+
 ENVIRONMENT = {
     "HOME": "/nonexistent",
     "LC_ALL": "C.UTF-8",
@@ -29,6 +31,7 @@ ENVIRONMENT = {
     "GIT_COMMITTER_NAME": "GitHub",
     "GIT_COMMITTER_EMAIL": "noreply@github.com",
 }
+
 SETTINGS = {
     # Nothing that a repository names is started.
     "core.hooksPath": os.devnull,
@@ -42,8 +45,17 @@ SETTINGS = {
     "core.autocrlf": "false",
     "core.quotePath": "false",
 }
+
 SAFE = tuple(part for key, value in SETTINGS.items() for part in ("-c", f"{key}={value}"))
+
 STATUSES = {"A": "added", "M": "modified", "D": "removed", "T": "changed"}
+
+
+class SimulatorError(Exception):
+    """The machine does not let the simulator work; the message is a sentence that says what to do.
+
+    A refusal that GitHub itself would give is `reply.Refused`, not this.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from github_simulator.bare_repository import git
-from github_simulator.errors import SimulatorError
+from github_simulator.bare_repository import SimulatorError, git
 from github_simulator.records import IssueName
 from github_simulator.world import World
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from github_simulator.bare_repository import BareRepository
-from github_simulator.errors import SimulatorError
+from github_simulator.bare_repository import BareRepository, SimulatorError
 from github_simulator.records import IssueName
 from github_simulator.seed import BOT, MAINTAINER, REPOSITORY, make_repository, seed
 from github_simulator.world import World

@@ -2,7 +2,7 @@
 
 import pytest
 
-from github_simulator.markdown import as_html
+from github_simulator.pages import as_html
 
 pytestmark = pytest.mark.pure
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from github_simulator.bare_repository import BareRepository, git
-from github_simulator.errors import SimulatorError
+from github_simulator.bare_repository import BareRepository, SimulatorError, git
 from github_simulator.issues import unassign
 from github_simulator.json_shapes import RepositoryUrls, association
 from github_simulator.records import Actor, IssueName, Permission

@@ -11,7 +11,7 @@ import pytest
 import requests
 
 from github_simulator.app import running, serve
-from github_simulator.errors import SimulatorError
+from github_simulator.bare_repository import SimulatorError
 from github_simulator.world import World
 from world.simulated import NAME, SimulatedGitHub, push, simulated_github
 

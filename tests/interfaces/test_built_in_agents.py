@@ -8,7 +8,7 @@ import pytest
 from mulligan.agents.adapters import BUILT_IN, BUILT_IN_AGENTS
 from mulligan.config.load import load_operator
 from mulligan.config.policy import CommitSettings
-from mulligan.interfaces.bootstrap.agents import agent_here
+from mulligan.interfaces.bootstrap.clone import agent_here
 from mulligan.interfaces.bootstrap.container import open_git, open_github
 from mulligan.text.redact import Redactor
 from world.checkouts import REF, REPOSITORY, TEXT, calc_remote, run_in_worktree

@@ -1,8 +1,8 @@
 """Days of a maintainer, told as stories that run on the simulated GitHub and on `emulate` alike.
 
 Each is a walk through commands, stages and labels that are moved by hand. What `emulate` lacks is
-in tests/contracts/test_emulate_coverage.py: without a list of all comments of a repository it is asked place
-by place, nothing gets a reaction, and the pull request's head is not the commit that was pushed.
+in test_emulate_coverage.py: without a list of all comments of a repository it is asked place by
+place, nothing gets a reaction, and the pull request's head is not the commit that was pushed.
 """
 
 from collections.abc import Generator

@@ -1,12 +1,14 @@
-"""Look at a clone, its labels and this installation, and register an App, to propose a start."""
+"""Look at a clone, its labels, its agents and this installation, to propose a start."""
 
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import mulligan
+from mulligan.agents.adapters import BUILT_IN_AGENTS
 from mulligan.config.operator import Operator
 from mulligan.config.policy import Labels
 from mulligan.domain.errors import MulliganError, UsageError
@@ -30,7 +32,7 @@ from mulligan.interfaces.onboarding.proposal import (
     source_at,
 )
 
-__all__ = ["MadeApp", "Registration"]
+__all__ = ["BUILT_IN_AGENTS", "MadeApp", "Registration", "agent_here"]
 
 MULLIGAN_CHECKOUT = Path(mulligan.__file__).parents[2]
 """The checkout, where it runs from one."""
@@ -44,6 +46,17 @@ MAX_FILE_BYTES = 256 * 1024
 SKIPPED_DIRECTORIES = frozenset(
     {".git", ".venv", "venv", "node_modules", "target", "build", "dist", "vendor"}
 )
+
+
+def agent_here(environment: Mapping[str, str]) -> str:
+    """Name the first built-in agent that is installed here; the first of all where none is."""
+    path = environment.get("PATH", os.defpath)
+    installed = (
+        kind
+        for kind, agent in BUILT_IN_AGENTS.items()
+        if shutil.which(agent.adapter.program, path=path)
+    )
+    return next(installed, next(iter(BUILT_IN_AGENTS)))
 
 
 def installed_from(

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from github_simulator.app import running, serve
-from github_simulator.errors import SimulatorError
+from github_simulator.bare_repository import SimulatorError
 from github_simulator.seed import MAINTAINER, READY, SCRIPTED_AGENT, Seeded, seed
 from github_simulator.world import Fault, World
 from mulligan.config.load import load_operator

@@ -33,10 +33,11 @@ from mulligan.interfaces.action.workflow import (
     minute_of,
     workflow_text,
 )
-from mulligan.interfaces.bootstrap.agents import BUILT_IN_AGENTS, agent_here
 from mulligan.interfaces.bootstrap.clone import (
+    BUILT_IN_AGENTS,
     MadeApp,
     Registration,
+    agent_here,
     create_labels,
     git_config,
     installed_from,

@@ -17,7 +17,7 @@ from mulligan.daemon.once import PassResult, problem_line
 from mulligan.daemon.worker import Worker
 from mulligan.domain.errors import UsageError
 from mulligan.domain.issue import AuthorisingAct
-from mulligan.interfaces.bootstrap.agents import BUILT_IN_AGENTS
+from mulligan.interfaces.bootstrap.clone import BUILT_IN_AGENTS
 from mulligan.interfaces.bootstrap.container import Container
 from mulligan.interfaces.bootstrap.rehearsal import (
     RehearsalSetup,

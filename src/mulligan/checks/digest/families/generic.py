@@ -24,8 +24,8 @@ from mulligan.checks.digest.findings import (
     relevant_part,
 )
 from mulligan.checks.digest.heads import FindingHead, Rank, find_heads, named_test
-from mulligan.checks.digest.qualified_names import with_units
 from mulligan.checks.digest.locations import Place, best_place, place_alone, pointed_at
+from mulligan.checks.digest.qualified_names import with_units
 from mulligan.checks.digest.signals import Weight, count_bad, total_lines, weigh
 
 MOST_HEADS = 5000

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from mulligan.checks.digest.blocks import worth_showing
 from mulligan.checks.digest.clean import CleanLog
 from mulligan.checks.digest.findings import Family, FindingBlock, Reading, finding
-from mulligan.checks.digest.qualified_names import GO_PACKAGE, OF_PACKAGE, go_packages
 from mulligan.checks.digest.locations import Place, best_place, number
+from mulligan.checks.digest.qualified_names import GO_PACKAGE, OF_PACKAGE, go_packages
 
 TURN = re.compile(r"^=== (?P<what>RUN|PAUSE|CONT|NAME) +(?P<test>\S*)$")
 FAILED = re.compile(r"^(?P<indent>\s*)--- FAIL: (?P<test>\S+)")
