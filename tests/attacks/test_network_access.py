@@ -9,8 +9,8 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from attacks.test_inside import LOOK
 
+from attacks.test_inside_the_sandbox import LOOK
 from mulligan.agents.invocation import PLACEHOLDER, OperatorAgents
 from mulligan.agents.runner import CommandAgent
 from mulligan.config.adapters import Adapter, Service
