@@ -37,7 +37,7 @@ def work(
 ) -> list[str]:
     """Visit an issue; name the agents that ran."""
     named = {name: Named(name) for name in ("strong", "other")}
-    context = replace(here.context(Named("first")), roster=AgentRegistry(named, fallback or {}))
+    context = replace(here.context(Named("first")), agents=AgentRegistry(named, fallback or {}))
     context.worktrees.fetch_base(NAME)
     Worker(context).visit(ref)
     return [event.agent for event in here.events(ref) if isinstance(event, AgentStarted)]

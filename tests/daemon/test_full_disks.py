@@ -31,7 +31,7 @@ def here(tmp_path: Path) -> Generator[WorkerEnvironment]:
 
 def test_nothing_begins_on_a_full_disk_and_all_goes_on_by_itself(here: WorkerEnvironment) -> None:
     ref, room = here.desk.ready(), [FULL]
-    context = replace(here.context(fix_the_bug), shortage=lambda: room[0] if room else None)
+    context = replace(here.context(fix_the_bug), disk_shortage=lambda: room[0] if room else None)
     for _ in range(2):
         assert Worker(context).visit(ref).skipped == FULL
     status = here.ledger.status(ref)
@@ -49,7 +49,9 @@ def test_workers_whose_disks_are_full_do_not_take_turns_in_saying_so(
     ref, other = here.desk.ready(), FULL.replace("/work", "/elsewhere")
     for _ in range(2):
         for name, short in (("one", FULL), ("two", other)):
-            context = replace(here.context(fix_the_bug, name), shortage=lambda short=short: short)
+            context = replace(
+                here.context(fix_the_bug, name), disk_shortage=lambda short=short: short
+            )
             assert Worker(context).visit(ref).skipped == short
     assert here.ledger.status(ref).reason == FULL
     assert [event.kind for event in here.events(ref)].count("waiting") == 1
@@ -71,7 +73,7 @@ def test_an_agent_that_fills_the_disk_is_stopped_and_its_files_go(here: WorkerEn
     settings_of_agent = AgentSettings(command=("sh", "-c", "echo x > litter; sleep 60"))
     agent = CommandAgent(settings_of_agent, PATH, sandbox=Unconfined(watch))
     context = here.context(agent, worktrees=mirrored)
-    context = replace(context, shortage=lambda: FULL if litter.exists() else None)
+    context = replace(context, disk_shortage=lambda: FULL if litter.exists() else None)
     done = Worker(context).visit(ref)
     assert done.problem
     (meta,) = here.ledger.history(ref)
@@ -81,6 +83,8 @@ def test_an_agent_that_fills_the_disk_is_stopped_and_its_files_go(here: WorkerEn
     )
     assert litter.exists()
     here.desk.clock.time += timedelta(hours=1)
-    context = replace(here.context(fix_the_bug, worktrees=mirrored), shortage=context.disk_shortage)
+    context = replace(
+        here.context(fix_the_bug, worktrees=mirrored), disk_shortage=context.disk_shortage
+    )
     assert Worker(context).visit(ref).problem is None
     assert here.ledger.status(ref).stage is Stage.REVIEW

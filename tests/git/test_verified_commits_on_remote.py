@@ -19,7 +19,7 @@ def remote(tmp_path: Path) -> Path:
 
 
 def run_of(directory: Path, remote: Path) -> GitWorktrees:
-    return replace(worktrees_of(directory / "work", remote), hands_over=True)
+    return replace(worktrees_of(directory / "work", remote), stores_verified_remotely=True)
 
 
 @pytest.fixture

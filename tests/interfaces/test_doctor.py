@@ -273,7 +273,7 @@ def test_what_keeps_agents_in_is_said(
     mode: str, walls: SandboxStatus, level: Level, words: str, here: MulliganInstallation
 ) -> None:
     here.configure(sandbox=mode)
-    found = see(here, lambda probes: replace(probes, walls=lambda: walls))
+    found = see(here, lambda probes: replace(probes, sandbox_status=lambda: walls))
     assert level in {each.level for each in found if words in each.message}
 
 
@@ -291,10 +291,12 @@ def test_the_network_of_an_agent_is_said(
 ) -> None:
     command: dict[str, JsonValue] = {"kind": agent, "command": ["/bin/sh"]}
     here.configure(sandbox={"network": network}, agent=command)
-    found = see(here, lambda probes: replace(probes, walls=lambda: SandboxStatus(available=True)))
+    found = see(
+        here, lambda probes: replace(probes, sandbox_status=lambda: SandboxStatus(available=True))
+    )
     (said,) = (each for each in found if each.area == "sandbox" and words in each.message)
     assert said.level is level
-    confined = see(here, lambda probes: replace(probes, walls=lambda: NO_WALLS))
+    confined = see(here, lambda probes: replace(probes, sandbox_status=lambda: NO_WALLS))
     assert words not in "".join(each.message for each in confined)
 
 
@@ -381,7 +383,7 @@ def test_a_look_that_fails_is_a_finding_and_the_next_is_taken(here: MulliganInst
         raise UnavailableError(message)
 
     def unwell(probes: Probes) -> Probes:
-        return replace(probes, finds=fail, workspace_room=fail)
+        return replace(probes, has_program=fail, workspace_room=fail)
 
     here.world.faults = lambda _, path: Fault(404) if path.endswith("/labels") else None
     assert "/labels" in only(see(here)).message

@@ -356,7 +356,7 @@ def test_who_listens_may_end_it(tmp_path: Path) -> None:
         return TimeLimit.BUDGET if b"2" in heard else None
 
     line = "echo 1; sleep 0.2; echo 2; sleep 20; echo 3"
-    finished = run(replace(shell(line, tmp_path), listen=listen))
+    finished = run(replace(shell(line, tmp_path), on_output=listen))
     assert (finished.stopped_by, finished.exit_code) == (TimeLimit.BUDGET, -15)
     assert bytes(heard) == finished.tail == b"1\n2\n"
 

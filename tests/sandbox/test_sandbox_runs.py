@@ -135,7 +135,7 @@ def test_a_sandbox_that_cannot_be_set_up_says_why(tmp_path: Path) -> None:
 
 def test_what_is_mulligans_is_hidden_once_it_is_there(tmp_path: Path) -> None:
     state, token = tmp_path / "state", tmp_path / "token"
-    walls = replace(sandbox(), hidden=(state, token))
+    walls = replace(sandbox(), hidden_paths=(state, token))
     state.mkdir()
     for file in (state / "mulligan.db", token):
         file.write_text("secret")

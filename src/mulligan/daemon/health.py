@@ -50,20 +50,20 @@ class DaemonHealth:
     def note_each(self, repositories: Iterable[str]) -> Generator[str]:
         """Give the repositories one by one, and note that the poll is alive at each."""
         for repository in repositories:
-            self._change(lambda known: replace(known, beat=self._now()))
+            self._change(lambda known: replace(known, last_beat=self._now()))
             yield repository
 
     @contextmanager
     def note_poll(self) -> Generator[None]:
         """Note that a poll begins and ends, and how long it took."""
         began = self._now()
-        self._change(lambda known: replace(known, beat=began))
+        self._change(lambda known: replace(known, last_beat=began))
         yield
         ended = self._now()
         self._change(
             lambda known: replace(
                 known,
-                beat=ended,
+                last_beat=ended,
                 polled=ended,
                 polls=known.polls + 1,
                 poll_seconds=known.poll_seconds + ended - began,
@@ -76,9 +76,9 @@ class DaemonHealth:
             lambda known: replace(
                 known,
                 repositories=repositories,
-                unread=known.failed_repositories + failed,
+                failed_repositories=known.failed_repositories + failed,
                 failing=failed,
-                served=known.has_succeeded or failed < repositories,
+                has_succeeded=known.has_succeeded or failed < repositories,
             )
         )
 

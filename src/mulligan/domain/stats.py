@@ -167,7 +167,7 @@ def summarise(all_of_it: LedgerHistory, now: datetime, since: datetime | None = 
     """Count what was recorded at or after `since`, or all of it."""
     # Moments of before stay: times are counted from them.
     recent = [each for each in all_of_it.attempts if _is_in(each.at, since)]
-    found = replace(all_of_it, tries=recent)
+    found = replace(all_of_it, attempts=recent)
     begin, failed = all_of_it.since, _failed(recent)
     return Stats(
         since=max(begin, since) if begin and since else begin,

@@ -62,7 +62,7 @@ def build_shared(
         artifacts = open_artifacts(operator, redactor)
         books = Stores(ledger, RefLeases(book), accounts, artifacts, redactor)
         worktrees, policies = open_git(operator, github, environment)
-        handing = replace(worktrees, hands_over=True)
+        handing = replace(worktrees, stores_verified_remotely=True)
         git = (handing, policies)
         bench = assemble(operator, environment, sandbox, github.tracker, git, books)
         yield replace(bench, context=replace(bench.context, worker=worker))
