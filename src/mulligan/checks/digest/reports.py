@@ -18,7 +18,58 @@ from mulligan.checks.digest.findings import FindingBlock, Reading, finding
 from mulligan.checks.digest.locations import Place, best_place, number
 from mulligan.domain.result import Finding, names_unit
 
+# Any report
+
+LARGEST = 16 * 1024 * 1024
+"""Bytes of a report that are read; a larger one is left alone."""
+
+
+def read_report(report: bytes) -> Reading:
+    """Read a report file; one that is too large, broken, or of no known shape says nothing."""
+    if len(report) > LARGEST:
+        return Reading()
+    text = b"".join(as_utf8(iter([report]))).decode(errors="replace")
+    return joined([read_document(found) for found in documents(text)])
+
+
+def read_document(document: Document) -> Reading:
+    """Ask the readers in turn."""
+    readings = (read(document) for read in READERS)
+    return next((reading for reading in readings if reading.found), Reading())
+
+
+def joined(readings: list[Reading]) -> Reading:
+    """Put together what several documents say."""
+    found = tuple(found for reading in readings for found in reading.found)
+    return Reading(found, sum(reading.count for reading in readings))
+
+
+# Fields of a JSON object
+
 Row = dict[str, Json]
+
+
+def text_of(row: Row, names: Sequence[str]) -> str:
+    """Give the first of these fields that is a text with something in it."""
+    return next((value for name in names if isinstance(value := row.get(name), str) and value), "")
+
+
+def number_of(row: Row, names: Sequence[str]) -> int | None:
+    """Give the first of these fields that is a number, of one to nine digits."""
+    for name in names:
+        value = row.get(name)
+        if isinstance(value, str) and value.isascii() and value.isdigit():
+            value = int(value[:9])
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9:
+            return value
+    return None
+
+
+def rows_in(value: Json) -> list[Row]:
+    """Give the objects of a list, or an object alone."""
+    values = value if isinstance(value, list) else [value]
+    return [row for row in values if isinstance(row, dict)]
+
 
 FILE = (
     *("file", "filename", "file_name", "fileName", "filePath", "file_path", "path", "source"),
@@ -46,127 +97,6 @@ DEEPEST_PLACE = 4
 ZERO_BASED = "character"
 """The column of the language server protocol, which counts lines and columns from 0."""
 
-COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-
-DETAIL = 30
-
-MESSAGE_LINES = 8
-
-FRAME = re.compile(r"^\s+at |^\s*File \"|^\s*#\d+ ")
-
-BAD_XML = (ParseError, DefusedXmlException, ValueError, LookupError)
-
-XML_FAILURES = {"failure", "error"}
-
-SARIF_SILENT = {"note", "none"}
-
-FINE = {"pass", "notApplicable", "informational"}
-
-ACTIONS = {"run", "output", "fail", "pass", "skip", "start", "pause", "cont", "build-output"}
-
-NOISE = re.compile(r"^(?:=== \w+|\s*--- (?:FAIL|PASS|SKIP)|FAIL\b|ok\b|PASS$|exit status)")
-
-MESSAGE = (
-    *("message", "Message", "msg", "text", "Text", "description", "issue_text", "reason", "detail"),
-    "check_name",
-)
-
-CODE = (
-    *("rule", "ruleId", "rule_id", "message-id", "code", "cop_name", "check_id", "test_id"),
-    *("symbol", "RuleID", "FromLinter", "name", "id", "check", "category"),
-)
-
-SEVERITY = ("severity", "level", "type", "Severity", "issue_severity", "kind")
-
-BAD_SEVERITIES = {
-    "error",
-    "fatal",
-    "critical",
-    "high",
-    "blocker",
-    "e",
-    "f",
-    "convention",
-    "refactor",
-}
-
-MILD = {"warning", "warn", "medium", "minor", "low", "w", "style", "info", "information", "i"}
-
-SILENT = {"note", "hint", "help", "notice", "none", "off", "failure-note"}
-
-ESLINT_WARNING = 1
-
-DEEPEST_ISSUE = 12
-
-MOST = 5000
-
-NAME = (
-    *("fullName", "full_description", "fullTitle", "nodeid", "test_id", "test_name", "testName"),
-    *("title", "name", "description", "displayName"),
-)
-
-STATUS = ("status", "outcome", "result", "state", "Status")
-
-BAD_STATUSES = {"failed", "failure", "fail", "error", "errored", "broken", "timedout"}
-
-REASON = (
-    *("failureMessages", "failureMessage", "err", "error", "errors", "exception", "failure"),
-    *(
-        "failures",
-        "longrepr",
-        "crash",
-        "call",
-        "setup",
-        "teardown",
-        "message",
-        "stack",
-        "backtrace",
-    ),
-    *("failedExpectations", "failureDetails", "statusDetails", "reason", "text"),
-)
-
-MOCHA = "fullTitle"
-"""Mocha gives no status, but each test an error, which is empty where it passed."""
-
-FILE_NAME = re.compile(r"[/\\].*\.\w{1,5}$")
-
-TESTS = ("assertionResults", "tests", "testcases", "specs")
-
-ASIDE = {"err", "error", "call"}
-
-DEEPEST_TEST = 14
-
-REASON_DEPTH = 4
-
-LARGEST = 16 * 1024 * 1024
-"""Bytes of a report that are read; a larger one is left alone."""
-
-WORDS = re.compile(r"[A-Za-z0-9_]+")
-
-REPORT_NOISE = {"py", "test", "tests", "js", "ts"}
-
-
-def text_of(row: Row, names: Sequence[str]) -> str:
-    """Give the first of these fields that is a text with something in it."""
-    return next((value for name in names if isinstance(value := row.get(name), str) and value), "")
-
-
-def number_of(row: Row, names: Sequence[str]) -> int | None:
-    """Give the first of these fields that is a number, of one to nine digits."""
-    for name in names:
-        value = row.get(name)
-        if isinstance(value, str) and value.isascii() and value.isdigit():
-            value = int(value[:9])
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9:
-            return value
-    return None
-
-
-def rows_in(value: Json) -> list[Row]:
-    """Give the objects of a list, or an object alone."""
-    values = value if isinstance(value, list) else [value]
-    return [row for row in values if isinstance(row, dict)]
-
 
 def place_in(row: Row, file: str = "") -> Place | None:
     """Find the place that a row names, itself or further down; `file` is used where it has none."""
@@ -193,6 +123,14 @@ def _parts(row: Row, depth: int) -> Iterator[Row]:
         primary = [part for part in parts if part.get("is_primary")]
         for part in (primary or parts)[:1]:
             yield from _parts(part, depth - 1)
+
+
+# Failed tests, from any kind of report
+
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+DETAIL = 30
+MESSAGE_LINES = 8
+FRAME = re.compile(r"^\s+at |^\s*File \"|^\s*#\d+ ")
 
 
 def of_file(name: str, file: str) -> str:
@@ -227,6 +165,11 @@ def _why(lines: Sequence[str]) -> tuple[tuple[str, ...], Place | None]:
     return tuple(told[:MESSAGE_LINES]), place
 
 
+# JUnit XML and checkstyle XML
+
+BAD_XML = (ParseError, DefusedXmlException, ValueError, LookupError)
+
+
 def read_xml(document: Document) -> Reading:
     """Find the failed tests, or the complaints; XML that is broken or not safe says nothing."""
     if not (document.is_xml and isinstance(document.value, str)):
@@ -237,6 +180,9 @@ def read_xml(document: Document) -> Reading:
         return Reading()
     found = tuple(_complaints(root) if root.tag == "checkstyle" else _failures(root))
     return Reading(found, len(found))
+
+
+XML_FAILURES = {"failure", "error"}
 
 
 def _failures(root: Element) -> Iterator[FindingBlock]:
@@ -289,6 +235,12 @@ def _complaints(root: Element) -> Iterator[FindingBlock]:
             yield FindingBlock(finding(message, place, code=code or None), None, heading)
 
 
+# SARIF
+
+SARIF_SILENT = {"note", "none"}
+FINE = {"pass", "notApplicable", "informational"}
+
+
 def read_sarif(document: Document) -> Reading:
     """Find the results that are neither notes nor passes; the errors first."""
     value = document.value
@@ -315,6 +267,12 @@ def _sarif_finding(results: list[Row]) -> Iterator[FindingBlock]:
         where = f"{place}: " if place else ""
         heading = " ".join(f"{where}{code} {message}".split())
         yield FindingBlock(finding(message, place, code=code or None), None, heading)
+
+
+# `go test -json`
+
+ACTIONS = {"run", "output", "fail", "pass", "skip", "start", "pause", "cont", "build-output"}
+NOISE = re.compile(r"^(?:=== \w+|\s*--- (?:FAIL|PASS|SKIP)|FAIL\b|ok\b|PASS$|exit status)")
 
 
 def read_go(document: Document) -> Reading:
@@ -350,6 +308,141 @@ def _leaves(
         lines = said.get((package, test), [])
         if not parts:
             yield found_of(package, test, lines)
+
+
+# JSON of test runners
+
+DEEPEST_TEST = 14
+
+NAME = (
+    *("fullName", "full_description", "fullTitle", "nodeid", "test_id", "test_name", "testName"),
+    *("title", "name", "description", "displayName"),
+)
+
+STATUS = ("status", "outcome", "result", "state", "Status")
+BAD_STATUSES = {"failed", "failure", "fail", "error", "errored", "broken", "timedout"}
+
+MOCHA = "fullTitle"
+"""Mocha gives no status, but each test an error, which is empty where it passed."""
+
+REASON = (
+    *("failureMessages", "failureMessage", "err", "error", "errors", "exception", "failure"),
+    *(
+        "failures",
+        "longrepr",
+        "crash",
+        "call",
+        "setup",
+        "teardown",
+        "message",
+        "stack",
+        "backtrace",
+    ),
+    *("failedExpectations", "failureDetails", "statusDetails", "reason", "text"),
+)
+
+REASON_DEPTH = 4
+ASIDE = {"err", "error", "call"}
+TESTS = ("assertionResults", "tests", "testcases", "specs")
+FILE_NAME = re.compile(r"[/\\].*\.\w{1,5}$")
+
+
+def read_tests(document: Document) -> Reading:
+    """Find the tests that failed."""
+    if document.is_xml:
+        return Reading()
+    found = tuple(dict.fromkeys(_walk_tests(document.value, "", DEEPEST_TEST)))
+    return Reading(found, len(found))
+
+
+def _walk_tests(value: Json, file: str, depth: int) -> Iterator[FindingBlock]:
+    """Yield the failed tests in a value; a suite that failed only for its tests is none."""
+    if depth == 0:
+        return
+    if isinstance(value, list):
+        for part in value:
+            yield from _walk_tests(part, file, depth - 1)
+    elif isinstance(value, dict):
+        file = text_of(value, FILE) or _as_file(value) or file
+        inner = [
+            found
+            for name, part in value.items()
+            if isinstance(part, (dict, list)) and name not in ASIDE
+            for found in _walk_tests(part, file, depth - 1)
+        ]
+        yield from inner
+        if not inner and _failed(value):
+            yield _test_finding(value, file)
+
+
+def _as_file(row: Row) -> str:
+    """Give the name of a suite of tests that is a file's, as Jest and Vitest write it."""
+    name = text_of(row, ("name",))
+    return (
+        name if FILE_NAME.search(name) and any(isinstance(row.get(k), list) for k in TESTS) else ""
+    )
+
+
+def _failed(row: Row) -> bool:
+    if not text_of(row, (*NAME, *FILE)):
+        return False
+    status = text_of(row, STATUS).lower()
+    return status in BAD_STATUSES or (not status and MOCHA in row and bool(row.get("err")))
+
+
+def _test_finding(row: Row, file: str) -> FindingBlock:
+    parents = row.get("ancestorTitles")
+    title = text_of(row, NAME)
+    if isinstance(parents, list) and title == text_of(row, ("title",)):
+        title = " › ".join([*(str(part) for part in parents), title])
+    reasons = "\n".join(dict.fromkeys(_reasons(row, REASON_DEPTH)))
+    return failure(of_file(title.strip(), file), reasons, place_in(row, file))
+
+
+def _reasons(value: Json, depth: int) -> Iterator[str]:
+    """Yield the texts that say why, wherever they are beneath the fields that hold them."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for part in value:
+            yield from _reasons(part, depth)
+    elif isinstance(value, dict) and depth:
+        for name in REASON:
+            yield from _reasons(value.get(name), depth - 1)
+
+
+# JSON of linters and compilers
+
+DEEPEST_ISSUE = 12
+MOST = 5000
+
+MESSAGE = (
+    *("message", "Message", "msg", "text", "Text", "description", "issue_text", "reason", "detail"),
+    "check_name",
+)
+
+CODE = (
+    *("rule", "ruleId", "rule_id", "message-id", "code", "cop_name", "check_id", "test_id"),
+    *("symbol", "RuleID", "FromLinter", "name", "id", "check", "category"),
+)
+
+SEVERITY = ("severity", "level", "type", "Severity", "issue_severity", "kind")
+
+BAD_SEVERITIES = {
+    "error",
+    "fatal",
+    "critical",
+    "high",
+    "blocker",
+    "e",
+    "f",
+    "convention",
+    "refactor",
+}
+
+MILD = {"warning", "warn", "medium", "minor", "low", "w", "style", "info", "information", "i"}
+SILENT = {"note", "hint", "help", "notice", "none", "off", "failure-note"}
+ESLINT_WARNING = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,70 +513,6 @@ def _issue_finding(issue: _Issue) -> FindingBlock:
     return FindingBlock(told, None, heading, tuple(line for line in rest if line.strip()))
 
 
-def read_tests(document: Document) -> Reading:
-    """Find the tests that failed."""
-    if document.is_xml:
-        return Reading()
-    found = tuple(dict.fromkeys(_walk_tests(document.value, "", DEEPEST_TEST)))
-    return Reading(found, len(found))
-
-
-def _walk_tests(value: Json, file: str, depth: int) -> Iterator[FindingBlock]:
-    """Yield the failed tests in a value; a suite that failed only for its tests is none."""
-    if depth == 0:
-        return
-    if isinstance(value, list):
-        for part in value:
-            yield from _walk_tests(part, file, depth - 1)
-    elif isinstance(value, dict):
-        file = text_of(value, FILE) or _as_file(value) or file
-        inner = [
-            found
-            for name, part in value.items()
-            if isinstance(part, (dict, list)) and name not in ASIDE
-            for found in _walk_tests(part, file, depth - 1)
-        ]
-        yield from inner
-        if not inner and _failed(value):
-            yield _test_finding(value, file)
-
-
-def _as_file(row: Row) -> str:
-    """Give the name of a suite of tests that is a file's, as Jest and Vitest write it."""
-    name = text_of(row, ("name",))
-    return (
-        name if FILE_NAME.search(name) and any(isinstance(row.get(k), list) for k in TESTS) else ""
-    )
-
-
-def _failed(row: Row) -> bool:
-    if not text_of(row, (*NAME, *FILE)):
-        return False
-    status = text_of(row, STATUS).lower()
-    return status in BAD_STATUSES or (not status and MOCHA in row and bool(row.get("err")))
-
-
-def _test_finding(row: Row, file: str) -> FindingBlock:
-    parents = row.get("ancestorTitles")
-    title = text_of(row, NAME)
-    if isinstance(parents, list) and title == text_of(row, ("title",)):
-        title = " › ".join([*(str(part) for part in parents), title])
-    reasons = "\n".join(dict.fromkeys(_reasons(row, REASON_DEPTH)))
-    return failure(of_file(title.strip(), file), reasons, place_in(row, file))
-
-
-def _reasons(value: Json, depth: int) -> Iterator[str]:
-    """Yield the texts that say why, wherever they are beneath the fields that hold them."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for part in value:
-            yield from _reasons(part, depth)
-    elif isinstance(value, dict) and depth:
-        for name in REASON:
-            yield from _reasons(value.get(name), depth - 1)
-
-
 READERS: tuple[Callable[[Document], Reading], ...] = (
     read_xml,
     read_sarif,
@@ -494,24 +523,10 @@ READERS: tuple[Callable[[Document], Reading], ...] = (
 """In the order in which they are asked; the first that finds something has it."""
 
 
-def read_report(report: bytes) -> Reading:
-    """Read a report file; one that is too large, broken, or of no known shape says nothing."""
-    if len(report) > LARGEST:
-        return Reading()
-    text = b"".join(as_utf8(iter([report]))).decode(errors="replace")
-    return joined([read_document(found) for found in documents(text)])
+# A report beside the output of the same check
 
-
-def read_document(document: Document) -> Reading:
-    """Ask the readers in turn."""
-    readings = (read(document) for read in READERS)
-    return next((reading for reading in readings if reading.found), Reading())
-
-
-def joined(readings: list[Reading]) -> Reading:
-    """Put together what several documents say."""
-    found = tuple(found for reading in readings for found in reading.found)
-    return Reading(found, sum(reading.count for reading in readings))
+WORDS = re.compile(r"[A-Za-z0-9_]+")
+REPORT_NOISE = {"py", "test", "tests", "js", "ts"}
 
 
 def merged(
