@@ -29,16 +29,6 @@ from mulligan.sandbox.process import Command, Finished, run
 from mulligan.sandbox.sandbox import CommandAccess, Sandbox, Unconfined
 from mulligan.text.redact import Redactor
 
-FEEDBACK_CHARS = 10_000
-
-LOOK_UP = 'command -v -- "$1"'
-
-LOOK_UP_TIMEOUT = timedelta(seconds=30)
-
-PLAIN_WORD = re.compile(r"[\w./+@-]+")
-
-ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-
 SET_UP_TIMEOUT = timedelta(minutes=30)
 
 NOT_FOUND = 127
@@ -55,70 +45,6 @@ MAX_LOG_BYTES = 256 * 1024**2
 
 TIMEOUT_EXIT_CODE = 124
 """What `timeout` exits with: stands for how a command was stopped, which says nothing of it."""
-
-
-class Answer(BaseModel):
-    """The JSON of an answer; other keys are passed over."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
-
-    verdict: VerifierOutcome
-    feedback: str = ""
-
-
-def read_answer(output: bytes) -> ReviewerResult:
-    """Take the last JSON object that is a verdict; where there is none, that counts as PASS."""
-    text = output.decode(errors="replace")
-    answers = [found for found in map(_answer, _candidates(text)) if found]
-    if not answers:
-        said = "it printed nothing" if not text.strip() else "it holds no verdict as JSON"
-        return unreadable(f"The reviewer's answer cannot be read, {said}; it counts as PASS.")
-    last = answers[-1]
-    return ReviewerResult(last.verdict, last.feedback.strip()[:FEEDBACK_CHARS])
-
-
-def unreadable(why: str) -> ReviewerResult:
-    """Let an answer that is none pass, and say why (SPEC 10)."""
-    return ReviewerResult(VerifierOutcome.PASS, unreadable=why)
-
-
-def _candidates(text: str) -> Iterator[str]:
-    """Yield what may be an answer: the whole, from its first brace on, and each line."""
-    start, end = text.find("{"), text.rfind("}")
-    if start >= 0:
-        yield text[start : end + 1]
-    yield from (line for line in text.splitlines() if line.lstrip().startswith("{"))
-
-
-def _answer(text: str) -> Answer | None:
-    try:
-        return Answer.model_validate(json.loads(text))
-    except (ValueError, ValidationError, RecursionError):
-        return None
-
-
-def program_of(line: str) -> str:
-    """Name the word that a shell line runs first; nothing where only a shell could tell."""
-    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
-    lexer.whitespace_split = True
-    try:
-        word = next((word for word in lexer if not ASSIGNMENT.match(word)), "")
-    except ValueError:
-        return ""
-    return word if PLAIN_WORD.fullmatch(word) else ""
-
-
-def program_exists(program: str, environment: Mapping[str, str]) -> bool:
-    """Ask the shell that runs the checks whether it finds a program, be it one of its own."""
-    looked = run(
-        Command(
-            argv=("/bin/sh", "-c", LOOK_UP, "sh", program),
-            directory=Path("/"),
-            environment={"PATH": environment.get("PATH", "")},
-            timeout=LOOK_UP_TIMEOUT,
-        )
-    )
-    return not looked.exit_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,3 +254,80 @@ def _append(log: Path, line: str, part: Path) -> None:
         whole.write(f"$ {line}\n".encode())
         shutil.copyfileobj(said, whole)
     part.unlink()
+
+
+# The program that a shell line starts with
+
+LOOK_UP = 'command -v -- "$1"'
+LOOK_UP_TIMEOUT = timedelta(seconds=30)
+PLAIN_WORD = re.compile(r"[\w./+@-]+")
+ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+
+
+def program_of(line: str) -> str:
+    """Name the word that a shell line runs first; nothing where only a shell could tell."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    try:
+        word = next((word for word in lexer if not ASSIGNMENT.match(word)), "")
+    except ValueError:
+        return ""
+    return word if PLAIN_WORD.fullmatch(word) else ""
+
+
+def program_exists(program: str, environment: Mapping[str, str]) -> bool:
+    """Ask the shell that runs the checks whether it finds a program, be it one of its own."""
+    looked = run(
+        Command(
+            argv=("/bin/sh", "-c", LOOK_UP, "sh", program),
+            directory=Path("/"),
+            environment={"PATH": environment.get("PATH", "")},
+            timeout=LOOK_UP_TIMEOUT,
+        )
+    )
+    return not looked.exit_code
+
+
+# The reviewer's answer
+
+FEEDBACK_CHARS = 10_000
+
+
+class Answer(BaseModel):
+    """The JSON of an answer; other keys are passed over."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
+
+    verdict: VerifierOutcome
+    feedback: str = ""
+
+
+def read_answer(output: bytes) -> ReviewerResult:
+    """Take the last JSON object that is a verdict; where there is none, that counts as PASS."""
+    text = output.decode(errors="replace")
+    answers = [found for found in map(_answer, _candidates(text)) if found]
+    if not answers:
+        said = "it printed nothing" if not text.strip() else "it holds no verdict as JSON"
+        return unreadable(f"The reviewer's answer cannot be read, {said}; it counts as PASS.")
+    last = answers[-1]
+    return ReviewerResult(last.verdict, last.feedback.strip()[:FEEDBACK_CHARS])
+
+
+def unreadable(why: str) -> ReviewerResult:
+    """Let an answer that is none pass, and say why (SPEC 10)."""
+    return ReviewerResult(VerifierOutcome.PASS, unreadable=why)
+
+
+def _candidates(text: str) -> Iterator[str]:
+    """Yield what may be an answer: the whole, from its first brace on, and each line."""
+    start, end = text.find("{"), text.rfind("}")
+    if start >= 0:
+        yield text[start : end + 1]
+    yield from (line for line in text.splitlines() if line.lstrip().startswith("{"))
+
+
+def _answer(text: str) -> Answer | None:
+    try:
+        return Answer.model_validate(json.loads(text))
+    except (ValueError, ValidationError, RecursionError):
+        return None

@@ -20,105 +20,6 @@ from mulligan.checks.digest.locations import (
 )
 from mulligan.checks.digest.signals import CRASH, PHRASE, Weight, is_aftermath, is_total
 
-_TIME = r"(?:\s+\(?\[?(?:Time elapsed: )?<?\s?[\d.,]+ ?(?:ns|µs|us|ms|s|sec|min)\]?\)?)?"
-
-_PLACE = r"(?P<file>[^:\s()]+):(?P<line>\d+)(?::(?P<column>\d+))?"
-
-_FAILED = r"(?:FAIL(?:ED)?|ERROR|failed)\b"
-
-_CROSS = r"^\s*(?:\d+\) )?[✗✖✘✕×❌⨯]\s+(?:\d+ (?=\[)|\[fail\]: )?"
-
-NAMES = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"^\s*--- FAIL: (?P<test>\S+)",
-        r"^\s+JUnit (?:Jupiter|Vintage):(?P<test>\S.*)$",
-        r"^\s*not ok\b(?: \d+)?(?: -)? (?P<test>(?!.*#\s*(?:TODO|SKIP)).+?)(?:\s+#.*)?$",
-        r"^---- (?P<test>\S.*) stdout ----$",
-        r"^thread '(?P<test>(?!main'|<)[^']+)'.* panicked at (?:'(?P<message>.*)', )?" + _PLACE,
-        rf"^[>\s]*\[\s*(?:FAILED|FAIL)\s*\]\s+(?P<test>(?!\d+ tests?)\S.*?)(?:, where .*)?{_TIME}$",
-        r"^\s*\d+/\d+ Test +#\d+: (?P<test>\S+) [.\s]*\*\*\*(?:Failed|(?P<message>\w[\w: ]*?)  )",
-        rf"{_CROSS}(?P<test>(?!\d+ \w+|.*:$|\[[A-Z]|Failed )[^\s|][^|]*?){_TIME}$",
-        r"^\s*● (?P<test>(?!Console$)\S.*)$",
-        r"^\s*FAIL(?:ED)?\s+(?P<test>\S+\.\w+ > .+?)(?: \[ .*)?$",
-        r"^(?:SUB)?(?:FAILED|FAIL|ERROR):?\s+(?P<test>\S+::.+?)(?:\s+-\s+(?P<message>.+))?$",
-        r"^(?:FAIL|ERROR|UNEXPECTED SUCCESS): (?P<test>\S+ \(\S+\).*)$",
-        r"^\[ERROR\]\s+(?P<test>[A-Z][\w$]*(?:\.|#|->)\w+(?:\[.*?\])?):\d+\s+(?P<message>.+)$",
-        rf"^(?=.*<<<)(?:\[ERROR\] +)?(?P<test>\S.*?)(?: +--)?{_TIME} +<<< (?:FAILURE|ERROR)!$",
-        r"^(?P<test>\S.* > \S.*?) FAILED$",
-        r"^\s*Failed (?P<test>\S+(?:\(.*\))?) \[<?\s?[\d.,]+ ?\w+\]$",
-        r"^\s*(?P<test>\S+) \[FAIL\]$",
-        r"^(?P<file>[^\s:]+):(?P<line>\d+): error: -\[(?P<test>\S+ \S+)\] : (?P<message>.*)$",
-        r"^(?P<file>[^\s:]+):(?P<line>\d+): error: (?P<test>\w[\w.]*\.\w+) : (?P<message>.*)$",
-        r"^Test [Cc]ase '(?:-\[)?(?P<test>[^'\]]+)\]?' failed",
-        r"^(?:\[\w+\]\s*)?- (?P<test>\S.*?) \*\*\* FAILED \*\*\*",
-        r"^\d\d:\d\d [+~\-\d ]+: (?P<test>.+) \[E\]$",
-        rf"^(?:── )?(?:Failure|Error) \({_PLACE}\): (?P<test>.+?)(?: ─.*)?$",
-        r"^(?P<test>\S.*): (?:Test Failed|Error During Test) at (?P<file>[^:]+):(?P<line>\d+)",
-        r"^(?P<test>\S.*?)\s+\| FAIL \|$",
-        r"^#\s+Failed test '(?P<test>.+)'",
-        r"^\s*(?:TRY \d+ )?FAIL \[ *[\d.]+s\](?: \([ \d/]+\))? +(?P<test>\S+ \S+)$",
-        rf"^(?:\s*test |\d+/\d+ )?(?P<test>\S.*?)(?: - should panic)? ?\.{{3}} {_FAILED}",
-        r"^(?P<test>\S.*?)(?: - should panic)? --- FAILED$",
-        r"^(?P<test>[\w.:/#\[\]-]{2,}[\w\])]) +(?:FAILED|FAIL)(?:\s+\[.*\])?$",
-    )
-)
-
-NUMBERED = re.compile(r"^(?P<indent>\s*)\d+\) (?P<test>\S.*)$")
-
-NUMBERED_LIST = re.compile(
-    r"^\s*(?:Failures|Failed examples|Errors):$|^\s*\d+ (?:failing|failed)\b"
-    r"|^There (?:was|were) \d+ (?:failure|error)|^\s*1\) (?:test |Failure|Error)|^Finished in .*$",
-    re.MULTILINE,
-)
-"""What stands over, or in, a list of failures that is numbered: `1) name`."""
-
-UNFORMATTED = re.compile(
-    r"^\W*(?:would (?:be )?reformat(?:ted)?|warn|unformatted|not formatted|needs formatting)\W*\s"
-    r"(?P<file>[\w@+./\\-]+\.\w{1,10})$",
-    re.IGNORECASE,
-)
-"""How formatters name a file that they would change."""
-
-STARTED = re.compile(
-    r"^(?:=== RUN\s+|\[ RUN\s+\] |\s*Start +\d+: )(?P<test>\S+)"
-    r"|^Test [Cc]ase '(?:-\[)?(?P<test2>[^'\]]+)\]?' started"
-)
-
-ROW = re.compile(
-    r"^\s+(?P<line>\d+):(?P<column>\d+)\s+(?P<severity>error|warning|info|✖|⚠|×)?\s*"
-    r"(?P<rest>\S.*?)(?:\s{2,}(?P<code>[\w@/.-]+))?$"
-)
-"""A row beneath the name of a file, as eslint and its kin write it."""
-
-MAX_ROWS_BELOW_FILE = 400
-
-FILE_ALONE = re.compile(r"^(?:[A-Za-z]:)?[\w@~+\\/.()\[\] -]*\.\w{1,11}:?$")
-
-ARROW = re.compile(rf"^\s*(?:-->|╭─+\[|[┌└╰]─+|╭▸|,-\[) ?{PATH_AND_LINE}")
-"""A line that says where what the line above it complains of is."""
-
-NOTE_LINE = re.compile(
-    r"^(?:note|info|hint|help|remark|required|in \S*(?:function|<?\w+>?:?$)|from |\+0x|\d|$)",
-    re.IGNORECASE,
-)
-"""What only goes along with a finding: a note, a stack frame."""
-
-NEW_FILE = re.compile(r"^\+\+\+ (?P<file>\S+)")
-
-HUNK = re.compile(r"^@@ -(?P<line>\d+)")
-
-NAMELESS = re.compile(r"^(?:Failure|Error|Skipped):?$")
-"""The word that minitest puts where others put the name."""
-
-NAME_LINES = 4
-
-RULE = " ─━═=-"
-
-SEVERITY = re.compile(r"^(?:fatal )?(?P<word>error|warning|warn|fatal)\b", re.IGNORECASE)
-
-CODE_FIRST = re.compile(r"^\W*(?:\w+:\s*)?\[?[A-Z]{1,6}\d{3,5}\b")
-
 
 class Rank(IntEnum):
     """In which order findings are told."""
@@ -146,78 +47,6 @@ class FindingHead:
     end: int | None = None
     written: str = ""
     unit: str = ""
-
-
-def started(line: str) -> str | None:
-    """Name the test that a line says was started."""
-    found = STARTED.match(line)
-    return (found["test"] or found["test2"]) if found else None
-
-
-def named_test(line: str) -> re.Match[str] | None:
-    """Match a line that names a failing test; groups are test, message, file, line, column."""
-    return next((found for name in NAMES if (found := name.search(line))), None)
-
-
-def row(lines: Sequence[str], at: int) -> FindingHead | None:
-    """Read a row of a table; the file stands alone on a line above."""
-    found = ROW.match(lines[at])
-    if found is None or found["severity"] == "info" or not (found["severity"] or found["code"]):
-        return None
-    above = reversed(lines[max(0, at - MAX_ROWS_BELOW_FILE) : at])
-    file = next((line.strip().rstrip(":") for line in above if FILE_ALONE.match(line)), None)
-    if file is None:
-        return None
-    place = Place(file, number(found["line"]), number(found["column"]))
-    rank = Rank.WARNING if found["severity"] in {"warning", "⚠"} else Rank.FAILURE
-    return FindingHead(at, rank, found["rest"].strip(), place=place, code=found["code"])
-
-
-def above_arrow(lines: Sequence[str], at: int) -> FindingHead | None:
-    """Read a line over an arrow, as rustc and its kin write them."""
-    line = lines[at].strip()
-    arrow = ARROW.match(lines[at + 1]) if line and at + 1 < len(lines) else None
-    if arrow is None or NOTE_LINE.match(line) or ARROW.match(line):
-        return None
-    rank = Rank.WARNING if line.lower().startswith("warn") else Rank.FAILURE
-    return FindingHead(at, rank, line, place=place_of(arrow), code=code_in(line))
-
-
-def patch(lines: Sequence[str], at: int) -> FindingHead | None:
-    """Read the head of a patch, as formatters print it for what they would change."""
-    new = NEW_FILE.match(lines[at])
-    hunk = HUNK.match(lines[at + 1]) if new and at + 1 < len(lines) else None
-    if new is None or hunk is None or not lines[at - 1].startswith("--- "):
-        return None
-    place = Place(new["file"].removeprefix("b/"), number(hunk["line"]))
-    return FindingHead(at, Rank.LIKELY, lines[at], place=place)
-
-
-def numbered(lines: Sequence[str], at: int) -> FindingHead | None:
-    """Read `1) name`; the name may stand on the next line, or go on in deeper ones."""
-    found = NUMBERED.match(lines[at])
-    if found is None:
-        return None
-    name, place = found["test"].rstrip(RULE), None
-    below = lines[at + 1 : at + 2 + NAME_LINES]
-    if NAMELESS.match(name) and below:
-        name, place = below[0].strip().rstrip(":").partition(" [")[0], pointed_at(below[0])
-    else:
-        name = " ".join([name, *_deeper(below, found["indent"] + "  ")])
-    return FindingHead(at, Rank.FAILURE, "", name, place, written=lines[at])
-
-
-def _deeper(lines: Sequence[str], indent: str) -> list[str]:
-    """Give the rest of a name, one suite a line, up to a colon and a gap, as mocha writes it."""
-    parts = list[str]()
-    for line, following in pairwise(lines):
-        if not line.startswith(indent):
-            return []
-        parts.append(line.strip().rstrip(":"))
-        if line.endswith(":"):
-            deeper = len(following) - len(following.lstrip()) >= len(line) - len(line.lstrip())
-            return [] if following.strip() and deeper else parts
-    return []
 
 
 def find_heads(lines: Sequence[str], weights: Sequence[Weight]) -> list[FindingHead]:
@@ -273,6 +102,55 @@ def _speaking(lines: Sequence[str], at: int, weight: Weight) -> FindingHead | No
     )
 
 
+# Lines that name a test
+
+_TIME = r"(?:\s+\(?\[?(?:Time elapsed: )?<?\s?[\d.,]+ ?(?:ns|µs|us|ms|s|sec|min)\]?\)?)?"
+_PLACE = r"(?P<file>[^:\s()]+):(?P<line>\d+)(?::(?P<column>\d+))?"
+_FAILED = r"(?:FAIL(?:ED)?|ERROR|failed)\b"
+_CROSS = r"^\s*(?:\d+\) )?[✗✖✘✕×❌⨯]\s+(?:\d+ (?=\[)|\[fail\]: )?"
+
+NAMES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"^\s*--- FAIL: (?P<test>\S+)",
+        r"^\s+JUnit (?:Jupiter|Vintage):(?P<test>\S.*)$",
+        r"^\s*not ok\b(?: \d+)?(?: -)? (?P<test>(?!.*#\s*(?:TODO|SKIP)).+?)(?:\s+#.*)?$",
+        r"^---- (?P<test>\S.*) stdout ----$",
+        r"^thread '(?P<test>(?!main'|<)[^']+)'.* panicked at (?:'(?P<message>.*)', )?" + _PLACE,
+        rf"^[>\s]*\[\s*(?:FAILED|FAIL)\s*\]\s+(?P<test>(?!\d+ tests?)\S.*?)(?:, where .*)?{_TIME}$",
+        r"^\s*\d+/\d+ Test +#\d+: (?P<test>\S+) [.\s]*\*\*\*(?:Failed|(?P<message>\w[\w: ]*?)  )",
+        rf"{_CROSS}(?P<test>(?!\d+ \w+|.*:$|\[[A-Z]|Failed )[^\s|][^|]*?){_TIME}$",
+        r"^\s*● (?P<test>(?!Console$)\S.*)$",
+        r"^\s*FAIL(?:ED)?\s+(?P<test>\S+\.\w+ > .+?)(?: \[ .*)?$",
+        r"^(?:SUB)?(?:FAILED|FAIL|ERROR):?\s+(?P<test>\S+::.+?)(?:\s+-\s+(?P<message>.+))?$",
+        r"^(?:FAIL|ERROR|UNEXPECTED SUCCESS): (?P<test>\S+ \(\S+\).*)$",
+        r"^\[ERROR\]\s+(?P<test>[A-Z][\w$]*(?:\.|#|->)\w+(?:\[.*?\])?):\d+\s+(?P<message>.+)$",
+        rf"^(?=.*<<<)(?:\[ERROR\] +)?(?P<test>\S.*?)(?: +--)?{_TIME} +<<< (?:FAILURE|ERROR)!$",
+        r"^(?P<test>\S.* > \S.*?) FAILED$",
+        r"^\s*Failed (?P<test>\S+(?:\(.*\))?) \[<?\s?[\d.,]+ ?\w+\]$",
+        r"^\s*(?P<test>\S+) \[FAIL\]$",
+        r"^(?P<file>[^\s:]+):(?P<line>\d+): error: -\[(?P<test>\S+ \S+)\] : (?P<message>.*)$",
+        r"^(?P<file>[^\s:]+):(?P<line>\d+): error: (?P<test>\w[\w.]*\.\w+) : (?P<message>.*)$",
+        r"^Test [Cc]ase '(?:-\[)?(?P<test>[^'\]]+)\]?' failed",
+        r"^(?:\[\w+\]\s*)?- (?P<test>\S.*?) \*\*\* FAILED \*\*\*",
+        r"^\d\d:\d\d [+~\-\d ]+: (?P<test>.+) \[E\]$",
+        rf"^(?:── )?(?:Failure|Error) \({_PLACE}\): (?P<test>.+?)(?: ─.*)?$",
+        r"^(?P<test>\S.*): (?:Test Failed|Error During Test) at (?P<file>[^:]+):(?P<line>\d+)",
+        r"^(?P<test>\S.*?)\s+\| FAIL \|$",
+        r"^#\s+Failed test '(?P<test>.+)'",
+        r"^\s*(?:TRY \d+ )?FAIL \[ *[\d.]+s\](?: \([ \d/]+\))? +(?P<test>\S+ \S+)$",
+        rf"^(?:\s*test |\d+/\d+ )?(?P<test>\S.*?)(?: - should panic)? ?\.{{3}} {_FAILED}",
+        r"^(?P<test>\S.*?)(?: - should panic)? --- FAILED$",
+        r"^(?P<test>[\w.:/#\[\]-]{2,}[\w\])]) +(?:FAILED|FAIL)(?:\s+\[.*\])?$",
+    )
+)
+
+
+def named_test(line: str) -> re.Match[str] | None:
+    """Match a line that names a failing test; groups are test, message, file, line, column."""
+    return next((found for name in NAMES if (found := name.search(line))), None)
+
+
 def _of_name(at: int, named: re.Match[str], line: str) -> FindingHead:
     said = named.groupdict()
     place = place_of(named) if said.get("file") else None
@@ -280,9 +158,135 @@ def _of_name(at: int, named: re.Match[str], line: str) -> FindingHead:
     return FindingHead(at, Rank.FAILURE, message, name, place, written=line)
 
 
+STARTED = re.compile(
+    r"^(?:=== RUN\s+|\[ RUN\s+\] |\s*Start +\d+: )(?P<test>\S+)"
+    r"|^Test [Cc]ase '(?:-\[)?(?P<test2>[^'\]]+)\]?' started"
+)
+
+
+def started(line: str) -> str | None:
+    """Name the test that a line says was started."""
+    found = STARTED.match(line)
+    return (found["test"] or found["test2"]) if found else None
+
+
+NUMBERED = re.compile(r"^(?P<indent>\s*)\d+\) (?P<test>\S.*)$")
+
+NUMBERED_LIST = re.compile(
+    r"^\s*(?:Failures|Failed examples|Errors):$|^\s*\d+ (?:failing|failed)\b"
+    r"|^There (?:was|were) \d+ (?:failure|error)|^\s*1\) (?:test |Failure|Error)|^Finished in .*$",
+    re.MULTILINE,
+)
+"""What stands over, or in, a list of failures that is numbered: `1) name`."""
+
+NAMELESS = re.compile(r"^(?:Failure|Error|Skipped):?$")
+"""The word that minitest puts where others put the name."""
+
+NAME_LINES = 4
+RULE = " ─━═=-"
+
+
+def numbered(lines: Sequence[str], at: int) -> FindingHead | None:
+    """Read `1) name`; the name may stand on the next line, or go on in deeper ones."""
+    found = NUMBERED.match(lines[at])
+    if found is None:
+        return None
+    name, place = found["test"].rstrip(RULE), None
+    below = lines[at + 1 : at + 2 + NAME_LINES]
+    if NAMELESS.match(name) and below:
+        name, place = below[0].strip().rstrip(":").partition(" [")[0], pointed_at(below[0])
+    else:
+        name = " ".join([name, *_deeper(below, found["indent"] + "  ")])
+    return FindingHead(at, Rank.FAILURE, "", name, place, written=lines[at])
+
+
+def _deeper(lines: Sequence[str], indent: str) -> list[str]:
+    """Give the rest of a name, one suite a line, up to a colon and a gap, as mocha writes it."""
+    parts = list[str]()
+    for line, following in pairwise(lines):
+        if not line.startswith(indent):
+            return []
+        parts.append(line.strip().rstrip(":"))
+        if line.endswith(":"):
+            deeper = len(following) - len(following.lstrip()) >= len(line) - len(line.lstrip())
+            return [] if following.strip() and deeper else parts
+    return []
+
+
+# Lines that name a place
+
+ROW = re.compile(
+    r"^\s+(?P<line>\d+):(?P<column>\d+)\s+(?P<severity>error|warning|info|✖|⚠|×)?\s*"
+    r"(?P<rest>\S.*?)(?:\s{2,}(?P<code>[\w@/.-]+))?$"
+)
+"""A row beneath the name of a file, as eslint and its kin write it."""
+
+FILE_ALONE = re.compile(r"^(?:[A-Za-z]:)?[\w@~+\\/.()\[\] -]*\.\w{1,11}:?$")
+MAX_ROWS_BELOW_FILE = 400
+
+
+def row(lines: Sequence[str], at: int) -> FindingHead | None:
+    """Read a row of a table; the file stands alone on a line above."""
+    found = ROW.match(lines[at])
+    if found is None or found["severity"] == "info" or not (found["severity"] or found["code"]):
+        return None
+    above = reversed(lines[max(0, at - MAX_ROWS_BELOW_FILE) : at])
+    file = next((line.strip().rstrip(":") for line in above if FILE_ALONE.match(line)), None)
+    if file is None:
+        return None
+    place = Place(file, number(found["line"]), number(found["column"]))
+    rank = Rank.WARNING if found["severity"] in {"warning", "⚠"} else Rank.FAILURE
+    return FindingHead(at, rank, found["rest"].strip(), place=place, code=found["code"])
+
+
+ARROW = re.compile(rf"^\s*(?:-->|╭─+\[|[┌└╰]─+|╭▸|,-\[) ?{PATH_AND_LINE}")
+"""A line that says where what the line above it complains of is."""
+
+NOTE_LINE = re.compile(
+    r"^(?:note|info|hint|help|remark|required|in \S*(?:function|<?\w+>?:?$)|from |\+0x|\d|$)",
+    re.IGNORECASE,
+)
+"""What only goes along with a finding: a note, a stack frame."""
+
+
+def above_arrow(lines: Sequence[str], at: int) -> FindingHead | None:
+    """Read a line over an arrow, as rustc and its kin write them."""
+    line = lines[at].strip()
+    arrow = ARROW.match(lines[at + 1]) if line and at + 1 < len(lines) else None
+    if arrow is None or NOTE_LINE.match(line) or ARROW.match(line):
+        return None
+    rank = Rank.WARNING if line.lower().startswith("warn") else Rank.FAILURE
+    return FindingHead(at, rank, line, place=place_of(arrow), code=code_in(line))
+
+
+NEW_FILE = re.compile(r"^\+\+\+ (?P<file>\S+)")
+HUNK = re.compile(r"^@@ -(?P<line>\d+)")
+
+
+def patch(lines: Sequence[str], at: int) -> FindingHead | None:
+    """Read the head of a patch, as formatters print it for what they would change."""
+    new = NEW_FILE.match(lines[at])
+    hunk = HUNK.match(lines[at + 1]) if new and at + 1 < len(lines) else None
+    if new is None or hunk is None or not lines[at - 1].startswith("--- "):
+        return None
+    place = Place(new["file"].removeprefix("b/"), number(hunk["line"]))
+    return FindingHead(at, Rank.LIKELY, lines[at], place=place)
+
+
+UNFORMATTED = re.compile(
+    r"^\W*(?:would (?:be )?reformat(?:ted)?|warn|unformatted|not formatted|needs formatting)\W*\s"
+    r"(?P<file>[\w@+./\\-]+\.\w{1,10})$",
+    re.IGNORECASE,
+)
+"""How formatters name a file that they would change."""
+
+
 def _unformatted(at: int, line: str) -> FindingHead | None:
     found = UNFORMATTED.match(line)
     return FindingHead(at, Rank.LIKELY, line.strip(), place=Place(found["file"])) if found else None
+
+
+SEVERITY = re.compile(r"^(?:fatal )?(?P<word>error|warning|warn|fatal)\b", re.IGNORECASE)
 
 
 def _of_place(at: int, line: str, weight: Weight) -> FindingHead | None:
@@ -298,6 +302,11 @@ def _of_place(at: int, line: str, weight: Weight) -> FindingHead | None:
     if severity.startswith("warn"):
         rank = Rank.WARNING
     return FindingHead(at, rank, rest.strip(), place=place_of(found), code=code)
+
+
+# Lines of words alone
+
+CODE_FIRST = re.compile(r"^\W*(?:\w+:\s*)?\[?[A-Z]{1,6}\d{3,5}\b")
 
 
 def _of_words(at: int, line: str, weight: Weight) -> FindingHead | None:

@@ -14,75 +14,16 @@ from mulligan.checks.digest.blocks import SUITE
 from mulligan.checks.digest.heads import FindingHead, Rank
 from mulligan.checks.digest.locations import Place
 
-GO_TEST = re.compile(r"^\s*--- FAIL: ")
 
-GO_END = re.compile(r"^(?:FAIL|PASS)$")
+def with_units(heads: Iterable[FindingHead], lines: Sequence[str]) -> list[FindingHead]:
+    """Name the tests together with what they belong to; add Go packages that died for no test."""
+    units = _Units(lines)
+    kept = [head for head in heads if not (head.test_id and _failed_for_its_parts(head, lines))]
+    named = [units.named(head) if head.test_id else head for head in kept]
+    parts = {head.test_id.rpartition("/")[0] for head in named if head.test_id and _is_go(head)}
+    named = [head for head in named if not (_is_go(head) and head.test_id in parts)]
+    return [*named, *_dead_packages(named, lines)]
 
-GO_PACKAGE = re.compile(
-    r"^(?:(?P<failed>FAIL)|ok  |\?   |(?=\t\S+\t+coverage: ))\t(?P<unit>\S+)(?P<rest>.*)$"
-)
-
-GO_BUILD = re.compile(r"^# \S+(?: \[.*\])?$")
-
-GO_SAYS = re.compile(r"^(?:vet: )?\S+\.go:\d+|^\s|^too many errors$|^package ")
-
-NOT_BUILT = re.compile(r" \[(?:build|setup) failed\]")
-
-EITHER = " or "
-
-OF_PACKAGE = " (package)"
-
-CRATE = re.compile(
-    r"^\s*Running (?:(?:unittests )?(?P<source>\S+) \()?"
-    r"\S*?[/\\](?P<crate>[\w-]+?)-(?P<hash>[0-9a-f]{16})(?:\.exe)?\)?$"
-)
-
-CRATE_STARTS = re.compile(r"^\s*Doc-tests \S+$|^running \d+ tests?$")
-
-CRATE_RERUN = re.compile(
-    r"^error: \w*test failed, to rerun pass [`'](?:-p (?P<package>\S+?))? ?"
-    r"(?:--(?P<kind>lib|doc|bin|test|example|bench) ?(?P<target>\S*?))?[`']"
-)
-
-CRATE_TEST = re.compile(
-    r"^---- \S.* stdout ----$|^thread '.*' .*panicked at |^\s*(?:test )?\S.* (?:\.\.\.|---) FAILED$"
-)
-
-BINARY_SOURCE = re.compile(r"src[/\\](?:main\.rs|bin[/\\])")
-
-NEXTEST = re.compile(
-    r"^\s*(?:(?:TRY \d+ )?FAIL \[ *[\d.]+s\](?: \([ \d/]+\))?"
-    r"|[─-]{2,}\s*(?:TRY \d+ )?STD(?:OUT|ERR):)\s+(?P<unit>\S+) +(?P<test>\S+)$"
-)
-
-OF_SUITE = re.compile(
-    r"^\s*● |\*\*\*\s?(?:Failed|Exception|Timeout|Not Run)|^#\s+Failed test '| > .* FAILED$"
-)
-"""How those tools write a test that failed."""
-
-_SCRIPT = r"(?P<file>(?:[A-Za-z]:)?[^\s()'\":]+\.[cm]?[jt]sx?)"
-
-SCRIPT_FRAME = re.compile(rf"(?:^|[\s(])(?:file://)?{_SCRIPT}:\d+:\d+\)?(?: \{{)?$")
-
-SCRIPT_TOLD = re.compile(rf"^(?:\s*(?:location|at): ['\"]|test at )(?:file://)?{_SCRIPT}:\d+")
-
-SCRIPT_LATE = re.compile(rf"Timeout of \d+ms exceeded.*\((?:file://)?{_SCRIPT}\)$")
-
-HAS_SCRIPT = re.compile(r"\.[cm]?[jt]sx?\b")
-
-CLOSED = re.compile(r"^(?P<indent>\s*)[✖✗] (?P<test>.+?)(?: \([\d.]+ms\))?$")
-
-FOR_ITS_PARTS = re.compile(r"^\s*failureType: 'subtestsFailed'$")
-
-SUITE_OPENS = re.compile(r"^\s*not ok \d+ .*\{$")
-"""How node and Vitest tell that a suite failed for its tests, which are told themselves."""
-
-PROJECT = re.compile(
-    r"^g?make(?:\[\d+\])?: (?P<way>Entering|Leaving) directory [`'](?P<unit>[^']+)'"
-    r"|^> (?P<unit2>(?:@[\w.-]+/)?[\w.-]+)@\d\S* \S+(?: .*)?$|^rootdir: (?P<unit3>[^,]+)"
-    r"|^==> (?P<unit4>[\w./-]+)$"
-)
-"""Where make, npm, pytest or mix turns to another project of the repository."""
 
 OF_NO_DIRECTORY = re.compile(r"^[^/\\]+\.(?:go|java|kts?|scala|groovy)$")
 """A file as the tools of these languages name it: another package may have one of that name."""
@@ -93,14 +34,14 @@ def tells_apart(file: str | None) -> bool:
     return bool(file) and not file.startswith("<") and not OF_NO_DIRECTORY.match(file)
 
 
-def with_units(heads: Iterable[FindingHead], lines: Sequence[str]) -> list[FindingHead]:
-    """Name the tests together with what they belong to; add Go packages that died for no test."""
-    units = _Units(lines)
-    kept = [head for head in heads if not (head.test_id and _failed_for_its_parts(head, lines))]
-    named = [units.named(head) if head.test_id else head for head in kept]
-    parts = {head.test_id.rpartition("/")[0] for head in named if head.test_id and _is_go(head)}
-    named = [head for head in named if not (_is_go(head) and head.test_id in parts)]
-    return [*named, *_dead_packages(named, lines)]
+# Projects of a repository: make, npm, pytest, mix
+
+PROJECT = re.compile(
+    r"^g?make(?:\[\d+\])?: (?P<way>Entering|Leaving) directory [`'](?P<unit>[^']+)'"
+    r"|^> (?P<unit2>(?:@[\w.-]+/)?[\w.-]+)@\d\S* \S+(?: .*)?$|^rootdir: (?P<unit3>[^,]+)"
+    r"|^==> (?P<unit4>[\w./-]+)$"
+)
+"""Where make, npm, pytest or mix turns to another project of the repository."""
 
 
 def projects(lines: Sequence[str]) -> list[str]:
@@ -121,6 +62,22 @@ def projects(lines: Sequence[str]) -> list[str]:
 def in_project(name: str, project: str) -> str:
     """Write a test's name with that of its project."""
     return f"[{project}] {name}" if project else name
+
+
+# Go packages
+
+GO_TEST = re.compile(r"^\s*--- FAIL: ")
+GO_END = re.compile(r"^(?:FAIL|PASS)$")
+
+GO_PACKAGE = re.compile(
+    r"^(?:(?P<failed>FAIL)|ok  |\?   |(?=\t\S+\t+coverage: ))\t(?P<unit>\S+)(?P<rest>.*)$"
+)
+
+GO_BUILD = re.compile(r"^# \S+(?: \[.*\])?$")
+GO_SAYS = re.compile(r"^(?:vet: )?\S+\.go:\d+|^\s|^too many errors$|^package ")
+NOT_BUILT = re.compile(r" \[(?:build|setup) failed\]")
+EITHER = " or "
+OF_PACKAGE = " (package)"
 
 
 def go_packages(lines: Sequence[str]) -> list[str]:
@@ -151,19 +108,6 @@ def _is_go(head: FindingHead) -> bool:
     return bool(GO_TEST.match(head.written))
 
 
-def _failed_for_its_parts(head: FindingHead, lines: Sequence[str]) -> bool:
-    """Tell whether this is a suite of node's, which failed only since a test in it did."""
-    if SUITE_OPENS.match(head.written) or any(
-        FOR_ITS_PARTS.match(line) for line in lines[head.at : head.end]
-    ):
-        return True
-    closed = CLOSED.match(head.written)
-    if closed is None or head.message:
-        return False
-    opened = f"{closed['indent']}▶ {closed['test']}"
-    return any(line.startswith(opened) for line in lines[: head.at])
-
-
 def _dead_packages(heads: Sequence[FindingHead], lines: Sequence[str]) -> Iterator[FindingHead]:
     """Find the Go packages that failed, and neither a test nor anything else says why."""
     closing = [
@@ -185,6 +129,54 @@ def _dead_packages(heads: Sequence[FindingHead], lines: Sequence[str]) -> Iterat
             message = before if before.startswith("exit status") else "It failed."
             name = package["unit"] + OF_PACKAGE
             yield FindingHead(at, Rank.FAILURE, message, name, end=at + 1, unit=name)
+
+
+# Suites of node and Vitest
+
+CLOSED = re.compile(r"^(?P<indent>\s*)[✖✗] (?P<test>.+?)(?: \([\d.]+ms\))?$")
+FOR_ITS_PARTS = re.compile(r"^\s*failureType: 'subtestsFailed'$")
+
+SUITE_OPENS = re.compile(r"^\s*not ok \d+ .*\{$")
+"""How node and Vitest tell that a suite failed for its tests, which are told themselves."""
+
+
+def _failed_for_its_parts(head: FindingHead, lines: Sequence[str]) -> bool:
+    """Tell whether this is a suite of node's, which failed only since a test in it did."""
+    if SUITE_OPENS.match(head.written) or any(
+        FOR_ITS_PARTS.match(line) for line in lines[head.at : head.end]
+    ):
+        return True
+    closed = CLOSED.match(head.written)
+    if closed is None or head.message:
+        return False
+    opened = f"{closed['indent']}▶ {closed['test']}"
+    return any(line.startswith(opened) for line in lines[: head.at])
+
+
+# Cargo's test programs
+
+CRATE = re.compile(
+    r"^\s*Running (?:(?:unittests )?(?P<source>\S+) \()?"
+    r"\S*?[/\\](?P<crate>[\w-]+?)-(?P<hash>[0-9a-f]{16})(?:\.exe)?\)?$"
+)
+
+CRATE_STARTS = re.compile(r"^\s*Doc-tests \S+$|^running \d+ tests?$")
+
+CRATE_RERUN = re.compile(
+    r"^error: \w*test failed, to rerun pass [`'](?:-p (?P<package>\S+?))? ?"
+    r"(?:--(?P<kind>lib|doc|bin|test|example|bench) ?(?P<target>\S*?))?[`']"
+)
+
+CRATE_TEST = re.compile(
+    r"^---- \S.* stdout ----$|^thread '.*' .*panicked at |^\s*(?:test )?\S.* (?:\.\.\.|---) FAILED$"
+)
+
+BINARY_SOURCE = re.compile(r"src[/\\](?:main\.rs|bin[/\\])")
+
+NEXTEST = re.compile(
+    r"^\s*(?:(?:TRY \d+ )?FAIL \[ *[\d.]+s\](?: \([ \d/]+\))?"
+    r"|[─-]{2,}\s*(?:TRY \d+ )?STD(?:OUT|ERR):)\s+(?P<unit>\S+) +(?P<test>\S+)$"
+)
 
 
 @dataclass(frozen=True)
@@ -215,6 +207,20 @@ class _Crate:
         if not kind and self.source and not self.source.startswith("src"):
             return ""  # A file of tests: another package may have one of this name.
         return self.name or package.replace("-", "_")
+
+
+# The unit of each line
+
+_SCRIPT = r"(?P<file>(?:[A-Za-z]:)?[^\s()'\":]+\.[cm]?[jt]sx?)"
+SCRIPT_FRAME = re.compile(rf"(?:^|[\s(])(?:file://)?{_SCRIPT}:\d+:\d+\)?(?: \{{)?$")
+SCRIPT_TOLD = re.compile(rf"^(?:\s*(?:location|at): ['\"]|test at )(?:file://)?{_SCRIPT}:\d+")
+SCRIPT_LATE = re.compile(rf"Timeout of \d+ms exceeded.*\((?:file://)?{_SCRIPT}\)$")
+HAS_SCRIPT = re.compile(r"\.[cm]?[jt]sx?\b")
+
+OF_SUITE = re.compile(
+    r"^\s*● |\*\*\*\s?(?:Failed|Exception|Timeout|Not Run)|^#\s+Failed test '| > .* FAILED$"
+)
+"""How those tools write a test that failed."""
 
 
 @dataclass(frozen=True)

@@ -34,200 +34,7 @@ from mulligan.interfaces.json_output import event_row
 from mulligan.text.escape import one_line
 from mulligan.text.redact import Redactor
 
-Json = dict[str, JsonValue]
-
-JSON: TypeAdapter[Json] = TypeAdapter(Json)
-
-
-WIDTH = 200
-
-HASH = re.compile(r"\b([0-9a-f]{10})[0-9a-f]{30,54}\b")
-
-FIELDS: Mapping[str, tuple[Json, str]] = {
-    "seq": ({"type": "integer"}, "Orders all events of one ledger; numbers may be left out."),
-    "time": ({"type": "string", "format": "date-time"}, "When it was recorded, in UTC."),
-    "schema_version": (
-        {"type": "integer"},
-        "Of the payload; it grows when a field changes its meaning, not when one is added.",
-    ),
-    "name": ({"type": "string"}, "What happened."),
-    "issue": ({"type": "string"}, "The issue, OWNER/NAME#NUMBER."),
-    "epoch": ({"type": "integer"}, "The epoch, from 1; 0 before the first request."),
-    "attempt": (
-        {"type": ["integer", "null"]},
-        "The attempt within the epoch, from 1; null where there was none yet.",
-    ),
-    "payload": ({"type": "object"}, "What there is to say of it, by its name."),
-}
-"""The fields of a line, in their order, with their schemas and meanings."""
-
-RULES = re.compile(r" \((?:SPEC )?[A-Z]?\d+[a-z]?(?:, [A-Z]\d+[a-z]?)*\)")
-"""Where a docstring names the rules that it follows, which no reader of the page knows."""
-
-OPENING = """# Events
-
-The ledger is a list of events, and `mulligan events --json` prints it for other programs, one line
-of JSON for each, in ASCII and without secrets:
-
-```console
-$ mulligan events --json --follow --since 17
-```
-
-It begins at the first event, after the one of a number (`--since 17`), or so long ago
-(`--since 7d`; `--since 0s` for what comes from now on). `--issue OWNER/NAME#N` picks one issue.
-
-With `--follow` it goes on until it is interrupted, as `tail -f` does: whatever any Mulligan records
-in that ledger is printed within about a second, and nothing waits for the reader. A program that
-keeps the last `seq` it has handled, and begins after it, misses nothing and gets nothing twice;
-where several workers write, an event whose predecessor is still being written waits for it.
-
-What retention removes is not printed any more ([Operating](operating.md#what-is-removed)); of an
-issue that was forgotten there is one event, `forgotten`, under a number of its own.
-
-This page is made from the code by `make docs`, and so is the
-[JSON Schema of a line](schemas/events.json), which `mulligan events --schema` prints too. Later
-versions add names and fields: pass over those that you do not know.
-"""
-
-LINE = """## A line
-
-| field | type | meaning |
-|---|---|---|"""
-
-PAYLOADS = """## Payloads
-
-By the name of the event. Times are in UTC, and `_ms` is milliseconds.
-"""
-
-POLL_MILLISECONDS = 500
-"""How often the ledger is looked at while nothing happens."""
-
-BATCH_SIZE = 500
-"""Events that are read at a time."""
-
-
-def event_json(recorded: RecordedEvent, redactor: Redactor) -> str:
-    """Write an event as one line of JSON in ASCII, without secrets."""
-    return json.dumps(redactor.tree(JSON.validate_python(event_row(recorded))))
-
-
-def event_text(recorded: RecordedEvent) -> str:
-    """Write an event as one line for people; of a hash only its beginning."""
-    attempt = f"attempt {recorded.attempt}" if recorded.attempt else ""
-    when = f"{recorded.at:%Y-%m-%d %H:%M:%S}"
-    about = one_line(HASH.sub(r"\1", _said(recorded.event)), WIDTH)
-    parts = (when, f"{recorded.seq}", f"{recorded.issue}", attempt, recorded.event.kind, about)
-    return "  ".join(part for part in parts if part)
-
-
-def _said(event: Event) -> str:
-    match event:
-        case AttemptCompleted(meta=meta):
-            return f"{meta.outcome}: {meta.error}" if meta.error else meta.outcome
-        case CheckFinished(check=check):
-            return f"{check.name}: {'passed' if check.passed else 'failed'}"
-        case Decided(decision=decision):
-            return f"{decision.decision}: {decision.reason}"
-        case _:
-            told: Json = event.model_dump(mode="json", exclude={"kind"})
-            return " ".join(f"{key}={value}" for key, value in told.items() if _is_short(value))
-
-
-def _is_short(value: JsonValue) -> bool:
-    return isinstance(value, str | int | float) and value != ""
-
-
-def schema() -> Json:
-    """Give the JSON Schema of a line."""
-    made = JSON.validate_python(TypeAdapter[Event](Event).json_schema(mode="serialization"))
-    definitions = JSON.validate_python(made["$defs"])
-    for kind in EVENT_TYPES:
-        definitions[kind.__name__] = _without_kind(JSON.validate_python(definitions[kind.__name__]))
-    properties: Json = {
-        name: {**told, "description": said} for name, (told, said) in FIELDS.items()
-    }
-    return {
-        "$schema": DRAFT,
-        "title": "A line of `mulligan events --json`",
-        "type": "object",
-        "properties": properties,
-        "required": list(FIELDS),
-        "oneOf": [_one(kind) for kind in EVENT_TYPES],
-        "$defs": definitions,
-    }
-
-
-def name_of(kind: type[Event]) -> str:
-    """Give the name under which events of a class are recorded."""
-    return str(kind.model_fields["kind"].default)
-
-
-def _one(kind: type[Event]) -> JsonValue:
-    payload: Json = {"$ref": f"#/$defs/{kind.__name__}"}
-    return {"properties": {"name": {"const": name_of(kind)}, "payload": payload}}
-
-
-def _without_kind(definition: Json) -> Json:
-    properties = JSON.validate_python(definition["properties"])
-    required = definition.get("required")
-    left = [name for name in required if name != "kind"] if isinstance(required, list) else []
-    kept = {name: told for name, told in properties.items() if name != "kind"}
-    return {**definition, "properties": kept, "required": left}
-
-
-def reference() -> str:
-    """Give the whole page."""
-    fields = [f"| `{name}` | {_type(told)} | {said} |" for name, (told, said) in FIELDS.items()]
-    parts = [OPENING, "\n".join([LINE, *fields]), PAYLOADS]
-    definitions = JSON.validate_python(schema()["$defs"])
-    parts += [_section(kind, definitions) for kind in EVENT_TYPES]
-    return "\n".join(f"{part.rstrip()}\n" for part in parts)
-
-
-def _section(kind: type[Event], definitions: Json) -> str:
-    """Describe one kind by its docstring and the schema of its payload."""
-    told = JSON.validate_python(definitions[kind.__name__])
-    properties = JSON.validate_python(told["properties"])
-    rows = [f"| `{name}` | {_type(JSON.validate_python(of))} |" for name, of in properties.items()]
-    text = RULES.sub("", re.sub(r"\s*\n\s*", " ", inspect.getdoc(kind) or ""))
-    return "\n".join(
-        [f"### `{name_of(kind)}`\n", f"{text}\n", "| field | type |", "|---|---|", *rows]
-    )
-
-
-def _type(told: Json) -> str:
-    """Name a type as a reader knows it."""
-    if "anyOf" in told and isinstance(told["anyOf"], list):
-        return " or ".join(_type(JSON.validate_python(each)) for each in told["anyOf"])
-    if isinstance(given := told.get("type"), list):
-        return " or ".join(map(str, given))
-    return " ".join(_words(told)) or "any"
-
-
-def _words(told: Json) -> Iterator[str]:
-    match told:
-        case {"$ref": str(place)}:
-            yield f"[{place.rpartition('/')[2]}](schemas/events.json)"
-        case {"enum": list(values)}:
-            yield ", ".join(f"`{_plain(value)}`" for value in values)
-        case {"type": "array", "items": dict(items)}:
-            yield f"list of {_type(items)}"
-        case {"type": str(name), "format": "date-time"}:
-            yield f"{name}, a time"
-        case {"type": str(name)}:
-            yield name
-        case _:
-            yield "[one of several](schemas/events.json)"
-
-
-def _plain(value: JsonValue) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def print_schema() -> Exit:
-    """Print the JSON Schema of a line."""
-    print_json(schema())
-    return Exit.DONE
+# `mulligan events`
 
 
 def events(
@@ -247,6 +54,13 @@ def events(
                 sys.stdout.write(f"{written}\n")
             sys.stdout.flush()
     return Exit.DONE
+
+
+POLL_MILLISECONDS = 500
+"""How often the ledger is looked at while nothing happens."""
+
+BATCH_SIZE = 500
+"""Events that are read at a time."""
 
 
 def _start_number(since: str | None) -> int | datetime:
@@ -296,5 +110,199 @@ def end_on_broken_pipe() -> Generator[None]:
             signal.signal(each, kept)
 
 
+def print_schema() -> Exit:
+    """Print the JSON Schema of a line."""
+    print_json(schema())
+    return Exit.DONE
+
+
+# One event as a line
+
+WIDTH = 200
+HASH = re.compile(r"\b([0-9a-f]{10})[0-9a-f]{30,54}\b")
+Json = dict[str, JsonValue]
+JSON: TypeAdapter[Json] = TypeAdapter(Json)
+
+
+def event_json(recorded: RecordedEvent, redactor: Redactor) -> str:
+    """Write an event as one line of JSON in ASCII, without secrets."""
+    return json.dumps(redactor.tree(JSON.validate_python(event_row(recorded))))
+
+
+def event_text(recorded: RecordedEvent) -> str:
+    """Write an event as one line for people; of a hash only its beginning."""
+    attempt = f"attempt {recorded.attempt}" if recorded.attempt else ""
+    when = f"{recorded.at:%Y-%m-%d %H:%M:%S}"
+    about = one_line(HASH.sub(r"\1", _said(recorded.event)), WIDTH)
+    parts = (when, f"{recorded.seq}", f"{recorded.issue}", attempt, recorded.event.kind, about)
+    return "  ".join(part for part in parts if part)
+
+
 def _in_words(recorded: RecordedEvent) -> str:
     return OUTPUT_FILTER.clean(event_text(recorded))
+
+
+def _said(event: Event) -> str:
+    match event:
+        case AttemptCompleted(meta=meta):
+            return f"{meta.outcome}: {meta.error}" if meta.error else meta.outcome
+        case CheckFinished(check=check):
+            return f"{check.name}: {'passed' if check.passed else 'failed'}"
+        case Decided(decision=decision):
+            return f"{decision.decision}: {decision.reason}"
+        case _:
+            told: Json = event.model_dump(mode="json", exclude={"kind"})
+            return " ".join(f"{key}={value}" for key, value in told.items() if _is_short(value))
+
+
+def _is_short(value: JsonValue) -> bool:
+    return isinstance(value, str | int | float) and value != ""
+
+
+# The JSON Schema of a line
+
+FIELDS: Mapping[str, tuple[Json, str]] = {
+    "seq": ({"type": "integer"}, "Orders all events of one ledger; numbers may be left out."),
+    "time": ({"type": "string", "format": "date-time"}, "When it was recorded, in UTC."),
+    "schema_version": (
+        {"type": "integer"},
+        "Of the payload; it grows when a field changes its meaning, not when one is added.",
+    ),
+    "name": ({"type": "string"}, "What happened."),
+    "issue": ({"type": "string"}, "The issue, OWNER/NAME#NUMBER."),
+    "epoch": ({"type": "integer"}, "The epoch, from 1; 0 before the first request."),
+    "attempt": (
+        {"type": ["integer", "null"]},
+        "The attempt within the epoch, from 1; null where there was none yet.",
+    ),
+    "payload": ({"type": "object"}, "What there is to say of it, by its name."),
+}
+"""The fields of a line, in their order, with their schemas and meanings."""
+
+
+def schema() -> Json:
+    """Give the JSON Schema of a line."""
+    made = JSON.validate_python(TypeAdapter[Event](Event).json_schema(mode="serialization"))
+    definitions = JSON.validate_python(made["$defs"])
+    for kind in EVENT_TYPES:
+        definitions[kind.__name__] = _without_kind(JSON.validate_python(definitions[kind.__name__]))
+    properties: Json = {
+        name: {**told, "description": said} for name, (told, said) in FIELDS.items()
+    }
+    return {
+        "$schema": DRAFT,
+        "title": "A line of `mulligan events --json`",
+        "type": "object",
+        "properties": properties,
+        "required": list(FIELDS),
+        "oneOf": [_one(kind) for kind in EVENT_TYPES],
+        "$defs": definitions,
+    }
+
+
+def name_of(kind: type[Event]) -> str:
+    """Give the name under which events of a class are recorded."""
+    return str(kind.model_fields["kind"].default)
+
+
+def _one(kind: type[Event]) -> JsonValue:
+    payload: Json = {"$ref": f"#/$defs/{kind.__name__}"}
+    return {"properties": {"name": {"const": name_of(kind)}, "payload": payload}}
+
+
+def _without_kind(definition: Json) -> Json:
+    properties = JSON.validate_python(definition["properties"])
+    required = definition.get("required")
+    left = [name for name in required if name != "kind"] if isinstance(required, list) else []
+    kept = {name: told for name, told in properties.items() if name != "kind"}
+    return {**definition, "properties": kept, "required": left}
+
+
+# The page docs/events.md
+
+OPENING = """# Events
+
+The ledger is a list of events, and `mulligan events --json` prints it for other programs, one line
+of JSON for each, in ASCII and without secrets:
+
+```console
+$ mulligan events --json --follow --since 17
+```
+
+It begins at the first event, after the one of a number (`--since 17`), or so long ago
+(`--since 7d`; `--since 0s` for what comes from now on). `--issue OWNER/NAME#N` picks one issue.
+
+With `--follow` it goes on until it is interrupted, as `tail -f` does: whatever any Mulligan records
+in that ledger is printed within about a second, and nothing waits for the reader. A program that
+keeps the last `seq` it has handled, and begins after it, misses nothing and gets nothing twice;
+where several workers write, an event whose predecessor is still being written waits for it.
+
+What retention removes is not printed any more ([Operating](operating.md#what-is-removed)); of an
+issue that was forgotten there is one event, `forgotten`, under a number of its own.
+
+This page is made from the code by `make docs`, and so is the
+[JSON Schema of a line](schemas/events.json), which `mulligan events --schema` prints too. Later
+versions add names and fields: pass over those that you do not know.
+"""
+
+LINE = """## A line
+
+| field | type | meaning |
+|---|---|---|"""
+
+PAYLOADS = """## Payloads
+
+By the name of the event. Times are in UTC, and `_ms` is milliseconds.
+"""
+
+RULES = re.compile(r" \((?:SPEC )?[A-Z]?\d+[a-z]?(?:, [A-Z]\d+[a-z]?)*\)")
+"""Where a docstring names the rules that it follows, which no reader of the page knows."""
+
+
+def reference() -> str:
+    """Give the whole page."""
+    fields = [f"| `{name}` | {_type(told)} | {said} |" for name, (told, said) in FIELDS.items()]
+    parts = [OPENING, "\n".join([LINE, *fields]), PAYLOADS]
+    definitions = JSON.validate_python(schema()["$defs"])
+    parts += [_section(kind, definitions) for kind in EVENT_TYPES]
+    return "\n".join(f"{part.rstrip()}\n" for part in parts)
+
+
+def _section(kind: type[Event], definitions: Json) -> str:
+    """Describe one kind by its docstring and the schema of its payload."""
+    told = JSON.validate_python(definitions[kind.__name__])
+    properties = JSON.validate_python(told["properties"])
+    rows = [f"| `{name}` | {_type(JSON.validate_python(of))} |" for name, of in properties.items()]
+    text = RULES.sub("", re.sub(r"\s*\n\s*", " ", inspect.getdoc(kind) or ""))
+    return "\n".join(
+        [f"### `{name_of(kind)}`\n", f"{text}\n", "| field | type |", "|---|---|", *rows]
+    )
+
+
+def _type(told: Json) -> str:
+    """Name a type as a reader knows it."""
+    if "anyOf" in told and isinstance(told["anyOf"], list):
+        return " or ".join(_type(JSON.validate_python(each)) for each in told["anyOf"])
+    if isinstance(given := told.get("type"), list):
+        return " or ".join(map(str, given))
+    return " ".join(_words(told)) or "any"
+
+
+def _words(told: Json) -> Iterator[str]:
+    match told:
+        case {"$ref": str(place)}:
+            yield f"[{place.rpartition('/')[2]}](schemas/events.json)"
+        case {"enum": list(values)}:
+            yield ", ".join(f"`{_plain(value)}`" for value in values)
+        case {"type": "array", "items": dict(items)}:
+            yield f"list of {_type(items)}"
+        case {"type": str(name), "format": "date-time"}:
+            yield f"{name}, a time"
+        case {"type": str(name)}:
+            yield name
+        case _:
+            yield "[one of several](schemas/events.json)"
+
+
+def _plain(value: JsonValue) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

@@ -33,6 +33,8 @@ from mulligan.interfaces.cli.terminal import Exit, print_json, print_point, with
 from mulligan.interfaces.json_output import decisions_of, inspection
 from mulligan.text.escape import one_line, visible
 
+# `mulligan inspect`
+
 
 def inspect(config: Path | None, issue: str, attempt: int | None, *, json: bool) -> Exit:
     """Show one issue's attempts and decisions."""
@@ -153,6 +155,9 @@ def _print_decisions(decisions: Sequence[dict[str, object]], console: Console) -
         print_point(console, Text(" "), said)
 
 
+# `mulligan explain`
+
+
 def explain(config: Path | None, issue: str, *, json: bool) -> Exit:
     """Say what will be done with an issue, and how each rule comes out for it."""
     operator = read_configuration(config)
@@ -205,6 +210,9 @@ def _row(found: Explanation) -> dict[str, object]:
             for each in found.rules
         ],
     }
+
+
+# `mulligan prompt`
 
 
 def prompt(config: Path | None, issue: str, *, json: bool) -> Exit:

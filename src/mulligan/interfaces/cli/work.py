@@ -69,185 +69,7 @@ from mulligan.interfaces.cli.terminal import Exit
 from mulligan.sandbox.cancellation import stopping
 from mulligan.text.escape import one_line
 
-WIDTH = 200
-
-INDENT = 2
-
-OPERATOR = "operator"
-
-
-class ProgressLog:
-    """Prints the lines of each issue below its title, which comes again where the issue changes."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._lock = threading.Lock()
-        self._issue: IssueRef | None = None
-
-    def on_event(self, status: IssueStatus, event: Event) -> None:
-        """Tell of an event, where there is something to tell."""
-        if line := event_line(status, event):
-            self.print_line(status, line)
-
-    def print_line(self, status: IssueStatus, line: str) -> None:
-        """Print a line of Rich markup; what wraps of it stands further in."""
-        with self._lock:
-            if status.issue != self._issue:
-                name, title = escape(str(status.issue)), _plain(status.title)
-                self._console.print(f"\n[bold cyan]{name}[/]  [bold]{title}[/]", emoji=False)
-                self._issue = status.issue
-            told = Text.from_markup(line, emoji=False)
-            depth = len(told.plain) - len(told.plain.lstrip())
-            indent = INDENT + depth
-            room = max(20, self._console.width - indent - INDENT)
-            for part in told[depth:].wrap(self._console, room):
-                part.rstrip()
-                self._console.print(Text(" " * indent) + part)
-                indent = 2 * INDENT + depth
-
-
-def event_line(status: IssueStatus, event: Event) -> str | None:
-    """Give the line for an event in Rich markup, or None where there is nothing to tell."""
-    line = _work_line(status, event) or _verdict_line(event) or _feedback_line(event)
-    return line or _result_line(status, event) or _pull_line(event)
-
-
-def _pull_line(event: Event) -> str | None:
-    match event:
-        case Published(pull_request=url):
-            return f"  [green]→ pull request {_plain(url)}[/]"
-        case Drafted(pull_request=url):
-            return f"  [yellow]→ draft, not verified:[/] {_plain(url)}"
-        case BroughtUpToDate(base_sha=sha):
-            return f"the base branch, at {sha[:10]}, is merged into the pull request"
-        case _:
-            return None
-
-
-def _feedback_line(event: Event) -> str | None:
-    match event:
-        case ReviewReceived(author=author):
-            return f"[yellow]changes are requested[/] by {_plain(author)}"
-        case Conflicted():
-            return "[yellow]the pull request does not merge any more[/]"
-        case CiFailed(checks=checks):
-            names = ", ".join(check.name for check in checks)
-            return f"[yellow]fails on GitHub[/]  {_plain(names)}"
-        case CiPassed(count=count):
-            return f"[green]{pluralize(count, 'check')} passed on GitHub[/]"
-        case HumanResponded(command=Verb.MISTYPED, actor=actor, answer=answer):
-            return f"[cyan]{_plain(actor)}:[/] {_plain(answer)}"
-        case HumanResponded(command=Verb.SKIP, actor=actor):
-            return f"[cyan]{_plain(actor or OPERATOR)}: /mulligan skip[/]"
-        case HumanResponded(command=command, actor=actor, answer=answer):
-            who = _plain(actor or OPERATOR)
-            return f"[cyan]{who}: /mulligan {command}[/]  {_plain(answer)}"
-        case _:
-            return None
-
-
-def _work_line(status: IssueStatus, event: Event) -> str | None:
-    match event:
-        case AttemptStarted(position=position, most=most):
-            place = f"{position} of {most}" if position else f"{status.attempt}"
-            return f"[bold]attempt {place}[/]"
-        case WorktreeReset(start_sha=sha, base_sha=base) if sha != base:
-            return f"  the worktree equals the pull request, at {sha[:10]}"
-        case WorktreeReset(start_sha=sha) if status.attempt > 1:
-            return f"  the worktree equals the base branch again, at {sha[:10]}"
-        case RetryContextAssembled(prior_attempts_count=count, context_size_bytes=size):
-            earlier = pluralize(count, "earlier attempt")
-            return f"  the prompt tells of {earlier} ({size:,} bytes)"
-        case AttemptContextTruncated(sections=sections):
-            return f"  cut to fit its budget: {_plain(', '.join(sections))}"
-        case AgentFinished():
-            return _agent_line(event)
-        case FixRoundStarted(number=number, most=most):
-            return f"  fix round {number} of {most}"
-        case _:
-            return None
-
-
-def _verdict_line(event: Event) -> str | None:
-    match event:
-        case CheckFinished(check=check):
-            return _check_line(check)
-        case BaselineRecorded(name=name, check=None):
-            return f"  {_plain(name)}: without the change, the check cannot be run"
-        case BaselineRecorded(name=name, check=CheckResult(passed=passed)):
-            how = "the check passes" if passed else "the check fails as well"
-            return f"  {_plain(name)}: without the change, {how}"
-        case ReviewFinished(unreadable=why) if why:
-            return f"  [yellow]{_plain(why)}[/]"
-        case ReviewFinished(verdict=verdict, feedback=feedback):
-            return f"  the reviewer says {verdict.value}: {_plain(feedback)}".rstrip(": ")
-        case _:
-            return None
-
-
-def _result_line(status: IssueStatus, event: Event) -> str | None:
-    match event:
-        case Decided(decision=decision):
-            return _decision_line(status, decision)
-        case RetryScheduled(due=due):
-            waits = isinstance(status.decision, Retry) and status.decision.backoff_step
-            return f"  not before {due:%H:%M:%S} UTC" if waits else None
-        case Waiting(until=until) if until:
-            return f"  not before {until:%Y-%m-%d %H:%M} UTC"
-        case Escalated(comment=url):
-            return f"  [magenta]→ {_plain(url)}[/]"
-        case StoodDown(reason=reason) if not isinstance(status.decision, StandDown):
-            return f"  [yellow]→ left alone:[/] {_plain(reason)}"
-        case Resolved(resolution=reason):
-            return f"[green]done with:[/] {_plain(reason)}"
-        case _:
-            return None
-
-
-def _decision_line(status: IssueStatus, decision: Decision) -> str:
-    """Say what an attempt came to, and what follows; the reason has its error in it."""
-    ended, why = TITLES[status.outcome] if status.outcome else "Over", _plain(decision.reason)
-    match decision:
-        case OpenPullRequest():
-            return f"  [green]{ended}[/]"
-        case Retry():
-            return f"  [yellow]{ended} → retry:[/] {why}"
-        case Escalate():
-            return f"  [magenta]{ended} → a person is asked:[/] {why}"
-        case StandDown():
-            return f"  [yellow]{ended} → left alone:[/] {why}"
-        case WaitForBudget():
-            return f"  [yellow]{ended} → waits:[/] {why}"
-        case _:
-            assert_never(decision)
-
-
-def _agent_line(event: AgentFinished) -> str:
-    took = _seconds(event.duration_ms)
-    if event.stopped_by:
-        return f"  agent stopped by {_plain(event.stopped_by)} after {took}"
-    ended = "" if event.exit_code == 0 else f", exit code {event.exit_code}"
-    return f"  agent worked for {took}{ended}"
-
-
-def _check_line(check: CheckResult) -> str:
-    took = _seconds(check.duration_ms)
-    if check.passed:
-        flaky = ", [yellow]flaky[/]" if check.flaky else ""
-        return f"  [green]✓[/] {_plain(check.name)} ({took}){flaky}"
-    if check.preexisting:
-        return f"  [yellow]✗ (as before the change)[/] {_plain(check.name)} ({took})"
-    mark = "[red]✗[/]" if check.required else "[yellow]✗ (not required)[/]"
-    first = f": {_plain(check.findings[0].summary)}" if check.findings else ""
-    return f"  {mark} {_plain(check.name)} ({took}){first}"
-
-
-def _seconds(milliseconds: int) -> str:
-    return f"{milliseconds / 1000:.1f} s"
-
-
-def _plain(text: str) -> str:
-    return escape(one_line(text, WIDTH))
+# The commands
 
 
 def once(config: Path | None, attempts: int | None, limit: int | None) -> Exit:
@@ -289,11 +111,6 @@ def work(issue: str, config: Path | None, *, dry_run: bool) -> Exit:
     return Exit.FAILED if visit.skipped else exit_code_of(done)
 
 
-def progress_listener(console: Console) -> Listener:
-    """Give a listener that prints the story of every issue."""
-    return ProgressLog(console).on_event
-
-
 def _container(
     operator: Operator, console: Console, *, dry_run: bool
 ) -> AbstractContextManager[Container]:
@@ -307,6 +124,11 @@ def _container(
             console.print(f"    [dim]│[/] {escape(line)}".rstrip(), emoji=False)
 
     return build_dry(operator, environment(), progress_listener(console), say)
+
+
+def progress_listener(console: Console) -> Listener:
+    """Give a listener that prints the story of every issue."""
+    return ProgressLog(console).on_event
 
 
 def _operators_act(bench: Container) -> AuthorisingAct:
@@ -332,3 +154,186 @@ def exit_code_of(done: PassResult) -> Exit:
     if done.problems:
         return Exit.FAILED
     return Exit.ESCALATED if done.escalated else Exit.DONE
+
+
+# The progress log: one line for each event
+
+INDENT = 2
+
+
+class ProgressLog:
+    """Prints the lines of each issue below its title, which comes again where the issue changes."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._lock = threading.Lock()
+        self._issue: IssueRef | None = None
+
+    def on_event(self, status: IssueStatus, event: Event) -> None:
+        """Tell of an event, where there is something to tell."""
+        if line := event_line(status, event):
+            self.print_line(status, line)
+
+    def print_line(self, status: IssueStatus, line: str) -> None:
+        """Print a line of Rich markup; what wraps of it stands further in."""
+        with self._lock:
+            if status.issue != self._issue:
+                name, title = escape(str(status.issue)), _plain(status.title)
+                self._console.print(f"\n[bold cyan]{name}[/]  [bold]{title}[/]", emoji=False)
+                self._issue = status.issue
+            told = Text.from_markup(line, emoji=False)
+            depth = len(told.plain) - len(told.plain.lstrip())
+            indent = INDENT + depth
+            room = max(20, self._console.width - indent - INDENT)
+            for part in told[depth:].wrap(self._console, room):
+                part.rstrip()
+                self._console.print(Text(" " * indent) + part)
+                indent = 2 * INDENT + depth
+
+
+WIDTH = 200
+OPERATOR = "operator"
+
+
+def event_line(status: IssueStatus, event: Event) -> str | None:
+    """Give the line for an event in Rich markup, or None where there is nothing to tell."""
+    line = _work_line(status, event) or _verdict_line(event) or _feedback_line(event)
+    return line or _result_line(status, event) or _pull_line(event)
+
+
+def _work_line(status: IssueStatus, event: Event) -> str | None:
+    match event:
+        case AttemptStarted(position=position, most=most):
+            place = f"{position} of {most}" if position else f"{status.attempt}"
+            return f"[bold]attempt {place}[/]"
+        case WorktreeReset(start_sha=sha, base_sha=base) if sha != base:
+            return f"  the worktree equals the pull request, at {sha[:10]}"
+        case WorktreeReset(start_sha=sha) if status.attempt > 1:
+            return f"  the worktree equals the base branch again, at {sha[:10]}"
+        case RetryContextAssembled(prior_attempts_count=count, context_size_bytes=size):
+            earlier = pluralize(count, "earlier attempt")
+            return f"  the prompt tells of {earlier} ({size:,} bytes)"
+        case AttemptContextTruncated(sections=sections):
+            return f"  cut to fit its budget: {_plain(', '.join(sections))}"
+        case AgentFinished():
+            return _agent_line(event)
+        case FixRoundStarted(number=number, most=most):
+            return f"  fix round {number} of {most}"
+        case _:
+            return None
+
+
+def _agent_line(event: AgentFinished) -> str:
+    took = _seconds(event.duration_ms)
+    if event.stopped_by:
+        return f"  agent stopped by {_plain(event.stopped_by)} after {took}"
+    ended = "" if event.exit_code == 0 else f", exit code {event.exit_code}"
+    return f"  agent worked for {took}{ended}"
+
+
+def _verdict_line(event: Event) -> str | None:
+    match event:
+        case CheckFinished(check=check):
+            return _check_line(check)
+        case BaselineRecorded(name=name, check=None):
+            return f"  {_plain(name)}: without the change, the check cannot be run"
+        case BaselineRecorded(name=name, check=CheckResult(passed=passed)):
+            how = "the check passes" if passed else "the check fails as well"
+            return f"  {_plain(name)}: without the change, {how}"
+        case ReviewFinished(unreadable=why) if why:
+            return f"  [yellow]{_plain(why)}[/]"
+        case ReviewFinished(verdict=verdict, feedback=feedback):
+            return f"  the reviewer says {verdict.value}: {_plain(feedback)}".rstrip(": ")
+        case _:
+            return None
+
+
+def _check_line(check: CheckResult) -> str:
+    took = _seconds(check.duration_ms)
+    if check.passed:
+        flaky = ", [yellow]flaky[/]" if check.flaky else ""
+        return f"  [green]✓[/] {_plain(check.name)} ({took}){flaky}"
+    if check.preexisting:
+        return f"  [yellow]✗ (as before the change)[/] {_plain(check.name)} ({took})"
+    mark = "[red]✗[/]" if check.required else "[yellow]✗ (not required)[/]"
+    first = f": {_plain(check.findings[0].summary)}" if check.findings else ""
+    return f"  {mark} {_plain(check.name)} ({took}){first}"
+
+
+def _feedback_line(event: Event) -> str | None:
+    match event:
+        case ReviewReceived(author=author):
+            return f"[yellow]changes are requested[/] by {_plain(author)}"
+        case Conflicted():
+            return "[yellow]the pull request does not merge any more[/]"
+        case CiFailed(checks=checks):
+            names = ", ".join(check.name for check in checks)
+            return f"[yellow]fails on GitHub[/]  {_plain(names)}"
+        case CiPassed(count=count):
+            return f"[green]{pluralize(count, 'check')} passed on GitHub[/]"
+        case HumanResponded(command=Verb.MISTYPED, actor=actor, answer=answer):
+            return f"[cyan]{_plain(actor)}:[/] {_plain(answer)}"
+        case HumanResponded(command=Verb.SKIP, actor=actor):
+            return f"[cyan]{_plain(actor or OPERATOR)}: /mulligan skip[/]"
+        case HumanResponded(command=command, actor=actor, answer=answer):
+            who = _plain(actor or OPERATOR)
+            return f"[cyan]{who}: /mulligan {command}[/]  {_plain(answer)}"
+        case _:
+            return None
+
+
+def _result_line(status: IssueStatus, event: Event) -> str | None:
+    match event:
+        case Decided(decision=decision):
+            return _decision_line(status, decision)
+        case RetryScheduled(due=due):
+            waits = isinstance(status.decision, Retry) and status.decision.backoff_step
+            return f"  not before {due:%H:%M:%S} UTC" if waits else None
+        case Waiting(until=until) if until:
+            return f"  not before {until:%Y-%m-%d %H:%M} UTC"
+        case Escalated(comment=url):
+            return f"  [magenta]→ {_plain(url)}[/]"
+        case StoodDown(reason=reason) if not isinstance(status.decision, StandDown):
+            return f"  [yellow]→ left alone:[/] {_plain(reason)}"
+        case Resolved(resolution=reason):
+            return f"[green]done with:[/] {_plain(reason)}"
+        case _:
+            return None
+
+
+def _decision_line(status: IssueStatus, decision: Decision) -> str:
+    """Say what an attempt came to, and what follows; the reason has its error in it."""
+    ended, why = TITLES[status.outcome] if status.outcome else "Over", _plain(decision.reason)
+    match decision:
+        case OpenPullRequest():
+            return f"  [green]{ended}[/]"
+        case Retry():
+            return f"  [yellow]{ended} → retry:[/] {why}"
+        case Escalate():
+            return f"  [magenta]{ended} → a person is asked:[/] {why}"
+        case StandDown():
+            return f"  [yellow]{ended} → left alone:[/] {why}"
+        case WaitForBudget():
+            return f"  [yellow]{ended} → waits:[/] {why}"
+        case _:
+            assert_never(decision)
+
+
+def _pull_line(event: Event) -> str | None:
+    match event:
+        case Published(pull_request=url):
+            return f"  [green]→ pull request {_plain(url)}[/]"
+        case Drafted(pull_request=url):
+            return f"  [yellow]→ draft, not verified:[/] {_plain(url)}"
+        case BroughtUpToDate(base_sha=sha):
+            return f"the base branch, at {sha[:10]}, is merged into the pull request"
+        case _:
+            return None
+
+
+def _seconds(milliseconds: int) -> str:
+    return f"{milliseconds / 1000:.1f} s"
+
+
+def _plain(text: str) -> str:
+    return escape(one_line(text, WIDTH))

@@ -21,6 +21,118 @@ from mulligan.interfaces.dashboard.state import DashboardState
 from mulligan.interfaces.json_output import decisions_of, event_row, inspection, status_row
 from mulligan.text.escape import visible
 
+# The JSON API
+
+JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
+
+
+def issues(desk: DashboardState, _: Request) -> Response:
+    """List every issue, and where it stands."""
+    return answer([status_row(each) for each in desk.stores.ledger.statuses()], desk)
+
+
+def issue(desk: DashboardState, request: Request) -> Response:
+    """Tell what happened to one issue."""
+    status, history, events = find_issue(desk, request)
+    return answer(inspection(status, history, decisions_of(events)), desk)
+
+
+MAX_EVENTS = 500
+
+
+def events(desk: DashboardState, request: Request) -> Response:
+    """Give the events above a sequence number: up to 500, or as they come to who asks for that."""
+    resumed = request.headers.get("last-event-id") or request.query_params.get("after")
+    after = _number(resumed, "after")
+    if "text/event-stream" in request.headers.get("accept", ""):
+        start = desk.stores.ledger.last_seq() if after is None else after
+        return StreamingResponse(stream(desk, start), headers=HEADERS)
+    most = min(_number(request.query_params.get("limit"), "limit") or MAX_EVENTS, MAX_EVENTS)
+    rows = desk.stores.ledger.events(after=after or 0, most=most)
+    return answer([event_row(each) for each in rows], desk)
+
+
+def find_issue(
+    desk: DashboardState, request: Request
+) -> tuple[IssueStatus, Sequence[WorkerResultMeta], Sequence[RecordedEvent]]:
+    """Look up the issue that an address names; UsageError where the ledger has no such one."""
+    asked, ledger = request.path_params, desk.stores.ledger
+    ref = IssueRef.parse(f"{asked['owner']}/{asked['name']}#{asked['number']}")
+    known = ledger.events(ref)
+    if not known:
+        message = f"{ref} is not in the ledger."
+        raise UsageError(message)
+    return ledger.status(ref), ledger.history(ref), known
+
+
+def answer(content: object, desk: DashboardState) -> Response:
+    """Write JSON, without any secret in it."""
+    clean = desk.stores.redactor.tree(JSON.validate_python(content))
+    # Only ASCII: what nobody would see stands as its escape.
+    return Response(json.dumps(clean), media_type="application/json")
+
+
+NUMBER = re.compile(r"[0-9]{1,15}")
+
+
+def _number(given: str | None, name: str) -> int | None:
+    if given is None:
+        return None
+    if not NUMBER.fullmatch(given):
+        message = f"{name} is a number; write it in digits."
+        raise UsageError(message)
+    return int(given)
+
+
+# The stream of events
+
+HEADERS = {"Content-Type": "text/event-stream; charset=utf-8", "X-Accel-Buffering": "no"}
+
+POLL_SECONDS = 0.5
+"""Seconds between two looks; one costs the ledger about 0.2 ms."""
+
+KEEPALIVE_SECONDS = 15.0
+"""Seconds without an event after which a comment shows that the connection is alive."""
+
+PAGE = 200
+KEEPALIVE = ": still there\n\n"
+RECONNECT_DELAY = "retry: 3000\n\n"
+
+
+async def stream(desk: DashboardState, after: int) -> AsyncGenerator[str]:
+    """Give every event with a `seq` above `after`, until the server ends or nobody listens."""
+    yield RECONNECT_DELAY
+    quiet = 0.0
+    while not desk.ending.is_set():
+        found = await run_in_threadpool(_read, desk, after)
+        if found:
+            after = found[-1].seq
+            # In one piece, so that one who has left is noticed before the next.
+            yield "".join(event_message(recorded, desk) for recorded in found)
+        quiet = 0.0 if found else quiet + POLL_SECONDS
+        if quiet >= KEEPALIVE_SECONDS:
+            quiet = 0.0
+            yield KEEPALIVE
+        if len(found) < PAGE:
+            await asyncio.sleep(POLL_SECONDS)
+
+
+def event_message(recorded: RecordedEvent, desk: DashboardState) -> str:
+    """Write one event as the protocol has it; its JSON is one line, whatever it holds."""
+    row = desk.stores.redactor.tree(JSON.validate_python(event_row(recorded)))
+    return f"id: {recorded.seq}\nevent: recorded\ndata: {json.dumps(row)}\n\n"
+
+
+def _read(desk: DashboardState, after: int) -> Sequence[RecordedEvent]:
+    ledger: Ledger = desk.stores.ledger
+    try:
+        return ledger.events(after=after, most=PAGE)
+    except MulliganError:
+        return ()  # whoever listens goes on to listen
+
+
+# The files of attempts
+
 ARTIFACT_NAMES = {
     "prompt": "prompt.md",
     "context": "context.json",
@@ -32,33 +144,12 @@ ARTIFACT_NAMES = {
 """What can be asked for, and its file."""
 
 CHECK = re.compile(r"check-([1-9][0-9]{0,2})")
-
 ATTEMPT_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 
 MAX_FILE_BYTES = 1024 * 1024
 """Bytes of a file that are shown, its end: a log may have a gigabyte."""
 
 CUT = "[… only the end of this file is shown; `mulligan inspect` has all of it]\n"
-
-JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
-
-POLL_SECONDS = 0.5
-"""Seconds between two looks; one costs the ledger about 0.2 ms."""
-
-KEEPALIVE_SECONDS = 15.0
-"""Seconds without an event after which a comment shows that the connection is alive."""
-
-PAGE = 200
-
-KEEPALIVE = ": still there\n\n"
-
-RECONNECT_DELAY = "retry: 3000\n\n"
-
-HEADERS = {"Content-Type": "text/event-stream; charset=utf-8", "X-Accel-Buffering": "no"}
-
-NUMBER = re.compile(r"[0-9]{1,15}")
-
-MAX_EVENTS = 500
 
 
 def text(desk: DashboardState, request: Request) -> Response:
@@ -125,87 +216,3 @@ def _kept(ref: IssueRef, number: int, part: str, artifacts: Artifacts) -> str | 
     if name not in ARTIFACT_NAMES or (fix_round and not ATTEMPT_NUMBER.fullmatch(fix_round)):
         return None
     return artifacts.find(ref, number, of_round(ARTIFACT_NAMES[name], int(fix_round or 0)))
-
-
-async def stream(desk: DashboardState, after: int) -> AsyncGenerator[str]:
-    """Give every event with a `seq` above `after`, until the server ends or nobody listens."""
-    yield RECONNECT_DELAY
-    quiet = 0.0
-    while not desk.ending.is_set():
-        found = await run_in_threadpool(_read, desk, after)
-        if found:
-            after = found[-1].seq
-            # In one piece, so that one who has left is noticed before the next.
-            yield "".join(event_message(recorded, desk) for recorded in found)
-        quiet = 0.0 if found else quiet + POLL_SECONDS
-        if quiet >= KEEPALIVE_SECONDS:
-            quiet = 0.0
-            yield KEEPALIVE
-        if len(found) < PAGE:
-            await asyncio.sleep(POLL_SECONDS)
-
-
-def event_message(recorded: RecordedEvent, desk: DashboardState) -> str:
-    """Write one event as the protocol has it; its JSON is one line, whatever it holds."""
-    row = desk.stores.redactor.tree(JSON.validate_python(event_row(recorded)))
-    return f"id: {recorded.seq}\nevent: recorded\ndata: {json.dumps(row)}\n\n"
-
-
-def _read(desk: DashboardState, after: int) -> Sequence[RecordedEvent]:
-    ledger: Ledger = desk.stores.ledger
-    try:
-        return ledger.events(after=after, most=PAGE)
-    except MulliganError:
-        return ()  # whoever listens goes on to listen
-
-
-def issues(desk: DashboardState, _: Request) -> Response:
-    """List every issue, and where it stands."""
-    return answer([status_row(each) for each in desk.stores.ledger.statuses()], desk)
-
-
-def issue(desk: DashboardState, request: Request) -> Response:
-    """Tell what happened to one issue."""
-    status, history, events = find_issue(desk, request)
-    return answer(inspection(status, history, decisions_of(events)), desk)
-
-
-def events(desk: DashboardState, request: Request) -> Response:
-    """Give the events above a sequence number: up to 500, or as they come to who asks for that."""
-    resumed = request.headers.get("last-event-id") or request.query_params.get("after")
-    after = _number(resumed, "after")
-    if "text/event-stream" in request.headers.get("accept", ""):
-        start = desk.stores.ledger.last_seq() if after is None else after
-        return StreamingResponse(stream(desk, start), headers=HEADERS)
-    most = min(_number(request.query_params.get("limit"), "limit") or MAX_EVENTS, MAX_EVENTS)
-    rows = desk.stores.ledger.events(after=after or 0, most=most)
-    return answer([event_row(each) for each in rows], desk)
-
-
-def find_issue(
-    desk: DashboardState, request: Request
-) -> tuple[IssueStatus, Sequence[WorkerResultMeta], Sequence[RecordedEvent]]:
-    """Look up the issue that an address names; UsageError where the ledger has no such one."""
-    asked, ledger = request.path_params, desk.stores.ledger
-    ref = IssueRef.parse(f"{asked['owner']}/{asked['name']}#{asked['number']}")
-    known = ledger.events(ref)
-    if not known:
-        message = f"{ref} is not in the ledger."
-        raise UsageError(message)
-    return ledger.status(ref), ledger.history(ref), known
-
-
-def answer(content: object, desk: DashboardState) -> Response:
-    """Write JSON, without any secret in it."""
-    clean = desk.stores.redactor.tree(JSON.validate_python(content))
-    # Only ASCII: what nobody would see stands as its escape.
-    return Response(json.dumps(clean), media_type="application/json")
-
-
-def _number(given: str | None, name: str) -> int | None:
-    if given is None:
-        return None
-    if not NUMBER.fullmatch(given):
-        message = f"{name} is a number; write it in digits."
-        raise UsageError(message)
-    return int(given)

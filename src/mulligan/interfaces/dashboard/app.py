@@ -42,29 +42,120 @@ from mulligan.interfaces.dashboard.metrics import (
 from mulligan.interfaces.dashboard.pages import Pages, renderer
 from mulligan.interfaces.dashboard.state import DashboardState, DashboardStores
 
-STATIC = Path(__file__).with_name("static")
-
-STATIC_TYPES = {"style.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
-
-MAX_FORM_BYTES = 2048
-"""Bytes of a form; it has one field."""
-
-A_YEAR = 365 * 24 * 3600
-
-NOT_FOUND_TEXT = "There is nothing here."
-
-BUG_MESSAGE = "A bug in Mulligan; its log has the traceback."
+# Serving the dashboard beside the daemon
 
 log = structlog.get_logger()
-
-MAX_CONNECTIONS = 64
-
-SECONDS_TO_END = 1
 
 MAX_QUIET = timedelta(minutes=10)
 """Of a poll: one repository may have GitHub waited for at several requests, a minute at each."""
 
 MISSED_POLLS = 3
+
+
+@contextmanager
+def open_dashboard(
+    operator: Operator,
+    daemon: Daemon,
+    address: tuple[str, int],
+    listen: Callable[[Listener], None],
+) -> Generator[None]:
+    """Serve the dashboard while the block lasts; `listen` has its counters hear of events."""
+
+    def patience() -> float:
+        interval = poll_interval(operator.poll.interval, daemon.repositories)
+        return max(MAX_QUIET, MISSED_POLLS * interval).total_seconds()
+
+    def books() -> DashboardStores | None:
+        context = daemon.context
+        return DashboardStores.of(context) if context else None
+
+    desk = DashboardState(
+        find_books=books,
+        pulse=daemon.pulse,
+        gauges=GAUGES,
+        patience=patience,
+        check_writable=partial(check_writable, operator),
+    )
+    measures = MetricsRegistry(desk)
+    listen(measures.on_event)
+    with ExitStack() as stack:
+        try:
+            key = key_in(state_directory_of(operator))
+            app = build(desk, key, frozenset(operator.dashboard.hosts), measures)
+            where = stack.enter_context(serving(app, address, desk.ending))
+        except UnavailableError as error:
+            log.warning("dashboard_closed", reason=str(error))
+        else:
+            log.info("dashboard_open", address=where, key_file=str(key.place))
+        yield
+
+
+MAX_CONNECTIONS = 64
+SECONDS_TO_END = 1
+
+
+@contextmanager
+def serving(app: ASGIApp, address: tuple[str, int], ending: threading.Event) -> Generator[str]:
+    """Serve an application; give where it is. Afterwards neither the thread nor a socket is left.
+
+    `ending` is set when it is to end, for answers that have no end of their own. UnavailableError
+    where the address cannot be listened at.
+    """
+    listening = _listen(address)
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        ws="none",
+        http="h11",
+        loop="asyncio",
+        proxy_headers=False,
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_graceful_shutdown=SECONDS_TO_END,
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=([listening],), name="dashboard")
+    thread.start()
+    try:
+        yield _where(listening)
+    finally:
+        ending.set()
+        server.should_exit = True
+        thread.join()
+        listening.close()
+
+
+def _listen(address: tuple[str, int]) -> socket.socket:
+    host, port = address
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Named, for asyncio sends without delay only on sockets that say that they are TCP.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen()
+    except OSError as error:
+        listening.close()
+        message = (
+            f"The dashboard cannot listen at {host}:{port} ({error.strerror}); free the port, or "
+            "name another in dashboard.listen."
+        )
+        raise UnavailableError(message) from error
+    return listening
+
+
+def _where(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+# The web application
+
+NOT_FOUND_TEXT = "There is nothing here."
+BUG_MESSAGE = "A bug in Mulligan; its log has the traceback."
 
 
 def build(
@@ -135,6 +226,12 @@ def _metrics(measures: MetricsRegistry, _: Request) -> Response:
     return Response(measures.text(), media_type=CONTENT_TYPE)
 
 
+MAX_FORM_BYTES = 2048
+"""Bytes of a form; it has one field."""
+
+A_YEAR = 365 * 24 * 3600
+
+
 async def _login(pages: Pages, key: DashboardKey, request: Request) -> Response:
     if request.method != "POST":
         return pages.plain("login.html", 200, place=str(key.place), refused=False)
@@ -164,105 +261,13 @@ def _logout(request: Request) -> Response:
     return answer
 
 
+STATIC = Path(__file__).with_name("static")
+STATIC_TYPES = {"style.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
+
+
 def _static(request: Request) -> Response:
     name = request.path_params["file"]
     if name not in STATIC_TYPES:
         raise HTTPException(404)
     content = (STATIC / name).read_bytes()
     return Response(content, media_type=STATIC_TYPES[name], headers={"Cache-Control": "no-cache"})
-
-
-@contextmanager
-def serving(app: ASGIApp, address: tuple[str, int], ending: threading.Event) -> Generator[str]:
-    """Serve an application; give where it is. Afterwards neither the thread nor a socket is left.
-
-    `ending` is set when it is to end, for answers that have no end of their own. UnavailableError
-    where the address cannot be listened at.
-    """
-    listening = _listen(address)
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        log_level="critical",
-        access_log=False,
-        server_header=False,
-        lifespan="off",
-        ws="none",
-        http="h11",
-        loop="asyncio",
-        proxy_headers=False,
-        limit_concurrency=MAX_CONNECTIONS,
-        timeout_graceful_shutdown=SECONDS_TO_END,
-    )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, args=([listening],), name="dashboard")
-    thread.start()
-    try:
-        yield _where(listening)
-    finally:
-        ending.set()
-        server.should_exit = True
-        thread.join()
-        listening.close()
-
-
-def _listen(address: tuple[str, int]) -> socket.socket:
-    host, port = address
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Named, for asyncio sends without delay only on sockets that say that they are TCP.
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((host, port))
-        listening.listen()
-    except OSError as error:
-        listening.close()
-        message = (
-            f"The dashboard cannot listen at {host}:{port} ({error.strerror}); free the port, or "
-            "name another in dashboard.listen."
-        )
-        raise UnavailableError(message) from error
-    return listening
-
-
-def _where(listening: socket.socket) -> str:
-    host, port = listening.getsockname()[:2]
-    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
-
-
-@contextmanager
-def open_dashboard(
-    operator: Operator,
-    daemon: Daemon,
-    address: tuple[str, int],
-    listen: Callable[[Listener], None],
-) -> Generator[None]:
-    """Serve the dashboard while the block lasts; `listen` has its counters hear of events."""
-
-    def patience() -> float:
-        interval = poll_interval(operator.poll.interval, daemon.repositories)
-        return max(MAX_QUIET, MISSED_POLLS * interval).total_seconds()
-
-    def books() -> DashboardStores | None:
-        context = daemon.context
-        return DashboardStores.of(context) if context else None
-
-    desk = DashboardState(
-        find_books=books,
-        pulse=daemon.pulse,
-        gauges=GAUGES,
-        patience=patience,
-        check_writable=partial(check_writable, operator),
-    )
-    measures = MetricsRegistry(desk)
-    listen(measures.on_event)
-    with ExitStack() as stack:
-        try:
-            key = key_in(state_directory_of(operator))
-            app = build(desk, key, frozenset(operator.dashboard.hosts), measures)
-            where = stack.enter_context(serving(app, address, desk.ending))
-        except UnavailableError as error:
-            log.warning("dashboard_closed", reason=str(error))
-        else:
-            log.info("dashboard_open", address=where, key_file=str(key.place))
-        yield

@@ -24,15 +24,11 @@ from mulligan.interfaces.dashboard.state import DashboardState
 from mulligan.interfaces.dashboard.views import WaitsFor, waits_for
 from mulligan.sandbox.cancellation import stopping
 
+# Health, for `/healthz` and `/readyz`
+
 REFUSED = "GitHub refused the token; give Mulligan a valid one with github.token_file."
-
 FIRST_POLL = "No poll has got through to GitHub yet; the log says why."
-
 STOPPING = "Mulligan was told to stop."
-
-DECISIONS = ("open_pull_request", "retry", "escalate", "wait", "stand_down")
-
-CONTENT_TYPE = prometheus.CONTENT_TYPE_LATEST
 
 
 def liveness_problem(desk: DashboardState) -> str | None:
@@ -67,6 +63,12 @@ def unready(desk: DashboardState) -> list[str]:
     except MulliganError as error:
         wrong.append(str(error))
     return wrong
+
+
+# Metrics, for `/metrics`
+
+CONTENT_TYPE = prometheus.CONTENT_TYPE_LATEST
+DECISIONS = ("open_pull_request", "retry", "escalate", "wait", "stand_down")
 
 
 class LiveMetrics(Collector):

@@ -28,13 +28,42 @@ from mulligan.checks.digest.locations import Place, best_place, place_alone, poi
 from mulligan.checks.digest.qualified_names import with_units
 from mulligan.checks.digest.signals import Weight, count_bad, total_lines, weigh
 
+ALIKE = 100
+SAME_DIGITS = str.maketrans("023456789", "1" * 9)
+
+
+def read(log: CleanLog) -> Reading:
+    """Find what failed, the most certain first."""
+    heads = list(Scan(log.lines, list(_weights(log.lines))).heads())
+    often = Counter(map(_template, heads))
+    ranked = _relevant(_told_once(_by_test(with_units(heads, log.lines))), often)
+    totals = total_lines(log.lines)
+    count = max([0, *(count_bad(line) for line in totals)])
+    doubtful = not any(head.rank is Rank.FAILURE for head in ranked)
+    found = tuple(_found(head, log.lines) for head in ranked)
+    return Reading(found, count, totals, doubtful=doubtful)
+
+
+GENERIC = Family("generic", lambda _log, _command: True, read)
+
+
+def _weights(lines: Iterable[str]) -> Iterator[Weight]:
+    """Weigh the lines; one that is like hundreds before it weighs nothing any more."""
+    seen = Counter[str]()
+    for line in lines:
+        template = line.translate(SAME_DIGITS)
+        seen[template] += 1
+        yield weigh(line) if seen[template] <= ALIKE else Weight.NOTHING
+
+
+# The block, message and place of each head
+
 MOST_HEADS = 5000
 
 STEP = 4
 """With more places than this beneath it, a failed name is a step, not a test."""
 
 BEFORE, ABOVE = 10, 15
-
 DEEPER = re.compile(r"^\[\w+\] {2}")
 
 EMPTY_MESSAGE = re.compile(
@@ -44,32 +73,7 @@ EMPTY_MESSAGE = re.compile(
 """A message that says nothing but that more follows."""
 
 SHORT = 60
-
 LABEL = re.compile(r"^\W*(?:[A-Z]\w*(?: \w+)?)?\W*:?$")
-
-ALIKE = 100
-
-SAME_DIGITS = str.maketrans("023456789", "1" * 9)
-
-NUMBER = re.compile(r"\d+")
-
-COMMON = 3
-"""Said more often than this, an error without a place is the program's own log rather."""
-
-COMMON_LIKELY = 9
-"""Comes after all ranks."""
-
-METHOD_OF = re.compile(r"^(?P<name>\w+)\((?P<owner>[\w.$]*[A-Z][\w$]*)\)$")
-
-ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]")
-
-TEMPLATE_CHARS = 60
-
-ORDINAL = re.compile(r"\s*(?:\d+\)|not ok \d+)")
-
-FRAMES = 6
-
-DETAIL = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,28 +183,7 @@ def _groups(heads: Iterable[FindingHead]) -> list[list[FindingHead]]:
     return groups
 
 
-def read(log: CleanLog) -> Reading:
-    """Find what failed, the most certain first."""
-    heads = list(Scan(log.lines, list(_weights(log.lines))).heads())
-    often = Counter(map(_template, heads))
-    ranked = _relevant(_told_once(_by_test(with_units(heads, log.lines))), often)
-    totals = total_lines(log.lines)
-    count = max([0, *(count_bad(line) for line in totals)])
-    doubtful = not any(head.rank is Rank.FAILURE for head in ranked)
-    found = tuple(_found(head, log.lines) for head in ranked)
-    return Reading(found, count, totals, doubtful=doubtful)
-
-
-GENERIC = Family("generic", lambda _log, _command: True, read)
-
-
-def _weights(lines: Iterable[str]) -> Iterator[Weight]:
-    """Weigh the lines; one that is like hundreds before it weighs nothing any more."""
-    seen = Counter[str]()
-    for line in lines:
-        template = line.translate(SAME_DIGITS)
-        seen[template] += 1
-        yield weigh(line) if seen[template] <= ALIKE else Weight.NOTHING
+# Heads about the same test
 
 
 def _by_test(heads: Iterable[FindingHead]) -> list[FindingHead]:
@@ -218,6 +201,9 @@ def _by_test(heads: Iterable[FindingHead]) -> list[FindingHead]:
             best = max(alike[same], head, key=_worth)
             alike[same] = replace(best, place=best.place or alike[same].place or head.place)
     return [*_without_short_names([head for each in tests.values() for head in each]), *others]
+
+
+ORDINAL = re.compile(r"\s*(?:\d+\)|not ok \d+)")
 
 
 def _is_another(one: FindingHead, other: FindingHead) -> bool:
@@ -238,6 +224,9 @@ def _worth(head: FindingHead) -> tuple[bool, bool]:
     return bool(head.message), head.place is not None
 
 
+ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]")
+
+
 def _without_short_names(tests: Sequence[FindingHead]) -> Iterator[FindingHead]:
     """Drop `adds` where there is `sum › adds`: runners list tests by both.
 
@@ -254,6 +243,9 @@ def _without_short_names(tests: Sequence[FindingHead]) -> Iterator[FindingHead]:
             yield head
 
 
+METHOD_OF = re.compile(r"^(?P<name>\w+)\((?P<owner>[\w.$]*[A-Z][\w$]*)\)$")
+
+
 def _class_first(name: str) -> str:
     """Write `adds(app.CartTest)` as `app.CartTest.adds`."""
     found = METHOD_OF.match(name)
@@ -266,6 +258,9 @@ def _starts_of_words(name: str) -> Iterator[int]:
     )
 
 
+# Which heads are told, and how
+
+
 def _told_once(heads: Iterable[FindingHead]) -> list[FindingHead]:
     """Drop what was said before in the same words of the same place."""
     known = dict[tuple[object, ...], FindingHead]()
@@ -273,6 +268,13 @@ def _told_once(heads: Iterable[FindingHead]) -> list[FindingHead]:
         where = id(head) if head.test_id else str(head.place or "")
         known.setdefault((where, head.code, normalise(head.message)), head)
     return list(known.values())
+
+
+COMMON = 3
+"""Said more often than this, an error without a place is the program's own log rather."""
+
+COMMON_LIKELY = 9
+"""Comes after all ranks."""
 
 
 def _relevant(heads: Sequence[FindingHead], often: Counter[str]) -> list[FindingHead]:
@@ -288,8 +290,16 @@ def _relevant(heads: Sequence[FindingHead], often: Counter[str]) -> list[Finding
     return sorted((head for head in told if certainty(head) in kept), key=certainty)
 
 
+TEMPLATE_CHARS = 60
+NUMBER = re.compile(r"\d+")
+
+
 def _template(head: FindingHead) -> str:
     return NUMBER.sub("1", head.message[:TEMPLATE_CHARS])
+
+
+FRAMES = 6
+DETAIL = 30
 
 
 def _found(head: FindingHead, lines: Sequence[str]) -> FindingBlock:
