@@ -164,12 +164,12 @@ def _digest_of_findings(findings: Sequence[Finding], note: str) -> str:
 def _block(found: Finding) -> str:
     place = f" ({found.file}:{found.line})" if found.test_id and found.file else ""
     message = found.message.strip().split("\n")
-    told = [] if message == [""] or found.message in found.summary else message
-    heading = found.summary if not told else (found.test_id or found.summary)
-    body = "\n".join(f"    {line}" for line in told)
+    lines = [] if message == [""] or found.message in found.summary else message
+    heading = found.summary if not lines else (found.test_id or found.summary)
+    body = "\n".join(f"    {line}" for line in lines)
     return clip(f"- {heading}{place}\n{body}".rstrip(), MAX_CHARS // FINDINGS_IN_FULL)
 
 
 def _with_note(result: CheckResult, note: str) -> CheckResult:
-    told = clip(result.digest, MAX_CHARS - len(note) - 1)
-    return result.model_copy(update={"digest": f"{told}\n{note}"})
+    digest = clip(result.digest, MAX_CHARS - len(note) - 1)
+    return result.model_copy(update={"digest": f"{digest}\n{note}"})

@@ -84,21 +84,21 @@ class CommandVerifier:
                 line = _Line(text, self.set_up_timeout, Network.OPEN)
                 try:
                     ended = self._run_in(home, line, worktree, part)
-                    told = _digest(text, ended, part)
+                    found = _digest(text, ended, part)
                 finally:
                     _append(log, text, part)
                 if ended.stopped_by or ended.exit_code:
                     message = (
-                        f"The set-up line {text!r} failed: {self._failure_reason(ended, told)}"
+                        f"The set-up line {text!r} failed: {self._failure_reason(ended, found)}"
                     )
                     raise UnavailableError(message)
 
-    def _failure_reason(self, ended: Finished, told: Digest) -> str:
+    def _failure_reason(self, ended: Finished, found: Digest) -> str:
         if ended.stopped_by:
             limit = format_duration(self.set_up_timeout)
             return f"it did not end within {limit}; make it faster or mend it."
-        lines = [line for line in told.text.splitlines() if not line.startswith("[... ")]
-        said = told.findings[0].summary if told.findings else lines[-1].strip()
+        lines = [line for line in found.text.splitlines() if not line.startswith("[... ")]
+        said = found.findings[0].summary if found.findings else lines[-1].strip()
         return f"exit code {ended.exit_code}, {said}"
 
     def check(self, check: Check, worktree: RunDirectory, log: Path) -> CheckResult:
@@ -113,21 +113,21 @@ class CommandVerifier:
         if ended.exit_code == NOT_FOUND and not ended.stopped_by:
             self._refuse_a_missing_program(check, worktree)
         late = f"Timed out after {format_duration(check.timeout)}.\n" if ended.stopped_by else ""
-        told = _digest_of(check, ended, worktree, log, MAX_CHARS - len(late))
+        found = _digest_of(check, ended, worktree, log, MAX_CHARS - len(late))
         return CheckResult(
             name=check.name,
             kind=check.kind,
             command=check.run,
             required=check.required,
-            passed=told.passed,
+            passed=found.passed,
             exit_code=ended.exit_code,
             timed_out=ended.stopped_by is not None,
             duration_ms=round(ended.duration.total_seconds() * 1000),
-            digest=late + told.text,
-            findings=told.findings[:MAX_FINDINGS],
-            count=told.count,
-            source=code_around(worktree.path, told.findings),
-            fingerprint=told.fingerprint,
+            digest=late + found.text,
+            findings=found.findings[:MAX_FINDINGS],
+            count=found.count,
+            source=code_around(worktree.path, found.findings),
+            fingerprint=found.fingerprint,
         )
 
     def merge_reruns(self, first: CheckResult, again: CheckResult) -> CheckResult:
@@ -209,8 +209,8 @@ def _command_access(line: _Line, worktree: RunDirectory, home: Path) -> CommandA
     )
 
 
-def _network(asked: Check | Reviewer) -> Network:
-    return Network.OPEN if asked.network else Network.NONE
+def _network(settings: Check | Reviewer) -> Network:
+    return Network.OPEN if settings.network else Network.NONE
 
 
 def _digest(line: str, ended: Finished, log: Path) -> Digest:

@@ -69,14 +69,14 @@ def excerpt(lines: Sequence[str], line: int, blocks: Sequence[Block]) -> str:
     if blocks and len(blocks[-1]) <= MAX_WHOLE_BLOCK_LINES:
         wanted |= set(range(blocks[-1].first, blocks[-1].last + 1))
     chosen = sorted(number for number in wanted if 1 <= number <= len(lines))
-    width, told, last = len(str(chosen[-1])), list[str](), chosen[0] - 1
+    width, lines_shown, last = len(str(chosen[-1])), list[str](), chosen[0] - 1
     for number in chosen:
         if number > last + 1:
-            told.append(f"  {'':{width}} | ...")
+            lines_shown.append(f"  {'':{width}} | ...")
         mark = ">" if number == line else " "
-        told.append(f"{mark} {number:{width}} | {lines[number - 1][:LINE_CHARS]}".rstrip())
+        lines_shown.append(f"{mark} {number:{width}} | {lines[number - 1][:LINE_CHARS]}".rstrip())
         last = number
-    return "\n".join(told)
+    return "\n".join(lines_shown)
 
 
 # The functions and classes that a line lies in

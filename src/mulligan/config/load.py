@@ -70,10 +70,10 @@ def _operator(
     try:
         operator = Operator.model_validate(content)
     except ValidationError as error:
-        told = {mistake.key for mistake in wrong}
+        reported = {mistake.key for mistake in wrong}
         found = findings(error, document, File.OPERATOR)
         raise MistakesError(
-            where, [*wrong, *(each for each in found if each.key not in told)]
+            where, [*wrong, *(each for each in found if each.key not in reported)]
         ) from None
     if wrong:
         raise MistakesError(where, wrong)

@@ -78,8 +78,8 @@ def finding(
     """Fill in the summary and the hint; cut what is too long."""
     first = next((line.strip() for line in message.splitlines() if line.strip()), "")
     where = _end_of(test_id or (str(place) if place else ""))
-    told = f"{code} {first}" if code and code not in first else first
-    summary = ": ".join(part for part in (where, told) if part) or "failed"
+    text = f"{code} {first}" if code and code not in first else first
+    summary = ": ".join(part for part in (where, text) if part) or "failed"
     return Finding(
         summary=clip(" ".join(summary.split()), SUMMARY_CHARS),
         message=clip(message.strip(), MESSAGE_CHARS),
@@ -189,12 +189,12 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
 
 
 def _found(at: int, line: str, match: re.Match[str]) -> FindingBlock:
-    said = match.groupdict()
-    file = said.get("file")
-    place = Place(file, number(said.get("line")), number(said.get("column"))) if file else None
-    message = said.get("message") or match[0]
-    told = finding(message, place, test_id=said.get("test_id"), code=said.get("code"))
-    return FindingBlock(told, at, " ".join(line.split()))
+    groups = match.groupdict()
+    file = groups.get("file")
+    place = Place(file, number(groups.get("line")), number(groups.get("column"))) if file else None
+    message = groups.get("message") or match[0]
+    reported = finding(message, place, test_id=groups.get("test_id"), code=groups.get("code"))
+    return FindingBlock(reported, at, " ".join(line.split()))
 
 
 # What identifies a failure

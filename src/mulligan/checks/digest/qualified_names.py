@@ -121,10 +121,10 @@ def _dead_packages(heads: Sequence[FindingHead], lines: Sequence[str]) -> Iterat
         build |= {at} if building else set()
     of_line = go_packages(lines)
     telling = {head.at for head in heads if head.rank is not Rank.AFTERMATH} - build
-    told = {package for at in telling for package in of_line[at].split(EITHER)}
+    explained = {package for at in telling for package in of_line[at].split(EITHER)}
     for at, package in closing:
-        is_told = package["unit"] in told or (build and NOT_BUILT.match(package["rest"]))
-        if package["failed"] and not is_told:
+        is_explained = package["unit"] in explained or (build and NOT_BUILT.match(package["rest"]))
+        if package["failed"] and not is_explained:
             before = lines[at - 1].strip() if at else ""
             message = before if before.startswith("exit status") else "It failed."
             name = package["unit"] + OF_PACKAGE
@@ -243,8 +243,8 @@ class _Units:
         if not unit and not HAS_SCRIPT.search(name):
             unit, joint = self._script(head), " › "
         project = self._projects[head.at]
-        told = unit + joint + name if unit and not name.startswith(unit) else name
-        whole = in_project(told, project)
+        qualified = unit + joint + name if unit and not name.startswith(unit) else name
+        whole = in_project(qualified, project)
         return replace(head, test_id=whole, unit=unit or project)
 
     @cached_property
@@ -310,8 +310,8 @@ class _Units:
         """Find the file of a test of JavaScript: where it says so, or the outermost own frame."""
         block = self.lines[head.at : head.end or head.at + 1]
         said = [self.lines[head.at - 1] if head.at else "", *block]
-        told = (SCRIPT_TOLD.match(line) or SCRIPT_LATE.search(line) for line in said)
-        if match := next(filter(None, told), None):
+        matches = (SCRIPT_TOLD.match(line) or SCRIPT_LATE.search(line) for line in said)
+        if match := next(filter(None, matches), None):
             return match["file"]
         frames = (SCRIPT_FRAME.search(line) for line in block)
         files = [frame["file"] for frame in frames if frame]

@@ -144,11 +144,11 @@ def failure(name: str, text: str, place: Place | None = None) -> FindingBlock:
     lines = [line for line in COLOURS.sub("", text).splitlines() if line.strip()]
     message, inner = _why(lines)
     where = inner or place
-    said = "\n".join(message)
-    told = finding(said or "failed", where, test_id=name)
+    text_shown = "\n".join(message)
+    failed = finding(text_shown or "failed", where, test_id=name)
     heading = f"{name} ({where})" if where and str(where) not in name else name
     rest = [line for line in lines if line not in message]
-    return FindingBlock(told, None, heading, (*message, *worth_showing(rest)[:DETAIL]))
+    return FindingBlock(failed, None, heading, (*message, *worth_showing(rest)[:DETAIL]))
 
 
 def _why(lines: Sequence[str]) -> tuple[tuple[str, ...], Place | None]:
@@ -160,9 +160,9 @@ def _why(lines: Sequence[str]) -> tuple[tuple[str, ...], Place | None]:
     trace = traceback_at(lines, opening) if opening is not None else None
     if trace:
         return (trace.message,), trace.place
-    told = [line for line in lines if not FRAME.match(line)]
+    message = [line for line in lines if not FRAME.match(line)]
     place = best_place(lines)
-    return tuple(told[:MESSAGE_LINES]), place
+    return tuple(message[:MESSAGE_LINES]), place
 
 
 # JUnit XML and checkstyle XML
@@ -260,8 +260,12 @@ def _is_fine(result: Row) -> bool:
 
 def _sarif_finding(results: list[Row]) -> Iterator[FindingBlock]:
     for result in results:
-        said = result.get("message")
-        message = text_of(said, ("text", "markdown", "id")) if isinstance(said, dict) else ""
+        message_object = result.get("message")
+        message = (
+            text_of(message_object, ("text", "markdown", "id"))
+            if isinstance(message_object, dict)
+            else ""
+        )
         code = text_of(result, ("ruleId",))
         place = place_in({"locations": result.get("locations")})
         where = f"{place}: " if place else ""
@@ -280,13 +284,13 @@ def read_go(document: Document) -> Reading:
     events = [row for row in rows_in(document.value) if text_of(row, ("Action",)) in ACTIONS]
     if not document.is_lines or not events:
         return Reading()
-    said = defaultdict[tuple[str, str], list[str]](list)
+    output_of = defaultdict[tuple[str, str], list[str]](list)
     for event in events:
         output = text_of(event, ("Output",)).rstrip("\n")
         if output and not NOISE.match(output):
-            said[_key(event)].append(output)
+            output_of[_key(event)].append(output)
     failed = list(dict.fromkeys(_key(e) for e in events if text_of(e, ("Action",)) == "fail"))
-    found = tuple(_leaves(failed, said))
+    found = tuple(_leaves(failed, output_of))
     return Reading(found, len(found))
 
 
@@ -296,7 +300,7 @@ def _key(event: Row) -> tuple[str, str]:
 
 
 def _leaves(
-    failed: Sequence[tuple[str, str]], said: dict[tuple[str, str], list[str]]
+    failed: Sequence[tuple[str, str]], output_of: dict[tuple[str, str], list[str]]
 ) -> Iterator[FindingBlock]:
     """Yield those that failed for a reason of their own, not for that of a part."""
     for package, test in failed:
@@ -305,7 +309,7 @@ def _leaves(
             for where, other in failed
             if where == package and other.startswith(f"{test}/" if test else "") and other != test
         ]
-        lines = said.get((package, test), [])
+        lines = output_of.get((package, test), [])
         if not parts:
             yield found_of(package, test, lines)
 
@@ -506,11 +510,11 @@ def _code(row: Row) -> str:
 
 
 def _issue_finding(issue: _Issue) -> FindingBlock:
-    told = finding(issue.message, issue.place, code=issue.code or None)
+    reported = finding(issue.message, issue.place, code=issue.code or None)
     first, *rest = issue.message.strip().splitlines()
     code = f"{issue.code} " if issue.code and issue.code not in first.split() else ""
     heading = " ".join(f"{issue.place}: {code}{first}".split())
-    return FindingBlock(told, None, heading, tuple(line for line in rest if line.strip()))
+    return FindingBlock(reported, None, heading, tuple(line for line in rest if line.strip()))
 
 
 READERS: tuple[Callable[[Document], Reading], ...] = (
@@ -537,21 +541,21 @@ def merged(
     What the output alone says is kept unless it is of a place, or in words, that the report names.
     """
     waiting = list(output)
-    told = list[FindingBlock]()
+    listed = list[FindingBlock]()
     for found in report:
         alike = [other for other in waiting if _is_same(found.finding, other.finding)]
         same = max(alike, key=lambda other: _likeness(found.finding, other.finding), default=None)
         if same and not _is_nearer(same.finding, found.finding, report):
             waiting.remove(same)
-        told.append(_better(found, same) if same else found)
-    return (*told, *(found for found in waiting if _adds(found, told)))
+        listed.append(_better(found, same) if same else found)
+    return (*listed, *(found for found in waiting if _adds(found, listed)))
 
 
 def _better(report: FindingBlock, output: FindingBlock) -> FindingBlock:
     """Take the output's telling, with the report's message where the output says another."""
     one, other = report.finding, output.finding
     message = other.message if _says(output, one.message) else one.message
-    told = other.model_copy(
+    merged_finding = other.model_copy(
         update={
             "message": message,
             "test_id": max(one.test_id or "", other.test_id or "", key=len) or None,
@@ -563,7 +567,7 @@ def _better(report: FindingBlock, output: FindingBlock) -> FindingBlock:
     )
     detail = output.detail if message == other.message else (*report.detail, *output.detail)
     heading = output.heading if other.file else report.heading
-    return FindingBlock(told, output.at, heading, detail)
+    return FindingBlock(merged_finding, output.at, heading, detail)
 
 
 def _likeness(one: Finding, other: Finding) -> tuple[bool, bool, bool]:
@@ -589,12 +593,12 @@ def _says(output: FindingBlock, message: str) -> bool:
     return any(bare in said for said in (output.finding.message, *output.detail))
 
 
-def _adds(found: FindingBlock, told: Sequence[FindingBlock]) -> bool:
+def _adds(found: FindingBlock, listed: Sequence[FindingBlock]) -> bool:
     """Tell whether a finding of the output alone speaks of something that the report leaves out."""
     one = found.finding
     if one.test_id is None and one.file is None:
-        return not any(_says(other, one.message) for other in told)
-    places = {(other.finding.file, other.finding.line) for other in told}
+        return not any(_says(other, one.message) for other in listed)
+    places = {(other.finding.file, other.finding.line) for other in listed}
     return one.file is None or (one.file, one.line) not in places
 
 

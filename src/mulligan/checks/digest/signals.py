@@ -295,14 +295,14 @@ NUMBER = re.compile(r"\d+")
 
 def total_lines(lines: Sequence[str]) -> tuple[str, ...]:
     """Pick the last lines that count failures, or else anything, in the order they stand in."""
-    told = _told([*reversed(lines[-REACH:])])
-    alike = Counter(NUMBER.sub("1", line) for line in dict.fromkeys(told))
-    counting = dict.fromkeys(line for line in told if alike[NUMBER.sub("1", line)] <= ALIKE)
+    totals = _totals_among([*reversed(lines[-REACH:])])
+    alike = Counter(NUMBER.sub("1", line) for line in dict.fromkeys(totals))
+    counting = dict.fromkeys(line for line in totals if alike[NUMBER.sub("1", line)] <= ALIKE)
     bad = [line for line in counting if count_bad(line)]
     return tuple(reversed(bad[:MOST] or list(counting)[:1]))
 
 
-def _told(lines: Sequence[str]) -> list[str]:
+def _totals_among(lines: Sequence[str]) -> list[str]:
     """Pick the lines of totals; those that differ in their numbers only are judged once."""
     shapes = [NUMBER.sub("1", line) for line in lines]
     telling = {shape for shape in {*shapes} if is_total(shape)}

@@ -542,8 +542,8 @@ MAX_NAMED_TESTS = 5
 
 def _listed(names: Sequence[str]) -> str:
     more = len(names) - MAX_NAMED_TESTS
-    told = ", ".join(_short(name) for name in names[:MAX_NAMED_TESTS])
-    return f"{told} (+ {more} more)" if more > 0 else told
+    shown = ", ".join(_short(name) for name in names[:MAX_NAMED_TESTS])
+    return f"{shown} (+ {more} more)" if more > 0 else shown
 
 
 NAME_CHARS = 80

@@ -69,8 +69,8 @@ def path_violations(
 def changed_paths(change: Change, patches: Sequence[Patch]) -> tuple[str, ...]:
     """List all names of what has changed, old ones too."""
     names = (name for file in change.files for name in (file.path, file.old_path))
-    told = (name for patch in patches for name in (patch.path, patch.old_path))
-    return tuple(dict.fromkeys(filter(None, (*names, *told))))
+    in_patches = (name for patch in patches for name in (patch.path, patch.old_path))
+    return tuple(dict.fromkeys(filter(None, (*names, *in_patches))))
 
 
 def spec_of(patterns: Sequence[str], key: str) -> GitIgnoreSpec:

@@ -75,19 +75,19 @@ def demo(directory: Path | None) -> Exit:
         if short := disk_shortage_of(operator):
             raise UnavailableError(short)
         _open_story(console, world, seeded)
-        story = ProgressLog(console)
+        progress = ProgressLog(console)
         *_, withdrawn, unlucky = _refs(seeded)
-        mishaps = DemoFaults(world, story, withdrawn, unlucky)
+        faults = DemoFaults(world, progress, withdrawn, unlucky)
 
-        def hear(status: IssueStatus, event: Event) -> None:
-            story.on_event(status, event)
-            mishaps.on_event(status, event)
+        def on_event(status: IssueStatus, event: Event) -> None:
+            progress.on_event(status, event)
+            faults.on_event(status, event)
 
-        with build(operator, environment(), hear) as bench:
-            rest = _make_passes(bench.context, seeded, console)
+        with build(operator, environment(), on_event) as container:
+            rest = _make_passes(container.context, seeded, console)
             if stopping():
                 return Exit.INTERRUPTED
-            _close_story(console, seeded, bench.context)
+            _close_story(console, seeded, container.context)
     if rest:
         _show_comment(console, world, seeded)
     _name_commands(console, seeded, config)
@@ -225,7 +225,7 @@ class DemoFaults:
     """Hears what happens to the issues, and steps in."""
 
     world: World
-    story: ProgressLog
+    progress: ProgressLog
     withdrawn: IssueRef
     unlucky: IssueRef
 
@@ -243,7 +243,7 @@ class DemoFaults:
 
     def _withdraw(self, status: IssueStatus) -> None:
         self.world.unlabel(status.issue, READY, MAINTAINER)
-        self.story.print_line(
+        self.progress.print_line(
             status, f"  [bold]{MAINTAINER}[/] thinks again, and takes the label off"
         )
 
@@ -279,18 +279,18 @@ def _close_story(console: Console, seeded: Seeded, context: BotContext) -> None:
 
 def _ended(history: Sequence[WorkerResultMeta]) -> str:
     """Name the outcomes of the attempts in their order, equal ones in a row once."""
-    told = list[str]()
+    parts = list[str]()
     for outcome, row in groupby(meta.outcome for meta in history):
         times = len(list(row))
         title = TITLES[outcome] if times == 1 else f"{times} × {TITLES[outcome]}"
-        told.append(f"{title}, at no cost" if outcome in FREE else title)
-    return " → ".join(told)
+        parts.append(f"{title}, at no cost" if outcome in FREE else title)
+    return " → ".join(parts)
 
 
 def _show_comment(console: Console, world: World, seeded: Seeded) -> None:
-    asked = seeded.issues[2]
-    body = world.comments_of(asked)[-1].body
-    console.print(f"\nWhat the people of [cyan]{asked}[/] now read on GitHub, in short:")
+    escalated = seeded.issues[2]
+    body = world.comments_of(escalated)[-1].body
+    console.print(f"\nWhat the people of [cyan]{escalated}[/] now read on GitHub, in short:")
     show_comment(console, body)
 
 

@@ -133,7 +133,7 @@ def event_text(recorded: RecordedEvent) -> str:
     """Write an event as one line for people; of a hash only its beginning."""
     attempt = f"attempt {recorded.attempt}" if recorded.attempt else ""
     when = f"{recorded.at:%Y-%m-%d %H:%M:%S}"
-    about = one_line(HASH.sub(r"\1", _said(recorded.event)), WIDTH)
+    about = one_line(HASH.sub(r"\1", _summary(recorded.event)), WIDTH)
     parts = (when, f"{recorded.seq}", f"{recorded.issue}", attempt, recorded.event.kind, about)
     return "  ".join(part for part in parts if part)
 
@@ -142,7 +142,7 @@ def _in_words(recorded: RecordedEvent) -> str:
     return OUTPUT_FILTER.clean(event_text(recorded))
 
 
-def _said(event: Event) -> str:
+def _summary(event: Event) -> str:
     match event:
         case AttemptCompleted(meta=meta):
             return f"{meta.outcome}: {meta.error}" if meta.error else meta.outcome
@@ -151,8 +151,8 @@ def _said(event: Event) -> str:
         case Decided(decision=decision):
             return f"{decision.decision}: {decision.reason}"
         case _:
-            told: Json = event.model_dump(mode="json", exclude={"kind"})
-            return " ".join(f"{key}={value}" for key, value in told.items() if _is_short(value))
+            payload: Json = event.model_dump(mode="json", exclude={"kind"})
+            return " ".join(f"{key}={value}" for key, value in payload.items() if _is_short(value))
 
 
 def _is_short(value: JsonValue) -> bool:
@@ -187,7 +187,8 @@ def schema() -> Json:
     for kind in EVENT_TYPES:
         definitions[kind.__name__] = _without_kind(JSON.validate_python(definitions[kind.__name__]))
     properties: Json = {
-        name: {**told, "description": said} for name, (told, said) in FIELDS.items()
+        name: {**field_schema, "description": meaning}
+        for name, (field_schema, meaning) in FIELDS.items()
     }
     return {
         "$schema": DRAFT,
@@ -214,7 +215,7 @@ def _without_kind(definition: Json) -> Json:
     properties = JSON.validate_python(definition["properties"])
     required = definition.get("required")
     left = [name for name in required if name != "kind"] if isinstance(required, list) else []
-    kept = {name: told for name, told in properties.items() if name != "kind"}
+    kept = {name: field_schema for name, field_schema in properties.items() if name != "kind"}
     return {**definition, "properties": kept, "required": left}
 
 
@@ -261,7 +262,10 @@ RULES = re.compile(r" \((?:SPEC )?[A-Z]?\d+[a-z]?(?:, [A-Z]\d+[a-z]?)*\)")
 
 def reference() -> str:
     """Give the whole page."""
-    fields = [f"| `{name}` | {_type(told)} | {said} |" for name, (told, said) in FIELDS.items()]
+    fields = [
+        f"| `{name}` | {_type(field_schema)} | {meaning} |"
+        for name, (field_schema, meaning) in FIELDS.items()
+    ]
     parts = [OPENING, "\n".join([LINE, *fields]), PAYLOADS]
     definitions = JSON.validate_python(schema()["$defs"])
     parts += [_section(kind, definitions) for kind in EVENT_TYPES]
@@ -270,8 +274,8 @@ def reference() -> str:
 
 def _section(kind: type[Event], definitions: Json) -> str:
     """Describe one kind by its docstring and the schema of its payload."""
-    told = JSON.validate_python(definitions[kind.__name__])
-    properties = JSON.validate_python(told["properties"])
+    definition = JSON.validate_python(definitions[kind.__name__])
+    properties = JSON.validate_python(definition["properties"])
     rows = [f"| `{name}` | {_type(JSON.validate_python(of))} |" for name, of in properties.items()]
     text = RULES.sub("", re.sub(r"\s*\n\s*", " ", inspect.getdoc(kind) or ""))
     return "\n".join(
@@ -279,17 +283,17 @@ def _section(kind: type[Event], definitions: Json) -> str:
     )
 
 
-def _type(told: Json) -> str:
+def _type(definition: Json) -> str:
     """Name a type as a reader knows it."""
-    if "anyOf" in told and isinstance(told["anyOf"], list):
-        return " or ".join(_type(JSON.validate_python(each)) for each in told["anyOf"])
-    if isinstance(given := told.get("type"), list):
+    if "anyOf" in definition and isinstance(definition["anyOf"], list):
+        return " or ".join(_type(JSON.validate_python(each)) for each in definition["anyOf"])
+    if isinstance(given := definition.get("type"), list):
         return " or ".join(map(str, given))
-    return " ".join(_words(told)) or "any"
+    return " ".join(_words(definition)) or "any"
 
 
-def _words(told: Json) -> Iterator[str]:
-    match told:
+def _words(definition: Json) -> Iterator[str]:
+    match definition:
         case {"$ref": str(place)}:
             yield f"[{place.rpartition('/')[2]}](schemas/events.json)"
         case {"enum": list(values)}:

@@ -87,43 +87,43 @@ class InitPlan:
 POLICY = Path(POLICY_FILE)
 
 
-def init(asked: InitOptions) -> Exit:
+def init(options: InitOptions) -> Exit:
     """Propose, show, ask, write; what is there already is left as it is."""
-    console, clone = make_console(), asked.directory.absolute()
-    origin, config = _origin(asked, git_config(clone)), _operator_path(asked, clone)
-    start = _plan(console, clone, origin, config)
-    if asked.workflow:
-        start = _with_workflow(console, start, clone, asked.action)
-    if not (start.drafts or start.missing):
+    console, clone = make_console(), options.directory.absolute()
+    origin, config = _origin(options, git_config(clone)), _operator_path(options, clone)
+    plan = _plan(console, clone, origin, config)
+    if options.workflow:
+        plan = _with_workflow(console, plan, clone, options.action)
+    if not (plan.drafts or plan.missing):
         console.print("Nothing to do.")
         return Exit.DONE
-    for draft in start.drafts:
+    for draft in plan.drafts:
         _show(console, draft)
-    if start.missing and origin:
-        names = ", ".join(start.missing)
+    if plan.missing and origin:
+        names = ", ".join(plan.missing)
         console.print(f"\nLabels to create on {escape(origin.name)}: {escape(names)}")
-    if not _agreed(console, asked):
+    if not _agreed(console, options):
         console.print("Nothing was written.")
         return Exit.FAILED
-    _carry_out(console, start)
-    _say_next(console, clone, config, start)
+    _carry_out(console, plan)
+    _say_next(console, clone, config, plan)
     return Exit.DONE
 
 
-def _origin(asked: InitOptions, config: str) -> Origin | None:
+def _origin(options: InitOptions, config: str) -> Origin | None:
     found = origin_of(config)
-    if asked.repository is None:
+    if options.repository is None:
         return found
-    if not REPOSITORY.fullmatch(asked.repository):
-        message = f"{asked.repository!r} does not name a repository; write OWNER/NAME."
+    if not REPOSITORY.fullmatch(options.repository):
+        message = f"{options.repository!r} does not name a repository; write OWNER/NAME."
         raise UsageError(message)
-    return Origin(asked.repository, found.host if found else "")
+    return Origin(options.repository, found.host if found else "")
 
 
-def _operator_path(asked: InitOptions, clone: Path) -> Path:
+def _operator_path(options: InitOptions, clone: Path) -> Path:
     """Find where the operator's file is, or belongs: never into the clone by itself."""
-    path = configuration_path(asked.config)
-    if asked.config or path != DEFAULT or path.exists():
+    path = configuration_path(options.config)
+    if options.config or path != DEFAULT or path.exists():
         return path
     return clone.parent / DEFAULT if Path.cwd().is_relative_to(clone) else path
 
@@ -186,13 +186,13 @@ def _missing(
         return ()
 
 
-def _with_workflow(console: Console, start: InitPlan, clone: Path, action: str | None) -> InitPlan:
-    agent = start.operator.agent if start.operator else None
-    proposed = propose_workflow(clone, start.origin, agent, action)
+def _with_workflow(console: Console, plan: InitPlan, clone: Path, action: str | None) -> InitPlan:
+    agent = plan.operator.agent if plan.operator else None
+    proposed = propose_workflow(clone, plan.origin, agent, action)
     if proposed.draft is None:
         console.print(escape(proposed.said))
-        return start
-    return replace(start, drafts=(*start.drafts, proposed.draft))
+        return plan
+    return replace(plan, drafts=(*plan.drafts, proposed.draft))
 
 
 STYLES = {"+": "green", "-": "red", "@": "cyan"}
@@ -210,8 +210,8 @@ def _shown(path: Path) -> str:
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
-def _agreed(console: Console, asked: InitOptions) -> bool:
-    if asked.yes:
+def _agreed(console: Console, options: InitOptions) -> bool:
+    if options.yes:
         return True
     if not sys.stdin.isatty():
         message = "Nothing was written, since nobody can be asked here; add --yes to write it."
@@ -220,24 +220,24 @@ def _agreed(console: Console, asked: InitOptions) -> bool:
     return answer.strip().lower() in {"y", "yes"}
 
 
-def _carry_out(console: Console, start: InitPlan) -> None:
+def _carry_out(console: Console, plan: InitPlan) -> None:
     console.print()
-    for draft in start.drafts:
+    for draft in plan.drafts:
         draft.path.parent.mkdir(parents=True, exist_ok=True)
         draft.path.write_text(draft.text, encoding="utf-8")
         console.print(f"Wrote {escape(_shown(draft.path))}.")
-    if start.operator and start.origin and start.missing:
-        create_labels(start.operator, environment(), start.origin.name, start.labels)
-        console.print(f"Created {pluralize(len(start.missing), 'label')}.")
+    if plan.operator and plan.origin and plan.missing:
+        create_labels(plan.operator, environment(), plan.origin.name, plan.labels)
+        console.print(f"Created {pluralize(len(plan.missing), 'label')}.")
 
 
-def _say_next(console: Console, clone: Path, config: Path, start: InitPlan) -> None:
+def _say_next(console: Console, clone: Path, config: Path, plan: InitPlan) -> None:
     named = "" if config == DEFAULT else f" --config {_shown(config)}"
     console.print("\nNext:")
-    if any(draft.path == clone / POLICY for draft in start.drafts):
+    if any(draft.path == clone / POLICY for draft in plan.drafts):
         console.print(f"  read {POLICY}, and try it: {program()} check", markup=False)
         console.print("  commit it and push it: it counts from the base branch on", markup=False)
-    for line in say_of_workflow(clone, start.drafts):
+    for line in say_of_workflow(clone, plan.drafts):
         console.print(f"  {line}", markup=False)
     console.print(f"  {program()} doctor{named}", markup=False)
 
@@ -324,11 +324,11 @@ class AppRequest:
     key_file: Path | None = None
 
 
-def init_app(asked: InitOptions, wanted: AppRequest) -> Exit:
+def init_app(options: InitOptions, wanted: AppRequest) -> Exit:
     """Have GitHub make an App; a clone only says for which repository, and on which server."""
-    clone = asked.directory.absolute()
-    origin = _origin(asked, git_config(clone) if (clone / ".git").exists() else "")
-    return register(wanted, origin, _operator_path(asked, clone))
+    clone = options.directory.absolute()
+    origin = _origin(options, git_config(clone) if (clone / ".git").exists() else "")
+    return register(wanted, origin, _operator_path(options, clone))
 
 
 KEY = Path("mulligan-app.pem")
@@ -341,16 +341,16 @@ def register(wanted: AppRequest, origin: Origin | None, config: Path) -> Exit:
     console, github = make_console(), _github(origin, config)
     owner = wanted.organization or (origin.name.partition("/")[0] if origin else "")
     name = wanted.name or f"mulligan-{owner}".rstrip("-")
-    asked = Registration(github.api_url, name, wanted.organization, github.ca_file)
+    options = Registration(github.api_url, name, wanted.organization, github.ca_file)
     place = (wanted.key_file or config.parent / KEY).absolute()
     try:
         with _reserved(place) as write:
-            made = _have_made(asked, console)
-            write(made.pem)
+            app = _have_made(options, console)
+            write(app.pem)
     except KeyboardInterrupt:
         say_error("Interrupted; no key was written. Begin again with `mulligan init --app`.")
         return Exit.INTERRUPTED
-    _say(console, made, github, place)
+    _say(console, app, github, place)
     return Exit.DONE
 
 
@@ -361,11 +361,11 @@ def _github(origin: Origin | None, config: Path) -> GitHubSettings:
     return GitHubSettings(api_url=(origin and origin.api_url) or DEFAULT_API_URL)
 
 
-def _have_made(asked: Registration, console: Console) -> MadeApp:
-    with oauth_callback_server() as porch:
-        porch.page = asked.page(porch.state, porch.back)
-        console.print(f"Open {porch.address} in a browser on this machine.", markup=False)
-        return asked.exchange(porch.wait(CALLBACK_TIMEOUT))
+def _have_made(options: Registration, console: Console) -> MadeApp:
+    with oauth_callback_server() as callback:
+        callback.page = options.page(callback.state, callback.back)
+        console.print(f"Open {callback.address} in a browser on this machine.", markup=False)
+        return options.exchange(callback.wait(CALLBACK_TIMEOUT))
 
 
 @contextmanager
@@ -394,13 +394,13 @@ def _keep(text: str, descriptor: int) -> None:
     os.fsync(descriptor)
 
 
-def _say(console: Console, made: MadeApp, github: GitHubSettings, place: Path) -> None:
+def _say(console: Console, app: MadeApp, github: GitHubSettings, place: Path) -> None:
     server = f"  api_url: {github.api_url}\n" if github.api_url != DEFAULT_API_URL else ""
-    lines = f"github:\n{server}  app:\n    id: {made.id}\n    private_key_file: {place}\n"
+    lines = f"github:\n{server}  app:\n    id: {app.id}\n    private_key_file: {place}\n"
     console.print(f"The App is made, and its private key is in {place}.", markup=False)
     console.print("\nIn mulligan.yml, in place of the token:\n", markup=False)
     console.print(lines, markup=False)
-    console.print(f"Install it on the repositories at {made.install_url}", markup=False)
+    console.print(f"Install it on the repositories at {app.install_url}", markup=False)
 
 
 # The page that GitHub sends the browser back to
@@ -465,12 +465,12 @@ class OAuthCallbackServer:
 def oauth_callback_server() -> Generator[OAuthCallbackServer]:
     """Listen on a free port of loopback; afterwards neither a thread nor a socket is left."""
     server = ThreadingHTTPServer((HOST, 0), BaseHTTPRequestHandler)
-    porch = OAuthCallbackServer(server.server_address[1])
-    server.RequestHandlerClass = _handler(porch.answer)
+    callback = OAuthCallbackServer(server.server_address[1])
+    server.RequestHandlerClass = _handler(callback.answer)
     thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="porch")
     thread.start()
     try:
-        yield porch
+        yield callback
     finally:
         server.shutdown()
         thread.join()

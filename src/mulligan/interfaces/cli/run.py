@@ -85,9 +85,9 @@ def _configuration_reader(path: Path, listener: Listener) -> Callable[[], Runtim
 
 def _build_runtime(operator: Operator, listener: Listener) -> Runtime:
     opened = ExitStack()
-    bench = opened.enter_context(build(operator, environment(), listener))
-    log.info("configured", repositories=len(bench.repositories))
-    return Runtime(bench.repositories, bench.context, Worker(bench.context), close=opened.close)
+    built = opened.enter_context(build(operator, environment(), listener))
+    log.info("configured", repositories=len(built.repositories))
+    return Runtime(built.repositories, built.context, Worker(built.context), close=opened.close)
 
 
 def _file_state(path: Path) -> object:

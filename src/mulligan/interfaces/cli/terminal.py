@@ -134,5 +134,5 @@ def _in_short(comment: str) -> str:
     """Leave out the sections that repeat the story, and the marker that GitHub does not show."""
     opening, *sections = comment.split("\n### ")
     visible = [line for line in opening.splitlines() if not line.startswith("<!--")]
-    told = [f"### {section}" for section in sections if section.startswith(TOLD_SECTIONS)]
-    return "\n\n".join(["\n".join(visible), *told])
+    kept = [f"### {section}" for section in sections if section.startswith(TOLD_SECTIONS)]
+    return "\n\n".join(["\n".join(visible), *kept])

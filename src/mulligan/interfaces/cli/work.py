@@ -78,15 +78,15 @@ def once(config: Path | None, attempts: int | None, limit: int | None) -> Exit:
     start_logs()
     warn_of_root()
     stop_on_signals()
-    extent = PassLimits(attempts, limit, operator.poll.interval)
+    limits = PassLimits(attempts, limit, operator.poll.interval)
     with (
         lock_state(operator, "once"),
-        build(operator, environment(), progress_listener(console)) as bench,
+        build(operator, environment(), progress_listener(console)) as built,
     ):
-        done = make_pass(bench.repositories, bench.context, extent)
-        summarise(done, console)
-        write_deferred_comments(bench.context, Worker(bench.context), bench.repositories)
-    return exit_code_of(done)
+        result = make_pass(built.repositories, built.context, limits)
+        summarise(result, console)
+        write_deferred_comments(built.context, Worker(built.context), built.repositories)
+    return exit_code_of(result)
 
 
 def work(issue: str, config: Path | None, *, dry_run: bool) -> Exit:
@@ -96,19 +96,19 @@ def work(issue: str, config: Path | None, *, dry_run: bool) -> Exit:
     start_logs()
     warn_of_root()
     stop_on_signals()
-    with lock_state(operator, "work"), _container(operator, console, dry_run=dry_run) as bench:
-        worker = Worker(bench.context, max_attempts=1)
-        failed = recover(bench.context, worker, bench.repositories).failed
-        bench.context.worktrees.fetch_base(ref.repository)
-        visit = worker.visit(ref, _operators_act(bench))
+    with lock_state(operator, "work"), _container(operator, console, dry_run=dry_run) as container:
+        worker = Worker(container.context, max_attempts=1)
+        failed = recover(container.context, worker, container.repositories).failed
+        container.context.worktrees.fetch_base(ref.repository)
+        visit = worker.visit(ref, operator_act(container))
         problems = [problem_line(ref, why) for ref, why in failed.items()]
         problems += [problem_line(ref, visit.problem)] if visit.problem else []
-        done = PassResult((visit,), tuple(problems), visit.escalated)
+        result = PassResult((visit,), tuple(problems), visit.escalated)
         if dry_run:
             console.print("A dry run: nothing was written to GitHub, the remote or the ledger.")
-        summarise(done, console)
-        write_deferred_comments(bench.context, worker, bench.repositories)
-    return Exit.FAILED if visit.skipped else exit_code_of(done)
+        summarise(result, console)
+        write_deferred_comments(container.context, worker, container.repositories)
+    return Exit.FAILED if visit.skipped else exit_code_of(result)
 
 
 def _container(
@@ -131,29 +131,30 @@ def progress_listener(console: Console) -> Listener:
     return ProgressLog(console).on_event
 
 
-def _operators_act(bench: Container) -> AuthorisingAct:
-    now = bench.context.clock.now()
+def operator_act(container: Container) -> AuthorisingAct:
+    """Give the authorising act of the operator, who starts the work by a command."""
+    now = container.context.clock.now()
     return AuthorisingAct(f"operator:{now.isoformat()}", "", now, trusted=True)
 
 
-def summarise(done: PassResult, console: Console) -> None:
+def summarise(result: PassResult, console: Console) -> None:
     """Say what was skipped, and what failed."""
-    for each in done.visits:
+    for each in result.visits:
         if each.skipped:
             console.print(f"[cyan]{escape(str(each.issue))}[/]  skipped: {escape(each.skipped)}")
-    if not done.visits and not done.problems:
+    if not result.visits and not result.problems:
         console.print("No issue asks for work.")
-    for problem in done.problems:
+    for problem in result.problems:
         console.print(f"[red]failed[/]  {escape(problem)}")
 
 
-def exit_code_of(done: PassResult) -> Exit:
+def exit_code_of(result: PassResult) -> Exit:
     """Give the exit code of a pass."""
     if stopping():
         return Exit.INTERRUPTED
-    if done.problems:
+    if result.problems:
         return Exit.FAILED
-    return Exit.ESCALATED if done.escalated else Exit.DONE
+    return Exit.ESCALATED if result.escalated else Exit.DONE
 
 
 # The progress log: one line for each event
@@ -181,11 +182,11 @@ class ProgressLog:
                 name, title = escape(str(status.issue)), _plain(status.title)
                 self._console.print(f"\n[bold cyan]{name}[/]  [bold]{title}[/]", emoji=False)
                 self._issue = status.issue
-            told = Text.from_markup(line, emoji=False)
-            depth = len(told.plain) - len(told.plain.lstrip())
+            text = Text.from_markup(line, emoji=False)
+            depth = len(text.plain) - len(text.plain.lstrip())
             indent = INDENT + depth
             room = max(20, self._console.width - indent - INDENT)
-            for part in told[depth:].wrap(self._console, room):
+            for part in text[depth:].wrap(self._console, room):
                 part.rstrip()
                 self._console.print(Text(" " * indent) + part)
                 indent = 2 * INDENT + depth

@@ -65,28 +65,28 @@ def open_dashboard(
         interval = poll_interval(operator.poll.interval, daemon.repositories)
         return max(MAX_QUIET, MISSED_POLLS * interval).total_seconds()
 
-    def books() -> DashboardStores | None:
+    def find_stores() -> DashboardStores | None:
         context = daemon.context
         return DashboardStores.of(context) if context else None
 
-    desk = DashboardState(
-        find_books=books,
+    state = DashboardState(
+        find_books=find_stores,
         pulse=daemon.pulse,
         gauges=GAUGES,
         patience=patience,
         check_writable=partial(check_writable, operator),
     )
-    measures = MetricsRegistry(desk)
+    measures = MetricsRegistry(state)
     listen(measures.on_event)
     with ExitStack() as stack:
         try:
             key = key_in(state_directory_of(operator))
-            app = build(desk, key, frozenset(operator.dashboard.hosts), measures)
-            where = stack.enter_context(serving(app, address, desk.ending))
+            app = build(state, key, frozenset(operator.dashboard.hosts), measures)
+            url = stack.enter_context(serving(app, address, state.ending))
         except UnavailableError as error:
             log.warning("dashboard_closed", reason=str(error))
         else:
-            log.info("dashboard_open", address=where, key_file=str(key.place))
+            log.info("dashboard_open", address=url, key_file=str(key.place))
         yield
 
 
@@ -159,20 +159,20 @@ BUG_MESSAGE = "A bug in Mulligan; its log has the traceback."
 
 
 def build(
-    desk: DashboardState, key: DashboardKey, hosts: frozenset[str], measures: MetricsRegistry
+    state: DashboardState, key: DashboardKey, hosts: frozenset[str], measures: MetricsRegistry
 ) -> ASGIApp:
     """Make the application; everything in it only reads, but for who is let in."""
-    pages = Pages(desk, renderer(lambda: desk.redactor))
+    pages = Pages(state, renderer(lambda: state.redactor))
     issue = "/issues/{owner}/{name}/{number}"
     routes = [
         Route("/", pages.home),
         Route(issue, pages.issue),
-        Route(issue + "/attempts/{attempt}/{part}", partial(api.text, desk)),
-        Route("/api/issues", partial(api.issues, desk)),
-        Route("/api" + issue, partial(api.issue, desk)),
-        Route("/api/events", partial(api.events, desk)),
-        Route("/healthz", partial(_healthz, desk)),
-        Route("/readyz", partial(_readyz, desk)),
+        Route(issue + "/attempts/{attempt}/{part}", partial(api.text, state)),
+        Route("/api/issues", partial(api.issues, state)),
+        Route("/api" + issue, partial(api.issue, state)),
+        Route("/api/events", partial(api.events, state)),
+        Route("/healthz", partial(_healthz, state)),
+        Route("/readyz", partial(_readyz, state)),
         Route("/metrics", partial(_metrics, measures)),
         Route(LOGIN, partial(_login, pages, key), methods=["GET", "POST"]),
         Route("/logout", _logout, methods=["POST"]),
@@ -180,10 +180,10 @@ def build(
     ]
 
     def say(request: Request, status: int, message: str) -> Response:
-        said = desk.redactor.text(message)
+        text = state.redactor.text(message)
         if request.url.path.startswith("/api/"):
-            return JSONResponse({"error": said}, status)
-        return pages.plain("error.html", status, message=said)
+            return JSONResponse({"error": text}, status)
+        return pages.plain("error.html", status, message=text)
 
     def refused(request: Request, error: Exception) -> Response:
         return say(request, 404 if isinstance(error, UsageError) else 503, str(error))
@@ -212,14 +212,14 @@ def _without_waiting(app: ASGIApp) -> ASGIApp:
     return answer
 
 
-def _healthz(desk: DashboardState, _: Request) -> Response:
-    wrong = liveness_problem(desk)
-    return PlainTextResponse(f"{wrong or 'ok'}\n", 503 if wrong else 200)
+def _healthz(state: DashboardState, _: Request) -> Response:
+    problem = liveness_problem(state)
+    return PlainTextResponse(f"{problem or 'ok'}\n", 503 if problem else 200)
 
 
-def _readyz(desk: DashboardState, _: Request) -> Response:
-    wrong = desk.redactor.text("\n".join(unready(desk)))
-    return PlainTextResponse(f"{wrong or 'ok'}\n", 503 if wrong else 200)
+def _readyz(state: DashboardState, _: Request) -> Response:
+    problem = state.redactor.text("\n".join(unready(state)))
+    return PlainTextResponse(f"{problem or 'ok'}\n", 503 if problem else 200)
 
 
 def _metrics(measures: MetricsRegistry, _: Request) -> Response:

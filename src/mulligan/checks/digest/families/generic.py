@@ -36,7 +36,7 @@ def read(log: CleanLog) -> Reading:
     """Find what failed, the most certain first."""
     heads = list(Scan(log.lines, list(_weights(log.lines))).heads())
     often = Counter(map(_template, heads))
-    ranked = _relevant(_told_once(_by_test(with_units(heads, log.lines))), often)
+    ranked = _relevant(_without_repeats(_by_test(with_units(heads, log.lines))), often)
     totals = total_lines(log.lines)
     count = max([0, *(count_bad(line) for line in totals)])
     doubtful = not any(head.rank is Rank.FAILURE for head in ranked)
@@ -261,7 +261,7 @@ def _starts_of_words(name: str) -> Iterator[int]:
 # Which heads are told, and how
 
 
-def _told_once(heads: Iterable[FindingHead]) -> list[FindingHead]:
+def _without_repeats(heads: Iterable[FindingHead]) -> list[FindingHead]:
     """Drop what was said before in the same words of the same place."""
     known = dict[tuple[object, ...], FindingHead]()
     for head in heads:
@@ -284,10 +284,10 @@ def _relevant(heads: Sequence[FindingHead], often: Counter[str]) -> list[Finding
         common = head.rank is Rank.LIKELY and often[_template(head)] > COMMON
         return COMMON_LIKELY if common else head.rank
 
-    told = [head for head in heads if head.rank is not Rank.WARNING or head.place]
-    best = min(map(certainty, told), default=Rank.FAILURE)
+    candidates = [head for head in heads if head.rank is not Rank.WARNING or head.place]
+    best = min(map(certainty, candidates), default=Rank.FAILURE)
     kept = {best, Rank.LIKELY} if best is Rank.FAILURE else {best}
-    return sorted((head for head in told if certainty(head) in kept), key=certainty)
+    return sorted((head for head in candidates if certainty(head) in kept), key=certainty)
 
 
 TEMPLATE_CHARS = 60
@@ -303,7 +303,7 @@ DETAIL = 30
 
 
 def _found(head: FindingHead, lines: Sequence[str]) -> FindingBlock:
-    told = finding(
+    reported = finding(
         head.message or head.test_id or "", head.place, test_id=head.test_id, code=head.code
     )
     heading = head.test_id or relevant_part(lines[head.at])
@@ -318,4 +318,4 @@ def _found(head: FindingHead, lines: Sequence[str]) -> FindingBlock:
     opening = head.message.partition("\n")[0]
     if head.test_id and opening and not any(opening in shown for shown in detail):
         detail = (opening, *detail)
-    return FindingBlock(told, head.at, heading, detail)
+    return FindingBlock(reported, head.at, heading, detail)

@@ -39,17 +39,17 @@ def read(log: CleanLog) -> Reading:
     lines = log.lines
     failed = list(_failed(lines)) or list(_from_blocks(lines))
     totals = [found for line in lines if (found := TOTALS.match(line))]
-    told = tuple(found["told"] + found["time"] for found in totals[-1:])
+    totals_line = tuple(found["told"] + found["time"] for found in totals[-1:])
     count = max((sum(map(int, BAD.findall(found["told"]))) for found in totals), default=0)
     if len(failed) < count or not failed:
         failed += list(_around(lines))
     if not failed and totals and not RAN.search(totals[-1]["told"]):
-        message = f"No tests ran: {told[0]}"
+        message = f"No tests ran: {totals_line[0]}"
         failed = [FindingBlock(finding(message), lines.index(totals[-1].string), message)]
     claimed = _claimed(lines).union(
         *(range(at, at + 2) for found in failed if (at := found.at) is not None)
     )
-    return Reading(tuple(failed), count, told, claimed)
+    return Reading(tuple(failed), count, totals_line, claimed)
 
 
 PYTEST = Family("pytest", recognises, read)
@@ -174,10 +174,10 @@ def _failed(lines: Sequence[str]) -> Iterator[FindingBlock]:
 
 
 def _found(test_id: str, reason: Why, message: str) -> FindingBlock:
-    said = reason.message or ((message,) if message else ())
-    told = finding("\n".join(said), reason.place, test_id=test_id)
+    message_lines = reason.message or ((message,) if message else ())
+    failed = finding("\n".join(message_lines), reason.place, test_id=test_id)
     where = f" ({reason.place})" if reason.place else ""
-    return FindingBlock(told, reason.at, f"{test_id}{where}", (*said, *reason.source))
+    return FindingBlock(failed, reason.at, f"{test_id}{where}", (*message_lines, *reason.source))
 
 
 SESSION = re.compile(r"^=+ test session starts =+$")
