@@ -1,4 +1,4 @@
-"""Read what a reviewer command answers (SPEC 10). Pure."""
+"""Run setup commands, checks and the reviewer command, and make results of their output."""
 
 import io
 import json
@@ -32,24 +32,24 @@ from mulligan.text.redact import Redactor
 SET_UP_TIMEOUT = timedelta(minutes=30)
 
 NOT_FOUND = 127
-"""What a shell exits with when it does not find a program (POSIX)."""
+"""The exit code of a shell that does not find a program (POSIX)."""
 
 MAX_FINDINGS = 1000
-"""That are compared with those of the start tree; beyond these, only their number is."""
+"""Findings of a check that are compared with the start tree; of further ones, only the count."""
 
 REPORT_BYTES = 32 * 1024**2
 """The largest structured report that is read."""
 
 MAX_LOG_BYTES = 256 * 1024**2
-"""Of each command's output; about five seconds of digesting."""
+"""Bytes of a command's output that are kept; a digest of that takes about five seconds."""
 
 TIMEOUT_EXIT_CODE = 124
-"""What `timeout` exits with: stands for how a command was stopped, which says nothing of it."""
+"""The exit code that a digest gets for a command that was stopped, as `timeout` gives it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line for the shell, with what it may have; `arguments` are the shell's own."""
+    """A shell line with its limits; `arguments` are the positional parameters of the shell."""
 
     text: str
     timeout: timedelta
@@ -60,9 +60,9 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class CommandVerifier:
-    """The port Verifier on shell lines; of `environment` they get PATH.
+    """Implements the port Verifier with shell lines, which get only PATH of `environment`.
 
-    Of an output beyond `max_log_bytes`, the log has the end only.
+    A log keeps at most `max_log_bytes` of an output, and the end of a longer one.
     """
 
     environment: Mapping[str, str]
@@ -76,7 +76,7 @@ class CommandVerifier:
         return violations(change, scope, self.redactor)
 
     def set_up(self, lines: Sequence[str], worktree: RunDirectory, log: Path) -> None:
-        """Run the set-up lines in order; UnavailableError where one fails (SPEC A3)."""
+        """Run the setup commands in order; UnavailableError if one fails (SPEC A3)."""
         log.write_bytes(b"")
         part = log.with_name(f"{log.name}.part")
         with Homes(worktree.private, self.environment).for_set_up() as home:
@@ -102,12 +102,12 @@ class CommandVerifier:
         return f"exit code {ended.exit_code}, {said}"
 
     def check(self, check: Check, worktree: RunDirectory, log: Path) -> CheckResult:
-        """Run one check on the committed tree (SPEC A10); `log` takes its whole output.
+        """Run one check on the committed tree (SPEC A10), and write its output to `log`.
 
-        MisconfiguredError where the program that it starts with is not there.
+        MisconfiguredError if the program of the check is not found.
         """
         if check.report:
-            # Whatever lies there is not what this run says.
+            # A report of an earlier run must not count for this one.
             source_code.remove(worktree.path, check.report)
         ended = self._run(_Line(check.run, check.timeout, _network(check)), worktree, log)
         if ended.exit_code == NOT_FOUND and not ended.stopped_by:
@@ -131,21 +131,21 @@ class CommandVerifier:
         )
 
     def merge_reruns(self, first: CheckResult, again: CheckResult) -> CheckResult:
-        """Put two runs on one tree together: what failed once only is flaky (SPEC A11)."""
+        """Merge two runs on one tree: a failure in only one of them is flaky (SPEC A11)."""
         return apply_rerun(first, again)
 
     def subtract_baseline(self, failed: CheckResult, before: CheckResult | None) -> CheckResult:
-        """Tell what a failing check found on the start tree already from what is new (SPEC A4)."""
+        """Separate the failures that the start tree had already from the new ones (SPEC A4)."""
         return subtract_baseline(failed, before)
 
     def condense(self, output: bytes) -> str:
-        """Condense what a check printed that failed elsewhere, without secrets."""
+        """Shorten the output of a check that failed on GitHub, and redact it."""
         return digest(io.BytesIO(self.redactor.content(output)), exit_code=1).text
 
     def review(
         self, reviewer: Reviewer, question: bytes, worktree: RunDirectory, log: Path
     ) -> ReviewerResult:
-        """Ask the reviewer command about a change; it always answers (SPEC 10)."""
+        """Run the reviewer command on a change; a missing answer counts as PASS (SPEC 10)."""
         line = _Line(reviewer.run, reviewer.timeout, _network(reviewer), stdin=question)
         ended = self._run(line, worktree, log)
         if ended.stopped_by:
@@ -155,11 +155,11 @@ class CommandVerifier:
         return read_answer(ended.tail)
 
     def merge_baseline_runs(self, first: CheckResult, again: CheckResult) -> CheckResult:
-        """Put two runs on a start tree together: only what failed in both counts (SPEC A4)."""
+        """Merge two runs on a start tree: only failures in both count (SPEC A4)."""
         return keep_reproduced(first, again)
 
     def _run(self, line: _Line, worktree: RunDirectory, log: Path) -> Finished:
-        """Run a line with a HOME that is as set-up left it, and that nothing else ever sees."""
+        """Run a line with its own copy of the HOME that the setup commands left."""
         with Homes(worktree.private, self.environment).for_command() as home:
             return self._run_in(home, line, worktree, log)
 
@@ -201,7 +201,7 @@ class CommandVerifier:
 
 
 def _command_access(line: _Line, worktree: RunDirectory, home: Path) -> CommandAccess:
-    """Say all that a command may read and write."""
+    """Give the paths and the network that a command may use."""
     return CommandAccess(
         read=worktree.readable,
         write=(worktree.path, home, *worktree.writable),
@@ -239,7 +239,7 @@ def _exit_code(ended: Finished) -> int:
 
 
 def _append_cut_output(ended: Finished, log: Path) -> None:
-    """Add the end of an output that was too large for its log: there a tool sums up."""
+    """Add the end of an output that was too large for its log; tools print totals there."""
     missing = ended.output_bytes - log.stat().st_size
     if missing > 0:
         end = ended.tail[-missing:]
@@ -265,7 +265,7 @@ ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
 def program_of(line: str) -> str:
-    """Name the word that a shell line runs first; nothing where only a shell could tell."""
+    """Give the program that a shell line runs first; empty if only a shell can find out."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     try:
@@ -276,7 +276,7 @@ def program_of(line: str) -> str:
 
 
 def program_exists(program: str, environment: Mapping[str, str]) -> bool:
-    """Ask the shell that runs the checks whether it finds a program, be it one of its own."""
+    """Tell whether the shell that runs the checks finds a program; builtins count."""
     looked = run(
         Command(
             argv=("/bin/sh", "-c", LOOK_UP, "sh", program),
@@ -294,7 +294,7 @@ FEEDBACK_CHARS = 10_000
 
 
 class Answer(BaseModel):
-    """The JSON of an answer; other keys are passed over."""
+    """The JSON of an answer; other keys are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
@@ -314,12 +314,12 @@ def read_answer(output: bytes) -> ReviewerResult:
 
 
 def unreadable(why: str) -> ReviewerResult:
-    """Let an answer that is none pass, and say why (SPEC 10)."""
+    """Count an unreadable answer as PASS, with the reason (SPEC 10)."""
     return ReviewerResult(VerifierOutcome.PASS, unreadable=why)
 
 
 def _candidates(text: str) -> Iterator[str]:
-    """Yield what may be an answer: the whole, from its first brace on, and each line."""
+    """Yield possible answers: the text from the first to the last brace, and each line."""
     start, end = text.find("{"), text.rfind("}")
     if start >= 0:
         yield text[start : end + 1]

@@ -1,4 +1,4 @@
-"""The code around the places that a check names, read from a worktree (SPEC C16)."""
+"""Read the code around the places that a check names, safely, from a worktree (SPEC C16)."""
 
 import os
 import re
@@ -191,7 +191,7 @@ def read(root: Path, name: str, most: int) -> bytes | None:
 
 
 def remove(root: Path, name: str) -> None:
-    """Remove a file below `root`, or the link in its place; what is not there is gone already."""
+    """Remove a file or link below `root`, if it exists."""
     with suppress(OSError, ValueError), _directory_of(root, name) as (directory, last):
         os.unlink(last, dir_fd=directory)
 

@@ -1,4 +1,4 @@
-"""What is wrong in a configuration file, each mistake as one line for people. Pure."""
+"""Read YAML with the line of each value, and report mistakes, one line each. Pure."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Read the configuration files; every mistake is told with its line, its key and what is right."""
+"""Read and check the configuration files; each mistake has its line, key and correction."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -234,7 +234,7 @@ def _secrets(document: Document) -> Iterator[ConfigMistake]:
 
 
 def _without(document: Document, keys: Collection[str], beside: Collection[KeyPath]) -> Document:
-    """Pass over what is decided elsewhere."""
+    """Remove the keys that are decided elsewhere."""
     content = dict[str, JsonValue]()
     for key, value in document.content.items():
         if key not in keys:

@@ -1,4 +1,4 @@
-"""Name the secrets of a configuration, so that they can be kept out of all that is shown. Pure."""
+"""List the secrets of a configuration, for redaction. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping

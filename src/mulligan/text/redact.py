@@ -1,4 +1,4 @@
-"""Take secrets out of text: those of the configuration, and what has the shape of a token. Pure."""
+"""Redact secrets in text: those of the configuration, and texts shaped like tokens. Pure."""
 
 import base64
 import json
@@ -78,7 +78,7 @@ SHAPES = (
 REDACTED = b"[redacted]"
 
 LEAST = 8
-"""Shorter values are no secrets: they would take ordinary words out of every text."""
+"""Characters of a secret, at least: shorter values would redact ordinary words."""
 
 Span = tuple[int, int]
 
@@ -108,7 +108,7 @@ class Redactor:
         return content
 
     def tree(self, value: JsonValue) -> JsonValue:
-        """Redact every text in a JSON value, its keys left alone."""
+        """Redact every text in a JSON value, but no keys."""
         match value:
             case str():
                 return self.text(value)
@@ -155,10 +155,10 @@ class Redactor:
 
 
 LONGEST = 32 * 1024
-"""How much of a stream is held back at most, while it may yet turn out to be a secret."""
+"""Bytes of a stream that are held back at most, since they may begin a secret."""
 
 OVERLAP = 8 * 1024
-"""How much of a line without end is held back, in case that a token goes on in the next piece."""
+"""Bytes of an endless line that are held back, since a token may continue in the next piece."""
 
 KEY_BEGIN, KEY_END = b"-----BEGIN ", b"-----END "
 
@@ -175,7 +175,7 @@ class Redaction:
 
     @property
     def held_bytes(self) -> int:
-        """Say how much is held back now."""
+        """Give the number of bytes that are held back now."""
         return len(self._held)
 
     def feed(self, piece: bytes) -> bytes:
@@ -250,7 +250,7 @@ def forms_of(value: str) -> set[bytes]:
 
 
 UNRESERVED = frozenset(f"{string.ascii_letters}{string.digits}-._~".encode())
-"""What percent-encoding leaves alone (RFC 3986)."""
+"""Bytes that percent-encoding does not change (RFC 3986)."""
 
 
 def _percent(raw: bytes) -> str:

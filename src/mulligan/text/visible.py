@@ -1,4 +1,4 @@
-"""Give of a Markdown text what a person sees on GitHub, and count what not (SPEC T4). Pure."""
+"""Keep what a person sees of a Markdown text on GitHub, and count the rest (SPEC T4). Pure."""
 
 import re
 from collections import Counter
@@ -19,7 +19,7 @@ from mulligan.text.escape import ANSI, HIDDEN, code_block, visible
 
 
 class Hidden(StrEnum):
-    """What was taken out of a text; the last two stay in it and are only counted."""
+    """Kinds of removed content; the last two stay in the text and are only counted."""
 
     COMMENT = "comments"
     INSTRUCTION = "processing_instructions"
@@ -62,7 +62,7 @@ class VisibleText:
 # A whole text or title
 
 MOST_BYTES = 64 * 1024
-"""Of a title, a body or a comment."""
+"""Bytes of a body or a comment that are read."""
 
 
 def visible_text(markdown: str, most: int = MOST_BYTES) -> VisibleText:
@@ -108,7 +108,7 @@ def _read_until_stable(text: str, counts: Counts) -> str:
 
 
 MOST_BRACKETS = 4000
-"""Each may begin a link, whose end is looked for to the end of the text: so many take a second."""
+"""Each bracket may open a link and costs a search to the end: 4,000 take a second."""
 
 
 def _cut(text: str, most: int) -> tuple[str, int]:
@@ -137,7 +137,7 @@ CHARACTERS = (
 
 
 def strip_invisible(text: str, counts: Counts) -> str:
-    """Take out the characters that nobody sees, and count them."""
+    """Remove invisible characters, and count them by kind."""
 
     def dropped(found: re.Match[str]) -> str:
         counts[next(kind for kind, pattern in CHARACTERS if pattern.match(found[0]))] += 1
@@ -178,7 +178,7 @@ SHOWN = _names(
     "b blockquote br code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i ins kbd li ol p pre q "
     "s samp strike strong sub summary sup table tbody td tfoot th thead tr tt ul var"
 )
-"""Elements that GitHub keeps and that say something; of these the bare tag stays."""
+"""Elements with visible content that GitHub keeps; their tags stay, without attributes."""
 
 UNSEEN_ELEMENTS = _names(
     "applet audio canvas datalist embed frameset head iframe map math noembed noframes noscript "
@@ -269,11 +269,11 @@ class HtmlVisibility:
 # Parsing Markdown, with footnotes
 
 DEEPEST = 60
-"""Levels of nesting; nobody reads more, and what is deeper is left out."""
+"""Levels of nesting; deeper content is removed."""
 
 
 class _Reader(MarkdownIt):
-    """Every address is a link, as it was written: else its source would be taken for text."""
+    """Accepts every address as a link, unchanged; otherwise its source would become text."""
 
     def validateLink(self, url: str) -> bool:  # noqa: N802 - the library's name
         del url
@@ -355,12 +355,12 @@ LONGEST_TARGET = 300
 IMAGE = "[image]"
 
 RULE = "___"
-"""A line across the page, in the only way that no list begins with."""
+"""A horizontal rule, written so that it cannot be read as a list item."""
 
 
 @dataclass
 class VisibleRenderer:
-    """One text on its way through; `counts` takes what was left out."""
+    """Writes the visible part of one text, and counts in `counts` what it removes."""
 
     counts: Counts
     _footnotes: dict[str, list[str]] = field(default_factory=dict[str, list[str]])

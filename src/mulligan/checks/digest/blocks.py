@@ -1,4 +1,4 @@
-"""Which lines belong to a finding, and which of them are worth showing. Pure."""
+"""Find the lines that belong to a finding, tracebacks, and the lines worth showing. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence

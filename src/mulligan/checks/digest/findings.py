@@ -1,4 +1,4 @@
-"""The codes and rules by which tools call what they complain of. Pure."""
+"""The findings of a check: their parts, rule codes, hints, and what identifies them. Pure."""
 
 import hashlib
 import posixpath
@@ -99,7 +99,7 @@ CODE = re.compile(
 
 
 def code_in(text: str) -> str | None:
-    """Find the code or the rule that a tool gives to what it complains of."""
+    """Find the code or the rule name that a tool gives its complaint."""
     found = CODE.search(text)
     return next(code for code in found.groups() if code) if found else None
 
@@ -138,11 +138,11 @@ HINTS = (
         ),
     ),
 )  # fmt: skip
-"""By the first that matches."""
+"""Kinds of failures with their patterns; the first that matches counts."""
 
 
 def hint_for(text: str) -> str | None:
-    """Name the kind of mishap: missing module, missing file, snapshot or formatting."""
+    """Name the kind of failure: missing module, missing file, snapshot or formatting."""
     return next((name for name, speaks in HINTS if speaks.search(text)), None)
 
 
@@ -156,7 +156,7 @@ def relevant_part(line: str) -> str:
 
 
 def _end_of(where: str) -> str:
-    """Leave room for the message: of a long path or id, its end tells more."""
+    """Cut a long path or id to its end, to leave room for the message."""
     return where if len(where) <= WHERE_CHARS else f"…{where[1 - WHERE_CHARS :]}"
 
 
@@ -229,7 +229,7 @@ VOLATILE_PATTERNS = tuple(
         (r"\s+", " "),
     )
 )
-"""What differs between two runs that fail alike, and what is put in its place."""
+"""Texts that differ between two runs of the same failure, with their replacements."""
 
 
 def fingerprint(findings: Sequence[Finding], telling: Iterable[str] = ()) -> str:
@@ -241,7 +241,7 @@ def fingerprint(findings: Sequence[Finding], telling: Iterable[str] = ()) -> str
 
 
 def identity(found: Finding, root: str = "") -> str:
-    """Give what a finding is known by: its test, or else its file, code and message (SPEC D4).
+    """Give the identity of a finding: its test, or its file, code and message (SPEC D4).
 
     A test whose id names neither package nor class nor file is known by the file it fails in, too.
     """

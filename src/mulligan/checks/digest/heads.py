@@ -1,4 +1,4 @@
-"""A line that opens a finding. Pure."""
+"""Find the lines that open a finding: test names, places, and words of failure. Pure."""
 
 import re
 from collections import defaultdict
@@ -22,7 +22,7 @@ from mulligan.checks.digest.signals import CRASH, PHRASE, Weight, is_aftermath, 
 
 
 class Rank(IntEnum):
-    """In which order findings are told."""
+    """The order in which findings are shown."""
 
     FAILURE = 0
     LIKELY = 1

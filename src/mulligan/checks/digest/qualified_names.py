@@ -1,7 +1,7 @@
-"""Say which package, crate, project or file a test belongs to: its name alone does not. Pure.
+"""Qualify the names of tests by package, crate, project or file. Pure.
 
-Two packages may each have a `TestOpen`. Tools name the package in a line over their tests or under
-them, or not at all; then the file in a stack trace tells (SPEC D4).
+Two packages may each have a `TestOpen`. Tools name the package in a line above or below their
+tests. If they do not, the file in a stack trace is used (SPEC D4).
 """
 
 import re

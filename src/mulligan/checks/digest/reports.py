@@ -1,4 +1,4 @@
-"""Read the structured reports that tools write: JUnit XML, SARIF, JSON of any shape. Pure."""
+"""Read structured reports (JUnit XML, SARIF, JSON), and merge them with the output. Pure."""
 
 import re
 from collections import defaultdict
@@ -21,11 +21,11 @@ from mulligan.domain.result import Finding, names_unit
 # Any report
 
 LARGEST = 16 * 1024 * 1024
-"""Bytes of a report that are read; a larger one is left alone."""
+"""Bytes of a report; a larger one is not read."""
 
 
 def read_report(report: bytes) -> Reading:
-    """Read a report file; one that is too large, broken, or of no known shape says nothing."""
+    """Read a report file; nothing is found in one that is too large, broken or unknown."""
     if len(report) > LARGEST:
         return Reading()
     text = b"".join(as_utf8(iter([report]))).decode(errors="replace")
@@ -33,13 +33,13 @@ def read_report(report: bytes) -> Reading:
 
 
 def read_document(document: Document) -> Reading:
-    """Ask the readers in turn."""
+    """Give the reading of the first reader that finds something."""
     readings = (read(document) for read in READERS)
     return next((reading for reading in readings if reading.found), Reading())
 
 
 def joined(readings: list[Reading]) -> Reading:
-    """Put together what several documents say."""
+    """Join the readings of several documents."""
     found = tuple(found for reading in readings for found in reading.found)
     return Reading(found, sum(reading.count for reading in readings))
 
@@ -140,7 +140,7 @@ def of_file(name: str, file: str) -> str:
 
 
 def failure(name: str, text: str, place: Place | None = None) -> FindingBlock:
-    """Read message and place out of what was said; `place` is where the test is, if known."""
+    """Make a finding of a failed test from its text; `place` is where the test is, if known."""
     lines = [line for line in COLOURS.sub("", text).splitlines() if line.strip()]
     message, inner = _why(lines)
     where = inner or place
@@ -171,7 +171,7 @@ BAD_XML = (ParseError, DefusedXmlException, ValueError, LookupError)
 
 
 def read_xml(document: Document) -> Reading:
-    """Find the failed tests, or the complaints; XML that is broken or not safe says nothing."""
+    """Find the failed tests, or the complaints; nothing in broken or unsafe XML."""
     if not (document.is_xml and isinstance(document.value, str)):
         return Reading()
     try:
@@ -302,7 +302,7 @@ def _key(event: Row) -> tuple[str, str]:
 def _leaves(
     failed: Sequence[tuple[str, str]], output_of: dict[tuple[str, str], list[str]]
 ) -> Iterator[FindingBlock]:
-    """Yield those that failed for a reason of their own, not for that of a part."""
+    """Yield the tests that failed themselves, not only because of a subtest."""
     for package, test in failed:
         parts = [
             other
@@ -458,7 +458,7 @@ class _Issue:
 
 
 def read_issues(document: Document) -> Reading:
-    """Find the complaints; the errors first, and they alone count where there are any."""
+    """Find the complaints, errors first; if there are errors, only they are counted."""
     issues = (
         list(_walk_issues(document.value, "", DEEPEST_ISSUE))[:MOST] if not document.is_xml else []
     )
@@ -524,7 +524,7 @@ READERS: tuple[Callable[[Document], Reading], ...] = (
     read_tests,
     read_issues,
 )
-"""In the order in which they are asked; the first that finds something has it."""
+"""In this order; the first reader that finds something counts."""
 
 
 # A report beside the output of the same check
@@ -536,9 +536,9 @@ REPORT_NOISE = {"py", "test", "tests", "js", "ts"}
 def merged(
     report: Sequence[FindingBlock], output: Sequence[FindingBlock]
 ) -> tuple[FindingBlock, ...]:
-    """List the report's findings, each as the output shows it where that tells more; then the rest.
+    """List the report's findings, enriched from the output; then those of the output alone.
 
-    What the output alone says is kept unless it is of a place, or in words, that the report names.
+    A finding of the output alone is dropped if the report has its place or its message.
     """
     waiting = list(output)
     listed = list[FindingBlock]()
@@ -552,7 +552,7 @@ def merged(
 
 
 def _better(report: FindingBlock, output: FindingBlock) -> FindingBlock:
-    """Take the output's telling, with the report's message where the output says another."""
+    """Take the output's finding, with the report's message if the two differ."""
     one, other = report.finding, output.finding
     message = other.message if _says(output, one.message) else one.message
     merged_finding = other.model_copy(
@@ -571,7 +571,7 @@ def _better(report: FindingBlock, output: FindingBlock) -> FindingBlock:
 
 
 def _likeness(one: Finding, other: Finding) -> tuple[bool, bool, bool]:
-    """Say how sure it is that two findings are of one failure."""
+    """Rate how likely two findings are about one failure; compare as tuples."""
     return (
         one.test_id == other.test_id,
         _ends_alike(one.file or "", other.file or ""),
@@ -580,7 +580,7 @@ def _likeness(one: Finding, other: Finding) -> tuple[bool, bool, bool]:
 
 
 def _is_nearer(output: Finding, reported: Finding, report: Sequence[FindingBlock]) -> bool:
-    """Tell whether what the output says is rather of another failure that the report names."""
+    """Tell whether the output's finding fits another failure of the report better."""
     here = _likeness(reported, output)
     alike = (other.finding for other in report if _is_same(other.finding, output))
     return any(_likeness(other, output) > here for other in alike)
@@ -594,7 +594,7 @@ def _says(output: FindingBlock, message: str) -> bool:
 
 
 def _adds(found: FindingBlock, listed: Sequence[FindingBlock]) -> bool:
-    """Tell whether a finding of the output alone speaks of something that the report leaves out."""
+    """Tell whether a finding of the output alone is missing in the report."""
     one = found.finding
     if one.test_id is None and one.file is None:
         return not any(_says(other, one.message) for other in listed)

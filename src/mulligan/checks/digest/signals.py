@@ -1,4 +1,4 @@
-"""How strongly a line speaks of failure: the words and shapes that tools share. Pure."""
+"""Weigh how strongly a line speaks of failure, and find totals and aftermath. Pure."""
 
 import re
 from collections import Counter
@@ -12,7 +12,7 @@ from mulligan.checks.digest.locations import DIAGNOSTIC, HAS_PLACE
 
 
 class Weight(IntEnum):
-    """What a line is worth to somebody who has to mend the failure."""
+    """How much a line helps to fix the failure."""
 
     NOTHING = 0
     MENTION = 1
@@ -102,7 +102,7 @@ RULES = (
     (Weight.PHRASE, CODED),
     (Weight.WORD, WORD),
 )
-"""By the first that matches."""
+"""The first that matches gives the weight."""
 
 
 # Lines that weigh nothing
@@ -161,7 +161,7 @@ def weigh(line: str) -> Weight:
 
 
 SAME_DIGITS = str.maketrans("23456789", "1" * 8)
-"""Numbers matter only by being nought or not."""
+"""Makes numbers alike except for zero, so that more lines share a cached weight."""
 
 CACHED = 16384
 

@@ -1,4 +1,4 @@
-"""A diff as git writes it, cut into files and hunks. Pure."""
+"""Read a diff of git as files and hunks. Pure."""
 
 import re
 from collections.abc import Iterator

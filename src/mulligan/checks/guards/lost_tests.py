@@ -227,7 +227,7 @@ def language_of(path: str) -> Language | None:
 
 
 def is_named_as_test(path: str) -> bool:
-    """Tell whether a runner would take a file for one of tests by its name alone."""
+    """Tell whether a test runner recognises a file by its name alone."""
     name = PurePosixPath(path).name
     strict: Sequence[Language] = (PYTHON, JAVASCRIPT, GO, JAVA, RUBY, PHP)
     return any(language.named.search(name) for language in strict)
@@ -270,10 +270,10 @@ OPENING = re.compile(
     r"^\s*(?:(?:pub|async|export|static|public|private|protected) )*"
     r"(?:def|func|fn|fun|function|class|void)\b"
 )
-"""How another function begins; a mark behind that is not about the test before it."""
+"""The start of another function; a mark after it is not about the test before it."""
 
 MARK_DISTANCE_LINES = 12
-"""Lines within which a mark that stands above a test is followed by it."""
+"""Lines between a mark and the test below it, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,7 +328,7 @@ class _HunkSide:
 
 
 MAX_LINE_CHARS = 400
-"""Characters of a line that are looked at."""
+"""Characters of a line that are searched."""
 
 
 def sides_of(patch: Patch) -> tuple[FileTests, FileTests]:
@@ -391,7 +391,7 @@ SETTINGS_FILES = re.compile(
     r"|package\.json|(?:jest|vitest|vite)\.config\.\w+|\.mocharc\.?\w*|phpunit\.xml(?:\.dist)?"
     r"|\.rspec|pom\.xml|build\.gradle(?:\.kts)?)$"
 )
-"""Files that say which tests are run."""
+"""Files that configure which tests run."""
 
 DESELECTION = _re(
     r"\bcollect_ignore\w*",
@@ -407,7 +407,7 @@ DESELECTION = _re(
 
 
 def deselecting_lines(patch: Patch) -> list[str]:
-    """List the lines that a file of settings has anew which leave tests out."""
+    """List the new lines of a settings file that exclude tests."""
     if not SETTINGS_FILES.search(patch.path):
         return []
     changed = [
@@ -428,7 +428,7 @@ Sides = tuple[FileTests, FileTests]
 def lost_test_violations(
     change: Change, patches: Sequence[Patch], scope: Scope
 ) -> Iterator[GuardViolation]:
-    """Find tests that are gone or skipped, by their names, over the change as a whole."""
+    """Find removed and skipped tests, by name, over the whole change."""
     sides = {patch.path: sides_of(patch) for patch in patches}
     if not scope.allow_deleted_tests:
         yield from _lost(change, sides)
@@ -442,7 +442,7 @@ def lost_test_violations(
 
 
 def _lost(change: Change, sides: Mapping[str, Sides]) -> Iterator[GuardViolation]:
-    """Blame the files that lost tests, where fewer tests came than went."""
+    """Name the files that lost tests, if more tests were removed than added."""
     files = {file.path: file for file in change.files}
     before = sum((_before(path, side, files) for path, (side, _) in sides.items()), Counter[str]())
     named = sum((after.cases for _, after in sides.values()), Counter[str]())

@@ -1,4 +1,4 @@
-"""Which paths may change, how much of them, and which kinds of files may come. Pure."""
+"""Refuse changes outside the scope: protected paths, size, submodules, links. Pure."""
 
 import re
 import unicodedata

@@ -1,4 +1,4 @@
-"""What an added line must not give away: Mulligan's own secrets, and keys of known services. Pure.
+"""Refuse added lines that hold Mulligan's own secrets or keys of known services. Pure.
 
 Of detect-secrets, the detectors are used whose keys have a form of their own. Its pragmas are not
 looked at, since the agent could write them.

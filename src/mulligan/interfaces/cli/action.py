@@ -1,4 +1,4 @@
-"""`mulligan action`: one pass within a workflow of GitHub, and what the runner is told of it."""
+"""`mulligan action`: one pass within a workflow of GitHub, reported to the runner."""
 
 import secrets
 import sys
@@ -62,7 +62,7 @@ def action() -> Exit:
 
 @contextmanager
 def _commands_stopped() -> Generator[None]:
-    """Have the runner obey nothing that issues, agents and checks get printed (SPEC S4)."""
+    """Stop the runner from executing commands in printed foreign text (SPEC S4)."""
     before, after = with_commands_stopped(secrets.token_hex(16))
     _say(before)
     try:
@@ -93,7 +93,7 @@ def _work(
 
 
 def _operator(inputs: Inputs, runner: Runner, variables: Mapping[str, str]) -> Operator:
-    """Read the operator's file from the base branch, never from what an event brings along."""
+    """Read the operator's file from the base branch, never from the event's payload."""
     if not inputs.config:
         return operator_of(inputs, runner, variables, None)
     before = bootstrap_operator(inputs, runner, variables)

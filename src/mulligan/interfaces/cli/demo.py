@@ -63,7 +63,7 @@ def _simulator_errors_reported() -> Generator[None]:
 
 @_simulator_errors_reported()
 def demo(directory: Path | None) -> Exit:
-    """Run the life of six issues, and tell it."""
+    """Run the life of six issues, and print it."""
     console, place = make_console(), _place(directory)
     start_logs()
     stop_on_signals()
@@ -157,7 +157,7 @@ def _announce(console: Console, page: str, api: str, config: Path) -> None:
 
 
 def _place(directory: Path | None) -> Path:
-    """Make a directory to put everything in; one with something in it is left alone."""
+    """Make a directory to put everything in; UsageError if it is not empty."""
     if directory is None:
         return Path(tempfile.mkdtemp(prefix="mulligan-demo-"))
     if directory.exists() and any(directory.iterdir()):
@@ -204,7 +204,7 @@ FAILURES = 2
 
 @dataclass
 class FailingPullRequests:
-    """Answers the next calls for a pull request with 502, STUMBLES times; nothing is done then."""
+    """Answers the next FAILURES requests for a pull request with 502, without effect."""
 
     left: int = FAILURES
 
@@ -222,7 +222,7 @@ WITHDRAWAL_DELAY = 1.0
 
 @dataclass(frozen=True, slots=True)
 class DemoFaults:
-    """Hears what happens to the issues, and steps in."""
+    """Listens to the events of the issues, and causes the faults of the demo."""
 
     world: World
     progress: ProgressLog

@@ -57,7 +57,7 @@ def events(
 
 
 POLL_MILLISECONDS = 500
-"""How often the ledger is looked at while nothing happens."""
+"""Time between two reads of the ledger while nothing happens."""
 
 BATCH_SIZE = 500
 """Events that are read at a time."""
@@ -91,7 +91,7 @@ def pages(
 
 
 def reader_is_gone(milliseconds: int = POLL_MILLISECONDS) -> bool:
-    """Wait a moment; tell at once where whoever reads the output has gone."""
+    """Wait up to `milliseconds`; tell at once if the reader of the output has closed it."""
     output = select.poll()
     output.register(sys.stdout.fileno(), 0)
     return bool(output.poll(milliseconds))

@@ -337,7 +337,7 @@ DEFAULT_API_URL = GitHubSettings().api_url
 
 
 def register(wanted: AppRequest, origin: Origin | None, config: Path) -> Exit:
-    """Lead a browser to GitHub and back, write the key, and say what belongs into mulligan.yml."""
+    """Have GitHub create the App in a browser, write its key, and print the configuration."""
     console, github = make_console(), _github(origin, config)
     owner = wanted.organization or (origin.name.partition("/")[0] if origin else "")
     name = wanted.name or f"mulligan-{owner}".rstrip("-")
@@ -355,7 +355,7 @@ def register(wanted: AppRequest, origin: Origin | None, config: Path) -> Exit:
 
 
 def _github(origin: Origin | None, config: Path) -> GitHubSettings:
-    """Find out on which GitHub: that of the configuration, else that of the clone."""
+    """Give the settings of the GitHub of the configuration, else of the clone."""
     if config.exists():
         return load_operator(config, environment(), needs_token=False).github
     return GitHubSettings(api_url=(origin and origin.api_url) or DEFAULT_API_URL)
@@ -370,7 +370,7 @@ def _have_made(options: Registration, console: Console) -> MadeApp:
 
 @contextmanager
 def _reserved(place: Path) -> Generator[Callable[[str], None]]:
-    """Have an empty file that only this user reads before there is a key, which is given once."""
+    """Create the empty key file, readable by this user only, before the key exists."""
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         opened = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -415,7 +415,7 @@ NOWHERE = "There is nothing here; open the address that the terminal shows."
 
 
 class OAuthCallbackServer:
-    """A page at `address`; the answer that bears its `state` ends the waiting."""
+    """A page at `address`; the request that carries its `state` ends the wait."""
 
     def __init__(self, port: int) -> None:
         self.state = secrets.token_urlsafe(32)
@@ -499,6 +499,6 @@ def _handler(answer: Callable[[str, str], tuple[HTTPStatus, str]]) -> type[BaseH
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name
-            """Say nothing: the target of the answer has a secret in it."""
+            """Log nothing: the target of the request holds a secret."""
 
     return Handler

@@ -100,7 +100,7 @@ def _file_state(path: Path) -> object:
 
 
 def _notify_all(listeners: Iterable[Listener], status: IssueStatus, event: Event) -> None:
-    """Let everybody hear of an event."""
+    """Pass an event to all listeners."""
     for each in listeners:
         each(status, event)
 

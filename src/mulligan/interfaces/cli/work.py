@@ -1,4 +1,4 @@
-"""Tell an issue's life as it happens: one short line for each event that a person cares for."""
+"""`mulligan once` and `mulligan work`, and the progress log: one line for each event."""
 
 import threading
 from contextlib import AbstractContextManager
@@ -90,7 +90,7 @@ def once(config: Path | None, attempts: int | None, limit: int | None) -> Exit:
 
 
 def work(issue: str, config: Path | None, *, dry_run: bool) -> Exit:
-    """Make one attempt at one issue, at the operator's word."""
+    """Make one attempt at one issue, requested by the operator."""
     operator, console = read_configuration(config), make_console()
     ref = as_configured(IssueRef.parse(issue), operator)
     start_logs()
@@ -127,7 +127,7 @@ def _container(
 
 
 def progress_listener(console: Console) -> Listener:
-    """Give a listener that prints the story of every issue."""
+    """Give a listener that prints the progress of every issue."""
     return ProgressLog(console).on_event
 
 
@@ -138,7 +138,7 @@ def operator_act(container: Container) -> AuthorisingAct:
 
 
 def summarise(result: PassResult, console: Console) -> None:
-    """Say what was skipped, and what failed."""
+    """Print the skipped issues and the problems of a pass."""
     for each in result.visits:
         if each.skipped:
             console.print(f"[cyan]{escape(str(each.issue))}[/]  skipped: {escape(each.skipped)}")
@@ -171,7 +171,7 @@ class ProgressLog:
         self._issue: IssueRef | None = None
 
     def on_event(self, status: IssueStatus, event: Event) -> None:
-        """Tell of an event, where there is something to tell."""
+        """Print the line of an event, if it has one."""
         if line := event_line(status, event):
             self.print_line(status, line)
 

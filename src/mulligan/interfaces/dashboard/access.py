@@ -1,4 +1,4 @@
-"""Who may look at the dashboard, from where, and what a browser may make of it."""
+"""Access to the dashboard: its key, the hosts and origins allowed, and security headers."""
 
 import hmac
 import os

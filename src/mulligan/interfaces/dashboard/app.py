@@ -59,7 +59,7 @@ def open_dashboard(
     address: tuple[str, int],
     listen: Callable[[Listener], None],
 ) -> Generator[None]:
-    """Serve the dashboard while the block lasts; `listen` has its counters hear of events."""
+    """Serve the dashboard while the block lasts; `listen` registers its counters for events."""
 
     def patience() -> float:
         interval = poll_interval(operator.poll.interval, daemon.repositories)

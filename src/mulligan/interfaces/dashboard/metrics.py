@@ -1,4 +1,4 @@
-"""`/healthz`, `/readyz` and `/metrics`."""
+"""Give the answers of `/healthz`, `/readyz` and `/metrics`: health problems and metrics."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -32,10 +32,10 @@ STOPPING = "Mulligan was told to stop."
 
 
 def liveness_problem(state: DashboardState) -> str | None:
-    """Say why the process should be started anew; None while its poll is alive.
+    """Say why the process should be restarted; None while its poll is alive.
 
-    What lies elsewhere, such as a GitHub that is away, is not mended by that. Who was told to stop
-    polls no more, and is let end what runs.
+    A fault elsewhere, such as an unreachable GitHub, is no reason: a restart does not fix it. A
+    process that is stopping does not poll, and may finish its work.
     """
     quiet = state.pulse.seconds_since_beat
     if quiet <= state.patience() or stopping():
@@ -44,7 +44,7 @@ def liveness_problem(state: DashboardState) -> str | None:
 
 
 def readiness_problems(state: DashboardState) -> list[str]:
-    """Say what keeps it from taking up work, as far as that is known without trying."""
+    """List the reasons against taking up work that are known without a trial write."""
     wrong = [said for said in (liveness_problem(state),) if said]
     if stopping():
         wrong.append(STOPPING)
@@ -56,7 +56,7 @@ def readiness_problems(state: DashboardState) -> list[str]:
 
 
 def unready(state: DashboardState) -> list[str]:
-    """Say what keeps it from taking up work; an empty list while nothing does."""
+    """List the reasons against taking up work; empty if there are none."""
     wrong = readiness_problems(state)
     try:
         state.check_writable()
@@ -78,11 +78,11 @@ class LiveMetrics(Collector):
         self._state = state
 
     def describe(self) -> Iterable[Metric]:
-        """Describe nothing beforehand, so that registering asks nothing."""
+        """Describe nothing beforehand, so that registering reads nothing."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """Give everything, at the moment of asking."""
+        """Read and give all metrics at the moment of the request."""
         build = GaugeMetricFamily("mulligan_build_info", "Which it is.", labels=["version"])
         build.add_metric([__version__], 1)
         yield build
@@ -152,7 +152,7 @@ class LiveMetrics(Collector):
 
 
 class MetricsRegistry:
-    """Counts since the start of the process, and looks at the rest when it is asked."""
+    """Counts events since the start of the process, and reads the rest on request."""
 
     def __init__(self, state: DashboardState) -> None:
         prometheus.disable_created_metrics()

@@ -1,4 +1,4 @@
-"""The pages for people; they only show, work without a script, and escape everything."""
+"""The HTML pages; they are read-only, work without a script, and escape everything."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -30,7 +30,7 @@ from mulligan.text.redact import Redactor
 
 @dataclass(frozen=True, slots=True)
 class DashboardStores:
-    """What is written down of all issues, and the filter that it is shown through."""
+    """The stores of all issues, and the redactor that their content passes through."""
 
     ledger: Ledger
     accounts: UsageStore
@@ -41,7 +41,7 @@ class DashboardStores:
 
     @classmethod
     def of(cls, context: BotContext) -> Self:
-        """Take from the daemon's tools those that pages are made of."""
+        """Take the stores that pages need from the daemon's context."""
         return cls(
             context.ledger,
             context.usage,
@@ -57,7 +57,7 @@ STARTING = "Mulligan is starting, or its configuration has a mistake; its log sa
 
 @dataclass(frozen=True, slots=True)
 class DashboardState:
-    """Everything by way of what the daemon has already; nothing here writes.
+    """The data of the dashboard, all of it held by the daemon; nothing here writes.
 
     `find_books` gives None before the configuration was read. `patience` is for how many seconds
     the poll may be quiet; `check_writable` raises a MulliganError where the ledger is not.
@@ -73,7 +73,7 @@ class DashboardState:
 
     @property
     def stores(self) -> DashboardStores:
-        """Give the books; UnavailableError while there are none."""
+        """Give the stores; UnavailableError while there are none."""
         found = self.find_books()
         if found is None:
             raise UnavailableError(STARTING)
@@ -81,7 +81,7 @@ class DashboardState:
 
     @property
     def redactor(self) -> Redactor:
-        """Give the filter of the moment, which knows the shapes of tokens in any case."""
+        """Give the current redactor; without a configuration, one that knows only token shapes."""
         found = self.find_books()
         return found.redactor if found else Redactor()
 

@@ -1,4 +1,4 @@
-"""What the pages show, sorted for a person who wants to know what to do. Pure."""
+"""The data of the pages: issues sorted by who has to act, usage, attempts. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What each ecosystem's own files say about how it is checked. Pure."""
+"""Propose checks and setup commands for each ecosystem, from a repository's files. Pure."""
 
 import json
 import re
@@ -37,7 +37,7 @@ FILES_TO_READ = (
     *(".github/workflows/*.yml", ".github/workflows/*.yaml", ".gitlab-ci.yml"),
     *("requirements/*.txt", "tests/requirements.txt", "test_*.py", "tests/*.py", "test/*.py"),
 )
-"""Patterns of the files whose text is looked at; the names of all others are enough."""
+"""Patterns of the files whose text is read; of all others only the names are used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class RepositoryFiles:
         return any(re.search(pattern, text, re.MULTILINE) for text in texts)
 
     def in_ci(self, pattern: str) -> str | None:
-        """Give the first simple line of the repository's CI that is such a command, whole."""
+        """Give the first simple line of the repository's CI that matches `pattern` as a whole."""
         wanted = re.compile(pattern)
         return next((line for line in self._ci_lines() if wanted.fullmatch(line)), None)
 
@@ -97,7 +97,7 @@ def matches_pattern(path: str, pattern: str) -> bool:
 
 
 SIMPLE_COMMAND = re.compile(r"[^$&|;<>`\\\n]+")
-"""A shell line that does one thing, with nothing of the CI's own in it."""
+"""A shell line of one command, without variables or expressions of the CI."""
 
 
 def _runs(workflow: str) -> list[str]:
@@ -112,7 +112,7 @@ def _runs(workflow: str) -> list[str]:
 
 
 def _as_written(text: str) -> object:
-    """Read YAML with every scalar as text, since `on` is a key here and no truth."""
+    """Read YAML with every scalar as text, since the key `on` would become a boolean."""
     return yaml.load(text, yaml.BaseLoader)  # noqa: S506 - makes texts, lists and mappings only
 
 
@@ -140,7 +140,7 @@ def texts_of(value: JsonValue) -> list[str]:
 
 
 def propose(tree: RepositoryFiles) -> Proposal:
-    """Propose set-up lines and checks; a Makefile counts where CI uses it, or nothing else does."""
+    """Propose setup commands and checks; a Makefile counts if CI uses it, or nothing else fits."""
     by_make = propose_make(tree)
     if by_make and is_make_used(tree):
         return by_make
@@ -154,7 +154,7 @@ PROJECT = ("pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "tox.
 TESTS = ("test_*.py", "tests/*.py", "test/*.py")
 
 TOOLS = {"pytest", "tox", "nox", "ruff", "mypy", "flake8"}
-"""What pip installs by the name of the program."""
+"""Programs that pip installs under their own names."""
 
 
 def propose_python(tree: RepositoryFiles) -> Proposal | None:
@@ -178,11 +178,11 @@ def propose_python(tree: RepositoryFiles) -> Proposal | None:
 BIN = ".venv/bin/"
 
 VENV = "python3 -m venv .venv && echo '*' > .venv/.gitignore"
-"""The environment lies in the worktree; git is told there to look past it."""
+"""Creates the environment in the worktree, where its own .gitignore hides it from git."""
 
 
 def _runner(tree: RepositoryFiles) -> tuple[str, tuple[str, ...] | None]:
-    """Say what commands begin with, and the set-up where a tool of its own does that."""
+    """Give the prefix of commands, and the setup commands if uv or Poetry installs everything."""
     if "uv.lock" in tree.paths:
         return "uv run --offline ", ("uv sync --frozen --all-groups --all-extras",)
     if "poetry.lock" in tree.paths:
@@ -214,7 +214,7 @@ def _python_tests(tree: RepositoryFiles, runner: str) -> ProposedCheck | None:
 
 
 def _rest(pattern: re.Pattern[str], line: str, before: str = "") -> str:
-    """Give the arguments that CI passes on."""
+    """Give the arguments of the command that CI runs."""
     found = pattern.fullmatch(line)
     return f"{before}{found[1] or ''}" if found else ""
 
@@ -249,7 +249,7 @@ def _tool(run: str, runner: str) -> str:
 
 
 def _by_the_system(check: ProposedCheck) -> ProposedCheck:
-    """Let the system's own Python do it, where there is nothing to install."""
+    """Use the Python of the system, if there is nothing to install."""
     return replace(check, run=f"python3{check.run.removeprefix(f'{BIN}python')}")
 
 
@@ -299,7 +299,7 @@ SCRIPTS: tuple[tuple[Callable[[str, str], ProposedCheck], tuple[str, ...]], ...]
     (lint, ("lint",)),
     (types, ("typecheck", "type-check", "check-types", "tsc")),
 )
-"""What scripts are called, the first that is there counts."""
+"""Names of scripts by kind of check; the first that exists counts."""
 
 
 def propose_node(tree: RepositoryFiles) -> Proposal | None:
@@ -347,7 +347,7 @@ def _install(tree: RepositoryFiles, manager: str) -> tuple[str, ...]:
 
 
 def propose_go(tree: RepositoryFiles) -> Proposal | None:
-    """Propose for a module."""
+    """Propose for a Go module."""
     if "go.mod" not in tree.paths:
         return None
     setup = ("go mod download",) if "go.sum" in tree.paths else ()
@@ -376,7 +376,7 @@ def propose_rust(tree: RepositoryFiles) -> Proposal | None:
 
 
 def propose_java(tree: RepositoryFiles) -> Proposal | None:
-    """Propose the tests; both tools fetch what they need while they run, so with the network."""
+    """Propose the tests of Maven or Gradle; both download while they run and need the network."""
     if "pom.xml" in tree.paths:
         program = "./mvnw" if "mvnw" in tree.paths else "mvn"
         goal = "verify" if tree.in_ci(r"(?:\./mvnw|mvn)\b.* verify\b.*") else "test"

@@ -1,4 +1,4 @@
-"""What `init` proposes for a repository: setup commands, checks, files. Pure."""
+"""The proposal of `mulligan init`: setup commands, checks and files, as data and text. Pure."""
 
 import configparser
 import difflib

@@ -1,4 +1,4 @@
-"""Give each head of an output its block, and what the block says of it: message and place. Pure."""
+"""Read any output: the failures that it names, each with message, place and block. Pure."""
 
 import re
 from collections import Counter

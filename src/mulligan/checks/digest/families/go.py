@@ -1,4 +1,4 @@
-"""go test -v: parallel tests print between each other's lines; headers say whose turn it is. Pure.
+"""Read `go test -v`, where headers tell which of the parallel tests printed a line. Pure.
 
 Without -v, and for build and vet, the generic path reads Go's output.
 """

@@ -1,4 +1,4 @@
-"""The blocks beneath pytest's FAILURES and ERRORS: the reason and the place of each. Pure."""
+"""Read pytest: its failed tests with reason and place, or why it did not start. Pure."""
 
 import re
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""unittest, and runners that print as it does (Django, nose2): a block for each failure. Pure."""
+"""Read unittest, and runners that print like it (Django, nose2). Pure."""
 
 import re
 from collections.abc import Iterator, Sequence
