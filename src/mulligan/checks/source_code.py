@@ -111,7 +111,7 @@ LANGUAGES: Mapping[str, SupportedLanguage] = {
     ".ps1": "powershell",
     ".sol": "solidity",
 }
-"""Grammars by the end of a file's name; those of other languages are told by indentation."""
+"""Grammars by file suffix; blocks of other languages are found by indentation."""
 
 BLOCK = re.compile(
     r"(?:\w+_)?(?:function|func|method|class|struct|interface|trait|impl|constructor|object|mod"

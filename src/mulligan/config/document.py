@@ -40,7 +40,7 @@ MAX_LISTED = 20
 
 
 class MistakesError(ConfigError):
-    """A file says what cannot be; `mistakes` are all that were found in `where`."""
+    """A configuration file is wrong; `mistakes` are all that were found in `where`."""
 
     def __init__(self, where: str, mistakes: Sequence[ConfigMistake]) -> None:
         self.where = where
@@ -65,7 +65,7 @@ def split_mistakes(error: ConfigError) -> tuple[ConfigError, ...]:
 
 
 class NotReadableError(Exception):
-    """The text is no configuration at all; `mistakes` says why."""
+    """The text cannot be read as a configuration; `mistakes` gives the reasons."""
 
     def __init__(self, *mistakes: ConfigMistake) -> None:
         super().__init__(*mistakes)
@@ -158,7 +158,7 @@ YAML_MESSAGES = (
     (re.compile(r"'<stream end>'"), "the end of the file"),
     (re.compile(r"'<document start>'"), "`---`"),
 )
-"""What PyYAML says, and what helps more."""
+"""Messages of PyYAML, with more helpful replacements."""
 
 
 def _of_yaml(error: yaml.MarkedYAMLError) -> ConfigMistake:

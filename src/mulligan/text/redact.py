@@ -163,7 +163,7 @@ OVERLAP = 8 * 1024
 KEY_BEGIN, KEY_END = b"-----BEGIN ", b"-----END "
 
 KEY_LINE = 80
-"""The longest line of a private key that is told by what follows it."""
+"""Characters of the longest line of a private key."""
 
 
 class Redaction:

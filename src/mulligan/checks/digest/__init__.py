@@ -66,7 +66,7 @@ def digest(
 
 
 def _with_report(report: Reading, output: Reading) -> Reading:
-    """Let the report tell what failed; the output tells more of each, and what is beside it."""
+    """Take the failures from the report, and details and further failures from the output."""
     if not report.found:
         return output
     sure = () if output.doubtful else output.found

@@ -261,7 +261,7 @@ class CleanLog:
 
     @cached_property
     def is_blank(self) -> bool:
-        """Tell whether nothing was said."""
+        """Tell whether all lines are blank."""
         return not any(line.strip() for line in self.lines)
 
     def without(self, indices: Collection[int]) -> "CleanLog":
@@ -340,7 +340,7 @@ class _LineFilter:
         self.total += len(lines)
 
     def _hits(self, templates: Sequence[bytes]) -> Iterator[tuple[int, int]]:
-        """Yield where a line tells something, and how many lines after it may belong to it."""
+        """Yield the index of each relevant line, and how many lines after it may belong to it."""
         owed, self.owed = self.owed, 0
         if owed:
             yield 0, owed

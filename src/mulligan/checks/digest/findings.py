@@ -147,7 +147,7 @@ def hint_for(text: str) -> str | None:
 
 
 def relevant_part(line: str) -> str:
-    """Leave out the beginning of a very long line where it says nothing of a failure."""
+    """Cut the beginning of a very long line, if it holds no word of failure."""
     line = " ".join(line.split())
     found = FAILURE_WORDS.search(line, LONG_LINE) if len(line) > LONG_LINE else None
     if found is None or FAILURE_WORDS.search(line, 0, LONG_LINE):

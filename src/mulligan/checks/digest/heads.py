@@ -32,7 +32,7 @@ class Rank(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class FindingHead:
-    """The line `at`, and what it says; `start` and `end` bound its block where that is known.
+    """The line `at`, and its content; `start` and `end` bound its block if they are known.
 
     `written` is the line that names a test, and `unit` the package or file that it is of.
     """
@@ -67,7 +67,7 @@ def find_heads(lines: Sequence[str], weights: Sequence[Weight]) -> list[FindingH
 
 
 def _from_their_start(heads: Sequence[FindingHead], lines: Sequence[str]) -> Iterator[FindingHead]:
-    """Move a failed test up to where it was started, if what went wrong was said on the way."""
+    """Move a failed test up to its start, if the error was printed in between."""
     starts = defaultdict[str, list[int]](list)
     for at, line in enumerate(lines):
         if name := started(line):
@@ -165,7 +165,7 @@ STARTED = re.compile(
 
 
 def started(line: str) -> str | None:
-    """Name the test that a line says was started."""
+    """Give the name of the test that a line reports as started."""
     found = STARTED.match(line)
     return (found["test"] or found["test2"]) if found else None
 
@@ -240,7 +240,7 @@ def row(lines: Sequence[str], at: int) -> FindingHead | None:
 
 
 ARROW = re.compile(rf"^\s*(?:-->|╭─+\[|[┌└╰]─+|╭▸|,-\[) ?{PATH_AND_LINE}")
-"""A line that says where what the line above it complains of is."""
+"""A line with the place of the complaint in the line above."""
 
 NOTE_LINE = re.compile(
     r"^(?:note|info|hint|help|remark|required|in \S*(?:function|<?\w+>?:?$)|from |\+0x|\d|$)",

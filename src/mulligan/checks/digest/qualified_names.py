@@ -81,7 +81,7 @@ OF_PACKAGE = " (package)"
 
 
 def go_packages(lines: Sequence[str]) -> list[str]:
-    """Name for each line the Go package that it is of: the line that closes a package tells.
+    """Name the Go package of each line; the line that closes a package names it.
 
     Where packages print between each other, all of those that failed together are named.
     """
@@ -109,7 +109,7 @@ def _is_go(head: FindingHead) -> bool:
 
 
 def _dead_packages(heads: Sequence[FindingHead], lines: Sequence[str]) -> Iterator[FindingHead]:
-    """Find the Go packages that failed, and neither a test nor anything else says why."""
+    """Find the Go packages that failed without a finding that explains it."""
     closing = [
         (at, package) for at, line in enumerate(lines) if (package := GO_PACKAGE.match(line))
     ]
@@ -137,7 +137,7 @@ CLOSED = re.compile(r"^(?P<indent>\s*)[✖✗] (?P<test>.+?)(?: \([\d.]+ms\))?$"
 FOR_ITS_PARTS = re.compile(r"^\s*failureType: 'subtestsFailed'$")
 
 SUITE_OPENS = re.compile(r"^\s*not ok \d+ .*\{$")
-"""How node and Vitest tell that a suite failed for its tests, which are told themselves."""
+"""How node and Vitest report a suite that failed only because of its tests."""
 
 
 def _failed_for_its_parts(head: FindingHead, lines: Sequence[str]) -> bool:
@@ -230,7 +230,7 @@ class _Units:
     lines: Sequence[str]
 
     def named(self, head: FindingHead) -> FindingHead:
-        """Give a failed test with the name of what it belongs to, where that is told."""
+        """Qualify the name of a failed test with its unit, if the output names one."""
         unit, joint, name = "", " › ", head.test_id or ""
         if listed := NEXTEST.match(head.written):
             unit, joint, name = listed["unit"], "::", listed["test"]
@@ -307,7 +307,7 @@ class _Units:
         return not any(line.strip() for line in self.lines[crate.start + 1 : at])
 
     def _script(self, head: FindingHead) -> str:
-        """Find the file of a test of JavaScript: where it says so, or the outermost own frame."""
+        """Find the file of a JavaScript test: a location line, or the outermost own frame."""
         block = self.lines[head.at : head.end or head.at + 1]
         said = [self.lines[head.at - 1] if head.at else "", *block]
         matches = (SCRIPT_TOLD.match(line) or SCRIPT_LATE.search(line) for line in said)

@@ -164,7 +164,7 @@ def _add_in_full(page: _Page, found: FindingBlock, share: int) -> bool:
 
 
 def _add_window(page: _Page, reading: Reading, log: CleanLog) -> None:
-    """Show what stands around the first finding, and what else speaks of failure."""
+    """Show the lines around the first finding, and other lines about failures."""
     room = page.room - len(WINDOW_TITLE) - 1
     if room < WINDOW_LEAST:
         return
@@ -187,7 +187,7 @@ def _shown(findings: Iterable[FindingBlock], log: CleanLog, page: _Page) -> Iter
 
 
 def _least(reading: Reading, log: CleanLog) -> str:
-    """Say something where nothing fitted, or nothing was said."""
+    """Give a last resort if nothing fits, or the output is empty."""
     if reading.found:
         return reading.found[0].finding.summary
     return next((line.strip() for line in log.lines if line.strip()), "No output.")

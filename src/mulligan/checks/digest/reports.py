@@ -134,7 +134,7 @@ FRAME = re.compile(r"^\s+at |^\s*File \"|^\s*#\d+ ")
 
 
 def of_file(name: str, file: str) -> str:
-    """Name a test with its file, unless its name says what it belongs to."""
+    """Qualify the name of a test with its file, unless it has a qualified name."""
     file = file.removeprefix("./")
     return f"{file} › {name}" if file and name and not names_unit(name) else name or file
 
@@ -587,7 +587,7 @@ def _is_nearer(output: Finding, reported: Finding, report: Sequence[FindingBlock
 
 
 def _says(output: FindingBlock, message: str) -> bool:
-    """Tell whether the output says this message, with or without the name of its exception."""
+    """Tell whether the output has this message, with or without the name of its exception."""
     first = message.partition("\n")[0]
     bare = first.partition(": ")[2] or first
     return any(bare in said for said in (output.finding.message, *output.detail))

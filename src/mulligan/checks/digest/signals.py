@@ -156,7 +156,7 @@ QUIET = re.compile(
 
 
 def weigh(line: str) -> Weight:
-    """Say how strongly one line speaks of failure, by itself."""
+    """Rate how strongly one line speaks of failure, regardless of other lines."""
     return _weigh(line.translate(SAME_DIGITS))
 
 
@@ -232,7 +232,7 @@ AFTERMATH = re.compile(
 
 
 def is_aftermath(line: str) -> bool:
-    """Tell whether a line only says that something failed before."""
+    """Tell whether a line only repeats that something failed before."""
     return bool(AFTERMATH.search(line))
 
 

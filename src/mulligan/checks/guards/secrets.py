@@ -52,7 +52,7 @@ EXTRA_PATTERNS = {
 def secret_violations(
     patches: Sequence[Patch], scope: Scope, redactor: Redactor
 ) -> Iterator[GuardViolation]:
-    """Find the files whose added lines, or whose names, hold a secret; the secret is not told."""
+    """Find the files whose added lines or names hold a secret; messages never show it."""
     allowed = spec_of(scope.allow_secrets, "allow_secrets")
     for patch in patches:
         lines = patch.added

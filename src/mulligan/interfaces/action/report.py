@@ -30,7 +30,7 @@ CUT_MARK = "\n\n[… cut: GitHub takes no longer summary]\n"
 
 @dataclass(frozen=True, slots=True)
 class IssueReport:
-    """What is told of one issue: where it stands, and the attempts of its epoch.
+    """The report of one issue: its status, and the attempts of its epoch.
 
     `counted` is how many of them cost one.
     """

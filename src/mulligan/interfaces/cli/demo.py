@@ -120,7 +120,7 @@ def _make_passes(context: BotContext, seeded: Seeded, console: Console) -> bool:
 
 @_simulator_errors_reported()
 def simulate(port: int, directory: Path | None) -> Exit:
-    """Keep a simulated GitHub running until it is interrupted or told to end."""
+    """Keep a simulated GitHub running until SIGINT or SIGTERM."""
     console, place = make_console(), _place(directory)
     world, stop = World(), threading.Event()
     seeded = seed(world, place, TOKEN)
@@ -209,7 +209,7 @@ class FailingPullRequests:
     left: int = FAILURES
 
     def __call__(self, method: str, path: str) -> Fault | None:
-        """Answer a request, as `World.faults` is asked to."""
+        """Give the fault for a request, for `World.faults`; None for no fault."""
         if method != "POST" or not path.endswith("/pulls") or not self.left:
             return None
         self.left -= 1

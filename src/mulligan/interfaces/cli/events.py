@@ -99,7 +99,7 @@ def reader_is_gone(milliseconds: int = POLL_MILLISECONDS) -> bool:
 
 @contextmanager
 def end_on_broken_pipe() -> Generator[None]:
-    """Let SIGINT, and writing to a pipe that nobody reads, end the process without a word."""
+    """Let SIGINT and a broken pipe end the process without a message."""
     before = [(each, signal.getsignal(each)) for each in (signal.SIGINT, signal.SIGPIPE)]
     for each, _ in before:
         signal.signal(each, signal.SIG_DFL)

@@ -63,7 +63,7 @@ from mulligan.interfaces.onboarding.proposal import (
 
 @dataclass(frozen=True, slots=True)
 class InitOptions:
-    """What the command line says."""
+    """The options of `mulligan init`."""
 
     directory: Path
     yes: bool = False
@@ -247,7 +247,7 @@ def _say_next(console: Console, clone: Path, config: Path, plan: InitPlan) -> No
 
 @dataclass(frozen=True, slots=True)
 class WorkflowProposal:
-    """The file, where there is something to write, or a sentence that says why there is not."""
+    """The file to write, or a sentence with the reason why there is none."""
 
     draft: FileDraft | None = None
     said: str = ""
@@ -317,7 +317,7 @@ def say_of_workflow(clone: Path, drafts: Iterable[FileDraft]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class AppRequest:
-    """What the command line says of the App."""
+    """The options of `mulligan init --app`."""
 
     organization: str | None = None
     name: str | None = None
@@ -325,7 +325,7 @@ class AppRequest:
 
 
 def init_app(options: InitOptions, wanted: AppRequest) -> Exit:
-    """Have GitHub make an App; a clone only says for which repository, and on which server."""
+    """Create a GitHub App; the clone, if any, gives the repository and the server."""
     clone = options.directory.absolute()
     origin = _origin(options, git_config(clone) if (clone / ".git").exists() else "")
     return register(wanted, origin, _operator_path(options, clone))

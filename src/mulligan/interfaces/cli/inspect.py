@@ -79,7 +79,7 @@ def part(config: Path | None, issue: str, attempt: int | None, name: str) -> Exi
 
 
 def verify(config: Path | None, issue: str, *, json: bool) -> Exit:
-    """Recompute every hash of what an issue's attempts were told; say where a chain is broken."""
+    """Recompute all hashes of the inputs of an issue's attempts, and print the broken ones."""
     operator, ref = read_configuration(config, needs_token=False), IssueRef.parse(issue)
     with open_records(operator) as (ledger, artifacts):
         _known(ref, ledger)
@@ -126,7 +126,7 @@ def print_attempt(meta: WorkerResultMeta, console: Console) -> None:
 
 
 def _points(meta: WorkerResultMeta) -> Iterator[tuple[str, str]]:
-    """Give what is said of an attempt, each with the mark that it stands behind."""
+    """Give the lines about an attempt, each with its mark."""
     if meta.error:
         yield " ", meta.error
     yield " ", f"{pluralize(meta.commits, 'commit')}, {meta.diff_summary or 'nothing changed'}"
@@ -233,7 +233,7 @@ def prompt(config: Path | None, issue: str, *, json: bool) -> Exit:
 
 
 def _sizes(composed: ComposedPrompt) -> list[str]:
-    """Write the table of the parts, and what is left out of them."""
+    """Write the table of the parts with their sizes, and what was cut from them."""
     attempt, most = composed.position
     lines = [f"attempt {attempt} of {most}", f"{'':16}{'bytes':>10}{'tokens':>10}"]
     for name, text in (*composed.sections.items(), ("whole prompt", composed.prompt)):

@@ -42,7 +42,7 @@ DIFF = "changes.diff"
 
 @dataclass(frozen=True, slots=True)
 class RehearseOptions:
-    """What the command line says; `agent` is a kind that is built in, or a command line."""
+    """The options of `mulligan rehearse`; `agent` is a built-in kind or a command line."""
 
     file: Path
     directory: Path
@@ -83,7 +83,7 @@ def rehearse(options: RehearseOptions) -> Exit:
 
 
 def _write_configuration(setup: RehearsalSetup, options: RehearseOptions) -> Path:
-    """Write down what the rehearsal runs with, so that it can be looked at afterwards too."""
+    """Write the configuration of the rehearsal, so that later commands can use it."""
     path = configuration_path(options.config)
     given = _given(path) if options.config or path.exists() else {}
     if options.agent:

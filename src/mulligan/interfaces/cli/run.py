@@ -33,7 +33,7 @@ log = structlog.get_logger()
 
 
 def run(config: Path | None) -> Exit:
-    """Serve until told to stop."""
+    """Serve until SIGINT or SIGTERM."""
     path = configuration_path(config)
     operator = read_configuration(path)
     start_logs(logging.INFO)

@@ -33,7 +33,7 @@ EMPTY = "Nothing has been recorded yet: no issue has asked for work."
 
 
 def stats(config: Path | None, since: str | None, page: Path | None, *, json: bool) -> Exit:
-    """Count what the ledger holds; write a page where one is asked for."""
+    """Print the figures of the ledger, or write them to `page`."""
     now = SystemClock().now()
     begin = time_ago(now, since) if since is not None else None
     found = summarise(read_ledger(read_configuration(config, needs_token=False)), now, begin)
@@ -53,7 +53,7 @@ def stats(config: Path | None, since: str | None, page: Path | None, *, json: bo
 
 
 def time_ago(now: datetime, span: str) -> datetime:
-    """Give the moment so long ago; UsageError says how to write a span."""
+    """Give the time `span` before `now`; UsageError if the span cannot be read."""
     try:
         return now - parse_duration(span)
     except (ValueError, OverflowError) as error:
@@ -148,7 +148,7 @@ def points(stats: Stats) -> list[Headline]:
 
 
 def stats_tables(stats: Stats) -> list[StatsTable]:
-    """Give the tables; one that would be empty is left out."""
+    """Give the tables that have rows."""
     found = [
         _places(stats),
         _outcomes(stats),

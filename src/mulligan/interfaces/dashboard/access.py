@@ -174,7 +174,7 @@ def is_ours(host: str, names: frozenset[str]) -> bool:
 
 
 def is_same_origin(headers: Headers) -> bool:
-    """Tell whether a form was sent by a page of this server, as far as the browser says."""
+    """Tell whether a form was sent by a page of this server, judged by the browser's headers."""
     origin = headers.get("origin")
     sites = {"same-origin", "none"}
     came_from = headers.get("sec-fetch-site", "same-origin")

@@ -100,7 +100,7 @@ RECONNECT_DELAY = "retry: 3000\n\n"
 
 
 async def stream(state: DashboardState, after: int) -> AsyncGenerator[str]:
-    """Give every event with a `seq` above `after`, until the server ends or nobody listens."""
+    """Yield every event with a `seq` above `after`, until the server ends or the client leaves."""
     yield RECONNECT_DELAY
     quiet = 0.0
     while not state.ending.is_set():
@@ -141,7 +141,7 @@ ARTIFACT_NAMES = {
     "manifest": "manifest.json",
     "setup": "setup.log",
 }
-"""What can be asked for, and its file."""
+"""Parts of an attempt that can be requested, with their files."""
 
 CHECK = re.compile(r"check-([1-9][0-9]{0,2})")
 ATTEMPT_NUMBER = re.compile(r"[1-9][0-9]{0,8}")

@@ -72,7 +72,7 @@ DECISIONS = ("open_pull_request", "retry", "escalate", "wait", "stand_down")
 
 
 class LiveMetrics(Collector):
-    """A collector of prometheus-client; where the ledger cannot be read, its part is left out."""
+    """A collector of prometheus-client; omits the issues if the ledger cannot be read."""
 
     def __init__(self, state: DashboardState) -> None:
         self._state = state

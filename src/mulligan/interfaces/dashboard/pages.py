@@ -84,7 +84,7 @@ def renderer(find_redactor: Callable[[], Redactor]) -> Render:
 
 
 def clock(at: datetime) -> str:
-    """Write a time for a person who is told that it is UTC."""
+    """Write a time in UTC for people."""
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
@@ -197,7 +197,7 @@ class Pages:
         )
 
     def plain(self, name: str, status: int, **values: object) -> Response:
-        """Show a page that says one thing: that a key is asked for, or what is wrong."""
+        """Show a page with one message: the request for the key, or an error."""
         return HTMLResponse(self.render(name, values), status)
 
     def _page(self, name: str, values: Mapping[str, object]) -> Response:

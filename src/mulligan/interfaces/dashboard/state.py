@@ -89,7 +89,7 @@ class DashboardState:
 # Recent events
 
 INITIAL_EVENTS = 2000
-"""Events that are read when the first page is asked for; a page needs no more than the last few."""
+"""Events that are read for the first page; a page needs only the last few."""
 
 PAGE = 500
 MAX_RESULTS = 20
@@ -106,7 +106,7 @@ class RecentEvents:
 
 
 class RecentEventsReader:
-    """Reads each event once, whoever asks; safe for threads."""
+    """Reads each event once, for all pages; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -147,7 +147,7 @@ PLAIN: Mapping[str, str] = {
 
 
 def activity_of(event: Event) -> str | None:
-    """Say what an attempt does from an event on; None where that tells nothing new."""
+    """Describe what an attempt does after an event; None if the event does not change it."""
     match event:
         case AgentStarted(agent=agent):
             return f"the agent {one_line(agent, 40)} works"

@@ -19,7 +19,7 @@ from mulligan.domain.result import CheckKind
 
 @dataclass(frozen=True, slots=True)
 class ProposedCheck:
-    """A check; `source` says where in the repository the command was found."""
+    """A check; `source` names where in the repository the command was found."""
 
     name: str
     run: str
@@ -58,7 +58,7 @@ def build(run: str, source: str) -> ProposedCheck:
 
 
 def merge_proposals(proposals: list[Proposal]) -> Proposal:
-    """Join the proposals of several ecosystems; of two checks with one name, each tells its own."""
+    """Join the proposals of several ecosystems; equal names of checks get the ecosystem added."""
     names = [check.name for each in proposals for check in each.checks]
     checks = [
         check

@@ -70,7 +70,7 @@ EMPTY_MESSAGE = re.compile(
     r"(?:[|>]-?|^\W*(?:(?:fatal )?error|warning|failure|failed)?\W*(?:\[[\w-]+\])?\W*)$",
     re.IGNORECASE,
 )
-"""A message that says nothing but that more follows."""
+"""A message without content, whose text follows on the next lines."""
 
 SHORT = 60
 LABEL = re.compile(r"^\W*(?:[A-Z]\w*(?: \w+)?)?\W*:?$")
@@ -100,7 +100,7 @@ class Scan:
         return [FindingHead(at, Rank.LIKELY, line, place=pointed_at(line)) for at, line in lines]
 
     def _test(self, group: Sequence[FindingHead], limit: int) -> Iterator[FindingHead]:
-        """Let a failed test take what is said beneath it."""
+        """Give a failed test the place and message of the lines beneath it."""
         test, *rest = group
         end = test.end or block_end(self.lines, test.at, limit)
         inside = [head for head in rest if head.at < end]
@@ -113,13 +113,13 @@ class Scan:
         yield from self._each([head for head in rest if head not in inside], limit)
 
     def _told(self, test: FindingHead, inside: Iterable[FindingHead]) -> str:
-        """Take what the first error inside a test's block says."""
+        """Give the message of the first error inside a test's block."""
         name = test.test_id or ""
         said = (self._said(head) for head in inside)
         return next((message for message in said if message.strip(" :") not in name), "")
 
     def _beneath(self, test: FindingHead, end: int) -> str:
-        """Find what is said right beneath a test's name, unless it speaks of something else."""
+        """Find the message right beneath a test's name, unless it is about something else."""
         depth = depth_of(self.lines[test.at])
         for at in range(test.at + 1, end):
             line = self.lines[at].strip()
@@ -145,7 +145,7 @@ class Scan:
             yield replace(head, message=self._said(head), end=end, place=place, rank=rank)
 
     def _without_followers(self, heads: Iterable[FindingHead]) -> Iterator[FindingHead]:
-        """Drop what only goes on with the line above it: aftermath, and deeper tagged lines."""
+        """Drop heads that continue the line above: aftermath, and deeper tagged lines."""
         before: FindingHead | None = None
         for head in heads:
             near = before is not None and head.at == before.at + 1
@@ -187,7 +187,7 @@ def _groups(heads: Iterable[FindingHead]) -> list[list[FindingHead]]:
 
 
 def _by_test(heads: Iterable[FindingHead]) -> list[FindingHead]:
-    """Put together what is said of one test in several places."""
+    """Merge the heads about one test from several places."""
     tests, others = dict[str, list[FindingHead]](), list[FindingHead]()
     for head in heads:
         if head.test_id is None:
@@ -207,7 +207,7 @@ ORDINAL = re.compile(r"\s*(?:\d+\)|not ok \d+)")
 
 
 def _is_another(one: FindingHead, other: FindingHead) -> bool:
-    """Tell whether two tests of one name are two: told in full, in the same way, and not alike."""
+    """Tell whether two heads of one name are two tests: complete, in one format, and different."""
     if not (one.message and other.message):
         return False
     one_number, other_number = ORDINAL.match(one.written), ORDINAL.match(other.written)
@@ -262,7 +262,7 @@ def _starts_of_words(name: str) -> Iterator[int]:
 
 
 def _without_repeats(heads: Iterable[FindingHead]) -> list[FindingHead]:
-    """Drop what was said before in the same words of the same place."""
+    """Drop heads that repeat the message and place of an earlier one."""
     known = dict[tuple[object, ...], FindingHead]()
     for head in heads:
         where = id(head) if head.test_id else str(head.place or "")

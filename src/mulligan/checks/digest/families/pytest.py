@@ -83,7 +83,7 @@ HEADER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why a test failed; `at` is the index of the line that says it, `origin` the test's file."""
+    """Why a test failed; `at` is the index of the line of the reason, `origin` the test's file."""
 
     at: int
     message: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ def blocks(lines: Sequence[str]) -> dict[str, list[Why]]:
 
 
 def block_key(kind: str, name: str) -> str:
-    """Tell a test's failure from an error around it: they are told apart by their first letter."""
+    """Make the key of a block; its first letter separates failures (F) from errors (E)."""
     return f"{kind.removeprefix('SUB')[0]} {name}"
 
 
