@@ -274,7 +274,7 @@ def findings(error: ValidationError, document: Document, file: File) -> Iterator
         if each["type"] == "missing" and place in meant:
             continue
         if each["type"] == "too_short" and any(_within(other["loc"], place) for other in found):
-            # What was refused does not count, so a list of one bad value is said to be too short.
+            # pydantic does not count refused values: a list of one bad value is also "too short".
             continue
         yield ConfigMistake(document.line(place), dotted(place), _message(each, document, file))
 

@@ -46,14 +46,14 @@ class Hidden(StrEnum):
 
 
 KEPT = frozenset({Hidden.COLLAPSED, Hidden.TARGET})
-"""What a person sees only after a click: it stays, and is counted."""
+"""Content that a person sees after a click: it stays, and is counted."""
 
 Counts = Counter[Hidden]
 
 
 @dataclass(frozen=True, slots=True)
 class VisibleText:
-    """What is seen of a text, still as Markdown, and how much of what kind was taken out."""
+    """The visible part of a text, still as Markdown, and the counts of removed content."""
 
     text: str
     counts: Mapping[Hidden, int]

@@ -19,7 +19,7 @@ from mulligan.domain.result import FileChange, GuardKind, GuardViolation
 
 
 class MarkTarget(Enum):
-    """What a mark is about, seen from the line that it stands on."""
+    """The tests that a mark is about, relative to the line of the mark."""
 
     HERE = auto()
     """The test or group of tests that begins on the same line."""
@@ -35,7 +35,7 @@ class MarkTarget(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SkipMark:
-    """What keeps a test from running, or from counting; `is_certain` where no condition does."""
+    """A mark that skips a test or its result; `is_certain` if it has no condition."""
 
     place: MarkTarget
     pattern: re.Pattern[str]

@@ -68,7 +68,7 @@ def find_issue(
 def answer(content: object, state: DashboardState) -> Response:
     """Write JSON, without any secret in it."""
     clean = state.stores.redactor.tree(JSON.validate_python(content))
-    # Only ASCII: what nobody would see stands as its escape.
+    # Only ASCII: invisible characters are escaped.
     return Response(json.dumps(clean), media_type="application/json")
 
 

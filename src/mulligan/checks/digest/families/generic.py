@@ -258,7 +258,7 @@ def _starts_of_words(name: str) -> Iterator[int]:
     )
 
 
-# Which heads are told, and how
+# The heads that are shown
 
 
 def _without_repeats(heads: Iterable[FindingHead]) -> list[FindingHead]:
