@@ -1,4 +1,4 @@
-"""Tell the failures that count from those that were there before, and the flaky ones. Pure."""
+"""Separate failures that count from those of the start tree, and from flaky ones. Pure."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -60,9 +60,9 @@ def keep_reproduced(first: CheckResult, again: CheckResult) -> CheckResult:
 
 
 def subtract_baseline(failed: CheckResult, before: CheckResult | None) -> CheckResult:
-    """Tell what a failing check found on the start tree already from what is new (SPEC A4).
+    """Separate the failures that the start tree had already from the new ones (SPEC A4).
 
-    Where that cannot be told, everything counts, and the digest says so.
+    If they cannot be separated, all of them count, and the digest says so.
     """
     if before is None:
         return _with_note(failed, BASELINE_MISSING)
@@ -93,8 +93,8 @@ def _comparable(failed: CheckResult, before: CheckResult) -> bool:
 def _is_named(found: Finding) -> bool:
     """Tell whether a failure has an identity: a test and what it is of, or a file (SPEC D4).
 
-    A bare name may be that of another package's test. What a bare line says twice may be the very
-    thing that the agent was asked to mend.
+    A bare name may be that of another package's test, and a bare line may be the failure that the
+    agent has to fix.
     """
     return names_unit(found.test_id or "") or tells_apart(found.file)
 
@@ -114,7 +114,7 @@ def _unnamed(result: CheckResult) -> int:
 def _failure_key(found: Finding) -> tuple[str, str]:
     """Know a failure by its identity (SPEC D4) and its message.
 
-    A test that fails in another way than before was reached by the change, and not mended.
+    A test that fails in another way than before was reached by the change, and not fixed.
     """
     return identity(found), normalise(found.message)
 
@@ -164,12 +164,12 @@ def _digest_of_findings(findings: Sequence[Finding], note: str) -> str:
 def _block(found: Finding) -> str:
     place = f" ({found.file}:{found.line})" if found.test_id and found.file else ""
     message = found.message.strip().split("\n")
-    told = [] if message == [""] or found.message in found.summary else message
-    heading = found.summary if not told else (found.test_id or found.summary)
-    body = "\n".join(f"    {line}" for line in told)
+    lines = [] if message == [""] or found.message in found.summary else message
+    heading = found.summary if not lines else (found.test_id or found.summary)
+    body = "\n".join(f"    {line}" for line in lines)
     return clip(f"- {heading}{place}\n{body}".rstrip(), MAX_CHARS // FINDINGS_IN_FULL)
 
 
 def _with_note(result: CheckResult, note: str) -> CheckResult:
-    told = clip(result.digest, MAX_CHARS - len(note) - 1)
-    return result.model_copy(update={"digest": f"{told}\n{note}"})
+    digest = clip(result.digest, MAX_CHARS - len(note) - 1)
+    return result.model_copy(update={"digest": f"{digest}\n{note}"})

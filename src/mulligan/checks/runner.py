@@ -1,4 +1,4 @@
-"""Read what a reviewer command answers (SPEC 10). Pure."""
+"""Run setup commands, checks and the reviewer command, and make results of their output."""
 
 import io
 import json
@@ -29,101 +29,27 @@ from mulligan.sandbox.process import Command, Finished, run
 from mulligan.sandbox.sandbox import CommandAccess, Sandbox, Unconfined
 from mulligan.text.redact import Redactor
 
-FEEDBACK_CHARS = 10_000
-
-LOOK_UP = 'command -v -- "$1"'
-
-LOOK_UP_TIMEOUT = timedelta(seconds=30)
-
-PLAIN_WORD = re.compile(r"[\w./+@-]+")
-
-ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-
 SET_UP_TIMEOUT = timedelta(minutes=30)
 
 NOT_FOUND = 127
-"""What a shell exits with when it does not find a program (POSIX)."""
+"""The exit code of a shell that does not find a program (POSIX)."""
 
 MAX_FINDINGS = 1000
-"""That are compared with those of the start tree; beyond these, only their number is."""
+"""Findings of a check that are compared with the start tree; of further ones, only the count."""
 
 REPORT_BYTES = 32 * 1024**2
 """The largest structured report that is read."""
 
 MAX_LOG_BYTES = 256 * 1024**2
-"""Of each command's output; about five seconds of digesting."""
+"""Bytes of a command's output that are kept; a digest of that takes about five seconds."""
 
 TIMEOUT_EXIT_CODE = 124
-"""What `timeout` exits with: stands for how a command was stopped, which says nothing of it."""
-
-
-class Answer(BaseModel):
-    """The JSON of an answer; other keys are passed over."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
-
-    verdict: VerifierOutcome
-    feedback: str = ""
-
-
-def read_answer(output: bytes) -> ReviewerResult:
-    """Take the last JSON object that is a verdict; where there is none, that counts as PASS."""
-    text = output.decode(errors="replace")
-    answers = [found for found in map(_answer, _candidates(text)) if found]
-    if not answers:
-        said = "it printed nothing" if not text.strip() else "it holds no verdict as JSON"
-        return unreadable(f"The reviewer's answer cannot be read, {said}; it counts as PASS.")
-    last = answers[-1]
-    return ReviewerResult(last.verdict, last.feedback.strip()[:FEEDBACK_CHARS])
-
-
-def unreadable(why: str) -> ReviewerResult:
-    """Let an answer that is none pass, and say why (SPEC 10)."""
-    return ReviewerResult(VerifierOutcome.PASS, unreadable=why)
-
-
-def _candidates(text: str) -> Iterator[str]:
-    """Yield what may be an answer: the whole, from its first brace on, and each line."""
-    start, end = text.find("{"), text.rfind("}")
-    if start >= 0:
-        yield text[start : end + 1]
-    yield from (line for line in text.splitlines() if line.lstrip().startswith("{"))
-
-
-def _answer(text: str) -> Answer | None:
-    try:
-        return Answer.model_validate(json.loads(text))
-    except (ValueError, ValidationError, RecursionError):
-        return None
-
-
-def program_of(line: str) -> str:
-    """Name the word that a shell line runs first; nothing where only a shell could tell."""
-    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
-    lexer.whitespace_split = True
-    try:
-        word = next((word for word in lexer if not ASSIGNMENT.match(word)), "")
-    except ValueError:
-        return ""
-    return word if PLAIN_WORD.fullmatch(word) else ""
-
-
-def program_exists(program: str, environment: Mapping[str, str]) -> bool:
-    """Ask the shell that runs the checks whether it finds a program, be it one of its own."""
-    looked = run(
-        Command(
-            argv=("/bin/sh", "-c", LOOK_UP, "sh", program),
-            directory=Path("/"),
-            environment={"PATH": environment.get("PATH", "")},
-            timeout=LOOK_UP_TIMEOUT,
-        )
-    )
-    return not looked.exit_code
+"""The exit code that a digest gets for a command that was stopped, as `timeout` gives it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line for the shell, with what it may have; `arguments` are the shell's own."""
+    """A shell line with its limits; `arguments` are the positional parameters of the shell."""
 
     text: str
     timeout: timedelta
@@ -134,9 +60,9 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class CommandVerifier:
-    """The port Verifier on shell lines; of `environment` they get PATH.
+    """Implements the port Verifier with shell lines, which get only PATH of `environment`.
 
-    Of an output beyond `max_log_bytes`, the log has the end only.
+    A log keeps at most `max_log_bytes` of an output, and the end of a longer one.
     """
 
     environment: Mapping[str, str]
@@ -150,7 +76,7 @@ class CommandVerifier:
         return violations(change, scope, self.redactor)
 
     def set_up(self, lines: Sequence[str], worktree: RunDirectory, log: Path) -> None:
-        """Run the set-up lines in order; UnavailableError where one fails (SPEC A3)."""
+        """Run the setup commands in order; UnavailableError if one fails (SPEC A3)."""
         log.write_bytes(b"")
         part = log.with_name(f"{log.name}.part")
         with Homes(worktree.private, self.environment).for_set_up() as home:
@@ -158,68 +84,68 @@ class CommandVerifier:
                 line = _Line(text, self.set_up_timeout, Network.OPEN)
                 try:
                     ended = self._run_in(home, line, worktree, part)
-                    told = _digest(text, ended, part)
+                    found = _digest(text, ended, part)
                 finally:
                     _append(log, text, part)
                 if ended.stopped_by or ended.exit_code:
                     message = (
-                        f"The set-up line {text!r} failed: {self._failure_reason(ended, told)}"
+                        f"The set-up line {text!r} failed: {self._failure_reason(ended, found)}"
                     )
                     raise UnavailableError(message)
 
-    def _failure_reason(self, ended: Finished, told: Digest) -> str:
+    def _failure_reason(self, ended: Finished, found: Digest) -> str:
         if ended.stopped_by:
             limit = format_duration(self.set_up_timeout)
             return f"it did not end within {limit}; make it faster or mend it."
-        lines = [line for line in told.text.splitlines() if not line.startswith("[... ")]
-        said = told.findings[0].summary if told.findings else lines[-1].strip()
+        lines = [line for line in found.text.splitlines() if not line.startswith("[... ")]
+        said = found.findings[0].summary if found.findings else lines[-1].strip()
         return f"exit code {ended.exit_code}, {said}"
 
     def check(self, check: Check, worktree: RunDirectory, log: Path) -> CheckResult:
-        """Run one check on the committed tree (SPEC A10); `log` takes its whole output.
+        """Run one check on the committed tree (SPEC A10), and write its output to `log`.
 
-        MisconfiguredError where the program that it starts with is not there.
+        MisconfiguredError if the program of the check is not found.
         """
         if check.report:
-            # Whatever lies there is not what this run says.
+            # A report of an earlier run must not count for this one.
             source_code.remove(worktree.path, check.report)
         ended = self._run(_Line(check.run, check.timeout, _network(check)), worktree, log)
         if ended.exit_code == NOT_FOUND and not ended.stopped_by:
             self._refuse_a_missing_program(check, worktree)
         late = f"Timed out after {format_duration(check.timeout)}.\n" if ended.stopped_by else ""
-        told = _digest_of(check, ended, worktree, log, MAX_CHARS - len(late))
+        found = _digest_of(check, ended, worktree, log, MAX_CHARS - len(late))
         return CheckResult(
             name=check.name,
             kind=check.kind,
             command=check.run,
             required=check.required,
-            passed=told.passed,
+            passed=found.passed,
             exit_code=ended.exit_code,
             timed_out=ended.stopped_by is not None,
             duration_ms=round(ended.duration.total_seconds() * 1000),
-            digest=late + told.text,
-            findings=told.findings[:MAX_FINDINGS],
-            count=told.count,
-            source=code_around(worktree.path, told.findings),
-            fingerprint=told.fingerprint,
+            digest=late + found.text,
+            findings=found.findings[:MAX_FINDINGS],
+            count=found.count,
+            source=code_around(worktree.path, found.findings),
+            fingerprint=found.fingerprint,
         )
 
     def merge_reruns(self, first: CheckResult, again: CheckResult) -> CheckResult:
-        """Put two runs on one tree together: what failed once only is flaky (SPEC A11)."""
+        """Merge two runs on one tree: a failure in only one of them is flaky (SPEC A11)."""
         return apply_rerun(first, again)
 
     def subtract_baseline(self, failed: CheckResult, before: CheckResult | None) -> CheckResult:
-        """Tell what a failing check found on the start tree already from what is new (SPEC A4)."""
+        """Separate the failures that the start tree had already from the new ones (SPEC A4)."""
         return subtract_baseline(failed, before)
 
     def condense(self, output: bytes) -> str:
-        """Condense what a check printed that failed elsewhere, without secrets."""
+        """Shorten the output of a check that failed on GitHub, and redact it."""
         return digest(io.BytesIO(self.redactor.content(output)), exit_code=1).text
 
     def review(
         self, reviewer: Reviewer, question: bytes, worktree: RunDirectory, log: Path
     ) -> ReviewerResult:
-        """Ask the reviewer command about a change; it always answers (SPEC 10)."""
+        """Run the reviewer command on a change; a missing answer counts as PASS (SPEC 10)."""
         line = _Line(reviewer.run, reviewer.timeout, _network(reviewer), stdin=question)
         ended = self._run(line, worktree, log)
         if ended.stopped_by:
@@ -229,11 +155,11 @@ class CommandVerifier:
         return read_answer(ended.tail)
 
     def merge_baseline_runs(self, first: CheckResult, again: CheckResult) -> CheckResult:
-        """Put two runs on a start tree together: only what failed in both counts (SPEC A4)."""
+        """Merge two runs on a start tree: only failures in both count (SPEC A4)."""
         return keep_reproduced(first, again)
 
     def _run(self, line: _Line, worktree: RunDirectory, log: Path) -> Finished:
-        """Run a line with a HOME that is as set-up left it, and that nothing else ever sees."""
+        """Run a line with its own copy of the HOME that the setup commands left."""
         with Homes(worktree.private, self.environment).for_command() as home:
             return self._run_in(home, line, worktree, log)
 
@@ -275,7 +201,7 @@ class CommandVerifier:
 
 
 def _command_access(line: _Line, worktree: RunDirectory, home: Path) -> CommandAccess:
-    """Say all that a command may read and write."""
+    """Give the paths and the network that a command may use."""
     return CommandAccess(
         read=worktree.readable,
         write=(worktree.path, home, *worktree.writable),
@@ -283,8 +209,8 @@ def _command_access(line: _Line, worktree: RunDirectory, home: Path) -> CommandA
     )
 
 
-def _network(asked: Check | Reviewer) -> Network:
-    return Network.OPEN if asked.network else Network.NONE
+def _network(settings: Check | Reviewer) -> Network:
+    return Network.OPEN if settings.network else Network.NONE
 
 
 def _digest(line: str, ended: Finished, log: Path) -> Digest:
@@ -313,7 +239,7 @@ def _exit_code(ended: Finished) -> int:
 
 
 def _append_cut_output(ended: Finished, log: Path) -> None:
-    """Add the end of an output that was too large for its log: there a tool sums up."""
+    """Add the end of an output that was too large for its log; tools print totals there."""
     missing = ended.output_bytes - log.stat().st_size
     if missing > 0:
         end = ended.tail[-missing:]
@@ -328,3 +254,80 @@ def _append(log: Path, line: str, part: Path) -> None:
         whole.write(f"$ {line}\n".encode())
         shutil.copyfileobj(said, whole)
     part.unlink()
+
+
+# The program that a shell line starts with
+
+LOOK_UP = 'command -v -- "$1"'
+LOOK_UP_TIMEOUT = timedelta(seconds=30)
+PLAIN_WORD = re.compile(r"[\w./+@-]+")
+ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+
+
+def program_of(line: str) -> str:
+    """Give the program that a shell line runs first; empty if only a shell can find out."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    try:
+        word = next((word for word in lexer if not ASSIGNMENT.match(word)), "")
+    except ValueError:
+        return ""
+    return word if PLAIN_WORD.fullmatch(word) else ""
+
+
+def program_exists(program: str, environment: Mapping[str, str]) -> bool:
+    """Tell whether the shell that runs the checks finds a program; builtins count."""
+    looked = run(
+        Command(
+            argv=("/bin/sh", "-c", LOOK_UP, "sh", program),
+            directory=Path("/"),
+            environment={"PATH": environment.get("PATH", "")},
+            timeout=LOOK_UP_TIMEOUT,
+        )
+    )
+    return not looked.exit_code
+
+
+# The reviewer's answer
+
+FEEDBACK_CHARS = 10_000
+
+
+class Answer(BaseModel):
+    """The JSON of an answer; other keys are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
+
+    verdict: VerifierOutcome
+    feedback: str = ""
+
+
+def read_answer(output: bytes) -> ReviewerResult:
+    """Take the last JSON object that is a verdict; where there is none, that counts as PASS."""
+    text = output.decode(errors="replace")
+    answers = [found for found in map(_answer, _candidates(text)) if found]
+    if not answers:
+        said = "it printed nothing" if not text.strip() else "it holds no verdict as JSON"
+        return unreadable(f"The reviewer's answer cannot be read, {said}; it counts as PASS.")
+    last = answers[-1]
+    return ReviewerResult(last.verdict, last.feedback.strip()[:FEEDBACK_CHARS])
+
+
+def unreadable(why: str) -> ReviewerResult:
+    """Count an unreadable answer as PASS, with the reason (SPEC 10)."""
+    return ReviewerResult(VerifierOutcome.PASS, unreadable=why)
+
+
+def _candidates(text: str) -> Iterator[str]:
+    """Yield possible answers: the text from the first to the last brace, and each line."""
+    start, end = text.find("{"), text.rfind("}")
+    if start >= 0:
+        yield text[start : end + 1]
+    yield from (line for line in text.splitlines() if line.lstrip().startswith("{"))
+
+
+def _answer(text: str) -> Answer | None:
+    try:
+        return Answer.model_validate(json.loads(text))
+    except (ValueError, ValidationError, RecursionError):
+        return None

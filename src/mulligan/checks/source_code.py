@@ -1,4 +1,4 @@
-"""The code around the places that a check names, read from a worktree (SPEC C16)."""
+"""Read the code around the places that a check names, safely, from a worktree (SPEC C16)."""
 
 import os
 import re
@@ -12,6 +12,74 @@ from tree_sitter import Node
 from tree_sitter_language_pack import SupportedLanguage, get_parser
 
 from mulligan.domain.result import Finding, SourceExcerpt
+
+# The code around a place
+
+MAX_EXCERPTS = 5
+FILE_BYTES = 512 * 1024
+CONTEXT_LINES = 3
+
+MAX_WHOLE_BLOCK_LINES = 24
+"""Lines up to which the innermost function or class is shown whole."""
+
+LINE_CHARS = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A function or class by its first and last line, both counting from 1."""
+
+    first: int
+    last: int
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+
+def code_around(root: Path, findings: Iterable[Finding]) -> tuple[SourceExcerpt, ...]:
+    """Show the first places that findings name in files of the worktree, each place once."""
+    places = dict.fromkeys(
+        (found.file, found.line) for found in findings if found.file and found.line
+    )
+    shown = list[SourceExcerpt]()
+    for file, line in places:
+        if len(shown) < MAX_EXCERPTS and file and line:
+            text = _around(root, file, line)
+            shown += [SourceExcerpt(file=file, line=line, text=text)] if text else []
+    return tuple(shown)
+
+
+def _around(root: Path, file: str, line: int) -> str:
+    content = read(root, file, FILE_BYTES)
+    if not content or b"\0" in content:
+        return ""
+    lines = content.decode(errors="replace").rstrip("\n").split("\n")
+    # A tool that misses something at the end names the line after the last.
+    at = min(line, len(lines))
+    return excerpt(lines, at, enclosing(content, file, at)) if line <= at + 1 else ""
+
+
+def excerpt(lines: Sequence[str], line: int, blocks: Sequence[Block]) -> str:
+    """Write the heads of the blocks, outermost first, and what stands around the marked line.
+
+    All lines count from 1; a short innermost block is shown whole.
+    """
+    wanted = {line + step for step in range(-CONTEXT_LINES, CONTEXT_LINES + 1)}
+    wanted |= {block.first for block in blocks}
+    if blocks and len(blocks[-1]) <= MAX_WHOLE_BLOCK_LINES:
+        wanted |= set(range(blocks[-1].first, blocks[-1].last + 1))
+    chosen = sorted(number for number in wanted if 1 <= number <= len(lines))
+    width, lines_shown, last = len(str(chosen[-1])), list[str](), chosen[0] - 1
+    for number in chosen:
+        if number > last + 1:
+            lines_shown.append(f"  {'':{width}} | ...")
+        mark = ">" if number == line else " "
+        lines_shown.append(f"{mark} {number:{width}} | {lines[number - 1][:LINE_CHARS]}".rstrip())
+        last = number
+    return "\n".join(lines_shown)
+
+
+# The functions and classes that a line lies in
 
 LANGUAGES: Mapping[str, SupportedLanguage] = {
     **dict.fromkeys((".py", ".pyi"), "python"),
@@ -43,7 +111,7 @@ LANGUAGES: Mapping[str, SupportedLanguage] = {
     ".ps1": "powershell",
     ".sol": "solidity",
 }
-"""Grammars by the end of a file's name; those of other languages are told by indentation."""
+"""Grammars by file suffix; blocks of other languages are found by indentation."""
 
 BLOCK = re.compile(
     r"(?:\w+_)?(?:function|func|method|class|struct|interface|trait|impl|constructor|object|mod"
@@ -54,71 +122,6 @@ BLOCK = re.compile(
 """Kinds of nodes that define something, in the words that the grammars share."""
 
 MAX_BLOCK_DEPTH = 6
-
-MAX_EXCERPTS = 5
-
-FILE_BYTES = 512 * 1024
-
-CONTEXT_LINES = 3
-
-MAX_WHOLE_BLOCK_LINES = 24
-"""Lines up to which the innermost function or class is shown whole."""
-
-LINE_CHARS = 160
-
-
-def read(root: Path, name: str, most: int) -> bytes | None:
-    """Read a file below `root`; None where there is none, or it is larger than `most` bytes."""
-    with suppress(OSError, ValueError), _directory_of(root, name) as (directory, last):
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        with os.fdopen(os.open(last, flags, dir_fd=directory), "rb") as opened:
-            found = os.fstat(opened.fileno())
-            if stat.S_ISREG(found.st_mode) and found.st_size <= most:
-                return opened.read(most)
-    return None
-
-
-def remove(root: Path, name: str) -> None:
-    """Remove a file below `root`, or the link in its place; what is not there is gone already."""
-    with suppress(OSError, ValueError), _directory_of(root, name) as (directory, last):
-        os.unlink(last, dir_fd=directory)
-
-
-@contextmanager
-def _directory_of(root: Path, name: str) -> Generator[tuple[int, str]]:
-    """Open the directory of a file, step by step; give it, and the last part of the name."""
-    *parents, last = _steps(root, name)
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-    directory = os.open(root, flags)
-    try:
-        for parent in parents:
-            below = os.open(parent, flags | os.O_NOFOLLOW, dir_fd=directory)
-            os.close(directory)
-            directory = below
-        yield directory, last
-    finally:
-        os.close(directory)
-
-
-def _steps(root: Path, name: str) -> tuple[str, ...]:
-    """Take a path apart, be it relative or absolute; ValueError where it leads out of `root`."""
-    path = PurePosixPath(name)
-    parts = (path.relative_to(root.as_posix()) if path.is_absolute() else path).parts
-    if not parts or ".." in parts:
-        message = f"{name!r} is not a file in {root}."
-        raise ValueError(message)
-    return parts
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A function or class by its first and last line, both counting from 1."""
-
-    first: int
-    last: int
-
-    def __len__(self) -> int:
-        return self.last - self.first + 1
 
 
 def enclosing(content: bytes, file: str, line: int) -> tuple[Block, ...]:
@@ -173,44 +176,47 @@ def _depth(text: str) -> int:
     return len(expanded) - len(expanded.lstrip())
 
 
-def code_around(root: Path, findings: Iterable[Finding]) -> tuple[SourceExcerpt, ...]:
-    """Show the first places that findings name in files of the worktree, each place once."""
-    places = dict.fromkeys(
-        (found.file, found.line) for found in findings if found.file and found.line
-    )
-    shown = list[SourceExcerpt]()
-    for file, line in places:
-        if len(shown) < MAX_EXCERPTS and file and line:
-            text = _around(root, file, line)
-            shown += [SourceExcerpt(file=file, line=line, text=text)] if text else []
-    return tuple(shown)
+# Files below a directory, without following links out of it
 
 
-def _around(root: Path, file: str, line: int) -> str:
-    content = read(root, file, FILE_BYTES)
-    if not content or b"\0" in content:
-        return ""
-    lines = content.decode(errors="replace").rstrip("\n").split("\n")
-    # A tool that misses something at the end names the line after the last.
-    at = min(line, len(lines))
-    return excerpt(lines, at, enclosing(content, file, at)) if line <= at + 1 else ""
+def read(root: Path, name: str, most: int) -> bytes | None:
+    """Read a file below `root`; None where there is none, or it is larger than `most` bytes."""
+    with suppress(OSError, ValueError), _directory_of(root, name) as (directory, last):
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        with os.fdopen(os.open(last, flags, dir_fd=directory), "rb") as opened:
+            found = os.fstat(opened.fileno())
+            if stat.S_ISREG(found.st_mode) and found.st_size <= most:
+                return opened.read(most)
+    return None
 
 
-def excerpt(lines: Sequence[str], line: int, blocks: Sequence[Block]) -> str:
-    """Write the heads of the blocks, outermost first, and what stands around the marked line.
+def remove(root: Path, name: str) -> None:
+    """Remove a file or link below `root`, if it exists."""
+    with suppress(OSError, ValueError), _directory_of(root, name) as (directory, last):
+        os.unlink(last, dir_fd=directory)
 
-    All lines count from 1; a short innermost block is shown whole.
-    """
-    wanted = {line + step for step in range(-CONTEXT_LINES, CONTEXT_LINES + 1)}
-    wanted |= {block.first for block in blocks}
-    if blocks and len(blocks[-1]) <= MAX_WHOLE_BLOCK_LINES:
-        wanted |= set(range(blocks[-1].first, blocks[-1].last + 1))
-    chosen = sorted(number for number in wanted if 1 <= number <= len(lines))
-    width, told, last = len(str(chosen[-1])), list[str](), chosen[0] - 1
-    for number in chosen:
-        if number > last + 1:
-            told.append(f"  {'':{width}} | ...")
-        mark = ">" if number == line else " "
-        told.append(f"{mark} {number:{width}} | {lines[number - 1][:LINE_CHARS]}".rstrip())
-        last = number
-    return "\n".join(told)
+
+@contextmanager
+def _directory_of(root: Path, name: str) -> Generator[tuple[int, str]]:
+    """Open the directory of a file, step by step; give it, and the last part of the name."""
+    *parents, last = _steps(root, name)
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    directory = os.open(root, flags)
+    try:
+        for parent in parents:
+            below = os.open(parent, flags | os.O_NOFOLLOW, dir_fd=directory)
+            os.close(directory)
+            directory = below
+        yield directory, last
+    finally:
+        os.close(directory)
+
+
+def _steps(root: Path, name: str) -> tuple[str, ...]:
+    """Take a path apart, be it relative or absolute; ValueError where it leads out of `root`."""
+    path = PurePosixPath(name)
+    parts = (path.relative_to(root.as_posix()) if path.is_absolute() else path).parts
+    if not parts or ".." in parts:
+        message = f"{name!r} is not a file in {root}."
+        raise ValueError(message)
+    return parts

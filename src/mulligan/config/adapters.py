@@ -1,4 +1,4 @@
-"""How a coding agent is called and its output is read, as data: for those built in and yours."""
+"""The settings of an agent adapter, built in or your own: its command line and output."""
 
 import re
 from enum import StrEnum

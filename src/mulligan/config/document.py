@@ -1,4 +1,4 @@
-"""What is wrong in a configuration file, each mistake as one line for people. Pure."""
+"""Read YAML with the line of each value, and report mistakes, one line each. Pure."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,35 +11,7 @@ from pydantic import JsonValue, TypeAdapter
 from mulligan.domain.errors import ConfigError
 from mulligan.text.escape import one_line
 
-MAX_LISTED = 20
-
-KeyPath = tuple[str | int, ...]
-"""Where a value stands: the keys and positions that lead to it."""
-
-MAX_VALUES = 20_000
-"""A few aliases of aliases would make more than any machine can hold."""
-
-TAG = "tag:yaml.org,2002:"
-
-PLAIN = {f"{TAG}{name}" for name in ("str", "int", "float", "bool", "null", "seq", "map")}
-
-MERGE, NULL, TEXT, TIMESTAMP = f"{TAG}merge", f"{TAG}null", f"{TAG}str", f"{TAG}timestamp"
-
-UNUSABLE = re.compile("[\0\ud800-\udfff]")
-
-MAX_SHOWN_CHARS = 60
-
-MAPPING: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
-
-YAML_MESSAGES = (
-    (re.compile(r"found character '\\t' .*"), "a tab stands here; indent with spaces"),
-    (re.compile(r"(mapping values are not allowed here)"), r"\1; check the indentation"),
-    (re.compile(r"found unexpected end of stream"), "the closing quote is missing"),
-    (re.compile(r"but found another document"), "a second document begins here; keep one"),
-    (re.compile(r"'<stream end>'"), "the end of the file"),
-    (re.compile(r"'<document start>'"), "`---`"),
-)
-"""What PyYAML says, and what helps more."""
+# Mistakes
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +36,16 @@ class ConfigMistake:
         return f"{self.key} {self.said}{end}".lstrip()
 
 
+MAX_LISTED = 20
+
+
 class MistakesError(ConfigError):
-    """A file says what cannot be; `mistakes` are all that were found in `where`."""
+    """A configuration file is wrong; `mistakes` are all that were found in `where`."""
 
     def __init__(self, where: str, mistakes: Sequence[ConfigMistake]) -> None:
         self.where = where
         self.mistakes = tuple(sorted(mistakes, key=lambda each: each.line or 0))
         super().__init__(_listed(where, self.mistakes))
-
-
-def split_mistakes(error: ConfigError) -> tuple[ConfigError, ...]:
-    """Make an error of each mistake, for places that show a list."""
-    if not isinstance(error, MistakesError):
-        return (error,)
-    return tuple(MistakesError(error.where, [mistake]) for mistake in error.mistakes)
 
 
 def _listed(where: str, mistakes: Sequence[ConfigMistake]) -> str:
@@ -89,21 +57,25 @@ def _listed(where: str, mistakes: Sequence[ConfigMistake]) -> str:
     return "\n  ".join(lines)
 
 
+def split_mistakes(error: ConfigError) -> tuple[ConfigError, ...]:
+    """Make an error of each mistake, for places that show a list."""
+    if not isinstance(error, MistakesError):
+        return (error,)
+    return tuple(MistakesError(error.where, [mistake]) for mistake in error.mistakes)
+
+
 class NotReadableError(Exception):
-    """The text is no configuration at all; `mistakes` says why."""
+    """The text cannot be read as a configuration; `mistakes` gives the reasons."""
 
     def __init__(self, *mistakes: ConfigMistake) -> None:
         super().__init__(*mistakes)
         self.mistakes = mistakes
 
 
-class _Loader(yaml.SafeLoader):
-    """PyYAML's safe loader, for which a date is text."""
+# Reading YAML
 
-    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own name and kind
-        first: [each for each in resolvers if each[0] != TIMESTAMP]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
+KeyPath = tuple[str | int, ...]
+"""Where a value stands: the keys and positions that lead to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +99,22 @@ class Document:
         while place and place not in self.spots:
             place = place[:-1]
         return self.spots[place].line if place else 1
+
+
+TAG = "tag:yaml.org,2002:"
+MERGE, NULL, TEXT, TIMESTAMP = f"{TAG}merge", f"{TAG}null", f"{TAG}str", f"{TAG}timestamp"
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's safe loader, for which a date is text."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own name and kind
+        first: [each for each in resolvers if each[0] != TIMESTAMP]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+MAPPING: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 
 
 def read_document(text: str) -> Document:
@@ -162,9 +150,15 @@ def _read(loader: _Loader) -> Document:
     return Document(content, dict(_spots(node, ())))
 
 
-def dotted(place: KeyPath) -> str:
-    """Write a place as people do: `repositories.0.name`."""
-    return ".".join(str(part) for part in place)
+YAML_MESSAGES = (
+    (re.compile(r"found character '\\t' .*"), "a tab stands here; indent with spaces"),
+    (re.compile(r"(mapping values are not allowed here)"), r"\1; check the indentation"),
+    (re.compile(r"found unexpected end of stream"), "the closing quote is missing"),
+    (re.compile(r"but found another document"), "a second document begins here; keep one"),
+    (re.compile(r"'<stream end>'"), "the end of the file"),
+    (re.compile(r"'<document start>'"), "`---`"),
+)
+"""Messages of PyYAML, with more helpful replacements."""
 
 
 def _of_yaml(error: yaml.MarkedYAMLError) -> ConfigMistake:
@@ -176,6 +170,20 @@ def _of_yaml(error: yaml.MarkedYAMLError) -> ConfigMistake:
     if mark and begin and begin.line != mark.line:
         said += f", in what begins in line {begin.line + 1}"
     return ConfigMistake(line, "", f"this is not YAML: {said}")
+
+
+def dotted(place: KeyPath) -> str:
+    """Write a place as people do: `repositories.0.name`."""
+    return ".".join(str(part) for part in place)
+
+
+# What YAML allows and no configuration means
+
+MAX_VALUES = 20_000
+"""A few aliases of aliases would make more than any machine can hold."""
+
+PLAIN = {f"{TAG}{name}" for name in ("str", "int", "float", "bool", "null", "seq", "map")}
+UNUSABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def _mistakes(node: yaml.Node, place: KeyPath, seen: "count[int]") -> Iterator[ConfigMistake]:
@@ -218,6 +226,9 @@ def _children(node: yaml.Node) -> Iterator[tuple[str | int, yaml.Node]]:
         yield from ((str(key.value), child) for key, child in node.value)
 
 
+# Positions and values in words
+
+
 def _spots(node: yaml.Node, place: KeyPath) -> Iterator[tuple[KeyPath, Position]]:
     yield place, Position(_line(node), _found(node), isinstance(node, yaml.ScalarNode))
     if isinstance(node, yaml.SequenceNode):
@@ -232,6 +243,9 @@ def _spots(node: yaml.Node, place: KeyPath) -> Iterator[tuple[KeyPath, Position]
 
 def _line(node: yaml.Node) -> int:
     return node.start_mark.line + 1
+
+
+MAX_SHOWN_CHARS = 60
 
 
 def _found(node: yaml.Node) -> str:

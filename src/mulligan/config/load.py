@@ -1,4 +1,4 @@
-"""Read the configuration files; every mistake is told with its line, its key and what is right."""
+"""Read and check the configuration files; each mistake has its line, key and correction."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -22,70 +22,11 @@ from mulligan.config.policy import Policy
 from mulligan.config.schema import File, keys, schema_of, wanted
 from mulligan.domain.errors import ConfigError
 
-VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
-
-TOKEN_KEY: KeyPath = ("github", "token")
-
-PASSWORD = re.compile(r"[a-z][a-z0-9+.-]*://[^/@\s]*:[^/@\s]+@", re.IGNORECASE)
-
-WRITTEN_OUT = (
-    "is written out; put it in an environment variable and write token: $NAME, or in a file and "
-    "write token_file: PATH"
-)
+# The operator's file
 
 EMPTY = (
     "the file is empty; let `mulligan init` write one, or see docs/configuration.md for every key"
 )
-
-
-def findings(error: ValidationError, document: Document, file: File) -> Iterator[ConfigMistake]:
-    """Give a mistake for each thing that is wrong, with the values as they were written."""
-    found = error.errors(include_url=False, include_context=False, include_input=False)
-    meant = {place for each in found if (place := _suggested_key(each, file))}
-    for each in found:
-        place = each["loc"]
-        if each["type"] == "missing" and place in meant:
-            continue
-        if each["type"] == "too_short" and any(_within(other["loc"], place) for other in found):
-            # What was refused does not count, so a list of one bad value is said to be too short.
-            continue
-        yield ConfigMistake(document.line(place), dotted(place), _message(each, document, file))
-
-
-def _message(each: ErrorDetails, document: Document, file: File) -> str:
-    place, schema = each["loc"], schema_of(file)
-    spot = document.spots.get(place) or document.spots.get(place[:-1])
-    match each["type"]:
-        case "extra_forbidden":
-            return _unknown(str(place[-1]), keys(schema, place[:-1]))
-        case "missing":
-            return f"is missing; write {wanted(schema, place)}"
-        case "value_error":
-            said = each["msg"].removeprefix("Value error, ")
-            return f"is {spot.found}; {said}" if spot and spot.is_plain else f"is wrong: {said}"
-        case _:
-            found = spot.found if spot else "wrong"
-            return f"is {found}; write {wanted(schema, place)}"
-
-
-def _within(place: KeyPath, outer: KeyPath) -> bool:
-    return len(place) > len(outer) and place[: len(outer)] == outer
-
-
-def _suggested_key(each: ErrorDetails, file: File) -> KeyPath | None:
-    """Give the place of the key that an unknown one seems to be meant for."""
-    if each["type"] != "extra_forbidden":
-        return None
-    *outer, name = each["loc"]
-    near = get_close_matches(str(name), keys(schema_of(file), tuple(outer)), n=1)
-    return (*outer, near[0]) if near else None
-
-
-def _unknown(name: str, known: list[str]) -> str:
-    said = "is not a key that Mulligan knows"
-    if near := get_close_matches(name, known, n=1):
-        return f"{said}; did you mean {near[0]}?"
-    return f"{said}; take it out, or write one of {', '.join(known)}"
 
 
 def load_operator(
@@ -129,10 +70,10 @@ def _operator(
     try:
         operator = Operator.model_validate(content)
     except ValidationError as error:
-        told = {mistake.key for mistake in wrong}
+        reported = {mistake.key for mistake in wrong}
         found = findings(error, document, File.OPERATOR)
         raise MistakesError(
-            where, [*wrong, *(each for each in found if each.key not in told)]
+            where, [*wrong, *(each for each in found if each.key not in reported)]
         ) from None
     if wrong:
         raise MistakesError(where, wrong)
@@ -142,6 +83,15 @@ def _operator(
 def read_content(text: bytes, where: str) -> Mapping[str, JsonValue]:
     """Read the keys of a configuration as they are written."""
     return _document(_decoded(text, where), where).content
+
+
+def variables(path: Path) -> dict[KeyPath, str]:
+    """Name the environment variable of each value in a file that comes from one."""
+    content = _document(_text_of(path), str(path)).content
+    return {place: name for place, value in _texts(content) if (name := _variable(value))}
+
+
+# The policy file
 
 
 def load_policy(text: bytes | None, overrides: Mapping[str, JsonValue], where: str) -> Policy:
@@ -167,10 +117,7 @@ def load_valid_part(text: bytes | None, overrides: Mapping[str, JsonValue]) -> P
     return Policy.model_validate({**content, **overrides})
 
 
-def variables(path: Path) -> dict[KeyPath, str]:
-    """Name the environment variable of each value in a file that comes from one."""
-    content = _document(_text_of(path), str(path)).content
-    return {place: name for place, value in _texts(content) if (name := _variable(value))}
+# The text of a file
 
 
 def _text_of(path: Path) -> str:
@@ -208,30 +155,9 @@ def _document(text: str, where: str) -> Document:
         raise MistakesError(where, error.mistakes) from None
 
 
-def _secrets(document: Document) -> Iterator[ConfigMistake]:
-    """Find secrets that are written out (SPEC 17)."""
-    spot = document.spots.get(TOKEN_KEY)
-    if spot and spot.is_plain and spot.found != "empty":
-        value = dict(_texts(document.content)).get(TOKEN_KEY, "")
-        if not _variable(value):
-            yield ConfigMistake(spot.line, dotted(TOKEN_KEY), WRITTEN_OUT)
-    for place, value in _texts(document.content):
-        if str(place[-1]).endswith("url") and PASSWORD.match(value):
-            said = "has a password in it; put the whole into a variable and write $NAME"
-            yield ConfigMistake(document.line(place), dotted(place), said)
+# Variables and secrets
 
-
-def _empty_token(document: Document) -> dict[str, str]:
-    name = _variable(dict(_texts(document.content)).get(TOKEN_KEY, ""))
-    return {name: ""} if name else {}
-
-
-def _unset(document: Document, environment: Mapping[str, str]) -> Iterator[ConfigMistake]:
-    for place, value in _texts(document.content):
-        name = _variable(value)
-        if name and name not in environment:
-            said = f"asks for the environment variable {name}, which is not set; set it"
-            yield ConfigMistake(document.line(place), dotted(place), said)
+VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
 
 
 def _variable(value: str) -> str | None:
@@ -251,8 +177,64 @@ def _texts(value: JsonValue, place: KeyPath = ()) -> Iterator[tuple[KeyPath, str
             yield from _texts(inner, (*place, key))
 
 
+def _expanded(value: JsonValue, environment: Mapping[str, str]) -> JsonValue:
+    """Replace every variable that is set."""
+    if isinstance(value, dict):
+        return _mapping(value, environment)
+    if isinstance(value, list):
+        return [_expanded(inner, environment) for inner in value]
+    name = _variable(value) if isinstance(value, str) else None
+    return environment.get(name, value) if name else value
+
+
+def _mapping(
+    content: Mapping[str, JsonValue], environment: Mapping[str, str]
+) -> dict[str, JsonValue]:
+    return {name: _expanded(inner, environment) for name, inner in content.items()}
+
+
+TOKEN_KEY: KeyPath = ("github", "token")
+
+
+def _unset(document: Document, environment: Mapping[str, str]) -> Iterator[ConfigMistake]:
+    for place, value in _texts(document.content):
+        name = _variable(value)
+        if name and name not in environment:
+            said = f"asks for the environment variable {name}, which is not set; set it"
+            yield ConfigMistake(document.line(place), dotted(place), said)
+
+
+def _empty_token(document: Document) -> dict[str, str]:
+    name = _variable(dict(_texts(document.content)).get(TOKEN_KEY, ""))
+    return {name: ""} if name else {}
+
+
+PASSWORD = re.compile(r"[a-z][a-z0-9+.-]*://[^/@\s]*:[^/@\s]+@", re.IGNORECASE)
+
+WRITTEN_OUT = (
+    "is written out; put it in an environment variable and write token: $NAME, or in a file and "
+    "write token_file: PATH"
+)
+
+
+def _secrets(document: Document) -> Iterator[ConfigMistake]:
+    """Find secrets that are written out (SPEC 17)."""
+    spot = document.spots.get(TOKEN_KEY)
+    if spot and spot.is_plain and spot.found != "empty":
+        value = dict(_texts(document.content)).get(TOKEN_KEY, "")
+        if not _variable(value):
+            yield ConfigMistake(spot.line, dotted(TOKEN_KEY), WRITTEN_OUT)
+    for place, value in _texts(document.content):
+        if str(place[-1]).endswith("url") and PASSWORD.match(value):
+            said = "has a password in it; put the whole into a variable and write $NAME"
+            yield ConfigMistake(document.line(place), dotted(place), said)
+
+
+# Keys that are decided elsewhere
+
+
 def _without(document: Document, keys: Collection[str], beside: Collection[KeyPath]) -> Document:
-    """Pass over what is decided elsewhere."""
+    """Remove the keys that are decided elsewhere."""
     content = dict[str, JsonValue]()
     for key, value in document.content.items():
         if key not in keys:
@@ -280,17 +262,54 @@ def _joined(
     return found
 
 
-def _mapping(
-    content: Mapping[str, JsonValue], environment: Mapping[str, str]
-) -> dict[str, JsonValue]:
-    return {name: _expanded(inner, environment) for name, inner in content.items()}
+# Mistakes in words
 
 
-def _expanded(value: JsonValue, environment: Mapping[str, str]) -> JsonValue:
-    """Replace every variable that is set."""
-    if isinstance(value, dict):
-        return _mapping(value, environment)
-    if isinstance(value, list):
-        return [_expanded(inner, environment) for inner in value]
-    name = _variable(value) if isinstance(value, str) else None
-    return environment.get(name, value) if name else value
+def findings(error: ValidationError, document: Document, file: File) -> Iterator[ConfigMistake]:
+    """Give a mistake for each thing that is wrong, with the values as they were written."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    meant = {place for each in found if (place := _suggested_key(each, file))}
+    for each in found:
+        place = each["loc"]
+        if each["type"] == "missing" and place in meant:
+            continue
+        if each["type"] == "too_short" and any(_within(other["loc"], place) for other in found):
+            # pydantic does not count refused values: a list of one bad value is also "too short".
+            continue
+        yield ConfigMistake(document.line(place), dotted(place), _message(each, document, file))
+
+
+def _message(each: ErrorDetails, document: Document, file: File) -> str:
+    place, schema = each["loc"], schema_of(file)
+    spot = document.spots.get(place) or document.spots.get(place[:-1])
+    match each["type"]:
+        case "extra_forbidden":
+            return _unknown(str(place[-1]), keys(schema, place[:-1]))
+        case "missing":
+            return f"is missing; write {wanted(schema, place)}"
+        case "value_error":
+            said = each["msg"].removeprefix("Value error, ")
+            return f"is {spot.found}; {said}" if spot and spot.is_plain else f"is wrong: {said}"
+        case _:
+            found = spot.found if spot else "wrong"
+            return f"is {found}; write {wanted(schema, place)}"
+
+
+def _within(place: KeyPath, outer: KeyPath) -> bool:
+    return len(place) > len(outer) and place[: len(outer)] == outer
+
+
+def _suggested_key(each: ErrorDetails, file: File) -> KeyPath | None:
+    """Give the place of the key that an unknown one seems to be meant for."""
+    if each["type"] != "extra_forbidden":
+        return None
+    *outer, name = each["loc"]
+    near = get_close_matches(str(name), keys(schema_of(file), tuple(outer)), n=1)
+    return (*outer, near[0]) if near else None
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    said = "is not a key that Mulligan knows"
+    if near := get_close_matches(name, known, n=1):
+        return f"{said}; did you mean {near[0]}?"
+    return f"{said}; take it out, or write one of {', '.join(known)}"

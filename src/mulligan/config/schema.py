@@ -10,10 +10,10 @@ from pydantic.fields import FieldInfo
 from mulligan.config.operator import OPERATOR_FILE, STATE_HOME, Operator
 from mulligan.config.policy import POLICY_FILE, Policy
 
+# The files and their schemas
+
 Schema = dict[str, JsonValue]
-
 SCHEMA: TypeAdapter[Schema] = TypeAdapter(Schema)
-
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 VARIABLE: Schema = {
@@ -21,63 +21,6 @@ VARIABLE: Schema = {
     "type": "string",
     "pattern": r"^\$(\{[A-Za-z_][A-Za-z0-9_]*\}|[A-Za-z_][A-Za-z0-9_]*)$",
 }
-
-NARROW = {"const", "enum", "pattern"}
-
-NOT_TEXT = {"integer", "number", "boolean"}
-
-OPENING = """# Configuration
-
-Two files, both YAML. A key that Mulligan does not know is refused, and so is a secret that is
-written out. Durations are written `30s`, `10m`, `1h`. This page is made from the settings
-themselves by `make docs`, and so are the JSON Schemas of both files, for editors:
-[`mulligan.yml`](schemas/operator.json), [`.github/mulligan.yml`](schemas/policy.json).
-`mulligan config check` names every mistake with its line.
-"""
-
-OPERATOR = """## `mulligan.yml`: what the operator decides
-
-On the machine that runs Mulligan; `--config FILE`, else `./mulligan.yml`, else
-`$MULLIGAN_CONFIG`. A value that is wholly `$NAME` or `${NAME}` comes from the environment.
-
-```yaml
-github: {token: $GITHUB_TOKEN}
-repositories:
-  - name: octocat/hello-world
-    policy:
-      checks: [{name: tests, run: python -m pytest -q, kind: test}]
-agent: {kind: command, command: [python3, /srv/agent.py], timeout: 1h}
-```
-"""
-
-POLICY = """## `.github/mulligan.yml`: what a repository decides
-
-In each repository, and read from the base branch only, never from what an agent wrote. The
-operator's `policy` replaces its top-level keys.
-
-```yaml
-max_issue_attempts: 3
-checks:
-  - {name: lint, run: ruff check ., kind: lint, timeout: 2m}
-  - {name: tests, run: python -m pytest -q, kind: test}
-scope: {deny: [".github/**"]}
-```
-"""
-
-DERIVED = {
-    "url": f"`sqlite:///{STATE_HOME}/mulligan.db`",
-    "root": f"`{STATE_HOME}/work`",
-}
-"""Defaults that depend on the home directory."""
-
-
-def model_in(field: FieldInfo) -> type[BaseModel] | None:
-    """Find the settings inside a field, be it one or a tuple of them."""
-    inside: tuple[object, ...] = getattr(field.annotation, "__args__", ())
-    for candidate in (field.annotation, *inside):
-        if isinstance(candidate, type) and issubclass(candidate, BaseModel):
-            return candidate
-    return None
 
 
 class File(StrEnum):
@@ -88,7 +31,6 @@ class File(StrEnum):
 
 
 MODELS: dict[File, type[BaseModel]] = {File.OPERATOR: Operator, File.POLICY: Policy}
-
 NAMES = {File.OPERATOR: OPERATOR_FILE, File.POLICY: POLICY_FILE}
 
 
@@ -118,6 +60,61 @@ def schema_of(file: File) -> Schema:
     return made
 
 
+def _inside(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    for field in model.model_fields.values():
+        if inner := model_in(field):
+            yield inner
+            yield from _inside(inner)
+    if model is Operator:
+        yield Policy
+        yield from _inside(Policy)
+
+
+def model_in(field: FieldInfo) -> type[BaseModel] | None:
+    """Find the settings inside a field, be it one or a tuple of them."""
+    inside: tuple[object, ...] = getattr(field.annotation, "__args__", ())
+    for candidate in (field.annotation, *inside):
+        if isinstance(candidate, type) and issubclass(candidate, BaseModel):
+            return candidate
+    return None
+
+
+def _describe(schema: Schema, model: type[BaseModel]) -> None:
+    """Say at each key what it means, and its default as it would be written."""
+    defaults = SCHEMA.validate_python(model.model_construct().model_dump(mode="json"))
+    properties = _part(schema, "properties")
+    for name in properties:
+        found = _part(properties, name)
+        found.pop("title", None)
+        if "default" in found:
+            found["default"] = defaults[name]
+        found["description"] = model.model_fields[name].description
+
+
+NARROW = {"const", "enum", "pattern"}
+NOT_TEXT = {"integer", "number", "boolean"}
+
+
+def _with_variables(schema: Schema) -> Schema:
+    """Let a variable stand wherever not any text may."""
+    made: Schema = {
+        key: value if key == "default" else _opened(value) for key, value in schema.items()
+    }
+    if not (NARROW & set(schema) or schema.get("type") in NOT_TEXT):
+        return made
+    about = {key: made.pop(key) for key in ("default", "description") if key in made}
+    return {"anyOf": [made, {"$ref": "#/$defs/Variable"}], **about}
+
+
+def _opened(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return _with_variables(value)
+    return [_opened(each) for each in value] if isinstance(value, list) else value
+
+
+# What may stand in one place
+
+
 def at(schema: Schema, place: tuple[str | int, ...]) -> Schema:
     """Find the schema of one place; an empty one where nothing may stand."""
     found = schema
@@ -142,45 +139,6 @@ def wanted(schema: Schema, place: tuple[str | int, ...]) -> str:
     """Say in words what belongs in a place: `a whole number from 1 to 64`."""
     said = [_in_words(each, schema) for each in _alternatives(at(schema, place), schema)]
     return " or ".join(dict.fromkeys(each for each in said if each))
-
-
-def _inside(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
-    for field in model.model_fields.values():
-        if inner := model_in(field):
-            yield inner
-            yield from _inside(inner)
-    if model is Operator:
-        yield Policy
-        yield from _inside(Policy)
-
-
-def _describe(schema: Schema, model: type[BaseModel]) -> None:
-    """Say at each key what it means, and its default as it would be written."""
-    defaults = SCHEMA.validate_python(model.model_construct().model_dump(mode="json"))
-    properties = _part(schema, "properties")
-    for name in properties:
-        found = _part(properties, name)
-        found.pop("title", None)
-        if "default" in found:
-            found["default"] = defaults[name]
-        found["description"] = model.model_fields[name].description
-
-
-def _with_variables(schema: Schema) -> Schema:
-    """Let a variable stand wherever not any text may."""
-    made: Schema = {
-        key: value if key == "default" else _opened(value) for key, value in schema.items()
-    }
-    if not (NARROW & set(schema) or schema.get("type") in NOT_TEXT):
-        return made
-    about = {key: made.pop(key) for key in ("default", "description") if key in made}
-    return {"anyOf": [made, {"$ref": "#/$defs/Variable"}], **about}
-
-
-def _opened(value: JsonValue) -> JsonValue:
-    if isinstance(value, dict):
-        return _with_variables(value)
-    return [_opened(each) for each in value] if isinstance(value, list) else value
 
 
 def _alternatives(schema: Schema, root: Schema) -> Iterator[Schema]:
@@ -248,6 +206,53 @@ def _list(schema: Schema, root: Schema) -> str:
     )
     kinds = {"a mapping of keys to values": "mappings", "text": "texts", "a path": "paths"}
     return f"a list of {kinds.get(inner, inner)}" + (", not empty" if "minItems" in schema else "")
+
+
+# The page docs/configuration.md
+
+OPENING = """# Configuration
+
+Two files, both YAML. A key that Mulligan does not know is refused, and so is a secret that is
+written out. Durations are written `30s`, `10m`, `1h`. This page is made from the settings
+themselves by `make docs`, and so are the JSON Schemas of both files, for editors:
+[`mulligan.yml`](schemas/operator.json), [`.github/mulligan.yml`](schemas/policy.json).
+`mulligan config check` names every mistake with its line.
+"""
+
+OPERATOR = """## `mulligan.yml`: what the operator decides
+
+On the machine that runs Mulligan; `--config FILE`, else `./mulligan.yml`, else
+`$MULLIGAN_CONFIG`. A value that is wholly `$NAME` or `${NAME}` comes from the environment.
+
+```yaml
+github: {token: $GITHUB_TOKEN}
+repositories:
+  - name: octocat/hello-world
+    policy:
+      checks: [{name: tests, run: python -m pytest -q, kind: test}]
+agent: {kind: command, command: [python3, /srv/agent.py], timeout: 1h}
+```
+"""
+
+POLICY = """## `.github/mulligan.yml`: what a repository decides
+
+In each repository, and read from the base branch only, never from what an agent wrote. The
+operator's `policy` replaces its top-level keys.
+
+```yaml
+max_issue_attempts: 3
+checks:
+  - {name: lint, run: ruff check ., kind: lint, timeout: 2m}
+  - {name: tests, run: python -m pytest -q, kind: test}
+scope: {deny: [".github/**"]}
+```
+"""
+
+DERIVED = {
+    "url": f"`sqlite:///{STATE_HOME}/mulligan.db`",
+    "root": f"`{STATE_HOME}/work`",
+}
+"""Defaults that depend on the home directory."""
 
 
 def reference() -> str:

@@ -1,4 +1,4 @@
-"""Name the secrets of a configuration, so that they can be kept out of all that is shown. Pure."""
+"""List the secrets of a configuration, for redaction. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -12,10 +12,10 @@ SECRET_NAME = re.compile(
     r"KEY|TOKEN|SECRET|PASS(?:WORD|WD|PHRASE)?(?:_|$)|PWD$|CREDENTIAL|AUTH(?!OR)|COOKIE|PRIVATE|_PAT$|DSN",
     re.IGNORECASE,
 )
-"""What the name of a variable says that holds a secret."""
+"""Matches the names of variables that hold secrets."""
 
 RANDOM = re.compile(r"(?=.*[0-9])(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9_.+/=-]{24,}")
-"""What a value looks like that nobody thought up; a path has more than one slash."""
+"""Matches generated values, such as tokens; a path has more than one slash."""
 
 
 def secrets_of(operator: Operator, environment: Mapping[str, str]) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ RETRY_WAITS = (0.0, 1.0, 5.0, 30.0)
 TIMEOUT = 10.0
 
 MAX_QUEUED = 100
-"""How many messages wait at most; what comes then is left out."""
+"""Messages that wait at most; further ones are dropped."""
 
 DRAIN_SECONDS = 5.0
 """How long the end of the process waits for what is still to be sent, in seconds."""
@@ -35,7 +35,7 @@ log = structlog.get_logger()
 
 
 def message_of(status: IssueStatus, event: Event) -> Message | None:
-    """Word an event; None for one that nobody is told of. `text` is what Slack shows."""
+    """Give the message of an event; None if it has none. `text` is what Slack shows."""
     ref = str(status.issue)
     match event:
         case Escalated(reason=reason, comment=url):
@@ -79,7 +79,7 @@ class WebhookNotifier:
         self._pool = urllib3.PoolManager(retries=False, timeout=TIMEOUT)
 
     def on_event(self, status: IssueStatus, event: Event) -> None:
-        """Have an event told, if it is one of those that were asked for; never blocks."""
+        """Queue the message of an event, if it is configured; never blocks."""
         message = message_of(status, event)
         if message is None or message["event"] not in self._events:
             return

@@ -58,7 +58,7 @@ def command(verb: Verb, first: str, rest: str = "") -> Command:
             problem = "`retry` takes no text; to say what to do, write `fix:` instead."
             return Command(Verb.MISTYPED, problem)
         case _:
-            # Whatever else is said with it, somebody who wants it to stop is obeyed.
+            # Other text after such a command is ignored, so that a stop always counts.
             return Command(verb)
 
 

@@ -15,7 +15,7 @@ HIDDEN = re.compile(
     r"\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff"
     r"\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-"""Controls, bidirectional marks, zero-width and other characters that nobody sees."""
+"""Control, bidirectional, zero-width and other invisible characters."""
 
 WORD = re.compile(r"\S+")
 
@@ -105,7 +105,7 @@ def fence(kind: str, text: str) -> str:
 
 
 def enclose(tag: str, kind: str, text: str) -> str:
-    """Mark text as what `tag` says, in the same way."""
+    """Mark text with another `tag`, in the same way as `fence`."""
     shown = visible(text).strip("\n")
     mark, source = mark_of(shown), one_line(kind, 60).replace('"', "'")
     return f'<{tag}-{mark} from="{source}">\n{shown}\n</{tag}-{mark}>'
@@ -132,7 +132,7 @@ class Excerpt:
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """Take a whole text, without what nobody sees and without empty lines around it."""
+        """Take a whole text, without invisible characters and empty lines around it."""
         shown = visible(text).strip("\n")
         return cls(tuple(shown.split("\n")) if shown else ())
 

@@ -1,4 +1,4 @@
-"""Take secrets out of text: those of the configuration, and what has the shape of a token. Pure."""
+"""Redact secrets in text: those of the configuration, and texts shaped like tokens. Pure."""
 
 import base64
 import json
@@ -11,37 +11,7 @@ from operator import itemgetter
 
 from pydantic import JsonValue
 
-ALONE = rb"(?<![A-Za-z0-9_])"
-"""What stands before a token: not the middle of a word."""
-
-PRIVATE_KEY = (
-    rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-    rb"(?:[ \t]*(?:\r?\n|\\r|\\n)[+ \t]*(?:Proc-Type|DEK-Info|Version|Comment):[^\r\n\\]*)*"
-    rb"(?:[\s\"',]|\\[nr]|[A-Za-z0-9+/=]{20,}|[A-Za-z0-9+/=]{1,76}(?=[\s\"'+\\nr]{0,12}-----END))*"
-    rb"(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?"
-)
-"""A block as ssh-keygen, OpenSSL and GnuPG write it, in a file, a diff or a quoted string."""
-
-UNRESERVED = frozenset(f"{string.ascii_letters}{string.digits}-._~".encode())
-"""What percent-encoding leaves alone (RFC 3986)."""
-
-REDACTED = b"[redacted]"
-
-LEAST = 8
-"""Shorter values are no secrets: they would take ordinary words out of every text."""
-
-LONGEST = 32 * 1024
-"""How much of a stream is held back at most, while it may yet turn out to be a secret."""
-
-OVERLAP = 8 * 1024
-"""How much of a line without end is held back, in case that a token goes on in the next piece."""
-
-KEY_BEGIN, KEY_END = b"-----BEGIN ", b"-----END "
-
-KEY_LINE = 80
-"""The longest line of a private key that is told by what follows it."""
-
-Span = tuple[int, int]
+# Shapes of tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +22,10 @@ class Shape:
     pattern: re.Pattern[bytes]
 
 
+ALONE = rb"(?<![A-Za-z0-9_])"
+"""What stands before a token: not the middle of a word."""
+
+
 def _token(pattern: bytes, *hints: bytes) -> Shape:
     return Shape(hints, re.compile(ALONE + pattern))
 
@@ -59,6 +33,14 @@ def _token(pattern: bytes, *hints: bytes) -> Shape:
 def _after(pattern: bytes, *hints: bytes) -> Shape:
     return Shape(hints, re.compile(pattern))
 
+
+PRIVATE_KEY = (
+    rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+    rb"(?:[ \t]*(?:\r?\n|\\r|\\n)[+ \t]*(?:Proc-Type|DEK-Info|Version|Comment):[^\r\n\\]*)*"
+    rb"(?:[\s\"',]|\\[nr]|[A-Za-z0-9+/=]{20,}|[A-Za-z0-9+/=]{1,76}(?=[\s\"'+\\nr]{0,12}-----END))*"
+    rb"(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?"
+)
+"""A block as ssh-keygen, OpenSSL and GnuPG write it, in a file, a diff or a quoted string."""
 
 SHAPES = (
     _token(rb"gh[pousr]_[A-Za-z0-9_]{20,}", b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_"),
@@ -91,33 +73,14 @@ SHAPES = (
 )
 
 
-def forms_of(value: str) -> set[bytes]:
-    """Give every form: plain, JSON, percent-encoded, hex, Base64 (at any place in other text)."""
-    raw = value.encode(errors="surrogatepass")
-    texts = {
-        json.dumps(value)[1:-1],
-        json.dumps(value, ensure_ascii=False)[1:-1],
-        raw.hex(),
-        raw.hex().upper(),
-        _percent(raw),
-        _percent(raw).replace("%2F", "/"),
-        _percent(raw).replace("%20", "+"),
-    }
-    encoded = {text.encode(errors="surrogatepass") for text in texts}
-    return {raw, *encoded, *_base64_forms(raw)}
+# Removing secrets
 
+REDACTED = b"[redacted]"
 
-def _percent(raw: bytes) -> str:
-    return "".join(chr(byte) if byte in UNRESERVED else f"%{byte:02X}" for byte in raw)
+LEAST = 8
+"""Characters of a secret, at least: shorter values would redact ordinary words."""
 
-
-def _base64_forms(raw: bytes) -> Iterator[bytes]:
-    """Give what is the same in Base64 whatever stands before and after, for all three places."""
-    for before in range(3):
-        first = -(-before * 8 // 6)
-        last = (before + len(raw)) * 8 // 6
-        for encode in (base64.b64encode, base64.urlsafe_b64encode):
-            yield encode(b"\0" * before + raw)[first:last]
+Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -145,7 +108,7 @@ class Redactor:
         return content
 
     def tree(self, value: JsonValue) -> JsonValue:
-        """Redact every text in a JSON value, its keys left alone."""
+        """Redact every text in a JSON value, but no keys."""
         match value:
             case str():
                 return self.text(value)
@@ -191,6 +154,18 @@ class Redactor:
         return tuple(sorted({form for value in wanted for form in forms_of(value)}))
 
 
+LONGEST = 32 * 1024
+"""Bytes of a stream that are held back at most, since they may begin a secret."""
+
+OVERLAP = 8 * 1024
+"""Bytes of an endless line that are held back, since a token may continue in the next piece."""
+
+KEY_BEGIN, KEY_END = b"-----BEGIN ", b"-----END "
+
+KEY_LINE = 80
+"""Characters of the longest line of a private key."""
+
+
 class Redaction:
     """Output that comes in pieces: what may be the beginning of a secret waits for the next one."""
 
@@ -200,7 +175,7 @@ class Redaction:
 
     @property
     def held_bytes(self) -> int:
-        """Say how much is held back now."""
+        """Give the number of bytes that are held back now."""
         return len(self._held)
 
     def feed(self, piece: bytes) -> bytes:
@@ -253,3 +228,39 @@ def _without(content: bytes, spans: Iterable[Span]) -> bytes:
         kept += (content[at:start], REDACTED)
         at = end
     return b"".join((*kept, content[at:]))
+
+
+# The ways in which a value may be written
+
+
+def forms_of(value: str) -> set[bytes]:
+    """Give every form: plain, JSON, percent-encoded, hex, Base64 (at any place in other text)."""
+    raw = value.encode(errors="surrogatepass")
+    texts = {
+        json.dumps(value)[1:-1],
+        json.dumps(value, ensure_ascii=False)[1:-1],
+        raw.hex(),
+        raw.hex().upper(),
+        _percent(raw),
+        _percent(raw).replace("%2F", "/"),
+        _percent(raw).replace("%20", "+"),
+    }
+    encoded = {text.encode(errors="surrogatepass") for text in texts}
+    return {raw, *encoded, *_base64_forms(raw)}
+
+
+UNRESERVED = frozenset(f"{string.ascii_letters}{string.digits}-._~".encode())
+"""Bytes that percent-encoding does not change (RFC 3986)."""
+
+
+def _percent(raw: bytes) -> str:
+    return "".join(chr(byte) if byte in UNRESERVED else f"%{byte:02X}" for byte in raw)
+
+
+def _base64_forms(raw: bytes) -> Iterator[bytes]:
+    """Give what is the same in Base64 whatever stands before and after, for all three places."""
+    for before in range(3):
+        first = -(-before * 8 // 6)
+        last = (before + len(raw)) * 8 // 6
+        for encode in (base64.b64encode, base64.urlsafe_b64encode):
+            yield encode(b"\0" * before + raw)[first:last]

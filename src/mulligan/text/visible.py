@@ -1,4 +1,4 @@
-"""Give of a Markdown text what a person sees on GitHub, and count what not (SPEC T4). Pure."""
+"""Keep what a person sees of a Markdown text on GitHub, and count the rest (SPEC T4). Pure."""
 
 import re
 from collections import Counter
@@ -15,56 +15,11 @@ from markdown_it.token import Token
 
 from mulligan.text.escape import ANSI, HIDDEN, code_block, visible
 
-UNSEEN = re.compile(f"{ANSI.pattern}|{HIDDEN.pattern}")
-
-TAG = re.compile(r"<(/?)([A-Za-z][^\s/>]*+)((?:\"[^\"]*\"|'[^']*'|[^'\">])*+)>")
-
-TAG_START = re.compile(r"</?[A-Za-z]")
-
-NEVER = "\0"
-"""Ends nothing: Markdown has no such character (CommonMark 2.3)."""
-
-HIDING = re.compile(
-    r"(?<![\w-])(?:aria-)?hidden(?![\w-])"
-    r"|(?:display|visibility|opacity|font(?:-size)?|color|clip|position|transform)\s*:",
-    re.IGNORECASE,
-)
-
-OPEN = re.compile(r"(?<![\w-])open(?![\w-])", re.IGNORECASE)
-
-DEEPEST = 60
-"""Levels of nesting; nobody reads more, and what is deeper is left out."""
-
-FOOTNOTE = re.compile(r"\[\^([^\]\s]+)\]:")
-
-FOOTNOTE_INDENT = 4
-
-IN_FOOTNOTE = "in_footnote"
-
-LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,20}")
-
-REFERENCE = re.compile(r"\[\^([^\]\s]+)\]")
-
-UNSAFE_IN_TARGET = re.compile(r"[\s()<>\\`]")
-
-LONGEST_TARGET = 300
-
-IMAGE = "[image]"
-
-RULE = "___"
-"""A line across the page, in the only way that no list begins with."""
-
-MOST_BYTES = 64 * 1024
-"""Of a title, a body or a comment."""
-
-MOST_BRACKETS = 4000
-"""Each may begin a link, whose end is looked for to the end of the text: so many take a second."""
-
-PASSES = 6
+# Counts of what is removed
 
 
 class Hidden(StrEnum):
-    """What was taken out of a text; the last two stay in it and are only counted."""
+    """Kinds of removed content; the last two stay in the text and are only counted."""
 
     COMMENT = "comments"
     INSTRUCTION = "processing_instructions"
@@ -91,9 +46,85 @@ class Hidden(StrEnum):
 
 
 KEPT = frozenset({Hidden.COLLAPSED, Hidden.TARGET})
-"""What a person sees only after a click: it stays, and is counted."""
+"""Content that a person sees after a click: it stays, and is counted."""
 
 Counts = Counter[Hidden]
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleText:
+    """The visible part of a text, still as Markdown, and the counts of removed content."""
+
+    text: str
+    counts: Mapping[Hidden, int]
+
+
+# A whole text or title
+
+MOST_BYTES = 64 * 1024
+"""Bytes of a body or a comment that are read."""
+
+
+def visible_text(markdown: str, most: int = MOST_BYTES) -> VisibleText:
+    """Read a text as its Markdown is shown; of one over `most` bytes only the beginning.
+
+    Reading the result again changes nothing, as long as it is within `most`: what is left has
+    nothing hidden, whoever renders it.
+    """
+    within, over = _cut(markdown, most)
+    counts: Counts = Counter()
+    text = _read_until_stable(within, counts)
+    if over:
+        counts[Hidden.CUT] += over
+        text = f"{text}\n\n[... {over} bytes omitted]".lstrip()
+    return VisibleText(text, _found(counts))
+
+
+def visible_title(title: str, most: int = 1024) -> VisibleText:
+    """Read a title, which is not Markdown."""
+    within, over = _cut(title, most)
+    counts: Counts = Counter({Hidden.CUT: over} if over else {})
+    text = visible(strip_invisible(within, counts))
+    return VisibleText(f"{text}…" if over else text, _found(counts))
+
+
+def _found(counts: Counts) -> dict[Hidden, int]:
+    return {kind: counts[kind] for kind in Hidden if counts[kind]}
+
+
+PASSES = 6
+
+
+def _read_until_stable(text: str, counts: Counts) -> str:
+    """Read a text until nothing of it changes; what never settles is shown as code."""
+    for again in range(PASSES):
+        found: Counts = Counter()
+        shown = VisibleRenderer(found).show(text)
+        counts.update({kind: n for kind, n in found.items() if not again or kind not in KEPT})
+        if shown == text:
+            return text
+        text = shown
+    return code_block(text)
+
+
+MOST_BRACKETS = 4000
+"""Each bracket may open a link and costs a search to the end: 4,000 take a second."""
+
+
+def _cut(text: str, most: int) -> tuple[str, int]:
+    """Give the beginning of a text, and how many bytes follow it."""
+    content = text.encode(errors="replace")
+    within = content[:most].decode(errors="ignore")
+    before = within.split("[", MOST_BRACKETS)
+    if len(before) > MOST_BRACKETS:
+        within = "[".join(before[:-1])
+    over = len(content) - len(within.encode())
+    return (within, over) if over else (text, 0)
+
+
+# Characters
+
+UNSEEN = re.compile(f"{ANSI.pattern}|{HIDDEN.pattern}")
 
 CHARACTERS = (
     (Hidden.TAG_CHARACTER, re.compile("[\U000e0000-\U000e00ff]")),
@@ -106,7 +137,7 @@ CHARACTERS = (
 
 
 def strip_invisible(text: str, counts: Counts) -> str:
-    """Take out the characters that nobody sees, and count them."""
+    """Remove invisible characters, and count them by kind."""
 
     def dropped(found: re.Match[str]) -> str:
         counts[next(kind for kind, pattern in CHARACTERS if pattern.match(found[0]))] += 1
@@ -115,12 +146,28 @@ def strip_invisible(text: str, counts: Counts) -> str:
     return UNSEEN.sub(dropped, text)
 
 
+# Raw HTML
+
+TAG = re.compile(r"<(/?)([A-Za-z][^\s/>]*+)((?:\"[^\"]*\"|'[^']*'|[^'\">])*+)>")
+TAG_START = re.compile(r"</?[A-Za-z]")
+
+NEVER = "\0"
+"""Ends nothing: Markdown has no such character (CommonMark 2.3)."""
+
 CONSTRUCTS = (
     ("<!--", "-->", Hidden.COMMENT),
     ("<![CDATA[", "]]>", Hidden.DECLARATION),
     ("<!", ">", Hidden.DECLARATION),
     ("<?", "?>", Hidden.INSTRUCTION),
 )
+
+HIDING = re.compile(
+    r"(?<![\w-])(?:aria-)?hidden(?![\w-])"
+    r"|(?:display|visibility|opacity|font(?:-size)?|color|clip|position|transform)\s*:",
+    re.IGNORECASE,
+)
+
+OPEN = re.compile(r"(?<![\w-])open(?![\w-])", re.IGNORECASE)
 
 
 def _names(listed: str) -> frozenset[str]:
@@ -131,7 +178,7 @@ SHOWN = _names(
     "b blockquote br code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i ins kbd li ol p pre q "
     "s samp strike strong sub summary sup table tbody td tfoot th thead tr tt ul var"
 )
-"""Elements that GitHub keeps and that say something; of these the bare tag stays."""
+"""Elements with visible content that GitHub keeps; their tags stay, without attributes."""
 
 UNSEEN_ELEMENTS = _names(
     "applet audio canvas datalist embed frameset head iframe map math noembed noframes noscript "
@@ -219,8 +266,14 @@ class HtmlVisibility:
         return ""
 
 
+# Parsing Markdown, with footnotes
+
+DEEPEST = 60
+"""Levels of nesting; deeper content is removed."""
+
+
 class _Reader(MarkdownIt):
-    """Every address is a link, as it was written: else its source would be taken for text."""
+    """Accepts every address as a link, unchanged; otherwise its source would become text."""
 
     def validateLink(self, url: str) -> bool:  # noqa: N802 - the library's name
         del url
@@ -230,13 +283,9 @@ class _Reader(MarkdownIt):
         return url
 
 
-@cache
-def _reader() -> MarkdownIt:
-    reader = _Reader("commonmark", {"maxNesting": DEEPEST}).enable(["table", "strikethrough"])
-    reader.disable("text_join")
-    interrupts: RuleOptionsType = {"alt": ["paragraph", "blockquote", "list", "reference", "table"]}
-    reader.block.ruler.before("reference", "footnote", _footnote, interrupts)
-    return reader
+FOOTNOTE = re.compile(r"\[\^([^\]\s]+)\]:")
+FOOTNOTE_INDENT = 4
+IN_FOOTNOTE = "in_footnote"
 
 
 def parse(markdown: str) -> tuple[Sequence[Token], int]:
@@ -245,6 +294,15 @@ def parse(markdown: str) -> tuple[Sequence[Token], int]:
     tokens = _reader().parse(markdown, found)
     unused = (found.get("references", {}), found.get("duplicate_refs", []))
     return tokens, sum(map(len, unused))
+
+
+@cache
+def _reader() -> MarkdownIt:
+    reader = _Reader("commonmark", {"maxNesting": DEEPEST}).enable(["table", "strikethrough"])
+    reader.disable("text_join")
+    interrupts: RuleOptionsType = {"alt": ["paragraph", "blockquote", "list", "reference", "table"]}
+    reader.block.ruler.before("reference", "footnote", _footnote, interrupts)
+    return reader
 
 
 def _footnote(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - the library's way to call a rule
@@ -288,9 +346,21 @@ def _dedented(line: str) -> str:
     return line[FOOTNOTE_INDENT:] if line.startswith(" " * FOOTNOTE_INDENT) else line.lstrip()
 
 
+# Writing the visible Markdown
+
+REFERENCE = re.compile(r"\[\^([^\]\s]+)\]")
+LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,20}")
+UNSAFE_IN_TARGET = re.compile(r"[\s()<>\\`]")
+LONGEST_TARGET = 300
+IMAGE = "[image]"
+
+RULE = "___"
+"""A horizontal rule, written so that it cannot be read as a list item."""
+
+
 @dataclass
 class VisibleRenderer:
-    """One text on its way through; `counts` takes what was left out."""
+    """Writes the visible part of one text, and counts in `counts` what it removes."""
 
     counts: Counts
     _footnotes: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
@@ -478,61 +548,3 @@ def _code_span(text: str) -> str:
     mark = "`" * (longest + 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{mark}{pad}{text}{pad}{mark}" if text else ""
-
-
-@dataclass(frozen=True, slots=True)
-class VisibleText:
-    """What is seen of a text, still as Markdown, and how much of what kind was taken out."""
-
-    text: str
-    counts: Mapping[Hidden, int]
-
-
-def visible_text(markdown: str, most: int = MOST_BYTES) -> VisibleText:
-    """Read a text as its Markdown is shown; of one over `most` bytes only the beginning.
-
-    Reading the result again changes nothing, as long as it is within `most`: what is left has
-    nothing hidden, whoever renders it.
-    """
-    within, over = _cut(markdown, most)
-    counts: Counts = Counter()
-    text = _read_until_stable(within, counts)
-    if over:
-        counts[Hidden.CUT] += over
-        text = f"{text}\n\n[... {over} bytes omitted]".lstrip()
-    return VisibleText(text, _found(counts))
-
-
-def visible_title(title: str, most: int = 1024) -> VisibleText:
-    """Read a title, which is not Markdown."""
-    within, over = _cut(title, most)
-    counts: Counts = Counter({Hidden.CUT: over} if over else {})
-    text = visible(strip_invisible(within, counts))
-    return VisibleText(f"{text}…" if over else text, _found(counts))
-
-
-def _found(counts: Counts) -> dict[Hidden, int]:
-    return {kind: counts[kind] for kind in Hidden if counts[kind]}
-
-
-def _read_until_stable(text: str, counts: Counts) -> str:
-    """Read a text until nothing of it changes; what never settles is shown as code."""
-    for again in range(PASSES):
-        found: Counts = Counter()
-        shown = VisibleRenderer(found).show(text)
-        counts.update({kind: n for kind, n in found.items() if not again or kind not in KEPT})
-        if shown == text:
-            return text
-        text = shown
-    return code_block(text)
-
-
-def _cut(text: str, most: int) -> tuple[str, int]:
-    """Give the beginning of a text, and how many bytes follow it."""
-    content = text.encode(errors="replace")
-    within = content[:most].decode(errors="ignore")
-    before = within.split("[", MOST_BRACKETS)
-    if len(before) > MOST_BRACKETS:
-        within = "[".join(before[:-1])
-    over = len(content) - len(within.encode())
-    return (within, over) if over else (text, 0)

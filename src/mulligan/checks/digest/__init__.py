@@ -58,15 +58,15 @@ def digest(
         log = reduce_output(kept.passing(from_root(chunks(output), root)))
         reading = _read_output(log, kept, command, patterns)
         if report:
-            told = b"".join(from_root([report], root))
-            reading = _with_report(read_report(told), reading)
+            report_bytes = b"".join(from_root([report], root))
+            reading = _with_report(read_report(report_bytes), reading)
         return _of_log(log, reading, exit_code, max_chars)
     except Exception:  # noqa: BLE001 - a digest that fails must not fail the attempt
         return _fallback_digest(log, exit_code, max_chars)
 
 
 def _with_report(report: Reading, output: Reading) -> Reading:
-    """Let the report tell what failed; the output tells more of each, and what is beside it."""
+    """Take the failures from the report, and details and further failures from the output."""
     if not report.found:
         return output
     sure = () if output.doubtful else output.found

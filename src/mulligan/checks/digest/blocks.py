@@ -1,4 +1,4 @@
-"""Which lines belong to a finding, and which of them are worth showing. Pure."""
+"""Find the lines that belong to a finding, tracebacks, and the lines worth showing. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -66,7 +66,7 @@ def _is_cut_off(lines: Sequence[str]) -> bool:
 
 
 def paragraph_end(lines: Sequence[str], weights: Sequence[Weight], start: int, limit: int) -> int:
-    """Find where what is said of one error ends: also where, after a gap, something else begins.
+    """Find the end of the text about one error; a gap before something else ends it, too.
 
     All that follows the name of a step that failed is of that step.
     """
@@ -169,7 +169,7 @@ def _one(lines: Sequence[str], start: int) -> Traceback | None:
 
 
 def _linked(lines: Sequence[str], end: int) -> int | None:
-    """Find the traceback that goes on with a chain: a few lines on, behind a linking sentence."""
+    """Find the next traceback of a chain: a few lines below, after a linking sentence."""
     near = range(end, min(end + 12, len(lines)))
     link = next((at for at in near if LINK.match(lines[at])), None)
     if link is None:

@@ -11,179 +11,11 @@ from typing import BinaryIO
 
 from mulligan.checks.digest.signals import CODED, PLACE_SHAPES, STEMS, STRONG, Weight, weigh
 
-COLOURS = re.compile(rb"\x1b\[[0-9;]*m")
-
-MOVES = re.compile(rb"\x1b\[[0-9;]*[ABEFHfd]")
-
-TO_COLUMN = re.compile(rb"\x1b\[[0-9]*G")
-
-FORWARD = re.compile(rb"\x1b\[[0-9]*C")
-
-ESCAPES = re.compile(
-    rb"\x1b\[[0-?]*[ -/]*[@-~]"  # erasing, modes
-    rb"|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # titles, links
-    rb"|\x1b[PX^_][^\x1b\n]*(?:\x1b\\)?"  # device strings
-    rb"|\x1b[ -/]*[0-~]?"
-)
-
-BACKSPACE = re.compile(rb"(?:[\xc0-\xff][\x80-\xbf]*|[^\n\x08])?\x08")
-
-CONTROLS = bytes(set(range(32)) - set(b"\b\t\n\r\x1b")) + b"\x7f"
-
-SAME_DIGITS = bytes.maketrans(b"0123456789", b"1" * 10)
-
-FAILURE_STEMS = (
-    b"error",
-    b"fail",
-    b"fatal",
-    b"panic",
-    b"exception",
-    b"denied",
-    b"not found",
-    b"abort",
-)
-"""Words for which a line is kept although something was printed over it, or it is very long."""
-
-STAMP = rb"\[?(?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?[ \t]"
-
-PREFIXES = (
-    re.compile(rb"(?m)^#\d+ \d+\.\d+ "),
-    re.compile(rb"(?m)^[A-Za-z][\w.-]*[ \t]*\| (?:" + STAMP + rb")?"),
-    re.compile(rb"(?m)^[\w@/.-]+:[a-z][\w-]*:(?: |$)"),
-    re.compile(rb"(?m)^" + STAMP),
-)
-"""What log collectors put before each line: a build step, a service, a time."""
-
-MIN_PREFIX_LINES = 4
-
-PREFIX_SHARE = 0.8
-
-LONG_LINE = 1500
-
-LINE_END = 300
-
-AROUND_WORD = 150
-
-CHUNK = 1024 * 1024
+# Chunks of clean UTF-8 lines
 
 ENCODING_SAMPLE_BYTES = 512
-
 Output = bytes | str | BinaryIO
-
-HEAD_BYTES = 64 * 1024
-
-TAIL_BYTES = 96 * 1024
-
-STRONG_BYTES = 320 * 1024
-
-WEAK_BYTES = 32 * 1024
-
-ALIKE_STRONG, ALIKE_WEAK = 100, 20
-"""Telling lines of one template that are kept, with their surroundings."""
-
-MAX_WEIGHED_TEMPLATES = 250
-"""New templates of one chunk that are weighed; the others count as weak."""
-
-MAX_UNWEIGHED_TEMPLATES = 100
-
-MAX_REMEMBERED_TEMPLATES = 5000
-
-BEFORE, AFTER_STRONG, AFTER_WEAK = 3, 12, 4
-
-BYTE_STEMS = tuple(stem.encode() for stem in STEMS)
-
-FEW_STEMS = (
-    b"error",
-    b"fail",
-    b"fatal",
-    b"panic",
-    b"exception",
-    b"assert",
-    b"undefined",
-    b"cannot",
-)
-
-SMALL_OUTPUT_BYTES = 256 * 1024
-
-VARIED_SHARE = 0.5
-"""The share of a chunk that is new, from which on only the few stems are looked for."""
-
-PER_STEM = 1000
-
-FEW_SHAPES = tuple(re.compile(stem.encode()) for stem in PLACE_SHAPES)
-
-BYTE_SHAPES = (*FEW_SHAPES, re.compile(CODED.pattern.encode()))
-
-Numbered = tuple[int, bytes]
-
-
-def clean(chunk: bytes) -> bytes:
-    """Remove escape sequences, control characters and what was printed over; keep the lines."""
-    if b"\x1b" in chunk:
-        chunk = COLOURS.sub(b"", chunk)
-    if b"\x1b" in chunk:
-        chunk = MOVES.sub(b"\n", chunk)
-        chunk = TO_COLUMN.sub(b"\r", chunk)
-        chunk = FORWARD.sub(b" ", chunk)
-        chunk = ESCAPES.sub(b"", chunk)
-    chunk = chunk.translate(None, CONTROLS)
-    if b"\b" in chunk:
-        chunk = BACKSPACE.sub(b"", chunk)
-    if b"\r" in chunk:
-        chunk = b"\n".join(_as_seen(line) for line in chunk.split(b"\n"))
-    return chunk
-
-
-def _as_seen(line: bytes) -> bytes:
-    """Give what a line shows in the end: its last state, and earlier ones that speak of failure."""
-    if b"\r" not in line:
-        return line
-    states = [state for state in line.split(b"\r") if state.strip()]
-    alike = {state.translate(SAME_DIGITS): state for state in states[:-1]}
-    said = [
-        state for state in alike.values() if any(word in state.lower() for word in FAILURE_STEMS)
-    ]
-    return b"\n".join([*said, *states[-1:]])
-
-
-def collector_prefix(lines: Sequence[bytes]) -> re.Pattern[bytes] | None:
-    """Find the prefix that nearly all of these lines carry, if there is one."""
-    full = [line for line in lines if line.strip()]
-    if len(full) < MIN_PREFIX_LINES:
-        return None
-    for prefix in PREFIXES:
-        if sum(bool(prefix.match(line)) for line in full) >= PREFIX_SHARE * len(full):
-            return prefix
-    return None
-
-
-def clip_line(line: bytes) -> bytes:
-    """Shorten a long line to its ends and what surrounds the words that speak of failure."""
-    if len(line) <= LONG_LINE:
-        return line
-    parts, done = [line[:LINE_END]], LINE_END
-    for at in sorted(_failure_word_positions(line.lower())):
-        start, end = max(done, at - AROUND_WORD), min(at + AROUND_WORD, len(line) - LINE_END)
-        if start < at < end and sum(map(len, parts)) < LONG_LINE - 2 * LINE_END:
-            parts.append(line[start:end])
-            done = end
-    return b" ... ".join([*parts, line[-LINE_END:]])
-
-
-def _failure_word_positions(lowered: bytes) -> set[int]:
-    """Find where each loud word stands first and last."""
-    ends = ((lowered.find(word), lowered.rfind(word)) for word in FAILURE_STEMS)
-    return {at for places in ends for at in places if at >= 0}
-
-
-def as_text(line: bytes) -> str:
-    """Decode a line, whatever its bytes, without trailing blanks or further control characters."""
-    text = line.decode(errors="replace").rstrip()
-    return text if text.isprintable() else "".join(filter(_is_plain, text))
-
-
-def _is_plain(character: str) -> bool:
-    return character == "\t" or not ("\x7f" <= character <= "\x9f" or character in "\u2028\u2029")
+CHUNK = 1024 * 1024
 
 
 def chunks(output: Output) -> Iterator[bytes]:
@@ -270,6 +102,149 @@ def _by_line(pieces: Iterator[bytes]) -> Iterator[bytes]:
         yield kept.removesuffix(b"\n")
 
 
+# Escape sequences, control characters, and lines printed over
+
+COLOURS = re.compile(rb"\x1b\[[0-9;]*m")
+MOVES = re.compile(rb"\x1b\[[0-9;]*[ABEFHfd]")
+TO_COLUMN = re.compile(rb"\x1b\[[0-9]*G")
+FORWARD = re.compile(rb"\x1b\[[0-9]*C")
+
+ESCAPES = re.compile(
+    rb"\x1b\[[0-?]*[ -/]*[@-~]"  # erasing, modes
+    rb"|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # titles, links
+    rb"|\x1b[PX^_][^\x1b\n]*(?:\x1b\\)?"  # device strings
+    rb"|\x1b[ -/]*[0-~]?"
+)
+
+BACKSPACE = re.compile(rb"(?:[\xc0-\xff][\x80-\xbf]*|[^\n\x08])?\x08")
+CONTROLS = bytes(set(range(32)) - set(b"\b\t\n\r\x1b")) + b"\x7f"
+SAME_DIGITS = bytes.maketrans(b"0123456789", b"1" * 10)
+
+
+def clean(chunk: bytes) -> bytes:
+    """Remove escape sequences, control characters and what was printed over; keep the lines."""
+    if b"\x1b" in chunk:
+        chunk = COLOURS.sub(b"", chunk)
+    if b"\x1b" in chunk:
+        chunk = MOVES.sub(b"\n", chunk)
+        chunk = TO_COLUMN.sub(b"\r", chunk)
+        chunk = FORWARD.sub(b" ", chunk)
+        chunk = ESCAPES.sub(b"", chunk)
+    chunk = chunk.translate(None, CONTROLS)
+    if b"\b" in chunk:
+        chunk = BACKSPACE.sub(b"", chunk)
+    if b"\r" in chunk:
+        chunk = b"\n".join(_as_seen(line) for line in chunk.split(b"\n"))
+    return chunk
+
+
+FAILURE_STEMS = (
+    b"error",
+    b"fail",
+    b"fatal",
+    b"panic",
+    b"exception",
+    b"denied",
+    b"not found",
+    b"abort",
+)
+"""Words for which a line is kept although something was printed over it, or it is very long."""
+
+
+def _as_seen(line: bytes) -> bytes:
+    """Give what a line shows in the end: its last state, and earlier ones that speak of failure."""
+    if b"\r" not in line:
+        return line
+    states = [state for state in line.split(b"\r") if state.strip()]
+    alike = {state.translate(SAME_DIGITS): state for state in states[:-1]}
+    said = [
+        state for state in alike.values() if any(word in state.lower() for word in FAILURE_STEMS)
+    ]
+    return b"\n".join([*said, *states[-1:]])
+
+
+# Prefixes of log collectors
+
+STAMP = rb"\[?(?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?[ \t]"
+
+PREFIXES = (
+    re.compile(rb"(?m)^#\d+ \d+\.\d+ "),
+    re.compile(rb"(?m)^[A-Za-z][\w.-]*[ \t]*\| (?:" + STAMP + rb")?"),
+    re.compile(rb"(?m)^[\w@/.-]+:[a-z][\w-]*:(?: |$)"),
+    re.compile(rb"(?m)^" + STAMP),
+)
+"""What log collectors put before each line: a build step, a service, a time."""
+
+MIN_PREFIX_LINES = 4
+PREFIX_SHARE = 0.8
+
+
+def collector_prefix(lines: Sequence[bytes]) -> re.Pattern[bytes] | None:
+    """Find the prefix that nearly all of these lines carry, if there is one."""
+    full = [line for line in lines if line.strip()]
+    if len(full) < MIN_PREFIX_LINES:
+        return None
+    for prefix in PREFIXES:
+        if sum(bool(prefix.match(line)) for line in full) >= PREFIX_SHARE * len(full):
+            return prefix
+    return None
+
+
+# Single lines
+
+LONG_LINE = 1500
+LINE_END = 300
+AROUND_WORD = 150
+
+
+def clip_line(line: bytes) -> bytes:
+    """Shorten a long line to its ends and what surrounds the words that speak of failure."""
+    if len(line) <= LONG_LINE:
+        return line
+    parts, done = [line[:LINE_END]], LINE_END
+    for at in sorted(_failure_word_positions(line.lower())):
+        start, end = max(done, at - AROUND_WORD), min(at + AROUND_WORD, len(line) - LINE_END)
+        if start < at < end and sum(map(len, parts)) < LONG_LINE - 2 * LINE_END:
+            parts.append(line[start:end])
+            done = end
+    return b" ... ".join([*parts, line[-LINE_END:]])
+
+
+def _failure_word_positions(lowered: bytes) -> set[int]:
+    """Find where each loud word stands first and last."""
+    ends = ((lowered.find(word), lowered.rfind(word)) for word in FAILURE_STEMS)
+    return {at for places in ends for at in places if at >= 0}
+
+
+def as_text(line: bytes) -> str:
+    """Decode a line, whatever its bytes, without trailing blanks or further control characters."""
+    text = line.decode(errors="replace").rstrip()
+    return text if text.isprintable() else "".join(filter(_is_plain, text))
+
+
+def _is_plain(character: str) -> bool:
+    return character == "\t" or not ("\x7f" <= character <= "\x9f" or character in "\u2028\u2029")
+
+
+# Reducing an output to the lines worth reading
+
+ALIKE_STRONG, ALIKE_WEAK = 100, 20
+"""Telling lines of one template that are kept, with their surroundings."""
+
+MAX_WEIGHED_TEMPLATES = 250
+"""New templates of one chunk that are weighed; the others count as weak."""
+
+MAX_UNWEIGHED_TEMPLATES = 100
+MAX_REMEMBERED_TEMPLATES = 5000
+BEFORE, AFTER_STRONG, AFTER_WEAK = 3, 12, 4
+SMALL_OUTPUT_BYTES = 256 * 1024
+
+VARIED_SHARE = 0.5
+"""The share of a chunk that is new, from which on only the few stems are looked for."""
+
+PER_STEM = 1000
+
+
 @dataclass(frozen=True)
 class CleanLog:
     """`lines[i]` stood at line `numbers[i]` (from 1) of an output of `total` lines."""
@@ -286,7 +261,7 @@ class CleanLog:
 
     @cached_property
     def is_blank(self) -> bool:
-        """Tell whether nothing was said."""
+        """Tell whether all lines are blank."""
         return not any(line.strip() for line in self.lines)
 
     def without(self, indices: Collection[int]) -> "CleanLog":
@@ -306,6 +281,13 @@ def reduce_output(chunks: Iterable[bytes]) -> CleanLog:
     for chunk in chunks:
         sieve.take(chunk)
     return sieve.log()
+
+
+HEAD_BYTES = 64 * 1024
+TAIL_BYTES = 96 * 1024
+STRONG_BYTES = 320 * 1024
+WEAK_BYTES = 32 * 1024
+Numbered = tuple[int, bytes]
 
 
 @dataclass(slots=True)
@@ -358,7 +340,7 @@ class _LineFilter:
         self.total += len(lines)
 
     def _hits(self, templates: Sequence[bytes]) -> Iterator[tuple[int, int]]:
-        """Yield where a line tells something, and how many lines after it may belong to it."""
+        """Yield the index of each relevant line, and how many lines after it may belong to it."""
         owed, self.owed = self.owed, 0
         if owed:
             yield 0, owed
@@ -414,6 +396,23 @@ def _within(room: int, lines: Iterable[Numbered]) -> Iterator[Numbered]:
         if room < 0:
             return
         yield number, clipped
+
+
+BYTE_STEMS = tuple(stem.encode() for stem in STEMS)
+
+FEW_STEMS = (
+    b"error",
+    b"fail",
+    b"fatal",
+    b"panic",
+    b"exception",
+    b"assert",
+    b"undefined",
+    b"cannot",
+)
+
+FEW_SHAPES = tuple(re.compile(stem.encode()) for stem in PLACE_SHAPES)
+BYTE_SHAPES = (*FEW_SHAPES, re.compile(CODED.pattern.encode()))
 
 
 def _with_stems(

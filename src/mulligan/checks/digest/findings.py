@@ -1,4 +1,4 @@
-"""The codes and rules by which tools call what they complain of. Pure."""
+"""The findings of a check: their parts, rule codes, hints, and what identifies them. Pure."""
 
 import hashlib
 import posixpath
@@ -10,10 +10,99 @@ from mulligan.checks.digest.clean import CleanLog
 from mulligan.checks.digest.locations import FOREIGN, Place, number
 from mulligan.domain.result import Finding, names_unit
 
+# What a family of tools finds in an output
+
+
+@dataclass(frozen=True, slots=True)
+class FindingBlock:
+    """A finding, and how to show it.
+
+    `at` is the index of the line that tells it best, None for a finding out of a report; `heading`
+    names it in full, on one line; `detail` is what belongs beneath, the most telling first.
+    """
+
+    finding: Finding
+    at: int | None
+    heading: str
+    detail: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a family found.
+
+    `count` is the number of failures as the tool gives it, 0 for unsaid; `claimed` are the indices
+    of the lines that it has read, `doubtful` tells that nothing found is sure to be a failure.
+    """
+
+    found: tuple[FindingBlock, ...] = ()
+    count: int = 0
+    totals: tuple[str, ...] = ()
+    claimed: frozenset[int] = frozenset()
+    doubtful: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A group of tools whose outputs look alike.
+
+    `recognises` gets the log and the command line; `read` is asked only where it says yes.
+    """
+
+    name: str
+    recognises: Callable[[CleanLog, str], bool]
+    read: Callable[[CleanLog], Reading]
+
+
+# Making a finding
+
+SUMMARY_CHARS = 100
+WHERE_CHARS = 60
+LONG_LINE, BEFORE_WORD = 300, 60
+
+FAILURE_WORDS = re.compile(
+    r"error|fail|fatal|panic|exception|denied|not found|abort", re.IGNORECASE
+)
+
+MESSAGE_CHARS = 1000
+ID_CHARS = 300
+
+
+def finding(
+    message: str,
+    place: Place | None = None,
+    *,
+    test_id: str | None = None,
+    code: str | None = None,
+) -> Finding:
+    """Fill in the summary and the hint; cut what is too long."""
+    first = next((line.strip() for line in message.splitlines() if line.strip()), "")
+    where = _end_of(test_id or (str(place) if place else ""))
+    text = f"{code} {first}" if code and code not in first else first
+    summary = ": ".join(part for part in (where, text) if part) or "failed"
+    return Finding(
+        summary=clip(" ".join(summary.split()), SUMMARY_CHARS),
+        message=clip(message.strip(), MESSAGE_CHARS),
+        file=place.file if place else None,
+        line=place.line if place else None,
+        column=place.column if place else None,
+        code=code,
+        test_id=clip(test_id, ID_CHARS) if test_id else None,
+        hint=hint_for(message),
+    )
+
+
 CODE = re.compile(
     r"\[(?P<a>[A-Z]+\d+)\]|\b(?P<b>[A-Z]{1,6}-?\d{2,5})\b"
     r"|[\[(](?P<c>[a-z@][\w@/.]*[-/][\w/.-]+|report\w+)[\])]\s*$"
 )
+
+
+def code_in(text: str) -> str | None:
+    """Find the code or the rule name that a tool gives its complaint."""
+    found = CODE.search(text)
+    return next(code for code in found.groups() if code) if found else None
+
 
 HINTS = (
     (
@@ -49,21 +138,66 @@ HINTS = (
         ),
     ),
 )  # fmt: skip
-"""By the first that matches."""
+"""Kinds of failures with their patterns; the first that matches counts."""
 
-SUMMARY_CHARS = 100
 
-WHERE_CHARS = 60
+def hint_for(text: str) -> str | None:
+    """Name the kind of failure: missing module, missing file, snapshot or formatting."""
+    return next((name for name, speaks in HINTS if speaks.search(text)), None)
 
-LONG_LINE, BEFORE_WORD = 300, 60
 
-FAILURE_WORDS = re.compile(
-    r"error|fail|fatal|panic|exception|denied|not found|abort", re.IGNORECASE
-)
+def relevant_part(line: str) -> str:
+    """Cut the beginning of a very long line, if it holds no word of failure."""
+    line = " ".join(line.split())
+    found = FAILURE_WORDS.search(line, LONG_LINE) if len(line) > LONG_LINE else None
+    if found is None or FAILURE_WORDS.search(line, 0, LONG_LINE):
+        return line
+    return f"…{line[found.start() - BEFORE_WORD :]}"
 
-MESSAGE_CHARS = 1000
 
-ID_CHARS = 300
+def _end_of(where: str) -> str:
+    """Cut a long path or id to its end, to leave room for the message."""
+    return where if len(where) <= WHERE_CHARS else f"…{where[1 - WHERE_CHARS :]}"
+
+
+def clip(text: str, size: int) -> str:
+    """Cut a text to a number of characters, with a mark where something is gone."""
+    return text if len(text) <= size else text[: max(0, size - 1)] + "…" * (size > 0)
+
+
+# A repository's own patterns
+
+
+def found_by(patterns: Sequence[str], log: CleanLog) -> Iterator[FindingBlock]:
+    """Yield a finding for each line that a pattern matches.
+
+    The groups file, line, column, code, message and test_id are read, each where it is there; a
+    pattern that is no regular expression finds nothing.
+    """
+    rules = [rule for pattern in patterns if (rule := _compiled(pattern))]
+    for at, line in enumerate(log.lines):
+        match = next((found for rule in rules if (found := rule.search(line))), None)
+        if match:
+            yield _found(at, line, match)
+
+
+def _compiled(pattern: str) -> re.Pattern[str] | None:
+    try:
+        return re.compile(pattern)
+    except re.error:
+        return None
+
+
+def _found(at: int, line: str, match: re.Match[str]) -> FindingBlock:
+    groups = match.groupdict()
+    file = groups.get("file")
+    place = Place(file, number(groups.get("line")), number(groups.get("column"))) if file else None
+    message = groups.get("message") or match[0]
+    reported = finding(message, place, test_id=groups.get("test_id"), code=groups.get("code"))
+    return FindingBlock(reported, at, " ".join(line.split()))
+
+
+# What identifies a failure
 
 FINGERPRINT_DIGITS = 16
 
@@ -95,138 +229,7 @@ VOLATILE_PATTERNS = tuple(
         (r"\s+", " "),
     )
 )
-"""What differs between two runs that fail alike, and what is put in its place."""
-
-
-def code_in(text: str) -> str | None:
-    """Find the code or the rule that a tool gives to what it complains of."""
-    found = CODE.search(text)
-    return next(code for code in found.groups() if code) if found else None
-
-
-def hint_for(text: str) -> str | None:
-    """Name the kind of mishap: missing module, missing file, snapshot or formatting."""
-    return next((name for name, speaks in HINTS if speaks.search(text)), None)
-
-
-def finding(
-    message: str,
-    place: Place | None = None,
-    *,
-    test_id: str | None = None,
-    code: str | None = None,
-) -> Finding:
-    """Fill in the summary and the hint; cut what is too long."""
-    first = next((line.strip() for line in message.splitlines() if line.strip()), "")
-    where = _end_of(test_id or (str(place) if place else ""))
-    told = f"{code} {first}" if code and code not in first else first
-    summary = ": ".join(part for part in (where, told) if part) or "failed"
-    return Finding(
-        summary=clip(" ".join(summary.split()), SUMMARY_CHARS),
-        message=clip(message.strip(), MESSAGE_CHARS),
-        file=place.file if place else None,
-        line=place.line if place else None,
-        column=place.column if place else None,
-        code=code,
-        test_id=clip(test_id, ID_CHARS) if test_id else None,
-        hint=hint_for(message),
-    )
-
-
-def relevant_part(line: str) -> str:
-    """Leave out the beginning of a very long line where it says nothing of a failure."""
-    line = " ".join(line.split())
-    found = FAILURE_WORDS.search(line, LONG_LINE) if len(line) > LONG_LINE else None
-    if found is None or FAILURE_WORDS.search(line, 0, LONG_LINE):
-        return line
-    return f"…{line[found.start() - BEFORE_WORD :]}"
-
-
-def _end_of(where: str) -> str:
-    """Leave room for the message: of a long path or id, its end tells more."""
-    return where if len(where) <= WHERE_CHARS else f"…{where[1 - WHERE_CHARS :]}"
-
-
-def clip(text: str, size: int) -> str:
-    """Cut a text to a number of characters, with a mark where something is gone."""
-    return text if len(text) <= size else text[: max(0, size - 1)] + "…" * (size > 0)
-
-
-@dataclass(frozen=True, slots=True)
-class FindingBlock:
-    """A finding, and how to show it.
-
-    `at` is the index of the line that tells it best, None for a finding out of a report; `heading`
-    names it in full, on one line; `detail` is what belongs beneath, the most telling first.
-    """
-
-    finding: Finding
-    at: int | None
-    heading: str
-    detail: tuple[str, ...] = ()
-
-
-def found_by(patterns: Sequence[str], log: CleanLog) -> Iterator[FindingBlock]:
-    """Yield a finding for each line that a pattern matches.
-
-    The groups file, line, column, code, message and test_id are read, each where it is there; a
-    pattern that is no regular expression finds nothing.
-    """
-    rules = [rule for pattern in patterns if (rule := _compiled(pattern))]
-    for at, line in enumerate(log.lines):
-        match = next((found for rule in rules if (found := rule.search(line))), None)
-        if match:
-            yield _found(at, line, match)
-
-
-def _compiled(pattern: str) -> re.Pattern[str] | None:
-    try:
-        return re.compile(pattern)
-    except re.error:
-        return None
-
-
-def _found(at: int, line: str, match: re.Match[str]) -> FindingBlock:
-    said = match.groupdict()
-    file = said.get("file")
-    place = Place(file, number(said.get("line")), number(said.get("column"))) if file else None
-    message = said.get("message") or match[0]
-    told = finding(message, place, test_id=said.get("test_id"), code=said.get("code"))
-    return FindingBlock(told, at, " ".join(line.split()))
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What a family found.
-
-    `count` is the number of failures as the tool gives it, 0 for unsaid; `claimed` are the indices
-    of the lines that it has read, `doubtful` tells that nothing found is sure to be a failure.
-    """
-
-    found: tuple[FindingBlock, ...] = ()
-    count: int = 0
-    totals: tuple[str, ...] = ()
-    claimed: frozenset[int] = frozenset()
-    doubtful: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Family:
-    """A group of tools whose outputs look alike.
-
-    `recognises` gets the log and the command line; `read` is asked only where it says yes.
-    """
-
-    name: str
-    recognises: Callable[[CleanLog, str], bool]
-    read: Callable[[CleanLog], Reading]
-
-
-def normalise(text: str) -> str:
-    """Replace what differs between two runs of the same failure."""
-    for pattern, mark in VOLATILE_PATTERNS:
-        text = pattern.sub(mark, text)
-    return text.strip()
+"""Texts that differ between two runs of the same failure, with their replacements."""
 
 
 def fingerprint(findings: Sequence[Finding], telling: Iterable[str] = ()) -> str:
@@ -238,7 +241,7 @@ def fingerprint(findings: Sequence[Finding], telling: Iterable[str] = ()) -> str
 
 
 def identity(found: Finding, root: str = "") -> str:
-    """Give what a finding is known by: its test, or else its file, code and message (SPEC D4).
+    """Give the identity of a finding: its test, or its file, code and message (SPEC D4).
 
     A test whose id names neither package nor class nor file is known by the file it fails in, too.
     """
@@ -249,6 +252,13 @@ def identity(found: Finding, root: str = "") -> str:
     if found.test_id:
         return f"{file}|{normalise(found.test_id)}" if file else normalise(found.test_id)
     return "|".join((file, found.code or "", normalise(found.message)))
+
+
+def normalise(text: str) -> str:
+    """Replace what differs between two runs of the same failure."""
+    for pattern, mark in VOLATILE_PATTERNS:
+        text = pattern.sub(mark, text)
+    return text.strip()
 
 
 def _common_directory(files: Iterable[str]) -> str:

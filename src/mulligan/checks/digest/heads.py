@@ -1,4 +1,4 @@
-"""A line that opens a finding. Pure."""
+"""Find the lines that open a finding: test names, places, and words of failure. Pure."""
 
 import re
 from collections import defaultdict
@@ -20,12 +20,93 @@ from mulligan.checks.digest.locations import (
 )
 from mulligan.checks.digest.signals import CRASH, PHRASE, Weight, is_aftermath, is_total
 
+
+class Rank(IntEnum):
+    """The order in which findings are shown."""
+
+    FAILURE = 0
+    LIKELY = 1
+    AFTERMATH = 2
+    WARNING = 3
+
+
+@dataclass(frozen=True, slots=True)
+class FindingHead:
+    """The line `at`, and its content; `start` and `end` bound its block if they are known.
+
+    `written` is the line that names a test, and `unit` the package or file that it is of.
+    """
+
+    at: int
+    rank: Rank
+    message: str
+    test_id: str | None = None
+    place: Place | None = None
+    code: str | None = None
+    start: int | None = None
+    end: int | None = None
+    written: str = ""
+    unit: str = ""
+
+
+def find_heads(lines: Sequence[str], weights: Sequence[Weight]) -> list[FindingHead]:
+    """List what opens a finding, in order; what lies inside a traceback opens none."""
+    is_numbered = bool(NUMBERED_LIST.search("\n".join(lines)))
+    heads, skip_to = list[FindingHead](), 0
+    for at, weight in enumerate(weights):
+        if at < skip_to:
+            continue
+        head = _speaking(lines, at, weight) if weight else None
+        if head is None and is_numbered:
+            head = numbered(lines, at)
+        head = head or above_arrow(lines, at) or row(lines, at) or patch(lines, at)
+        if head:
+            skip_to = head.end or 0
+            heads.append(head)
+    return list(_from_their_start(heads, lines))
+
+
+def _from_their_start(heads: Sequence[FindingHead], lines: Sequence[str]) -> Iterator[FindingHead]:
+    """Move a failed test up to its start, if the error was printed in between."""
+    starts = defaultdict[str, list[int]](list)
+    for at, line in enumerate(lines):
+        if name := started(line):
+            starts[name].append(at)
+    others = [head.at for head in heads if head.test_id is None]
+    moved = list[FindingHead]()
+    for head in heads:
+        before = (at for at in reversed(starts.get(head.test_id or "", [])) if at < head.at)
+        start = next(before, head.at)
+        between = any(start < at < head.at for at in others) if start < head.at else False
+        moved.append(replace(head, at=start, end=head.at) if between else head)
+    return iter(sorted(moved, key=lambda head: head.start or head.at))
+
+
+def _speaking(lines: Sequence[str], at: int, weight: Weight) -> FindingHead | None:
+    line = lines[at]
+    if "Traceback" in line and (trace := traceback_at(lines, at)):
+        said = "\n".join([trace.message, *(f"after {cause}" for cause in trace.causes)])
+        place, rank = trace.place, Rank.FAILURE
+        return FindingHead(trace.at, rank, said, place=place, start=at, end=trace.end)
+    if is_aftermath(line) or is_total(line):
+        return FindingHead(at, Rank.AFTERMATH, line.strip())
+    if weight >= Weight.WORD and (named := named_test(line)):
+        return _of_name(at, named, line)
+    if ARROW.match(line) or (line.startswith("Caused by:") and at and lines[at - 1]):
+        return None
+    return (
+        above_arrow(lines, at)
+        or _unformatted(at, line)
+        or _of_place(at, line, weight)
+        or _of_words(at, line, weight)
+    )
+
+
+# Lines that name a test
+
 _TIME = r"(?:\s+\(?\[?(?:Time elapsed: )?<?\s?[\d.,]+ ?(?:ns|µs|us|ms|s|sec|min)\]?\)?)?"
-
 _PLACE = r"(?P<file>[^:\s()]+):(?P<line>\d+)(?::(?P<column>\d+))?"
-
 _FAILED = r"(?:FAIL(?:ED)?|ERROR|failed)\b"
-
 _CROSS = r"^\s*(?:\d+\) )?[✗✖✘✕×❌⨯]\s+(?:\d+ (?=\[)|\[fail\]: )?"
 
 NAMES = tuple(
@@ -64,6 +145,31 @@ NAMES = tuple(
     )
 )
 
+
+def named_test(line: str) -> re.Match[str] | None:
+    """Match a line that names a failing test; groups are test, message, file, line, column."""
+    return next((found for name in NAMES if (found := name.search(line))), None)
+
+
+def _of_name(at: int, named: re.Match[str], line: str) -> FindingHead:
+    said = named.groupdict()
+    place = place_of(named) if said.get("file") else None
+    message, name = said.get("message") or "", said["test"].strip()
+    return FindingHead(at, Rank.FAILURE, message, name, place, written=line)
+
+
+STARTED = re.compile(
+    r"^(?:=== RUN\s+|\[ RUN\s+\] |\s*Start +\d+: )(?P<test>\S+)"
+    r"|^Test [Cc]ase '(?:-\[)?(?P<test2>[^'\]]+)\]?' started"
+)
+
+
+def started(line: str) -> str | None:
+    """Give the name of the test that a line reports as started."""
+    found = STARTED.match(line)
+    return (found["test"] or found["test2"]) if found else None
+
+
 NUMBERED = re.compile(r"^(?P<indent>\s*)\d+\) (?P<test>\S.*)$")
 
 NUMBERED_LIST = re.compile(
@@ -73,124 +179,11 @@ NUMBERED_LIST = re.compile(
 )
 """What stands over, or in, a list of failures that is numbered: `1) name`."""
 
-UNFORMATTED = re.compile(
-    r"^\W*(?:would (?:be )?reformat(?:ted)?|warn|unformatted|not formatted|needs formatting)\W*\s"
-    r"(?P<file>[\w@+./\\-]+\.\w{1,10})$",
-    re.IGNORECASE,
-)
-"""How formatters name a file that they would change."""
-
-STARTED = re.compile(
-    r"^(?:=== RUN\s+|\[ RUN\s+\] |\s*Start +\d+: )(?P<test>\S+)"
-    r"|^Test [Cc]ase '(?:-\[)?(?P<test2>[^'\]]+)\]?' started"
-)
-
-ROW = re.compile(
-    r"^\s+(?P<line>\d+):(?P<column>\d+)\s+(?P<severity>error|warning|info|✖|⚠|×)?\s*"
-    r"(?P<rest>\S.*?)(?:\s{2,}(?P<code>[\w@/.-]+))?$"
-)
-"""A row beneath the name of a file, as eslint and its kin write it."""
-
-MAX_ROWS_BELOW_FILE = 400
-
-FILE_ALONE = re.compile(r"^(?:[A-Za-z]:)?[\w@~+\\/.()\[\] -]*\.\w{1,11}:?$")
-
-ARROW = re.compile(rf"^\s*(?:-->|╭─+\[|[┌└╰]─+|╭▸|,-\[) ?{PATH_AND_LINE}")
-"""A line that says where what the line above it complains of is."""
-
-NOTE_LINE = re.compile(
-    r"^(?:note|info|hint|help|remark|required|in \S*(?:function|<?\w+>?:?$)|from |\+0x|\d|$)",
-    re.IGNORECASE,
-)
-"""What only goes along with a finding: a note, a stack frame."""
-
-NEW_FILE = re.compile(r"^\+\+\+ (?P<file>\S+)")
-
-HUNK = re.compile(r"^@@ -(?P<line>\d+)")
-
 NAMELESS = re.compile(r"^(?:Failure|Error|Skipped):?$")
 """The word that minitest puts where others put the name."""
 
 NAME_LINES = 4
-
 RULE = " ─━═=-"
-
-SEVERITY = re.compile(r"^(?:fatal )?(?P<word>error|warning|warn|fatal)\b", re.IGNORECASE)
-
-CODE_FIRST = re.compile(r"^\W*(?:\w+:\s*)?\[?[A-Z]{1,6}\d{3,5}\b")
-
-
-class Rank(IntEnum):
-    """In which order findings are told."""
-
-    FAILURE = 0
-    LIKELY = 1
-    AFTERMATH = 2
-    WARNING = 3
-
-
-@dataclass(frozen=True, slots=True)
-class FindingHead:
-    """The line `at`, and what it says; `start` and `end` bound its block where that is known.
-
-    `written` is the line that names a test, and `unit` the package or file that it is of.
-    """
-
-    at: int
-    rank: Rank
-    message: str
-    test_id: str | None = None
-    place: Place | None = None
-    code: str | None = None
-    start: int | None = None
-    end: int | None = None
-    written: str = ""
-    unit: str = ""
-
-
-def started(line: str) -> str | None:
-    """Name the test that a line says was started."""
-    found = STARTED.match(line)
-    return (found["test"] or found["test2"]) if found else None
-
-
-def named_test(line: str) -> re.Match[str] | None:
-    """Match a line that names a failing test; groups are test, message, file, line, column."""
-    return next((found for name in NAMES if (found := name.search(line))), None)
-
-
-def row(lines: Sequence[str], at: int) -> FindingHead | None:
-    """Read a row of a table; the file stands alone on a line above."""
-    found = ROW.match(lines[at])
-    if found is None or found["severity"] == "info" or not (found["severity"] or found["code"]):
-        return None
-    above = reversed(lines[max(0, at - MAX_ROWS_BELOW_FILE) : at])
-    file = next((line.strip().rstrip(":") for line in above if FILE_ALONE.match(line)), None)
-    if file is None:
-        return None
-    place = Place(file, number(found["line"]), number(found["column"]))
-    rank = Rank.WARNING if found["severity"] in {"warning", "⚠"} else Rank.FAILURE
-    return FindingHead(at, rank, found["rest"].strip(), place=place, code=found["code"])
-
-
-def above_arrow(lines: Sequence[str], at: int) -> FindingHead | None:
-    """Read a line over an arrow, as rustc and its kin write them."""
-    line = lines[at].strip()
-    arrow = ARROW.match(lines[at + 1]) if line and at + 1 < len(lines) else None
-    if arrow is None or NOTE_LINE.match(line) or ARROW.match(line):
-        return None
-    rank = Rank.WARNING if line.lower().startswith("warn") else Rank.FAILURE
-    return FindingHead(at, rank, line, place=place_of(arrow), code=code_in(line))
-
-
-def patch(lines: Sequence[str], at: int) -> FindingHead | None:
-    """Read the head of a patch, as formatters print it for what they would change."""
-    new = NEW_FILE.match(lines[at])
-    hunk = HUNK.match(lines[at + 1]) if new and at + 1 < len(lines) else None
-    if new is None or hunk is None or not lines[at - 1].startswith("--- "):
-        return None
-    place = Place(new["file"].removeprefix("b/"), number(hunk["line"]))
-    return FindingHead(at, Rank.LIKELY, lines[at], place=place)
 
 
 def numbered(lines: Sequence[str], at: int) -> FindingHead | None:
@@ -220,69 +213,80 @@ def _deeper(lines: Sequence[str], indent: str) -> list[str]:
     return []
 
 
-def find_heads(lines: Sequence[str], weights: Sequence[Weight]) -> list[FindingHead]:
-    """List what opens a finding, in order; what lies inside a traceback opens none."""
-    is_numbered = bool(NUMBERED_LIST.search("\n".join(lines)))
-    heads, skip_to = list[FindingHead](), 0
-    for at, weight in enumerate(weights):
-        if at < skip_to:
-            continue
-        head = _speaking(lines, at, weight) if weight else None
-        if head is None and is_numbered:
-            head = numbered(lines, at)
-        head = head or above_arrow(lines, at) or row(lines, at) or patch(lines, at)
-        if head:
-            skip_to = head.end or 0
-            heads.append(head)
-    return list(_from_their_start(heads, lines))
+# Lines that name a place
+
+ROW = re.compile(
+    r"^\s+(?P<line>\d+):(?P<column>\d+)\s+(?P<severity>error|warning|info|✖|⚠|×)?\s*"
+    r"(?P<rest>\S.*?)(?:\s{2,}(?P<code>[\w@/.-]+))?$"
+)
+"""A row beneath the name of a file, as eslint and its kin write it."""
+
+FILE_ALONE = re.compile(r"^(?:[A-Za-z]:)?[\w@~+\\/.()\[\] -]*\.\w{1,11}:?$")
+MAX_ROWS_BELOW_FILE = 400
 
 
-def _from_their_start(heads: Sequence[FindingHead], lines: Sequence[str]) -> Iterator[FindingHead]:
-    """Move a failed test up to where it was started, if what went wrong was said on the way."""
-    starts = defaultdict[str, list[int]](list)
-    for at, line in enumerate(lines):
-        if name := started(line):
-            starts[name].append(at)
-    others = [head.at for head in heads if head.test_id is None]
-    moved = list[FindingHead]()
-    for head in heads:
-        before = (at for at in reversed(starts.get(head.test_id or "", [])) if at < head.at)
-        start = next(before, head.at)
-        between = any(start < at < head.at for at in others) if start < head.at else False
-        moved.append(replace(head, at=start, end=head.at) if between else head)
-    return iter(sorted(moved, key=lambda head: head.start or head.at))
-
-
-def _speaking(lines: Sequence[str], at: int, weight: Weight) -> FindingHead | None:
-    line = lines[at]
-    if "Traceback" in line and (trace := traceback_at(lines, at)):
-        said = "\n".join([trace.message, *(f"after {cause}" for cause in trace.causes)])
-        place, rank = trace.place, Rank.FAILURE
-        return FindingHead(trace.at, rank, said, place=place, start=at, end=trace.end)
-    if is_aftermath(line) or is_total(line):
-        return FindingHead(at, Rank.AFTERMATH, line.strip())
-    if weight >= Weight.WORD and (named := named_test(line)):
-        return _of_name(at, named, line)
-    if ARROW.match(line) or (line.startswith("Caused by:") and at and lines[at - 1]):
+def row(lines: Sequence[str], at: int) -> FindingHead | None:
+    """Read a row of a table; the file stands alone on a line above."""
+    found = ROW.match(lines[at])
+    if found is None or found["severity"] == "info" or not (found["severity"] or found["code"]):
         return None
-    return (
-        above_arrow(lines, at)
-        or _unformatted(at, line)
-        or _of_place(at, line, weight)
-        or _of_words(at, line, weight)
-    )
+    above = reversed(lines[max(0, at - MAX_ROWS_BELOW_FILE) : at])
+    file = next((line.strip().rstrip(":") for line in above if FILE_ALONE.match(line)), None)
+    if file is None:
+        return None
+    place = Place(file, number(found["line"]), number(found["column"]))
+    rank = Rank.WARNING if found["severity"] in {"warning", "⚠"} else Rank.FAILURE
+    return FindingHead(at, rank, found["rest"].strip(), place=place, code=found["code"])
 
 
-def _of_name(at: int, named: re.Match[str], line: str) -> FindingHead:
-    said = named.groupdict()
-    place = place_of(named) if said.get("file") else None
-    message, name = said.get("message") or "", said["test"].strip()
-    return FindingHead(at, Rank.FAILURE, message, name, place, written=line)
+ARROW = re.compile(rf"^\s*(?:-->|╭─+\[|[┌└╰]─+|╭▸|,-\[) ?{PATH_AND_LINE}")
+"""A line with the place of the complaint in the line above."""
+
+NOTE_LINE = re.compile(
+    r"^(?:note|info|hint|help|remark|required|in \S*(?:function|<?\w+>?:?$)|from |\+0x|\d|$)",
+    re.IGNORECASE,
+)
+"""What only goes along with a finding: a note, a stack frame."""
+
+
+def above_arrow(lines: Sequence[str], at: int) -> FindingHead | None:
+    """Read a line over an arrow, as rustc and its kin write them."""
+    line = lines[at].strip()
+    arrow = ARROW.match(lines[at + 1]) if line and at + 1 < len(lines) else None
+    if arrow is None or NOTE_LINE.match(line) or ARROW.match(line):
+        return None
+    rank = Rank.WARNING if line.lower().startswith("warn") else Rank.FAILURE
+    return FindingHead(at, rank, line, place=place_of(arrow), code=code_in(line))
+
+
+NEW_FILE = re.compile(r"^\+\+\+ (?P<file>\S+)")
+HUNK = re.compile(r"^@@ -(?P<line>\d+)")
+
+
+def patch(lines: Sequence[str], at: int) -> FindingHead | None:
+    """Read the head of a patch, as formatters print it for what they would change."""
+    new = NEW_FILE.match(lines[at])
+    hunk = HUNK.match(lines[at + 1]) if new and at + 1 < len(lines) else None
+    if new is None or hunk is None or not lines[at - 1].startswith("--- "):
+        return None
+    place = Place(new["file"].removeprefix("b/"), number(hunk["line"]))
+    return FindingHead(at, Rank.LIKELY, lines[at], place=place)
+
+
+UNFORMATTED = re.compile(
+    r"^\W*(?:would (?:be )?reformat(?:ted)?|warn|unformatted|not formatted|needs formatting)\W*\s"
+    r"(?P<file>[\w@+./\\-]+\.\w{1,10})$",
+    re.IGNORECASE,
+)
+"""How formatters name a file that they would change."""
 
 
 def _unformatted(at: int, line: str) -> FindingHead | None:
     found = UNFORMATTED.match(line)
     return FindingHead(at, Rank.LIKELY, line.strip(), place=Place(found["file"])) if found else None
+
+
+SEVERITY = re.compile(r"^(?:fatal )?(?P<word>error|warning|warn|fatal)\b", re.IGNORECASE)
 
 
 def _of_place(at: int, line: str, weight: Weight) -> FindingHead | None:
@@ -298,6 +302,11 @@ def _of_place(at: int, line: str, weight: Weight) -> FindingHead | None:
     if severity.startswith("warn"):
         rank = Rank.WARNING
     return FindingHead(at, rank, rest.strip(), place=place_of(found), code=code)
+
+
+# Lines of words alone
+
+CODE_FIRST = re.compile(r"^\W*(?:\w+:\s*)?\[?[A-Z]{1,6}\d{3,5}\b")
 
 
 def _of_words(at: int, line: str, weight: Weight) -> FindingHead | None:

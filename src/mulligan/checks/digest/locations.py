@@ -31,7 +31,7 @@ DIAGNOSTIC = re.compile(
     rf"{PATH_AND_LINE}(?=[\s:,)\]\-]|$)[\s:,)\]-]*(?P<rest>.*)$",
     re.IGNORECASE,
 )
-"""A line that opens with a place and goes on with what is wrong there."""
+"""A line that opens with a place, followed by the complaint."""
 
 POINTERS = (
     re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)'),
@@ -55,7 +55,7 @@ PLACE_ALONE = re.compile(
     rf"(?:{LINE}|,? (?:on )?line:? (?P<line7>\d+))(?:, characters? [\d-]+)?\W*$",
     re.IGNORECASE,
 )
-"""A line that names a place and says nothing more."""
+"""A line that names a place and nothing more."""
 
 FOREIGN = re.compile(
     r"site-packages|dist-packages|node_modules|lib/python\d|[/\\]\.?venv[/\\]|^<|^node:|"
@@ -117,13 +117,13 @@ def file_in(line: str) -> Place | None:
 
 
 def place_alone(line: str) -> Place | None:
-    """Find the place that a line names, where it says nothing else."""
+    """Find the place in a line that names nothing else."""
     found = PLACE_ALONE.search(line.replace("file://", "")) if HAS_PLACE.search(line) else None
     return place_of(found) if found else None
 
 
 def is_foreign(line: str, place: Place | None) -> bool:
-    """Tell whether a line, which points to a place or none, speaks of code from elsewhere."""
+    """Tell whether a line is about code from outside the repository; `place` may be None."""
     return bool(FOREIGN_CALL.search(line)) or not (place is None or place.is_own)
 
 

@@ -1,7 +1,7 @@
-"""Say which package, crate, project or file a test belongs to: its name alone does not. Pure.
+"""Qualify the names of tests by package, crate, project or file. Pure.
 
-Two packages may each have a `TestOpen`. Tools name the package in a line over their tests or under
-them, or not at all; then the file in a stack trace tells (SPEC D4).
+Two packages may each have a `TestOpen`. Tools name the package in a line above or below their
+tests. If they do not, the file in a stack trace is used (SPEC D4).
 """
 
 import re
@@ -14,75 +14,16 @@ from mulligan.checks.digest.blocks import SUITE
 from mulligan.checks.digest.heads import FindingHead, Rank
 from mulligan.checks.digest.locations import Place
 
-GO_TEST = re.compile(r"^\s*--- FAIL: ")
 
-GO_END = re.compile(r"^(?:FAIL|PASS)$")
+def with_units(heads: Iterable[FindingHead], lines: Sequence[str]) -> list[FindingHead]:
+    """Name the tests together with what they belong to; add Go packages that died for no test."""
+    units = _Units(lines)
+    kept = [head for head in heads if not (head.test_id and _failed_for_its_parts(head, lines))]
+    named = [units.named(head) if head.test_id else head for head in kept]
+    parts = {head.test_id.rpartition("/")[0] for head in named if head.test_id and _is_go(head)}
+    named = [head for head in named if not (_is_go(head) and head.test_id in parts)]
+    return [*named, *_dead_packages(named, lines)]
 
-GO_PACKAGE = re.compile(
-    r"^(?:(?P<failed>FAIL)|ok  |\?   |(?=\t\S+\t+coverage: ))\t(?P<unit>\S+)(?P<rest>.*)$"
-)
-
-GO_BUILD = re.compile(r"^# \S+(?: \[.*\])?$")
-
-GO_SAYS = re.compile(r"^(?:vet: )?\S+\.go:\d+|^\s|^too many errors$|^package ")
-
-NOT_BUILT = re.compile(r" \[(?:build|setup) failed\]")
-
-EITHER = " or "
-
-OF_PACKAGE = " (package)"
-
-CRATE = re.compile(
-    r"^\s*Running (?:(?:unittests )?(?P<source>\S+) \()?"
-    r"\S*?[/\\](?P<crate>[\w-]+?)-(?P<hash>[0-9a-f]{16})(?:\.exe)?\)?$"
-)
-
-CRATE_STARTS = re.compile(r"^\s*Doc-tests \S+$|^running \d+ tests?$")
-
-CRATE_RERUN = re.compile(
-    r"^error: \w*test failed, to rerun pass [`'](?:-p (?P<package>\S+?))? ?"
-    r"(?:--(?P<kind>lib|doc|bin|test|example|bench) ?(?P<target>\S*?))?[`']"
-)
-
-CRATE_TEST = re.compile(
-    r"^---- \S.* stdout ----$|^thread '.*' .*panicked at |^\s*(?:test )?\S.* (?:\.\.\.|---) FAILED$"
-)
-
-BINARY_SOURCE = re.compile(r"src[/\\](?:main\.rs|bin[/\\])")
-
-NEXTEST = re.compile(
-    r"^\s*(?:(?:TRY \d+ )?FAIL \[ *[\d.]+s\](?: \([ \d/]+\))?"
-    r"|[─-]{2,}\s*(?:TRY \d+ )?STD(?:OUT|ERR):)\s+(?P<unit>\S+) +(?P<test>\S+)$"
-)
-
-OF_SUITE = re.compile(
-    r"^\s*● |\*\*\*\s?(?:Failed|Exception|Timeout|Not Run)|^#\s+Failed test '| > .* FAILED$"
-)
-"""How those tools write a test that failed."""
-
-_SCRIPT = r"(?P<file>(?:[A-Za-z]:)?[^\s()'\":]+\.[cm]?[jt]sx?)"
-
-SCRIPT_FRAME = re.compile(rf"(?:^|[\s(])(?:file://)?{_SCRIPT}:\d+:\d+\)?(?: \{{)?$")
-
-SCRIPT_TOLD = re.compile(rf"^(?:\s*(?:location|at): ['\"]|test at )(?:file://)?{_SCRIPT}:\d+")
-
-SCRIPT_LATE = re.compile(rf"Timeout of \d+ms exceeded.*\((?:file://)?{_SCRIPT}\)$")
-
-HAS_SCRIPT = re.compile(r"\.[cm]?[jt]sx?\b")
-
-CLOSED = re.compile(r"^(?P<indent>\s*)[✖✗] (?P<test>.+?)(?: \([\d.]+ms\))?$")
-
-FOR_ITS_PARTS = re.compile(r"^\s*failureType: 'subtestsFailed'$")
-
-SUITE_OPENS = re.compile(r"^\s*not ok \d+ .*\{$")
-"""How node and Vitest tell that a suite failed for its tests, which are told themselves."""
-
-PROJECT = re.compile(
-    r"^g?make(?:\[\d+\])?: (?P<way>Entering|Leaving) directory [`'](?P<unit>[^']+)'"
-    r"|^> (?P<unit2>(?:@[\w.-]+/)?[\w.-]+)@\d\S* \S+(?: .*)?$|^rootdir: (?P<unit3>[^,]+)"
-    r"|^==> (?P<unit4>[\w./-]+)$"
-)
-"""Where make, npm, pytest or mix turns to another project of the repository."""
 
 OF_NO_DIRECTORY = re.compile(r"^[^/\\]+\.(?:go|java|kts?|scala|groovy)$")
 """A file as the tools of these languages name it: another package may have one of that name."""
@@ -93,14 +34,14 @@ def tells_apart(file: str | None) -> bool:
     return bool(file) and not file.startswith("<") and not OF_NO_DIRECTORY.match(file)
 
 
-def with_units(heads: Iterable[FindingHead], lines: Sequence[str]) -> list[FindingHead]:
-    """Name the tests together with what they belong to; add Go packages that died for no test."""
-    units = _Units(lines)
-    kept = [head for head in heads if not (head.test_id and _failed_for_its_parts(head, lines))]
-    named = [units.named(head) if head.test_id else head for head in kept]
-    parts = {head.test_id.rpartition("/")[0] for head in named if head.test_id and _is_go(head)}
-    named = [head for head in named if not (_is_go(head) and head.test_id in parts)]
-    return [*named, *_dead_packages(named, lines)]
+# Projects of a repository: make, npm, pytest, mix
+
+PROJECT = re.compile(
+    r"^g?make(?:\[\d+\])?: (?P<way>Entering|Leaving) directory [`'](?P<unit>[^']+)'"
+    r"|^> (?P<unit2>(?:@[\w.-]+/)?[\w.-]+)@\d\S* \S+(?: .*)?$|^rootdir: (?P<unit3>[^,]+)"
+    r"|^==> (?P<unit4>[\w./-]+)$"
+)
+"""Where make, npm, pytest or mix turns to another project of the repository."""
 
 
 def projects(lines: Sequence[str]) -> list[str]:
@@ -123,8 +64,24 @@ def in_project(name: str, project: str) -> str:
     return f"[{project}] {name}" if project else name
 
 
+# Go packages
+
+GO_TEST = re.compile(r"^\s*--- FAIL: ")
+GO_END = re.compile(r"^(?:FAIL|PASS)$")
+
+GO_PACKAGE = re.compile(
+    r"^(?:(?P<failed>FAIL)|ok  |\?   |(?=\t\S+\t+coverage: ))\t(?P<unit>\S+)(?P<rest>.*)$"
+)
+
+GO_BUILD = re.compile(r"^# \S+(?: \[.*\])?$")
+GO_SAYS = re.compile(r"^(?:vet: )?\S+\.go:\d+|^\s|^too many errors$|^package ")
+NOT_BUILT = re.compile(r" \[(?:build|setup) failed\]")
+EITHER = " or "
+OF_PACKAGE = " (package)"
+
+
 def go_packages(lines: Sequence[str]) -> list[str]:
-    """Name for each line the Go package that it is of: the line that closes a package tells.
+    """Name the Go package of each line; the line that closes a package names it.
 
     Where packages print between each other, all of those that failed together are named.
     """
@@ -151,6 +108,38 @@ def _is_go(head: FindingHead) -> bool:
     return bool(GO_TEST.match(head.written))
 
 
+def _dead_packages(heads: Sequence[FindingHead], lines: Sequence[str]) -> Iterator[FindingHead]:
+    """Find the Go packages that failed without a finding that explains it."""
+    closing = [
+        (at, package) for at, line in enumerate(lines) if (package := GO_PACKAGE.match(line))
+    ]
+    if not any(package["failed"] for _, package in closing):
+        return
+    building, build = False, set[int]()
+    for at, line in enumerate(lines):
+        building = bool(GO_BUILD.match(line) or (building and GO_SAYS.match(line)))
+        build |= {at} if building else set()
+    of_line = go_packages(lines)
+    telling = {head.at for head in heads if head.rank is not Rank.AFTERMATH} - build
+    explained = {package for at in telling for package in of_line[at].split(EITHER)}
+    for at, package in closing:
+        is_explained = package["unit"] in explained or (build and NOT_BUILT.match(package["rest"]))
+        if package["failed"] and not is_explained:
+            before = lines[at - 1].strip() if at else ""
+            message = before if before.startswith("exit status") else "It failed."
+            name = package["unit"] + OF_PACKAGE
+            yield FindingHead(at, Rank.FAILURE, message, name, end=at + 1, unit=name)
+
+
+# Suites of node and Vitest
+
+CLOSED = re.compile(r"^(?P<indent>\s*)[✖✗] (?P<test>.+?)(?: \([\d.]+ms\))?$")
+FOR_ITS_PARTS = re.compile(r"^\s*failureType: 'subtestsFailed'$")
+
+SUITE_OPENS = re.compile(r"^\s*not ok \d+ .*\{$")
+"""How node and Vitest report a suite that failed only because of its tests."""
+
+
 def _failed_for_its_parts(head: FindingHead, lines: Sequence[str]) -> bool:
     """Tell whether this is a suite of node's, which failed only since a test in it did."""
     if SUITE_OPENS.match(head.written) or any(
@@ -164,27 +153,30 @@ def _failed_for_its_parts(head: FindingHead, lines: Sequence[str]) -> bool:
     return any(line.startswith(opened) for line in lines[: head.at])
 
 
-def _dead_packages(heads: Sequence[FindingHead], lines: Sequence[str]) -> Iterator[FindingHead]:
-    """Find the Go packages that failed, and neither a test nor anything else says why."""
-    closing = [
-        (at, package) for at, line in enumerate(lines) if (package := GO_PACKAGE.match(line))
-    ]
-    if not any(package["failed"] for _, package in closing):
-        return
-    building, build = False, set[int]()
-    for at, line in enumerate(lines):
-        building = bool(GO_BUILD.match(line) or (building and GO_SAYS.match(line)))
-        build |= {at} if building else set()
-    of_line = go_packages(lines)
-    telling = {head.at for head in heads if head.rank is not Rank.AFTERMATH} - build
-    told = {package for at in telling for package in of_line[at].split(EITHER)}
-    for at, package in closing:
-        is_told = package["unit"] in told or (build and NOT_BUILT.match(package["rest"]))
-        if package["failed"] and not is_told:
-            before = lines[at - 1].strip() if at else ""
-            message = before if before.startswith("exit status") else "It failed."
-            name = package["unit"] + OF_PACKAGE
-            yield FindingHead(at, Rank.FAILURE, message, name, end=at + 1, unit=name)
+# Cargo's test programs
+
+CRATE = re.compile(
+    r"^\s*Running (?:(?:unittests )?(?P<source>\S+) \()?"
+    r"\S*?[/\\](?P<crate>[\w-]+?)-(?P<hash>[0-9a-f]{16})(?:\.exe)?\)?$"
+)
+
+CRATE_STARTS = re.compile(r"^\s*Doc-tests \S+$|^running \d+ tests?$")
+
+CRATE_RERUN = re.compile(
+    r"^error: \w*test failed, to rerun pass [`'](?:-p (?P<package>\S+?))? ?"
+    r"(?:--(?P<kind>lib|doc|bin|test|example|bench) ?(?P<target>\S*?))?[`']"
+)
+
+CRATE_TEST = re.compile(
+    r"^---- \S.* stdout ----$|^thread '.*' .*panicked at |^\s*(?:test )?\S.* (?:\.\.\.|---) FAILED$"
+)
+
+BINARY_SOURCE = re.compile(r"src[/\\](?:main\.rs|bin[/\\])")
+
+NEXTEST = re.compile(
+    r"^\s*(?:(?:TRY \d+ )?FAIL \[ *[\d.]+s\](?: \([ \d/]+\))?"
+    r"|[─-]{2,}\s*(?:TRY \d+ )?STD(?:OUT|ERR):)\s+(?P<unit>\S+) +(?P<test>\S+)$"
+)
 
 
 @dataclass(frozen=True)
@@ -217,6 +209,20 @@ class _Crate:
         return self.name or package.replace("-", "_")
 
 
+# The unit of each line
+
+_SCRIPT = r"(?P<file>(?:[A-Za-z]:)?[^\s()'\":]+\.[cm]?[jt]sx?)"
+SCRIPT_FRAME = re.compile(rf"(?:^|[\s(])(?:file://)?{_SCRIPT}:\d+:\d+\)?(?: \{{)?$")
+SCRIPT_TOLD = re.compile(rf"^(?:\s*(?:location|at): ['\"]|test at )(?:file://)?{_SCRIPT}:\d+")
+SCRIPT_LATE = re.compile(rf"Timeout of \d+ms exceeded.*\((?:file://)?{_SCRIPT}\)$")
+HAS_SCRIPT = re.compile(r"\.[cm]?[jt]sx?\b")
+
+OF_SUITE = re.compile(
+    r"^\s*● |\*\*\*\s?(?:Failed|Exception|Timeout|Not Run)|^#\s+Failed test '| > .* FAILED$"
+)
+"""How those tools write a test that failed."""
+
+
 @dataclass(frozen=True)
 class _Units:
     """What the lines of an output belong to."""
@@ -224,7 +230,7 @@ class _Units:
     lines: Sequence[str]
 
     def named(self, head: FindingHead) -> FindingHead:
-        """Give a failed test with the name of what it belongs to, where that is told."""
+        """Qualify the name of a failed test with its unit, if the output names one."""
         unit, joint, name = "", " › ", head.test_id or ""
         if listed := NEXTEST.match(head.written):
             unit, joint, name = listed["unit"], "::", listed["test"]
@@ -237,8 +243,8 @@ class _Units:
         if not unit and not HAS_SCRIPT.search(name):
             unit, joint = self._script(head), " › "
         project = self._projects[head.at]
-        told = unit + joint + name if unit and not name.startswith(unit) else name
-        whole = in_project(told, project)
+        qualified = unit + joint + name if unit and not name.startswith(unit) else name
+        whole = in_project(qualified, project)
         return replace(head, test_id=whole, unit=unit or project)
 
     @cached_property
@@ -301,11 +307,11 @@ class _Units:
         return not any(line.strip() for line in self.lines[crate.start + 1 : at])
 
     def _script(self, head: FindingHead) -> str:
-        """Find the file of a test of JavaScript: where it says so, or the outermost own frame."""
+        """Find the file of a JavaScript test: a location line, or the outermost own frame."""
         block = self.lines[head.at : head.end or head.at + 1]
         said = [self.lines[head.at - 1] if head.at else "", *block]
-        told = (SCRIPT_TOLD.match(line) or SCRIPT_LATE.search(line) for line in said)
-        if match := next(filter(None, told), None):
+        matches = (SCRIPT_TOLD.match(line) or SCRIPT_LATE.search(line) for line in said)
+        if match := next(filter(None, matches), None):
             return match["file"]
         frames = (SCRIPT_FRAME.search(line) for line in block)
         files = [frame["file"] for frame in frames if frame]

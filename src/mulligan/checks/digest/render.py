@@ -1,4 +1,4 @@
-"""Show a window of the output around its most telling places. Pure."""
+"""Write the text of a digest: findings, totals, and a window of the output. Pure."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -8,95 +8,19 @@ from mulligan.checks.digest.clean import CleanLog
 from mulligan.checks.digest.findings import FindingBlock, Reading, clip
 from mulligan.checks.digest.signals import Weight, weigh
 
-LINE_CHARS = 240
-
-BEFORE, AFTER = 6, 14
-
-MARK = "[... {} lines omitted]"
-
-MARK_ROOM = 28
+# The text of a digest
 
 IN_FULL = 5
-
 HEADING_KNOWN = 60
-
 DETAIL_LINES = 14
-
 HEADING_CHARS, HEADING_LEAST = 360, 60
-
 DETAIL_CHARS = 240
-
 DETAIL_LEAST = 20
-
 IDS_SHARE = 0.35
-
 TOTALS_SHARE = 0.2
-
 MORE_ROOM = 20
-
 WINDOW_TITLE = "In the output:"
-
 WINDOW_LEAST = 100
-
-
-def window(log: CleanLog, at: int | None, room: int, shown: Collection[str] = ()) -> list[str]:
-    """Pick lines around index `at`, then the telling lines elsewhere, then the ends.
-
-    Together they take at most `room` characters, each line's end included. Lines in `shown`
-    (stripped) are left out; gaps are marked.
-    """
-    said = set(shown)
-    picked = set[int]()
-    for index in _by_worth(log, at):
-        text = log.lines[index].strip()
-        if not MEANINGFUL.search(text) or text in said:
-            continue
-        cost = min(len(log.lines[index]), LINE_CHARS) + 1 + MARK_ROOM * _stands_alone(index, picked)
-        if cost > room:
-            continue
-        room -= cost
-        picked.add(index)
-        said.add(text)
-    return list(_with_marks(log, sorted(picked), said))
-
-
-def _by_worth(log: CleanLog, at: int | None) -> Iterator[int]:
-    """Yield line indices, the most telling first."""
-    last = len(log.lines)
-    if at is not None:
-        yield from relevant_indices(log.lines, range(at, min(at + AFTER, last)))
-        yield from reversed(list(relevant_indices(log.lines, range(max(0, at - BEFORE), at))))
-    weights = [weigh(line) for line in log.lines]
-    telling = (index for index, weight in enumerate(weights) if weight >= Weight.WARNING)
-    for index in sorted(telling, key=lambda index: -weights[index]):
-        yield from relevant_indices(log.lines, (index,))
-    if at is None:
-        yield from reversed(range(max(0, last - 2 * AFTER), last))
-        yield from range(min(AFTER, last))
-
-
-def _stands_alone(index: int, picked: set[int]) -> bool:
-    return index - 1 not in picked and index + 1 not in picked
-
-
-def _with_marks(log: CleanLog, indices: Sequence[int], said: Collection[str]) -> Iterator[str]:
-    before = -1
-    for index in [*indices, len(log.lines)]:
-        if omitted := _omitted(log, before + 1, index, said):
-            yield MARK.format(omitted)
-        before = index
-        if index < len(log.lines):
-            line = log.lines[index]
-            yield line if len(line) <= LINE_CHARS else line[: LINE_CHARS - 1] + "…"
-
-
-def _omitted(log: CleanLog, start: int, end: int, said: Collection[str]) -> int:
-    """Count the lines of the output that say something and are shown nowhere."""
-    unseen = sum(log.omitted_before(index) for index in range(start, min(end + 1, len(log.lines))))
-    if end == len(log.lines):
-        unseen += log.total - (log.numbers[-1] if log.numbers else 0)
-    texts = (log.lines[index].strip() for index in range(start, end))
-    return unseen + sum(bool(MEANINGFUL.search(text)) and text not in said for text in texts)
 
 
 @dataclass(slots=True)
@@ -164,7 +88,7 @@ def _add_in_full(page: _Page, found: FindingBlock, share: int) -> bool:
 
 
 def _add_window(page: _Page, reading: Reading, log: CleanLog) -> None:
-    """Show what stands around the first finding, and what else speaks of failure."""
+    """Show the lines around the first finding, and other lines about failures."""
     room = page.room - len(WINDOW_TITLE) - 1
     if room < WINDOW_LEAST:
         return
@@ -187,7 +111,7 @@ def _shown(findings: Iterable[FindingBlock], log: CleanLog, page: _Page) -> Iter
 
 
 def _least(reading: Reading, log: CleanLog) -> str:
-    """Say something where nothing fitted, or nothing was said."""
+    """Give a last resort if nothing fits, or the output is empty."""
     if reading.found:
         return reading.found[0].finding.summary
     return next((line.strip() for line in log.lines if line.strip()), "No output.")
@@ -197,3 +121,71 @@ def render_passed(totals: Iterable[str], max_chars: int) -> str:
     """Give the one line of a check that passed."""
     said = "; ".join(totals)
     return clip(f"Passed: {said}" if said else "Passed.", min(max_chars, 200))
+
+
+# Lines of the output around a finding
+
+BEFORE, AFTER = 6, 14
+LINE_CHARS = 240
+MARK = "[... {} lines omitted]"
+MARK_ROOM = 28
+
+
+def window(log: CleanLog, at: int | None, room: int, shown: Collection[str] = ()) -> list[str]:
+    """Pick lines around index `at`, then the relevant lines elsewhere, then the ends.
+
+    Together they take at most `room` characters, each line's end included. Lines in `shown`
+    (stripped) are left out; gaps are marked.
+    """
+    said = set(shown)
+    picked = set[int]()
+    for index in _by_worth(log, at):
+        text = log.lines[index].strip()
+        if not MEANINGFUL.search(text) or text in said:
+            continue
+        cost = min(len(log.lines[index]), LINE_CHARS) + 1 + MARK_ROOM * _stands_alone(index, picked)
+        if cost > room:
+            continue
+        room -= cost
+        picked.add(index)
+        said.add(text)
+    return list(_with_marks(log, sorted(picked), said))
+
+
+def _by_worth(log: CleanLog, at: int | None) -> Iterator[int]:
+    """Yield line indices, the most telling first."""
+    last = len(log.lines)
+    if at is not None:
+        yield from relevant_indices(log.lines, range(at, min(at + AFTER, last)))
+        yield from reversed(list(relevant_indices(log.lines, range(max(0, at - BEFORE), at))))
+    weights = [weigh(line) for line in log.lines]
+    telling = (index for index, weight in enumerate(weights) if weight >= Weight.WARNING)
+    for index in sorted(telling, key=lambda index: -weights[index]):
+        yield from relevant_indices(log.lines, (index,))
+    if at is None:
+        yield from reversed(range(max(0, last - 2 * AFTER), last))
+        yield from range(min(AFTER, last))
+
+
+def _stands_alone(index: int, picked: set[int]) -> bool:
+    return index - 1 not in picked and index + 1 not in picked
+
+
+def _with_marks(log: CleanLog, indices: Sequence[int], said: Collection[str]) -> Iterator[str]:
+    before = -1
+    for index in [*indices, len(log.lines)]:
+        if omitted := _omitted(log, before + 1, index, said):
+            yield MARK.format(omitted)
+        before = index
+        if index < len(log.lines):
+            line = log.lines[index]
+            yield line if len(line) <= LINE_CHARS else line[: LINE_CHARS - 1] + "…"
+
+
+def _omitted(log: CleanLog, start: int, end: int, said: Collection[str]) -> int:
+    """Count the lines of the output that say something and are shown nowhere."""
+    unseen = sum(log.omitted_before(index) for index in range(start, min(end + 1, len(log.lines))))
+    if end == len(log.lines):
+        unseen += log.total - (log.numbers[-1] if log.numbers else 0)
+    texts = (log.lines[index].strip() for index in range(start, end))
+    return unseen + sum(bool(MEANINGFUL.search(text)) and text not in said for text in texts)

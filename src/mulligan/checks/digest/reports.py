@@ -1,4 +1,4 @@
-"""Read the structured reports that tools write: JUnit XML, SARIF, JSON of any shape. Pure."""
+"""Read structured reports (JUnit XML, SARIF, JSON), and merge them with the output. Pure."""
 
 import re
 from collections import defaultdict
@@ -18,7 +18,58 @@ from mulligan.checks.digest.findings import FindingBlock, Reading, finding
 from mulligan.checks.digest.locations import Place, best_place, number
 from mulligan.domain.result import Finding, names_unit
 
+# Any report
+
+LARGEST = 16 * 1024 * 1024
+"""Bytes of a report; a larger one is not read."""
+
+
+def read_report(report: bytes) -> Reading:
+    """Read a report file; nothing is found in one that is too large, broken or unknown."""
+    if len(report) > LARGEST:
+        return Reading()
+    text = b"".join(as_utf8(iter([report]))).decode(errors="replace")
+    return joined([read_document(found) for found in documents(text)])
+
+
+def read_document(document: Document) -> Reading:
+    """Give the reading of the first reader that finds something."""
+    readings = (read(document) for read in READERS)
+    return next((reading for reading in readings if reading.found), Reading())
+
+
+def joined(readings: list[Reading]) -> Reading:
+    """Join the readings of several documents."""
+    found = tuple(found for reading in readings for found in reading.found)
+    return Reading(found, sum(reading.count for reading in readings))
+
+
+# Fields of a JSON object
+
 Row = dict[str, Json]
+
+
+def text_of(row: Row, names: Sequence[str]) -> str:
+    """Give the first of these fields that is a text with something in it."""
+    return next((value for name in names if isinstance(value := row.get(name), str) and value), "")
+
+
+def number_of(row: Row, names: Sequence[str]) -> int | None:
+    """Give the first of these fields that is a number, of one to nine digits."""
+    for name in names:
+        value = row.get(name)
+        if isinstance(value, str) and value.isascii() and value.isdigit():
+            value = int(value[:9])
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9:
+            return value
+    return None
+
+
+def rows_in(value: Json) -> list[Row]:
+    """Give the objects of a list, or an object alone."""
+    values = value if isinstance(value, list) else [value]
+    return [row for row in values if isinstance(row, dict)]
+
 
 FILE = (
     *("file", "filename", "file_name", "fileName", "filePath", "file_path", "path", "source"),
@@ -45,127 +96,6 @@ DEEPEST_PLACE = 4
 
 ZERO_BASED = "character"
 """The column of the language server protocol, which counts lines and columns from 0."""
-
-COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-
-DETAIL = 30
-
-MESSAGE_LINES = 8
-
-FRAME = re.compile(r"^\s+at |^\s*File \"|^\s*#\d+ ")
-
-BAD_XML = (ParseError, DefusedXmlException, ValueError, LookupError)
-
-XML_FAILURES = {"failure", "error"}
-
-SARIF_SILENT = {"note", "none"}
-
-FINE = {"pass", "notApplicable", "informational"}
-
-ACTIONS = {"run", "output", "fail", "pass", "skip", "start", "pause", "cont", "build-output"}
-
-NOISE = re.compile(r"^(?:=== \w+|\s*--- (?:FAIL|PASS|SKIP)|FAIL\b|ok\b|PASS$|exit status)")
-
-MESSAGE = (
-    *("message", "Message", "msg", "text", "Text", "description", "issue_text", "reason", "detail"),
-    "check_name",
-)
-
-CODE = (
-    *("rule", "ruleId", "rule_id", "message-id", "code", "cop_name", "check_id", "test_id"),
-    *("symbol", "RuleID", "FromLinter", "name", "id", "check", "category"),
-)
-
-SEVERITY = ("severity", "level", "type", "Severity", "issue_severity", "kind")
-
-BAD_SEVERITIES = {
-    "error",
-    "fatal",
-    "critical",
-    "high",
-    "blocker",
-    "e",
-    "f",
-    "convention",
-    "refactor",
-}
-
-MILD = {"warning", "warn", "medium", "minor", "low", "w", "style", "info", "information", "i"}
-
-SILENT = {"note", "hint", "help", "notice", "none", "off", "failure-note"}
-
-ESLINT_WARNING = 1
-
-DEEPEST_ISSUE = 12
-
-MOST = 5000
-
-NAME = (
-    *("fullName", "full_description", "fullTitle", "nodeid", "test_id", "test_name", "testName"),
-    *("title", "name", "description", "displayName"),
-)
-
-STATUS = ("status", "outcome", "result", "state", "Status")
-
-BAD_STATUSES = {"failed", "failure", "fail", "error", "errored", "broken", "timedout"}
-
-REASON = (
-    *("failureMessages", "failureMessage", "err", "error", "errors", "exception", "failure"),
-    *(
-        "failures",
-        "longrepr",
-        "crash",
-        "call",
-        "setup",
-        "teardown",
-        "message",
-        "stack",
-        "backtrace",
-    ),
-    *("failedExpectations", "failureDetails", "statusDetails", "reason", "text"),
-)
-
-MOCHA = "fullTitle"
-"""Mocha gives no status, but each test an error, which is empty where it passed."""
-
-FILE_NAME = re.compile(r"[/\\].*\.\w{1,5}$")
-
-TESTS = ("assertionResults", "tests", "testcases", "specs")
-
-ASIDE = {"err", "error", "call"}
-
-DEEPEST_TEST = 14
-
-REASON_DEPTH = 4
-
-LARGEST = 16 * 1024 * 1024
-"""Bytes of a report that are read; a larger one is left alone."""
-
-WORDS = re.compile(r"[A-Za-z0-9_]+")
-
-REPORT_NOISE = {"py", "test", "tests", "js", "ts"}
-
-
-def text_of(row: Row, names: Sequence[str]) -> str:
-    """Give the first of these fields that is a text with something in it."""
-    return next((value for name in names if isinstance(value := row.get(name), str) and value), "")
-
-
-def number_of(row: Row, names: Sequence[str]) -> int | None:
-    """Give the first of these fields that is a number, of one to nine digits."""
-    for name in names:
-        value = row.get(name)
-        if isinstance(value, str) and value.isascii() and value.isdigit():
-            value = int(value[:9])
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9:
-            return value
-    return None
-
-
-def rows_in(value: Json) -> list[Row]:
-    """Give the objects of a list, or an object alone."""
-    values = value if isinstance(value, list) else [value]
-    return [row for row in values if isinstance(row, dict)]
 
 
 def place_in(row: Row, file: str = "") -> Place | None:
@@ -195,22 +125,30 @@ def _parts(row: Row, depth: int) -> Iterator[Row]:
             yield from _parts(part, depth - 1)
 
 
+# Failed tests, from any kind of report
+
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+DETAIL = 30
+MESSAGE_LINES = 8
+FRAME = re.compile(r"^\s+at |^\s*File \"|^\s*#\d+ ")
+
+
 def of_file(name: str, file: str) -> str:
-    """Name a test with its file, unless its name says what it belongs to."""
+    """Qualify the name of a test with its file, unless it has a qualified name."""
     file = file.removeprefix("./")
     return f"{file} › {name}" if file and name and not names_unit(name) else name or file
 
 
 def failure(name: str, text: str, place: Place | None = None) -> FindingBlock:
-    """Read message and place out of what was said; `place` is where the test is, if known."""
+    """Make a finding of a failed test from its text; `place` is where the test is, if known."""
     lines = [line for line in COLOURS.sub("", text).splitlines() if line.strip()]
     message, inner = _why(lines)
     where = inner or place
-    said = "\n".join(message)
-    told = finding(said or "failed", where, test_id=name)
+    text_shown = "\n".join(message)
+    failed = finding(text_shown or "failed", where, test_id=name)
     heading = f"{name} ({where})" if where and str(where) not in name else name
     rest = [line for line in lines if line not in message]
-    return FindingBlock(told, None, heading, (*message, *worth_showing(rest)[:DETAIL]))
+    return FindingBlock(failed, None, heading, (*message, *worth_showing(rest)[:DETAIL]))
 
 
 def _why(lines: Sequence[str]) -> tuple[tuple[str, ...], Place | None]:
@@ -222,13 +160,18 @@ def _why(lines: Sequence[str]) -> tuple[tuple[str, ...], Place | None]:
     trace = traceback_at(lines, opening) if opening is not None else None
     if trace:
         return (trace.message,), trace.place
-    told = [line for line in lines if not FRAME.match(line)]
+    message = [line for line in lines if not FRAME.match(line)]
     place = best_place(lines)
-    return tuple(told[:MESSAGE_LINES]), place
+    return tuple(message[:MESSAGE_LINES]), place
+
+
+# JUnit XML and checkstyle XML
+
+BAD_XML = (ParseError, DefusedXmlException, ValueError, LookupError)
 
 
 def read_xml(document: Document) -> Reading:
-    """Find the failed tests, or the complaints; XML that is broken or not safe says nothing."""
+    """Find the failed tests, or the complaints; nothing in broken or unsafe XML."""
     if not (document.is_xml and isinstance(document.value, str)):
         return Reading()
     try:
@@ -237,6 +180,9 @@ def read_xml(document: Document) -> Reading:
         return Reading()
     found = tuple(_complaints(root) if root.tag == "checkstyle" else _failures(root))
     return Reading(found, len(found))
+
+
+XML_FAILURES = {"failure", "error"}
 
 
 def _failures(root: Element) -> Iterator[FindingBlock]:
@@ -289,6 +235,12 @@ def _complaints(root: Element) -> Iterator[FindingBlock]:
             yield FindingBlock(finding(message, place, code=code or None), None, heading)
 
 
+# SARIF
+
+SARIF_SILENT = {"note", "none"}
+FINE = {"pass", "notApplicable", "informational"}
+
+
 def read_sarif(document: Document) -> Reading:
     """Find the results that are neither notes nor passes; the errors first."""
     value = document.value
@@ -308,8 +260,12 @@ def _is_fine(result: Row) -> bool:
 
 def _sarif_finding(results: list[Row]) -> Iterator[FindingBlock]:
     for result in results:
-        said = result.get("message")
-        message = text_of(said, ("text", "markdown", "id")) if isinstance(said, dict) else ""
+        message_object = result.get("message")
+        message = (
+            text_of(message_object, ("text", "markdown", "id"))
+            if isinstance(message_object, dict)
+            else ""
+        )
         code = text_of(result, ("ruleId",))
         place = place_in({"locations": result.get("locations")})
         where = f"{place}: " if place else ""
@@ -317,18 +273,24 @@ def _sarif_finding(results: list[Row]) -> Iterator[FindingBlock]:
         yield FindingBlock(finding(message, place, code=code or None), None, heading)
 
 
+# `go test -json`
+
+ACTIONS = {"run", "output", "fail", "pass", "skip", "start", "pause", "cont", "build-output"}
+NOISE = re.compile(r"^(?:=== \w+|\s*--- (?:FAIL|PASS|SKIP)|FAIL\b|ok\b|PASS$|exit status)")
+
+
 def read_go(document: Document) -> Reading:
     """Find the tests that failed, and the packages that failed with no test of theirs."""
     events = [row for row in rows_in(document.value) if text_of(row, ("Action",)) in ACTIONS]
     if not document.is_lines or not events:
         return Reading()
-    said = defaultdict[tuple[str, str], list[str]](list)
+    output_of = defaultdict[tuple[str, str], list[str]](list)
     for event in events:
         output = text_of(event, ("Output",)).rstrip("\n")
         if output and not NOISE.match(output):
-            said[_key(event)].append(output)
+            output_of[_key(event)].append(output)
     failed = list(dict.fromkeys(_key(e) for e in events if text_of(e, ("Action",)) == "fail"))
-    found = tuple(_leaves(failed, said))
+    found = tuple(_leaves(failed, output_of))
     return Reading(found, len(found))
 
 
@@ -338,86 +300,55 @@ def _key(event: Row) -> tuple[str, str]:
 
 
 def _leaves(
-    failed: Sequence[tuple[str, str]], said: dict[tuple[str, str], list[str]]
+    failed: Sequence[tuple[str, str]], output_of: dict[tuple[str, str], list[str]]
 ) -> Iterator[FindingBlock]:
-    """Yield those that failed for a reason of their own, not for that of a part."""
+    """Yield the tests that failed themselves, not only because of a subtest."""
     for package, test in failed:
         parts = [
             other
             for where, other in failed
             if where == package and other.startswith(f"{test}/" if test else "") and other != test
         ]
-        lines = said.get((package, test), [])
+        lines = output_of.get((package, test), [])
         if not parts:
             yield found_of(package, test, lines)
 
 
-@dataclass(frozen=True, slots=True)
-class _Issue:
-    message: str
-    place: Place
-    code: str
-    is_mild: bool
+# JSON of test runners
 
+DEEPEST_TEST = 14
 
-def read_issues(document: Document) -> Reading:
-    """Find the complaints; the errors first, and they alone count where there are any."""
-    issues = (
-        list(_walk_issues(document.value, "", DEEPEST_ISSUE))[:MOST] if not document.is_xml else []
-    )
-    worse = [issue for issue in issues if not issue.is_mild]
-    ordered = list(dict.fromkeys([*worse, *issues]))
-    return Reading(tuple(map(_issue_finding, ordered)), len(set(worse)) or len(ordered))
+NAME = (
+    *("fullName", "full_description", "fullTitle", "nodeid", "test_id", "test_name", "testName"),
+    *("title", "name", "description", "displayName"),
+)
 
+STATUS = ("status", "outcome", "result", "state", "Status")
+BAD_STATUSES = {"failed", "failure", "fail", "error", "errored", "broken", "timedout"}
 
-def _walk_issues(value: Json, file: str, depth: int) -> Iterator[_Issue]:
-    """Yield the issues in a value; `file` is named by what they are in."""
-    if depth == 0:
-        return
-    if isinstance(value, list):
-        for part in value:
-            yield from _walk_issues(part, file, depth - 1)
-    elif isinstance(value, dict):
-        issue = _issue(value, file)
-        if issue:
-            yield issue
-            return
-        file = text_of(value, FILE) or file
-        for part in value.values():
-            if isinstance(part, (dict, list)):
-                yield from _walk_issues(part, file, depth - 1)
+MOCHA = "fullTitle"
+"""Mocha gives no status, but each test an error, which is empty where it passed."""
 
+REASON = (
+    *("failureMessages", "failureMessage", "err", "error", "errors", "exception", "failure"),
+    *(
+        "failures",
+        "longrepr",
+        "crash",
+        "call",
+        "setup",
+        "teardown",
+        "message",
+        "stack",
+        "backtrace",
+    ),
+    *("failedExpectations", "failureDetails", "statusDetails", "reason", "text"),
+)
 
-def _issue(row: Row, file: str) -> _Issue | None:
-    message = text_of(row, MESSAGE)
-    severity = text_of(row, SEVERITY).lower()
-    if not message or severity in SILENT:
-        return None
-    place = place_in(row, file)
-    judged = severity in BAD_SEVERITIES | MILD or number_of(row, ("severity",)) is not None
-    if place is None or (place.line is None and not judged):
-        return None
-    mild = severity in MILD or number_of(row, ("severity",)) == ESLINT_WARNING
-    return _Issue(message, place, _code(row), mild)
-
-
-def _code(row: Row) -> str:
-    """Give the code of a rule: a text, a number (shellcheck's), or an object that has it."""
-    if code := text_of(row, CODE):
-        return code
-    number = number_of(row, ("code",))
-    if number is not None:
-        return f"SC{number}" if number_of(row, LINE) else str(number)
-    within = row.get("code")
-    return text_of(within, ("code", "name", "value")) if isinstance(within, dict) else ""
-
-
-def _issue_finding(issue: _Issue) -> FindingBlock:
-    told = finding(issue.message, issue.place, code=issue.code or None)
-    first, *rest = issue.message.strip().splitlines()
-    code = f"{issue.code} " if issue.code and issue.code not in first.split() else ""
-    heading = " ".join(f"{issue.place}: {code}{first}".split())
-    return FindingBlock(told, None, heading, tuple(line for line in rest if line.strip()))
+REASON_DEPTH = 4
+ASIDE = {"err", "error", "call"}
+TESTS = ("assertionResults", "tests", "testcases", "specs")
+FILE_NAME = re.compile(r"[/\\].*\.\w{1,5}$")
 
 
 def read_tests(document: Document) -> Reading:
@@ -484,6 +415,108 @@ def _reasons(value: Json, depth: int) -> Iterator[str]:
             yield from _reasons(value.get(name), depth - 1)
 
 
+# JSON of linters and compilers
+
+DEEPEST_ISSUE = 12
+MOST = 5000
+
+MESSAGE = (
+    *("message", "Message", "msg", "text", "Text", "description", "issue_text", "reason", "detail"),
+    "check_name",
+)
+
+CODE = (
+    *("rule", "ruleId", "rule_id", "message-id", "code", "cop_name", "check_id", "test_id"),
+    *("symbol", "RuleID", "FromLinter", "name", "id", "check", "category"),
+)
+
+SEVERITY = ("severity", "level", "type", "Severity", "issue_severity", "kind")
+
+BAD_SEVERITIES = {
+    "error",
+    "fatal",
+    "critical",
+    "high",
+    "blocker",
+    "e",
+    "f",
+    "convention",
+    "refactor",
+}
+
+MILD = {"warning", "warn", "medium", "minor", "low", "w", "style", "info", "information", "i"}
+SILENT = {"note", "hint", "help", "notice", "none", "off", "failure-note"}
+ESLINT_WARNING = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Issue:
+    message: str
+    place: Place
+    code: str
+    is_mild: bool
+
+
+def read_issues(document: Document) -> Reading:
+    """Find the complaints, errors first; if there are errors, only they are counted."""
+    issues = (
+        list(_walk_issues(document.value, "", DEEPEST_ISSUE))[:MOST] if not document.is_xml else []
+    )
+    worse = [issue for issue in issues if not issue.is_mild]
+    ordered = list(dict.fromkeys([*worse, *issues]))
+    return Reading(tuple(map(_issue_finding, ordered)), len(set(worse)) or len(ordered))
+
+
+def _walk_issues(value: Json, file: str, depth: int) -> Iterator[_Issue]:
+    """Yield the issues in a value; `file` is named by what they are in."""
+    if depth == 0:
+        return
+    if isinstance(value, list):
+        for part in value:
+            yield from _walk_issues(part, file, depth - 1)
+    elif isinstance(value, dict):
+        issue = _issue(value, file)
+        if issue:
+            yield issue
+            return
+        file = text_of(value, FILE) or file
+        for part in value.values():
+            if isinstance(part, (dict, list)):
+                yield from _walk_issues(part, file, depth - 1)
+
+
+def _issue(row: Row, file: str) -> _Issue | None:
+    message = text_of(row, MESSAGE)
+    severity = text_of(row, SEVERITY).lower()
+    if not message or severity in SILENT:
+        return None
+    place = place_in(row, file)
+    judged = severity in BAD_SEVERITIES | MILD or number_of(row, ("severity",)) is not None
+    if place is None or (place.line is None and not judged):
+        return None
+    mild = severity in MILD or number_of(row, ("severity",)) == ESLINT_WARNING
+    return _Issue(message, place, _code(row), mild)
+
+
+def _code(row: Row) -> str:
+    """Give the code of a rule: a text, a number (shellcheck's), or an object that has it."""
+    if code := text_of(row, CODE):
+        return code
+    number = number_of(row, ("code",))
+    if number is not None:
+        return f"SC{number}" if number_of(row, LINE) else str(number)
+    within = row.get("code")
+    return text_of(within, ("code", "name", "value")) if isinstance(within, dict) else ""
+
+
+def _issue_finding(issue: _Issue) -> FindingBlock:
+    reported = finding(issue.message, issue.place, code=issue.code or None)
+    first, *rest = issue.message.strip().splitlines()
+    code = f"{issue.code} " if issue.code and issue.code not in first.split() else ""
+    heading = " ".join(f"{issue.place}: {code}{first}".split())
+    return FindingBlock(reported, None, heading, tuple(line for line in rest if line.strip()))
+
+
 READERS: tuple[Callable[[Document], Reading], ...] = (
     read_xml,
     read_sarif,
@@ -491,52 +524,38 @@ READERS: tuple[Callable[[Document], Reading], ...] = (
     read_tests,
     read_issues,
 )
-"""In the order in which they are asked; the first that finds something has it."""
+"""In this order; the first reader that finds something counts."""
 
 
-def read_report(report: bytes) -> Reading:
-    """Read a report file; one that is too large, broken, or of no known shape says nothing."""
-    if len(report) > LARGEST:
-        return Reading()
-    text = b"".join(as_utf8(iter([report]))).decode(errors="replace")
-    return joined([read_document(found) for found in documents(text)])
+# A report beside the output of the same check
 
-
-def read_document(document: Document) -> Reading:
-    """Ask the readers in turn."""
-    readings = (read(document) for read in READERS)
-    return next((reading for reading in readings if reading.found), Reading())
-
-
-def joined(readings: list[Reading]) -> Reading:
-    """Put together what several documents say."""
-    found = tuple(found for reading in readings for found in reading.found)
-    return Reading(found, sum(reading.count for reading in readings))
+WORDS = re.compile(r"[A-Za-z0-9_]+")
+REPORT_NOISE = {"py", "test", "tests", "js", "ts"}
 
 
 def merged(
     report: Sequence[FindingBlock], output: Sequence[FindingBlock]
 ) -> tuple[FindingBlock, ...]:
-    """List the report's findings, each as the output shows it where that tells more; then the rest.
+    """List the report's findings, enriched from the output; then those of the output alone.
 
-    What the output alone says is kept unless it is of a place, or in words, that the report names.
+    A finding of the output alone is dropped if the report has its place or its message.
     """
     waiting = list(output)
-    told = list[FindingBlock]()
+    listed = list[FindingBlock]()
     for found in report:
         alike = [other for other in waiting if _is_same(found.finding, other.finding)]
         same = max(alike, key=lambda other: _likeness(found.finding, other.finding), default=None)
         if same and not _is_nearer(same.finding, found.finding, report):
             waiting.remove(same)
-        told.append(_better(found, same) if same else found)
-    return (*told, *(found for found in waiting if _adds(found, told)))
+        listed.append(_better(found, same) if same else found)
+    return (*listed, *(found for found in waiting if _adds(found, listed)))
 
 
 def _better(report: FindingBlock, output: FindingBlock) -> FindingBlock:
-    """Take the output's telling, with the report's message where the output says another."""
+    """Take the output's finding, with the report's message if the two differ."""
     one, other = report.finding, output.finding
     message = other.message if _says(output, one.message) else one.message
-    told = other.model_copy(
+    merged_finding = other.model_copy(
         update={
             "message": message,
             "test_id": max(one.test_id or "", other.test_id or "", key=len) or None,
@@ -548,11 +567,11 @@ def _better(report: FindingBlock, output: FindingBlock) -> FindingBlock:
     )
     detail = output.detail if message == other.message else (*report.detail, *output.detail)
     heading = output.heading if other.file else report.heading
-    return FindingBlock(told, output.at, heading, detail)
+    return FindingBlock(merged_finding, output.at, heading, detail)
 
 
 def _likeness(one: Finding, other: Finding) -> tuple[bool, bool, bool]:
-    """Say how sure it is that two findings are of one failure."""
+    """Rate how likely two findings are about one failure; compare as tuples."""
     return (
         one.test_id == other.test_id,
         _ends_alike(one.file or "", other.file or ""),
@@ -561,25 +580,25 @@ def _likeness(one: Finding, other: Finding) -> tuple[bool, bool, bool]:
 
 
 def _is_nearer(output: Finding, reported: Finding, report: Sequence[FindingBlock]) -> bool:
-    """Tell whether what the output says is rather of another failure that the report names."""
+    """Tell whether the output's finding fits another failure of the report better."""
     here = _likeness(reported, output)
     alike = (other.finding for other in report if _is_same(other.finding, output))
     return any(_likeness(other, output) > here for other in alike)
 
 
 def _says(output: FindingBlock, message: str) -> bool:
-    """Tell whether the output says this message, with or without the name of its exception."""
+    """Tell whether the output has this message, with or without the name of its exception."""
     first = message.partition("\n")[0]
     bare = first.partition(": ")[2] or first
     return any(bare in said for said in (output.finding.message, *output.detail))
 
 
-def _adds(found: FindingBlock, told: Sequence[FindingBlock]) -> bool:
-    """Tell whether a finding of the output alone speaks of something that the report leaves out."""
+def _adds(found: FindingBlock, listed: Sequence[FindingBlock]) -> bool:
+    """Tell whether a finding of the output alone is missing in the report."""
     one = found.finding
     if one.test_id is None and one.file is None:
-        return not any(_says(other, one.message) for other in told)
-    places = {(other.finding.file, other.finding.line) for other in told}
+        return not any(_says(other, one.message) for other in listed)
+    places = {(other.finding.file, other.finding.line) for other in listed}
     return one.file is None or (one.file, one.line) not in places
 
 

@@ -1,4 +1,4 @@
-"""How strongly a line speaks of failure: the words and shapes that tools share. Pure."""
+"""Weigh how strongly a line speaks of failure, and find totals and aftermath. Pure."""
 
 import re
 from collections import Counter
@@ -8,8 +8,29 @@ from functools import lru_cache
 
 from mulligan.checks.digest.locations import DIAGNOSTIC, HAS_PLACE
 
-_FREE = r"(?<![\w./\\-])"
+# The weight of a line
 
+
+class Weight(IntEnum):
+    """How much a line helps to fix the failure."""
+
+    NOTHING = 0
+    MENTION = 1
+    WARNING = 3
+    WORD = 5
+    PHRASE = 6
+    PLACE = 7
+    ERROR = 8
+    CRASH = 9
+    TEST = 10
+
+
+STRONG = Weight.PHRASE
+
+
+# Patterns by weight, the heaviest first
+
+_FREE = r"(?<![\w./\\-])"
 _END = r"(?![\w/\\-]|\.\w)"
 
 TEST = re.compile(
@@ -30,12 +51,27 @@ CRASH = re.compile(
     r"|multiple definition|\b(?:Uncaught|Unhandled)\b|Fatal Python error|^Caused by:"
 )
 
+EXCEPTION = re.compile(
+    r"^(?:E\s+|\W{0,20})(?:Exception in thread \S+ |Uncaught |thread '[^']*' )?"
+    r"(?:[\w$]+(?:\.|::|/))*[A-Z]\w*(?:Error|Exception|Failure|Fault|Exit|Interrupt|Timeout)\b"
+    r"(?:\s*[:(\[]|\s*$)"
+)
+
 ERROR = re.compile(
     r"^(?:\W{0,20}(?:\S+:? ){0,2}?)\[?(?:fatal error|fatal|error|err!|err|critical|panic)\b"
     r"(?:\s?\[[\w:-]+\]|\(\w+\)|\s[A-Z]+\d+)?\s*(?:[:!\]│|]|\s-\s|in\s|at\s|$)"
     rf"|{_FREE}(?:fatal )?errors?(?:\[[\w:-]+\])?(?: [A-Z]+\d+)?:\s",
     re.IGNORECASE,
 )
+
+FAULT = re.compile(
+    r"(?:command|: ) ?not found$|No such file or directory|Permission denied|No module named"
+    r"|^\S*sh: (?:line )?\d+: |unbound variable|\*\*\* .*Stop\.$|^Diff in \S"
+    r"|cannot (?:access|stat|open|find|execute|resolve|import|load)"
+    r"|[Cc]an't (?:open|find|load|resolve|locate)"
+)
+
+WARNING = re.compile(rf"{_FREE}warn(?:ings?)?{_END}", re.IGNORECASE)
 
 PHRASE = re.compile(
     r"not found|no such|cannot|can't|could ?n[o']t|unable to|undefined|undeclared|unresolved"
@@ -47,17 +83,29 @@ PHRASE = re.compile(
     re.IGNORECASE,
 )
 
+CODED = re.compile(r"(?<![\w-])[A-Z]{1,5}\d{3,5}(?=[\s:\])(]|$)|^E: \S")
+"""A code such as linters give to their rules: E302, SC2086, TS2304; and how apt opens an error."""
+
 WORD = re.compile(
     rf"{_FREE}(?:errors?|fail(?:s|ed|ures?|ing)?|fatal|panic|exception|abort(?:ed|ing)?){_END}",
     re.IGNORECASE,
 )
 
-WARNING = re.compile(rf"{_FREE}warn(?:ings?)?{_END}", re.IGNORECASE)
+RULES = (
+    (Weight.TEST, TEST),
+    (Weight.CRASH, CRASH),
+    (Weight.CRASH, EXCEPTION),
+    (Weight.ERROR, ERROR),
+    (Weight.ERROR, FAULT),
+    (Weight.WARNING, WARNING),
+    (Weight.PHRASE, PHRASE),
+    (Weight.PHRASE, CODED),
+    (Weight.WORD, WORD),
+)
+"""The first that matches gives the weight."""
 
-CACHED = 16384
 
-SAME_DIGITS = str.maketrans("23456789", "1" * 8)
-"""Numbers matter only by being nought or not."""
+# Lines that weigh nothing
 
 STEMS = (
     *("err", "fail", "fatal", "panic", "except", "traceback", "assert", "expect", "undef"),
@@ -84,16 +132,7 @@ STEMS = (
 """Parts of words, in lower case: a line without one, and without a shape, weighs nothing."""
 
 PLACE_SHAPES = (r"\.[A-Za-z]{1,9}[:(\[]{1,2}\d", r"line \d")
-
-CODED = re.compile(r"(?<![\w-])[A-Z]{1,5}\d{3,5}(?=[\s:\])(]|$)|^E: \S")
-"""A code such as linters give to their rules: E302, SC2086, TS2304; and how apt opens an error."""
-
-HARMLESS = re.compile(
-    r"\b(?:0|no|zero)\s+(?:\w+ )?"
-    r"(?:errors?|failures?|failed|failing|warnings?|problems?|issues?)\b"
-    r"|\b(?:errors?|failures?|failed|warnings?)\s*[:=]\s*0\b",
-    re.IGNORECASE,
-)
+SPEAKS = re.compile("|".join([*map(re.escape, STEMS), *PLACE_SHAPES]))
 
 PASSING = re.compile(
     r"^\s*(?:✓|✔|√|☑|ok\b|PASS(?:ED)?\b|\[\s*(?:OK|PASSED|RUN)\s*\])"
@@ -104,24 +143,47 @@ PASSING = re.compile(
     r"|^\[gw\d+\] \[ *\d+%\] PASSED |^\s*\d+/\d+ Test +#\d+: .* Passed "
 )
 
+HARMLESS = re.compile(
+    r"\b(?:0|no|zero)\s+(?:\w+ )?"
+    r"(?:errors?|failures?|failed|failing|warnings?|problems?|issues?)\b"
+    r"|\b(?:errors?|failures?|failed|warnings?)\s*[:=]\s*0\b",
+    re.IGNORECASE,
+)
+
 QUIET = re.compile(
     r"^\W{0,20}(?:\S+ ){0,3}\[?(?:INFO|DEBUG|TRACE|NOTICE|note|help|hint)\b", re.IGNORECASE
 )
 
-EXCEPTION = re.compile(
-    r"^(?:E\s+|\W{0,20})(?:Exception in thread \S+ |Uncaught |thread '[^']*' )?"
-    r"(?:[\w$]+(?:\.|::|/))*[A-Z]\w*(?:Error|Exception|Failure|Fault|Exit|Interrupt|Timeout)\b"
-    r"(?:\s*[:(\[]|\s*$)"
-)
 
-FAULT = re.compile(
-    r"(?:command|: ) ?not found$|No such file or directory|Permission denied|No module named"
-    r"|^\S*sh: (?:line )?\d+: |unbound variable|\*\*\* .*Stop\.$|^Diff in \S"
-    r"|cannot (?:access|stat|open|find|execute|resolve|import|load)"
-    r"|[Cc]an't (?:open|find|load|resolve|locate)"
-)
+def weigh(line: str) -> Weight:
+    """Rate how strongly one line speaks of failure, regardless of other lines."""
+    return _weigh(line.translate(SAME_DIGITS))
 
-SPEAKS = re.compile("|".join([*map(re.escape, STEMS), *PLACE_SHAPES]))
+
+SAME_DIGITS = str.maketrans("23456789", "1" * 8)
+"""Makes numbers alike except for zero, so that more lines share a cached weight."""
+
+CACHED = 16384
+
+
+@lru_cache(maxsize=CACHED)
+def _weigh(line: str) -> Weight:
+    if not (SPEAKS.search(line.lower()) or CODED.search(line)) or PASSING.search(line):
+        return Weight.NOTHING
+    line = HARMLESS.sub("", line)
+    weight = next((weight for weight, rule in RULES if rule.search(line)), Weight.NOTHING)
+    if weight < Weight.PLACE and weight != Weight.WARNING and _opens_with_place(line):
+        return Weight.PLACE
+    if weight < Weight.CRASH and QUIET.search(line):
+        return min(weight, Weight.MENTION)
+    return weight
+
+
+def _opens_with_place(line: str) -> bool:
+    return bool(HAS_PLACE.search(line) and DIAGNOSTIC.search(line))
+
+
+# Lines that only say that something failed before
 
 OPENINGS = (
     r"g?make(?:\[\d+\])?: (?:\*\*\* \[.*\] (?:Error|Segm|Killed|Abort)|Target)",
@@ -168,6 +230,14 @@ AFTERMATH = re.compile(
     "|".join([rf"^(?:\[\w+\]\s*)?\W{{0,20}}(?:{'|'.join(OPENINGS)})", *ANYWHERE]), re.IGNORECASE
 )
 
+
+def is_aftermath(line: str) -> bool:
+    """Tell whether a line only repeats that something failed before."""
+    return bool(AFTERMATH.search(line))
+
+
+# Lines that count results
+
 NOUN = (
     r"(?:failed|failing|failures?|errors?|passed|passing|problems?|warnings?|skipped|pending"
     r"|broken|ok|ignored|successes|assertions?|offenses?|violations?|issues?|vulnerabilities"
@@ -188,83 +258,7 @@ SUMMARY = re.compile(
     re.IGNORECASE,
 )
 
-FINISHED = re.compile(r"^\W*(?:finished|ran all|duration\b|randomi[sz]ed|time:)", re.IGNORECASE)
-
-BAD = re.compile(
-    r"(?P<before>\d+) (?:tests? |\w+ )?(?:failed|failing|failures?|errors?|problems?|offenses?)\b"
-    r"|\b(?:failed|failing|failures?|fail|errors?)\s*[:=]?\s*(?P<after>\d+)",
-    re.IGNORECASE,
-)
-
-TAG = re.compile(r"^\[\w+\] ")
-
-MOST = 3
-
 LONGEST = 160
-
-REACH = 2000
-
-ALIKE = 20
-"""More lines that differ in their numbers only are a program's own log."""
-
-NUMBER = re.compile(r"\d+")
-
-
-class Weight(IntEnum):
-    """What a line is worth to somebody who has to mend the failure."""
-
-    NOTHING = 0
-    MENTION = 1
-    WARNING = 3
-    WORD = 5
-    PHRASE = 6
-    PLACE = 7
-    ERROR = 8
-    CRASH = 9
-    TEST = 10
-
-
-STRONG = Weight.PHRASE
-
-RULES = (
-    (Weight.TEST, TEST),
-    (Weight.CRASH, CRASH),
-    (Weight.CRASH, EXCEPTION),
-    (Weight.ERROR, ERROR),
-    (Weight.ERROR, FAULT),
-    (Weight.WARNING, WARNING),
-    (Weight.PHRASE, PHRASE),
-    (Weight.PHRASE, CODED),
-    (Weight.WORD, WORD),
-)
-"""By the first that matches."""
-
-
-def weigh(line: str) -> Weight:
-    """Say how strongly one line speaks of failure, by itself."""
-    return _weigh(line.translate(SAME_DIGITS))
-
-
-@lru_cache(maxsize=CACHED)
-def _weigh(line: str) -> Weight:
-    if not (SPEAKS.search(line.lower()) or CODED.search(line)) or PASSING.search(line):
-        return Weight.NOTHING
-    line = HARMLESS.sub("", line)
-    weight = next((weight for weight, rule in RULES if rule.search(line)), Weight.NOTHING)
-    if weight < Weight.PLACE and weight != Weight.WARNING and _opens_with_place(line):
-        return Weight.PLACE
-    if weight < Weight.CRASH and QUIET.search(line):
-        return min(weight, Weight.MENTION)
-    return weight
-
-
-def _opens_with_place(line: str) -> bool:
-    return bool(HAS_PLACE.search(line) and DIAGNOSTIC.search(line))
-
-
-def is_aftermath(line: str) -> bool:
-    """Tell whether a line only says that something failed before."""
-    return bool(AFTERMATH.search(line))
 
 
 def is_total(line: str) -> bool:
@@ -275,21 +269,40 @@ def is_total(line: str) -> bool:
     )
 
 
+TAG = re.compile(r"^\[\w+\] ")
+
+
+def _bare(line: str) -> str:
+    return TAG.sub("", line).strip(" =-*─_\t|#ℹ")
+
+
+FINISHED = re.compile(r"^\W*(?:finished|ran all|duration\b|randomi[sz]ed|time:)", re.IGNORECASE)
+
+
 def ends_results(line: str) -> bool:
     """Tell whether a line comes after the last result."""
     return is_total(line) or bool(FINISHED.match(line))
 
 
+MOST = 3
+REACH = 2000
+
+ALIKE = 20
+"""More lines that differ in their numbers only are a program's own log."""
+
+NUMBER = re.compile(r"\d+")
+
+
 def total_lines(lines: Sequence[str]) -> tuple[str, ...]:
     """Pick the last lines that count failures, or else anything, in the order they stand in."""
-    told = _told([*reversed(lines[-REACH:])])
-    alike = Counter(NUMBER.sub("1", line) for line in dict.fromkeys(told))
-    counting = dict.fromkeys(line for line in told if alike[NUMBER.sub("1", line)] <= ALIKE)
+    totals = _totals_among([*reversed(lines[-REACH:])])
+    alike = Counter(NUMBER.sub("1", line) for line in dict.fromkeys(totals))
+    counting = dict.fromkeys(line for line in totals if alike[NUMBER.sub("1", line)] <= ALIKE)
     bad = [line for line in counting if count_bad(line)]
     return tuple(reversed(bad[:MOST] or list(counting)[:1]))
 
 
-def _told(lines: Sequence[str]) -> list[str]:
+def _totals_among(lines: Sequence[str]) -> list[str]:
     """Pick the lines of totals; those that differ in their numbers only are judged once."""
     shapes = [NUMBER.sub("1", line) for line in lines]
     telling = {shape for shape in {*shapes} if is_total(shape)}
@@ -297,11 +310,14 @@ def _told(lines: Sequence[str]) -> list[str]:
     return [line for line in bare if len(line) <= LONGEST]
 
 
+BAD = re.compile(
+    r"(?P<before>\d+) (?:tests? |\w+ )?(?:failed|failing|failures?|errors?|problems?|offenses?)\b"
+    r"|\b(?:failed|failing|failures?|fail|errors?)\s*[:=]?\s*(?P<after>\d+)",
+    re.IGNORECASE,
+)
+
+
 def count_bad(line: str) -> int:
     """Give the largest number of failures or errors that a line of totals names."""
     numbers = (match["before"] or match["after"] for match in BAD.finditer(line))
     return max((int(number[:9]) for number in numbers), default=0)
-
-
-def _bare(line: str) -> str:
-    return TAG.sub("", line).strip(" =-*─_\t|#ℹ")

@@ -1,4 +1,4 @@
-"""A diff as git writes it, cut into files and hunks. Pure."""
+"""Read a diff of git as files and hunks. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ ADDED = re.compile(rb"^\+([^\n]*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of one side of a hunk; `is_changed` tells that the other side has it not."""
+    """A line of one side of a hunk; `is_changed` is set if the other side lacks it."""
 
     number: int
     text: str
@@ -42,7 +42,7 @@ class Hunk:
 
 @dataclass(frozen=True)
 class Patch:
-    """What a diff says of one file: the lines before its content, and its content."""
+    """The part of a diff about one file: the lines before its content, and its content."""
 
     head: bytes
     content: bytes
@@ -54,7 +54,7 @@ class Patch:
 
     @cached_property
     def path(self) -> str:
-        """Give the name of the file, the new one before the old; empty where none is told."""
+        """Give the new name of the file, else the old one; empty if the diff has neither."""
         names = [_text(found) for found in NAME.finditer(self.head)]
         return names[-1] if names else ""
 

@@ -15,45 +15,11 @@ from mulligan.config.policy import Scope
 from mulligan.domain.attempt import Change
 from mulligan.domain.result import FileChange, GuardKind, GuardViolation
 
-DIRECTORIES = frozenset({"test", "tests", "__tests__", "spec", "specs", "testing", "e2e"})
-
-QUOTED = r"""(?P<quote>["'`])(?P<name>(?:(?!(?P=quote)).)*)"""
-
-SUITE = r"describe|suite|context"
-
-CASE = r"it|test|specify"
-
-RUBY_CASE = r"it|specify|example|scenario"
-
-RUBY_SUITE = r"describe|context|feature"
-
-SETTINGS_FILES = re.compile(
-    r"(?:^|/)(?:conftest\.py|pytest\.ini|\.?pytest\.toml|tox\.ini|setup\.cfg|pyproject\.toml"
-    r"|package\.json|(?:jest|vitest|vite)\.config\.\w+|\.mocharc\.?\w*|phpunit\.xml(?:\.dist)?"
-    r"|\.rspec|pom\.xml|build\.gradle(?:\.kts)?)$"
-)
-"""Files that say which tests are run."""
-
-MAX_LINE_CHARS = 400
-"""Characters of a line that are looked at."""
-
-OPENING = re.compile(
-    r"^\s*(?:(?:pub|async|export|static|public|private|protected) )*"
-    r"(?:def|func|fn|fun|function|class|void)\b"
-)
-"""How another function begins; a mark behind that is not about the test before it."""
-
-MARK_DISTANCE_LINES = 12
-"""Lines within which a mark that stands above a test is followed by it."""
-
-MAX_NAMED_TESTS = 5
-"""Tests that one sentence names."""
-
-NAME_CHARS = 80
+# How each language writes its tests, groups and skip marks
 
 
 class MarkTarget(Enum):
-    """What a mark is about, seen from the line that it stands on."""
+    """The tests that a mark is about, relative to the line of the mark."""
 
     HERE = auto()
     """The test or group of tests that begins on the same line."""
@@ -69,7 +35,7 @@ class MarkTarget(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SkipMark:
-    """What keeps a test from running, or from counting; `is_certain` where no condition does."""
+    """A mark that skips a test or its result; `is_certain` if it has no condition."""
 
     place: MarkTarget
     pattern: re.Pattern[str]
@@ -127,6 +93,10 @@ PYTHON = Language(
         ),
     ),
 )
+
+QUOTED = r"""(?P<quote>["'`])(?P<name>(?:(?!(?P=quote)).)*)"""
+SUITE = r"describe|suite|context"
+CASE = r"it|test|specify"
 
 JAVASCRIPT = Language(
     endings=(".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts", ".vue"),
@@ -196,6 +166,9 @@ JAVA = Language(
     ),
 )
 
+RUBY_CASE = r"it|specify|example|scenario"
+RUBY_SUITE = r"describe|context|feature"
+
 RUBY = Language(
     endings=(".rb",),
     named=_re(r"_(?:spec|test)\.rb$", r"^test_.*\.rb$"),
@@ -236,18 +209,7 @@ PHP = Language(
 )
 
 LANGUAGES = (PYTHON, JAVASCRIPT, GO, RUST, JAVA, RUBY, PHP)
-
-DESELECTION = _re(
-    r"\bcollect_ignore\w*",
-    r"--deselect\b",
-    r"--ignore(?:-glob)?[= \"',]+\S*(?:test|spec)",
-    r"\btestPathIgnorePatterns\b",
-    r"\bdisable_collection\b",
-    r"<exclude>[^<]*(?i:test|spec)",
-    r"(?i:\bexcludeTestsMatching\b)",
-    r"--exclude-pattern\b",
-    r"<skipTests>\s*true",
-)
+DIRECTORIES = frozenset({"test", "tests", "__tests__", "spec", "specs", "testing", "e2e"})
 
 
 def language_of(path: str) -> Language | None:
@@ -265,10 +227,13 @@ def language_of(path: str) -> Language | None:
 
 
 def is_named_as_test(path: str) -> bool:
-    """Tell whether a runner would take a file for one of tests by its name alone."""
+    """Tell whether a test runner recognises a file by its name alone."""
     name = PurePosixPath(path).name
     strict: Sequence[Language] = (PYTHON, JAVASCRIPT, GO, JAVA, RUBY, PHP)
     return any(language.named.search(name) for language in strict)
+
+
+# The tests on both sides of a file's diff
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +264,16 @@ class FileTests:
             return Counter()
         stopped = {skip.name for skip in certain if skip.mark.place is not MarkTarget.OTHERS}
         return Counter({name: n for name, n in self.cases.items() if name not in stopped})
+
+
+OPENING = re.compile(
+    r"^\s*(?:(?:pub|async|export|static|public|private|protected) )*"
+    r"(?:def|func|fn|fun|function|class|void)\b"
+)
+"""The start of another function; a mark after it is not about the test before it."""
+
+MARK_DISTANCE_LINES = 12
+"""Lines between a mark and the test below it, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,6 +327,10 @@ class _HunkSide:
         return found.name if found else self.outer
 
 
+MAX_LINE_CHARS = 400
+"""Characters of a line that are searched."""
+
+
 def sides_of(patch: Patch) -> tuple[FileTests, FileTests]:
     """Give what a file showed before and after; nothing where it holds no tests."""
     before, after = language_of(patch.old_path or patch.path), language_of(patch.path)
@@ -359,29 +338,6 @@ def sides_of(patch: Patch) -> tuple[FileTests, FileTests]:
     return (
         _joined([_side(hunk, hunk.old, before) for hunk in hunks if before]),
         _joined([_side(hunk, hunk.new, after) for hunk in hunks if after]),
-    )
-
-
-def deselecting_lines(patch: Patch) -> list[str]:
-    """List the lines that a file of settings has anew which leave tests out."""
-    if not SETTINGS_FILES.search(patch.path):
-        return []
-    changed = [
-        Counter(
-            line.text.strip() for line in side if line.is_changed and DESELECTION.search(line.text)
-        )
-        for hunk in patch.hunks(MAX_LINE_CHARS)
-        for side in (hunk.old, hunk.new)
-    ]
-    return list((sum(changed[1::2], Counter[str]()) - sum(changed[::2], Counter[str]())).elements())
-
-
-def _joined(sides: Sequence[FileTests]) -> FileTests:
-    return FileTests(
-        cases=sum((side.cases for side in sides), Counter[str]()),
-        seen=frozenset(name for side in sides for name in side.seen),
-        skips=tuple(skip for side in sides for skip in side.skips),
-        tables=sum(side.tables for side in sides),
     )
 
 
@@ -421,13 +377,58 @@ def _named(lines: Sequence[Line], patterns: Sequence[re.Pattern[str]]) -> Iterat
         )
 
 
+def _joined(sides: Sequence[FileTests]) -> FileTests:
+    return FileTests(
+        cases=sum((side.cases for side in sides), Counter[str]()),
+        seen=frozenset(name for side in sides for name in side.seen),
+        skips=tuple(skip for side in sides for skip in side.skips),
+        tables=sum(side.tables for side in sides),
+    )
+
+
+SETTINGS_FILES = re.compile(
+    r"(?:^|/)(?:conftest\.py|pytest\.ini|\.?pytest\.toml|tox\.ini|setup\.cfg|pyproject\.toml"
+    r"|package\.json|(?:jest|vitest|vite)\.config\.\w+|\.mocharc\.?\w*|phpunit\.xml(?:\.dist)?"
+    r"|\.rspec|pom\.xml|build\.gradle(?:\.kts)?)$"
+)
+"""Files that configure which tests run."""
+
+DESELECTION = _re(
+    r"\bcollect_ignore\w*",
+    r"--deselect\b",
+    r"--ignore(?:-glob)?[= \"',]+\S*(?:test|spec)",
+    r"\btestPathIgnorePatterns\b",
+    r"\bdisable_collection\b",
+    r"<exclude>[^<]*(?i:test|spec)",
+    r"(?i:\bexcludeTestsMatching\b)",
+    r"--exclude-pattern\b",
+    r"<skipTests>\s*true",
+)
+
+
+def deselecting_lines(patch: Patch) -> list[str]:
+    """List the new lines of a settings file that exclude tests."""
+    if not SETTINGS_FILES.search(patch.path):
+        return []
+    changed = [
+        Counter(
+            line.text.strip() for line in side if line.is_changed and DESELECTION.search(line.text)
+        )
+        for hunk in patch.hunks(MAX_LINE_CHARS)
+        for side in (hunk.old, hunk.new)
+    ]
+    return list((sum(changed[1::2], Counter[str]()) - sum(changed[::2], Counter[str]())).elements())
+
+
+# Violations
+
 Sides = tuple[FileTests, FileTests]
 
 
 def lost_test_violations(
     change: Change, patches: Sequence[Patch], scope: Scope
 ) -> Iterator[GuardViolation]:
-    """Find tests that are gone or skipped, by their names, over the change as a whole."""
+    """Find removed and skipped tests, by name, over the whole change."""
     sides = {patch.path: sides_of(patch) for patch in patches}
     if not scope.allow_deleted_tests:
         yield from _lost(change, sides)
@@ -441,7 +442,7 @@ def lost_test_violations(
 
 
 def _lost(change: Change, sides: Mapping[str, Sides]) -> Iterator[GuardViolation]:
-    """Blame the files that lost tests, where fewer tests came than went."""
+    """Name the files that lost tests, if more tests were removed than added."""
     files = {file.path: file for file in change.files}
     before = sum((_before(path, side, files) for path, (side, _) in sides.items()), Counter[str]())
     named = sum((after.cases for _, after in sides.values()), Counter[str]())
@@ -535,10 +536,17 @@ def _effect(skip: Skip) -> str:
     return f"skips the test {_short(skip.name)}, which ran before ({mark})"
 
 
+MAX_NAMED_TESTS = 5
+"""Tests that one sentence names."""
+
+
 def _listed(names: Sequence[str]) -> str:
     more = len(names) - MAX_NAMED_TESTS
-    told = ", ".join(_short(name) for name in names[:MAX_NAMED_TESTS])
-    return f"{told} (+ {more} more)" if more > 0 else told
+    shown = ", ".join(_short(name) for name in names[:MAX_NAMED_TESTS])
+    return f"{shown} (+ {more} more)" if more > 0 else shown
+
+
+NAME_CHARS = 80
 
 
 def _short(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Which paths may change, how much of them, and which kinds of files may come. Pure."""
+"""Refuse changes outside the scope: protected paths, size, submodules, links. Pure."""
 
 import re
 import unicodedata
@@ -69,8 +69,8 @@ def path_violations(
 def changed_paths(change: Change, patches: Sequence[Patch]) -> tuple[str, ...]:
     """List all names of what has changed, old ones too."""
     names = (name for file in change.files for name in (file.path, file.old_path))
-    told = (name for patch in patches for name in (patch.path, patch.old_path))
-    return tuple(dict.fromkeys(filter(None, (*names, *told))))
+    in_patches = (name for patch in patches for name in (patch.path, patch.old_path))
+    return tuple(dict.fromkeys(filter(None, (*names, *in_patches))))
 
 
 def spec_of(patterns: Sequence[str], key: str) -> GitIgnoreSpec:

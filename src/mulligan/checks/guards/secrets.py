@@ -1,4 +1,4 @@
-"""What an added line must not give away: Mulligan's own secrets, and keys of known services. Pure.
+"""Refuse added lines that hold Mulligan's own secrets or keys of known services. Pure.
 
 Of detect-secrets, the detectors are used whose keys have a form of their own. Its pragmas are not
 looked at, since the agent could write them.
@@ -52,7 +52,7 @@ EXTRA_PATTERNS = {
 def secret_violations(
     patches: Sequence[Patch], scope: Scope, redactor: Redactor
 ) -> Iterator[GuardViolation]:
-    """Find the files whose added lines, or whose names, hold a secret; the secret is not told."""
+    """Find the files whose added lines or names hold a secret; messages never show it."""
     allowed = spec_of(scope.allow_secrets, "allow_secrets")
     for patch in patches:
         lines = patch.added

@@ -21,7 +21,7 @@ NUMBER = re.compile(r"[1-9][0-9]{0,5}")
 DIGITS = re.compile(r"[0-9]{1,20}")
 SERVER = "https://github.com"
 KEPT_GITHUB_KEYS = (("github", "app"), ("github", "ca_file"))
-"""What the file says of GitHub that a run does not know better."""
+"""Keys of `github` that are taken from the file, not from the run."""
 MIN_LEASE = timedelta(minutes=1)
 """A lease that a slow answer of GitHub does not outlast."""
 
@@ -159,7 +159,7 @@ def _words(command: str) -> list[str]:
 
 
 def _repository(name: str, listed: JsonValue) -> dict[str, JsonValue]:
-    """Give what the file says of this repository; others are not served by it."""
+    """Give the file's settings of this repository; the Action serves no other."""
     entries = listed if isinstance(listed, list) else []
     for entry in entries:
         if isinstance(entry, dict) and str(entry.get("name")).lower() == name.lower():

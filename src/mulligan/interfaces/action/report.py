@@ -30,7 +30,7 @@ CUT_MARK = "\n\n[… cut: GitHub takes no longer summary]\n"
 
 @dataclass(frozen=True, slots=True)
 class IssueReport:
-    """What is told of one issue: where it stands, and the attempts of its epoch.
+    """The report of one issue: its status, and the attempts of its epoch.
 
     `counted` is how many of them cost one.
     """
@@ -51,26 +51,26 @@ def with_commands_stopped(token: str) -> tuple[str, str]:
     return f"::stop-commands::{token}", f"::{token}::"
 
 
-def annotations(told: Sequence[IssueReport], problems: Sequence[str]) -> Iterator[str]:
+def annotations(reports: Sequence[IssueReport], problems: Sequence[str]) -> Iterator[str]:
     """Give the commands that show on the run what failed where, and what came of it."""
     yield from [_command("error", problem, title="Mulligan") for problem in problems][
         :MAX_ANNOTATIONS
     ]
-    yield from [line for each in told for line in _of_checks(each)][:MAX_ANNOTATIONS]
-    for each in told:
-        ref, status = str(each.status.issue), each.status
+    yield from [line for report in reports for line in _of_checks(report)][:MAX_ANNOTATIONS]
+    for report in reports:
+        ref, status = str(report.status.issue), report.status
         if status.stage is Stage.HITL:
             yield _command("warning", status.reason, title=f"{ref} needs a person")
         if status.stage is Stage.REVIEW and status.pull_request:
             yield _command("notice", status.pull_request, title=f"{ref} is in review")
 
 
-def _of_checks(told: IssueReport) -> Iterator[str]:
-    last = told.history[-1] if told.history else None
+def _of_checks(report: IssueReport) -> Iterator[str]:
+    last = report.history[-1] if report.history else None
     if last is None or last.outcome is not Outcome.CHECKS_FAILED:
         return
     for check in failing(last.checks):
-        title = f"{told.status.issue}, attempt {last.attempt}: {check.name}"
+        title = f"{report.status.issue}, attempt {last.attempt}: {check.name}"
         for found in check.findings:
             yield _command("error", found.summary, title=title, **_where(found))
 
@@ -96,58 +96,58 @@ def _property(text: str) -> str:
     return _escaped(one_line(text, MAX_CELL_CHARS)).replace(":", "%3A").replace(",", "%2C")
 
 
-def outputs(told: Sequence[IssueReport], artifacts: str, delimiter: str) -> str:
+def outputs(reports: Sequence[IssueReport], artifacts: str, delimiter: str) -> str:
     """Write the outputs for the runner's file; those of one issue are of the last one worked on."""
-    last = told[-1] if told else None
-    values = {**_values(last), "results": _results(told), "artifacts": artifacts}
+    last = reports[-1] if reports else None
+    values = {**_values(last), "results": _results(reports), "artifacts": artifacts}
     return "".join(f"{name}<<{delimiter}\n{value}\n{delimiter}\n" for name, value in values.items())
 
 
-def _results(told: Sequence[IssueReport]) -> str:
-    return json.dumps([_values(each) for each in told])
+def _results(reports: Sequence[IssueReport]) -> str:
+    return json.dumps([_values(report) for report in reports])
 
 
-def _values(told: IssueReport | None) -> Mapping[str, str]:
+def _values(report: IssueReport | None) -> Mapping[str, str]:
     names = ("issue", "stage", "outcome", "attempts", "pull-request", "cost")
-    if told is None:
+    if report is None:
         return dict.fromkeys(names, "")
-    status = told.status
+    status = report.status
     found = (
         str(status.issue),
         status.stage.value,
         status.outcome.value if status.outcome else "",
-        str(told.counted),
+        str(report.counted),
         status.pull_request or "",
-        told.cost,
+        report.cost,
     )
     return dict(zip(names, found, strict=True))
 
 
-def summary(told: Sequence[IssueReport], done: PassResult, runner: Runner) -> str:
+def summary(reports: Sequence[IssueReport], done: PassResult, runner: Runner) -> str:
     """Tell what a run came to: each issue with the attempts of its epoch, and what failed."""
-    worked = {each.status.issue for each in told}
+    worked = {each.status.issue for each in reports}
     skipped = [each for each in done.visits if each.skipped and each.issue not in worked]
     parts = [
         f"## Mulligan\n\nWoken by `{runner.event}`.",
-        *(_issue(each, runner.server) for each in told),
+        *(_issue(each, runner.server) for each in reports),
         *(f"- {each.issue} was left alone: {_plain(each.skipped or '')}" for each in skipped),
-        *([] if told or skipped or done.problems else ["No issue asks for work."]),
+        *([] if reports or skipped or done.problems else ["No issue asks for work."]),
         *(f"- **Failed:** {_plain(problem)}" for problem in done.problems),
     ]
     text = "\n\n".join(parts) + "\n"
     return text if len(text) <= MAX_SUMMARY_CHARS else text[:MAX_SUMMARY_CHARS] + CUT_MARK
 
 
-def _issue(told: IssueReport, server: str) -> str:
-    status = told.status
+def _issue(report: IssueReport, server: str) -> str:
+    status = report.status
     ref = status.issue
     link = f"{server}/{ref.repository}/issues/{ref.number}"
     lines = [
         f"### [{ref}]({link}) {defuse(one_line(status.title, 200))}",
-        f"Stage **{status.stage}**, {pluralize(told.counted, 'attempt')} spent. "
+        f"Stage **{status.stage}**, {pluralize(report.counted, 'attempt')} spent. "
         f"{_plain(status.reason)}".rstrip(),
         *([f"Pull request: {status.pull_request}"] if status.pull_request else []),
-        _table(told.history),
+        _table(report.history),
     ]
     return "\n\n".join(line for line in lines if line)
 

@@ -1,4 +1,4 @@
-"""`mulligan action`: one pass within a workflow of GitHub, and what the runner is told of it."""
+"""`mulligan action`: one pass within a workflow of GitHub, reported to the runner."""
 
 import secrets
 import sys
@@ -50,19 +50,19 @@ def action() -> Exit:
     stop_on_signals()
     with _commands_stopped():
         try:
-            told, done = _work(inputs, runner, variables)
+            reports, done = _work(inputs, runner, variables)
         except MulliganError as error:
-            told, done = [], PassResult(problems=(OUTPUT_FILTER.clean(str(error)),))
+            reports, done = [], PassResult(problems=(OUTPUT_FILTER.clean(str(error)),))
             code = Exit.USAGE if isinstance(error, ConfigError) else Exit.FAILED
         else:
             code = Exit.FAILED if done.problems else Exit.DONE
-    _write_report(told, done, runner)
+    _write_report(reports, done, runner)
     return Exit.INTERRUPTED if stopping() else code
 
 
 @contextmanager
 def _commands_stopped() -> Generator[None]:
-    """Have the runner obey nothing that issues, agents and checks get printed (SPEC S4)."""
+    """Stop the runner from executing commands in printed foreign text (SPEC S4)."""
     before, after = with_commands_stopped(secrets.token_hex(16))
     _say(before)
     try:
@@ -77,23 +77,23 @@ def _work(
 ) -> tuple[list[IssueReport], PassResult]:
     operator = _operator(inputs, runner, variables)
     OUTPUT_FILTER.redactor = redactor_of(operator, variables)
-    heard, story = dict[IssueRef, None](), ProgressLog(make_console())
+    touched, progress = dict[IssueRef, None](), ProgressLog(make_console())
 
-    def hear(status: IssueStatus, event: Event) -> None:
-        heard.pop(status.issue, None)
-        heard[status.issue] = None
-        story.on_event(status, event)
+    def on_event(status: IssueStatus, event: Event) -> None:
+        touched.pop(status.issue, None)
+        touched[status.issue] = None
+        progress.on_event(status, event)
 
-    extent = PassLimits(inputs.attempts, inputs.limit, operator.poll.interval)
-    with build_shared(operator, variables, hear, runner.worker, inputs.lease) as bench:
-        done = run_once(bench.repositories, bench.context, extent)
-        write_deferred_comments(bench.context, Worker(bench.context), bench.repositories)
+    limits = PassLimits(inputs.attempts, inputs.limit, operator.poll.interval)
+    with build_shared(operator, variables, on_event, runner.worker, inputs.lease) as built:
+        done = run_once(built.repositories, built.context, limits)
+        write_deferred_comments(built.context, Worker(built.context), built.repositories)
         left_alone = {each.issue for each in done.visits if each.skipped and not each.attempts}
-        return [_issue_report(ref, bench.context) for ref in heard if ref not in left_alone], done
+        return [_issue_report(ref, built.context) for ref in touched if ref not in left_alone], done
 
 
 def _operator(inputs: Inputs, runner: Runner, variables: Mapping[str, str]) -> Operator:
-    """Read the operator's file from the base branch, never from what an event brings along."""
+    """Read the operator's file from the base branch, never from the event's payload."""
     if not inputs.config:
         return operator_of(inputs, runner, variables, None)
     before = bootstrap_operator(inputs, runner, variables)
@@ -114,12 +114,12 @@ def _issue_report(ref: IssueRef, context: BotContext) -> IssueReport:
     )
 
 
-def _write_report(told: Sequence[IssueReport], done: PassResult, runner: Runner) -> None:
-    for line in annotations(told, done.problems):
+def _write_report(reports: Sequence[IssueReport], done: PassResult, runner: Runner) -> None:
+    for line in annotations(reports, done.problems):
         _say(OUTPUT_FILTER.clean(line))
     artifacts = str(runner.place / "work" / "artifacts")
-    _append(runner.output, outputs(told, artifacts, f"mulligan-{secrets.token_hex(16)}"))
-    _append(runner.summary, OUTPUT_FILTER.redactor.text(summary(told, done, runner)))
+    _append(runner.output, outputs(reports, artifacts, f"mulligan-{secrets.token_hex(16)}"))
+    _append(runner.summary, OUTPUT_FILTER.redactor.text(summary(reports, done, runner)))
 
 
 def _append(place: Path | None, text: str) -> None:

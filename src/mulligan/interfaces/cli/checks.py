@@ -1,4 +1,4 @@
-"""`mulligan digest` and `mulligan check`: what the checks say, as an agent would be told."""
+"""`mulligan digest` and `mulligan check`: the results of checks as an agent gets them."""
 
 import sys
 from contextlib import nullcontext

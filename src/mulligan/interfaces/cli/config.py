@@ -70,7 +70,7 @@ def _checked(config: Path | None, policy: Path | None, repository: str | None) -
 
 
 def _operator(config: Path | None, policy: Path | None, repository: str | None) -> Operator | None:
-    """Read the operator's file, unless only a policy is asked about."""
+    """Read the operator's file; None if only a policy is to be checked."""
     if repository and not policy:
         message = "--repository says whose policy it is; name that file with --policy FILE."
         raise UsageError(message)

@@ -44,77 +44,12 @@ from mulligan.interfaces.cli.terminal import Exit, program, show_comment
 from mulligan.interfaces.cli.work import ProgressLog
 from mulligan.sandbox.cancellation import stopping
 
-WITHDRAWAL_DELAY = 1.0
-"""Seconds after which the label is taken off; the agent would work several times as long."""
-
-FAILURES = 2
-
-TOKEN = "a-token-of-the-simulated-github"  # noqa: S105 - of a GitHub that is not one
+# `mulligan demo`
 
 PASSES = 6
 """Enough for everything to rest, also on a machine that is slow."""
 
 WATCH_INTERVAL = timedelta(seconds=1)
-
-STAGE_LABELS = {
-    Stage.REVIEW: ("in review", "green"),
-    Stage.HITL: ("with a person", "magenta"),
-    Stage.RESOLVED: ("left alone", "yellow"),
-}
-"""What an issue that rests is called, and its colour."""
-
-CONFIGURATION = """# Made by Mulligan for its own GitHub on this machine.
-github: {{api_url: "{url}", token_file: "{directory}/token"}}
-repositories:
-  - name: {repository}
-    clone_url: "{bare}"
-agent: {{kind: command, command: ["{python}", "{agent}"], timeout: 1m}}
-state: {{url: "sqlite:///{directory}/mulligan.db"}}
-workspace: {{root: "{directory}/work"}}
-limits: {{concurrency: 1, free_mib: 64}}
-"""
-
-
-@dataclass
-class FailingPullRequests:
-    """Answers the next calls for a pull request with 502, STUMBLES times; nothing is done then."""
-
-    left: int = FAILURES
-
-    def __call__(self, method: str, path: str) -> Fault | None:
-        """Answer a request, as `World.faults` is asked to."""
-        if method != "POST" or not path.endswith("/pulls") or not self.left:
-            return None
-        self.left -= 1
-        return Fault(502, body='{"message": "Server Error"}')
-
-
-@dataclass(frozen=True, slots=True)
-class DemoFaults:
-    """Hears what happens to the issues, and steps in."""
-
-    world: World
-    story: ProgressLog
-    withdrawn: IssueRef
-    unlucky: IssueRef
-
-    def on_event(self, status: IssueStatus, event: Event) -> None:
-        """Let the one issue be withdrawn as soon as its agent works, the other not be published."""
-        match event:
-            case AgentStarted() if status.issue == self.withdrawn:
-                timer = threading.Timer(WITHDRAWAL_DELAY, self._withdraw, [status])
-                timer.daemon = True
-                timer.start()
-            case PublishStarted() if status.issue == self.unlucky and self.world.faults is None:
-                self.world.faults = FailingPullRequests()
-            case _:
-                return
-
-    def _withdraw(self, status: IssueStatus) -> None:
-        self.world.unlabel(status.issue, READY, MAINTAINER)
-        self.story.print_line(
-            status, f"  [bold]{MAINTAINER}[/] thinks again, and takes the label off"
-        )
 
 
 @contextmanager
@@ -128,7 +63,7 @@ def _simulator_errors_reported() -> Generator[None]:
 
 @_simulator_errors_reported()
 def demo(directory: Path | None) -> Exit:
-    """Run the life of six issues, and tell it."""
+    """Run the life of six issues, and print it."""
     console, place = make_console(), _place(directory)
     start_logs()
     stop_on_signals()
@@ -140,28 +75,52 @@ def demo(directory: Path | None) -> Exit:
         if short := disk_shortage_of(operator):
             raise UnavailableError(short)
         _open_story(console, world, seeded)
-        story = ProgressLog(console)
+        progress = ProgressLog(console)
         *_, withdrawn, unlucky = _refs(seeded)
-        mishaps = DemoFaults(world, story, withdrawn, unlucky)
+        faults = DemoFaults(world, progress, withdrawn, unlucky)
 
-        def hear(status: IssueStatus, event: Event) -> None:
-            story.on_event(status, event)
-            mishaps.on_event(status, event)
+        def on_event(status: IssueStatus, event: Event) -> None:
+            progress.on_event(status, event)
+            faults.on_event(status, event)
 
-        with build(operator, environment(), hear) as bench:
-            rest = _make_passes(bench.context, seeded, console)
+        with build(operator, environment(), on_event) as container:
+            rest = _make_passes(container.context, seeded, console)
             if stopping():
                 return Exit.INTERRUPTED
-            _close_story(console, seeded, bench.context)
+            _close_story(console, seeded, container.context)
     if rest:
         _show_comment(console, world, seeded)
     _name_commands(console, seeded, config)
     return Exit.DONE if rest else Exit.FAILED
 
 
+def _refs(seeded: Seeded) -> list[IssueRef]:
+    """List the issues by the names that Mulligan has for them."""
+    return [IssueRef(each.repository, each.number) for each in seeded.issues]
+
+
+def _make_passes(context: BotContext, seeded: Seeded, console: Console) -> bool:
+    """Make passes until every issue rests; tell whether they do."""
+    for number in range(PASSES):
+        if number:
+            console.print("\nThe next pass publishes what is verified; no agent is run for that.")
+        done = run_once((seeded.repository,), context, PassLimits(watch_interval=WATCH_INTERVAL))
+        for problem in done.problems:
+            said = problem.removeprefix(f"{seeded.issues[-1]}: ")
+            console.print(f"    [yellow]{escape(said)}[/]", emoji=False)
+        rest = STAGE_LABELS.keys() >= {context.ledger.status(ref).stage for ref in _refs(seeded)}
+        if rest or stopping():
+            write_deferred_comments(context, Worker(context), (seeded.repository,))
+            return rest
+    return False
+
+
+# `mulligan simulate`
+
+
 @_simulator_errors_reported()
 def simulate(port: int, directory: Path | None) -> Exit:
-    """Keep a simulated GitHub running until it is interrupted or told to end."""
+    """Keep a simulated GitHub running until SIGINT or SIGTERM."""
     console, place = make_console(), _place(directory)
     world, stop = World(), threading.Event()
     seeded = seed(world, place, TOKEN)
@@ -194,8 +153,11 @@ def _announce(console: Console, page: str, api: str, config: Path) -> None:
         console.print(escape(line), soft_wrap=True)
 
 
+# The directory and its configuration
+
+
 def _place(directory: Path | None) -> Path:
-    """Make a directory to put everything in; one with something in it is left alone."""
+    """Make a directory to put everything in; UsageError if it is not empty."""
     if directory is None:
         return Path(tempfile.mkdtemp(prefix="mulligan-demo-"))
     if directory.exists() and any(directory.iterdir()):
@@ -203,6 +165,20 @@ def _place(directory: Path | None) -> Path:
         raise UsageError(message)
     directory.mkdir(parents=True, exist_ok=True)
     return directory.absolute()
+
+
+CONFIGURATION = """# Made by Mulligan for its own GitHub on this machine.
+github: {{api_url: "{url}", token_file: "{directory}/token"}}
+repositories:
+  - name: {repository}
+    clone_url: "{bare}"
+agent: {{kind: command, command: ["{python}", "{agent}"], timeout: 1m}}
+state: {{url: "sqlite:///{directory}/mulligan.db"}}
+workspace: {{root: "{directory}/work"}}
+limits: {{concurrency: 1, free_mib: 64}}
+"""
+
+TOKEN = "a-token-of-the-simulated-github"  # noqa: S105 - of a GitHub that is not one
 
 
 def _write_configuration(place: Path, url: str, seeded: Seeded) -> Path:
@@ -221,25 +197,65 @@ def _write_configuration(place: Path, url: str, seeded: Seeded) -> Path:
     return config
 
 
-def _refs(seeded: Seeded) -> list[IssueRef]:
-    """List the issues by the names that Mulligan has for them."""
-    return [IssueRef(each.repository, each.number) for each in seeded.issues]
+# Faults that the demo shows
+
+FAILURES = 2
 
 
-def _make_passes(context: BotContext, seeded: Seeded, console: Console) -> bool:
-    """Make passes until every issue rests; tell whether they do."""
-    for number in range(PASSES):
-        if number:
-            console.print("\nThe next pass publishes what is verified; no agent is run for that.")
-        done = run_once((seeded.repository,), context, PassLimits(watch_interval=WATCH_INTERVAL))
-        for problem in done.problems:
-            said = problem.removeprefix(f"{seeded.issues[-1]}: ")
-            console.print(f"    [yellow]{escape(said)}[/]", emoji=False)
-        rest = STAGE_LABELS.keys() >= {context.ledger.status(ref).stage for ref in _refs(seeded)}
-        if rest or stopping():
-            write_deferred_comments(context, Worker(context), (seeded.repository,))
-            return rest
-    return False
+@dataclass
+class FailingPullRequests:
+    """Answers the next FAILURES requests for a pull request with 502, without effect."""
+
+    left: int = FAILURES
+
+    def __call__(self, method: str, path: str) -> Fault | None:
+        """Give the fault for a request, for `World.faults`; None for no fault."""
+        if method != "POST" or not path.endswith("/pulls") or not self.left:
+            return None
+        self.left -= 1
+        return Fault(502, body='{"message": "Server Error"}')
+
+
+WITHDRAWAL_DELAY = 1.0
+"""Seconds after which the label is taken off; the agent would work several times as long."""
+
+
+@dataclass(frozen=True, slots=True)
+class DemoFaults:
+    """Listens to the events of the issues, and causes the faults of the demo."""
+
+    world: World
+    progress: ProgressLog
+    withdrawn: IssueRef
+    unlucky: IssueRef
+
+    def on_event(self, status: IssueStatus, event: Event) -> None:
+        """Let the one issue be withdrawn as soon as its agent works, the other not be published."""
+        match event:
+            case AgentStarted() if status.issue == self.withdrawn:
+                timer = threading.Timer(WITHDRAWAL_DELAY, self._withdraw, [status])
+                timer.daemon = True
+                timer.start()
+            case PublishStarted() if status.issue == self.unlucky and self.world.faults is None:
+                self.world.faults = FailingPullRequests()
+            case _:
+                return
+
+    def _withdraw(self, status: IssueStatus) -> None:
+        self.world.unlabel(status.issue, READY, MAINTAINER)
+        self.progress.print_line(
+            status, f"  [bold]{MAINTAINER}[/] thinks again, and takes the label off"
+        )
+
+
+# What the demo prints
+
+STAGE_LABELS = {
+    Stage.REVIEW: ("in review", "green"),
+    Stage.HITL: ("with a person", "magenta"),
+    Stage.RESOLVED: ("left alone", "yellow"),
+}
+"""What an issue that rests is called, and its colour."""
 
 
 def _open_story(console: Console, world: World, seeded: Seeded) -> None:
@@ -261,10 +277,20 @@ def _close_story(console: Console, seeded: Seeded, context: BotContext) -> None:
         )
 
 
+def _ended(history: Sequence[WorkerResultMeta]) -> str:
+    """Name the outcomes of the attempts in their order, equal ones in a row once."""
+    parts = list[str]()
+    for outcome, row in groupby(meta.outcome for meta in history):
+        times = len(list(row))
+        title = TITLES[outcome] if times == 1 else f"{times} × {TITLES[outcome]}"
+        parts.append(f"{title}, at no cost" if outcome in FREE else title)
+    return " → ".join(parts)
+
+
 def _show_comment(console: Console, world: World, seeded: Seeded) -> None:
-    asked = seeded.issues[2]
-    body = world.comments_of(asked)[-1].body
-    console.print(f"\nWhat the people of [cyan]{asked}[/] now read on GitHub, in short:")
+    escalated = seeded.issues[2]
+    body = world.comments_of(escalated)[-1].body
+    console.print(f"\nWhat the people of [cyan]{escalated}[/] now read on GitHub, in short:")
     show_comment(console, body)
 
 
@@ -282,13 +308,3 @@ def _name_commands(console: Console, seeded: Seeded, config: Path) -> None:
         f"git -C {seeded.bare} log --oneline --all --graph",
     ):
         console.print(f"  {line}", markup=False)
-
-
-def _ended(history: Sequence[WorkerResultMeta]) -> str:
-    """Name the outcomes of the attempts in their order, equal ones in a row once."""
-    told = list[str]()
-    for outcome, row in groupby(meta.outcome for meta in history):
-        times = len(list(row))
-        title = TITLES[outcome] if times == 1 else f"{times} × {TITLES[outcome]}"
-        told.append(f"{title}, at no cost" if outcome in FREE else title)
-    return " → ".join(told)

@@ -36,7 +36,7 @@ MARKS = {
 
 
 def doctor(config: Path | None, *, json: bool, agent: bool = False) -> Exit:
-    """Look at everything, or try the agents; say what is wrong and what mends it."""
+    """Check everything, or try the agents; print each problem with its fix."""
     start_logs()
     found = list[Diagnosis]()
     console = None if json else make_console()

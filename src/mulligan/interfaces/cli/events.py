@@ -34,14 +34,132 @@ from mulligan.interfaces.json_output import event_row
 from mulligan.text.escape import one_line
 from mulligan.text.redact import Redactor
 
-Json = dict[str, JsonValue]
+# `mulligan events`
 
+
+def events(
+    config: Path | None, issue: str | None, since: str | None, *, follow: bool, json: bool
+) -> Exit:
+    """Print the events there are, and those that come if `follow`."""
+    ref = IssueRef.parse(issue) if issue else None
+    begin = _start_number(since)
+    operator = read_configuration(config, needs_token=False)
+    with open_ledger(operator) as ledger, end_on_broken_pipe():
+        after = begin if isinstance(begin, int) else number_at(begin, ledger)
+        for page in pages(ledger, ref, after, follow=follow):
+            for recorded in page:
+                written = (
+                    event_json(recorded, OUTPUT_FILTER.redactor) if json else _in_words(recorded)
+                )
+                sys.stdout.write(f"{written}\n")
+            sys.stdout.flush()
+    return Exit.DONE
+
+
+POLL_MILLISECONDS = 500
+"""Time between two reads of the ledger while nothing happens."""
+
+BATCH_SIZE = 500
+"""Events that are read at a time."""
+
+
+def _start_number(since: str | None) -> int | datetime:
+    """Read where to begin: after an event's number, or at so much time ago."""
+    if since is None:
+        return 0
+    is_number = since.isascii() and since.isdigit()
+    return int(since) if is_number else time_ago(SystemClock().now(), since)
+
+
+def number_at(time: datetime, ledger: Ledger) -> int:
+    """Give the number after which events were recorded at a time or later; few are read for it."""
+    after_each = range(ledger.last_seq())
+    return bisect_left(after_each, time, key=lambda after: ledger.events(after=after, most=1)[0].at)
+
+
+def pages(
+    ledger: Ledger, ref: IssueRef | None, after: int, *, follow: bool
+) -> Iterator[Sequence[RecordedEvent]]:
+    """Give the events above a number, of one issue or of all, and go on waiting for more."""
+    while True:
+        page = ledger.events(ref, after, BATCH_SIZE)
+        yield page
+        if page:
+            after = page[-1].seq
+        elif not follow or reader_is_gone():
+            return
+
+
+def reader_is_gone(milliseconds: int = POLL_MILLISECONDS) -> bool:
+    """Wait up to `milliseconds`; tell at once if the reader of the output has closed it."""
+    output = select.poll()
+    output.register(sys.stdout.fileno(), 0)
+    return bool(output.poll(milliseconds))
+
+
+@contextmanager
+def end_on_broken_pipe() -> Generator[None]:
+    """Let SIGINT and a broken pipe end the process without a message."""
+    before = [(each, signal.getsignal(each)) for each in (signal.SIGINT, signal.SIGPIPE)]
+    for each, _ in before:
+        signal.signal(each, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        for each, kept in before:
+            signal.signal(each, kept)
+
+
+def print_schema() -> Exit:
+    """Print the JSON Schema of a line."""
+    print_json(schema())
+    return Exit.DONE
+
+
+# One event as a line
+
+WIDTH = 200
+HASH = re.compile(r"\b([0-9a-f]{10})[0-9a-f]{30,54}\b")
+Json = dict[str, JsonValue]
 JSON: TypeAdapter[Json] = TypeAdapter(Json)
 
 
-WIDTH = 200
+def event_json(recorded: RecordedEvent, redactor: Redactor) -> str:
+    """Write an event as one line of JSON in ASCII, without secrets."""
+    return json.dumps(redactor.tree(JSON.validate_python(event_row(recorded))))
 
-HASH = re.compile(r"\b([0-9a-f]{10})[0-9a-f]{30,54}\b")
+
+def event_text(recorded: RecordedEvent) -> str:
+    """Write an event as one line for people; of a hash only its beginning."""
+    attempt = f"attempt {recorded.attempt}" if recorded.attempt else ""
+    when = f"{recorded.at:%Y-%m-%d %H:%M:%S}"
+    about = one_line(HASH.sub(r"\1", _summary(recorded.event)), WIDTH)
+    parts = (when, f"{recorded.seq}", f"{recorded.issue}", attempt, recorded.event.kind, about)
+    return "  ".join(part for part in parts if part)
+
+
+def _in_words(recorded: RecordedEvent) -> str:
+    return OUTPUT_FILTER.clean(event_text(recorded))
+
+
+def _summary(event: Event) -> str:
+    match event:
+        case AttemptCompleted(meta=meta):
+            return f"{meta.outcome}: {meta.error}" if meta.error else meta.outcome
+        case CheckFinished(check=check):
+            return f"{check.name}: {'passed' if check.passed else 'failed'}"
+        case Decided(decision=decision):
+            return f"{decision.decision}: {decision.reason}"
+        case _:
+            payload: Json = event.model_dump(mode="json", exclude={"kind"})
+            return " ".join(f"{key}={value}" for key, value in payload.items() if _is_short(value))
+
+
+def _is_short(value: JsonValue) -> bool:
+    return isinstance(value, str | int | float) and value != ""
+
+
+# The JSON Schema of a line
 
 FIELDS: Mapping[str, tuple[Json, str]] = {
     "seq": ({"type": "integer"}, "Orders all events of one ledger; numbers may be left out."),
@@ -61,8 +179,47 @@ FIELDS: Mapping[str, tuple[Json, str]] = {
 }
 """The fields of a line, in their order, with their schemas and meanings."""
 
-RULES = re.compile(r" \((?:SPEC )?[A-Z]?\d+[a-z]?(?:, [A-Z]\d+[a-z]?)*\)")
-"""Where a docstring names the rules that it follows, which no reader of the page knows."""
+
+def schema() -> Json:
+    """Give the JSON Schema of a line."""
+    made = JSON.validate_python(TypeAdapter[Event](Event).json_schema(mode="serialization"))
+    definitions = JSON.validate_python(made["$defs"])
+    for kind in EVENT_TYPES:
+        definitions[kind.__name__] = _without_kind(JSON.validate_python(definitions[kind.__name__]))
+    properties: Json = {
+        name: {**field_schema, "description": meaning}
+        for name, (field_schema, meaning) in FIELDS.items()
+    }
+    return {
+        "$schema": DRAFT,
+        "title": "A line of `mulligan events --json`",
+        "type": "object",
+        "properties": properties,
+        "required": list(FIELDS),
+        "oneOf": [_one(kind) for kind in EVENT_TYPES],
+        "$defs": definitions,
+    }
+
+
+def name_of(kind: type[Event]) -> str:
+    """Give the name under which events of a class are recorded."""
+    return str(kind.model_fields["kind"].default)
+
+
+def _one(kind: type[Event]) -> JsonValue:
+    payload: Json = {"$ref": f"#/$defs/{kind.__name__}"}
+    return {"properties": {"name": {"const": name_of(kind)}, "payload": payload}}
+
+
+def _without_kind(definition: Json) -> Json:
+    properties = JSON.validate_python(definition["properties"])
+    required = definition.get("required")
+    left = [name for name in required if name != "kind"] if isinstance(required, list) else []
+    kept = {name: field_schema for name, field_schema in properties.items() if name != "kind"}
+    return {**definition, "properties": kept, "required": left}
+
+
+# The page docs/events.md
 
 OPENING = """# Events
 
@@ -99,85 +256,16 @@ PAYLOADS = """## Payloads
 By the name of the event. Times are in UTC, and `_ms` is milliseconds.
 """
 
-POLL_MILLISECONDS = 500
-"""How often the ledger is looked at while nothing happens."""
-
-BATCH_SIZE = 500
-"""Events that are read at a time."""
-
-
-def event_json(recorded: RecordedEvent, redactor: Redactor) -> str:
-    """Write an event as one line of JSON in ASCII, without secrets."""
-    return json.dumps(redactor.tree(JSON.validate_python(event_row(recorded))))
-
-
-def event_text(recorded: RecordedEvent) -> str:
-    """Write an event as one line for people; of a hash only its beginning."""
-    attempt = f"attempt {recorded.attempt}" if recorded.attempt else ""
-    when = f"{recorded.at:%Y-%m-%d %H:%M:%S}"
-    about = one_line(HASH.sub(r"\1", _said(recorded.event)), WIDTH)
-    parts = (when, f"{recorded.seq}", f"{recorded.issue}", attempt, recorded.event.kind, about)
-    return "  ".join(part for part in parts if part)
-
-
-def _said(event: Event) -> str:
-    match event:
-        case AttemptCompleted(meta=meta):
-            return f"{meta.outcome}: {meta.error}" if meta.error else meta.outcome
-        case CheckFinished(check=check):
-            return f"{check.name}: {'passed' if check.passed else 'failed'}"
-        case Decided(decision=decision):
-            return f"{decision.decision}: {decision.reason}"
-        case _:
-            told: Json = event.model_dump(mode="json", exclude={"kind"})
-            return " ".join(f"{key}={value}" for key, value in told.items() if _is_short(value))
-
-
-def _is_short(value: JsonValue) -> bool:
-    return isinstance(value, str | int | float) and value != ""
-
-
-def schema() -> Json:
-    """Give the JSON Schema of a line."""
-    made = JSON.validate_python(TypeAdapter[Event](Event).json_schema(mode="serialization"))
-    definitions = JSON.validate_python(made["$defs"])
-    for kind in EVENT_TYPES:
-        definitions[kind.__name__] = _without_kind(JSON.validate_python(definitions[kind.__name__]))
-    properties: Json = {
-        name: {**told, "description": said} for name, (told, said) in FIELDS.items()
-    }
-    return {
-        "$schema": DRAFT,
-        "title": "A line of `mulligan events --json`",
-        "type": "object",
-        "properties": properties,
-        "required": list(FIELDS),
-        "oneOf": [_one(kind) for kind in EVENT_TYPES],
-        "$defs": definitions,
-    }
-
-
-def name_of(kind: type[Event]) -> str:
-    """Give the name under which events of a class are recorded."""
-    return str(kind.model_fields["kind"].default)
-
-
-def _one(kind: type[Event]) -> JsonValue:
-    payload: Json = {"$ref": f"#/$defs/{kind.__name__}"}
-    return {"properties": {"name": {"const": name_of(kind)}, "payload": payload}}
-
-
-def _without_kind(definition: Json) -> Json:
-    properties = JSON.validate_python(definition["properties"])
-    required = definition.get("required")
-    left = [name for name in required if name != "kind"] if isinstance(required, list) else []
-    kept = {name: told for name, told in properties.items() if name != "kind"}
-    return {**definition, "properties": kept, "required": left}
+RULES = re.compile(r" \((?:SPEC )?[A-Z]?\d+[a-z]?(?:, [A-Z]\d+[a-z]?)*\)")
+"""Where a docstring names the rules that it follows, which no reader of the page knows."""
 
 
 def reference() -> str:
     """Give the whole page."""
-    fields = [f"| `{name}` | {_type(told)} | {said} |" for name, (told, said) in FIELDS.items()]
+    fields = [
+        f"| `{name}` | {_type(field_schema)} | {meaning} |"
+        for name, (field_schema, meaning) in FIELDS.items()
+    ]
     parts = [OPENING, "\n".join([LINE, *fields]), PAYLOADS]
     definitions = JSON.validate_python(schema()["$defs"])
     parts += [_section(kind, definitions) for kind in EVENT_TYPES]
@@ -186,8 +274,8 @@ def reference() -> str:
 
 def _section(kind: type[Event], definitions: Json) -> str:
     """Describe one kind by its docstring and the schema of its payload."""
-    told = JSON.validate_python(definitions[kind.__name__])
-    properties = JSON.validate_python(told["properties"])
+    definition = JSON.validate_python(definitions[kind.__name__])
+    properties = JSON.validate_python(definition["properties"])
     rows = [f"| `{name}` | {_type(JSON.validate_python(of))} |" for name, of in properties.items()]
     text = RULES.sub("", re.sub(r"\s*\n\s*", " ", inspect.getdoc(kind) or ""))
     return "\n".join(
@@ -195,17 +283,17 @@ def _section(kind: type[Event], definitions: Json) -> str:
     )
 
 
-def _type(told: Json) -> str:
+def _type(definition: Json) -> str:
     """Name a type as a reader knows it."""
-    if "anyOf" in told and isinstance(told["anyOf"], list):
-        return " or ".join(_type(JSON.validate_python(each)) for each in told["anyOf"])
-    if isinstance(given := told.get("type"), list):
+    if "anyOf" in definition and isinstance(definition["anyOf"], list):
+        return " or ".join(_type(JSON.validate_python(each)) for each in definition["anyOf"])
+    if isinstance(given := definition.get("type"), list):
         return " or ".join(map(str, given))
-    return " ".join(_words(told)) or "any"
+    return " ".join(_words(definition)) or "any"
 
 
-def _words(told: Json) -> Iterator[str]:
-    match told:
+def _words(definition: Json) -> Iterator[str]:
+    match definition:
         case {"$ref": str(place)}:
             yield f"[{place.rpartition('/')[2]}](schemas/events.json)"
         case {"enum": list(values)}:
@@ -222,79 +310,3 @@ def _words(told: Json) -> Iterator[str]:
 
 def _plain(value: JsonValue) -> str:
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def print_schema() -> Exit:
-    """Print the JSON Schema of a line."""
-    print_json(schema())
-    return Exit.DONE
-
-
-def events(
-    config: Path | None, issue: str | None, since: str | None, *, follow: bool, json: bool
-) -> Exit:
-    """Print the events there are, and those that come if `follow`."""
-    ref = IssueRef.parse(issue) if issue else None
-    begin = _start_number(since)
-    operator = read_configuration(config, needs_token=False)
-    with open_ledger(operator) as ledger, end_on_broken_pipe():
-        after = begin if isinstance(begin, int) else number_at(begin, ledger)
-        for page in pages(ledger, ref, after, follow=follow):
-            for recorded in page:
-                written = (
-                    event_json(recorded, OUTPUT_FILTER.redactor) if json else _in_words(recorded)
-                )
-                sys.stdout.write(f"{written}\n")
-            sys.stdout.flush()
-    return Exit.DONE
-
-
-def _start_number(since: str | None) -> int | datetime:
-    """Read where to begin: after an event's number, or at so much time ago."""
-    if since is None:
-        return 0
-    is_number = since.isascii() and since.isdigit()
-    return int(since) if is_number else time_ago(SystemClock().now(), since)
-
-
-def number_at(time: datetime, ledger: Ledger) -> int:
-    """Give the number after which events were recorded at a time or later; few are read for it."""
-    after_each = range(ledger.last_seq())
-    return bisect_left(after_each, time, key=lambda after: ledger.events(after=after, most=1)[0].at)
-
-
-def pages(
-    ledger: Ledger, ref: IssueRef | None, after: int, *, follow: bool
-) -> Iterator[Sequence[RecordedEvent]]:
-    """Give the events above a number, of one issue or of all, and go on waiting for more."""
-    while True:
-        page = ledger.events(ref, after, BATCH_SIZE)
-        yield page
-        if page:
-            after = page[-1].seq
-        elif not follow or reader_is_gone():
-            return
-
-
-def reader_is_gone(milliseconds: int = POLL_MILLISECONDS) -> bool:
-    """Wait a moment; tell at once where whoever reads the output has gone."""
-    output = select.poll()
-    output.register(sys.stdout.fileno(), 0)
-    return bool(output.poll(milliseconds))
-
-
-@contextmanager
-def end_on_broken_pipe() -> Generator[None]:
-    """Let SIGINT, and writing to a pipe that nobody reads, end the process without a word."""
-    before = [(each, signal.getsignal(each)) for each in (signal.SIGINT, signal.SIGPIPE)]
-    for each, _ in before:
-        signal.signal(each, signal.SIG_DFL)
-    try:
-        yield
-    finally:
-        for each, kept in before:
-            signal.signal(each, kept)
-
-
-def _in_words(recorded: RecordedEvent) -> str:
-    return OUTPUT_FILTER.clean(event_text(recorded))

@@ -58,32 +58,200 @@ from mulligan.interfaces.onboarding.proposal import (
     policy_text,
 )
 
-HOST = "127.0.0.1"
+# `mulligan init`
 
-BACK = "/back"
 
-CODE = re.compile(r"[A-Za-z0-9_.-]{1,200}")
+@dataclass(frozen=True, slots=True)
+class InitOptions:
+    """The options of `mulligan init`."""
 
-HEADERS = {
-    "Content-Type": "text/html; charset=utf-8",
-    "Cache-Control": "no-store",
-    "Referrer-Policy": "no-referrer",
-    "X-Frame-Options": "DENY",
-}
+    directory: Path
+    yes: bool = False
+    repository: str | None = None
+    config: Path | None = None
+    workflow: bool = True
+    action: str | None = None
 
-THANKS = "That was all; go back to the terminal."
 
-SECOND = "An answer came already; go back to the terminal."
+@dataclass(frozen=True, slots=True)
+class InitPlan:
+    """All that would be done: files to write, and labels to create."""
 
-WRONG_STATE = "This answer belongs to another request; open the address that the terminal shows."
+    drafts: tuple[FileDraft, ...]
+    missing: tuple[str, ...]
+    labels: Labels
+    operator: Operator | None
+    origin: Origin | None
 
-NOWHERE = "There is nothing here; open the address that the terminal shows."
 
-KEY = Path("mulligan-app.pem")
+POLICY = Path(POLICY_FILE)
 
-CALLBACK_TIMEOUT = timedelta(minutes=15)
 
-DEFAULT_API_URL = GitHubSettings().api_url
+def init(options: InitOptions) -> Exit:
+    """Propose, show, ask, write; what is there already is left as it is."""
+    console, clone = make_console(), options.directory.absolute()
+    origin, config = _origin(options, git_config(clone)), _operator_path(options, clone)
+    plan = _plan(console, clone, origin, config)
+    if options.workflow:
+        plan = _with_workflow(console, plan, clone, options.action)
+    if not (plan.drafts or plan.missing):
+        console.print("Nothing to do.")
+        return Exit.DONE
+    for draft in plan.drafts:
+        _show(console, draft)
+    if plan.missing and origin:
+        names = ", ".join(plan.missing)
+        console.print(f"\nLabels to create on {escape(origin.name)}: {escape(names)}")
+    if not _agreed(console, options):
+        console.print("Nothing was written.")
+        return Exit.FAILED
+    _carry_out(console, plan)
+    _say_next(console, clone, config, plan)
+    return Exit.DONE
+
+
+def _origin(options: InitOptions, config: str) -> Origin | None:
+    found = origin_of(config)
+    if options.repository is None:
+        return found
+    if not REPOSITORY.fullmatch(options.repository):
+        message = f"{options.repository!r} does not name a repository; write OWNER/NAME."
+        raise UsageError(message)
+    return Origin(options.repository, found.host if found else "")
+
+
+def _operator_path(options: InitOptions, clone: Path) -> Path:
+    """Find where the operator's file is, or belongs: never into the clone by itself."""
+    path = configuration_path(options.config)
+    if options.config or path != DEFAULT or path.exists():
+        return path
+    return clone.parent / DEFAULT if Path.cwd().is_relative_to(clone) else path
+
+
+def _plan(console: Console, clone: Path, origin: Origin | None, config: Path) -> InitPlan:
+    drafts, labels = list[FileDraft](), Labels()
+    policy, proposal = clone / POLICY, propose(read_tree(clone))
+    if policy.exists():
+        found = load_policy(policy.read_bytes(), {}, str(policy))
+        labels = found.labels
+        console.print(f"{POLICY} is there, with {pluralize(len(found.checks), 'check')}.")
+    else:
+        console.print(escape(_found(proposal, clone)))
+        drafts.append(FileDraft(policy, policy_text(proposal)))
+    operator = _operator(console, origin, config, drafts)
+    missing = _missing(console, operator, origin, labels)
+    return InitPlan(tuple(drafts), missing, labels, operator, origin)
+
+
+def _found(proposal: Proposal, clone: Path) -> str:
+    if not proposal.checks:
+        return f"Nothing in {clone} says how it is tested; name its checks in the file below."
+    return f"{proposal.ecosystem}: {pluralize(len(proposal.checks), 'check')} found in {clone}."
+
+
+def _operator(
+    console: Console, origin: Origin | None, config: Path, drafts: list[FileDraft]
+) -> Operator | None:
+    """Read the operator's file, or draft one; None where it is not known for what repository."""
+    if config.exists():
+        return load_operator(config, environment(), needs_token=False)
+    if origin is None:
+        console.print("No remote is on a GitHub; --repository OWNER/NAME gives a mulligan.yml too.")
+        return None
+    draft = FileDraft(config, operator_text(origin, agent_here(environment())))
+    drafts.append(draft)
+    with tempfile.TemporaryDirectory() as place:
+        trial = Path(place) / DEFAULT
+        trial.write_text(draft.text, encoding="utf-8")
+        return load_operator(trial, environment(), needs_token=False)
+
+
+def _missing(
+    console: Console, operator: Operator | None, origin: Origin | None, labels: Labels
+) -> tuple[str, ...]:
+    """Ask GitHub which labels are missing; without a token they are left for later."""
+    if operator is None or origin is None:
+        return ()
+    named = {each.name.lower() for each in operator.repositories}
+    github = operator.github
+    has_token = github.token_file or (github.token and github.token.get_secret_value())
+    if not has_token or origin.name.lower() not in named:
+        why = "mulligan.yml does not name it" if has_token else "the token's variable is not set"
+        console.print(f"The labels of {escape(origin.name)} were not looked at: {why}.")
+        return ()
+    try:
+        return missing_labels(operator, environment(), origin.name, labels)
+    except MulliganError as error:
+        console.print(f"The labels could not be looked at: {escape(str(error))}")
+        return ()
+
+
+def _with_workflow(console: Console, plan: InitPlan, clone: Path, action: str | None) -> InitPlan:
+    agent = plan.operator.agent if plan.operator else None
+    proposed = propose_workflow(clone, plan.origin, agent, action)
+    if proposed.draft is None:
+        console.print(escape(proposed.said))
+        return plan
+    return replace(plan, drafts=(*plan.drafts, proposed.draft))
+
+
+STYLES = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def _show(console: Console, draft: FileDraft) -> None:
+    console.print()
+    for line in draft.diff(_shown(draft.path)):
+        console.print(Text(line, STYLES.get(line[:1], "")))
+
+
+def _shown(path: Path) -> str:
+    """Give a path as one would type it here."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
+def _agreed(console: Console, options: InitOptions) -> bool:
+    if options.yes:
+        return True
+    if not sys.stdin.isatty():
+        message = "Nothing was written, since nobody can be asked here; add --yes to write it."
+        raise UsageError(message)
+    answer = console.input("\nGo ahead? [y/N] ")
+    return answer.strip().lower() in {"y", "yes"}
+
+
+def _carry_out(console: Console, plan: InitPlan) -> None:
+    console.print()
+    for draft in plan.drafts:
+        draft.path.parent.mkdir(parents=True, exist_ok=True)
+        draft.path.write_text(draft.text, encoding="utf-8")
+        console.print(f"Wrote {escape(_shown(draft.path))}.")
+    if plan.operator and plan.origin and plan.missing:
+        create_labels(plan.operator, environment(), plan.origin.name, plan.labels)
+        console.print(f"Created {pluralize(len(plan.missing), 'label')}.")
+
+
+def _say_next(console: Console, clone: Path, config: Path, plan: InitPlan) -> None:
+    named = "" if config == DEFAULT else f" --config {_shown(config)}"
+    console.print("\nNext:")
+    if any(draft.path == clone / POLICY for draft in plan.drafts):
+        console.print(f"  read {POLICY}, and try it: {program()} check", markup=False)
+        console.print("  commit it and push it: it counts from the base branch on", markup=False)
+    for line in say_of_workflow(clone, plan.drafts):
+        console.print(f"  {line}", markup=False)
+    console.print(f"  {program()} doctor{named}", markup=False)
+
+
+# The workflow of the Action
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowProposal:
+    """The file to write, or a sentence with the reason why there is none."""
+
+    draft: FileDraft | None = None
+    said: str = ""
+
 
 COMMAND = "command"
 
@@ -96,176 +264,6 @@ OWN_AGENT = (
     "The workflow is left out, since mulligan.yml alone describes the agent {kind!r}; see "
     "docs/action.md for how an Action gets such a file."
 )
-
-POLICY = Path(POLICY_FILE)
-
-STYLES = {"+": "green", "-": "red", "@": "cyan"}
-
-
-class OAuthCallbackServer:
-    """A page at `address`; the answer that bears its `state` ends the waiting."""
-
-    def __init__(self, port: int) -> None:
-        self.state = secrets.token_urlsafe(32)
-        self.host = f"{HOST}:{port}"
-        self.page = ""
-        self._heard = threading.Event()
-        self._code = ""
-
-    @property
-    def address(self) -> str:
-        """Give the address for the browser."""
-        return f"http://{self.host}/"
-
-    @property
-    def back(self) -> str:
-        """Give the address to come back to."""
-        return f"http://{self.host}{BACK}"
-
-    def wait(self, limit: timedelta) -> str:
-        """Give the code of the answer; UnavailableError where none comes in time."""
-        if not self._heard.wait(limit.total_seconds()):
-            time = format_duration(limit)
-            message = f"No browser came back within {time}, so nothing was written; begin again."
-            raise UnavailableError(message)
-        return self._code
-
-    def answer(self, host: str, target: str) -> tuple[HTTPStatus, str]:
-        """Answer a request for `target`; one that names another host was led here by a page."""
-        parts = urlsplit(target)
-        if host == self.host and parts.path == "/":
-            return HTTPStatus.OK, self.page
-        if host != self.host or parts.path != BACK:
-            return HTTPStatus.NOT_FOUND, NOWHERE
-        given = parse_qs(parts.query)
-        state, code = given.get("state", [""])[0], given.get("code", [""])[0]
-        is_ours = secrets.compare_digest(state.encode(), self.state.encode())
-        if not is_ours or not CODE.fullmatch(code):
-            return HTTPStatus.BAD_REQUEST, WRONG_STATE
-        if self._heard.is_set():
-            return HTTPStatus.CONFLICT, SECOND
-        self._code = code
-        self._heard.set()
-        return HTTPStatus.OK, THANKS
-
-
-def _handler(answer: Callable[[str, str], tuple[HTTPStatus, str]]) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        timeout = 10
-
-        def do_GET(self) -> None:
-            status, text = answer(self.headers.get("Host", ""), self.path)
-            body = text.encode()
-            self.send_response(status)
-            for name, value in {**HEADERS, "Content-Length": str(len(body))}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name
-            """Say nothing: the target of the answer has a secret in it."""
-
-    return Handler
-
-
-@contextmanager
-def oauth_callback_server() -> Generator[OAuthCallbackServer]:
-    """Listen on a free port of loopback; afterwards neither a thread nor a socket is left."""
-    server = ThreadingHTTPServer((HOST, 0), BaseHTTPRequestHandler)
-    porch = OAuthCallbackServer(server.server_address[1])
-    server.RequestHandlerClass = _handler(porch.answer)
-    thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="porch")
-    thread.start()
-    try:
-        yield porch
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-@dataclass(frozen=True, slots=True)
-class AppRequest:
-    """What the command line says of the App."""
-
-    organization: str | None = None
-    name: str | None = None
-    key_file: Path | None = None
-
-
-def register(wanted: AppRequest, origin: Origin | None, config: Path) -> Exit:
-    """Lead a browser to GitHub and back, write the key, and say what belongs into mulligan.yml."""
-    console, github = make_console(), _github(origin, config)
-    owner = wanted.organization or (origin.name.partition("/")[0] if origin else "")
-    name = wanted.name or f"mulligan-{owner}".rstrip("-")
-    asked = Registration(github.api_url, name, wanted.organization, github.ca_file)
-    place = (wanted.key_file or config.parent / KEY).absolute()
-    try:
-        with _reserved(place) as write:
-            made = _have_made(asked, console)
-            write(made.pem)
-    except KeyboardInterrupt:
-        say_error("Interrupted; no key was written. Begin again with `mulligan init --app`.")
-        return Exit.INTERRUPTED
-    _say(console, made, github, place)
-    return Exit.DONE
-
-
-def _github(origin: Origin | None, config: Path) -> GitHubSettings:
-    """Find out on which GitHub: that of the configuration, else that of the clone."""
-    if config.exists():
-        return load_operator(config, environment(), needs_token=False).github
-    return GitHubSettings(api_url=(origin and origin.api_url) or DEFAULT_API_URL)
-
-
-def _have_made(asked: Registration, console: Console) -> MadeApp:
-    with oauth_callback_server() as porch:
-        porch.page = asked.page(porch.state, porch.back)
-        console.print(f"Open {porch.address} in a browser on this machine.", markup=False)
-        return asked.exchange(porch.wait(CALLBACK_TIMEOUT))
-
-
-@contextmanager
-def _reserved(place: Path) -> Generator[Callable[[str], None]]:
-    """Have an empty file that only this user reads before there is a key, which is given once."""
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        opened = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError as error:
-        message = f"{place} is there already; move it away, or name another --key-file."
-        raise UsageError(message) from error
-    except OSError as error:
-        message = f"{place} cannot be written ({error.strerror}); name another --key-file."
-        raise UsageError(message) from error
-    with os.fdopen(opened, "w", encoding="utf-8") as file:
-        try:
-            yield lambda text: _keep(text, file.fileno())
-        finally:
-            if not os.fstat(file.fileno()).st_size:
-                with suppress(OSError):
-                    place.unlink()
-
-
-def _keep(text: str, descriptor: int) -> None:
-    os.write(descriptor, text.encode())
-    os.fsync(descriptor)
-
-
-def _say(console: Console, made: MadeApp, github: GitHubSettings, place: Path) -> None:
-    server = f"  api_url: {github.api_url}\n" if github.api_url != DEFAULT_API_URL else ""
-    lines = f"github:\n{server}  app:\n    id: {made.id}\n    private_key_file: {place}\n"
-    console.print(f"The App is made, and its private key is in {place}.", markup=False)
-    console.print("\nIn mulligan.yml, in place of the token:\n", markup=False)
-    console.print(lines, markup=False)
-    console.print(f"Install it on the repositories at {made.install_url}", markup=False)
-
-
-@dataclass(frozen=True, slots=True)
-class WorkflowProposal:
-    """The file, where there is something to write, or a sentence that says why there is not."""
-
-    draft: FileDraft | None = None
-    said: str = ""
 
 
 def propose_workflow(
@@ -314,183 +312,193 @@ def say_of_workflow(clone: Path, drafts: Iterable[FileDraft]) -> Iterator[str]:
                     yield f"for the Action, add the secret {name} to the repository"
 
 
-@dataclass(frozen=True, slots=True)
-class InitOptions:
-    """What the command line says."""
-
-    directory: Path
-    yes: bool = False
-    repository: str | None = None
-    config: Path | None = None
-    workflow: bool = True
-    action: str | None = None
+# `mulligan init --app`: register a GitHub App
 
 
 @dataclass(frozen=True, slots=True)
-class InitPlan:
-    """All that would be done: files to write, and labels to create."""
+class AppRequest:
+    """The options of `mulligan init --app`."""
 
-    drafts: tuple[FileDraft, ...]
-    missing: tuple[str, ...]
-    labels: Labels
-    operator: Operator | None
-    origin: Origin | None
+    organization: str | None = None
+    name: str | None = None
+    key_file: Path | None = None
 
 
-def init(asked: InitOptions) -> Exit:
-    """Propose, show, ask, write; what is there already is left as it is."""
-    console, clone = make_console(), asked.directory.absolute()
-    origin, config = _origin(asked, git_config(clone)), _operator_path(asked, clone)
-    start = _plan(console, clone, origin, config)
-    if asked.workflow:
-        start = _with_workflow(console, start, clone, asked.action)
-    if not (start.drafts or start.missing):
-        console.print("Nothing to do.")
-        return Exit.DONE
-    for draft in start.drafts:
-        _show(console, draft)
-    if start.missing and origin:
-        names = ", ".join(start.missing)
-        console.print(f"\nLabels to create on {escape(origin.name)}: {escape(names)}")
-    if not _agreed(console, asked):
-        console.print("Nothing was written.")
-        return Exit.FAILED
-    _carry_out(console, start)
-    _say_next(console, clone, config, start)
+def init_app(options: InitOptions, wanted: AppRequest) -> Exit:
+    """Create a GitHub App; the clone, if any, gives the repository and the server."""
+    clone = options.directory.absolute()
+    origin = _origin(options, git_config(clone) if (clone / ".git").exists() else "")
+    return register(wanted, origin, _operator_path(options, clone))
+
+
+KEY = Path("mulligan-app.pem")
+CALLBACK_TIMEOUT = timedelta(minutes=15)
+DEFAULT_API_URL = GitHubSettings().api_url
+
+
+def register(wanted: AppRequest, origin: Origin | None, config: Path) -> Exit:
+    """Have GitHub create the App in a browser, write its key, and print the configuration."""
+    console, github = make_console(), _github(origin, config)
+    owner = wanted.organization or (origin.name.partition("/")[0] if origin else "")
+    name = wanted.name or f"mulligan-{owner}".rstrip("-")
+    options = Registration(github.api_url, name, wanted.organization, github.ca_file)
+    place = (wanted.key_file or config.parent / KEY).absolute()
+    try:
+        with _reserved(place) as write:
+            app = _have_made(options, console)
+            write(app.pem)
+    except KeyboardInterrupt:
+        say_error("Interrupted; no key was written. Begin again with `mulligan init --app`.")
+        return Exit.INTERRUPTED
+    _say(console, app, github, place)
     return Exit.DONE
 
 
-def init_app(asked: InitOptions, wanted: AppRequest) -> Exit:
-    """Have GitHub make an App; a clone only says for which repository, and on which server."""
-    clone = asked.directory.absolute()
-    origin = _origin(asked, git_config(clone) if (clone / ".git").exists() else "")
-    return register(wanted, origin, _operator_path(asked, clone))
-
-
-def _origin(asked: InitOptions, config: str) -> Origin | None:
-    found = origin_of(config)
-    if asked.repository is None:
-        return found
-    if not REPOSITORY.fullmatch(asked.repository):
-        message = f"{asked.repository!r} does not name a repository; write OWNER/NAME."
-        raise UsageError(message)
-    return Origin(asked.repository, found.host if found else "")
-
-
-def _operator_path(asked: InitOptions, clone: Path) -> Path:
-    """Find where the operator's file is, or belongs: never into the clone by itself."""
-    path = configuration_path(asked.config)
-    if asked.config or path != DEFAULT or path.exists():
-        return path
-    return clone.parent / DEFAULT if Path.cwd().is_relative_to(clone) else path
-
-
-def _plan(console: Console, clone: Path, origin: Origin | None, config: Path) -> InitPlan:
-    drafts, labels = list[FileDraft](), Labels()
-    policy, proposal = clone / POLICY, propose(read_tree(clone))
-    if policy.exists():
-        found = load_policy(policy.read_bytes(), {}, str(policy))
-        labels = found.labels
-        console.print(f"{POLICY} is there, with {pluralize(len(found.checks), 'check')}.")
-    else:
-        console.print(escape(_found(proposal, clone)))
-        drafts.append(FileDraft(policy, policy_text(proposal)))
-    operator = _operator(console, origin, config, drafts)
-    missing = _missing(console, operator, origin, labels)
-    return InitPlan(tuple(drafts), missing, labels, operator, origin)
-
-
-def _with_workflow(console: Console, start: InitPlan, clone: Path, action: str | None) -> InitPlan:
-    agent = start.operator.agent if start.operator else None
-    proposed = propose_workflow(clone, start.origin, agent, action)
-    if proposed.draft is None:
-        console.print(escape(proposed.said))
-        return start
-    return replace(start, drafts=(*start.drafts, proposed.draft))
-
-
-def _found(proposal: Proposal, clone: Path) -> str:
-    if not proposal.checks:
-        return f"Nothing in {clone} says how it is tested; name its checks in the file below."
-    return f"{proposal.ecosystem}: {pluralize(len(proposal.checks), 'check')} found in {clone}."
-
-
-def _operator(
-    console: Console, origin: Origin | None, config: Path, drafts: list[FileDraft]
-) -> Operator | None:
-    """Read the operator's file, or draft one; None where it is not known for what repository."""
+def _github(origin: Origin | None, config: Path) -> GitHubSettings:
+    """Give the settings of the GitHub of the configuration, else of the clone."""
     if config.exists():
-        return load_operator(config, environment(), needs_token=False)
-    if origin is None:
-        console.print("No remote is on a GitHub; --repository OWNER/NAME gives a mulligan.yml too.")
-        return None
-    draft = FileDraft(config, operator_text(origin, agent_here(environment())))
-    drafts.append(draft)
-    with tempfile.TemporaryDirectory() as place:
-        trial = Path(place) / DEFAULT
-        trial.write_text(draft.text, encoding="utf-8")
-        return load_operator(trial, environment(), needs_token=False)
+        return load_operator(config, environment(), needs_token=False).github
+    return GitHubSettings(api_url=(origin and origin.api_url) or DEFAULT_API_URL)
 
 
-def _missing(
-    console: Console, operator: Operator | None, origin: Origin | None, labels: Labels
-) -> tuple[str, ...]:
-    """Ask GitHub which labels are missing; without a token they are left for later."""
-    if operator is None or origin is None:
-        return ()
-    named = {each.name.lower() for each in operator.repositories}
-    github = operator.github
-    has_token = github.token_file or (github.token and github.token.get_secret_value())
-    if not has_token or origin.name.lower() not in named:
-        why = "mulligan.yml does not name it" if has_token else "the token's variable is not set"
-        console.print(f"The labels of {escape(origin.name)} were not looked at: {why}.")
-        return ()
+def _have_made(options: Registration, console: Console) -> MadeApp:
+    with oauth_callback_server() as callback:
+        callback.page = options.page(callback.state, callback.back)
+        console.print(f"Open {callback.address} in a browser on this machine.", markup=False)
+        return options.exchange(callback.wait(CALLBACK_TIMEOUT))
+
+
+@contextmanager
+def _reserved(place: Path) -> Generator[Callable[[str], None]]:
+    """Create the empty key file, readable by this user only, before the key exists."""
     try:
-        return missing_labels(operator, environment(), origin.name, labels)
-    except MulliganError as error:
-        console.print(f"The labels could not be looked at: {escape(str(error))}")
-        return ()
+        place.parent.mkdir(parents=True, exist_ok=True)
+        opened = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError as error:
+        message = f"{place} is there already; move it away, or name another --key-file."
+        raise UsageError(message) from error
+    except OSError as error:
+        message = f"{place} cannot be written ({error.strerror}); name another --key-file."
+        raise UsageError(message) from error
+    with os.fdopen(opened, "w", encoding="utf-8") as file:
+        try:
+            yield lambda text: _keep(text, file.fileno())
+        finally:
+            if not os.fstat(file.fileno()).st_size:
+                with suppress(OSError):
+                    place.unlink()
 
 
-def _show(console: Console, draft: FileDraft) -> None:
-    console.print()
-    for line in draft.diff(_shown(draft.path)):
-        console.print(Text(line, STYLES.get(line[:1], "")))
+def _keep(text: str, descriptor: int) -> None:
+    os.write(descriptor, text.encode())
+    os.fsync(descriptor)
 
 
-def _shown(path: Path) -> str:
-    """Give a path as one would type it here."""
-    here = Path.cwd()
-    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+def _say(console: Console, app: MadeApp, github: GitHubSettings, place: Path) -> None:
+    server = f"  api_url: {github.api_url}\n" if github.api_url != DEFAULT_API_URL else ""
+    lines = f"github:\n{server}  app:\n    id: {app.id}\n    private_key_file: {place}\n"
+    console.print(f"The App is made, and its private key is in {place}.", markup=False)
+    console.print("\nIn mulligan.yml, in place of the token:\n", markup=False)
+    console.print(lines, markup=False)
+    console.print(f"Install it on the repositories at {app.install_url}", markup=False)
 
 
-def _agreed(console: Console, asked: InitOptions) -> bool:
-    if asked.yes:
-        return True
-    if not sys.stdin.isatty():
-        message = "Nothing was written, since nobody can be asked here; add --yes to write it."
-        raise UsageError(message)
-    answer = console.input("\nGo ahead? [y/N] ")
-    return answer.strip().lower() in {"y", "yes"}
+# The page that GitHub sends the browser back to
+
+HOST = "127.0.0.1"
+BACK = "/back"
+CODE = re.compile(r"[A-Za-z0-9_.-]{1,200}")
+THANKS = "That was all; go back to the terminal."
+SECOND = "An answer came already; go back to the terminal."
+WRONG_STATE = "This answer belongs to another request; open the address that the terminal shows."
+NOWHERE = "There is nothing here; open the address that the terminal shows."
 
 
-def _carry_out(console: Console, start: InitPlan) -> None:
-    console.print()
-    for draft in start.drafts:
-        draft.path.parent.mkdir(parents=True, exist_ok=True)
-        draft.path.write_text(draft.text, encoding="utf-8")
-        console.print(f"Wrote {escape(_shown(draft.path))}.")
-    if start.operator and start.origin and start.missing:
-        create_labels(start.operator, environment(), start.origin.name, start.labels)
-        console.print(f"Created {pluralize(len(start.missing), 'label')}.")
+class OAuthCallbackServer:
+    """A page at `address`; the request that carries its `state` ends the wait."""
+
+    def __init__(self, port: int) -> None:
+        self.state = secrets.token_urlsafe(32)
+        self.host = f"{HOST}:{port}"
+        self.page = ""
+        self._heard = threading.Event()
+        self._code = ""
+
+    @property
+    def address(self) -> str:
+        """Give the address for the browser."""
+        return f"http://{self.host}/"
+
+    @property
+    def back(self) -> str:
+        """Give the address to come back to."""
+        return f"http://{self.host}{BACK}"
+
+    def wait(self, limit: timedelta) -> str:
+        """Give the code of the answer; UnavailableError where none comes in time."""
+        if not self._heard.wait(limit.total_seconds()):
+            time = format_duration(limit)
+            message = f"No browser came back within {time}, so nothing was written; begin again."
+            raise UnavailableError(message)
+        return self._code
+
+    def answer(self, host: str, target: str) -> tuple[HTTPStatus, str]:
+        """Answer a request for `target`; one that names another host was led here by a page."""
+        parts = urlsplit(target)
+        if host == self.host and parts.path == "/":
+            return HTTPStatus.OK, self.page
+        if host != self.host or parts.path != BACK:
+            return HTTPStatus.NOT_FOUND, NOWHERE
+        given = parse_qs(parts.query)
+        state, code = given.get("state", [""])[0], given.get("code", [""])[0]
+        is_ours = secrets.compare_digest(state.encode(), self.state.encode())
+        if not is_ours or not CODE.fullmatch(code):
+            return HTTPStatus.BAD_REQUEST, WRONG_STATE
+        if self._heard.is_set():
+            return HTTPStatus.CONFLICT, SECOND
+        self._code = code
+        self._heard.set()
+        return HTTPStatus.OK, THANKS
 
 
-def _say_next(console: Console, clone: Path, config: Path, start: InitPlan) -> None:
-    named = "" if config == DEFAULT else f" --config {_shown(config)}"
-    console.print("\nNext:")
-    if any(draft.path == clone / POLICY for draft in start.drafts):
-        console.print(f"  read {POLICY}, and try it: {program()} check", markup=False)
-        console.print("  commit it and push it: it counts from the base branch on", markup=False)
-    for line in say_of_workflow(clone, start.drafts):
-        console.print(f"  {line}", markup=False)
-    console.print(f"  {program()} doctor{named}", markup=False)
+@contextmanager
+def oauth_callback_server() -> Generator[OAuthCallbackServer]:
+    """Listen on a free port of loopback; afterwards neither a thread nor a socket is left."""
+    server = ThreadingHTTPServer((HOST, 0), BaseHTTPRequestHandler)
+    callback = OAuthCallbackServer(server.server_address[1])
+    server.RequestHandlerClass = _handler(callback.answer)
+    thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="porch")
+    thread.start()
+    try:
+        yield callback
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+HEADERS = {
+    "Content-Type": "text/html; charset=utf-8",
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+}
+
+
+def _handler(answer: Callable[[str, str], tuple[HTTPStatus, str]]) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        timeout = 10
+
+        def do_GET(self) -> None:
+            status, text = answer(self.headers.get("Host", ""), self.path)
+            body = text.encode()
+            self.send_response(status)
+            for name, value in {**HEADERS, "Content-Length": str(len(body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name
+            """Log nothing: the target of the request holds a secret."""
+
+    return Handler

@@ -33,6 +33,8 @@ from mulligan.interfaces.cli.terminal import Exit, print_json, print_point, with
 from mulligan.interfaces.json_output import decisions_of, inspection
 from mulligan.text.escape import one_line, visible
 
+# `mulligan inspect`
+
 
 def inspect(config: Path | None, issue: str, attempt: int | None, *, json: bool) -> Exit:
     """Show one issue's attempts and decisions."""
@@ -77,7 +79,7 @@ def part(config: Path | None, issue: str, attempt: int | None, name: str) -> Exi
 
 
 def verify(config: Path | None, issue: str, *, json: bool) -> Exit:
-    """Recompute every hash of what an issue's attempts were told; say where a chain is broken."""
+    """Recompute all hashes of the inputs of an issue's attempts, and print the broken ones."""
     operator, ref = read_configuration(config, needs_token=False), IssueRef.parse(issue)
     with open_records(operator) as (ledger, artifacts):
         _known(ref, ledger)
@@ -110,8 +112,8 @@ def _headline(found: IssueStatus) -> str:
     lines.append(where if not found.reason else f"{where}: {escape(found.reason)}")
     if found.pull_request:
         lines.append(escape(found.pull_request))
-    if told := describe_review(found):
-        lines.append(escape(told))
+    if review := describe_review(found):
+        lines.append(escape(review))
     return "\n".join(lines)
 
 
@@ -124,7 +126,7 @@ def print_attempt(meta: WorkerResultMeta, console: Console) -> None:
 
 
 def _points(meta: WorkerResultMeta) -> Iterator[tuple[str, str]]:
-    """Give what is said of an attempt, each with the mark that it stands behind."""
+    """Give the lines about an attempt, each with its mark."""
     if meta.error:
         yield " ", meta.error
     yield " ", f"{pluralize(meta.commits, 'commit')}, {meta.diff_summary or 'nothing changed'}"
@@ -153,13 +155,16 @@ def _print_decisions(decisions: Sequence[dict[str, object]], console: Console) -
         print_point(console, Text(" "), said)
 
 
+# `mulligan explain`
+
+
 def explain(config: Path | None, issue: str, *, json: bool) -> Exit:
     """Say what will be done with an issue, and how each rule comes out for it."""
     operator = read_configuration(config)
     ref = as_configured(IssueRef.parse(issue), operator)
     start_logs()
-    with build_read_only(operator, environment()) as bench:
-        found = find_out(ref, bench.context, at_work(operator))
+    with build_read_only(operator, environment()) as container:
+        found = find_out(ref, container.context, at_work(operator))
     if json:
         print_json(_row(found))
     elif not (found.exists or found.title):
@@ -187,7 +192,7 @@ def _print(found: Explanation, console: Console) -> None:
 
 def _row(found: Explanation) -> dict[str, object]:
     act = found.act
-    asked = act and {
+    request = act and {
         "actor": act.actor,
         "act": act.act,
         "at": act.at.isoformat(),
@@ -198,7 +203,7 @@ def _row(found: Explanation) -> dict[str, object]:
         "stage": found.stage,
         "eligible": found.eligible,
         "summary": found.summary,
-        "asked_by": asked,
+        "asked_by": request,
         "notes": list(found.notes),
         "rules": [
             {"rule": each.rule, "ok": each.refusal is None, "reason": each.refusal}
@@ -207,51 +212,54 @@ def _row(found: Explanation) -> dict[str, object]:
     }
 
 
+# `mulligan prompt`
+
+
 def prompt(config: Path | None, issue: str, *, json: bool) -> Exit:
     """Print the prompt byte for byte, and its sizes on standard error; to a terminal, safely."""
     operator = read_configuration(config)
     ref = as_configured(IssueRef.parse(issue), operator)
     start_logs()
-    with build_read_only(operator, environment()) as bench:
-        told = preview(ref, bench.context)
+    with build_read_only(operator, environment()) as container:
+        composed = preview(ref, container.context)
     if json:
-        print_json(_section_row(ref, told))
+        print_json(_section_row(ref, composed))
         return Exit.DONE
-    shown = visible(told.prompt) if sys.stdout.isatty() else told.prompt
+    shown = visible(composed.prompt) if sys.stdout.isatty() else composed.prompt
     sys.stdout.buffer.write(shown.encode())
     sys.stdout.flush()
-    sys.stderr.write("\n".join(_sizes(told)) + "\n")
+    sys.stderr.write("\n".join(_sizes(composed)) + "\n")
     return Exit.DONE
 
 
-def _sizes(told: ComposedPrompt) -> list[str]:
-    """Write the table of the parts, and what is left out of them."""
-    attempt, most = told.position
+def _sizes(composed: ComposedPrompt) -> list[str]:
+    """Write the table of the parts with their sizes, and what was cut from them."""
+    attempt, most = composed.position
     lines = [f"attempt {attempt} of {most}", f"{'':16}{'bytes':>10}{'tokens':>10}"]
-    for name, text in (*told.sections.items(), ("whole prompt", told.prompt)):
+    for name, text in (*composed.sections.items(), ("whole prompt", composed.prompt)):
         size = len(text.encode())
         lines.append(f"{name:16}{size:>10}{tokens(size):>10}")
-    cuts = told.assembled.cuts if told.assembled else ()
+    cuts = composed.assembled.cuts if composed.assembled else ()
     lines += [f"cut: {one_line(cut.section, 120)}: {cut.reason}" for cut in cuts]
-    lines += [f"not told, since nobody sees it: {name} {n}" for name, n in told.hidden.items()]
+    lines += [f"not told, since nobody sees it: {name} {n}" for name, n in composed.hidden.items()]
     return lines
 
 
-def _section_row(ref: IssueRef, told: ComposedPrompt) -> dict[str, object]:
-    sizes = {name: len(text.encode()) for name, text in told.sections.items()}
-    whole = len(told.prompt.encode())
-    cuts = told.assembled.cuts if told.assembled else ()
+def _section_row(ref: IssueRef, composed: ComposedPrompt) -> dict[str, object]:
+    sizes = {name: len(text.encode()) for name, text in composed.sections.items()}
+    whole = len(composed.prompt.encode())
+    cuts = composed.assembled.cuts if composed.assembled else ()
     return {
         "issue": str(ref),
-        "attempt": told.position[0],
-        "max_attempts": told.position[1],
+        "attempt": composed.position[0],
+        "max_attempts": composed.position[1],
         "bytes": whole,
         "tokens": tokens(whole),
         "sections": [
             {"name": name, "bytes": size, "tokens": tokens(size)} for name, size in sizes.items()
         ],
-        "context_budget_bytes": told.assembled.budget if told.assembled else None,
+        "context_budget_bytes": composed.assembled.budget if composed.assembled else None,
         "cuts": [{"section": cut.section, "reason": cut.reason} for cut in cuts],
-        "hidden": told.hidden,
-        "prompt": told.prompt,
+        "hidden": composed.hidden,
+        "prompt": composed.prompt,
     }

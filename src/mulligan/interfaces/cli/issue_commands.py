@@ -24,7 +24,7 @@ from mulligan.text.commands import command
 
 
 def record_command(config: Path | None, verb: Verb, issue: str, text: str, *, json: bool) -> Exit:
-    """Record a command; whoever works with this state carries it out, now or when it starts."""
+    """Record a command; the worker of this state carries it out, now or when it starts."""
     operator = read_configuration(config)
     ref = as_configured(IssueRef.parse(issue), operator)
     typed = command(verb, text)

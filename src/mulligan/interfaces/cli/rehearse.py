@@ -16,9 +16,7 @@ from mulligan.config.operator import Operator
 from mulligan.daemon.once import PassResult, problem_line
 from mulligan.daemon.worker import Worker
 from mulligan.domain.errors import UsageError
-from mulligan.domain.issue import AuthorisingAct
 from mulligan.interfaces.bootstrap.clone import BUILT_IN_AGENTS
-from mulligan.interfaces.bootstrap.container import Container
 from mulligan.interfaces.bootstrap.rehearsal import (
     RehearsalSetup,
     build_rehearsal,
@@ -36,7 +34,7 @@ from mulligan.interfaces.cli.setup import (
     stop_on_signals,
 )
 from mulligan.interfaces.cli.terminal import Exit, program, show_comment
-from mulligan.interfaces.cli.work import ProgressLog, exit_code_of, summarise
+from mulligan.interfaces.cli.work import ProgressLog, exit_code_of, operator_act, summarise
 
 SETTINGS: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 DIFF = "changes.diff"
@@ -44,7 +42,7 @@ DIFF = "changes.diff"
 
 @dataclass(frozen=True, slots=True)
 class RehearseOptions:
-    """What the command line says; `agent` is a kind that is built in, or a command line."""
+    """The options of `mulligan rehearse`; `agent` is a built-in kind or a command line."""
 
     file: Path
     directory: Path
@@ -53,23 +51,26 @@ class RehearseOptions:
     attempts: int | None = None
 
 
-def rehearse(asked: RehearseOptions) -> Exit:
+def rehearse(options: RehearseOptions) -> Exit:
     """Make attempts until the issue would rest; say where the change lies."""
-    console, scene = make_console(), read_rehearsal_setup(asked.file, asked.directory.absolute())
+    console = make_console()
+    setup = read_rehearsal_setup(options.file, options.directory.absolute())
     start_logs()
     stop_on_signals()
-    config = _write_configuration(scene, asked)
+    config = _write_configuration(setup, options)
     operator = load_operator(config, environment(), needs_token=False)
-    console.print(f"From the last commit on {scene.branch} of {scene.clone}.", markup=False)
+    console.print(f"From the last commit on {setup.branch} of {setup.clone}.", markup=False)
     comments = list[str]()
     with (
         lock_state(operator, "rehearse"),
         build_rehearsal(
-            operator, environment(), ProgressLog(console).on_event, scene, comments.append
-        ) as bench,
+            operator, environment(), ProgressLog(console).on_event, setup, comments.append
+        ) as container,
     ):
-        visit = Worker(bench.context, asked.attempts).visit(scene.issue.ref, _act(bench))
-        history = bench.context.ledger.history(scene.issue.ref)
+        visit = Worker(container.context, options.attempts).visit(
+            setup.issue.ref, operator_act(container)
+        )
+        history = container.context.ledger.history(setup.issue.ref)
     problems = (problem_line(visit.issue, visit.problem),) if visit.problem else ()
     done = PassResult((visit,), problems, visit.escalated)
     summarise(done, console)
@@ -77,33 +78,28 @@ def rehearse(asked: RehearseOptions) -> Exit:
         console.print("\nA person would now read on the issue:")
         show_comment(console, comment)
     changed = [meta.number for meta in history if meta.head_sha]
-    _say_where(console, operator, scene, config, changed)
+    _say_where(console, operator, setup, config, changed)
     return Exit.FAILED if visit.skipped else exit_code_of(done)
 
 
-def _act(bench: Container) -> AuthorisingAct:
-    now = bench.context.clock.now()
-    return AuthorisingAct(f"operator:{now.isoformat()}", "", now, trusted=True)
-
-
-def _write_configuration(scene: RehearsalSetup, asked: RehearseOptions) -> Path:
-    """Write down what the rehearsal runs with, so that it can be looked at afterwards too."""
-    path = configuration_path(asked.config)
-    given = _given(path) if asked.config or path.exists() else {}
-    if asked.agent:
-        given["agent"] = _agent(asked.agent, given.get("agent"))
+def _write_configuration(setup: RehearsalSetup, options: RehearseOptions) -> Path:
+    """Write the configuration of the rehearsal, so that later commands can use it."""
+    path = configuration_path(options.config)
+    given = _given(path) if options.config or path.exists() else {}
+    if options.agent:
+        given["agent"] = _agent(options.agent, given.get("agent"))
     if "agent" not in given:
         message = "No agent is named; add --agent KIND, --agent 'PROGRAM …', or --config FILE."
         raise UsageError(message)
-    policy = scene.clone / POLICY
+    policy = setup.clone / POLICY
     place = Path(tempfile.mkdtemp(prefix="mulligan-rehearsal-"))
     settings = {
         **given,
         "repositories": [
             {
-                "name": scene.issue.ref.repository,
-                "clone_url": str(scene.clone),
-                "base_branch": scene.branch,
+                "name": setup.issue.ref.repository,
+                "clone_url": str(setup.clone),
+                "base_branch": setup.branch,
                 "policy": _policy(policy) if policy.exists() else {},
             }
         ],
@@ -146,16 +142,16 @@ def _policy(path: Path) -> dict[str, JsonValue]:
 
 
 def _say_where(
-    console: Console, operator: Operator, scene: RehearsalSetup, config: Path, changed: list[int]
+    console: Console, operator: Operator, setup: RehearsalSetup, config: Path, changed: list[int]
 ) -> None:
     """Name what was left, as commands that can be typed."""
-    ref, artifacts = scene.issue.ref, open_artifacts(operator)
+    ref, artifacts = setup.issue.ref, open_artifacts(operator)
     if changed:
         diff = artifacts.path(ref, changed[-1], DIFF)
         console.print(f"\nThe last change: {diff}", markup=False)
-        mirror = shlex.quote(str(mirror_of(operator, scene)))
+        mirror = shlex.quote(str(mirror_of(operator, setup)))
         console.print("To have it as a branch of yours:")
-        fetch = f"git -C {shlex.quote(str(scene.clone))} fetch {mirror} {ref.branch}:{ref.branch}"
+        fetch = f"git -C {shlex.quote(str(setup.clone))} fetch {mirror} {ref.branch}:{ref.branch}"
         console.print(f"  {fetch}", markup=False)
     console.print("\nLook at everything:")
     inspect = f"{program()} inspect '{ref}'"

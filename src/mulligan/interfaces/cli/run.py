@@ -33,7 +33,7 @@ log = structlog.get_logger()
 
 
 def run(config: Path | None) -> Exit:
-    """Serve until told to stop."""
+    """Serve until SIGINT or SIGTERM."""
     path = configuration_path(config)
     operator = read_configuration(path)
     start_logs(logging.INFO)
@@ -85,9 +85,9 @@ def _configuration_reader(path: Path, listener: Listener) -> Callable[[], Runtim
 
 def _build_runtime(operator: Operator, listener: Listener) -> Runtime:
     opened = ExitStack()
-    bench = opened.enter_context(build(operator, environment(), listener))
-    log.info("configured", repositories=len(bench.repositories))
-    return Runtime(bench.repositories, bench.context, Worker(bench.context), close=opened.close)
+    built = opened.enter_context(build(operator, environment(), listener))
+    log.info("configured", repositories=len(built.repositories))
+    return Runtime(built.repositories, built.context, Worker(built.context), close=opened.close)
 
 
 def _file_state(path: Path) -> object:
@@ -100,7 +100,7 @@ def _file_state(path: Path) -> object:
 
 
 def _notify_all(listeners: Iterable[Listener], status: IssueStatus, event: Event) -> None:
-    """Let everybody hear of an event."""
+    """Pass an event to all listeners."""
     for each in listeners:
         each(status, event)
 

@@ -27,15 +27,69 @@ from mulligan.interfaces.bootstrap.stores import read_ledger
 from mulligan.interfaces.cli.setup import make_console, read_configuration
 from mulligan.interfaces.cli.terminal import OUTPUT_FILTER, Exit, fits, print_json
 
-UNKNOWN, NOTHING = "unknown", "–"
+# `mulligan stats`
 
-CENT = 0.01
+EMPTY = "Nothing has been recorded yet: no issue has asked for work."
 
-MINUTE, HOUR, DAY = 60, 3600, 86400
+
+def stats(config: Path | None, since: str | None, page: Path | None, *, json: bool) -> Exit:
+    """Print the figures of the ledger, or write them to `page`."""
+    now = SystemClock().now()
+    begin = time_ago(now, since) if since is not None else None
+    found = summarise(read_ledger(read_configuration(config, needs_token=False)), now, begin)
+    if page:
+        _write(page, found)
+    if json:
+        print_json(as_json(found))
+        return Exit.DONE
+    console = make_console()
+    if page:
+        console.print(escape(f"The page is written to {page}."))
+    elif found.since is None:
+        console.print(EMPTY)
+    else:
+        print_figures(found, console)
+    return Exit.DONE
+
+
+def time_ago(now: datetime, span: str) -> datetime:
+    """Give the time `span` before `now`; UsageError if the span cannot be read."""
+    try:
+        return now - parse_duration(span)
+    except (ValueError, OverflowError) as error:
+        message = f"{span!r} is no time span; write it like 12h or 30d."
+        raise UsageError(message) from error
+
+
+def _write(page: Path, found: Stats) -> None:
+    try:
+        page.write_text(write_page(found), encoding="utf-8")
+    except OSError as error:
+        message = f"{page} cannot be written ({error.strerror}); name another file."
+        raise UnavailableError(message) from error
+
 
 TEMPLATE = Path(__file__).with_name("stats.html")
 
-EMPTY = "Nothing has been recorded yet: no issue has asked for work."
+
+def write_page(found: Stats) -> str:
+    """Give the page; no secret stands in it, and nothing foreign is more than text."""
+    environment = Environment(
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
+    page = template.render(
+        period=period(found),
+        points=points(found) if found.since else [],
+        sheets=stats_tables(found) if found.since else [],
+    )
+    return OUTPUT_FILTER.clean(page)
+
+
+# Figures and tables, for the terminal and the page
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +148,7 @@ def points(stats: Stats) -> list[Headline]:
 
 
 def stats_tables(stats: Stats) -> list[StatsTable]:
-    """Give the tables; one that would be empty is left out."""
+    """Give the tables that have rows."""
     found = [
         _places(stats),
         _outcomes(stats),
@@ -237,6 +291,13 @@ def _unknown_costs(cost: Cost) -> Iterator[str]:
         yield f"{pluralize(cost.without_cost, 'attempt')} did not tell the cost"
 
 
+# Amounts, shares and times in words
+
+UNKNOWN, NOTHING = "unknown", "–"
+CENT = 0.01
+MINUTE, HOUR, DAY = 60, 3600, 86400
+
+
 def money(usd: float | None, cost: Cost) -> str:
     """Write an amount; one of which a part is unknown is the least that it can be."""
     if usd is None:
@@ -268,58 +329,18 @@ def duration_text(time: timedelta | None) -> str:
     return f"{seconds // MINUTE} min" if seconds >= MINUTE else f"{seconds} s"
 
 
-def write_page(found: Stats) -> str:
-    """Give the page; no secret stands in it, and nothing foreign is more than text."""
-    environment = Environment(
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
-    page = template.render(
-        period=period(found),
-        points=points(found) if found.since else [],
-        sheets=stats_tables(found) if found.since else [],
-    )
-    return OUTPUT_FILTER.clean(page)
+def period(found: Stats) -> str:
+    """Say from when to when it was counted."""
+    if found.since is None:
+        return EMPTY
+    return f"From {_minute(found.since)} to {_minute(found.until)} UTC."
 
 
-def stats(config: Path | None, since: str | None, page: Path | None, *, json: bool) -> Exit:
-    """Count what the ledger holds; write a page where one is asked for."""
-    now = SystemClock().now()
-    begin = time_ago(now, since) if since is not None else None
-    found = summarise(read_ledger(read_configuration(config, needs_token=False)), now, begin)
-    if page:
-        _write(page, found)
-    if json:
-        print_json(as_json(found))
-        return Exit.DONE
-    console = make_console()
-    if page:
-        console.print(escape(f"The page is written to {page}."))
-    elif found.since is None:
-        console.print(EMPTY)
-    else:
-        print_figures(found, console)
-    return Exit.DONE
+def _minute(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M}"
 
 
-def time_ago(now: datetime, span: str) -> datetime:
-    """Give the moment so long ago; UsageError says how to write a span."""
-    try:
-        return now - parse_duration(span)
-    except (ValueError, OverflowError) as error:
-        message = f"{span!r} is no time span; write it like 12h or 30d."
-        raise UsageError(message) from error
-
-
-def _write(page: Path, found: Stats) -> None:
-    try:
-        page.write_text(write_page(found), encoding="utf-8")
-    except OSError as error:
-        message = f"{page} cannot be written ({error.strerror}); name another file."
-        raise UnavailableError(message) from error
+# On the terminal
 
 
 def print_figures(found: Stats, console: Console) -> None:
@@ -353,15 +374,7 @@ def _table(sheet: StatsTable) -> Table:
     return table
 
 
-def period(found: Stats) -> str:
-    """Say from when to when it was counted."""
-    if found.since is None:
-        return EMPTY
-    return f"From {_minute(found.since)} to {_minute(found.until)} UTC."
-
-
-def _minute(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M}"
+# As JSON
 
 
 def as_json(found: Stats) -> dict[str, object]:

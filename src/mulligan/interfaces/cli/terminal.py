@@ -62,7 +62,7 @@ class OutputFilter:
     redactor: Redactor = field(default_factory=Redactor)
 
     def clean(self, text: str) -> str:
-        """Take out secrets, escape sequences and characters that nobody sees."""
+        """Remove secrets, escape sequences and invisible characters."""
         return visible(self.redactor.text(text))
 
 
@@ -106,7 +106,7 @@ class _Cleaned:
 
 
 def print_json(content: object) -> None:
-    """Print JSON for other programs; what nobody would see stands as its escape."""
+    """Print JSON for other programs; invisible characters are escaped."""
     written = json.dumps(content, indent=2, ensure_ascii=False)
     sys.stdout.write(HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], written) + "\n")
 
@@ -134,5 +134,5 @@ def _in_short(comment: str) -> str:
     """Leave out the sections that repeat the story, and the marker that GitHub does not show."""
     opening, *sections = comment.split("\n### ")
     visible = [line for line in opening.splitlines() if not line.startswith("<!--")]
-    told = [f"### {section}" for section in sections if section.startswith(TOLD_SECTIONS)]
-    return "\n\n".join(["\n".join(visible), *told])
+    kept = [f"### {section}" for section in sections if section.startswith(TOLD_SECTIONS)]
+    return "\n\n".join(["\n".join(visible), *kept])

@@ -1,4 +1,4 @@
-"""Tell an issue's life as it happens: one short line for each event that a person cares for."""
+"""`mulligan once` and `mulligan work`, and the progress log: one line for each event."""
 
 import threading
 from contextlib import AbstractContextManager
@@ -69,11 +69,97 @@ from mulligan.interfaces.cli.terminal import Exit
 from mulligan.sandbox.cancellation import stopping
 from mulligan.text.escape import one_line
 
-WIDTH = 200
+# The commands
+
+
+def once(config: Path | None, attempts: int | None, limit: int | None) -> Exit:
+    """Make one pass over all repositories."""
+    operator, console = read_configuration(config), make_console()
+    start_logs()
+    warn_of_root()
+    stop_on_signals()
+    limits = PassLimits(attempts, limit, operator.poll.interval)
+    with (
+        lock_state(operator, "once"),
+        build(operator, environment(), progress_listener(console)) as built,
+    ):
+        result = make_pass(built.repositories, built.context, limits)
+        summarise(result, console)
+        write_deferred_comments(built.context, Worker(built.context), built.repositories)
+    return exit_code_of(result)
+
+
+def work(issue: str, config: Path | None, *, dry_run: bool) -> Exit:
+    """Make one attempt at one issue, requested by the operator."""
+    operator, console = read_configuration(config), make_console()
+    ref = as_configured(IssueRef.parse(issue), operator)
+    start_logs()
+    warn_of_root()
+    stop_on_signals()
+    with lock_state(operator, "work"), _container(operator, console, dry_run=dry_run) as container:
+        worker = Worker(container.context, max_attempts=1)
+        failed = recover(container.context, worker, container.repositories).failed
+        container.context.worktrees.fetch_base(ref.repository)
+        visit = worker.visit(ref, operator_act(container))
+        problems = [problem_line(ref, why) for ref, why in failed.items()]
+        problems += [problem_line(ref, visit.problem)] if visit.problem else []
+        result = PassResult((visit,), tuple(problems), visit.escalated)
+        if dry_run:
+            console.print("A dry run: nothing was written to GitHub, the remote or the ledger.")
+        summarise(result, console)
+        write_deferred_comments(container.context, worker, container.repositories)
+    return Exit.FAILED if visit.skipped else exit_code_of(result)
+
+
+def _container(
+    operator: Operator, console: Console, *, dry_run: bool
+) -> AbstractContextManager[Container]:
+    if not dry_run:
+        return build(operator, environment(), progress_listener(console))
+
+    def say(what: str) -> None:
+        headline, *text = what.splitlines()
+        console.print(f"    [cyan]{escape(headline)}[/]", emoji=False)
+        for line in text[1:]:
+            console.print(f"    [dim]│[/] {escape(line)}".rstrip(), emoji=False)
+
+    return build_dry(operator, environment(), progress_listener(console), say)
+
+
+def progress_listener(console: Console) -> Listener:
+    """Give a listener that prints the progress of every issue."""
+    return ProgressLog(console).on_event
+
+
+def operator_act(container: Container) -> AuthorisingAct:
+    """Give the authorising act of the operator, who starts the work by a command."""
+    now = container.context.clock.now()
+    return AuthorisingAct(f"operator:{now.isoformat()}", "", now, trusted=True)
+
+
+def summarise(result: PassResult, console: Console) -> None:
+    """Print the skipped issues and the problems of a pass."""
+    for each in result.visits:
+        if each.skipped:
+            console.print(f"[cyan]{escape(str(each.issue))}[/]  skipped: {escape(each.skipped)}")
+    if not result.visits and not result.problems:
+        console.print("No issue asks for work.")
+    for problem in result.problems:
+        console.print(f"[red]failed[/]  {escape(problem)}")
+
+
+def exit_code_of(result: PassResult) -> Exit:
+    """Give the exit code of a pass."""
+    if stopping():
+        return Exit.INTERRUPTED
+    if result.problems:
+        return Exit.FAILED
+    return Exit.ESCALATED if result.escalated else Exit.DONE
+
+
+# The progress log: one line for each event
 
 INDENT = 2
-
-OPERATOR = "operator"
 
 
 class ProgressLog:
@@ -85,7 +171,7 @@ class ProgressLog:
         self._issue: IssueRef | None = None
 
     def on_event(self, status: IssueStatus, event: Event) -> None:
-        """Tell of an event, where there is something to tell."""
+        """Print the line of an event, if it has one."""
         if line := event_line(status, event):
             self.print_line(status, line)
 
@@ -96,54 +182,24 @@ class ProgressLog:
                 name, title = escape(str(status.issue)), _plain(status.title)
                 self._console.print(f"\n[bold cyan]{name}[/]  [bold]{title}[/]", emoji=False)
                 self._issue = status.issue
-            told = Text.from_markup(line, emoji=False)
-            depth = len(told.plain) - len(told.plain.lstrip())
+            text = Text.from_markup(line, emoji=False)
+            depth = len(text.plain) - len(text.plain.lstrip())
             indent = INDENT + depth
             room = max(20, self._console.width - indent - INDENT)
-            for part in told[depth:].wrap(self._console, room):
+            for part in text[depth:].wrap(self._console, room):
                 part.rstrip()
                 self._console.print(Text(" " * indent) + part)
                 indent = 2 * INDENT + depth
+
+
+WIDTH = 200
+OPERATOR = "operator"
 
 
 def event_line(status: IssueStatus, event: Event) -> str | None:
     """Give the line for an event in Rich markup, or None where there is nothing to tell."""
     line = _work_line(status, event) or _verdict_line(event) or _feedback_line(event)
     return line or _result_line(status, event) or _pull_line(event)
-
-
-def _pull_line(event: Event) -> str | None:
-    match event:
-        case Published(pull_request=url):
-            return f"  [green]→ pull request {_plain(url)}[/]"
-        case Drafted(pull_request=url):
-            return f"  [yellow]→ draft, not verified:[/] {_plain(url)}"
-        case BroughtUpToDate(base_sha=sha):
-            return f"the base branch, at {sha[:10]}, is merged into the pull request"
-        case _:
-            return None
-
-
-def _feedback_line(event: Event) -> str | None:
-    match event:
-        case ReviewReceived(author=author):
-            return f"[yellow]changes are requested[/] by {_plain(author)}"
-        case Conflicted():
-            return "[yellow]the pull request does not merge any more[/]"
-        case CiFailed(checks=checks):
-            names = ", ".join(check.name for check in checks)
-            return f"[yellow]fails on GitHub[/]  {_plain(names)}"
-        case CiPassed(count=count):
-            return f"[green]{pluralize(count, 'check')} passed on GitHub[/]"
-        case HumanResponded(command=Verb.MISTYPED, actor=actor, answer=answer):
-            return f"[cyan]{_plain(actor)}:[/] {_plain(answer)}"
-        case HumanResponded(command=Verb.SKIP, actor=actor):
-            return f"[cyan]{_plain(actor or OPERATOR)}: /mulligan skip[/]"
-        case HumanResponded(command=command, actor=actor, answer=answer):
-            who = _plain(actor or OPERATOR)
-            return f"[cyan]{who}: /mulligan {command}[/]  {_plain(answer)}"
-        case _:
-            return None
 
 
 def _work_line(status: IssueStatus, event: Event) -> str | None:
@@ -168,6 +224,14 @@ def _work_line(status: IssueStatus, event: Event) -> str | None:
             return None
 
 
+def _agent_line(event: AgentFinished) -> str:
+    took = _seconds(event.duration_ms)
+    if event.stopped_by:
+        return f"  agent stopped by {_plain(event.stopped_by)} after {took}"
+    ended = "" if event.exit_code == 0 else f", exit code {event.exit_code}"
+    return f"  agent worked for {took}{ended}"
+
+
 def _verdict_line(event: Event) -> str | None:
     match event:
         case CheckFinished(check=check):
@@ -181,6 +245,40 @@ def _verdict_line(event: Event) -> str | None:
             return f"  [yellow]{_plain(why)}[/]"
         case ReviewFinished(verdict=verdict, feedback=feedback):
             return f"  the reviewer says {verdict.value}: {_plain(feedback)}".rstrip(": ")
+        case _:
+            return None
+
+
+def _check_line(check: CheckResult) -> str:
+    took = _seconds(check.duration_ms)
+    if check.passed:
+        flaky = ", [yellow]flaky[/]" if check.flaky else ""
+        return f"  [green]✓[/] {_plain(check.name)} ({took}){flaky}"
+    if check.preexisting:
+        return f"  [yellow]✗ (as before the change)[/] {_plain(check.name)} ({took})"
+    mark = "[red]✗[/]" if check.required else "[yellow]✗ (not required)[/]"
+    first = f": {_plain(check.findings[0].summary)}" if check.findings else ""
+    return f"  {mark} {_plain(check.name)} ({took}){first}"
+
+
+def _feedback_line(event: Event) -> str | None:
+    match event:
+        case ReviewReceived(author=author):
+            return f"[yellow]changes are requested[/] by {_plain(author)}"
+        case Conflicted():
+            return "[yellow]the pull request does not merge any more[/]"
+        case CiFailed(checks=checks):
+            names = ", ".join(check.name for check in checks)
+            return f"[yellow]fails on GitHub[/]  {_plain(names)}"
+        case CiPassed(count=count):
+            return f"[green]{pluralize(count, 'check')} passed on GitHub[/]"
+        case HumanResponded(command=Verb.MISTYPED, actor=actor, answer=answer):
+            return f"[cyan]{_plain(actor)}:[/] {_plain(answer)}"
+        case HumanResponded(command=Verb.SKIP, actor=actor):
+            return f"[cyan]{_plain(actor or OPERATOR)}: /mulligan skip[/]"
+        case HumanResponded(command=command, actor=actor, answer=answer):
+            who = _plain(actor or OPERATOR)
+            return f"[cyan]{who}: /mulligan {command}[/]  {_plain(answer)}"
         case _:
             return None
 
@@ -222,24 +320,16 @@ def _decision_line(status: IssueStatus, decision: Decision) -> str:
             assert_never(decision)
 
 
-def _agent_line(event: AgentFinished) -> str:
-    took = _seconds(event.duration_ms)
-    if event.stopped_by:
-        return f"  agent stopped by {_plain(event.stopped_by)} after {took}"
-    ended = "" if event.exit_code == 0 else f", exit code {event.exit_code}"
-    return f"  agent worked for {took}{ended}"
-
-
-def _check_line(check: CheckResult) -> str:
-    took = _seconds(check.duration_ms)
-    if check.passed:
-        flaky = ", [yellow]flaky[/]" if check.flaky else ""
-        return f"  [green]✓[/] {_plain(check.name)} ({took}){flaky}"
-    if check.preexisting:
-        return f"  [yellow]✗ (as before the change)[/] {_plain(check.name)} ({took})"
-    mark = "[red]✗[/]" if check.required else "[yellow]✗ (not required)[/]"
-    first = f": {_plain(check.findings[0].summary)}" if check.findings else ""
-    return f"  {mark} {_plain(check.name)} ({took}){first}"
+def _pull_line(event: Event) -> str | None:
+    match event:
+        case Published(pull_request=url):
+            return f"  [green]→ pull request {_plain(url)}[/]"
+        case Drafted(pull_request=url):
+            return f"  [yellow]→ draft, not verified:[/] {_plain(url)}"
+        case BroughtUpToDate(base_sha=sha):
+            return f"the base branch, at {sha[:10]}, is merged into the pull request"
+        case _:
+            return None
 
 
 def _seconds(milliseconds: int) -> str:
@@ -248,87 +338,3 @@ def _seconds(milliseconds: int) -> str:
 
 def _plain(text: str) -> str:
     return escape(one_line(text, WIDTH))
-
-
-def once(config: Path | None, attempts: int | None, limit: int | None) -> Exit:
-    """Make one pass over all repositories."""
-    operator, console = read_configuration(config), make_console()
-    start_logs()
-    warn_of_root()
-    stop_on_signals()
-    extent = PassLimits(attempts, limit, operator.poll.interval)
-    with (
-        lock_state(operator, "once"),
-        build(operator, environment(), progress_listener(console)) as bench,
-    ):
-        done = make_pass(bench.repositories, bench.context, extent)
-        summarise(done, console)
-        write_deferred_comments(bench.context, Worker(bench.context), bench.repositories)
-    return exit_code_of(done)
-
-
-def work(issue: str, config: Path | None, *, dry_run: bool) -> Exit:
-    """Make one attempt at one issue, at the operator's word."""
-    operator, console = read_configuration(config), make_console()
-    ref = as_configured(IssueRef.parse(issue), operator)
-    start_logs()
-    warn_of_root()
-    stop_on_signals()
-    with lock_state(operator, "work"), _container(operator, console, dry_run=dry_run) as bench:
-        worker = Worker(bench.context, max_attempts=1)
-        failed = recover(bench.context, worker, bench.repositories).failed
-        bench.context.worktrees.fetch_base(ref.repository)
-        visit = worker.visit(ref, _operators_act(bench))
-        problems = [problem_line(ref, why) for ref, why in failed.items()]
-        problems += [problem_line(ref, visit.problem)] if visit.problem else []
-        done = PassResult((visit,), tuple(problems), visit.escalated)
-        if dry_run:
-            console.print("A dry run: nothing was written to GitHub, the remote or the ledger.")
-        summarise(done, console)
-        write_deferred_comments(bench.context, worker, bench.repositories)
-    return Exit.FAILED if visit.skipped else exit_code_of(done)
-
-
-def progress_listener(console: Console) -> Listener:
-    """Give a listener that prints the story of every issue."""
-    return ProgressLog(console).on_event
-
-
-def _container(
-    operator: Operator, console: Console, *, dry_run: bool
-) -> AbstractContextManager[Container]:
-    if not dry_run:
-        return build(operator, environment(), progress_listener(console))
-
-    def say(what: str) -> None:
-        headline, *text = what.splitlines()
-        console.print(f"    [cyan]{escape(headline)}[/]", emoji=False)
-        for line in text[1:]:
-            console.print(f"    [dim]│[/] {escape(line)}".rstrip(), emoji=False)
-
-    return build_dry(operator, environment(), progress_listener(console), say)
-
-
-def _operators_act(bench: Container) -> AuthorisingAct:
-    now = bench.context.clock.now()
-    return AuthorisingAct(f"operator:{now.isoformat()}", "", now, trusted=True)
-
-
-def summarise(done: PassResult, console: Console) -> None:
-    """Say what was skipped, and what failed."""
-    for each in done.visits:
-        if each.skipped:
-            console.print(f"[cyan]{escape(str(each.issue))}[/]  skipped: {escape(each.skipped)}")
-    if not done.visits and not done.problems:
-        console.print("No issue asks for work.")
-    for problem in done.problems:
-        console.print(f"[red]failed[/]  {escape(problem)}")
-
-
-def exit_code_of(done: PassResult) -> Exit:
-    """Give the exit code of a pass."""
-    if stopping():
-        return Exit.INTERRUPTED
-    if done.problems:
-        return Exit.FAILED
-    return Exit.ESCALATED if done.escalated else Exit.DONE

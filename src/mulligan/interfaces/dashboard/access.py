@@ -1,4 +1,4 @@
-"""Who may look at the dashboard, from where, and what a browser may make of it."""
+"""Access to the dashboard: its key, the hosts and origins allowed, and security headers."""
 
 import hmac
 import os
@@ -16,42 +16,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mulligan.domain.errors import UnavailableError
 
+# The access key
+
 KEY_FILE = "dashboard.key"
 
 MIN_KEY_CHARS = 20
 """Characters of a key; a file with less was cut short."""
-
-HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
-        "img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    # With no-referrer, browsers would send forms of our own with the Origin null.
-    "Referrer-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
-
-PUBLIC_PATHS = frozenset({"/healthz", "/readyz", "/metrics", "/login"})
-"""What anybody may ask: these name no issue and no repository."""
-
-STATIC = "/static/"
-
-LOGIN = "/login"
-
-POST_PATHS = frozenset({LOGIN, "/logout"})
-"""All that is ever posted: whether this browser is let in."""
-
-WRONG_HOST = "Open it by an address, by localhost, or by a name that dashboard.hosts has.\n"
-
-READ_ONLY = "There is nothing to change here; use the command line, or comments on GitHub.\n"
-
-STRANGE_ORIGIN = "This form was sent by another page; open the dashboard itself.\n"
-
-NO_KEY = "Show the key of the dashboard: Authorization: Bearer KEY."
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +73,37 @@ def _make(place: Path) -> str:
         file.write(made + "\n")
     new.replace(place)
     return made
+
+
+# Requests that are let in
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+        "img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    # With no-referrer, browsers would send forms of our own with the Origin null.
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+STATIC = "/static/"
+LOGIN = "/login"
+
+PUBLIC_PATHS = frozenset({"/healthz", "/readyz", "/metrics", "/login"})
+"""What anybody may ask: these name no issue and no repository."""
+
+POST_PATHS = frozenset({LOGIN, "/logout"})
+"""All that is ever posted: whether this browser is let in."""
+
+WRONG_HOST = "Open it by an address, by localhost, or by a name that dashboard.hosts has.\n"
+READ_ONLY = "There is nothing to change here; use the command line, or comments on GitHub.\n"
+STRANGE_ORIGIN = "This form was sent by another page; open the dashboard itself.\n"
+NO_KEY = "Show the key of the dashboard: Authorization: Bearer KEY."
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,7 @@ def is_ours(host: str, names: frozenset[str]) -> bool:
 
 
 def is_same_origin(headers: Headers) -> bool:
-    """Tell whether a form was sent by a page of this server, as far as the browser says."""
+    """Tell whether a form was sent by a page of this server, judged by the browser's headers."""
     origin = headers.get("origin")
     sites = {"same-origin", "none"}
     came_from = headers.get("sec-fetch-site", "same-origin")

@@ -21,26 +21,72 @@ from mulligan.interfaces.dashboard.state import DashboardState
 from mulligan.interfaces.json_output import decisions_of, event_row, inspection, status_row
 from mulligan.text.escape import visible
 
-ARTIFACT_NAMES = {
-    "prompt": "prompt.md",
-    "context": "context.json",
-    "diff": "changes.diff",
-    "log": "agent.log",
-    "manifest": "manifest.json",
-    "setup": "setup.log",
-}
-"""What can be asked for, and its file."""
-
-CHECK = re.compile(r"check-([1-9][0-9]{0,2})")
-
-ATTEMPT_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
-
-MAX_FILE_BYTES = 1024 * 1024
-"""Bytes of a file that are shown, its end: a log may have a gigabyte."""
-
-CUT = "[… only the end of this file is shown; `mulligan inspect` has all of it]\n"
+# The JSON API
 
 JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
+
+
+def issues(state: DashboardState, _: Request) -> Response:
+    """List every issue, and where it stands."""
+    return answer([status_row(each) for each in state.stores.ledger.statuses()], state)
+
+
+def issue(state: DashboardState, request: Request) -> Response:
+    """Tell what happened to one issue."""
+    status, history, events = find_issue(state, request)
+    return answer(inspection(status, history, decisions_of(events)), state)
+
+
+MAX_EVENTS = 500
+
+
+def events(state: DashboardState, request: Request) -> Response:
+    """Give the events above a sequence number: up to 500, or as they come to who asks for that."""
+    resumed = request.headers.get("last-event-id") or request.query_params.get("after")
+    after = _number(resumed, "after")
+    if "text/event-stream" in request.headers.get("accept", ""):
+        start = state.stores.ledger.last_seq() if after is None else after
+        return StreamingResponse(stream(state, start), headers=HEADERS)
+    most = min(_number(request.query_params.get("limit"), "limit") or MAX_EVENTS, MAX_EVENTS)
+    rows = state.stores.ledger.events(after=after or 0, most=most)
+    return answer([event_row(each) for each in rows], state)
+
+
+def find_issue(
+    state: DashboardState, request: Request
+) -> tuple[IssueStatus, Sequence[WorkerResultMeta], Sequence[RecordedEvent]]:
+    """Look up the issue that an address names; UsageError where the ledger has no such one."""
+    parameters, ledger = request.path_params, state.stores.ledger
+    ref = IssueRef.parse(f"{parameters['owner']}/{parameters['name']}#{parameters['number']}")
+    known = ledger.events(ref)
+    if not known:
+        message = f"{ref} is not in the ledger."
+        raise UsageError(message)
+    return ledger.status(ref), ledger.history(ref), known
+
+
+def answer(content: object, state: DashboardState) -> Response:
+    """Write JSON, without any secret in it."""
+    clean = state.stores.redactor.tree(JSON.validate_python(content))
+    # Only ASCII: invisible characters are escaped.
+    return Response(json.dumps(clean), media_type="application/json")
+
+
+NUMBER = re.compile(r"[0-9]{1,15}")
+
+
+def _number(given: str | None, name: str) -> int | None:
+    if given is None:
+        return None
+    if not NUMBER.fullmatch(given):
+        message = f"{name} is a number; write it in digits."
+        raise UsageError(message)
+    return int(given)
+
+
+# The stream of events
+
+HEADERS = {"Content-Type": "text/event-stream; charset=utf-8", "X-Accel-Buffering": "no"}
 
 POLL_SECONDS = 0.5
 """Seconds between two looks; one costs the ledger about 0.2 ms."""
@@ -49,31 +95,76 @@ KEEPALIVE_SECONDS = 15.0
 """Seconds without an event after which a comment shows that the connection is alive."""
 
 PAGE = 200
-
 KEEPALIVE = ": still there\n\n"
-
 RECONNECT_DELAY = "retry: 3000\n\n"
 
-HEADERS = {"Content-Type": "text/event-stream; charset=utf-8", "X-Accel-Buffering": "no"}
 
-NUMBER = re.compile(r"[0-9]{1,15}")
+async def stream(state: DashboardState, after: int) -> AsyncGenerator[str]:
+    """Yield every event with a `seq` above `after`, until the server ends or the client leaves."""
+    yield RECONNECT_DELAY
+    quiet = 0.0
+    while not state.ending.is_set():
+        found = await run_in_threadpool(_read, state, after)
+        if found:
+            after = found[-1].seq
+            # In one piece, so that one who has left is noticed before the next.
+            yield "".join(event_message(recorded, state) for recorded in found)
+        quiet = 0.0 if found else quiet + POLL_SECONDS
+        if quiet >= KEEPALIVE_SECONDS:
+            quiet = 0.0
+            yield KEEPALIVE
+        if len(found) < PAGE:
+            await asyncio.sleep(POLL_SECONDS)
 
-MAX_EVENTS = 500
+
+def event_message(recorded: RecordedEvent, state: DashboardState) -> str:
+    """Write one event as the protocol has it; its JSON is one line, whatever it holds."""
+    row = state.stores.redactor.tree(JSON.validate_python(event_row(recorded)))
+    return f"id: {recorded.seq}\nevent: recorded\ndata: {json.dumps(row)}\n\n"
 
 
-def text(desk: DashboardState, request: Request) -> Response:
+def _read(state: DashboardState, after: int) -> Sequence[RecordedEvent]:
+    ledger: Ledger = state.stores.ledger
+    try:
+        return ledger.events(after=after, most=PAGE)
+    except MulliganError:
+        return ()  # whoever listens goes on to listen
+
+
+# The files of attempts
+
+ARTIFACT_NAMES = {
+    "prompt": "prompt.md",
+    "context": "context.json",
+    "diff": "changes.diff",
+    "log": "agent.log",
+    "manifest": "manifest.json",
+    "setup": "setup.log",
+}
+"""Parts of an attempt that can be requested, with their files."""
+
+CHECK = re.compile(r"check-([1-9][0-9]{0,2})")
+ATTEMPT_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
+
+MAX_FILE_BYTES = 1024 * 1024
+"""Bytes of a file that are shown, its end: a log may have a gigabyte."""
+
+CUT = "[… only the end of this file is shown; `mulligan inspect` has all of it]\n"
+
+
+def text(state: DashboardState, request: Request) -> Response:
     """Show one file, secrets taken out, and nothing that a person cannot see."""
-    status, history, _ = find_issue(desk, request)
-    books, asked = desk.stores, request.path_params
-    number, part = asked["attempt"], asked["part"]
+    status, history, _ = find_issue(state, request)
+    stores, parameters = state.stores, request.path_params
+    number, part = parameters["attempt"], parameters["part"]
     if not ATTEMPT_NUMBER.fullmatch(number) or not 1 <= int(number) <= status.number:
         message = f"{status.issue} has no attempt {number}."
         raise UsageError(message)
-    artifact = _artifact(status.issue, int(number), part, history, books.artifacts)
+    artifact = _artifact(status.issue, int(number), part, history, stores.artifacts)
     if artifact is None:
         message = f"Attempt {number} of {status.issue} has no {part} here, or not any more."
         raise UsageError(message)
-    content = books.redactor.content(books.artifacts.read(artifact, MAX_FILE_BYTES + 1))
+    content = stores.redactor.content(stores.artifacts.read(artifact, MAX_FILE_BYTES + 1))
     shown = visible(content[-MAX_FILE_BYTES:].decode(errors="replace"))
     return PlainTextResponse(CUT + shown if len(content) > MAX_FILE_BYTES else shown)
 
@@ -125,87 +216,3 @@ def _kept(ref: IssueRef, number: int, part: str, artifacts: Artifacts) -> str | 
     if name not in ARTIFACT_NAMES or (fix_round and not ATTEMPT_NUMBER.fullmatch(fix_round)):
         return None
     return artifacts.find(ref, number, of_round(ARTIFACT_NAMES[name], int(fix_round or 0)))
-
-
-async def stream(desk: DashboardState, after: int) -> AsyncGenerator[str]:
-    """Give every event with a `seq` above `after`, until the server ends or nobody listens."""
-    yield RECONNECT_DELAY
-    quiet = 0.0
-    while not desk.ending.is_set():
-        found = await run_in_threadpool(_read, desk, after)
-        if found:
-            after = found[-1].seq
-            # In one piece, so that one who has left is noticed before the next.
-            yield "".join(event_message(recorded, desk) for recorded in found)
-        quiet = 0.0 if found else quiet + POLL_SECONDS
-        if quiet >= KEEPALIVE_SECONDS:
-            quiet = 0.0
-            yield KEEPALIVE
-        if len(found) < PAGE:
-            await asyncio.sleep(POLL_SECONDS)
-
-
-def event_message(recorded: RecordedEvent, desk: DashboardState) -> str:
-    """Write one event as the protocol has it; its JSON is one line, whatever it holds."""
-    row = desk.stores.redactor.tree(JSON.validate_python(event_row(recorded)))
-    return f"id: {recorded.seq}\nevent: recorded\ndata: {json.dumps(row)}\n\n"
-
-
-def _read(desk: DashboardState, after: int) -> Sequence[RecordedEvent]:
-    ledger: Ledger = desk.stores.ledger
-    try:
-        return ledger.events(after=after, most=PAGE)
-    except MulliganError:
-        return ()  # whoever listens goes on to listen
-
-
-def issues(desk: DashboardState, _: Request) -> Response:
-    """List every issue, and where it stands."""
-    return answer([status_row(each) for each in desk.stores.ledger.statuses()], desk)
-
-
-def issue(desk: DashboardState, request: Request) -> Response:
-    """Tell what happened to one issue."""
-    status, history, events = find_issue(desk, request)
-    return answer(inspection(status, history, decisions_of(events)), desk)
-
-
-def events(desk: DashboardState, request: Request) -> Response:
-    """Give the events above a sequence number: up to 500, or as they come to who asks for that."""
-    resumed = request.headers.get("last-event-id") or request.query_params.get("after")
-    after = _number(resumed, "after")
-    if "text/event-stream" in request.headers.get("accept", ""):
-        start = desk.stores.ledger.last_seq() if after is None else after
-        return StreamingResponse(stream(desk, start), headers=HEADERS)
-    most = min(_number(request.query_params.get("limit"), "limit") or MAX_EVENTS, MAX_EVENTS)
-    rows = desk.stores.ledger.events(after=after or 0, most=most)
-    return answer([event_row(each) for each in rows], desk)
-
-
-def find_issue(
-    desk: DashboardState, request: Request
-) -> tuple[IssueStatus, Sequence[WorkerResultMeta], Sequence[RecordedEvent]]:
-    """Look up the issue that an address names; UsageError where the ledger has no such one."""
-    asked, ledger = request.path_params, desk.stores.ledger
-    ref = IssueRef.parse(f"{asked['owner']}/{asked['name']}#{asked['number']}")
-    known = ledger.events(ref)
-    if not known:
-        message = f"{ref} is not in the ledger."
-        raise UsageError(message)
-    return ledger.status(ref), ledger.history(ref), known
-
-
-def answer(content: object, desk: DashboardState) -> Response:
-    """Write JSON, without any secret in it."""
-    clean = desk.stores.redactor.tree(JSON.validate_python(content))
-    # Only ASCII: what nobody would see stands as its escape.
-    return Response(json.dumps(clean), media_type="application/json")
-
-
-def _number(given: str | None, name: str) -> int | None:
-    if given is None:
-        return None
-    if not NUMBER.fullmatch(given):
-        message = f"{name} is a number; write it in digits."
-        raise UsageError(message)
-    return int(given)

@@ -42,24 +42,9 @@ from mulligan.interfaces.dashboard.metrics import (
 from mulligan.interfaces.dashboard.pages import Pages, renderer
 from mulligan.interfaces.dashboard.state import DashboardState, DashboardStores
 
-STATIC = Path(__file__).with_name("static")
-
-STATIC_TYPES = {"style.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
-
-MAX_FORM_BYTES = 2048
-"""Bytes of a form; it has one field."""
-
-A_YEAR = 365 * 24 * 3600
-
-NOT_FOUND_TEXT = "There is nothing here."
-
-BUG_MESSAGE = "A bug in Mulligan; its log has the traceback."
+# Serving the dashboard beside the daemon
 
 log = structlog.get_logger()
-
-MAX_CONNECTIONS = 64
-
-SECONDS_TO_END = 1
 
 MAX_QUIET = timedelta(minutes=10)
 """Of a poll: one repository may have GitHub waited for at several requests, a minute at each."""
@@ -67,109 +52,46 @@ MAX_QUIET = timedelta(minutes=10)
 MISSED_POLLS = 3
 
 
-def build(
-    desk: DashboardState, key: DashboardKey, hosts: frozenset[str], measures: MetricsRegistry
-) -> ASGIApp:
-    """Make the application; everything in it only reads, but for who is let in."""
-    pages = Pages(desk, renderer(lambda: desk.redactor))
-    issue = "/issues/{owner}/{name}/{number}"
-    routes = [
-        Route("/", pages.home),
-        Route(issue, pages.issue),
-        Route(issue + "/attempts/{attempt}/{part}", partial(api.text, desk)),
-        Route("/api/issues", partial(api.issues, desk)),
-        Route("/api" + issue, partial(api.issue, desk)),
-        Route("/api/events", partial(api.events, desk)),
-        Route("/healthz", partial(_healthz, desk)),
-        Route("/readyz", partial(_readyz, desk)),
-        Route("/metrics", partial(_metrics, measures)),
-        Route(LOGIN, partial(_login, pages, key), methods=["GET", "POST"]),
-        Route("/logout", _logout, methods=["POST"]),
-        Route("/static/{file}", _static),
-    ]
+@contextmanager
+def open_dashboard(
+    operator: Operator,
+    daemon: Daemon,
+    address: tuple[str, int],
+    listen: Callable[[Listener], None],
+) -> Generator[None]:
+    """Serve the dashboard while the block lasts; `listen` registers its counters for events."""
 
-    def say(request: Request, status: int, message: str) -> Response:
-        said = desk.redactor.text(message)
-        if request.url.path.startswith("/api/"):
-            return JSONResponse({"error": said}, status)
-        return pages.plain("error.html", status, message=said)
+    def patience() -> float:
+        interval = poll_interval(operator.poll.interval, daemon.repositories)
+        return max(MAX_QUIET, MISSED_POLLS * interval).total_seconds()
 
-    def refused(request: Request, error: Exception) -> Response:
-        return say(request, 404 if isinstance(error, UsageError) else 503, str(error))
+    def find_stores() -> DashboardStores | None:
+        context = daemon.context
+        return DashboardStores.of(context) if context else None
 
-    def missing(request: Request, error: Exception) -> Response:
-        return say(
-            request, error.status_code if isinstance(error, HTTPException) else 404, NOT_FOUND_TEXT
-        )
-
-    def failed(request: Request, error: Exception) -> Response:
-        log.error("dashboard_failed", path=request.url.path, exc_info=error)
-        return say(request, 500, BUG_MESSAGE)
-
-    handled = {MulliganError: refused, HTTPException: missing, Exception: failed}
-    served = Starlette(routes=routes, exception_handlers=handled)
-    return AccessMiddleware(_without_waiting(served), key, hosts)
-
-
-def _without_waiting(app: ASGIApp) -> ASGIApp:
-    """Answer at once while the ledger is away; what works waits for it."""
-
-    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        with without_waiting():
-            await app(scope, receive, send)
-
-    return answer
-
-
-def _healthz(desk: DashboardState, _: Request) -> Response:
-    wrong = liveness_problem(desk)
-    return PlainTextResponse(f"{wrong or 'ok'}\n", 503 if wrong else 200)
-
-
-def _readyz(desk: DashboardState, _: Request) -> Response:
-    wrong = desk.redactor.text("\n".join(unready(desk)))
-    return PlainTextResponse(f"{wrong or 'ok'}\n", 503 if wrong else 200)
-
-
-def _metrics(measures: MetricsRegistry, _: Request) -> Response:
-    return Response(measures.text(), media_type=CONTENT_TYPE)
-
-
-async def _login(pages: Pages, key: DashboardKey, request: Request) -> Response:
-    if request.method != "POST":
-        return pages.plain("login.html", 200, place=str(key.place), refused=False)
-    form = b""
-    async for chunk in request.stream():
-        form += chunk
-        if len(form) > MAX_FORM_BYTES:
-            break
-    shown = parse_qs(form[:MAX_FORM_BYTES].decode(errors="replace")).get("key", [""])[0]
-    if not key.matches_key(shown.strip()):
-        return pages.plain("login.html", 403, place=str(key.place), refused=True)
-    answer = RedirectResponse("/", 303)
-    answer.set_cookie(
-        cookie_name(request),
-        key.cookie,
-        max_age=A_YEAR,
-        httponly=True,
-        samesite="strict",
-        secure=request.url.scheme == "https",
+    state = DashboardState(
+        find_books=find_stores,
+        pulse=daemon.pulse,
+        gauges=GAUGES,
+        patience=patience,
+        check_writable=partial(check_writable, operator),
     )
-    return answer
+    measures = MetricsRegistry(state)
+    listen(measures.on_event)
+    with ExitStack() as stack:
+        try:
+            key = key_in(state_directory_of(operator))
+            app = build(state, key, frozenset(operator.dashboard.hosts), measures)
+            url = stack.enter_context(serving(app, address, state.ending))
+        except UnavailableError as error:
+            log.warning("dashboard_closed", reason=str(error))
+        else:
+            log.info("dashboard_open", address=url, key_file=str(key.place))
+        yield
 
 
-def _logout(request: Request) -> Response:
-    answer = RedirectResponse(LOGIN, 303)
-    answer.delete_cookie(cookie_name(request))
-    return answer
-
-
-def _static(request: Request) -> Response:
-    name = request.path_params["file"]
-    if name not in STATIC_TYPES:
-        raise HTTPException(404)
-    content = (STATIC / name).read_bytes()
-    return Response(content, media_type=STATIC_TYPES[name], headers={"Cache-Control": "no-cache"})
+MAX_CONNECTIONS = 64
+SECONDS_TO_END = 1
 
 
 @contextmanager
@@ -230,39 +152,122 @@ def _where(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
-@contextmanager
-def open_dashboard(
-    operator: Operator,
-    daemon: Daemon,
-    address: tuple[str, int],
-    listen: Callable[[Listener], None],
-) -> Generator[None]:
-    """Serve the dashboard while the block lasts; `listen` has its counters hear of events."""
+# The web application
 
-    def patience() -> float:
-        interval = poll_interval(operator.poll.interval, daemon.repositories)
-        return max(MAX_QUIET, MISSED_POLLS * interval).total_seconds()
+NOT_FOUND_TEXT = "There is nothing here."
+BUG_MESSAGE = "A bug in Mulligan; its log has the traceback."
 
-    def books() -> DashboardStores | None:
-        context = daemon.context
-        return DashboardStores.of(context) if context else None
 
-    desk = DashboardState(
-        find_books=books,
-        pulse=daemon.pulse,
-        gauges=GAUGES,
-        patience=patience,
-        check_writable=partial(check_writable, operator),
+def build(
+    state: DashboardState, key: DashboardKey, hosts: frozenset[str], measures: MetricsRegistry
+) -> ASGIApp:
+    """Make the application; everything in it only reads, but for who is let in."""
+    pages = Pages(state, renderer(lambda: state.redactor))
+    issue = "/issues/{owner}/{name}/{number}"
+    routes = [
+        Route("/", pages.home),
+        Route(issue, pages.issue),
+        Route(issue + "/attempts/{attempt}/{part}", partial(api.text, state)),
+        Route("/api/issues", partial(api.issues, state)),
+        Route("/api" + issue, partial(api.issue, state)),
+        Route("/api/events", partial(api.events, state)),
+        Route("/healthz", partial(_healthz, state)),
+        Route("/readyz", partial(_readyz, state)),
+        Route("/metrics", partial(_metrics, measures)),
+        Route(LOGIN, partial(_login, pages, key), methods=["GET", "POST"]),
+        Route("/logout", _logout, methods=["POST"]),
+        Route("/static/{file}", _static),
+    ]
+
+    def say(request: Request, status: int, message: str) -> Response:
+        text = state.redactor.text(message)
+        if request.url.path.startswith("/api/"):
+            return JSONResponse({"error": text}, status)
+        return pages.plain("error.html", status, message=text)
+
+    def refused(request: Request, error: Exception) -> Response:
+        return say(request, 404 if isinstance(error, UsageError) else 503, str(error))
+
+    def missing(request: Request, error: Exception) -> Response:
+        return say(
+            request, error.status_code if isinstance(error, HTTPException) else 404, NOT_FOUND_TEXT
+        )
+
+    def failed(request: Request, error: Exception) -> Response:
+        log.error("dashboard_failed", path=request.url.path, exc_info=error)
+        return say(request, 500, BUG_MESSAGE)
+
+    handled = {MulliganError: refused, HTTPException: missing, Exception: failed}
+    served = Starlette(routes=routes, exception_handlers=handled)
+    return AccessMiddleware(_without_waiting(served), key, hosts)
+
+
+def _without_waiting(app: ASGIApp) -> ASGIApp:
+    """Answer at once while the ledger is away; what works waits for it."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        with without_waiting():
+            await app(scope, receive, send)
+
+    return answer
+
+
+def _healthz(state: DashboardState, _: Request) -> Response:
+    problem = liveness_problem(state)
+    return PlainTextResponse(f"{problem or 'ok'}\n", 503 if problem else 200)
+
+
+def _readyz(state: DashboardState, _: Request) -> Response:
+    problem = state.redactor.text("\n".join(unready(state)))
+    return PlainTextResponse(f"{problem or 'ok'}\n", 503 if problem else 200)
+
+
+def _metrics(measures: MetricsRegistry, _: Request) -> Response:
+    return Response(measures.text(), media_type=CONTENT_TYPE)
+
+
+MAX_FORM_BYTES = 2048
+"""Bytes of a form; it has one field."""
+
+A_YEAR = 365 * 24 * 3600
+
+
+async def _login(pages: Pages, key: DashboardKey, request: Request) -> Response:
+    if request.method != "POST":
+        return pages.plain("login.html", 200, place=str(key.place), refused=False)
+    form = b""
+    async for chunk in request.stream():
+        form += chunk
+        if len(form) > MAX_FORM_BYTES:
+            break
+    shown = parse_qs(form[:MAX_FORM_BYTES].decode(errors="replace")).get("key", [""])[0]
+    if not key.matches_key(shown.strip()):
+        return pages.plain("login.html", 403, place=str(key.place), refused=True)
+    answer = RedirectResponse("/", 303)
+    answer.set_cookie(
+        cookie_name(request),
+        key.cookie,
+        max_age=A_YEAR,
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
     )
-    measures = MetricsRegistry(desk)
-    listen(measures.on_event)
-    with ExitStack() as stack:
-        try:
-            key = key_in(state_directory_of(operator))
-            app = build(desk, key, frozenset(operator.dashboard.hosts), measures)
-            where = stack.enter_context(serving(app, address, desk.ending))
-        except UnavailableError as error:
-            log.warning("dashboard_closed", reason=str(error))
-        else:
-            log.info("dashboard_open", address=where, key_file=str(key.place))
-        yield
+    return answer
+
+
+def _logout(request: Request) -> Response:
+    answer = RedirectResponse(LOGIN, 303)
+    answer.delete_cookie(cookie_name(request))
+    return answer
+
+
+STATIC = Path(__file__).with_name("static")
+STATIC_TYPES = {"style.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
+
+
+def _static(request: Request) -> Response:
+    name = request.path_params["file"]
+    if name not in STATIC_TYPES:
+        raise HTTPException(404)
+    content = (STATIC / name).read_bytes()
+    return Response(content, media_type=STATIC_TYPES[name], headers={"Cache-Control": "no-cache"})

@@ -1,4 +1,4 @@
-"""`/healthz`, `/readyz` and `/metrics`."""
+"""Give the answers of `/healthz`, `/readyz` and `/metrics`: health problems and metrics."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -24,63 +24,65 @@ from mulligan.interfaces.dashboard.state import DashboardState
 from mulligan.interfaces.dashboard.views import WaitsFor, waits_for
 from mulligan.sandbox.cancellation import stopping
 
+# Health, for `/healthz` and `/readyz`
+
 REFUSED = "GitHub refused the token; give Mulligan a valid one with github.token_file."
-
 FIRST_POLL = "No poll has got through to GitHub yet; the log says why."
-
 STOPPING = "Mulligan was told to stop."
 
-DECISIONS = ("open_pull_request", "retry", "escalate", "wait", "stand_down")
 
-CONTENT_TYPE = prometheus.CONTENT_TYPE_LATEST
+def liveness_problem(state: DashboardState) -> str | None:
+    """Say why the process should be restarted; None while its poll is alive.
 
-
-def liveness_problem(desk: DashboardState) -> str | None:
-    """Say why the process should be started anew; None while its poll is alive.
-
-    What lies elsewhere, such as a GitHub that is away, is not mended by that. Who was told to stop
-    polls no more, and is let end what runs.
+    A fault elsewhere, such as an unreachable GitHub, is no reason: a restart does not fix it. A
+    process that is stopping does not poll, and may finish its work.
     """
-    quiet = desk.pulse.seconds_since_beat
-    if quiet <= desk.patience() or stopping():
+    quiet = state.pulse.seconds_since_beat
+    if quiet <= state.patience() or stopping():
         return None
     return f"The poll has been quiet for {quiet:.0f} s; start Mulligan again."
 
 
-def readiness_problems(desk: DashboardState) -> list[str]:
-    """Say what keeps it from taking up work, as far as that is known without trying."""
-    wrong = [said for said in (liveness_problem(desk),) if said]
+def readiness_problems(state: DashboardState) -> list[str]:
+    """List the reasons against taking up work that are known without a trial write."""
+    wrong = [said for said in (liveness_problem(state),) if said]
     if stopping():
         wrong.append(STOPPING)
-    if not desk.pulse.snapshot.has_succeeded:
+    if not state.pulse.snapshot.has_succeeded:
         wrong.append(FIRST_POLL)
-    if desk.gauges.refused:
+    if state.gauges.refused:
         wrong.append(REFUSED)
     return wrong
 
 
-def unready(desk: DashboardState) -> list[str]:
-    """Say what keeps it from taking up work; an empty list while nothing does."""
-    wrong = readiness_problems(desk)
+def unready(state: DashboardState) -> list[str]:
+    """List the reasons against taking up work; empty if there are none."""
+    wrong = readiness_problems(state)
     try:
-        desk.check_writable()
+        state.check_writable()
     except MulliganError as error:
         wrong.append(str(error))
     return wrong
 
 
-class LiveMetrics(Collector):
-    """A collector of prometheus-client; where the ledger cannot be read, its part is left out."""
+# Metrics, for `/metrics`
 
-    def __init__(self, desk: DashboardState) -> None:
-        self._desk = desk
+CONTENT_TYPE = prometheus.CONTENT_TYPE_LATEST
+DECISIONS = ("open_pull_request", "retry", "escalate", "wait", "stand_down")
+
+
+class LiveMetrics(Collector):
+    """A collector of prometheus-client; omits the issues if the ledger cannot be read."""
+
+    def __init__(self, state: DashboardState) -> None:
+        self._state = state
 
     def describe(self) -> Iterable[Metric]:
-        """Describe nothing beforehand, so that registering asks nothing."""
+        """Describe nothing beforehand, so that registering reads nothing."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """Give everything, at the moment of asking."""
+        """Read and give all metrics at the moment of the request."""
         build = GaugeMetricFamily("mulligan_build_info", "Which it is.", labels=["version"])
         build.add_metric([__version__], 1)
         yield build
@@ -90,7 +92,7 @@ class LiveMetrics(Collector):
             yield from self._issues()
 
     def _polls(self) -> Iterator[Metric]:
-        seen = self._desk.pulse.snapshot
+        seen = self._state.pulse.snapshot
         yield SummaryMetricFamily(
             "mulligan_poll_duration_seconds",
             "Polls, and their time.",
@@ -111,7 +113,7 @@ class LiveMetrics(Collector):
             (
                 "mulligan_poll_quiet_seconds",
                 "Since the poll was alive.",
-                self._desk.pulse.seconds_since_beat,
+                self._state.pulse.seconds_since_beat,
             ),
             ("mulligan_repositories", "Repositories that are served.", seen.repositories),
             ("mulligan_repositories_failing", "Those that the last poll missed.", seen.failing),
@@ -119,7 +121,7 @@ class LiveMetrics(Collector):
             yield GaugeMetricFamily(name, meaning, value)
 
     def _github(self) -> Iterator[Metric]:
-        gauges = self._desk.gauges
+        gauges = self._state.gauges
         left = GaugeMetricFamily(
             "mulligan_github_rate_limit_remaining",
             "Requests left, as GitHub's last answer had it.",
@@ -133,8 +135,8 @@ class LiveMetrics(Collector):
         )
 
     def _issues(self) -> Iterator[Metric]:
-        books = self._desk.stores
-        statuses, now = books.ledger.statuses(), books.clock.now()
+        stores = self._state.stores
+        statuses, now = stores.ledger.statuses(), stores.clock.now()
         stages = Counter(each.stage for each in statuses)
         holds = Counter(waits_for(each, now) for each in statuses)
         issues = GaugeMetricFamily("mulligan_issues", "Issues, by stage.", labels=["stage"])
@@ -150,9 +152,9 @@ class LiveMetrics(Collector):
 
 
 class MetricsRegistry:
-    """Counts since the start of the process, and looks at the rest when it is asked."""
+    """Counts events since the start of the process, and reads the rest on request."""
 
-    def __init__(self, desk: DashboardState) -> None:
+    def __init__(self, state: DashboardState) -> None:
         prometheus.disable_created_metrics()
         self._registry = registry = prometheus.CollectorRegistry()
 
@@ -172,7 +174,7 @@ class MetricsRegistry:
         for direction in ("input", "output"):
             self._tokens.labels(direction)
         prometheus.ProcessCollector(registry=registry)
-        registry.register(LiveMetrics(desk))
+        registry.register(LiveMetrics(state))
 
     def on_event(self, _: IssueStatus, event: Event) -> None:
         """Count an event; a listener of the ledger."""

@@ -1,4 +1,4 @@
-"""The pages for people; they only show, work without a script, and escape everything."""
+"""The HTML pages; they are read-only, work without a script, and escape everything."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -84,7 +84,7 @@ def renderer(find_redactor: Callable[[], Redactor]) -> Render:
 
 
 def clock(at: datetime) -> str:
-    """Write a time for a person who is told that it is UTC."""
+    """Write a time in UTC for people."""
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
@@ -148,47 +148,47 @@ FILTERS: Mapping[str, Callable[..., object]] = {
 class Pages:
     """Makes the pages of one server."""
 
-    desk: DashboardState
+    state: DashboardState
     render: Render
     recent: RecentEventsReader = field(default_factory=RecentEventsReader)
 
     def home(self, _: Request) -> Response:
         """Show everything at a glance."""
-        books = self.desk.stores
-        lately, now = self.recent.refresh(books.ledger), books.clock.now()
-        statuses = books.ledger.statuses()
+        stores = self.state.stores
+        recent, now = self.recent.refresh(stores.ledger), stores.clock.now()
+        statuses = stores.ledger.statuses()
 
         def why(status: IssueStatus) -> str:
             return why_waiting(status, now)
 
-        day = books.accounts.used_on(now.astimezone(UTC).date())
+        day = stores.accounts.used_on(now.astimezone(UTC).date())
         return self._page(
             "home.html",
             {
-                "seq": lately.seq,
+                "seq": recent.seq,
                 "all": overview(statuses),
                 "why": why,
-                "doing": lately.doing,
-                "results": lately.results,
-                "used": used_today(day, books.budget),
+                "doing": recent.doing,
+                "results": recent.results,
+                "used": used_today(day, stores.budget),
                 "now": now,
             },
         )
 
     def issue(self, request: Request) -> Response:
         """Show one issue with all its attempts, the last one first."""
-        books = self.desk.stores
-        status, history, events = find_issue(self.desk, request)
-        lately = self.recent.refresh(books.ledger)
+        stores = self.state.stores
+        status, history, events = find_issue(self.state, request)
+        recent = self.recent.refresh(stores.ledger)
         last = history[-1] if history else None
         tries = [self._tried(status, meta, is_last=meta is last) for meta in reversed(history)]
         return self._page(
             "issue.html",
             {
-                "seq": lately.seq,
+                "seq": recent.seq,
                 "status": status,
                 "tries": tries,
-                "running": self._running(status, history, lately.doing.get(status.issue, "")),
+                "running": self._running(status, history, recent.doing.get(status.issue, "")),
                 "decisions": {row["number"]: row for row in decisions_of(events)},
                 "address": address_of(events),
                 "asked_at": asked_at(events),
@@ -197,15 +197,15 @@ class Pages:
         )
 
     def plain(self, name: str, status: int, **values: object) -> Response:
-        """Show a page that says one thing: that a key is asked for, or what is wrong."""
+        """Show a page with one message: the request for the key, or an error."""
         return HTMLResponse(self.render(name, values), status)
 
     def _page(self, name: str, values: Mapping[str, object]) -> Response:
-        around = {"ailments": readiness_problems(self.desk), "vitals": self.desk.pulse.snapshot}
+        around = {"ailments": readiness_problems(self.state), "vitals": self.state.pulse.snapshot}
         return HTMLResponse(self.render(name, {**around, **values}))
 
     def _tried(self, status: IssueStatus, meta: WorkerResultMeta, *, is_last: bool) -> AttemptView:
-        kept = files_of(status.issue, meta.number, meta, self.desk.stores.artifacts)
+        kept = files_of(status.issue, meta.number, meta, self.state.stores.artifacts)
         return AttemptView(meta, kept, is_last)
 
     def _running(
@@ -214,13 +214,13 @@ class Pages:
         """Find the attempt that has no record yet."""
         if status.stage is not Stage.RUNNING or status.number in {each.number for each in history}:
             return None
-        books = self.desk.stores
-        used = map(spent_in, books.accounts.usage_of_attempt(status.issue, status.number).values())
+        stores = self.state.stores
+        used = map(spent_in, stores.accounts.usage_of_attempt(status.issue, status.number).values())
         return RunningAttempt(
             number=status.number,
             attempt=status.attempt,
             since=status.started_at,
             doing=doing,
             spent=reduce(Spent.plus, used, Spent()),
-            files=files_of(status.issue, status.number, None, books.artifacts),
+            files=files_of(status.issue, status.number, None, stores.artifacts),
         )

@@ -25,41 +25,75 @@ from mulligan.interfaces.bootstrap.container import Gauges
 from mulligan.text.escape import one_line
 from mulligan.text.redact import Redactor
 
-INITIAL_EVENTS = 2000
-"""Events that are read when the first page is asked for; a page needs no more than the last few."""
+# The state, and the stores that it reads
 
-PAGE = 500
 
-MAX_RESULTS = 20
+@dataclass(frozen=True, slots=True)
+class DashboardStores:
+    """The stores of all issues, and the redactor that their content passes through."""
 
-MAX_ACTIVITIES = 1000
+    ledger: Ledger
+    accounts: UsageStore
+    artifacts: Artifacts
+    clock: Clock
+    budget: Budget = field(default_factory=Budget)
+    redactor: Redactor = field(default_factory=Redactor)
 
-PLAIN: Mapping[str, str] = {
-    "attempt_started": "getting a clean worktree",
-    "worktree_reset": "preparing what the agent is told",
-    "agent_finished": "looking at what the agent left",
-    "attempt_completed": "deciding what follows",
-    "publish_started": "publishing the change",
-}
-"""What an attempt does from an event of a kind on."""
+    @classmethod
+    def of(cls, context: BotContext) -> Self:
+        """Take the stores that pages need from the daemon's context."""
+        return cls(
+            context.ledger,
+            context.usage,
+            context.artifacts,
+            context.clock,
+            context.budget,
+            context.redactor,
+        )
+
 
 STARTING = "Mulligan is starting, or its configuration has a mistake; its log says which."
 
 
-def activity_of(event: Event) -> str | None:
-    """Say what an attempt does from an event on; None where that tells nothing new."""
-    match event:
-        case AgentStarted(agent=agent):
-            return f"the agent {one_line(agent, 40)} works"
-        case CheckFinished(check=check):
-            how = "passed" if check.passed else "failed"
-            return f"verifying: check '{one_line(check.name, 60)}' {how}"
-        case FixRoundStarted(number=number, most=most):
-            return f"fix round {number} of {most}"
-        case Decided(decision=decision):
-            return one_line(decision.reason, 120)
-        case _:
-            return PLAIN.get(event.kind)
+@dataclass(frozen=True, slots=True)
+class DashboardState:
+    """The data of the dashboard, all of it held by the daemon; nothing here writes.
+
+    `find_books` gives None before the configuration was read. `patience` is for how many seconds
+    the poll may be quiet; `check_writable` raises a MulliganError where the ledger is not.
+    `ending` is set when the server ends.
+    """
+
+    find_books: Callable[[], DashboardStores | None]
+    pulse: DaemonHealth
+    gauges: Gauges
+    patience: Callable[[], float]
+    check_writable: Callable[[], None]
+    ending: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def stores(self) -> DashboardStores:
+        """Give the stores; UnavailableError while there are none."""
+        found = self.find_books()
+        if found is None:
+            raise UnavailableError(STARTING)
+        return found
+
+    @property
+    def redactor(self) -> Redactor:
+        """Give the current redactor; without a configuration, one that knows only token shapes."""
+        found = self.find_books()
+        return found.redactor if found else Redactor()
+
+
+# Recent events
+
+INITIAL_EVENTS = 2000
+"""Events that are read for the first page; a page needs only the last few."""
+
+PAGE = 500
+MAX_RESULTS = 20
+MAX_ACTIVITIES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +106,7 @@ class RecentEvents:
 
 
 class RecentEventsReader:
-    """Reads each event once, whoever asks; safe for threads."""
+    """Reads each event once, for all pages; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -102,56 +136,27 @@ class RecentEventsReader:
                 del self._doing[next(iter(self._doing))]
 
 
-@dataclass(frozen=True, slots=True)
-class DashboardStores:
-    """What is written down of all issues, and the filter that it is shown through."""
-
-    ledger: Ledger
-    accounts: UsageStore
-    artifacts: Artifacts
-    clock: Clock
-    budget: Budget = field(default_factory=Budget)
-    redactor: Redactor = field(default_factory=Redactor)
-
-    @classmethod
-    def of(cls, context: BotContext) -> Self:
-        """Take from the daemon's tools those that pages are made of."""
-        return cls(
-            context.ledger,
-            context.usage,
-            context.artifacts,
-            context.clock,
-            context.budget,
-            context.redactor,
-        )
+PLAIN: Mapping[str, str] = {
+    "attempt_started": "getting a clean worktree",
+    "worktree_reset": "preparing what the agent is told",
+    "agent_finished": "looking at what the agent left",
+    "attempt_completed": "deciding what follows",
+    "publish_started": "publishing the change",
+}
+"""What an attempt does from an event of a kind on."""
 
 
-@dataclass(frozen=True, slots=True)
-class DashboardState:
-    """Everything by way of what the daemon has already; nothing here writes.
-
-    `find_books` gives None before the configuration was read. `patience` is for how many seconds
-    the poll may be quiet; `check_writable` raises a MulliganError where the ledger is not.
-    `ending` is set when the server ends.
-    """
-
-    find_books: Callable[[], DashboardStores | None]
-    pulse: DaemonHealth
-    gauges: Gauges
-    patience: Callable[[], float]
-    check_writable: Callable[[], None]
-    ending: threading.Event = field(default_factory=threading.Event)
-
-    @property
-    def stores(self) -> DashboardStores:
-        """Give the books; UnavailableError while there are none."""
-        found = self.find_books()
-        if found is None:
-            raise UnavailableError(STARTING)
-        return found
-
-    @property
-    def redactor(self) -> Redactor:
-        """Give the filter of the moment, which knows the shapes of tokens in any case."""
-        found = self.find_books()
-        return found.redactor if found else Redactor()
+def activity_of(event: Event) -> str | None:
+    """Describe what an attempt does after an event; None if the event does not change it."""
+    match event:
+        case AgentStarted(agent=agent):
+            return f"the agent {one_line(agent, 40)} works"
+        case CheckFinished(check=check):
+            how = "passed" if check.passed else "failed"
+            return f"verifying: check '{one_line(check.name, 60)}' {how}"
+        case FixRoundStarted(number=number, most=most):
+            return f"fix round {number} of {most}"
+        case Decided(decision=decision):
+            return one_line(decision.reason, 120)
+        case _:
+            return PLAIN.get(event.kind)

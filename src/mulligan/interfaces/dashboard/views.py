@@ -1,4 +1,4 @@
-"""What the pages show, sorted for a person who wants to know what to do. Pure."""
+"""The data of the pages: issues sorted by who has to act, usage, attempts. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ MAX_LISTED = 100
 
 
 class WaitsFor(StrEnum):
-    """What an issue is held up by that was asked for and is not being worked on."""
+    """Reasons why a requested issue waits."""
 
     QUEUED = "queued"
     DUE = "due"
@@ -166,7 +166,7 @@ def address_of(events: Sequence[RecordedEvent]) -> str:
 
 
 def asked_at(events: Sequence[RecordedEvent]) -> str:
-    """Find the comment that asked a person last; empty where there is none."""
+    """Find the comment of the last escalation; empty if there is none."""
     asked = [each.event.comment for each in events if isinstance(each.event, Escalated)]
     return asked[-1] if asked else ""
 

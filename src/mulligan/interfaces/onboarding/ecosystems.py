@@ -1,4 +1,4 @@
-"""What each ecosystem's own files say about how it is checked. Pure."""
+"""Propose checks and setup commands for each ecosystem, from a repository's files. Pure."""
 
 import json
 import re
@@ -21,6 +21,8 @@ from mulligan.interfaces.onboarding.proposal import (
     types,
 )
 
+# The files of a repository
+
 FILES_TO_READ = (
     *("*.toml", "*.cfg", "*.ini", "*.txt", "package.json", "composer.json", "noxfile.py"),
     *("Makefile", "makefile", "GNUmakefile", "Rakefile", "Gemfile", "CMakeLists.txt"),
@@ -35,77 +37,7 @@ FILES_TO_READ = (
     *(".github/workflows/*.yml", ".github/workflows/*.yaml", ".gitlab-ci.yml"),
     *("requirements/*.txt", "tests/requirements.txt", "test_*.py", "tests/*.py", "test/*.py"),
 )
-"""Patterns of the files whose text is looked at; the names of all others are enough."""
-
-MAPPING: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
-
-SIMPLE_COMMAND = re.compile(r"[^$&|;<>`\\\n]+")
-"""A shell line that does one thing, with nothing of the CI's own in it."""
-
-MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
-
-MAKE_TARGET = re.compile(r"^([A-Za-z][\w-]*)\s*:(?!=)", re.MULTILINE)
-
-LINT, TYPES = ("lint",), ("typecheck", "types", "mypy")
-
-MAKE_INSTALL = ("deps", "setup", "bootstrap", "install-dev")
-
-CMAKE = "cmake -S . -B build && cmake --build build --parallel"
-
-CTEST = "ctest --test-dir build --output-on-failure"
-
-TESTING = r"enable_testing\s*\(|include\s*\(\s*CTest"
-
-MESON = "meson setup build"
-
-SCRIPTS: tuple[tuple[Callable[[str, str], ProposedCheck], tuple[str, ...]], ...] = (
-    (suite, ("test:ci", "test", "test:unit")),
-    (lint, ("lint",)),
-    (types, ("typecheck", "type-check", "check-types", "tsc")),
-)
-"""What scripts are called, the first that is there counts."""
-
-PLACEHOLDER = "no test specified"
-
-DEPENDENCIES = ("dependencies", "devDependencies", "optionalDependencies", "workspaces")
-
-COMPOSER_INSTALL = "composer install --no-interaction --no-progress"
-
-EXTRAS = ("test", "tests", "testing", "dev", "lint", "typing")
-
-GROUPS = ("test", "tests", "testing", "dev", "lint", "typing")
-
-REQUIREMENTS_FILES = (
-    *("requirements.txt", "requirements-dev.txt", "requirements-test.txt", "requirements_dev.txt"),
-    *("dev-requirements.txt", "test-requirements.txt", "requirements/dev.txt"),
-    *("requirements/test.txt", "tests/requirements.txt"),
-)
-
-BIN = ".venv/bin/"
-
-VENV = "python3 -m venv .venv && echo '*' > .venv/.gitignore"
-"""The environment lies in the worktree; git is told there to look past it."""
-
-PROJECT = ("pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "tox.ini", "noxfile.py")
-
-TESTS = ("test_*.py", "tests/*.py", "test/*.py")
-
-PYTEST_FILES = ("pytest.ini", "conftest.py", "tests/conftest.py", "test/conftest.py")
-
-SETTINGS = ("*.toml", "*.cfg", "*.ini", "*.txt", "requirements/*.txt")
-
-PYTEST = re.compile(r"(?:(?:python3?|uv run|poetry run)(?: -m)? )?(?:python3? -m )?pytest( .*)?")
-
-UNITTEST = re.compile(r"python3? (-m unittest.*)")
-
-TOOLS = {"pytest", "tox", "nox", "ruff", "mypy", "flake8"}
-"""What pip installs by the name of the program."""
-
-SESSION = re.compile(r"^@nox\.session.*\n(?:@.*\n)*def (\w+)\(", re.MULTILINE)
-
-BUNDLE = ("bundle config set --local path vendor/bundle", "bundle install")
-
-GEM = r"""^\s*gem\s*\(?\s*["']{name}["']"""
+"""Patterns of the files whose text is read; of all others only the names are used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +81,7 @@ class RepositoryFiles:
         return any(re.search(pattern, text, re.MULTILINE) for text in texts)
 
     def in_ci(self, pattern: str) -> str | None:
-        """Give the first simple line of the repository's CI that is such a command, whole."""
+        """Give the first simple line of the repository's CI that matches `pattern` as a whole."""
         wanted = re.compile(pattern)
         return next((line for line in self._ci_lines() if wanted.fullmatch(line)), None)
 
@@ -157,6 +89,34 @@ class RepositoryFiles:
         texts = (self.texts[path] for path in sorted(self.texts) if path.startswith(".github/work"))
         lines = [line.strip() for text in texts for run in _runs(text) for line in run.splitlines()]
         return [line for line in lines if SIMPLE_COMMAND.fullmatch(line)]
+
+
+def matches_pattern(path: str, pattern: str) -> bool:
+    """Tell whether a path has the form of a pattern, where `*` is anything but a slash."""
+    return path.count("/") == pattern.count("/") and fnmatchcase(path, pattern)
+
+
+SIMPLE_COMMAND = re.compile(r"[^$&|;<>`\\\n]+")
+"""A shell line of one command, without variables or expressions of the CI."""
+
+
+def _runs(workflow: str) -> list[str]:
+    """List what the steps of a GitHub workflow run."""
+    try:
+        jobs = part(MAPPING.validate_python(_as_written(workflow)), "jobs")
+    except (yaml.YAMLError, ValidationError, RecursionError):
+        return []
+    steps = [part(job, "steps") for job in jobs.values()] if isinstance(jobs, dict) else []
+    found = [part(step, "run") for each in steps if isinstance(each, list) for step in each]
+    return [run for run in found if isinstance(run, str)]
+
+
+def _as_written(text: str) -> object:
+    """Read YAML with every scalar as text, since the key `on` would become a boolean."""
+    return yaml.load(text, yaml.BaseLoader)  # noqa: S506 - makes texts, lists and mappings only
+
+
+MAPPING: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 
 
 def part(value: JsonValue, *keys: str) -> JsonValue:
@@ -176,98 +136,170 @@ def texts_of(value: JsonValue) -> list[str]:
     return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
-def matches_pattern(path: str, pattern: str) -> bool:
-    """Tell whether a path has the form of a pattern, where `*` is anything but a slash."""
-    return path.count("/") == pattern.count("/") and fnmatchcase(path, pattern)
+# All ecosystems
 
 
-def _as_written(text: str) -> object:
-    """Read YAML with every scalar as text, since `on` is a key here and no truth."""
-    return yaml.load(text, yaml.BaseLoader)  # noqa: S506 - makes texts, lists and mappings only
+def propose(tree: RepositoryFiles) -> Proposal:
+    """Propose setup commands and checks; a Makefile counts if CI uses it, or nothing else fits."""
+    by_make = propose_make(tree)
+    if by_make and is_make_used(tree):
+        return by_make
+    found = [proposal for each in ECOSYSTEMS if (proposal := each(tree)) and proposal.checks]
+    return merge_proposals(found or ([by_make] if by_make else []))
 
 
-def _runs(workflow: str) -> list[str]:
-    """List what the steps of a GitHub workflow run."""
-    try:
-        jobs = part(MAPPING.validate_python(_as_written(workflow)), "jobs")
-    except (yaml.YAMLError, ValidationError, RecursionError):
-        return []
-    steps = [part(job, "steps") for job in jobs.values()] if isinstance(jobs, dict) else []
-    found = [part(step, "run") for each in steps if isinstance(each, list) for step in each]
-    return [run for run in found if isinstance(run, str)]
+# Python
+
+PROJECT = ("pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "tox.ini", "noxfile.py")
+TESTS = ("test_*.py", "tests/*.py", "test/*.py")
+
+TOOLS = {"pytest", "tox", "nox", "ruff", "mypy", "flake8"}
+"""Programs that pip installs under their own names."""
 
 
-def propose_go(tree: RepositoryFiles) -> Proposal | None:
-    """Propose for a module."""
-    if "go.mod" not in tree.paths:
+def propose_python(tree: RepositoryFiles) -> Proposal | None:
+    """Propose for a repository with Python in it."""
+    if not tree.has(*PROJECT, *TESTS):
         return None
-    setup = ("go mod download",) if "go.sum" in tree.paths else ()
-    by_ci = tree.in_ci(r"go test .*")
-    run, source = (by_ci, "the CI workflow") if by_ci else ("go test ./...", "go.mod")
-    return Proposal("Go", setup, (suite(run, source), lint("go vet ./...", "go.mod")))
+    runner, prepared = _runner(tree)
+    checks = [each for each in (_python_tests(tree, runner), *_others(tree, runner)) if each]
+    tools = [_tool(check.run, runner) for check in checks]
+    wanted = tuple(tool for tool in tools if tool in TOOLS)
+    if prepared is not None:
+        return Proposal("Python", prepared, tuple(checks))
+    by_itself = bool({"tox", "nox"}.intersection(wanted))
+    installs = wanted if by_itself else needs(tree, wanted)
+    if not installs:
+        return Proposal("Python", (), tuple(_by_the_system(check) for check in checks))
+    line = f"{BIN}pip install --quiet {' '.join(map(quote_argument, installs))}"
+    return Proposal("Python", (VENV, line), tuple(checks))
 
 
-def propose_java(tree: RepositoryFiles) -> Proposal | None:
-    """Propose the tests; both tools fetch what they need while they run, so with the network."""
-    if "pom.xml" in tree.paths:
-        program = "./mvnw" if "mvnw" in tree.paths else "mvn"
-        goal = "verify" if tree.in_ci(r"(?:\./mvnw|mvn)\b.* verify\b.*") else "test"
-        check = suite(f"{program} -B -ntp {goal}", "pom.xml", network=True)
-        return Proposal("Maven", (), (check,))
-    if tree.has("build.gradle", "build.gradle.kts"):
-        program = "./gradlew" if "gradlew" in tree.paths else "gradle"
-        goal = "check" if tree.in_ci(r"(?:\./gradlew|gradle)\b.* check\b.*") else "test"
-        source = tree.first("build.gradle", "build.gradle.kts") or ""
-        check = suite(f"{program} --no-daemon --console=plain {goal}", source, network=True)
-        return Proposal("Gradle", (), (check,))
-    return None
+BIN = ".venv/bin/"
+
+VENV = "python3 -m venv .venv && echo '*' > .venv/.gitignore"
+"""Creates the environment in the worktree, where its own .gitignore hides it from git."""
 
 
-def propose_make(tree: RepositoryFiles) -> Proposal | None:
-    """Propose what the Makefile has of tests, lint and types."""
-    file = tree.first(*MAKEFILES)
-    targets = MAKE_TARGET.findall(tree.text(file)) if file else []
-    wanted = [*_make_tests(tree, targets), *_of(targets, LINT), *_of(targets, TYPES)]
-    makers = {
-        name: (lint if name in LINT else types if name in TYPES else suite) for name in wanted
-    }
-    checks = tuple(makers[name](f"make {name}", f"{file}") for name in wanted)
-    setup = tuple(f"make {name}" for name in _of(targets, MAKE_INSTALL))
-    return Proposal("make", setup, checks) if checks else None
+def _runner(tree: RepositoryFiles) -> tuple[str, tuple[str, ...] | None]:
+    """Give the prefix of commands, and the setup commands if uv or Poetry installs everything."""
+    if "uv.lock" in tree.paths:
+        return "uv run --offline ", ("uv sync --frozen --all-groups --all-extras",)
+    if "poetry.lock" in tree.paths:
+        return "poetry run ", ("poetry install --no-interaction",)
+    return BIN, None
 
 
-def is_make_used(tree: RepositoryFiles) -> bool:
-    """Tell whether the CI tests by make."""
-    return tree.in_ci(r"make (?:-\S+ )*(?:test|check|tests)\b.*") is not None
+PYTEST_FILES = ("pytest.ini", "conftest.py", "tests/conftest.py", "test/conftest.py")
+SETTINGS = ("*.toml", "*.cfg", "*.ini", "*.txt", "requirements/*.txt")
+PYTEST = re.compile(r"(?:(?:python3?|uv run|poetry run)(?: -m)? )?(?:python3? -m )?pytest( .*)?")
+UNITTEST = re.compile(r"python3? (-m unittest.*)")
+SESSION = re.compile(r"^@nox\.session.*\n(?:@.*\n)*def (\w+)\(", re.MULTILINE)
 
 
-def _make_tests(tree: RepositoryFiles, targets: list[str]) -> list[str]:
-    """Prefer the target that CI runs."""
-    in_ci = [name for name in ("test", "tests", "check") if tree.in_ci(rf"make {name}")]
-    return [name for name in in_ci if name in targets][:1] or _of(
-        targets, ("test", "tests", "check")
-    )
+def _python_tests(tree: RepositoryFiles, runner: str) -> ProposedCheck | None:
+    if found := tree.in_ci(PYTEST.pattern):
+        return suite(f"{runner}python -m pytest{_rest(PYTEST, found)}", "the CI workflow")
+    if found := tree.in_ci(UNITTEST.pattern):
+        return suite(f"{runner}python{_rest(UNITTEST, found, ' ')}", "the CI workflow")
+    if tree.has(*PYTEST_FILES) or tree.says(r"\bpytest\b", *SETTINGS, *TESTS):
+        source = tree.first(*PYTEST_FILES, "pyproject.toml", "setup.cfg", "tox.ini")
+        return suite(f"{runner}python -m pytest -q", source or "the tests")
+    if "tox.ini" in tree.paths or part(tree.mapping("pyproject.toml"), "tool", "tox"):
+        return suite(f"{runner}tox -q -e py", "tox.ini", network=True)
+    sessions = [name for name in SESSION.findall(tree.text("noxfile.py")) if "test" in name]
+    for session in sessions[:1]:
+        return suite(f"{runner}nox -s {session}", "noxfile.py", network=True)
+    return _unittest(tree, runner)
 
 
-def _of(targets: list[str], names: tuple[str, ...]) -> list[str]:
-    return [name for name in names if name in targets][:1]
+def _rest(pattern: re.Pattern[str], line: str, before: str = "") -> str:
+    """Give the arguments of the command that CI runs."""
+    found = pattern.fullmatch(line)
+    return f"{before}{found[1] or ''}" if found else ""
 
 
-def propose_native(tree: RepositoryFiles) -> Proposal | None:
-    """Propose by the first build system that is there."""
-    if "CMakeLists.txt" in tree.paths:
-        if tree.says(TESTING, "CMakeLists.txt"):
-            return Proposal("CMake", (), (suite(f"{CMAKE} && {CTEST}", "CMakeLists.txt"),))
-        return Proposal("CMake", (), (build(CMAKE, "CMakeLists.txt"),))
-    if "meson.build" in tree.paths:
-        if tree.says(r"^\s*test\s*\(|subdir\s*\(\s*'tests?'", "meson.build"):
-            line = f"{MESON} && meson test -C build --print-errorlogs"
-            return Proposal("Meson", (), (suite(line, "meson.build"),))
-        return Proposal("Meson", (), (build(f"{MESON} && meson compile -C build", "meson.build"),))
-    if tree.has("configure.ac", "configure.in"):
-        ready = "./configure" if "configure" in tree.paths else "autoreconf -i && ./configure"
-        return Proposal("Autotools", (), (suite(f"{ready} && make check", "configure.ac"),))
-    return None
+def _unittest(tree: RepositoryFiles, runner: str) -> ProposedCheck | None:
+    for place in ("tests", "test"):
+        if tree.has(f"{place}/test*.py"):
+            top = " -t ." if f"{place}/__init__.py" in tree.paths else ""
+            return suite(f"{runner}python -m unittest discover -s {place}{top}", f"{place}/")
+    return suite(f"{runner}python -m unittest", "test_*.py") if tree.has("test_*.py") else None
+
+
+def _others(tree: RepositoryFiles, runner: str) -> list[ProposedCheck]:
+    """Propose the linter and the type checker that the repository configures."""
+    settings, found = part(tree.mapping("pyproject.toml"), "tool"), list[ProposedCheck]()
+    if part(settings, "ruff") is not None or tree.has("ruff.toml", ".ruff.toml"):
+        found.append(
+            lint(f"{runner}ruff check .", tree.first("ruff.toml", ".ruff.toml") or "pyproject.toml")
+        )
+    elif tree.has(".flake8") or tree.says(r"^\[flake8\]", "setup.cfg", "tox.ini"):
+        found.append(lint(f"{runner}flake8", tree.first(".flake8", "setup.cfg", "tox.ini") or ""))
+    mypy = part(settings, "mypy")
+    if mypy is not None or "mypy.ini" in tree.paths or tree.says(r"^\[mypy\]", "setup.cfg"):
+        named = part(mypy, "files") or tree.says(r"^files\s*=", "mypy.ini", "setup.cfg")
+        found.append(types(f"{runner}mypy{'' if named else ' .'}", "the configuration of mypy"))
+    return found
+
+
+def _tool(run: str, runner: str) -> str:
+    program, *rest = run.removeprefix(runner).split()
+    return rest[1] if program == "python" and rest[:1] == ["-m"] else program
+
+
+def _by_the_system(check: ProposedCheck) -> ProposedCheck:
+    """Use the Python of the system, if there is nothing to install."""
+    return replace(check, run=f"python3{check.run.removeprefix(f'{BIN}python')}")
+
+
+EXTRAS = ("test", "tests", "testing", "dev", "lint", "typing")
+GROUPS = ("test", "tests", "testing", "dev", "lint", "typing")
+
+REQUIREMENTS_FILES = (
+    *("requirements.txt", "requirements-dev.txt", "requirements-test.txt", "requirements_dev.txt"),
+    *("dev-requirements.txt", "test-requirements.txt", "requirements/dev.txt"),
+    *("requirements/test.txt", "tests/requirements.txt"),
+)
+
+
+def needs(tree: RepositoryFiles, tools: tuple[str, ...]) -> tuple[str, ...]:
+    """List pip's arguments: the project itself, its requirements, and the tools of the checks."""
+    project = _project(tree)
+    files = tuple(f"-r {name}" for name in REQUIREMENTS_FILES if name in tree.paths)
+    groups = part(tree.mapping("pyproject.toml"), "dependency-groups")
+    grouped = tuple(each for name in GROUPS for each in texts_of(part(groups, name)))
+    return tuple(dict.fromkeys((*project, *files, *grouped, *tools)))
+
+
+def _project(tree: RepositoryFiles) -> tuple[str, ...]:
+    """Name the project, editable and with its extras for development, where it can be installed."""
+    settings = tree.mapping("pyproject.toml")
+    built = part(settings, "build-system") is not None or "setup.py" in tree.paths
+    if not built:
+        return tuple(texts_of(part(settings, "project", "dependencies")))
+    extras = keys_of(part(settings, "project", "optional-dependencies"))
+    wanted = ",".join(name for name in EXTRAS if name in extras)
+    return (f"-e .[{wanted}]" if wanted else "-e .",)
+
+
+def quote_argument(argument: str) -> str:
+    """Quote an argument of pip; what names a file goes after its flag."""
+    flag, space, rest = argument.partition(" ")
+    return f"{flag} {quote(rest)}" if space and flag in {"-r", "-e"} else quote(argument)
+
+
+# Node
+
+PLACEHOLDER = "no test specified"
+DEPENDENCIES = ("dependencies", "devDependencies", "optionalDependencies", "workspaces")
+
+SCRIPTS: tuple[tuple[Callable[[str, str], ProposedCheck], tuple[str, ...]], ...] = (
+    (suite, ("test:ci", "test", "test:unit")),
+    (lint, ("lint",)),
+    (types, ("typecheck", "type-check", "check-types", "tsc")),
+)
+"""Names of scripts by kind of check; the first that exists counts."""
 
 
 def propose_node(tree: RepositoryFiles) -> Proposal | None:
@@ -311,133 +343,58 @@ def _install(tree: RepositoryFiles, manager: str) -> tuple[str, ...]:
             return ("npm install --no-audit --no-fund --no-package-lock",)
 
 
-def propose_php(tree: RepositoryFiles) -> Proposal | None:
-    """Propose for a repository with Composer or PHPUnit."""
-    composer = tree.mapping("composer.json")
-    scripts = keys_of(part(composer, "scripts"))
-    brought = {*keys_of(part(composer, "require-dev")), *keys_of(part(composer, "require"))}
-    found = list[ProposedCheck]()
-    if "test" in scripts:
-        found.append(suite("composer test", "composer.json"))
-    elif "phpunit/phpunit" in brought:
-        found.append(suite("vendor/bin/phpunit", "composer.json"))
-    elif tree.has("phpunit.xml", "phpunit.xml.dist"):
-        found.append(suite("phpunit", "phpunit.xml"))
-    if "phpstan/phpstan" in brought and tree.has("phpstan.neon", "phpstan.neon.dist"):
-        found.append(lint("vendor/bin/phpstan analyse --no-progress", "phpstan.neon"))
-    if not found:
+# Go
+
+
+def propose_go(tree: RepositoryFiles) -> Proposal | None:
+    """Propose for a Go module."""
+    if "go.mod" not in tree.paths:
         return None
-    packages = {name for name in brought if "/" in name}
-    return Proposal("PHP", (COMPOSER_INSTALL,) if packages else (), tuple(found))
+    setup = ("go mod download",) if "go.sum" in tree.paths else ()
+    by_ci = tree.in_ci(r"go test .*")
+    run, source = (by_ci, "the CI workflow") if by_ci else ("go test ./...", "go.mod")
+    return Proposal("Go", setup, (suite(run, source), lint("go vet ./...", "go.mod")))
 
 
-def needs(tree: RepositoryFiles, tools: tuple[str, ...]) -> tuple[str, ...]:
-    """List pip's arguments: the project itself, its requirements, and the tools of the checks."""
-    project = _project(tree)
-    files = tuple(f"-r {name}" for name in REQUIREMENTS_FILES if name in tree.paths)
-    groups = part(tree.mapping("pyproject.toml"), "dependency-groups")
-    grouped = tuple(each for name in GROUPS for each in texts_of(part(groups, name)))
-    return tuple(dict.fromkeys((*project, *files, *grouped, *tools)))
+# Rust
 
 
-def _project(tree: RepositoryFiles) -> tuple[str, ...]:
-    """Name the project, editable and with its extras for development, where it can be installed."""
-    settings = tree.mapping("pyproject.toml")
-    built = part(settings, "build-system") is not None or "setup.py" in tree.paths
-    if not built:
-        return tuple(texts_of(part(settings, "project", "dependencies")))
-    extras = keys_of(part(settings, "project", "optional-dependencies"))
-    wanted = ",".join(name for name in EXTRAS if name in extras)
-    return (f"-e .[{wanted}]" if wanted else "-e .",)
-
-
-def propose_python(tree: RepositoryFiles) -> Proposal | None:
-    """Propose for a repository with Python in it."""
-    if not tree.has(*PROJECT, *TESTS):
+def propose_rust(tree: RepositoryFiles) -> Proposal | None:
+    """Propose for a crate or a workspace; checks are offline, so dependencies come before."""
+    if "Cargo.toml" not in tree.paths:
         return None
-    runner, prepared = _runner(tree)
-    checks = [each for each in (_python_tests(tree, runner), *_others(tree, runner)) if each]
-    tools = [_tool(check.run, runner) for check in checks]
-    wanted = tuple(tool for tool in tools if tool in TOOLS)
-    if prepared is not None:
-        return Proposal("Python", prepared, tuple(checks))
-    by_itself = bool({"tox", "nox"}.intersection(wanted))
-    installs = wanted if by_itself else needs(tree, wanted)
-    if not installs:
-        return Proposal("Python", (), tuple(_by_the_system(check) for check in checks))
-    line = f"{BIN}pip install --quiet {' '.join(map(quote_argument, installs))}"
-    return Proposal("Python", (VENV, line), tuple(checks))
+    locked = " --locked" if "Cargo.lock" in tree.paths else ""
+    by_ci = tree.in_ci(r"cargo test(?: .*)?")
+    run, source = (by_ci, "the CI workflow") if by_ci else (f"cargo test{locked}", "Cargo.toml")
+    checks = [suite(run, source)]
+    if clippy := tree.in_ci(r"cargo clippy(?: .*)?"):
+        checks.append(lint(clippy, "the CI workflow"))
+    return Proposal("Rust", (f"cargo fetch{locked}",), tuple(checks))
 
 
-def quote_argument(argument: str) -> str:
-    """Quote an argument of pip; what names a file goes after its flag."""
-    flag, space, rest = argument.partition(" ")
-    return f"{flag} {quote(rest)}" if space and flag in {"-r", "-e"} else quote(argument)
+# Java
 
 
-def _runner(tree: RepositoryFiles) -> tuple[str, tuple[str, ...] | None]:
-    """Say what commands begin with, and the set-up where a tool of its own does that."""
-    if "uv.lock" in tree.paths:
-        return "uv run --offline ", ("uv sync --frozen --all-groups --all-extras",)
-    if "poetry.lock" in tree.paths:
-        return "poetry run ", ("poetry install --no-interaction",)
-    return BIN, None
+def propose_java(tree: RepositoryFiles) -> Proposal | None:
+    """Propose the tests of Maven or Gradle; both download while they run and need the network."""
+    if "pom.xml" in tree.paths:
+        program = "./mvnw" if "mvnw" in tree.paths else "mvn"
+        goal = "verify" if tree.in_ci(r"(?:\./mvnw|mvn)\b.* verify\b.*") else "test"
+        check = suite(f"{program} -B -ntp {goal}", "pom.xml", network=True)
+        return Proposal("Maven", (), (check,))
+    if tree.has("build.gradle", "build.gradle.kts"):
+        program = "./gradlew" if "gradlew" in tree.paths else "gradle"
+        goal = "check" if tree.in_ci(r"(?:\./gradlew|gradle)\b.* check\b.*") else "test"
+        source = tree.first("build.gradle", "build.gradle.kts") or ""
+        check = suite(f"{program} --no-daemon --console=plain {goal}", source, network=True)
+        return Proposal("Gradle", (), (check,))
+    return None
 
 
-def _python_tests(tree: RepositoryFiles, runner: str) -> ProposedCheck | None:
-    if found := tree.in_ci(PYTEST.pattern):
-        return suite(f"{runner}python -m pytest{_rest(PYTEST, found)}", "the CI workflow")
-    if found := tree.in_ci(UNITTEST.pattern):
-        return suite(f"{runner}python{_rest(UNITTEST, found, ' ')}", "the CI workflow")
-    if tree.has(*PYTEST_FILES) or tree.says(r"\bpytest\b", *SETTINGS, *TESTS):
-        source = tree.first(*PYTEST_FILES, "pyproject.toml", "setup.cfg", "tox.ini")
-        return suite(f"{runner}python -m pytest -q", source or "the tests")
-    if "tox.ini" in tree.paths or part(tree.mapping("pyproject.toml"), "tool", "tox"):
-        return suite(f"{runner}tox -q -e py", "tox.ini", network=True)
-    sessions = [name for name in SESSION.findall(tree.text("noxfile.py")) if "test" in name]
-    for session in sessions[:1]:
-        return suite(f"{runner}nox -s {session}", "noxfile.py", network=True)
-    return _unittest(tree, runner)
+# Ruby
 
-
-def _unittest(tree: RepositoryFiles, runner: str) -> ProposedCheck | None:
-    for place in ("tests", "test"):
-        if tree.has(f"{place}/test*.py"):
-            top = " -t ." if f"{place}/__init__.py" in tree.paths else ""
-            return suite(f"{runner}python -m unittest discover -s {place}{top}", f"{place}/")
-    return suite(f"{runner}python -m unittest", "test_*.py") if tree.has("test_*.py") else None
-
-
-def _others(tree: RepositoryFiles, runner: str) -> list[ProposedCheck]:
-    """Propose the linter and the type checker that the repository configures."""
-    settings, found = part(tree.mapping("pyproject.toml"), "tool"), list[ProposedCheck]()
-    if part(settings, "ruff") is not None or tree.has("ruff.toml", ".ruff.toml"):
-        found.append(
-            lint(f"{runner}ruff check .", tree.first("ruff.toml", ".ruff.toml") or "pyproject.toml")
-        )
-    elif tree.has(".flake8") or tree.says(r"^\[flake8\]", "setup.cfg", "tox.ini"):
-        found.append(lint(f"{runner}flake8", tree.first(".flake8", "setup.cfg", "tox.ini") or ""))
-    mypy = part(settings, "mypy")
-    if mypy is not None or "mypy.ini" in tree.paths or tree.says(r"^\[mypy\]", "setup.cfg"):
-        named = part(mypy, "files") or tree.says(r"^files\s*=", "mypy.ini", "setup.cfg")
-        found.append(types(f"{runner}mypy{'' if named else ' .'}", "the configuration of mypy"))
-    return found
-
-
-def _rest(pattern: re.Pattern[str], line: str, before: str = "") -> str:
-    """Give the arguments that CI passes on."""
-    found = pattern.fullmatch(line)
-    return f"{before}{found[1] or ''}" if found else ""
-
-
-def _tool(run: str, runner: str) -> str:
-    program, *rest = run.removeprefix(runner).split()
-    return rest[1] if program == "python" and rest[:1] == ["-m"] else program
-
-
-def _by_the_system(check: ProposedCheck) -> ProposedCheck:
-    """Let the system's own Python do it, where there is nothing to install."""
-    return replace(check, run=f"python3{check.run.removeprefix(f'{BIN}python')}")
+BUNDLE = ("bundle config set --local path vendor/bundle", "bundle install")
+GEM = r"""^\s*gem\s*\(?\s*["']{name}["']"""
 
 
 def propose_ruby(tree: RepositoryFiles) -> Proposal | None:
@@ -463,17 +420,54 @@ def _ruby_tests(tree: RepositoryFiles) -> ProposedCheck | None:
     return None
 
 
-def propose_rust(tree: RepositoryFiles) -> Proposal | None:
-    """Propose for a crate or a workspace; checks are offline, so dependencies come before."""
-    if "Cargo.toml" not in tree.paths:
+# PHP
+
+COMPOSER_INSTALL = "composer install --no-interaction --no-progress"
+
+
+def propose_php(tree: RepositoryFiles) -> Proposal | None:
+    """Propose for a repository with Composer or PHPUnit."""
+    composer = tree.mapping("composer.json")
+    scripts = keys_of(part(composer, "scripts"))
+    brought = {*keys_of(part(composer, "require-dev")), *keys_of(part(composer, "require"))}
+    found = list[ProposedCheck]()
+    if "test" in scripts:
+        found.append(suite("composer test", "composer.json"))
+    elif "phpunit/phpunit" in brought:
+        found.append(suite("vendor/bin/phpunit", "composer.json"))
+    elif tree.has("phpunit.xml", "phpunit.xml.dist"):
+        found.append(suite("phpunit", "phpunit.xml"))
+    if "phpstan/phpstan" in brought and tree.has("phpstan.neon", "phpstan.neon.dist"):
+        found.append(lint("vendor/bin/phpstan analyse --no-progress", "phpstan.neon"))
+    if not found:
         return None
-    locked = " --locked" if "Cargo.lock" in tree.paths else ""
-    by_ci = tree.in_ci(r"cargo test(?: .*)?")
-    run, source = (by_ci, "the CI workflow") if by_ci else (f"cargo test{locked}", "Cargo.toml")
-    checks = [suite(run, source)]
-    if clippy := tree.in_ci(r"cargo clippy(?: .*)?"):
-        checks.append(lint(clippy, "the CI workflow"))
-    return Proposal("Rust", (f"cargo fetch{locked}",), tuple(checks))
+    packages = {name for name in brought if "/" in name}
+    return Proposal("PHP", (COMPOSER_INSTALL,) if packages else (), tuple(found))
+
+
+# CMake, Meson, Autotools
+
+CMAKE = "cmake -S . -B build && cmake --build build --parallel"
+CTEST = "ctest --test-dir build --output-on-failure"
+TESTING = r"enable_testing\s*\(|include\s*\(\s*CTest"
+MESON = "meson setup build"
+
+
+def propose_native(tree: RepositoryFiles) -> Proposal | None:
+    """Propose by the first build system that is there."""
+    if "CMakeLists.txt" in tree.paths:
+        if tree.says(TESTING, "CMakeLists.txt"):
+            return Proposal("CMake", (), (suite(f"{CMAKE} && {CTEST}", "CMakeLists.txt"),))
+        return Proposal("CMake", (), (build(CMAKE, "CMakeLists.txt"),))
+    if "meson.build" in tree.paths:
+        if tree.says(r"^\s*test\s*\(|subdir\s*\(\s*'tests?'", "meson.build"):
+            line = f"{MESON} && meson test -C build --print-errorlogs"
+            return Proposal("Meson", (), (suite(line, "meson.build"),))
+        return Proposal("Meson", (), (build(f"{MESON} && meson compile -C build", "meson.build"),))
+    if tree.has("configure.ac", "configure.in"):
+        ready = "./configure" if "configure" in tree.paths else "autoreconf -i && ./configure"
+        return Proposal("Autotools", (), (suite(f"{ready} && make check", "configure.ac"),))
+    return None
 
 
 ECOSYSTEMS: tuple[Callable[[RepositoryFiles], Proposal | None], ...] = (
@@ -488,10 +482,39 @@ ECOSYSTEMS: tuple[Callable[[RepositoryFiles], Proposal | None], ...] = (
 )
 
 
-def propose(tree: RepositoryFiles) -> Proposal:
-    """Propose set-up lines and checks; a Makefile counts where CI uses it, or nothing else does."""
-    by_make = propose_make(tree)
-    if by_make and is_make_used(tree):
-        return by_make
-    found = [proposal for each in ECOSYSTEMS if (proposal := each(tree)) and proposal.checks]
-    return merge_proposals(found or ([by_make] if by_make else []))
+# Makefiles
+
+MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
+MAKE_TARGET = re.compile(r"^([A-Za-z][\w-]*)\s*:(?!=)", re.MULTILINE)
+LINT, TYPES = ("lint",), ("typecheck", "types", "mypy")
+MAKE_INSTALL = ("deps", "setup", "bootstrap", "install-dev")
+
+
+def propose_make(tree: RepositoryFiles) -> Proposal | None:
+    """Propose what the Makefile has of tests, lint and types."""
+    file = tree.first(*MAKEFILES)
+    targets = MAKE_TARGET.findall(tree.text(file)) if file else []
+    wanted = [*_make_tests(tree, targets), *_of(targets, LINT), *_of(targets, TYPES)]
+    makers = {
+        name: (lint if name in LINT else types if name in TYPES else suite) for name in wanted
+    }
+    checks = tuple(makers[name](f"make {name}", f"{file}") for name in wanted)
+    setup = tuple(f"make {name}" for name in _of(targets, MAKE_INSTALL))
+    return Proposal("make", setup, checks) if checks else None
+
+
+def is_make_used(tree: RepositoryFiles) -> bool:
+    """Tell whether the CI tests by make."""
+    return tree.in_ci(r"make (?:-\S+ )*(?:test|check|tests)\b.*") is not None
+
+
+def _make_tests(tree: RepositoryFiles, targets: list[str]) -> list[str]:
+    """Prefer the target that CI runs."""
+    in_ci = [name for name in ("test", "tests", "check") if tree.in_ci(rf"make {name}")]
+    return [name for name in in_ci if name in targets][:1] or _of(
+        targets, ("test", "tests", "check")
+    )
+
+
+def _of(targets: list[str], names: tuple[str, ...]) -> list[str]:
+    return [name for name in names if name in targets][:1]

@@ -1,4 +1,4 @@
-"""What `init` proposes for a repository: setup commands, checks, files. Pure."""
+"""The proposal of `mulligan init`: setup commands, checks and files, as data and text. Pure."""
 
 import configparser
 import difflib
@@ -14,138 +14,12 @@ from mulligan.domain.errors import UsageError
 from mulligan.domain.issue import COMMIT_SHA
 from mulligan.domain.result import CheckKind
 
-ADDRESS = re.compile(
-    r"(?:(?P<scheme>https?|ssh|git)://(?:[^@/]+@)?|(?:[^@/:]+@))(?P<host>[^:/]+)(?P<port>:\d+)?"
-    r"[:/](?P<name>[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+?)(?:\.git)?/?"
-)
-
-GITHUB = "github.com"
-
-REMOTES = ("origin", "upstream")
-
-NAMED = re.compile(rf"([A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+)@({COMMIT_SHA.pattern})")
-
-
-PLAIN = re.compile(r"[A-Za-z./](?:(?! #|: )[\w ./=@+:,()-])*(?<![ :])")
-"""What YAML takes for text as it stands."""
-
-POLICY = """\
-# How Mulligan works on this repository. It is read from the base branch.
-# Each key is explained at docs/configuration.md of Mulligan.
-"""
-
-NO_CHECKS = """\
-# Name the commands that decide whether a change holds, such as:
-# checks:
-#   - {name: tests, run: make test, kind: test}
-"""
-
-OPERATOR = """\
-# What this machine serves, and by which agent. `mulligan doctor` says what is missing.
-github:
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """A repository on a GitHub; `host` is empty where only its name is known."""
-
-    name: str
-    host: str = ""
-
-    @property
-    def api_url(self) -> str | None:
-        """Give the API's address where it is not that of github.com."""
-        return f"https://{self.host}/api/v3" if self.host not in {"", GITHUB} else None
-
-
-def origin_of(git_config: str) -> Origin | None:
-    """Read a clone's git configuration; None where no remote has an address of a GitHub."""
-    parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
-    try:
-        parser.read_string("\n".join(line.strip() for line in git_config.splitlines()))
-    except configparser.Error:
-        return None
-    urls = (parser.get(f'remote "{name}"', "url", fallback=None) for name in REMOTES)
-    return next((found for url in urls if url and (found := at_address(url))), None)
-
-
-def at_address(url: str) -> Origin | None:
-    """Read the address of a repository; None where it is none of a GitHub."""
-    found = ADDRESS.fullmatch(url)
-    return Origin(found["name"], found["host"]) if found else None
-
-
-@dataclass(frozen=True, slots=True)
-class ActionSource:
-    """A repository of Mulligan and a commit of it; its `host` is empty where any will do."""
-
-    name: str
-    commit: str
-    host: str = ""
-
-    def serves(self, origin: Origin | None) -> bool:
-        """Tell whether a workflow of a repository can call this one: both are on one GitHub."""
-        return not self.host or origin is None or origin.host in {"", self.host}
-
-
-class _Vcs(BaseModel):
-    commit_id: str
-
-
-class _DirectUrl(BaseModel):
-    url: str
-    vcs_info: _Vcs
-
-
-def named(text: str) -> ActionSource:
-    """Read OWNER/NAME@COMMIT, as people give it."""
-    found = NAMED.fullmatch(text)
-    if found is None:
-        message = f"--action is {text!r}; write OWNER/NAME@COMMIT, the commit with its 40 digits."
-        raise UsageError(message)
-    return ActionSource(found[1], found[2])
-
-
-def recorded(direct_url: str | None) -> ActionSource | None:
-    """Read what an installer has noted of where a package came from (direct_url.json, PEP 610)."""
-    try:
-        noted = _DirectUrl.model_validate_json(direct_url or "")
-    except ValidationError:
-        return None
-    return source_at(at_address(noted.url), noted.vcs_info.commit_id)
-
-
-def source_at(origin: Origin | None, commit: str) -> ActionSource | None:
-    """Name a commit of a repository; None where either is not known."""
-    if origin is None or not COMMIT_SHA.fullmatch(commit):
-        return None
-    return ActionSource(origin.name, commit, origin.host)
-
-
-@dataclass(frozen=True, slots=True)
-class FileDraft:
-    """A file that is proposed; `before` is None where there is none yet."""
-
-    path: Path
-    text: str
-    before: str | None = None
-
-    @property
-    def is_new(self) -> bool:
-        """Tell whether anything would change."""
-        return self.text != self.before
-
-    def diff(self, shown: str) -> Iterator[str]:
-        """Give the lines of a unified diff, under the name that is shown for the file."""
-        before = (self.before or "").splitlines()
-        name = shown if self.before is not None else "/dev/null"
-        yield from difflib.unified_diff(before, self.text.splitlines(), name, shown, lineterm="")
+# Checks and setup commands
 
 
 @dataclass(frozen=True, slots=True)
 class ProposedCheck:
-    """A check; `source` says where in the repository the command was found."""
+    """A check; `source` names where in the repository the command was found."""
 
     name: str
     run: str
@@ -184,7 +58,7 @@ def build(run: str, source: str) -> ProposedCheck:
 
 
 def merge_proposals(proposals: list[Proposal]) -> Proposal:
-    """Join the proposals of several ecosystems; of two checks with one name, each tells its own."""
+    """Join the proposals of several ecosystems; equal names of checks get the ecosystem added."""
     names = [check.name for each in proposals for check in each.checks]
     checks = [
         check
@@ -198,6 +72,85 @@ def merge_proposals(proposals: list[Proposal]) -> Proposal:
         setup=tuple(line for each in proposals for line in each.setup),
         checks=tuple(checks),
     )
+
+
+# Where the clone comes from
+
+GITHUB = "github.com"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A repository on a GitHub; `host` is empty where only its name is known."""
+
+    name: str
+    host: str = ""
+
+    @property
+    def api_url(self) -> str | None:
+        """Give the API's address where it is not that of github.com."""
+        return f"https://{self.host}/api/v3" if self.host not in {"", GITHUB} else None
+
+
+REMOTES = ("origin", "upstream")
+
+
+def origin_of(git_config: str) -> Origin | None:
+    """Read a clone's git configuration; None where no remote has an address of a GitHub."""
+    parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
+    try:
+        parser.read_string("\n".join(line.strip() for line in git_config.splitlines()))
+    except configparser.Error:
+        return None
+    urls = (parser.get(f'remote "{name}"', "url", fallback=None) for name in REMOTES)
+    return next((found for url in urls if url and (found := at_address(url))), None)
+
+
+ADDRESS = re.compile(
+    r"(?:(?P<scheme>https?|ssh|git)://(?:[^@/]+@)?|(?:[^@/:]+@))(?P<host>[^:/]+)(?P<port>:\d+)?"
+    r"[:/](?P<name>[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+?)(?:\.git)?/?"
+)
+
+
+def at_address(url: str) -> Origin | None:
+    """Read the address of a repository; None where it is none of a GitHub."""
+    found = ADDRESS.fullmatch(url)
+    return Origin(found["name"], found["host"]) if found else None
+
+
+# The proposed files
+
+
+@dataclass(frozen=True, slots=True)
+class FileDraft:
+    """A file that is proposed; `before` is None where there is none yet."""
+
+    path: Path
+    text: str
+    before: str | None = None
+
+    @property
+    def is_new(self) -> bool:
+        """Tell whether anything would change."""
+        return self.text != self.before
+
+    def diff(self, shown: str) -> Iterator[str]:
+        """Give the lines of a unified diff, under the name that is shown for the file."""
+        before = (self.before or "").splitlines()
+        name = shown if self.before is not None else "/dev/null"
+        yield from difflib.unified_diff(before, self.text.splitlines(), name, shown, lineterm="")
+
+
+POLICY = """\
+# How Mulligan works on this repository. It is read from the base branch.
+# Each key is explained at docs/configuration.md of Mulligan.
+"""
+
+NO_CHECKS = """\
+# Name the commands that decide whether a change holds, such as:
+# checks:
+#   - {name: tests, run: make test, kind: test}
+"""
 
 
 def policy_text(proposal: Proposal) -> str:
@@ -227,6 +180,12 @@ def _check(check: ProposedCheck) -> Iterator[str]:
         yield "    network: true  # it fetches what it needs while it runs"
 
 
+OPERATOR = """\
+# What this machine serves, and by which agent. `mulligan doctor` says what is missing.
+github:
+"""
+
+
 def operator_text(origin: Origin, agent: str) -> str:
     """Write `mulligan.yml` for one repository."""
     lines = [OPERATOR.rstrip("\n")]
@@ -238,5 +197,62 @@ def operator_text(origin: Origin, agent: str) -> str:
     return "\n".join(lines)
 
 
+PLAIN = re.compile(r"[A-Za-z./](?:(?! #|: )[\w ./=@+:,()-])*(?<![ :])")
+"""What YAML takes for text as it stands."""
+
+
 def _scalar(text: str) -> str:
     return text if PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)
+
+
+# Where Mulligan comes from, for the workflow
+
+
+@dataclass(frozen=True, slots=True)
+class ActionSource:
+    """A repository of Mulligan and a commit of it; its `host` is empty where any will do."""
+
+    name: str
+    commit: str
+    host: str = ""
+
+    def serves(self, origin: Origin | None) -> bool:
+        """Tell whether a workflow of a repository can call this one: both are on one GitHub."""
+        return not self.host or origin is None or origin.host in {"", self.host}
+
+
+NAMED = re.compile(rf"([A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+)@({COMMIT_SHA.pattern})")
+
+
+def named(text: str) -> ActionSource:
+    """Read OWNER/NAME@COMMIT, as people give it."""
+    found = NAMED.fullmatch(text)
+    if found is None:
+        message = f"--action is {text!r}; write OWNER/NAME@COMMIT, the commit with its 40 digits."
+        raise UsageError(message)
+    return ActionSource(found[1], found[2])
+
+
+class _Vcs(BaseModel):
+    commit_id: str
+
+
+class _DirectUrl(BaseModel):
+    url: str
+    vcs_info: _Vcs
+
+
+def recorded(direct_url: str | None) -> ActionSource | None:
+    """Read what an installer has noted of where a package came from (direct_url.json, PEP 610)."""
+    try:
+        noted = _DirectUrl.model_validate_json(direct_url or "")
+    except ValidationError:
+        return None
+    return source_at(at_address(noted.url), noted.vcs_info.commit_id)
+
+
+def source_at(origin: Origin | None, commit: str) -> ActionSource | None:
+    """Name a commit of a repository; None where either is not known."""
+    if origin is None or not COMMIT_SHA.fullmatch(commit):
+        return None
+    return ActionSource(origin.name, commit, origin.host)

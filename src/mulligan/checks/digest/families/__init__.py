@@ -5,4 +5,4 @@ from mulligan.checks.digest.families.pytest import PYTEST
 from mulligan.checks.digest.families.unittest import UNITTEST
 
 FAMILIES = (PYTEST, UNITTEST, GO)
-"""In the order in which their findings are told."""
+"""In the order in which their findings are shown."""

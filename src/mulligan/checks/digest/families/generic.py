@@ -1,4 +1,4 @@
-"""Give each head of an output its block, and what the block says of it: message and place. Pure."""
+"""Read any output: the failures that it names, each with message, place and block. Pure."""
 
 import re
 from collections import Counter
@@ -28,48 +28,52 @@ from mulligan.checks.digest.locations import Place, best_place, place_alone, poi
 from mulligan.checks.digest.qualified_names import with_units
 from mulligan.checks.digest.signals import Weight, count_bad, total_lines, weigh
 
+ALIKE = 100
+SAME_DIGITS = str.maketrans("023456789", "1" * 9)
+
+
+def read(log: CleanLog) -> Reading:
+    """Find what failed, the most certain first."""
+    heads = list(Scan(log.lines, list(_weights(log.lines))).heads())
+    often = Counter(map(_template, heads))
+    ranked = _relevant(_without_repeats(_by_test(with_units(heads, log.lines))), often)
+    totals = total_lines(log.lines)
+    count = max([0, *(count_bad(line) for line in totals)])
+    doubtful = not any(head.rank is Rank.FAILURE for head in ranked)
+    found = tuple(_found(head, log.lines) for head in ranked)
+    return Reading(found, count, totals, doubtful=doubtful)
+
+
+GENERIC = Family("generic", lambda _log, _command: True, read)
+
+
+def _weights(lines: Iterable[str]) -> Iterator[Weight]:
+    """Weigh the lines; one that is like hundreds before it weighs nothing any more."""
+    seen = Counter[str]()
+    for line in lines:
+        template = line.translate(SAME_DIGITS)
+        seen[template] += 1
+        yield weigh(line) if seen[template] <= ALIKE else Weight.NOTHING
+
+
+# The block, message and place of each head
+
 MOST_HEADS = 5000
 
 STEP = 4
 """With more places than this beneath it, a failed name is a step, not a test."""
 
 BEFORE, ABOVE = 10, 15
-
 DEEPER = re.compile(r"^\[\w+\] {2}")
 
 EMPTY_MESSAGE = re.compile(
     r"(?:[|>]-?|^\W*(?:(?:fatal )?error|warning|failure|failed)?\W*(?:\[[\w-]+\])?\W*)$",
     re.IGNORECASE,
 )
-"""A message that says nothing but that more follows."""
+"""A message without content, whose text follows on the next lines."""
 
 SHORT = 60
-
 LABEL = re.compile(r"^\W*(?:[A-Z]\w*(?: \w+)?)?\W*:?$")
-
-ALIKE = 100
-
-SAME_DIGITS = str.maketrans("023456789", "1" * 9)
-
-NUMBER = re.compile(r"\d+")
-
-COMMON = 3
-"""Said more often than this, an error without a place is the program's own log rather."""
-
-COMMON_LIKELY = 9
-"""Comes after all ranks."""
-
-METHOD_OF = re.compile(r"^(?P<name>\w+)\((?P<owner>[\w.$]*[A-Z][\w$]*)\)$")
-
-ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]")
-
-TEMPLATE_CHARS = 60
-
-ORDINAL = re.compile(r"\s*(?:\d+\)|not ok \d+)")
-
-FRAMES = 6
-
-DETAIL = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,7 @@ class Scan:
         return [FindingHead(at, Rank.LIKELY, line, place=pointed_at(line)) for at, line in lines]
 
     def _test(self, group: Sequence[FindingHead], limit: int) -> Iterator[FindingHead]:
-        """Let a failed test take what is said beneath it."""
+        """Give a failed test the place and message of the lines beneath it."""
         test, *rest = group
         end = test.end or block_end(self.lines, test.at, limit)
         inside = [head for head in rest if head.at < end]
@@ -109,13 +113,13 @@ class Scan:
         yield from self._each([head for head in rest if head not in inside], limit)
 
     def _told(self, test: FindingHead, inside: Iterable[FindingHead]) -> str:
-        """Take what the first error inside a test's block says."""
+        """Give the message of the first error inside a test's block."""
         name = test.test_id or ""
         said = (self._said(head) for head in inside)
         return next((message for message in said if message.strip(" :") not in name), "")
 
     def _beneath(self, test: FindingHead, end: int) -> str:
-        """Find what is said right beneath a test's name, unless it speaks of something else."""
+        """Find the message right beneath a test's name, unless it is about something else."""
         depth = depth_of(self.lines[test.at])
         for at in range(test.at + 1, end):
             line = self.lines[at].strip()
@@ -141,7 +145,7 @@ class Scan:
             yield replace(head, message=self._said(head), end=end, place=place, rank=rank)
 
     def _without_followers(self, heads: Iterable[FindingHead]) -> Iterator[FindingHead]:
-        """Drop what only goes on with the line above it: aftermath, and deeper tagged lines."""
+        """Drop heads that continue the line above: aftermath, and deeper tagged lines."""
         before: FindingHead | None = None
         for head in heads:
             near = before is not None and head.at == before.at + 1
@@ -179,32 +183,11 @@ def _groups(heads: Iterable[FindingHead]) -> list[list[FindingHead]]:
     return groups
 
 
-def read(log: CleanLog) -> Reading:
-    """Find what failed, the most certain first."""
-    heads = list(Scan(log.lines, list(_weights(log.lines))).heads())
-    often = Counter(map(_template, heads))
-    ranked = _relevant(_told_once(_by_test(with_units(heads, log.lines))), often)
-    totals = total_lines(log.lines)
-    count = max([0, *(count_bad(line) for line in totals)])
-    doubtful = not any(head.rank is Rank.FAILURE for head in ranked)
-    found = tuple(_found(head, log.lines) for head in ranked)
-    return Reading(found, count, totals, doubtful=doubtful)
-
-
-GENERIC = Family("generic", lambda _log, _command: True, read)
-
-
-def _weights(lines: Iterable[str]) -> Iterator[Weight]:
-    """Weigh the lines; one that is like hundreds before it weighs nothing any more."""
-    seen = Counter[str]()
-    for line in lines:
-        template = line.translate(SAME_DIGITS)
-        seen[template] += 1
-        yield weigh(line) if seen[template] <= ALIKE else Weight.NOTHING
+# Heads about the same test
 
 
 def _by_test(heads: Iterable[FindingHead]) -> list[FindingHead]:
-    """Put together what is said of one test in several places."""
+    """Merge the heads about one test from several places."""
     tests, others = dict[str, list[FindingHead]](), list[FindingHead]()
     for head in heads:
         if head.test_id is None:
@@ -220,8 +203,11 @@ def _by_test(heads: Iterable[FindingHead]) -> list[FindingHead]:
     return [*_without_short_names([head for each in tests.values() for head in each]), *others]
 
 
+ORDINAL = re.compile(r"\s*(?:\d+\)|not ok \d+)")
+
+
 def _is_another(one: FindingHead, other: FindingHead) -> bool:
-    """Tell whether two tests of one name are two: told in full, in the same way, and not alike."""
+    """Tell whether two heads of one name are two tests: complete, in one format, and different."""
     if not (one.message and other.message):
         return False
     one_number, other_number = ORDINAL.match(one.written), ORDINAL.match(other.written)
@@ -236,6 +222,9 @@ def _is_another(one: FindingHead, other: FindingHead) -> bool:
 
 def _worth(head: FindingHead) -> tuple[bool, bool]:
     return bool(head.message), head.place is not None
+
+
+ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]")
 
 
 def _without_short_names(tests: Sequence[FindingHead]) -> Iterator[FindingHead]:
@@ -254,6 +243,9 @@ def _without_short_names(tests: Sequence[FindingHead]) -> Iterator[FindingHead]:
             yield head
 
 
+METHOD_OF = re.compile(r"^(?P<name>\w+)\((?P<owner>[\w.$]*[A-Z][\w$]*)\)$")
+
+
 def _class_first(name: str) -> str:
     """Write `adds(app.CartTest)` as `app.CartTest.adds`."""
     found = METHOD_OF.match(name)
@@ -266,13 +258,23 @@ def _starts_of_words(name: str) -> Iterator[int]:
     )
 
 
-def _told_once(heads: Iterable[FindingHead]) -> list[FindingHead]:
-    """Drop what was said before in the same words of the same place."""
+# The heads that are shown
+
+
+def _without_repeats(heads: Iterable[FindingHead]) -> list[FindingHead]:
+    """Drop heads that repeat the message and place of an earlier one."""
     known = dict[tuple[object, ...], FindingHead]()
     for head in heads:
         where = id(head) if head.test_id else str(head.place or "")
         known.setdefault((where, head.code, normalise(head.message)), head)
     return list(known.values())
+
+
+COMMON = 3
+"""Said more often than this, an error without a place is the program's own log rather."""
+
+COMMON_LIKELY = 9
+"""Comes after all ranks."""
 
 
 def _relevant(heads: Sequence[FindingHead], often: Counter[str]) -> list[FindingHead]:
@@ -282,18 +284,26 @@ def _relevant(heads: Sequence[FindingHead], often: Counter[str]) -> list[Finding
         common = head.rank is Rank.LIKELY and often[_template(head)] > COMMON
         return COMMON_LIKELY if common else head.rank
 
-    told = [head for head in heads if head.rank is not Rank.WARNING or head.place]
-    best = min(map(certainty, told), default=Rank.FAILURE)
+    candidates = [head for head in heads if head.rank is not Rank.WARNING or head.place]
+    best = min(map(certainty, candidates), default=Rank.FAILURE)
     kept = {best, Rank.LIKELY} if best is Rank.FAILURE else {best}
-    return sorted((head for head in told if certainty(head) in kept), key=certainty)
+    return sorted((head for head in candidates if certainty(head) in kept), key=certainty)
+
+
+TEMPLATE_CHARS = 60
+NUMBER = re.compile(r"\d+")
 
 
 def _template(head: FindingHead) -> str:
     return NUMBER.sub("1", head.message[:TEMPLATE_CHARS])
 
 
+FRAMES = 6
+DETAIL = 30
+
+
 def _found(head: FindingHead, lines: Sequence[str]) -> FindingBlock:
-    told = finding(
+    reported = finding(
         head.message or head.test_id or "", head.place, test_id=head.test_id, code=head.code
     )
     heading = head.test_id or relevant_part(lines[head.at])
@@ -308,4 +318,4 @@ def _found(head: FindingHead, lines: Sequence[str]) -> FindingBlock:
     opening = head.message.partition("\n")[0]
     if head.test_id and opening and not any(opening in shown for shown in detail):
         detail = (opening, *detail)
-    return FindingBlock(told, head.at, heading, detail)
+    return FindingBlock(reported, head.at, heading, detail)

@@ -1,4 +1,4 @@
-"""go test -v: parallel tests print between each other's lines; headers say whose turn it is. Pure.
+"""Read `go test -v`, where headers tell which of the parallel tests printed a line. Pure.
 
 Without -v, and for build and vet, the generic path reads Go's output.
 """
@@ -90,12 +90,12 @@ def found_of(
     """Make a finding of what a test, or else a package, printed."""
     name = f"{package}.{test}" if package and test else test or package
     panic = next((line for line in lines if PANIC.match(line)), None)
-    told = [found for line in lines if (found := SAID.match(line))]
+    errors = [found for line in lines if (found := SAID.match(line))]
     place: Place | None = best_place(lines)
     message = (panic or "").removesuffix(" [recovered]")
-    if told and not panic:
-        place = Place(told[-1]["file"], number(told[-1]["line"]))
-        message = told[-1]["message"]
+    if errors and not panic:
+        place = Place(errors[-1]["file"], number(errors[-1]["line"]))
+        message = errors[-1]["message"]
     message = message or next((line.strip() for line in lines if line.strip()), "")
     where = f" ({place})" if place else ""
     first = [line for line in lines if message and message in line]

@@ -1,4 +1,4 @@
-"""The blocks beneath pytest's FAILURES and ERRORS: the reason and the place of each. Pure."""
+"""Read pytest: its failed tests with reason and place, or why it did not start. Pure."""
 
 import re
 from collections import defaultdict
@@ -10,6 +10,66 @@ from mulligan.checks.digest.clean import CleanLog
 from mulligan.checks.digest.findings import Family, FindingBlock, Reading, finding
 from mulligan.checks.digest.locations import Place, number
 
+# The whole output
+
+MARK = re.compile(
+    r"^=+ (?:test session starts|FAILURES|ERRORS|short test summary info) =+$"
+    r"|^INTERNALERROR>|pytest\S*: error:|^ImportError while loading conftest"
+    r"|^(?:=+ )?(?:\d+ (?:passed|failed|error|deselected)|no tests ran).* in [\d.]+s"
+    r"|^(?:FAILED|ERROR) \S+\.py::"
+)
+
+
+def recognises(log: CleanLog, _command: str) -> bool:
+    """Tell whether pytest wrote some of it."""
+    return any(MARK.search(line) for line in log.lines)
+
+
+TOTALS = re.compile(
+    r"^(?:=+ )?(?P<told>(?:\d+ [a-z]+(?: [a-z]+)?(?:, |(?= in )))+|no tests ran)"
+    r"(?P<time> in [\d.]+s)"
+)
+
+BAD = re.compile(r"(\d+) (?:failed|errors?)\b")
+RAN = re.compile(r"\d+ (?:failed|errors?|passed|xfailed|xpassed)\b")
+
+
+def read(log: CleanLog) -> Reading:
+    """Find the tests that failed, or else why none ran."""
+    lines = log.lines
+    failed = list(_failed(lines)) or list(_from_blocks(lines))
+    totals = [found for line in lines if (found := TOTALS.match(line))]
+    totals_line = tuple(found["told"] + found["time"] for found in totals[-1:])
+    count = max((sum(map(int, BAD.findall(found["told"]))) for found in totals), default=0)
+    if len(failed) < count or not failed:
+        failed += list(_around(lines))
+    if not failed and totals and not RAN.search(totals[-1]["told"]):
+        message = f"No tests ran: {totals_line[0]}"
+        failed = [FindingBlock(finding(message), lines.index(totals[-1].string), message)]
+    claimed = _claimed(lines).union(
+        *(range(at, at + 2) for found in failed if (at := found.at) is not None)
+    )
+    return Reading(tuple(failed), count, totals_line, claimed)
+
+
+PYTEST = Family("pytest", recognises, read)
+
+
+def _claimed(lines: Sequence[str]) -> frozenset[int]:
+    """Give the progress, and the lines of each run, from its first mark to its totals."""
+    claimed = {at for at, line in enumerate(lines) if VERBOSE.match(line)}
+    start = None
+    for at, line in enumerate(lines):
+        if start is None and MARK.search(line):
+            start = at
+        if start is not None and (TOTALS.match(line) or at == len(lines) - 1):
+            claimed.update(range(start, at + 1))
+            start = None
+    return frozenset(claimed)
+
+
+# The blocks beneath FAILURES and ERRORS
+
 TITLE = re.compile(
     r"^=+ (?P<name>test session starts|FAILURES|ERRORS|PASSES|XPASSES|XFAILURES"
     r"|short test summary info|rerun test summary info|warnings summary.*|slowest .*"
@@ -20,61 +80,10 @@ HEADER = re.compile(
     r"^_{3,} (?:ERROR (?:at (?:setup|teardown) of|collecting) )?(?P<name>\S.*?) _{3,}$"
 )
 
-CAPTURED = re.compile(r"^-{3,} (?:Captured|live log) .* -{3,}$")
-
-SAID = re.compile(r"^E(?:   |$)")
-
-PLACE = re.compile(r"""^(?P<file>[^\s:'"=][^:'"=]*\.\w+):(?P<line>\d+): ?""")
-"""The last line of a block, `file:line: Error`; with --tb=short, the first of each frame."""
-
-MARK = re.compile(
-    r"^=+ (?:test session starts|FAILURES|ERRORS|short test summary info) =+$"
-    r"|^INTERNALERROR>|pytest\S*: error:|^ImportError while loading conftest"
-    r"|^(?:=+ )?(?:\d+ (?:passed|failed|error|deselected)|no tests ran).* in [\d.]+s"
-    r"|^(?:FAILED|ERROR) \S+\.py::"
-)
-
-SUMMARY = re.compile(
-    r"^(?P<kind>(?:SUB)?FAILED|ERROR)(?P<sub>(?:\[.*?\]| ?\([^)]*\))*) (?P<rest>[^\s(\[].*)$"
-)
-
-SESSION = re.compile(r"^=+ test session starts =+$")
-
-SUMMARY_TITLE = re.compile(r"^=+ short test summary info =+$")
-
-NODE = re.compile(r"^\S+(?:::|\.py\b)")
-
-VERBOSE = re.compile(
-    r"^(?:\[gw\d+\] \[ *\d+%\] (?P<kind>FAILED|ERROR) (?P<node>\S+::.*?)"
-    r"|(?P<node2>\S+\.py::.*?) (?P<kind2>FAILED|ERROR)(?: +\[ *\d+%\])?)\s*$"
-)
-
-TOTALS = re.compile(
-    r"^(?:=+ )?(?P<told>(?:\d+ [a-z]+(?: [a-z]+)?(?:, |(?= in )))+|no tests ran)"
-    r"(?P<time> in [\d.]+s)"
-)
-
-BAD = re.compile(r"(\d+) (?:failed|errors?)\b")
-
-RAN = re.compile(r"\d+ (?:failed|errors?|passed|xfailed|xpassed)\b")
-
-NOT_STARTED = re.compile(
-    r"^ERROR: (?P<a>(?!usage:)\S.*)|pytest\S*: error: (?P<b>.*)"
-    r"|^(?P<c>ImportError while loading conftest.*)"
-)
-
-STOPPED = re.compile(r"^!{3,} (?P<why>\S.*?) !{3,}$")
-
-CRASH = re.compile(r"(?P<why>Fatal Python error: .*|\+{3,} Timeout \+{3,})$")
-
-INTERNAL = "INTERNALERROR> "
-
-REACH = 80
-
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why a test failed; `at` is the index of the line that says it, `origin` the test's file."""
+    """Why a test failed; `at` is the index of the line of the reason, `origin` the test's file."""
 
     at: int
     message: tuple[str, ...] = ()
@@ -100,8 +109,16 @@ def blocks(lines: Sequence[str]) -> dict[str, list[Why]]:
 
 
 def block_key(kind: str, name: str) -> str:
-    """Tell a test's failure from an error around it: they are told apart by their first letter."""
+    """Make the key of a block; its first letter separates failures (F) from errors (E)."""
     return f"{kind.removeprefix('SUB')[0]} {name}"
+
+
+CAPTURED = re.compile(r"^-{3,} (?:Captured|live log) .* -{3,}$")
+
+PLACE = re.compile(r"""^(?P<file>[^\s:'"=][^:'"=]*\.\w+):(?P<line>\d+): ?""")
+"""The last line of a block, `file:line: Error`; with --tb=short, the first of each frame."""
+
+SAID = re.compile(r"^E(?:   |$)")
 
 
 def why(lines: Sequence[str], start: int, end: int) -> Why:
@@ -143,43 +160,7 @@ def _native(lines: Sequence[str], start: int, end: int, plain: Why) -> Why:
     return Why(trace.at, (trace.message, *beneath), trace.place, source, plain.origin)
 
 
-def recognises(log: CleanLog, _command: str) -> bool:
-    """Tell whether pytest wrote some of it."""
-    return any(MARK.search(line) for line in log.lines)
-
-
-def read(log: CleanLog) -> Reading:
-    """Find the tests that failed, or else why none ran."""
-    lines = log.lines
-    failed = list(_failed(lines)) or list(_from_blocks(lines))
-    totals = [found for line in lines if (found := TOTALS.match(line))]
-    told = tuple(found["told"] + found["time"] for found in totals[-1:])
-    count = max((sum(map(int, BAD.findall(found["told"]))) for found in totals), default=0)
-    if len(failed) < count or not failed:
-        failed += list(_around(lines))
-    if not failed and totals and not RAN.search(totals[-1]["told"]):
-        message = f"No tests ran: {told[0]}"
-        failed = [FindingBlock(finding(message), lines.index(totals[-1].string), message)]
-    claimed = _claimed(lines).union(
-        *(range(at, at + 2) for found in failed if (at := found.at) is not None)
-    )
-    return Reading(tuple(failed), count, told, claimed)
-
-
-PYTEST = Family("pytest", recognises, read)
-
-
-def _claimed(lines: Sequence[str]) -> frozenset[int]:
-    """Give the progress, and the lines of each run, from its first mark to its totals."""
-    claimed = {at for at, line in enumerate(lines) if VERBOSE.match(line)}
-    start = None
-    for at, line in enumerate(lines):
-        if start is None and MARK.search(line):
-            start = at
-        if start is not None and (TOTALS.match(line) or at == len(lines) - 1):
-            claimed.update(range(start, at + 1))
-            start = None
-    return frozenset(claimed)
+# Tests named by the summary or the progress
 
 
 def _failed(lines: Sequence[str]) -> Iterator[FindingBlock]:
@@ -193,10 +174,20 @@ def _failed(lines: Sequence[str]) -> Iterator[FindingBlock]:
 
 
 def _found(test_id: str, reason: Why, message: str) -> FindingBlock:
-    said = reason.message or ((message,) if message else ())
-    told = finding("\n".join(said), reason.place, test_id=test_id)
+    message_lines = reason.message or ((message,) if message else ())
+    failed = finding("\n".join(message_lines), reason.place, test_id=test_id)
     where = f" ({reason.place})" if reason.place else ""
-    return FindingBlock(told, reason.at, f"{test_id}{where}", (*said, *reason.source))
+    return FindingBlock(failed, reason.at, f"{test_id}{where}", (*message_lines, *reason.source))
+
+
+SESSION = re.compile(r"^=+ test session starts =+$")
+SUMMARY_TITLE = re.compile(r"^=+ short test summary info =+$")
+
+SUMMARY = re.compile(
+    r"^(?P<kind>(?:SUB)?FAILED|ERROR)(?P<sub>(?:\[.*?\]| ?\([^)]*\))*) (?P<rest>[^\s(\[].*)$"
+)
+
+NODE = re.compile(r"^\S+(?:::|\.py\b)")
 
 
 def _summary(lines: Sequence[str]) -> Iterator[tuple[int, str, str, str]]:
@@ -215,6 +206,12 @@ def _summary(lines: Sequence[str]) -> Iterator[tuple[int, str, str, str]]:
         if (node, key) not in known:
             known.add((node, key))
             yield at, node + sub, key, message
+
+
+VERBOSE = re.compile(
+    r"^(?:\[gw\d+\] \[ *\d+%\] (?P<kind>FAILED|ERROR) (?P<node>\S+::.*?)"
+    r"|(?P<node2>\S+\.py::.*?) (?P<kind2>FAILED|ERROR)(?: +\[ *\d+%\])?)\s*$"
+)
 
 
 def _progress(lines: Sequence[str]) -> Iterator[tuple[int, str, str, str]]:
@@ -272,6 +269,20 @@ def _from_blocks(lines: Sequence[str]) -> Iterator[FindingBlock]:
             node = inner.replace(".", "::") + bracket + parameters
             test_id = f"{reason.origin}::{node}" if reason.origin else name
             yield _found(test_id, reason, "")
+
+
+# What keeps pytest from starting, or ends it
+
+INTERNAL = "INTERNALERROR> "
+CRASH = re.compile(r"(?P<why>Fatal Python error: .*|\+{3,} Timeout \+{3,})$")
+
+NOT_STARTED = re.compile(
+    r"^ERROR: (?P<a>(?!usage:)\S.*)|pytest\S*: error: (?P<b>.*)"
+    r"|^(?P<c>ImportError while loading conftest.*)"
+)
+
+STOPPED = re.compile(r"^!{3,} (?P<why>\S.*?) !{3,}$")
+REACH = 80
 
 
 def _around(lines: Sequence[str]) -> Iterator[FindingBlock]:

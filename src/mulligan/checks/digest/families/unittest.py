@@ -1,4 +1,4 @@
-"""unittest, and runners that print as it does (Django, nose2): a block for each failure. Pure."""
+"""Read unittest, and runners that print like it (Django, nose2). Pure."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -81,10 +81,10 @@ def _found(lines: Sequence[str], at: int, end: int, header: re.Match[str]) -> Fi
         test_id = f"{place.file} › {test_id.removeprefix(MAIN)}"
     where = f" ({place})" if place else ""
     heading = f"{lines[at].strip()}{where}"
-    told = finding("\n".join(said), place, test_id=test_id)
+    failed = finding("\n".join(said), place, test_id=test_id)
     source = (f"> {trace.source}",) if trace and trace.source else ()
     source += tuple(f"after {cause}" for cause in trace.causes) if trace else ()
-    return FindingBlock(told, trace.at if trace else at, heading, said + source)
+    return FindingBlock(failed, trace.at if trace else at, heading, said + source)
 
 
 def _said(lines: Sequence[str], at: int, end: int, trace: Traceback | None) -> tuple[str, ...]:
