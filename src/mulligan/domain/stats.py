@@ -11,11 +11,7 @@ from typing import TypeVar
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import FREE, Outcome
 
-MAX_LISTED = 10
-
-T = TypeVar("T")
-
-K = TypeVar("K", bound=Hashable)
+# What is counted.
 
 
 class MilestoneKind(StrEnum):
@@ -74,6 +70,9 @@ class LedgerHistory:
     attempts: Sequence[AttemptEntry]
     milestones: Sequence[Milestone]
     stages: Sequence[tuple[IssueRef, Stage]]
+
+
+# What the counting comes to.
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,14 +159,18 @@ class Stats:
     agents: tuple[AgentStats, ...]
 
 
-Failed = tuple[AttemptEntry, Failure]
+# The counting.
+
+T = TypeVar("T")
+
+K = TypeVar("K", bound=Hashable)
 
 
 def summarise(all_of_it: LedgerHistory, now: datetime, since: datetime | None = None) -> Stats:
     """Count what was recorded at or after `since`, or all of it."""
     # Moments of before stay: times are counted from them.
     recent = [each for each in all_of_it.attempts if _is_in(each.at, since)]
-    found = replace(all_of_it, tries=recent)
+    found = replace(all_of_it, attempts=recent)
     begin, failed = all_of_it.since, _failed(recent)
     return Stats(
         since=max(begin, since) if begin and since else begin,
@@ -213,18 +216,6 @@ def _figures(found: LedgerHistory, since: datetime | None) -> RepositoryStats:
         to_pull_request=_median(to_pull_request),
         to_merge=_median(to_merge),
     )
-
-
-def _is_in(at: datetime, since: datetime | None) -> bool:
-    return since is None or at >= since
-
-
-def _counts(tried: AttemptEntry) -> bool:
-    return tried.outcome not in FREE
-
-
-def _succeeded(tried: AttemptEntry) -> bool:
-    return tried.outcome is Outcome.SUCCEEDED
 
 
 def _reached(turn: MilestoneKind, moments: Iterable[Milestone], since: datetime | None) -> int:
@@ -293,12 +284,21 @@ def _places(tries: Iterable[AttemptEntry], since: datetime | None) -> tuple[Atte
     return tuple(AttemptPosition(place, made[place], succeeded[place]) for place in sorted(made))
 
 
-def _by(key: Callable[[T], K], rows: Iterable[T]) -> dict[K, list[T]]:
-    """Bring together what belongs together, each in its order."""
-    found = defaultdict[K, list[T]](list)
-    for row in rows:
-        found[key(row)].append(row)
-    return found
+def _agents(tries: Iterable[AttemptEntry]) -> Iterator[AgentStats]:
+    ran = _by(lambda each: each.agent, (each for each in tries if each.agent))
+    for name, made in sorted(ran.items()):
+        yield AgentStats(
+            agent=name,
+            attempts=len(made),
+            counted=sum(map(_counts, made)),
+            succeeded=sum(map(_succeeded, made)),
+            cost=cost_of(made),
+        )
+
+
+MAX_LISTED = 10
+
+Failed = tuple[AttemptEntry, Failure]
 
 
 def _failed(tries: Iterable[AttemptEntry]) -> list[Failed]:
@@ -341,13 +341,21 @@ def _often(each: FrequentFailure) -> tuple[int, int, str, str, str]:
     return -each.attempts, -each.issues, each.repository, each.check, each.fingerprint
 
 
-def _agents(tries: Iterable[AttemptEntry]) -> Iterator[AgentStats]:
-    ran = _by(lambda each: each.agent, (each for each in tries if each.agent))
-    for name, made in sorted(ran.items()):
-        yield AgentStats(
-            agent=name,
-            attempts=len(made),
-            counted=sum(map(_counts, made)),
-            succeeded=sum(map(_succeeded, made)),
-            cost=cost_of(made),
-        )
+def _by(key: Callable[[T], K], rows: Iterable[T]) -> dict[K, list[T]]:
+    """Bring together what belongs together, each in its order."""
+    found = defaultdict[K, list[T]](list)
+    for row in rows:
+        found[key(row)].append(row)
+    return found
+
+
+def _is_in(at: datetime, since: datetime | None) -> bool:
+    return since is None or at >= since
+
+
+def _counts(tried: AttemptEntry) -> bool:
+    return tried.outcome not in FREE
+
+
+def _succeeded(tried: AttemptEntry) -> bool:
+    return tried.outcome is Outcome.SUCCEEDED
