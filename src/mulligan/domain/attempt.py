@@ -23,14 +23,40 @@ from mulligan.domain.result import (
     VerifierOutcome,
 )
 
-SHELL_SIGNAL_OFFSET = 128
-"""A shell adds the number of the signal that killed its command, and exits with that."""
-
 SHUTDOWN = "shutdown"
 """The reason of an interruption that was asked for; it never costs an attempt (SPEC 6)."""
 
+
+# What an agent is started with.
+
 Meter = Callable[[AgentFacts], bool]
 """Is told what a run has used so far, whenever it uses more; tells whether it may go on."""
+
+
+def unmetered(_usage: AgentFacts) -> bool:
+    """Let a run use what it likes."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a coding agent is started with; times are limits, paths are the agent's own to use.
+
+    Besides `directory`, it needs what is `readable` and `writable` for git to work there.
+    """
+
+    issue: str
+    attempt: int
+    fix_round: int
+    prompt: str
+    directory: Path
+    private: Path
+    log: Path
+    manifest_hash: str
+    previous_diff: Path | None = None
+    readable: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
+    meter: Meter = unmetered
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +73,23 @@ class ResourceLimits:
     def __str__(self) -> str:
         """Write them as the keeper reads them."""
         return f"{self.processes}:{self.memory}:{self.file_size}"
+
+
+# How an agent's run ended, and what it left.
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What ended the attempt that was not the agent's doing; a `budget`, where it names one."""
+
+    outcome: Outcome
+    reason: str
+    log: str = ""
+    budget: str | None = None
+    eats_budget: bool = False
+
+
+NO_TEXT = Fault(Outcome.BLOCKED, "The issue has neither a title nor a text; write what is wanted.")
 
 
 class TimeLimit(StrEnum):
@@ -73,17 +116,6 @@ class AgentReport:
     status: ReportedStatus
     reason: str
     evidence: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """What ended the attempt that was not the agent's doing; a `budget`, where it names one."""
-
-    outcome: Outcome
-    reason: str
-    log: str = ""
-    budget: str | None = None
-    eats_budget: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,35 +173,6 @@ class CommitText:
     co_author: str = ""
 
 
-NO_TEXT = Fault(Outcome.BLOCKED, "The issue has neither a title nor a text; write what is wanted.")
-
-
-def unmetered(_usage: AgentFacts) -> bool:
-    """Let a run use what it likes."""
-    return True
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What a coding agent is started with; times are limits, paths are the agent's own to use.
-
-    Besides `directory`, it needs what is `readable` and `writable` for git to work there.
-    """
-
-    issue: str
-    attempt: int
-    fix_round: int
-    prompt: str
-    directory: Path
-    private: Path
-    log: Path
-    manifest_hash: str
-    previous_diff: Path | None = None
-    readable: tuple[Path, ...] = ()
-    writable: tuple[Path, ...] = ()
-    meter: Meter = unmetered
-
-
 @dataclass(frozen=True, slots=True)
 class ReviewerResult:
     """What the reviewer answered; `unreadable` is why it could not be read, and so counts as PASS.
@@ -181,6 +184,9 @@ class ReviewerResult:
     feedback: str = ""
     unreadable: str = ""
     vetoes: bool = False
+
+
+# What is known of an attempt, and its outcome.
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +269,16 @@ def _of_the_change(known: AttemptState) -> Outcome:
     return Outcome.SUCCEEDED
 
 
+def worth_verifying(known: AttemptState) -> bool:
+    """Tell whether guards and checks can still change the outcome."""
+    return classify(known) is Outcome.SUCCEEDED
+
+
+def worth_fixing(known: AttemptState) -> bool:
+    """Tell whether another round of the agent could help: checks failed, and nothing else did."""
+    return classify(known) is Outcome.CHECKS_FAILED
+
+
 def zero_kind(known: AttemptState) -> ZeroKind | None:
     """Name how the agent came to leave no change; None where it left one, or said why not."""
     run, change = known.run, known.change
@@ -287,22 +303,16 @@ def _kind_of(change: Change) -> ZeroKind:
     return ZeroKind.ONLY_IGNORED if change.ignored_files else left
 
 
+SHELL_SIGNAL_OFFSET = 128
+"""A shell adds the number of the signal that killed its command, and exits with that."""
+
+
 def signal_of(exit_code: int | None) -> signal.Signals | None:
     """Give the signal that ended a program, or a shell's (128 and its number); None for none."""
     if exit_code is None:
         return None
     number = -exit_code if exit_code < 0 else exit_code - SHELL_SIGNAL_OFFSET
     return signal.Signals(number) if number in set(signal.Signals) else None
-
-
-def worth_verifying(known: AttemptState) -> bool:
-    """Tell whether guards and checks can still change the outcome."""
-    return classify(known) is Outcome.SUCCEEDED
-
-
-def worth_fixing(known: AttemptState) -> bool:
-    """Tell whether another round of the agent could help: checks failed, and nothing else did."""
-    return classify(known) is Outcome.CHECKS_FAILED
 
 
 def fault_of(error: WorldError | ShutdownError | WithdrawnError) -> Fault:

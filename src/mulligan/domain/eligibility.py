@@ -9,124 +9,6 @@ from datetime import datetime
 from mulligan.domain.issue import REPOSITORY, AuthorisingAct, Issue, IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
 
-MAX_DEPENDENCIES = 10
-"""How many issues one may wait for; others are not looked at."""
-
-NAME = rf"(?:{REPOSITORY.pattern})?#[1-9][0-9]{{0,9}}\b"
-
-DEPENDENCY_SENTENCE = re.compile(
-    rf"\b(?:depends on|blocked by):?\s+({NAME}(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+){NAME})*)",
-    re.IGNORECASE,
-)
-
-NAMED = re.compile(NAME)
-
-CODE = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)|`[^`\n]*`", re.MULTILINE | re.DOTALL)
-
-QUOTED = re.compile(r"^ {0,3}>.*$", re.MULTILINE)
-
-SETTLED_STAGES = frozenset({Stage.REVIEW, Stage.HITL, Stage.RESOLVED})
-"""Stages from which only a new authorising act leads back to work (SPEC L6)."""
-
-CHANGED_BY_SOMEBODY = (
-    "The text was changed after Mulligan saw it first, and this server does not tell by whom"
-)
-
-READ_AND_ASK = "read what stands there now, take the label off and put it on again."
-
-POLICY = "policy"
-"""The rule that is broken by an invalid policy, which a person has to mend (SPEC 17)."""
-
-DEPENDS = "dependencies"
-"""The rule that is broken while an issue is open that this one depends on."""
-
-UNCHANGED = "text"
-"""The rule that is broken by a change of the text (SPEC T2)."""
-
-PAUSED = "paused"
-"""The rule that is broken while somebody has the issue rest (SPEC H4)."""
-
-TEMPORARY_RULES = frozenset({PAUSED, "due", POLICY})
-"""The rules that hold work up, without speaking against the request."""
-
-SETTLED_PHRASES = {
-    Stage.REVIEW: "It is in review",
-    Stage.HITL: "It is with a person",
-    Stage.RESOLVED: "It is done with",
-}
-
-
-def dependencies(text: str, of: IssueRef) -> tuple[IssueRef, ...]:
-    """List the issues that an issue says it waits for; code and quotations say nothing."""
-    return tuple(ref for ref in _named(text, of) if ref != of)[:MAX_DEPENDENCIES]
-
-
-def depends_on_itself(text: str, of: IssueRef) -> bool:
-    """Tell whether an issue names itself, which nobody can wait for."""
-    return of in _named(text, of)
-
-
-def find_cycle(of: IssueRef, named: Callable[[IssueRef], tuple[IssueRef, ...]]) -> list[IssueRef]:
-    """Find the shortest way from one dependency to the next that ends at its beginning.
-
-    Gives the issues on it, the first one left out; none where there is no such way, or it is
-    longer than what is looked at. `named` gives what an issue waits for.
-    """
-    ways, seen = deque([[of]]), {of}
-    while ways and len(seen) <= MAX_DEPENDENCIES:
-        way = ways.popleft()
-        for ref in named(way[-1]):
-            if ref == of:
-                return way[1:]
-            if ref not in seen:
-                seen.add(ref)
-                ways.append([*way, ref])
-    return []
-
-
-def _named(text: str, of: IssueRef) -> tuple[IssueRef, ...]:
-    plain = QUOTED.sub("", CODE.sub("", text))
-    named = (
-        name for said in DEPENDENCY_SENTENCE.finditer(plain) for name in NAMED.findall(said[1])
-    )
-    return tuple(dict.fromkeys(_ref(name, of.repository) for name in named))
-
-
-def _ref(name: str, here: str) -> IssueRef:
-    return IssueRef.parse(f"{here}{name}" if name.startswith("#") else name)
-
-
-def dependency_reason(ref: IssueRef, of: IssueRef, *, is_pull_request: bool, left: str) -> str:
-    """Say that an issue waits for one that is open; `left` is why Mulligan has left that one."""
-    name = _short(ref, of)
-    if is_pull_request:
-        return f"It waits until the pull request {name} is merged or closed."
-    if left:
-        return f"It waits for {name}, which is open, but Mulligan has left it ({left.rstrip('.')})."
-    return f"It waits until {name} is closed."
-
-
-def cycle_reason(of: IssueRef, way: list[IssueRef]) -> str:
-    """Say that an issue waits for itself in the end, over those on the way."""
-    names = ", which waits for ".join(_short(ref, of) for ref in way)
-    return (
-        f"It waits for {names}, which waits for this one in turn; take `Depends on` out of one of "
-        "them."
-    )
-
-
-def ignored_reason(of: IssueRef, missing: list[IssueRef], *, itself: bool) -> str:
-    """Say what is named and not waited for; empty for nothing."""
-    names = [*(["itself"] if itself else []), *(_short(ref, of) for ref in missing)]
-    if not names:
-        return ""
-    why = "which is not there" if missing else "which nobody can wait for"
-    return f"It says that it depends on {', '.join(names)}, {why}; that holds nothing up."
-
-
-def _short(ref: IssueRef, of: IssueRef) -> str:
-    return f"#{ref.number}" if ref.repository == of.repository else str(ref)
-
 
 @dataclass(frozen=True, slots=True)
 class Facts:
@@ -158,12 +40,6 @@ class Facts:
         return self.act is not None and self.act.act.startswith("operator:")
 
 
-def refusal(facts: Facts) -> str | None:
-    """Give the first reason not to work on the issue, or None where there is none."""
-    broken = first_broken(facts)
-    return broken.refusal if broken else None
-
-
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One rule: `refusal` gives the reason and what would change it, or None where it is kept.
@@ -183,6 +59,41 @@ class Finding:
     rule: str
     kept: str
     refusal: str | None
+
+
+POLICY = "policy"
+"""The rule that is broken by an invalid policy, which a person has to mend (SPEC 17)."""
+
+DEPENDS = "dependencies"
+"""The rule that is broken while an issue is open that this one depends on."""
+
+UNCHANGED = "text"
+"""The rule that is broken by a change of the text (SPEC T2)."""
+
+PAUSED = "paused"
+"""The rule that is broken while somebody has the issue rest (SPEC H4)."""
+
+TEMPORARY_RULES = frozenset({PAUSED, "due", POLICY})
+"""The rules that hold work up, without speaking against the request."""
+
+
+def refusal(facts: Facts) -> str | None:
+    """Give the first reason not to work on the issue, or None where there is none."""
+    broken = first_broken(facts)
+    return broken.refusal if broken else None
+
+
+def first_broken(facts: Facts) -> Finding | None:
+    """Find the first rule that stands against work on the issue, if one does."""
+    return next((found for found in findings(facts) if found.refusal), None)
+
+
+def findings(facts: Facts) -> tuple[Finding, ...]:
+    """Say how every rule came out, in order."""
+    return tuple(Finding(rule.name, rule.kept, rule.refusal(facts)) for rule in RULES)
+
+
+# The rules, in the order of RULES.
 
 
 def _closed(facts: Facts) -> str | None:
@@ -218,10 +129,27 @@ def _unauthorised(facts: Facts) -> str | None:
     return None if facts.act.trusted else facts.act.reason
 
 
+def _unconcluded(facts: Facts) -> str | None:
+    phase = facts.status.phase
+    if phase is Phase.IDLE:
+        return None
+    return f"Its last attempt is not concluded ({phase}); the next pass goes on with it."
+
+
 def _held_elsewhere(facts: Facts) -> str | None:
     if not facts.elsewhere or (facts.act and not (facts.act.by_label or facts.act.by_comment)):
         return None  # An operator's command is given to this installation.
     return f"{facts.elsewhere}; it answers what is asked for until that is merged or closed."
+
+
+SETTLED_STAGES = frozenset({Stage.REVIEW, Stage.HITL, Stage.RESOLVED})
+"""Stages from which only a new authorising act leads back to work (SPEC L6)."""
+
+SETTLED_PHRASES = {
+    Stage.REVIEW: "It is in review",
+    Stage.HITL: "It is with a person",
+    Stage.RESOLVED: "It is done with",
+}
 
 
 def _settled(facts: Facts) -> str | None:
@@ -232,11 +160,11 @@ def _settled(facts: Facts) -> str | None:
     return f"{settled}; {how}, or write `/mulligan retry`, for new attempts."
 
 
-def _unconcluded(facts: Facts) -> str | None:
-    phase = facts.status.phase
-    if phase is Phase.IDLE:
-        return None
-    return f"Its last attempt is not concluded ({phase}); the next pass goes on with it."
+READ_AND_ASK = "read what stands there now, take the label off and put it on again."
+
+CHANGED_BY_SOMEBODY = (
+    "The text was changed after Mulligan saw it first, and this server does not tell by whom"
+)
 
 
 def _changed(facts: Facts) -> str | None:
@@ -264,18 +192,18 @@ def _as_seen_first(facts: Facts) -> bool:
     return not seen or status.text_sha256 == facts.issue.text_sha256
 
 
-def _not_due(facts: Facts) -> str | None:
-    due = facts.status.due
-    if due is None or due <= facts.now or facts.at_once:
-        return None
-    return f"It waits until {due:%Y-%m-%d %H:%M:%S} UTC: {facts.status.reason}"
-
-
 def _paused(facts: Facts) -> str | None:
     who = facts.status.paused_by
     if not who or facts.at_once:
         return None
     return f"{who} paused it; /mulligan resume in a comment lets it go on."
+
+
+def _not_due(facts: Facts) -> str | None:
+    due = facts.status.due
+    if due is None or due <= facts.now or facts.at_once:
+        return None
+    return f"It waits until {due:%Y-%m-%d %H:%M:%S} UTC: {facts.status.reason}"
 
 
 def _misconfigured(facts: Facts) -> str | None:
@@ -304,14 +232,7 @@ RULES = (
 )
 
 
-def findings(facts: Facts) -> tuple[Finding, ...]:
-    """Say how every rule came out, in order."""
-    return tuple(Finding(rule.name, rule.kept, rule.refusal(facts)) for rule in RULES)
-
-
-def first_broken(facts: Facts) -> Finding | None:
-    """Find the first rule that stands against work on the issue, if one does."""
-    return next((found for found in findings(facts) if found.refusal), None)
+# New requests.
 
 
 def opens_epoch(facts: Facts) -> bool:
@@ -335,3 +256,94 @@ def is_newer_request(act: AuthorisingAct, status: IssueStatus) -> bool:
     if act.by_label and kind == "labeled":
         return int(act.act.partition(":")[2]) > int(number)
     return status.act_at is None or act.at > status.act_at
+
+
+# Dependencies: `Depends on #n` and `Blocked by #n` in the text (SPEC H4).
+
+MAX_DEPENDENCIES = 10
+"""How many issues one may wait for; others are not looked at."""
+
+NAME = rf"(?:{REPOSITORY.pattern})?#[1-9][0-9]{{0,9}}\b"
+
+NAMED = re.compile(NAME)
+
+DEPENDENCY_SENTENCE = re.compile(
+    rf"\b(?:depends on|blocked by):?\s+({NAME}(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+){NAME})*)",
+    re.IGNORECASE,
+)
+
+CODE = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+
+QUOTED = re.compile(r"^ {0,3}>.*$", re.MULTILINE)
+
+
+def dependencies(text: str, of: IssueRef) -> tuple[IssueRef, ...]:
+    """List the issues that an issue says it waits for; code and quotations say nothing."""
+    return tuple(ref for ref in _named(text, of) if ref != of)[:MAX_DEPENDENCIES]
+
+
+def depends_on_itself(text: str, of: IssueRef) -> bool:
+    """Tell whether an issue names itself, which nobody can wait for."""
+    return of in _named(text, of)
+
+
+def _named(text: str, of: IssueRef) -> tuple[IssueRef, ...]:
+    plain = QUOTED.sub("", CODE.sub("", text))
+    named = (
+        name for said in DEPENDENCY_SENTENCE.finditer(plain) for name in NAMED.findall(said[1])
+    )
+    return tuple(dict.fromkeys(_ref(name, of.repository) for name in named))
+
+
+def _ref(name: str, here: str) -> IssueRef:
+    return IssueRef.parse(f"{here}{name}" if name.startswith("#") else name)
+
+
+def find_cycle(of: IssueRef, named: Callable[[IssueRef], tuple[IssueRef, ...]]) -> list[IssueRef]:
+    """Find the shortest way from one dependency to the next that ends at its beginning.
+
+    Gives the issues on it, the first one left out; none where there is no such way, or it is
+    longer than what is looked at. `named` gives what an issue waits for.
+    """
+    ways, seen = deque([[of]]), {of}
+    while ways and len(seen) <= MAX_DEPENDENCIES:
+        way = ways.popleft()
+        for ref in named(way[-1]):
+            if ref == of:
+                return way[1:]
+            if ref not in seen:
+                seen.add(ref)
+                ways.append([*way, ref])
+    return []
+
+
+def dependency_reason(ref: IssueRef, of: IssueRef, *, is_pull_request: bool, left: str) -> str:
+    """Say that an issue waits for one that is open; `left` is why Mulligan has left that one."""
+    name = _short(ref, of)
+    if is_pull_request:
+        return f"It waits until the pull request {name} is merged or closed."
+    if left:
+        return f"It waits for {name}, which is open, but Mulligan has left it ({left.rstrip('.')})."
+    return f"It waits until {name} is closed."
+
+
+def cycle_reason(of: IssueRef, way: list[IssueRef]) -> str:
+    """Say that an issue waits for itself in the end, over those on the way."""
+    names = ", which waits for ".join(_short(ref, of) for ref in way)
+    return (
+        f"It waits for {names}, which waits for this one in turn; take `Depends on` out of one of "
+        "them."
+    )
+
+
+def ignored_reason(of: IssueRef, missing: list[IssueRef], *, itself: bool) -> str:
+    """Say what is named and not waited for; empty for nothing."""
+    names = [*(["itself"] if itself else []), *(_short(ref, of) for ref in missing)]
+    if not names:
+        return ""
+    why = "which is not there" if missing else "which nobody can wait for"
+    return f"It says that it depends on {', '.join(names)}, {why}; that holds nothing up."
+
+
+def _short(ref: IssueRef, of: IssueRef) -> str:
+    return f"#{ref.number}" if ref.repository == of.repository else str(ref)

@@ -8,6 +8,95 @@ from datetime import datetime
 from mulligan.domain.events import FailedCheck, Remark
 from mulligan.domain.outcome import Record
 
+# Feedback that waits for an attempt.
+
+MAX_REMARKS = 50
+
+BODY_CHARS = 4000
+
+CODE_CHARS = 2000
+
+
+class Feedback(Record):
+    """All that is pending: remarks of reviewers, a conflict, checks that failed on GitHub.
+
+    `at` is when the last of it came.
+    """
+
+    at: datetime
+    remarks: tuple[Remark, ...] = ()
+    conflict: str = ""
+    checks: tuple[FailedCheck, ...] = ()
+
+    @property
+    def threads(self) -> tuple[int, ...]:
+        """Name the comments that are to be answered, each once."""
+        return tuple(dict.fromkeys(said.thread for said in self.remarks if said.thread))
+
+    @property
+    def reviews(self) -> dict[int, str]:
+        """Name the reviews that are to be answered as a whole, and who wrote each."""
+        return {said.review: said.author for said in self.remarks if said.review}
+
+
+def merge_feedback(pending: Feedback | None, new: Feedback) -> Feedback:
+    """Add to what is pending; a conflict, and failed checks, replace older ones."""
+    if pending is None:
+        return new
+    return Feedback(
+        at=max(pending.at, new.at),
+        remarks=(*pending.remarks, *new.remarks)[:MAX_REMARKS],
+        conflict=new.conflict or pending.conflict,
+        checks=new.checks or pending.checks,
+    )
+
+
+# Pull requests and reviews, as GitHub gives them.
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPull:
+    """A pull request of Mulligan's as a list has it; any review moves `updated_at`."""
+
+    number: int
+    branch: str
+    head_sha: str
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PullState:
+    """What became of a pull request; `into_default` tells whether GitHub closes the issue.
+
+    It `is_behind` where nothing but commits of the base branch is missing for it to be merged.
+    """
+
+    is_open: bool
+    is_merged: bool = False
+    into_default: bool = True
+    is_draft: bool = False
+    is_behind: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """A review that a trusted person submitted; `objects` where it requests changes."""
+
+    id: int
+    author: str
+    author_id: int | None
+    at: datetime
+    requests_changes: bool
+    remarks: tuple[Remark, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Give the name under which it is remembered that it was acted on."""
+        return f"review:{self.id}"
+
+
+# Checks on GitHub.
+
 MAX_CHECKS = 20
 
 FAILURES = frozenset({"failure", "error", "timed_out", "startup_failure"})
@@ -15,12 +104,6 @@ FAILURES = frozenset({"failure", "error", "timed_out", "startup_failure"})
 
 PASSING = frozenset({"success", "neutral", "skipped"})
 """Conclusions that GitHub itself takes for fine."""
-
-MAX_REMARKS = 50
-
-BODY_CHARS = 4000
-
-CODE_CHARS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,78 +161,3 @@ def _complete(runs: Sequence[CheckRun]) -> bool:
 def failed_head_key(head_sha: str) -> str:
     """Give the name under which it is remembered that the failures of a head were acted on."""
     return f"ci:{head_sha}"
-
-
-class Feedback(Record):
-    """All that is pending: remarks of reviewers, a conflict, checks that failed on GitHub.
-
-    `at` is when the last of it came.
-    """
-
-    at: datetime
-    remarks: tuple[Remark, ...] = ()
-    conflict: str = ""
-    checks: tuple[FailedCheck, ...] = ()
-
-    @property
-    def threads(self) -> tuple[int, ...]:
-        """Name the comments that are to be answered, each once."""
-        return tuple(dict.fromkeys(said.thread for said in self.remarks if said.thread))
-
-    @property
-    def reviews(self) -> dict[int, str]:
-        """Name the reviews that are to be answered as a whole, and who wrote each."""
-        return {said.review: said.author for said in self.remarks if said.review}
-
-
-@dataclass(frozen=True, slots=True)
-class Review:
-    """A review that a trusted person submitted; `objects` where it requests changes."""
-
-    id: int
-    author: str
-    author_id: int | None
-    at: datetime
-    requests_changes: bool
-    remarks: tuple[Remark, ...] = ()
-
-    @property
-    def key(self) -> str:
-        """Give the name under which it is remembered that it was acted on."""
-        return f"review:{self.id}"
-
-
-@dataclass(frozen=True, slots=True)
-class OpenPull:
-    """A pull request of Mulligan's as a list has it; any review moves `updated_at`."""
-
-    number: int
-    branch: str
-    head_sha: str
-    updated_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class PullState:
-    """What became of a pull request; `into_default` tells whether GitHub closes the issue.
-
-    It `is_behind` where nothing but commits of the base branch is missing for it to be merged.
-    """
-
-    is_open: bool
-    is_merged: bool = False
-    into_default: bool = True
-    is_draft: bool = False
-    is_behind: bool = False
-
-
-def merge_feedback(pending: Feedback | None, new: Feedback) -> Feedback:
-    """Add to what is pending; a conflict, and failed checks, replace older ones."""
-    if pending is None:
-        return new
-    return Feedback(
-        at=max(pending.at, new.at),
-        remarks=(*pending.remarks, *new.remarks)[:MAX_REMARKS],
-        conflict=new.conflict or pending.conflict,
-        checks=new.checks or pending.checks,
-    )

@@ -9,6 +9,8 @@ from typing import Self
 
 from mulligan.domain.errors import LeaseLostError, UsageError
 
+# Names.
+
 REPOSITORY = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
 """`owner/name`, as GitHub allows them: safe in paths, refs and URLs as it stands."""
 
@@ -20,32 +22,6 @@ MARKER = "<!-- mulligan:"
 
 BRANCH_PREFIX = "mulligan/issue-"
 """Begins the name of every branch of Mulligan's; the issue's number follows."""
-
-
-class Stage(StrEnum):
-    """Where an issue stands; all but RESOLVED are shown as a label."""
-
-    READY = "ready"
-    RUNNING = "running"
-    REVIEW = "review"
-    HITL = "hitl"
-    RESOLVED = "resolved"
-
-
-class Permission(StrEnum):
-    """What a person may do on a repository, weakest first (GitHub's `role_name`)."""
-
-    NONE = "none"
-    READ = "read"
-    TRIAGE = "triage"
-    WRITE = "write"
-    MAINTAIN = "maintain"
-    ADMIN = "admin"
-
-    def reaches(self, needed: "Permission") -> bool:
-        """Tell whether this permission is at least `needed`."""
-        order = list(Permission)
-        return order.index(self) >= order.index(needed)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -71,6 +47,19 @@ class IssueRef:
 
     def __str__(self) -> str:
         return f"{self.repository}#{self.number}"
+
+
+# The issue as it was read.
+
+
+class Stage(StrEnum):
+    """Where an issue stands; all but RESOLVED are shown as a label."""
+
+    READY = "ready"
+    RUNNING = "running"
+    REVIEW = "review"
+    HITL = "hitl"
+    RESOLVED = "resolved"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +92,25 @@ class Issue:
         """Hash title and body, by which a later change of either shows (SPEC T2)."""
         text = f"{self.title}\0{self.body}".encode(errors="surrogatepass")
         return hashlib.sha256(text).hexdigest()
+
+
+# Who asked for the work, and who changed the text since.
+
+
+class Permission(StrEnum):
+    """What a person may do on a repository, weakest first (GitHub's `role_name`)."""
+
+    NONE = "none"
+    READ = "read"
+    TRIAGE = "triage"
+    WRITE = "write"
+    MAINTAIN = "maintain"
+    ADMIN = "admin"
+
+    def reaches(self, needed: "Permission") -> bool:
+        """Tell whether this permission is at least `needed`."""
+        order = list(Permission)
+        return order.index(self) >= order.index(needed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +185,9 @@ class Objection:
 
     reason: str
     by_edit: bool = False
+
+
+# Its repository, and its lease.
 
 
 @dataclass(frozen=True, slots=True)

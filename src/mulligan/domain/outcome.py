@@ -61,6 +61,9 @@ class ZeroKind(StrEnum):
     NOTHING = "nothing"
 
 
+# Decisions.
+
+
 class OpenPullRequest(Record):
     """Publish the verified commit."""
 

@@ -21,6 +21,9 @@ class Spent:
         return Spent(round(self.usd + other.usd, 6), self.tokens + other.tokens)
 
 
+NOTHING = Spent()
+
+
 @dataclass(frozen=True, slots=True)
 class Allowance:
     """What may be used; None is no limit."""
@@ -54,9 +57,6 @@ class Allowance:
         return 0 in (self.usd, self.tokens)
 
 
-NOTHING = Spent()
-
-
 @dataclass(frozen=True, slots=True)
 class Run:
     """One run of an `agent`: an attempt's `number` over all epochs, its fix round, its beginning.
@@ -81,14 +81,14 @@ def spent_in(run: AgentFacts) -> Spent:
     return Spent(run.cost_usd or 0.0, (run.input_tokens or 0) + (run.output_tokens or 0))
 
 
-def spent_on(day: date, attempts: Iterable[WorkerResultMeta]) -> Spent:
-    """Add up what attempts have used that began on a day, in UTC."""
-    return spent_by(meta for meta in attempts if meta.started_at.astimezone(UTC).date() == day)
-
-
 def spent_by(attempts: Iterable[WorkerResultMeta]) -> Spent:
     """Add up what attempts have used, fix rounds among it."""
     runs = [
         run for meta in attempts for run in (meta.agent, *(each.usage for each in meta.fix_rounds))
     ]
     return reduce(Spent.plus, (spent_in(run) for run in runs if run), Spent())
+
+
+def spent_on(day: date, attempts: Iterable[WorkerResultMeta]) -> Spent:
+    """Add up what attempts have used that began on a day, in UTC."""
+    return spent_by(meta for meta in attempts if meta.started_at.astimezone(UTC).date() == day)

@@ -12,106 +12,34 @@ from mulligan.domain.feedback import Feedback
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Decision, Outcome
 
-MAX_KEYS_PER_KIND = 100
-"""How many keys of a kind are kept; more than one review can have threads."""
-
-UP_TO_MARK = "<="
-"""Stands in a key for all of its kind with that number or a lower one."""
-
-NUMBERED = re.compile(r"(comment|review):([0-9]+)")
-"""Keys whose numbers GitHub gives in order."""
+# The effects that a status stores; each is recorded as `<effect>:<key>`.
 
 SHOWN_STAGE = "shown_stage"
 """The effect that GitHub was told of the stage; it lasts until the stage changes."""
 
-STATUS_EDIT_INTERVAL = timedelta(seconds=15)
-"""How long the status comment stays as it is, once it was changed (SPEC H5)."""
-
 DEFERRED = "later"
 """What that effect holds while the status comment is still to be written, for the sake of pace."""
+
+STATUS_EDIT_INTERVAL = timedelta(seconds=15)
+"""How long the status comment stays as it is, once it was changed (SPEC H5)."""
 
 READ_TO = "comments_read"
 """The effect that holds, on any issue of a repository, how far its comments were read."""
 
-PUSHED_WORK = "pushed_work"
-"""The effect that the work of an attempt can be fetched, by its number; its ref."""
-
 PUSH = "push"
 """The effect that the issue's branch was pushed; its commit."""
 
-REVIEWS_SETTLING = "settling"
-"""The effect that a review came, of which there is one: its number, and until when it waits."""
+PUSHED_WORK = "pushed_work"
+"""The effect that the work of an attempt can be fetched, by its number; its ref."""
 
 MERGE = "merge"
 """The effect that the base branch was merged into the pull request's, by both; the commit."""
 
-
-def is_handled(heard: Iterable[str], key: str) -> bool:
-    """Tell whether something was acted on; of comments and reviews also what was left out since."""
-    named = NUMBERED.fullmatch(key)
-    return any(each == key or (named and _covers(each, named)) for each in heard)
+REVIEWS_SETTLING = "settling"
+"""The effect that a review came, of which there is one: its number, and until when it waits."""
 
 
-def add_handled(heard: tuple[str, ...], *keys: str) -> tuple[str, ...]:
-    """Add what was acted on; what goes for it is the oldest of its kind.
-
-    Of comments and reviews a mark stays, below which all count as heard.
-    """
-    kept = tuple(dict.fromkeys((*heard, *keys)))
-    for kind in dict.fromkeys(map(_kind, keys)):
-        of_kind = [each for each in kept if _kind(each) == kind and UP_TO_MARK not in each]
-        if len(of_kind) > MAX_KEYS_PER_KIND:
-            oldest = sorted(of_kind, key=_numbers) if _is_numbered(kind) else of_kind
-            gone = set(oldest[:-MAX_KEYS_PER_KIND])
-            mark = _marked(kind, kept, gone)
-            kept = (*mark, *(each for each in kept if each not in gone))
-    return kept
-
-
-def summarise_handled(heard: Iterable[str]) -> tuple[str, ...]:
-    """Give for comments, and for reviews, one mark below which all count as heard."""
-    highest = dict[str, int]()
-    for key in heard:
-        if _is_numbered(kind := _kind(key)):
-            highest[kind] = max(highest.get(kind, 0), _numbers(key)[-1])
-    return tuple(f"{kind}{UP_TO_MARK}{number}" for kind, number in sorted(highest.items()))
-
-
-def _marked(kind: str, kept: tuple[str, ...], gone: set[str]) -> tuple[str, ...]:
-    """Give the mark that stands for what goes; the one before goes with it."""
-    if not _is_numbered(kind):
-        return ()
-    before = {each for each in kept if each.startswith(f"{kind}{UP_TO_MARK}")}
-    highest = max(_numbers(each)[-1] for each in gone | before)
-    gone |= before
-    return (f"{kind}{UP_TO_MARK}{highest}",)
-
-
-def trim_effects(effects: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    """Keep of each effect those that were done last; `effects` are in the order of their doing."""
-    by_name = dict[str, list[str]]()
-    for key in effects:
-        by_name.setdefault(key.partition(":")[0], []).append(key)
-    gone = {key for keys in by_name.values() for key in keys[:-MAX_KEYS_PER_KIND]}
-    return tuple((key, given) for key, given in effects.items() if key not in gone)
-
-
-def _covers(mark: str, named: re.Match[str]) -> bool:
-    kind, found, number = mark.partition(UP_TO_MARK)
-    return bool(found) and kind == named[1] and int(named[2]) <= int(number)
-
-
-def _kind(key: str) -> str:
-    return re.split(r":|<=", key, maxsplit=1)[0]
-
-
-def _is_numbered(kind: str) -> bool:
-    return kind in {"comment", "review"}
-
-
-def _numbers(key: str) -> tuple[int, ...]:
-    """Give the numbers in a key, the last one first: that of the attempt, where it has one."""
-    return tuple(int(number) for number in reversed(re.findall(r"[0-9]+", key)))
+# The status.
 
 
 class Phase(StrEnum):
@@ -255,3 +183,83 @@ class IssueStatus:
     def has_deferred_comment(self) -> bool:
         """Tell whether the status comment is still to be written."""
         return self.effect(SHOWN_STAGE, "issue") == DEFERRED
+
+
+# The keys of what was handled, and of effects: how many are kept.
+
+MAX_KEYS_PER_KIND = 100
+"""How many keys of a kind are kept; more than one review can have threads."""
+
+UP_TO_MARK = "<="
+"""Stands in a key for all of its kind with that number or a lower one."""
+
+NUMBERED = re.compile(r"(comment|review):([0-9]+)")
+"""Keys whose numbers GitHub gives in order."""
+
+
+def is_handled(heard: Iterable[str], key: str) -> bool:
+    """Tell whether something was acted on; of comments and reviews also what was left out since."""
+    named = NUMBERED.fullmatch(key)
+    return any(each == key or (named and _covers(each, named)) for each in heard)
+
+
+def _covers(mark: str, named: re.Match[str]) -> bool:
+    kind, found, number = mark.partition(UP_TO_MARK)
+    return bool(found) and kind == named[1] and int(named[2]) <= int(number)
+
+
+def add_handled(heard: tuple[str, ...], *keys: str) -> tuple[str, ...]:
+    """Add what was acted on; what goes for it is the oldest of its kind.
+
+    Of comments and reviews a mark stays, below which all count as heard.
+    """
+    kept = tuple(dict.fromkeys((*heard, *keys)))
+    for kind in dict.fromkeys(map(_kind, keys)):
+        of_kind = [each for each in kept if _kind(each) == kind and UP_TO_MARK not in each]
+        if len(of_kind) > MAX_KEYS_PER_KIND:
+            oldest = sorted(of_kind, key=_numbers) if _is_numbered(kind) else of_kind
+            gone = set(oldest[:-MAX_KEYS_PER_KIND])
+            mark = _marked(kind, kept, gone)
+            kept = (*mark, *(each for each in kept if each not in gone))
+    return kept
+
+
+def _marked(kind: str, kept: tuple[str, ...], gone: set[str]) -> tuple[str, ...]:
+    """Give the mark that stands for what goes; the one before goes with it."""
+    if not _is_numbered(kind):
+        return ()
+    before = {each for each in kept if each.startswith(f"{kind}{UP_TO_MARK}")}
+    highest = max(_numbers(each)[-1] for each in gone | before)
+    gone |= before
+    return (f"{kind}{UP_TO_MARK}{highest}",)
+
+
+def summarise_handled(heard: Iterable[str]) -> tuple[str, ...]:
+    """Give for comments, and for reviews, one mark below which all count as heard."""
+    highest = dict[str, int]()
+    for key in heard:
+        if _is_numbered(kind := _kind(key)):
+            highest[kind] = max(highest.get(kind, 0), _numbers(key)[-1])
+    return tuple(f"{kind}{UP_TO_MARK}{number}" for kind, number in sorted(highest.items()))
+
+
+def trim_effects(effects: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    """Keep of each effect those that were done last; `effects` are in the order of their doing."""
+    by_name = dict[str, list[str]]()
+    for key in effects:
+        by_name.setdefault(key.partition(":")[0], []).append(key)
+    gone = {key for keys in by_name.values() for key in keys[:-MAX_KEYS_PER_KIND]}
+    return tuple((key, given) for key, given in effects.items() if key not in gone)
+
+
+def _kind(key: str) -> str:
+    return re.split(r":|<=", key, maxsplit=1)[0]
+
+
+def _is_numbered(kind: str) -> bool:
+    return kind in {"comment", "review"}
+
+
+def _numbers(key: str) -> tuple[int, ...]:
+    """Give the numbers in a key, the last one first: that of the attempt, where it has one."""
+    return tuple(int(number) for number in reversed(re.findall(r"[0-9]+", key)))
