@@ -60,6 +60,23 @@ def admit(facts: Facts, context: BotContext) -> str | None:
     return broken.refusal
 
 
+def _record_text(facts: Facts, context: BotContext, *, fine: bool) -> None:
+    """Keep the text that was asked for: at first sight under an act, and as work starts (T2)."""
+    act, issue, status = facts.act, facts.issue, facts.status
+    if act is None or not act.trusted or status.phase is not Phase.IDLE:
+        return
+    another = (status.text_sha256, status.title) != (issue.text_sha256, issue.title)
+    if status.text_act != act.act or (fine and another):
+        seen = IssueSeen(
+            title=issue.title,
+            author=issue.author,
+            url=issue.url,
+            text_sha256=issue.text_sha256,
+            act=act.act,
+        )
+        context.ledger.append(issue.ref, seen)
+
+
 def _begins_paused(facts: Facts, broken: Finding) -> bool:
     """Tell whether only a pause holds up what rests otherwise; one that is queued says so."""
     rests = facts.status.stage in SETTLED_STAGES or not facts.status.epoch
@@ -97,23 +114,6 @@ def _disk_shortage(ref: IssueRef, context: BotContext) -> str | None:
         context.worktrees.discard(ref)
         return context.disk_shortage()
     return short
-
-
-def _record_text(facts: Facts, context: BotContext, *, fine: bool) -> None:
-    """Keep the text that was asked for: at first sight under an act, and as work starts (T2)."""
-    act, issue, status = facts.act, facts.issue, facts.status
-    if act is None or not act.trusted or status.phase is not Phase.IDLE:
-        return
-    another = (status.text_sha256, status.title) != (issue.text_sha256, issue.title)
-    if status.text_act != act.act or (fine and another):
-        seen = IssueSeen(
-            title=issue.title,
-            author=issue.author,
-            url=issue.url,
-            text_sha256=issue.text_sha256,
-            act=act.act,
-        )
-        context.ledger.append(issue.ref, seen)
 
 
 def begin_attempt(issue: Issue, context: BotContext) -> IssueContext:

@@ -8,9 +8,6 @@ from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.issue_context import IssueContext
 from mulligan.implement.ports import AgentRegistry, BotContext
 
-KEY_PROBE_INTERVAL = timedelta(hours=1)
-"""How long an agent rests whose key was refused, before one attempt tries it again."""
-
 
 def select_agent(case: IssueContext, policy: Policy, context: BotContext) -> BotContext:
     """Give the tools with the agent of the attempt that begins.
@@ -31,6 +28,24 @@ def select_agent(case: IssueContext, policy: Policy, context: BotContext) -> Bot
     return replace(context, agent=agent)
 
 
+def agent_of(case: IssueContext, policy: Policy, registry: AgentRegistry) -> str:
+    """Name the agent: the chosen one, or what follows it after attempts that counted."""
+    first = _by_label(case, policy) or policy.agent
+    line = (first, *registry.fallback.get(first, ()))
+    return line[min(case.counted, len(line) - 1)]
+
+
+def _by_label(case: IssueContext, policy: Policy) -> str:
+    """Name what a label on the issue chooses; of several the one that the policy names first."""
+    carried = {label.casefold() for label in case.issue.labels}
+    chosen = (name for label, name in policy.labels.agents.items() if label.casefold() in carried)
+    return next(chosen, "")
+
+
+KEY_PROBE_INTERVAL = timedelta(hours=1)
+"""How long an agent rests whose key was refused, before one attempt tries it again."""
+
+
 def refused_until(case: IssueContext, context: BotContext) -> tuple[datetime, str] | None:
     """Say until when the agent of the next attempt waits, whose key was refused, and why."""
     name = agent_of(case, context.policies.in_force(case.issue.ref.repository), context.agents)
@@ -44,17 +59,3 @@ def refused_until(case: IssueContext, context: BotContext) -> tuple[datetime, st
         " `mulligan work`."
     )
     return refused + KEY_PROBE_INTERVAL, reason
-
-
-def agent_of(case: IssueContext, policy: Policy, registry: AgentRegistry) -> str:
-    """Name the agent: the chosen one, or what follows it after attempts that counted."""
-    first = _by_label(case, policy) or policy.agent
-    line = (first, *registry.fallback.get(first, ()))
-    return line[min(case.counted, len(line) - 1)]
-
-
-def _by_label(case: IssueContext, policy: Policy) -> str:
-    """Name what a label on the issue chooses; of several the one that the policy names first."""
-    carried = {label.casefold() for label in case.issue.labels}
-    chosen = (name for label, name in policy.labels.agents.items() if label.casefold() in carried)
-    return next(chosen, "")

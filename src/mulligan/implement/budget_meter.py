@@ -15,14 +15,6 @@ from mulligan.domain.spending import NOTHING, Allowance, Run, Spent, spent_by, s
 from mulligan.implement.decide import ISSUE_BUDGET
 from mulligan.implement.ports import BotContext
 
-REPOSITORY_DAY, DAY = "repository_day", "day"
-
-NAMES: Mapping[str, str] = {
-    ISSUE_BUDGET: "of this issue",
-    REPOSITORY_DAY: "of this repository for the day",
-    DAY: "of the day",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Used:
@@ -38,6 +30,62 @@ class Used:
     own_day: Spent = NOTHING
 
 
+@dataclass(frozen=True, slots=True)
+class BudgetMeter:
+    """What one run may use. What others have used of the day is read anew at every report."""
+
+    run: Run
+    case: IssueContext
+    spent_before: Spent
+    context: BotContext
+
+    def meter(self, usage: AgentFacts) -> bool:
+        """Note what the run has used so far; tell whether it may go on."""
+        self.context.usage.record(self.run, usage)
+        return may_go_on(self._used(self.spent_before.plus(spent_in(usage))), self.context.budget)
+
+    def exhausted(self, known: AttemptState) -> Fault | None:
+        """Say which budget is used up, before or after the run; None where none is."""
+        used = self._used(spent_now(known))
+        return used_up(used, self.context.budget, ran=known.run is not None)
+
+    def _used(self, now: Spent) -> Used:
+        day, history = self.run.day, self.case.history
+        used = used_so_far(history, now, self.run.issue.repository, _used_on(day, self.context))
+        return replace(used, own_day=spent_on(day, history).plus(now))
+
+
+def open_budget_meter(case: IssueContext, known: AttemptState, context: BotContext) -> BudgetMeter:
+    """Begin the account of the run that comes next in an attempt."""
+    ref, number = case.issue.ref, case.status.number
+    run = Run(ref, number, len(known.earlier), context.clock.now(), context.agent.name)
+    return BudgetMeter(run, case, spent_now(known), context)
+
+
+def spent_today(ref: IssueRef, context: BotContext) -> Fault | None:
+    """Say that nothing more may be used today for an issue's repository; None while it may."""
+    today = context.clock.now().astimezone(UTC).date()
+    used = used_so_far((), Spent(), ref.repository, _used_on(today, context))
+    return used_up(used, context.budget)
+
+
+def spent_now(known: AttemptState) -> Spent:
+    """Add up what the runs of an attempt have used."""
+    runs = (spent_in(each.run.facts) for each in known.rounds if each.run)
+    return reduce(Spent.plus, runs, Spent())
+
+
+# What was used, against every budget.
+
+REPOSITORY_DAY, DAY = "repository_day", "day"
+
+NAMES: Mapping[str, str] = {
+    ISSUE_BUDGET: "of this issue",
+    REPOSITORY_DAY: "of this repository for the day",
+    DAY: "of the day",
+}
+
+
 def used_so_far(
     history: Sequence[WorkerResultMeta], now: Spent, repository: str, day: Mapping[str, Spent]
 ) -> Used:
@@ -50,10 +98,11 @@ def used_so_far(
     )
 
 
-def spent_now(known: AttemptState) -> Spent:
-    """Add up what the runs of an attempt have used."""
-    runs = (spent_in(each.run.facts) for each in known.rounds if each.run)
-    return reduce(Spent.plus, runs, Spent())
+def _used_on(day: date, context: BotContext) -> Mapping[str, Spent]:
+    """Ask the accounts only where a day has a budget."""
+    limits = (context.budget.day.allowance, context.budget.repository_day.allowance)
+    is_limited = any((each.usd, each.tokens) != (None, None) for each in limits)
+    return context.usage.used_on(day) if is_limited else {}
 
 
 def may_go_on(used: Used, budget: Budget) -> bool:
@@ -97,49 +146,3 @@ def _describe_allowance(allowance: Allowance) -> str:
     dollars = [] if allowance.usd is None else [f"${allowance.usd:.2f}"]
     tokens = [] if allowance.tokens is None else [f"{allowance.tokens} tokens"]
     return " and ".join([*dollars, *tokens])
-
-
-@dataclass(frozen=True, slots=True)
-class BudgetMeter:
-    """What one run may use. What others have used of the day is read anew at every report."""
-
-    run: Run
-    case: IssueContext
-    spent_before: Spent
-    context: BotContext
-
-    def meter(self, usage: AgentFacts) -> bool:
-        """Note what the run has used so far; tell whether it may go on."""
-        self.context.usage.record(self.run, usage)
-        return may_go_on(self._used(self.spent_before.plus(spent_in(usage))), self.context.budget)
-
-    def exhausted(self, known: AttemptState) -> Fault | None:
-        """Say which budget is used up, before or after the run; None where none is."""
-        used = self._used(spent_now(known))
-        return used_up(used, self.context.budget, ran=known.run is not None)
-
-    def _used(self, now: Spent) -> Used:
-        day, history = self.run.day, self.case.history
-        used = used_so_far(history, now, self.run.issue.repository, _used_on(day, self.context))
-        return replace(used, own_day=spent_on(day, history).plus(now))
-
-
-def open_budget_meter(case: IssueContext, known: AttemptState, context: BotContext) -> BudgetMeter:
-    """Begin the account of the run that comes next in an attempt."""
-    ref, number = case.issue.ref, case.status.number
-    run = Run(ref, number, len(known.earlier), context.clock.now(), context.agent.name)
-    return BudgetMeter(run, case, spent_now(known), context)
-
-
-def spent_today(ref: IssueRef, context: BotContext) -> Fault | None:
-    """Say that nothing more may be used today for an issue's repository; None while it may."""
-    today = context.clock.now().astimezone(UTC).date()
-    used = used_so_far((), Spent(), ref.repository, _used_on(today, context))
-    return used_up(used, context.budget)
-
-
-def _used_on(day: date, context: BotContext) -> Mapping[str, Spent]:
-    """Ask the accounts only where a day has a budget."""
-    limits = (context.budget.day.allowance, context.budget.repository_day.allowance)
-    is_limited = any((each.usd, each.tokens) != (None, None) for each in limits)
-    return context.usage.used_on(day) if is_limited else {}

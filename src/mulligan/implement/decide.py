@@ -30,150 +30,13 @@ from mulligan.domain.status import IssueStatus, is_handled
 from mulligan.implement.prompt.outcome_text import explain, pluralize
 from mulligan.text.escape import one_line
 
-REVIEWABLE_STAGES = frozenset({Stage.READY, Stage.REVIEW, Stage.HITL})
-"""Stages in which a review is acted on; while an attempt runs it waits."""
+# The decision after an attempt.
 
 ISSUE_BUDGET = "issue"
 """The budget that no later window fills again."""
 
 MAX_EXHAUSTED_DAYS = 2
 """On how many days of an epoch an issue may use up most of a budget of the day."""
-
-
-class CommandAction(StrEnum):
-    """What is done about a command; TELL is to answer it in a comment, and no more."""
-
-    OPEN_EPOCH = "open_epoch"
-    STAND_DOWN = "stand_down"
-    RESOLVE = "resolve"
-    SHOW = "show"
-    REPLY = "tell"
-    NOTHING = "nothing"
-
-
-@dataclass(frozen=True, slots=True)
-class CommandDecision:
-    """What is done, and what it is called: in the ledger, and in an answer."""
-
-    action: CommandAction
-    answer: str
-
-
-def decide_command(order: PendingCommand, status: IssueStatus, *, is_open: bool) -> CommandDecision:
-    """Say what a command comes to; an issue that is closed is not worked on."""
-    match order.verb:
-        case Verb.RETRY | Verb.FIX:
-            return _again(order, status, is_open=is_open)
-        case Verb.ABORT:
-            return _abort(order, status)
-        case Verb.SKIP:
-            done = status.stage is Stage.RESOLVED and status.reason == skipped(order)
-            return CommandDecision(
-                CommandAction.SHOW if done else CommandAction.RESOLVE, skipped(order)
-            )
-        case Verb.PAUSE:
-            return CommandDecision(
-                CommandAction.SHOW, "It is paused; an attempt that runs goes on to its end."
-            )
-        case Verb.RESUME:
-            return CommandDecision(CommandAction.SHOW, "It goes on.")
-        case Verb.STATUS:
-            return CommandDecision(CommandAction.REPLY, "Told where it stands.")
-        case Verb.MISTYPED:
-            return CommandDecision(CommandAction.REPLY, order.text)
-        case _:
-            assert_never(order.verb)
-
-
-def _again(order: PendingCommand, status: IssueStatus, *, is_open: bool) -> CommandDecision:
-    if status.act == order.key:
-        return CommandDecision(CommandAction.SHOW, "It is taken up again.")
-    if not is_open:
-        return CommandDecision(
-            CommandAction.REPLY, "This issue is closed; reopen it, then ask again."
-        )
-    if order.verb is Verb.RETRY and order.stage is Stage.RUNNING:
-        said = "An attempt runs already. To have it begin afresh with other guidance, use `fix:`."
-        return CommandDecision(CommandAction.REPLY, said)
-    waits_for_nothing = status.epoch and not status.attempt and not status.reason
-    if order.verb is Verb.RETRY and status.stage is Stage.READY and waits_for_nothing:
-        return CommandDecision(CommandAction.SHOW, "It is queued already.")
-    return CommandDecision(CommandAction.OPEN_EPOCH, "It is taken up again.")
-
-
-def _abort(order: PendingCommand, status: IssueStatus) -> CommandDecision:
-    words = aborted(order)
-    if status.stage is Stage.READY and status.epoch:
-        return CommandDecision(CommandAction.STAND_DOWN, words)
-    if status.stage is Stage.RESOLVED and status.reason == words:
-        return CommandDecision(CommandAction.NOTHING, words)
-    if order.stage is Stage.RUNNING:
-        return CommandDecision(
-            CommandAction.REPLY, "The attempt had ended before it could be stopped."
-        )
-    return CommandDecision(CommandAction.REPLY, "No attempt runs, and none is queued.")
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptsLeft:
-    """What is left of an epoch: `spent` of `most` attempts are used up."""
-
-    used: int
-    limit: int
-
-    @property
-    def nothing(self) -> bool:
-        """Tell whether no attempt is left."""
-        return self.used >= self.limit
-
-
-def new_reviews(reviews: Sequence[Review], status: IssueStatus) -> list[Review]:
-    """Pick what was not acted on yet; nothing where none of it requests changes."""
-    new = [each for each in reviews if not is_handled(status.heard, each.key)]
-    return new if any(each.requests_changes for each in new) else []
-
-
-def is_settled(new: Sequence[Review], settings: ReviewSettings, now: datetime) -> bool:
-    """Tell whether nobody has submitted a review for a while."""
-    return max(each.at for each in new) + settings.settle <= now
-
-
-def decide_on_reviews(
-    new: Sequence[Review], status: IssueStatus, left: AttemptsLeft, settings: ReviewSettings
-) -> ReviewReceived:
-    """Say what becomes of reviews: an attempt of this epoch, of a new one, or a person is asked."""
-    last = max((each for each in new if each.requests_changes), key=lambda each: each.at)
-    opens = left.nothing or status.stage is Stage.HITL
-    refused = ""
-    if opens and status.rounds >= settings.rounds:
-        rounds = pluralize(settings.rounds, "round")
-        refused = f"Reviews have opened {rounds} already, and changes are requested again."
-    return ReviewReceived(
-        reviews=tuple(each.id for each in new),
-        author=last.author,
-        author_id=last.author_id,
-        at=last.at,
-        remarks=tuple(said for each in new for said in each.remarks)[:MAX_REMARKS],
-        opens_epoch=opens and not refused,
-        refused=refused,
-    )
-
-
-def decide_on_failed_checks(
-    head_sha: str,
-    checks: Sequence[FailedCheck],
-    status: IssueStatus,
-    left: AttemptsLeft,
-    settings: WatchCi,
-) -> CiFailed:
-    """Say what becomes of checks that failed on GitHub: an attempt, or a person is asked (P4)."""
-    names = ", ".join(one_line(check.name, 100) for check in checks)
-    made, refused = pluralize(status.ci_attempts, "attempt"), ""
-    if left.nothing:
-        refused = f"Checks of the pull request fail on GitHub, and no attempt is left: {names}."
-    elif status.ci_attempts >= settings.max_attempts:
-        refused = f"Checks of the pull request fail on GitHub after {made} at them: {names}."
-    return CiFailed(head_sha=head_sha, checks=tuple(checks), refused=refused)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,13 +86,6 @@ class RetryPolicy:
             interruptions=limits.interruptions,
             infrastructure_retries=limits.infrastructure_retries,
         )
-
-
-def count_spent(epoch: Sequence[EndedAttempt], policy: RetryPolicy) -> int:
-    """Count the attempts of an epoch that cost one: the agent's, and deaths beyond the limit."""
-    paid = sum(ended.outcome not in FREE for ended in epoch)
-    deaths = sum(ended.is_death for ended in epoch)
-    return paid + max(0, deaths - policy.interruptions)
 
 
 def decide(ended: EndedAttempt, history: Sequence[EndedAttempt], policy: RetryPolicy) -> Decision:
@@ -322,6 +178,13 @@ def _within_limits(
     return Retry(reason=f"{_sentence(ended.reason_sentence)} {left} left.")
 
 
+def count_spent(epoch: Sequence[EndedAttempt], policy: RetryPolicy) -> int:
+    """Count the attempts of an epoch that cost one: the agent's, and deaths beyond the limit."""
+    paid = sum(ended.outcome not in FREE for ended in epoch)
+    deaths = sum(ended.is_death for ended in epoch)
+    return paid + max(0, deaths - policy.interruptions)
+
+
 def _used_up(spent: int, last: EndedAttempt) -> str:
     if spent == 1:
         return f"The only attempt failed: {last.reason_sentence}"
@@ -340,3 +203,148 @@ def _timed_out(ended: EndedAttempt) -> bool:
 
 def _sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?", "…", ")")) else f"{text}."
+
+
+# Reviews and failed checks on GitHub.
+
+REVIEWABLE_STAGES = frozenset({Stage.READY, Stage.REVIEW, Stage.HITL})
+"""Stages in which a review is acted on; while an attempt runs it waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptsLeft:
+    """What is left of an epoch: `spent` of `most` attempts are used up."""
+
+    used: int
+    limit: int
+
+    @property
+    def nothing(self) -> bool:
+        """Tell whether no attempt is left."""
+        return self.used >= self.limit
+
+
+def new_reviews(reviews: Sequence[Review], status: IssueStatus) -> list[Review]:
+    """Pick what was not acted on yet; nothing where none of it requests changes."""
+    new = [each for each in reviews if not is_handled(status.heard, each.key)]
+    return new if any(each.requests_changes for each in new) else []
+
+
+def is_settled(new: Sequence[Review], settings: ReviewSettings, now: datetime) -> bool:
+    """Tell whether nobody has submitted a review for a while."""
+    return max(each.at for each in new) + settings.settle <= now
+
+
+def decide_on_reviews(
+    new: Sequence[Review], status: IssueStatus, left: AttemptsLeft, settings: ReviewSettings
+) -> ReviewReceived:
+    """Say what becomes of reviews: an attempt of this epoch, of a new one, or a person is asked."""
+    last = max((each for each in new if each.requests_changes), key=lambda each: each.at)
+    opens = left.nothing or status.stage is Stage.HITL
+    refused = ""
+    if opens and status.rounds >= settings.rounds:
+        rounds = pluralize(settings.rounds, "round")
+        refused = f"Reviews have opened {rounds} already, and changes are requested again."
+    return ReviewReceived(
+        reviews=tuple(each.id for each in new),
+        author=last.author,
+        author_id=last.author_id,
+        at=last.at,
+        remarks=tuple(said for each in new for said in each.remarks)[:MAX_REMARKS],
+        opens_epoch=opens and not refused,
+        refused=refused,
+    )
+
+
+def decide_on_failed_checks(
+    head_sha: str,
+    checks: Sequence[FailedCheck],
+    status: IssueStatus,
+    left: AttemptsLeft,
+    settings: WatchCi,
+) -> CiFailed:
+    """Say what becomes of checks that failed on GitHub: an attempt, or a person is asked (P4)."""
+    names = ", ".join(one_line(check.name, 100) for check in checks)
+    made, refused = pluralize(status.ci_attempts, "attempt"), ""
+    if left.nothing:
+        refused = f"Checks of the pull request fail on GitHub, and no attempt is left: {names}."
+    elif status.ci_attempts >= settings.max_attempts:
+        refused = f"Checks of the pull request fail on GitHub after {made} at them: {names}."
+    return CiFailed(head_sha=head_sha, checks=tuple(checks), refused=refused)
+
+
+# Commands.
+
+
+class CommandAction(StrEnum):
+    """What is done about a command; TELL is to answer it in a comment, and no more."""
+
+    OPEN_EPOCH = "open_epoch"
+    STAND_DOWN = "stand_down"
+    RESOLVE = "resolve"
+    SHOW = "show"
+    REPLY = "tell"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandDecision:
+    """What is done, and what it is called: in the ledger, and in an answer."""
+
+    action: CommandAction
+    answer: str
+
+
+def decide_command(order: PendingCommand, status: IssueStatus, *, is_open: bool) -> CommandDecision:
+    """Say what a command comes to; an issue that is closed is not worked on."""
+    match order.verb:
+        case Verb.RETRY | Verb.FIX:
+            return _again(order, status, is_open=is_open)
+        case Verb.ABORT:
+            return _abort(order, status)
+        case Verb.SKIP:
+            done = status.stage is Stage.RESOLVED and status.reason == skipped(order)
+            return CommandDecision(
+                CommandAction.SHOW if done else CommandAction.RESOLVE, skipped(order)
+            )
+        case Verb.PAUSE:
+            return CommandDecision(
+                CommandAction.SHOW, "It is paused; an attempt that runs goes on to its end."
+            )
+        case Verb.RESUME:
+            return CommandDecision(CommandAction.SHOW, "It goes on.")
+        case Verb.STATUS:
+            return CommandDecision(CommandAction.REPLY, "Told where it stands.")
+        case Verb.MISTYPED:
+            return CommandDecision(CommandAction.REPLY, order.text)
+        case _:
+            assert_never(order.verb)
+
+
+def _again(order: PendingCommand, status: IssueStatus, *, is_open: bool) -> CommandDecision:
+    if status.act == order.key:
+        return CommandDecision(CommandAction.SHOW, "It is taken up again.")
+    if not is_open:
+        return CommandDecision(
+            CommandAction.REPLY, "This issue is closed; reopen it, then ask again."
+        )
+    if order.verb is Verb.RETRY and order.stage is Stage.RUNNING:
+        said = "An attempt runs already. To have it begin afresh with other guidance, use `fix:`."
+        return CommandDecision(CommandAction.REPLY, said)
+    waits_for_nothing = status.epoch and not status.attempt and not status.reason
+    if order.verb is Verb.RETRY and status.stage is Stage.READY and waits_for_nothing:
+        return CommandDecision(CommandAction.SHOW, "It is queued already.")
+    return CommandDecision(CommandAction.OPEN_EPOCH, "It is taken up again.")
+
+
+def _abort(order: PendingCommand, status: IssueStatus) -> CommandDecision:
+    words = aborted(order)
+    if status.stage is Stage.READY and status.epoch:
+        return CommandDecision(CommandAction.STAND_DOWN, words)
+    if status.stage is Stage.RESOLVED and status.reason == words:
+        return CommandDecision(CommandAction.NOTHING, words)
+    if order.stage is Stage.RUNNING:
+        return CommandDecision(
+            CommandAction.REPLY, "The attempt had ended before it could be stopped."
+        )
+    return CommandDecision(CommandAction.REPLY, "No attempt runs, and none is queued.")

@@ -55,28 +55,17 @@ from mulligan.implement.result import (
 )
 from mulligan.sandbox.cancellation import sleep_until_cancelled
 
-SINGLE_KEY = "issue"
-"""The key of what an issue has one of."""
-
-NOT_VERIFIED = frozenset({Outcome.CHECKS_FAILED, Outcome.REJECTED})
-"""Outcomes of work that the guards let pass, and that does not hold.
-
-No guard has looked at what an agent left that ran out of time, or gave up.
-"""
-
 log = structlog.get_logger()
 
-STATUS_COMMENT, LABEL_COMMENT, BLOCKED_NOTICE, ANSWER_EFFECT = (
-    "status_comment",
-    "label_comment",
-    "held",
-    "answer",
-)
 
-VERIFIED_BUNDLE = "verified.bundle"
+# The names of the effects that only this module does.
+STATUS_COMMENT = "status_comment"
+LABEL_COMMENT = "label_comment"
+BLOCKED_NOTICE = "held"
+ANSWER_EFFECT = "answer"
 
-PULL_REQUEST_WAITS = (0.0, 1.0, 2.0)
-"""After how many seconds to look for the pull request of a branch that somebody has just pushed."""
+SINGLE_KEY = "issue"
+"""The key of what an issue has one of."""
 
 
 def record_effect(
@@ -87,107 +76,7 @@ def record_effect(
         context.ledger.append(ref, EffectDone(effect=effect, key=key, remote_id=remote_id))
 
 
-def expected_remote_head(status: IssueStatus, last: WorkerResultMeta | None) -> str | None:
-    """Give the commit that the branch has to be at: what was built on, or was pushed last."""
-    if last and last.start_sha != last.base_sha:
-        return last.start_sha
-    return status.effect(PUSH, status.issue.branch)
-
-
-def push_work(ref: IssueRef, context: BotContext) -> None:
-    """Push what the last attempt left, for people to look at; best effort.
-
-    Never what no guard let pass: it may hold what must not leave this machine.
-    """
-    last = next(reversed(context.ledger.history(ref)), None)
-    if last is None or last.head_sha is None:
-        return
-    if last.outcome not in {*NOT_VERIFIED, Outcome.SUCCEEDED}:
-        return
-    try:
-        if why := _push_refusal(ref, last, context):
-            log.warning("work_not_pushed", issue=str(ref), reason=why)
-            return
-        pushed = context.worktrees.push_attempt(ref, last.head_sha, last.number)
-    except WorldError as error:
-        log.warning("work_not_pushed", issue=str(ref), reason=str(error))
-        return
-    record_effect(ref, PUSHED_WORK, str(last.number), pushed, context)
-
-
-def draft_work(ref: IssueRef, context: BotContext) -> str:
-    """Show what the last attempt left as a draft; say why not, where that is refused for good.
-
-    Work that no guard let pass stays here, and so does what was asked for by somebody who may not
-    any more, or on another text (SPEC T1), or made on what the base branch has no longer. A pull
-    request that is no draft of Mulligan's stays as it is, since what was not verified never takes
-    the place of what was; so does one that somebody pushed to.
-    """
-    last = next(reversed(context.ledger.history(ref)), None)
-    if last is None or last.head_sha is None or last.outcome not in NOT_VERIFIED:
-        return ""
-    try:
-        if _is_taken(ref, last, context):
-            return ""
-        case = load_context(context.tracker.read(ref), context)
-        if why := _push_refusal(ref, last, context):
-            return why
-        _open_draft(case, last, last.head_sha, context)
-    except (DeniedError, MisconfiguredError) as error:
-        log.warning("not_drafted", issue=str(ref), reason=str(error))
-        _delete_unused_branch(ref, context)
-        return str(error)
-    return ""
-
-
-def _push_refusal(ref: IssueRef, last: WorkerResultMeta, context: BotContext) -> str:
-    """Check base, people and text once more, right before a push; say why there may be none."""
-    if not base_has_start(ref, last, context):
-        return base_dropped(last)
-    wrong = objection(ref, context)
-    return f"{wrong.reason}." if wrong else ""
-
-
-def _is_taken(ref: IssueRef, last: WorkerResultMeta, context: BotContext) -> bool:
-    """Tell whether there is a pull request that must not be changed."""
-    status = context.ledger.status(ref)
-    if status.pull_number is None:
-        return False
-    pull = context.tracker.pulls.state(ref, status.pull_number)
-    if not (status.draft_of and pull.is_open and pull.is_draft):
-        return True
-    return context.worktrees.remote_head(ref) not in {
-        None,
-        last.head_sha,
-        expected_remote_head(status, last),
-    }
-
-
-def _open_draft(case: IssueContext, last: WorkerResultMeta, head: str, context: BotContext) -> None:
-    ref = case.issue.ref
-    context.worktrees.push(ref, head, expected_remote_head(case.status, last))
-    record_effect(ref, PUSH, ref.branch, head, context)
-    opened = context.tracker.open_draft(case, context.worktrees.base_branch(ref.repository))
-    if opened.elsewhere:
-        return
-    shown = (case.status.draft_of, case.status.pull_number)
-    if shown != (last.number, opened.number):
-        drafted = Drafted(
-            pull_request=opened.url, number=opened.number, head_sha=head, attempt=last.number
-        )
-        context.ledger.append(ref, drafted)
-
-
-def _delete_unused_branch(ref: IssueRef, context: BotContext) -> None:
-    """Remove the branch that no draft came of; best effort."""
-    status = context.ledger.status(ref)
-    pushed = status.effect(PUSH, ref.branch)
-    if status.pull_number is not None or pushed is None:
-        return
-    try:
-        context.worktrees.delete_branch(ref, {pushed})
-    except WorldError as error:
-        log.warning("branch_left", issue=str(ref), reason=str(error))
+# Labels and the status comment.
 
 
 def announce_attempt(case: IssueContext, context: BotContext) -> None:
@@ -235,6 +124,14 @@ def _is_left_to_others(case: IssueContext, labels: Labels, context: BotContext) 
     return settled_elsewhere(case.issue.ref, context) is not None
 
 
+def update_status_comment(case: IssueContext, context: BotContext) -> None:
+    """Write the status comment; where it was written a moment ago, leave that to the next pass."""
+    ref, written = case.issue.ref, context.tracker.update_status(case)
+    if written:
+        record_effect(ref, STATUS_COMMENT, SINGLE_KEY, written, context)
+    record_effect(ref, SHOWN_STAGE, SINGLE_KEY, case.status.stage if written else DEFERRED, context)
+
+
 def write_deferred_status(ref: IssueRef, context: BotContext) -> None:
     """Write the status comment that was put off; the labels were shown, and may be moved since."""
     with suppress(GoneError):
@@ -245,12 +142,12 @@ def write_deferred_status(ref: IssueRef, context: BotContext) -> None:
     record_effect(ref, SHOWN_STAGE, SINGLE_KEY, context.ledger.status(ref).stage, context)
 
 
-def update_status_comment(case: IssueContext, context: BotContext) -> None:
-    """Write the status comment; where it was written a moment ago, leave that to the next pass."""
-    ref, written = case.issue.ref, context.tracker.update_status(case)
-    if written:
-        record_effect(ref, STATUS_COMMENT, SINGLE_KEY, written, context)
-    record_effect(ref, SHOWN_STAGE, SINGLE_KEY, case.status.stage if written else DEFERRED, context)
+# Publishing a verified commit.
+
+VERIFIED_BUNDLE = "verified.bundle"
+
+PULL_REQUEST_WAITS = (0.0, 1.0, 2.0)
+"""After how many seconds to look for the pull request of a branch that somebody has just pushed."""
 
 
 def ensure_commit_stored(ref: IssueRef, context: BotContext) -> str | None:
@@ -270,6 +167,24 @@ def ensure_commit_stored(ref: IssueRef, context: BotContext) -> str | None:
     again = lost_record(last) if base_has_start(ref, last, context) else base_dropped_record(last)
     context.ledger.append(ref, AttemptCompleted(meta=again))
     return None
+
+
+def has_foreign_push(ref: IssueRef, context: BotContext) -> bool:
+    """Tell whether somebody pushed to the pull request while the attempt ran (SPEC P2).
+
+    Its commit is not forced over theirs: the attempt counts as interrupted.
+    """
+    status, (*_, last) = context.ledger.status(ref), context.ledger.history(ref)
+    if status.pull_number is None:
+        return False
+    tip = context.worktrees.remote_head(ref)
+    if tip and (base := status.merged_since.get(tip)):
+        # Whoever merged the base branch was killed before that was on record.
+        status = context.ledger.append(ref, BroughtUpToDate(base_sha=base, head_sha=tip))
+    if tip in {None, last.head_sha, expected_remote_head(status, last)}:
+        return False
+    context.ledger.append(ref, AttemptCompleted(meta=overtaken_record(last)))
+    return True
 
 
 def publish(ref: IssueRef, head: str, context: BotContext) -> Escalate | StandDown | None:
@@ -353,22 +268,11 @@ def _taken_elsewhere(case: IssueContext, context: BotContext) -> str | None:
     return None
 
 
-def has_foreign_push(ref: IssueRef, context: BotContext) -> bool:
-    """Tell whether somebody pushed to the pull request while the attempt ran (SPEC P2).
-
-    Its commit is not forced over theirs: the attempt counts as interrupted.
-    """
-    status, (*_, last) = context.ledger.status(ref), context.ledger.history(ref)
-    if status.pull_number is None:
-        return False
-    tip = context.worktrees.remote_head(ref)
-    if tip and (base := status.merged_since.get(tip)):
-        # Whoever merged the base branch was killed before that was on record.
-        status = context.ledger.append(ref, BroughtUpToDate(base_sha=base, head_sha=tip))
-    if tip in {None, last.head_sha, expected_remote_head(status, last)}:
-        return False
-    context.ledger.append(ref, AttemptCompleted(meta=overtaken_record(last)))
-    return True
+def expected_remote_head(status: IssueStatus, last: WorkerResultMeta | None) -> str | None:
+    """Give the commit that the branch has to be at: what was built on, or was pushed last."""
+    if last and last.start_sha != last.base_sha:
+        return last.start_sha
+    return status.effect(PUSH, status.issue.branch)
 
 
 def answer_reviews(case: IssueContext, head: str, context: BotContext) -> None:
@@ -399,17 +303,7 @@ def _answer(ref: IssueRef, key: str, said: Callable[[], str], context: BotContex
         log.warning("not_answered", issue=str(ref), to=key, reason=str(error))
 
 
-def ask_for_label(ref: IssueRef, act: str, reason: str, context: BotContext) -> None:
-    """Have a person look at a text that was changed, once for each act; best effort (SPEC T2)."""
-    if context.ledger.status(ref).effect(LABEL_COMMENT, act):
-        return
-    try:
-        case = load_context(context.tracker.read(ref), context)
-        record_effect(
-            ref, LABEL_COMMENT, act, context.tracker.ask_for_label(case, act, reason), context
-        )
-    except WorldError as error:
-        log.warning("not_asked", issue=str(ref), reason=str(error))
+# Checks before a write, and requests to a person.
 
 
 def stop_reason(ref: IssueRef, context: BotContext) -> str | None:
@@ -425,6 +319,34 @@ def stop_reason(ref: IssueRef, context: BotContext) -> str | None:
     if found.by_edit:
         ask_for_label(ref, context.ledger.status(ref).act, found.reason, context)
     return f"{found.reason}."
+
+
+def ask_for_label(ref: IssueRef, act: str, reason: str, context: BotContext) -> None:
+    """Have a person look at a text that was changed, once for each act; best effort (SPEC T2)."""
+    if context.ledger.status(ref).effect(LABEL_COMMENT, act):
+        return
+    try:
+        case = load_context(context.tracker.read(ref), context)
+        record_effect(
+            ref, LABEL_COMMENT, act, context.tracker.ask_for_label(case, act, reason), context
+        )
+    except WorldError as error:
+        log.warning("not_asked", issue=str(ref), reason=str(error))
+
+
+def report_blocked(ref: IssueRef, reason: str, context: BotContext) -> None:
+    """Say on an issue, once, what keeps its repository from being worked on; nothing is spent."""
+    status = context.ledger.status(ref)
+    told = f"{status.epoch}:{hashlib.sha256(reason.encode()).hexdigest()}"
+    if status.reason == reason and status.effect(BLOCKED_NOTICE, SINGLE_KEY) == told:
+        return
+    if status.reason != reason:
+        context.ledger.append(ref, Waiting(until=None, reason=reason))
+    sync_labels_and_status(ref, context)
+    record_effect(ref, BLOCKED_NOTICE, SINGLE_KEY, told, context)
+
+
+# Waits and the end.
 
 
 def retry(ref: IssueRef, decision: Retry, context: BotContext) -> None:
@@ -449,16 +371,17 @@ def wait_until(ref: IssueRef, until: datetime, reason: str, context: BotContext)
     sync_labels_and_status(ref, context)
 
 
-def report_blocked(ref: IssueRef, reason: str, context: BotContext) -> None:
-    """Say on an issue, once, what keeps its repository from being worked on; nothing is spent."""
-    status = context.ledger.status(ref)
-    told = f"{status.epoch}:{hashlib.sha256(reason.encode()).hexdigest()}"
-    if status.reason == reason and status.effect(BLOCKED_NOTICE, SINGLE_KEY) == told:
-        return
-    if status.reason != reason:
-        context.ledger.append(ref, Waiting(until=None, reason=reason))
+def stand_down(ref: IssueRef, decision: StandDown, context: BotContext) -> None:
+    """Leave an issue alone that was withdrawn, and take Mulligan's labels off it.
+
+    Where another installation has settled it, the labels are left to that one.
+    """
+    elsewhere = settled_elsewhere(ref, context) is not None
+    context.ledger.append(ref, StoodDown(reason=decision.reason, elsewhere=elsewhere))
     sync_labels_and_status(ref, context)
-    record_effect(ref, BLOCKED_NOTICE, SINGLE_KEY, told, context)
+
+
+# Escalation, and the unverified work that it shows.
 
 
 def escalate(ref: IssueRef, decision: Escalate, context: BotContext) -> StandDown | None:
@@ -479,11 +402,104 @@ def escalate(ref: IssueRef, decision: Escalate, context: BotContext) -> StandDow
     return None
 
 
-def stand_down(ref: IssueRef, decision: StandDown, context: BotContext) -> None:
-    """Leave an issue alone that was withdrawn, and take Mulligan's labels off it.
+NOT_VERIFIED = frozenset({Outcome.CHECKS_FAILED, Outcome.REJECTED})
+"""Outcomes of work that the guards let pass, and that does not hold.
 
-    Where another installation has settled it, the labels are left to that one.
+No guard has looked at what an agent left that ran out of time, or gave up.
+"""
+
+
+def draft_work(ref: IssueRef, context: BotContext) -> str:
+    """Show what the last attempt left as a draft; say why not, where that is refused for good.
+
+    Work that no guard let pass stays here, and so does what was asked for by somebody who may not
+    any more, or on another text (SPEC T1), or made on what the base branch has no longer. A pull
+    request that is no draft of Mulligan's stays as it is, since what was not verified never takes
+    the place of what was; so does one that somebody pushed to.
     """
-    elsewhere = settled_elsewhere(ref, context) is not None
-    context.ledger.append(ref, StoodDown(reason=decision.reason, elsewhere=elsewhere))
-    sync_labels_and_status(ref, context)
+    last = next(reversed(context.ledger.history(ref)), None)
+    if last is None or last.head_sha is None or last.outcome not in NOT_VERIFIED:
+        return ""
+    try:
+        if _is_taken(ref, last, context):
+            return ""
+        case = load_context(context.tracker.read(ref), context)
+        if why := _push_refusal(ref, last, context):
+            return why
+        _open_draft(case, last, last.head_sha, context)
+    except (DeniedError, MisconfiguredError) as error:
+        log.warning("not_drafted", issue=str(ref), reason=str(error))
+        _delete_unused_branch(ref, context)
+        return str(error)
+    return ""
+
+
+def _is_taken(ref: IssueRef, last: WorkerResultMeta, context: BotContext) -> bool:
+    """Tell whether there is a pull request that must not be changed."""
+    status = context.ledger.status(ref)
+    if status.pull_number is None:
+        return False
+    pull = context.tracker.pulls.state(ref, status.pull_number)
+    if not (status.draft_of and pull.is_open and pull.is_draft):
+        return True
+    return context.worktrees.remote_head(ref) not in {
+        None,
+        last.head_sha,
+        expected_remote_head(status, last),
+    }
+
+
+def _open_draft(case: IssueContext, last: WorkerResultMeta, head: str, context: BotContext) -> None:
+    ref = case.issue.ref
+    context.worktrees.push(ref, head, expected_remote_head(case.status, last))
+    record_effect(ref, PUSH, ref.branch, head, context)
+    opened = context.tracker.open_draft(case, context.worktrees.base_branch(ref.repository))
+    if opened.elsewhere:
+        return
+    shown = (case.status.draft_of, case.status.pull_number)
+    if shown != (last.number, opened.number):
+        drafted = Drafted(
+            pull_request=opened.url, number=opened.number, head_sha=head, attempt=last.number
+        )
+        context.ledger.append(ref, drafted)
+
+
+def _delete_unused_branch(ref: IssueRef, context: BotContext) -> None:
+    """Remove the branch that no draft came of; best effort."""
+    status = context.ledger.status(ref)
+    pushed = status.effect(PUSH, ref.branch)
+    if status.pull_number is not None or pushed is None:
+        return
+    try:
+        context.worktrees.delete_branch(ref, {pushed})
+    except WorldError as error:
+        log.warning("branch_left", issue=str(ref), reason=str(error))
+
+
+def push_work(ref: IssueRef, context: BotContext) -> None:
+    """Push what the last attempt left, for people to look at; best effort.
+
+    Never what no guard let pass: it may hold what must not leave this machine.
+    """
+    last = next(reversed(context.ledger.history(ref)), None)
+    if last is None or last.head_sha is None:
+        return
+    if last.outcome not in {*NOT_VERIFIED, Outcome.SUCCEEDED}:
+        return
+    try:
+        if why := _push_refusal(ref, last, context):
+            log.warning("work_not_pushed", issue=str(ref), reason=why)
+            return
+        pushed = context.worktrees.push_attempt(ref, last.head_sha, last.number)
+    except WorldError as error:
+        log.warning("work_not_pushed", issue=str(ref), reason=str(error))
+        return
+    record_effect(ref, PUSHED_WORK, str(last.number), pushed, context)
+
+
+def _push_refusal(ref: IssueRef, last: WorkerResultMeta, context: BotContext) -> str:
+    """Check base, people and text once more, right before a push; say why there may be none."""
+    if not base_has_start(ref, last, context):
+        return base_dropped(last)
+    wrong = objection(ref, context)
+    return f"{wrong.reason}." if wrong else ""

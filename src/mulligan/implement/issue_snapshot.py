@@ -27,6 +27,8 @@ from mulligan.implement.ports import BotContext
 from mulligan.implement.prompt.patterns import find_patterns
 from mulligan.text.visible import visible_text
 
+# What the rules of domain/eligibility.py look at.
+
 
 def collect_facts(ref: IssueRef, context: BotContext, act: AuthorisingAct | None = None) -> Facts:
     """Read afresh what decides whether an issue may be worked on (domain/eligibility.py).
@@ -53,78 +55,6 @@ def collect_facts(ref: IssueRef, context: BotContext, act: AuthorisingAct | None
     )
 
 
-def _left_to_installation(ref: IssueRef, context: BotContext) -> str:
-    """Say that the other installation, to which the issue was left, has a pull request open."""
-    if not context.ledger.status(ref).elsewhere:
-        return ""
-    return pull_request_elsewhere(ref, context) or ""
-
-
-def _was_labelled(ref: IssueRef, context: BotContext) -> bool:
-    return context.ledger.status(ref).act.startswith("labeled:")
-
-
-def _waits_for(issue: Issue, context: BotContext) -> str:
-    """Name what this issue says it depends on and has to wait for, and why it may be for long."""
-    opened = dict[IssueRef, Issue | None]()
-
-    def named(ref: IssueRef) -> tuple[IssueRef, ...]:
-        if ref not in opened:
-            opened[ref] = _opened(ref, context)
-        found = opened[ref]
-        return _named_in(found) if found else ()
-
-    opened[issue.ref] = issue
-    for ref in _named_in(issue):
-        try:
-            other = context.tracker.read(ref)
-        except GoneError:
-            continue
-        except DeniedError as error:
-            return f"It depends on {ref}, which cannot be read: {error}"
-        opened[ref] = other if other.is_open else None
-        if other.is_open:
-            way = find_cycle(issue.ref, named)
-            return cycle_reason(issue.ref, way) if way else _open_still(issue.ref, other, context)
-    return ""
-
-
-def _open_still(ref: IssueRef, other: Issue, context: BotContext) -> str:
-    status = context.ledger.status(other.ref)
-    left = status.reason if status.stage is Stage.RESOLVED else ""
-    return dependency_reason(other.ref, ref, is_pull_request=other.is_pull_request, left=left)
-
-
-def ignored_dependencies(issue: Issue, context: BotContext) -> str:
-    """Say what an issue names that it cannot wait for, and does not; for people who ask."""
-    gone = [ref for ref in _named_in(issue) if _is_gone(ref, context)]
-    itself = depends_on_itself(visible_text(issue.body).text, issue.ref)
-    return ignored_reason(issue.ref, gone, itself=itself)
-
-
-def _is_gone(ref: IssueRef, context: BotContext) -> bool:
-    try:
-        context.tracker.read(ref)
-    except GoneError:
-        return True
-    except DeniedError:
-        return False
-    return False
-
-
-def _opened(ref: IssueRef, context: BotContext) -> Issue | None:
-    """Read an issue that others wait for; None where nobody does, or it may not be read."""
-    try:
-        found = context.tracker.read(ref)
-    except DeniedError:
-        return None
-    return found if found.is_open else None
-
-
-def _named_in(issue: Issue) -> tuple[IssueRef, ...]:
-    return dependencies(visible_text(issue.body).text, issue.ref)
-
-
 def _request(ref: IssueRef, ready: str, context: BotContext) -> AuthorisingAct | None:
     """Find what asks for the work: the label, or the command that opened the epoch after it."""
     status = context.ledger.status(ref)
@@ -136,6 +66,17 @@ def _request(ref: IssueRef, ready: str, context: BotContext) -> AuthorisingAct |
     return context.tracker.reauthorise(ref, status)
 
 
+def _was_labelled(ref: IssueRef, context: BotContext) -> bool:
+    return context.ledger.status(ref).act.startswith("labeled:")
+
+
+def _left_to_installation(ref: IssueRef, context: BotContext) -> str:
+    """Say that the other installation, to which the issue was left, has a pull request open."""
+    if not context.ledger.status(ref).elsewhere:
+        return ""
+    return pull_request_elsewhere(ref, context) or ""
+
+
 def newer_request(ref: IssueRef, context: BotContext) -> AuthorisingAct | None:
     """Find a trusted request that came after the one that was ended, if there is one (SPEC L6)."""
     try:
@@ -145,6 +86,9 @@ def newer_request(ref: IssueRef, context: BotContext) -> AuthorisingAct | None:
     broken = first_broken(facts)
     stands = broken is None or broken.rule in TEMPORARY_RULES
     return facts.act if stands and opens_epoch(facts) else None
+
+
+# What the steps and their texts need.
 
 
 def load_context(issue: Issue, context: BotContext) -> IssueContext:
@@ -195,6 +139,73 @@ def _own_comments(ref: IssueRef, context: BotContext) -> Iterator[str]:
                 continue
 
 
+# Dependencies on other issues.
+
+
+def _waits_for(issue: Issue, context: BotContext) -> str:
+    """Name what this issue says it depends on and has to wait for, and why it may be for long."""
+    opened = dict[IssueRef, Issue | None]()
+
+    def named(ref: IssueRef) -> tuple[IssueRef, ...]:
+        if ref not in opened:
+            opened[ref] = _opened(ref, context)
+        found = opened[ref]
+        return _named_in(found) if found else ()
+
+    opened[issue.ref] = issue
+    for ref in _named_in(issue):
+        try:
+            other = context.tracker.read(ref)
+        except GoneError:
+            continue
+        except DeniedError as error:
+            return f"It depends on {ref}, which cannot be read: {error}"
+        opened[ref] = other if other.is_open else None
+        if other.is_open:
+            way = find_cycle(issue.ref, named)
+            return cycle_reason(issue.ref, way) if way else _open_still(issue.ref, other, context)
+    return ""
+
+
+def _opened(ref: IssueRef, context: BotContext) -> Issue | None:
+    """Read an issue that others wait for; None where nobody does, or it may not be read."""
+    try:
+        found = context.tracker.read(ref)
+    except DeniedError:
+        return None
+    return found if found.is_open else None
+
+
+def _open_still(ref: IssueRef, other: Issue, context: BotContext) -> str:
+    status = context.ledger.status(other.ref)
+    left = status.reason if status.stage is Stage.RESOLVED else ""
+    return dependency_reason(other.ref, ref, is_pull_request=other.is_pull_request, left=left)
+
+
+def ignored_dependencies(issue: Issue, context: BotContext) -> str:
+    """Say what an issue names that it cannot wait for, and does not; for people who ask."""
+    gone = [ref for ref in _named_in(issue) if _is_gone(ref, context)]
+    itself = depends_on_itself(visible_text(issue.body).text, issue.ref)
+    return ignored_reason(issue.ref, gone, itself=itself)
+
+
+def _is_gone(ref: IssueRef, context: BotContext) -> bool:
+    try:
+        context.tracker.read(ref)
+    except GoneError:
+        return True
+    except DeniedError:
+        return False
+    return False
+
+
+def _named_in(issue: Issue) -> tuple[IssueRef, ...]:
+    return dependencies(visible_text(issue.body).text, issue.ref)
+
+
+# Questions asked again right before a write.
+
+
 def withdrawal(ref: IssueRef, context: BotContext) -> str | None:
     """Ask again whether the work is still wanted (SPEC L5); give the reason where it is not."""
     status = context.ledger.status(ref)
@@ -202,6 +213,11 @@ def withdrawal(ref: IssueRef, context: BotContext) -> str | None:
         return status.ending_reason
     labels = context.policies.in_force(ref.repository).labels
     return context.tracker.withdrawal(ref, status, labels)
+
+
+def objection(ref: IssueRef, context: BotContext) -> Objection | None:
+    """Check again what was checked before the work began: trust, and the text (SPEC T1, T2)."""
+    return context.tracker.objection(ref, context.ledger.status(ref))
 
 
 def base_has_start(ref: IssueRef, meta: WorkerResultMeta, context: BotContext) -> bool:
@@ -224,8 +240,3 @@ def settled_elsewhere(ref: IssueRef, context: BotContext) -> str | None:
         return context.tracker.settled_elsewhere(ref, context.ledger.status(ref), labels)
     except DeniedError:
         return None  # What cannot be read, as of an issue that is gone, nobody else holds.
-
-
-def objection(ref: IssueRef, context: BotContext) -> Objection | None:
-    """Check again what was checked before the work began: trust, and the text (SPEC T1, T2)."""
-    return context.tracker.objection(ref, context.ledger.status(ref))

@@ -21,8 +21,7 @@ from mulligan.implement.prompt.patterns import sketch_of
 from mulligan.text.escape import subject_line
 from mulligan.text.redact import Redactor
 
-SUBJECT_CHARS = 100
-SHA_CHARS = 10
+# Records.
 
 
 def attempt_record(
@@ -92,6 +91,16 @@ def _fix_rounds(known: AttemptState, used: Mapping[int, AgentFacts]) -> tuple[Fi
     )
 
 
+def diff_stat(files: tuple[FileChange, ...]) -> str:
+    """Say how much changed, as `git diff --shortstat` does."""
+    if not files:
+        return "no files changed"
+    plus = sum(file.insertions or 0 for file in files)
+    minus = sum(file.deletions or 0 for file in files)
+    lines = f"{pluralize(plus, 'insertion')}(+), {pluralize(minus, 'deletion')}(-)"
+    return f"{pluralize(len(files), 'file')} changed, {lines}"
+
+
 def interrupted_record(
     status: IssueStatus, used: Mapping[int, AgentFacts], now: datetime
 ) -> WorkerResultMeta:
@@ -141,19 +150,17 @@ def base_dropped_record(meta: WorkerResultMeta) -> WorkerResultMeta:
     return meta.model_copy(update={**again, "base_dropped": True})
 
 
+SHA_CHARS = 10
+
+
 def base_dropped(meta: WorkerResultMeta) -> str:
     """Say that the base branch no longer has the commit that an attempt was based on."""
     return BASE_DROPPED.format(meta.base_sha[:SHA_CHARS])
 
 
-def diff_stat(files: tuple[FileChange, ...]) -> str:
-    """Say how much changed, as `git diff --shortstat` does."""
-    if not files:
-        return "no files changed"
-    plus = sum(file.insertions or 0 for file in files)
-    minus = sum(file.deletions or 0 for file in files)
-    lines = f"{pluralize(plus, 'insertion')}(+), {pluralize(minus, 'deletion')}(-)"
-    return f"{pluralize(len(files), 'file')} changed, {lines}"
+# The commit.
+
+SUBJECT_CHARS = 100
 
 
 def commit_text(case: IssueContext, redactor: Redactor) -> CommitText:

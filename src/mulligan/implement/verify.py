@@ -16,11 +16,6 @@ from mulligan.domain.result import CheckKind, CheckResult, VerifierOutcome
 from mulligan.implement.ports import AttemptContext
 from mulligan.implement.prompt.manifest import hash_of
 
-MAX_RECORDED_FINDINGS = 50
-"""Of each kind and check, in the record of an attempt."""
-BASELINE_VERSION = 2
-"""Goes up when what is known of start trees is to be asked anew: 1 trusted what agents touched."""
-
 
 def verify(known: AttemptState, change: Change, at: AttemptContext) -> Iterator[AttemptState]:
     """Guards first; then every check, so that the next attempt hears of all that failed."""
@@ -39,6 +34,17 @@ def verify(known: AttemptState, change: Change, at: AttemptContext) -> Iterator[
     if at.policy.reviewer and worth_verifying(known):
         review = _review(at.policy.reviewer, known, change, f"{rounds}review.log", at)
         yield replace(known, review=review)
+
+
+MAX_RECORDED_FINDINGS = 50
+"""Of each kind and check, in the record of an attempt."""
+
+
+def _recorded(result: CheckResult) -> CheckResult:
+    parts = {"findings": result.findings, "known": result.known, "unsteady": result.unsteady}
+    return result.model_copy(
+        update={name: kept[:MAX_RECORDED_FINDINGS] for name, kept in parts.items()}
+    )
 
 
 def _run_with_baseline(check: Check, head_sha: str, name: str, at: AttemptContext) -> CheckResult:
@@ -62,6 +68,10 @@ def _run(check: Check, sha: str, name: str, at: AttemptContext) -> CheckResult:
     log = artifacts.path(at.case.issue.ref, at.case.status.number, f"{name}.log")
     result = at.context.verifier.check(check, at.worktree, log)
     return result.model_copy(update={"log_artifact": artifacts.name(log)})
+
+
+BASELINE_VERSION = 2
+"""Goes up when what is known of start trees is to be asked anew: 1 trusted what agents touched."""
 
 
 def _baseline(check: Check, name: str, at: AttemptContext) -> CheckResult | None:
@@ -104,13 +114,6 @@ def _run_baseline(
             # What the check runs may be what the agent was asked to write.
             return None
         return result.model_copy(update={"source": ()})
-
-
-def _recorded(result: CheckResult) -> CheckResult:
-    parts = {"findings": result.findings, "known": result.known, "unsteady": result.unsteady}
-    return result.model_copy(
-        update={name: kept[:MAX_RECORDED_FINDINGS] for name, kept in parts.items()}
-    )
 
 
 def _review(

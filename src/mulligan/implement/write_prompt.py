@@ -38,8 +38,6 @@ from mulligan.implement.prompt.outcome_text import failing
 from mulligan.implement.prompt.prompt import WorktreeBase
 from mulligan.implement.prompt.retry_context import AssembledContext
 
-PREVIOUS_DIFF = "previous.diff"
-
 
 @dataclass(frozen=True, slots=True)
 class _RunInputs:
@@ -84,20 +82,6 @@ def write_first_prompt(
     )
 
 
-def deliver_prompt(
-    case: IssueContext, policy: Policy, context: BotContext, tree: Worktree | None = None
-) -> ComposedPrompt:
-    """Write the prompt of the attempt that is next, or has begun; nothing is recorded.
-
-    Without a worktree, what it will equal is told as far as the ledger knows. An attempt whose base
-    was taken back is not told of: its change may hold what nobody wants any more, and did not fail.
-    """
-    sound = tuple(meta for meta in case.history if not meta.base_dropped)
-    case = replace(case, history=sound)
-    previous = _previous(case, tree, context)
-    return compose(case, policy, previous, _ground(case, tree), context.redactor)
-
-
 def write_fix_prompt(task: Task, known: AttemptState, at: AttemptContext) -> Task:
     """Let the agent go on with its own change: the brief again, and what fails now (SPEC A12).
 
@@ -126,6 +110,70 @@ def write_fix_prompt(task: Task, known: AttemptState, at: AttemptContext) -> Tas
         manifest_hash=_record(at.case, given, at.context),
         log=at.context.artifacts.path(ref, at.case.status.number, of_round("agent.log", number)),
     )
+
+
+def deliver_prompt(
+    case: IssueContext, policy: Policy, context: BotContext, tree: Worktree | None = None
+) -> ComposedPrompt:
+    """Write the prompt of the attempt that is next, or has begun; nothing is recorded.
+
+    Without a worktree, what it will equal is told as far as the ledger knows. An attempt whose base
+    was taken back is not told of: its change may hold what nobody wants any more, and did not fail.
+    """
+    sound = tuple(meta for meta in case.history if not meta.base_dropped)
+    case = replace(case, history=sound)
+    previous = _previous(case, tree, context)
+    return compose(case, policy, previous, _ground(case, tree), context.redactor)
+
+
+def _ground(case: IssueContext, tree: Worktree | None) -> WorktreeBase:
+    """Say what the worktree equals, and whether a pull request stands that is to be changed."""
+    if tree and tree.start_sha != tree.base_sha:
+        return WorktreeBase.PULL_REQUEST
+    return WorktreeBase.REBUILT if case.status.feedback else WorktreeBase.BASE
+
+
+def _previous(case: IssueContext, tree: Worktree | None, context: BotContext) -> Previous | None:
+    """Find the diff to go on from: of the attempt told in full, or else of the pull request."""
+    if not case.history:
+        return None
+    # Imported here so that a first attempt does not depend on it in any way (SPEC C2).
+    from mulligan.implement.prompt.context_sections import detailed_attempt  # noqa: PLC0415
+
+    told = detailed_attempt(case.history)
+    published = told.outcome is Outcome.SUCCEEDED or not told.files_modified
+    # Somebody went on from a draft, so that the attempt that it shows was not thrown away.
+    goes_on = tree is not None and tree.start_sha != tree.base_sha
+    stands = published or (goes_on and case.status.draft_of == told.number)
+    discarded = _diff(told, context)
+    proposed = tree.pull_request_diff if tree else discarded
+    if case.status.pull_number is not None and stands and proposed:
+        return Previous(proposed, stands=True)
+    return Previous(discarded)
+
+
+def _diff(meta: WorkerResultMeta, context: BotContext) -> bytes:
+    """Read the diff of an attempt; one that retention took is empty."""
+    try:
+        return context.artifacts.read(meta.diff_artifact) if meta.diff_artifact else b""
+    except UnavailableError:
+        return b""
+
+
+PREVIOUS_DIFF = "previous.diff"
+
+
+def _write_previous_diff(previous: Previous | None, tree: Worktree) -> Path | None:
+    """Put the whole diff where the agent can read it (SPEC A2)."""
+    if previous is None:
+        return None
+    place = tree.private / PREVIOUS_DIFF
+    place.write_bytes(previous.diff)
+    place.chmod(0o444)
+    return place
+
+
+# What is recorded of a prompt.
 
 
 def _record(case: IssueContext, given: _RunInputs, context: BotContext) -> str:
@@ -197,47 +245,3 @@ def _record_context(case: IssueContext, told: AssembledContext, context: BotCont
             reasons=tuple(cut.reason for cut in told.cuts),
         )
         context.ledger.append(ref, cut)
-
-
-def _diff(meta: WorkerResultMeta, context: BotContext) -> bytes:
-    """Read the diff of an attempt; one that retention took is empty."""
-    try:
-        return context.artifacts.read(meta.diff_artifact) if meta.diff_artifact else b""
-    except UnavailableError:
-        return b""
-
-
-def _previous(case: IssueContext, tree: Worktree | None, context: BotContext) -> Previous | None:
-    """Find the diff to go on from: of the attempt told in full, or else of the pull request."""
-    if not case.history:
-        return None
-    # Imported here so that a first attempt does not depend on it in any way (SPEC C2).
-    from mulligan.implement.prompt.context_sections import detailed_attempt  # noqa: PLC0415
-
-    told = detailed_attempt(case.history)
-    published = told.outcome is Outcome.SUCCEEDED or not told.files_modified
-    # Somebody went on from a draft, so that the attempt that it shows was not thrown away.
-    goes_on = tree is not None and tree.start_sha != tree.base_sha
-    stands = published or (goes_on and case.status.draft_of == told.number)
-    discarded = _diff(told, context)
-    proposed = tree.pull_request_diff if tree else discarded
-    if case.status.pull_number is not None and stands and proposed:
-        return Previous(proposed, stands=True)
-    return Previous(discarded)
-
-
-def _write_previous_diff(previous: Previous | None, tree: Worktree) -> Path | None:
-    """Put the whole diff where the agent can read it (SPEC A2)."""
-    if previous is None:
-        return None
-    place = tree.private / PREVIOUS_DIFF
-    place.write_bytes(previous.diff)
-    place.chmod(0o444)
-    return place
-
-
-def _ground(case: IssueContext, tree: Worktree | None) -> WorktreeBase:
-    """Say what the worktree equals, and whether a pull request stands that is to be changed."""
-    if tree and tree.start_sha != tree.base_sha:
-        return WorktreeBase.PULL_REQUEST
-    return WorktreeBase.REBUILT if case.status.feedback else WorktreeBase.BASE
