@@ -1,4 +1,4 @@
-"""`Depends on #n` and `Blocked by #n` in the text of an issue (SPEC H4). Pure."""
+"""Decide whether an issue may be worked on: the rules, new requests and dependencies. Pure."""
 
 import re
 from collections import deque
@@ -12,10 +12,11 @@ from mulligan.domain.status import IssueStatus, Phase
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the rules look at; `act` is None when GitHub showed no authorising act.
+    """The facts that the rules check; `act` is None if GitHub showed no authorising act.
 
-    `withdrawn` is whether the label that an operator's command goes over was taken off;
-    `elsewhere` says that the installation to which the issue was left has a pull request open.
+    `withdrawn` is set if an operator's command replaces a label that was taken off. `waits_for`
+    names an open dependency. `elsewhere` names the open pull request of another installation to
+    which the issue was left.
     """
 
     issue: Issue
@@ -31,20 +32,20 @@ class Facts:
 
     @property
     def needs_label(self) -> bool:
-        """Tell whether a label has to be on: not where a command asked for the work."""
+        """Tell whether the label must be on the issue; not after a command or a review."""
         return self.act is None or self.act.by_label
 
     @property
     def at_once(self) -> bool:
-        """Tell whether an operator asks for one attempt now, whatever it waits for."""
+        """Tell whether an operator requests one attempt now, without waiting."""
         return self.act is not None and self.act.act.startswith("operator:")
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: `refusal` gives the reason and what would change it, or None where it is kept.
+    """One rule: `refusal` gives the reason and the fix, or None if the rule is kept.
 
-    `kept` is what is so then.
+    `kept` is the sentence for a rule that is kept.
     """
 
     name: str
@@ -54,7 +55,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """How one rule came out for one issue."""
+    """The result of one rule for one issue."""
 
     rule: str
     kept: str
@@ -62,34 +63,34 @@ class Finding:
 
 
 POLICY = "policy"
-"""The rule that is broken by an invalid policy, which a person has to mend (SPEC 17)."""
+"""The rule that an invalid policy breaks; a person must fix it (SPEC 17)."""
 
 DEPENDS = "dependencies"
-"""The rule that is broken while an issue is open that this one depends on."""
+"""The rule that an open dependency breaks."""
 
 UNCHANGED = "text"
-"""The rule that is broken by a change of the text (SPEC T2)."""
+"""The rule that a change of the text breaks (SPEC T2)."""
 
 PAUSED = "paused"
-"""The rule that is broken while somebody has the issue rest (SPEC H4)."""
+"""The rule that a pause breaks (SPEC H4)."""
 
 TEMPORARY_RULES = frozenset({PAUSED, "due", POLICY})
-"""The rules that hold work up, without speaking against the request."""
+"""The rules that only delay work; the request still holds."""
 
 
 def refusal(facts: Facts) -> str | None:
-    """Give the first reason not to work on the issue, or None where there is none."""
+    """Give the first reason not to work on the issue; None for none."""
     broken = first_broken(facts)
     return broken.refusal if broken else None
 
 
 def first_broken(facts: Facts) -> Finding | None:
-    """Find the first rule that stands against work on the issue, if one does."""
+    """Find the first broken rule, in the order of `RULES`."""
     return next((found for found in findings(facts) if found.refusal), None)
 
 
 def findings(facts: Facts) -> tuple[Finding, ...]:
-    """Say how every rule came out, in order."""
+    """Check every rule, in the order of `RULES`."""
     return tuple(Finding(rule.name, rule.kept, rule.refusal(facts)) for rule in RULES)
 
 
@@ -123,7 +124,7 @@ def _carried(facts: Facts) -> bool:
 
 def _unauthorised(facts: Facts) -> str | None:
     if facts.status.feedback:
-        return None  # Whoever reviewed was looked at when the review was taken in.
+        return None  # The reviewer was checked when the review was received.
     if facts.act is None:
         return "GitHub does not show yet who put the label on; wait, or put it on again."
     return None if facts.act.trusted else facts.act.reason
@@ -138,7 +139,7 @@ def _unconcluded(facts: Facts) -> str | None:
 
 def _held_elsewhere(facts: Facts) -> str | None:
     if not facts.elsewhere or (facts.act and not (facts.act.by_label or facts.act.by_comment)):
-        return None  # An operator's command is given to this installation.
+        return None  # An operator's command is for this installation.
     return f"{facts.elsewhere}; it answers what is asked for until that is merged or closed."
 
 
@@ -176,7 +177,7 @@ def _changed(facts: Facts) -> str | None:
 
 
 def changed_text(facts: Facts) -> str | None:
-    """Say how title or text, frozen when the work was asked for, came to be others (SPEC T2)."""
+    """Say who changed title or text since the request; None if nobody did (SPEC T2)."""
     if facts.act is None or not (facts.act.by_label or facts.act.by_comment):
         return None
     edits = facts.act.edits
@@ -186,7 +187,7 @@ def changed_text(facts: Facts) -> str | None:
 
 
 def _as_seen_first(facts: Facts) -> bool:
-    """Compare with the text that was seen under this act, where one was."""
+    """Tell whether the text equals the one first seen under this act; True without one."""
     status = facts.status
     seen = facts.act is not None and status.text_act == facts.act.act
     return not seen or status.text_sha256 == facts.issue.text_sha256
@@ -236,13 +237,13 @@ RULES = (
 
 
 def opens_epoch(facts: Facts) -> bool:
-    """Tell whether the act is a new request (SPEC L6), so that the attempts are counted afresh."""
+    """Tell whether the act is a new request (SPEC L6), which opens an epoch."""
     if facts.act is None or not facts.act.trusted or facts.act.act == facts.status.act:
         return False
     if facts.status.epoch == 0:
         return True
     waits = facts.status.stage is Stage.READY and facts.status.phase is Phase.IDLE
-    # A label that came after another was taken off and put on again: a request of its own.
+    # A newer label means that it was taken off and put on again, which is a new request.
     asked = facts.status.by_command or facts.status.act.startswith("labeled:")
     again = waits and facts.act.by_label and asked
     instead = waits and facts.at_once and facts.withdrawn
@@ -251,7 +252,7 @@ def opens_epoch(facts: Facts) -> bool:
 
 
 def is_newer_request(act: AuthorisingAct, status: IssueStatus) -> bool:
-    """Compare with the act of the epoch: two labels by their ids, since times are whole seconds."""
+    """Tell whether the act is newer than the epoch's; labels compare by id, others by time."""
     kind, _, number = status.act.partition(":")
     if act.by_label and kind == "labeled":
         return int(act.act.partition(":")[2]) > int(number)
@@ -261,7 +262,7 @@ def is_newer_request(act: AuthorisingAct, status: IssueStatus) -> bool:
 # Dependencies: `Depends on #n` and `Blocked by #n` in the text (SPEC H4).
 
 MAX_DEPENDENCIES = 10
-"""How many issues one may wait for; others are not looked at."""
+"""How many dependencies of an issue are checked; further ones are ignored."""
 
 NAME = rf"(?:{REPOSITORY.pattern})?#[1-9][0-9]{{0,9}}\b"
 
@@ -278,12 +279,12 @@ QUOTED = re.compile(r"^ {0,3}>.*$", re.MULTILINE)
 
 
 def dependencies(text: str, of: IssueRef) -> tuple[IssueRef, ...]:
-    """List the issues that an issue says it waits for; code and quotations say nothing."""
+    """List the issues that a text depends on; code and quotations are ignored."""
     return tuple(ref for ref in _named(text, of) if ref != of)[:MAX_DEPENDENCIES]
 
 
 def depends_on_itself(text: str, of: IssueRef) -> bool:
-    """Tell whether an issue names itself, which nobody can wait for."""
+    """Tell whether an issue names itself as a dependency."""
     return of in _named(text, of)
 
 
@@ -300,10 +301,9 @@ def _ref(name: str, here: str) -> IssueRef:
 
 
 def find_cycle(of: IssueRef, named: Callable[[IssueRef], tuple[IssueRef, ...]]) -> list[IssueRef]:
-    """Find the shortest way from one dependency to the next that ends at its beginning.
+    """Find the shortest dependency cycle through an issue; `named` gives an issue's dependencies.
 
-    Gives the issues on it, the first one left out; none where there is no such way, or it is
-    longer than what is looked at. `named` gives what an issue waits for.
+    Gives the other issues on the cycle; none if there is no cycle within MAX_DEPENDENCIES issues.
     """
     ways, seen = deque([[of]]), {of}
     while ways and len(seen) <= MAX_DEPENDENCIES:
@@ -318,7 +318,7 @@ def find_cycle(of: IssueRef, named: Callable[[IssueRef], tuple[IssueRef, ...]]) 
 
 
 def dependency_reason(ref: IssueRef, of: IssueRef, *, is_pull_request: bool, left: str) -> str:
-    """Say that an issue waits for one that is open; `left` is why Mulligan has left that one."""
+    """Say that an issue waits for an open one; `left` is why Mulligan skips that one."""
     name = _short(ref, of)
     if is_pull_request:
         return f"It waits until the pull request {name} is merged or closed."
@@ -328,7 +328,7 @@ def dependency_reason(ref: IssueRef, of: IssueRef, *, is_pull_request: bool, lef
 
 
 def cycle_reason(of: IssueRef, way: list[IssueRef]) -> str:
-    """Say that an issue waits for itself in the end, over those on the way."""
+    """Say that the dependencies of an issue form a cycle."""
     names = ", which waits for ".join(_short(ref, of) for ref in way)
     return (
         f"It waits for {names}, which waits for this one in turn; take `Depends on` out of one of "
@@ -337,7 +337,7 @@ def cycle_reason(of: IssueRef, way: list[IssueRef]) -> str:
 
 
 def ignored_reason(of: IssueRef, missing: list[IssueRef], *, itself: bool) -> str:
-    """Say what is named and not waited for; empty for nothing."""
+    """Name the dependencies that are ignored; empty for none."""
     names = [*(["itself"] if itself else []), *(_short(ref, of) for ref in missing)]
     if not names:
         return ""

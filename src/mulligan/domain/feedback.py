@@ -1,4 +1,4 @@
-"""The checks that GitHub runs on a pull request's head, and what they come to together. Pure."""
+"""The feedback of a pull request: reviews, conflicts, and checks on GitHub. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -40,7 +40,7 @@ class Feedback(Record):
 
 
 def merge_feedback(pending: Feedback | None, new: Feedback) -> Feedback:
-    """Add to what is pending; a conflict, and failed checks, replace older ones."""
+    """Add new feedback; a conflict or failed checks replace older ones."""
     if pending is None:
         return new
     return Feedback(
@@ -56,7 +56,7 @@ def merge_feedback(pending: Feedback | None, new: Feedback) -> Feedback:
 
 @dataclass(frozen=True, slots=True)
 class OpenPull:
-    """A pull request of Mulligan's as a list has it; any review moves `updated_at`."""
+    """One of Mulligan's open pull requests, as listed; any review changes `updated_at`."""
 
     number: int
     branch: str
@@ -66,9 +66,9 @@ class OpenPull:
 
 @dataclass(frozen=True, slots=True)
 class PullState:
-    """What became of a pull request; `into_default` tells whether GitHub closes the issue.
+    """The state of a pull request; GitHub closes its issue only if it goes `into_default`.
 
-    It `is_behind` where nothing but commits of the base branch is missing for it to be merged.
+    `is_behind`: it can be merged once it has the newest commits of the base branch.
     """
 
     is_open: bool
@@ -80,7 +80,7 @@ class PullState:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A review that a trusted person submitted; `objects` where it requests changes."""
+    """A review that a trusted person submitted."""
 
     id: int
     author: str
@@ -91,7 +91,7 @@ class Review:
 
     @property
     def key(self) -> str:
-        """Give the name under which it is remembered that it was acted on."""
+        """Give the key under which a review is recorded as handled."""
         return f"review:{self.id}"
 
 
@@ -100,18 +100,18 @@ class Review:
 MAX_CHECKS = 20
 
 FAILURES = frozenset({"failure", "error", "timed_out", "startup_failure"})
-"""Conclusions that the change may be to blame for; `error` is that of a commit status."""
+"""Conclusions that the change may have caused; `error` comes from a commit status."""
 
 PASSING = frozenset({"success", "neutral", "skipped"})
-"""Conclusions that GitHub itself takes for fine."""
+"""Conclusions that GitHub counts as passing."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckRun:
-    """A check run or a commit status as GitHub has it; without a conclusion it still runs.
+    """A check run or a commit status on GitHub; without a conclusion it is still running.
 
-    A higher `id` of the same `app` is the later one. `said` is what a status says in a line. Runs
-    of one `suite` were started together: two workflows have one each, also on the same commit.
+    Within one `app`, a higher `id` is later. `said` is the description of a commit status. `suite`
+    groups the runs of one workflow run.
     """
 
     id: int
@@ -123,18 +123,18 @@ class CheckRun:
 
     @property
     def failed(self) -> bool:
-        """Tell whether it failed; one that was cancelled, or waits for a person, did not."""
+        """Tell whether it failed; cancelled runs and runs that wait for a person did not."""
         return self.conclusion in FAILURES
 
 
 def latest(runs: Iterable[CheckRun]) -> tuple[CheckRun, ...]:
-    """Keep the newest of each name and suite: a re-run takes the place of the run before."""
+    """Keep the newest run of each name and suite: a re-run replaces the earlier run."""
     newest = {(run.app, run.suite, run.name): run for run in sorted(runs, key=lambda run: run.id)}
     return tuple(newest.values())
 
 
 def unique_names(runs: Sequence[CheckRun]) -> tuple[str, ...]:
-    """Name the runs, each by another name: of two `tests`, the second is `tests (2)`."""
+    """Give every run a unique name: the second `tests` becomes `tests (2)`."""
     counts, names = Counter[str](), list[str]()
     for run in runs:
         counts[run.name] += 1
@@ -144,12 +144,12 @@ def unique_names(runs: Sequence[CheckRun]) -> tuple[str, ...]:
 
 
 def failed_of(runs: Sequence[CheckRun]) -> tuple[CheckRun, ...]:
-    """Pick those that failed, once all of them are complete."""
+    """Pick the failed runs; none until all runs are complete."""
     return tuple(run for run in runs if run.failed) if _complete(runs) else ()
 
 
 def passed_of(runs: Sequence[CheckRun]) -> int:
-    """Count those that passed, once all are complete and fine."""
+    """Count the successful runs; 0 unless all runs are complete and passing."""
     fine = _complete(runs) and all(run.conclusion in PASSING for run in runs)
     return sum(run.conclusion == "success" for run in runs) if fine else 0
 
@@ -159,5 +159,5 @@ def _complete(runs: Sequence[CheckRun]) -> bool:
 
 
 def failed_head_key(head_sha: str) -> str:
-    """Give the name under which it is remembered that the failures of a head were acted on."""
+    """Give the key under which the failed checks of a head are recorded as handled."""
     return f"ci:{head_sha}"
