@@ -1,4 +1,4 @@
-"""What the ledger records, one small record per kind of event (SPEC 14). Pure."""
+"""The events that the ledger records, one record for each kind (SPEC 14). Pure."""
 
 from datetime import datetime
 from typing import Annotated, Literal, Self, get_args

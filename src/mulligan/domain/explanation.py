@@ -1,4 +1,4 @@
-"""Say what Mulligan will do with an issue now, and why, in words for people. Pure."""
+"""Explain what Mulligan will do with an issue now, and why, for `mulligan explain`. Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +11,7 @@ from mulligan.domain.status import IssueStatus, Phase
 
 @dataclass(frozen=True, slots=True)
 class ExplanationInputs:
-    """What bears on an issue besides what the rules look at.
+    """Facts for an explanation beyond those of the rules.
 
     `counted` of `most` attempts of the epoch are used up; `holder` is the worker that is on the
     issue; `asked_at` is where a person was asked; `at_work` is the Mulligan that runs now;

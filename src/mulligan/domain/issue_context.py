@@ -1,4 +1,4 @@
-"""All that the route and its words need of one issue at one moment. Pure."""
+"""One issue with its status and attempts, as the steps and the texts need it. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

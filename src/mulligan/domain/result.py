@@ -1,4 +1,4 @@
-"""A rule that a change breaks whatever the checks say (SPEC A9), as it is recorded. Pure."""
+"""The record of an attempt, with its guards, checks, agent and change (SPEC 14). Pure."""
 
 import re
 from collections.abc import Iterable

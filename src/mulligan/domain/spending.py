@@ -1,4 +1,4 @@
-"""What agents have used, and what they may use. Pure."""
+"""Usage of agents in dollars and tokens, and what they may use. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Allowance:
     tokens: int | None = None
 
     def covers(self, spent: Spent) -> bool:
-        """Tell whether so much may be used; the last cent may be."""
+        """Tell whether an amount is within the allowance; exactly the limit is."""
         is_within = self.usd is None or spent.usd <= self.usd
         return is_within and (self.tokens is None or spent.tokens <= self.tokens)
 
@@ -77,7 +77,7 @@ class Run:
 
 
 def spent_in(run: AgentFacts) -> Spent:
-    """Give what a run has used, as far as its agent told."""
+    """Give the usage of a run as far as its agent reported it."""
     return Spent(run.cost_usd or 0.0, (run.input_tokens or 0) + (run.output_tokens or 0))
 
 
