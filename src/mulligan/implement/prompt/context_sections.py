@@ -1,4 +1,4 @@
-"""The retry context section by section, within its budget (SPEC 8). Pure."""
+"""Assemble the retry context section by section, and cut it to its budget (SPEC 8). Pure."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence

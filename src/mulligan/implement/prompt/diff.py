@@ -1,4 +1,4 @@
-"""Tell a diff in few lines: what no agent reads is collapsed to one line a file (SPEC C9). Pure."""
+"""Shorten a diff: binary, lock and generated files become one line each (SPEC C9). Pure."""
 
 import io
 import re

@@ -1,4 +1,4 @@
-"""What went wrong, or what a review requests, and what to do about it (SPEC C4-C13). Pure."""
+"""Word the failures and reviews in a prompt, and the answers to reviews (SPEC C4-C13). Pure."""
 
 from collections import Counter
 from collections.abc import Sequence

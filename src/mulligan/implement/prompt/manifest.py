@@ -1,4 +1,4 @@
-"""The frozen, hashed list of what an attempt was given, and its proof (SPEC 8). Pure."""
+"""The manifest: the hashed inputs of each prompt, and how they are verified (SPEC 8). Pure."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Every word about what an attempt came to, in one place. Pure."""
+"""All texts about the outcome of an attempt, for people and agents. Pure."""
 
 import signal
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What the attempts at an issue have in common, found by comparing records (SPEC C10, O6). Pure."""
+"""Find what the attempts at an issue have in common: failures, changes (C10, O6). Pure."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Write the prompt: the task first and complete, then all that helps with it (SPEC C3). Pure."""
+"""Write the text of a prompt: the task first and complete, then its context (C3). Pure."""
 
 import re
 from collections import Counter
