@@ -1,4 +1,4 @@
-"""How much a command may have, with all that it starts. Pure."""
+"""One attempt: the agent's task, how its run ended, its change, and the outcome. Pure."""
 
 import signal
 from collections.abc import Callable
@@ -23,21 +23,48 @@ from mulligan.domain.result import (
     VerifierOutcome,
 )
 
-SHELL_SIGNAL_OFFSET = 128
-"""A shell adds the number of the signal that killed its command, and exits with that."""
-
 SHUTDOWN = "shutdown"
-"""The reason of an interruption that was asked for; it never costs an attempt (SPEC 6)."""
+"""The reason of an interruption by a shutdown, which never costs an attempt (SPEC 6)."""
+
+
+# What an agent is started with.
 
 Meter = Callable[[AgentFacts], bool]
-"""Is told what a run has used so far, whenever it uses more; tells whether it may go on."""
+"""Called with a run's usage so far whenever it grows; returns whether the run may go on."""
+
+
+def unmetered(_usage: AgentFacts) -> bool:
+    """Allow any usage."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """The input of one run of a coding agent.
+
+    It runs in `directory`, and needs the `readable` and `writable` paths for git to work there.
+    `private` takes the run's own files, `log` its output; `meter` is called with its usage.
+    """
+
+    issue: str
+    attempt: int
+    fix_round: int
+    prompt: str
+    directory: Path
+    private: Path
+    log: Path
+    manifest_hash: str
+    previous_diff: Path | None = None
+    readable: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
+    meter: Meter = unmetered
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceLimits:
-    """The most that a sandbox may have: processes and bytes of memory in all, bytes in a file.
+    """The limits of a sandbox: processes and bytes of memory in total, and bytes of one file.
 
-    It is not asked to end itself, but what it started is; all is killed where that has more.
+    If the total is exceeded, every process of the sandbox is killed.
     """
 
     processes: int
@@ -45,8 +72,25 @@ class ResourceLimits:
     file_size: int
 
     def __str__(self) -> str:
-        """Write them as the keeper reads them."""
+        """Write them as the supervisor reads them."""
         return f"{self.processes}:{self.memory}:{self.file_size}"
+
+
+# How an agent's run ended, and what it left.
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A cause outside the agent that ended the attempt; `budget` names the one used up, if any."""
+
+    outcome: Outcome
+    reason: str
+    log: str = ""
+    budget: str | None = None
+    eats_budget: bool = False
+
+
+NO_TEXT = Fault(Outcome.BLOCKED, "The issue has neither a title nor a text; write what is wanted.")
 
 
 class TimeLimit(StrEnum):
@@ -60,7 +104,7 @@ class TimeLimit(StrEnum):
 
 
 class ReportedStatus(StrEnum):
-    """What an agent may say of itself in `$MULLIGAN_REPORT` (SPEC 13b)."""
+    """The statuses an agent can report in `$MULLIGAN_REPORT` (SPEC 13b)."""
 
     BLOCKED = "blocked"
     NOTHING_TO_DO = "nothing_to_do"
@@ -76,23 +120,11 @@ class AgentReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """What ended the attempt that was not the agent's doing; a `budget`, where it names one."""
-
-    outcome: Outcome
-    reason: str
-    log: str = ""
-    budget: str | None = None
-    eats_budget: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class AgentRun:
-    """How the agent's process ended, and what it said; `question` is what it ended with, if any.
+    """How the agent's process ended, and what it reported; `question` is its last one, if any.
 
-    `fault` is what ended it that was not its own doing: the model's service. `refusal` says which
-    tools were refused, and how that is mended. `is_cut_off` tells that the record is missing with
-    which this agent ends every run.
+    `fault` is a failure of the model's service. `refusal` names the refused tools and the fix.
+    `is_cut_off` is set if the agent's output lacks the record that ends every complete run.
     """
 
     exit_code: int | None
@@ -110,12 +142,11 @@ class AgentRun:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What the agent left in the worktree, read from git and nothing else (SPEC A7, A8, A12a).
+    """The agent's change in the worktree, read from git only (SPEC A7, A8, A12a).
 
-    `commits` counts the agent's own, plus one if it left anything uncommitted. `head_sha` is
-    Mulligan's commit of the tree, or None where the tree equals the start tree, or on review
-    `is_proposed` already. Only then are `ignored_files` looked for, what the agent wrote that git
-    ignores.
+    `commits` counts the agent's commits, plus one for uncommitted changes. `head_sha` is Mulligan's
+    commit of the tree; None if the tree equals the start tree, or the open pull request's change
+    (`is_proposed`). Only then does `ignored_files` list the new files that git ignores.
     """
 
     start_sha: str
@@ -134,47 +165,18 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class CommitText:
-    """What Mulligan's commit says."""
+    """The message of Mulligan's commit."""
 
     subject: str
     body: str
     co_author: str = ""
 
 
-NO_TEXT = Fault(Outcome.BLOCKED, "The issue has neither a title nor a text; write what is wanted.")
-
-
-def unmetered(_usage: AgentFacts) -> bool:
-    """Let a run use what it likes."""
-    return True
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What a coding agent is started with; times are limits, paths are the agent's own to use.
-
-    Besides `directory`, it needs what is `readable` and `writable` for git to work there.
-    """
-
-    issue: str
-    attempt: int
-    fix_round: int
-    prompt: str
-    directory: Path
-    private: Path
-    log: Path
-    manifest_hash: str
-    previous_diff: Path | None = None
-    readable: tuple[Path, ...] = ()
-    writable: tuple[Path, ...] = ()
-    meter: Meter = unmetered
-
-
 @dataclass(frozen=True, slots=True)
 class ReviewerResult:
-    """What the reviewer answered; `unreadable` is why it could not be read, and so counts as PASS.
+    """The reviewer's answer; if it is `unreadable` (the reason), it counts as PASS.
 
-    `vetoes` tells whether its HARD_FAIL is one of those that an epoch has room for (SPEC 10).
+    `vetoes` is set if a HARD_FAIL rejects the change; an epoch has a limit of those (SPEC 10).
     """
 
     verdict: VerifierOutcome
@@ -183,12 +185,15 @@ class ReviewerResult:
     vetoes: bool = False
 
 
+# What is known of an attempt, and its outcome.
+
+
 @dataclass(frozen=True, slots=True)
 class AttemptState:
-    """All that is known of an attempt so far; it only grows.
+    """The state of an attempt so far; each step adds to it.
 
-    `earlier` holds what was known at the end of each round before this one, when the agent runs
-    again on its own change (SPEC A12). `probe` tells that the agent's key had been refused before.
+    `earlier` holds the state at the end of each round before this one (fix rounds, SPEC A12).
+    `probe` is set if the agent's key was refused in its last run.
     """
 
     earlier: tuple["AttemptState", ...] = ()
@@ -206,14 +211,14 @@ class AttemptState:
 
     @property
     def rounds(self) -> tuple["AttemptState", ...]:
-        """Give what was known at the end of every round, this one the last."""
+        """Give the state at the end of every round, with this one last."""
         return (*self.earlier, self)
 
     @property
     def ending_fault(self) -> Fault | None:
-        """Give what ended the attempt that was not the agent's doing; None for nothing.
+        """Give the cause outside the agent that ended the attempt; None for none.
 
-        Refused tools count only where nothing was changed: agents try what they need not.
+        Refused tools count only without a change: agents also try tools they do not need.
         """
         run, change = self.run, self.change
         if self.fault or run is None or change is None:
@@ -224,22 +229,22 @@ class AttemptState:
 
 
 def next_round(known: AttemptState) -> AttemptState:
-    """Keep what a round came to, and start the next one with its change still there."""
+    """Start the next round: keep the state and the change of the one that ended."""
     return replace(
         known, earlier=known.rounds, run=None, manifest_hash=None, checks=(), review=None
     )
 
 
 def classify(known: AttemptState) -> Outcome:
-    """Name the outcome: the first of SPEC 6 that matches. Never looks at error text."""
+    """Name the outcome: the first of SPEC 6 that matches. Never reads error texts."""
     if known.ending_fault:
         return known.ending_fault.outcome
     if known.run is None or known.change is None:
         return Outcome.INTERRUPTED
-    return _of_the_agent(known.run, known.change) or _of_the_change(known)
+    return _outcome_of_run(known.run, known.change) or _outcome_of_change(known)
 
 
-def _of_the_agent(run: AgentRun, change: Change) -> Outcome | None:
+def _outcome_of_run(run: AgentRun, change: Change) -> Outcome | None:
     if run.stopped_by:
         return Outcome.AGENT_TIMED_OUT
     if run.report and run.report.status is ReportedStatus.BLOCKED:
@@ -253,7 +258,7 @@ def _of_the_agent(run: AgentRun, change: Change) -> Outcome | None:
     return Outcome.ZERO_DIFF if change.commits else Outcome.ZERO_COMMIT
 
 
-def _of_the_change(known: AttemptState) -> Outcome:
+def _outcome_of_change(known: AttemptState) -> Outcome:
     if known.violations:
         return Outcome.SCOPE_VIOLATION
     if any(check.fails for check in known.checks):
@@ -263,8 +268,18 @@ def _of_the_change(known: AttemptState) -> Outcome:
     return Outcome.SUCCEEDED
 
 
+def worth_verifying(known: AttemptState) -> bool:
+    """Tell whether guards and checks can still change the outcome."""
+    return classify(known) is Outcome.SUCCEEDED
+
+
+def worth_fixing(known: AttemptState) -> bool:
+    """Tell whether another round of the agent could help: checks failed, and nothing else did."""
+    return classify(known) is Outcome.CHECKS_FAILED
+
+
 def zero_kind(known: AttemptState) -> ZeroKind | None:
-    """Name how the agent came to leave no change; None where it left one, or said why not."""
+    """Name how the agent left no change; None if it left one, or reported a reason."""
     run, change = known.run, known.change
     if known.fault or run is None or run.fault or change is None or change.tree_changed:
         return None
@@ -278,35 +293,29 @@ def zero_kind(known: AttemptState) -> ZeroKind | None:
         return ZeroKind.CUT_OFF
     if run.question and run.exit_code == 0:
         return ZeroKind.ASKED
-    return _kind_of(change)
+    return _zero_kind_of_change(change)
 
 
-def _kind_of(change: Change) -> ZeroKind:
+def _zero_kind_of_change(change: Change) -> ZeroKind:
     undone = ZeroKind.PROPOSED if change.is_proposed else ZeroKind.UNDONE
     left = undone if change.commits else ZeroKind.NOTHING
     return ZeroKind.ONLY_IGNORED if change.ignored_files else left
 
 
+SHELL_SIGNAL_OFFSET = 128
+"""A shell whose command was killed by signal n exits with this plus n."""
+
+
 def signal_of(exit_code: int | None) -> signal.Signals | None:
-    """Give the signal that ended a program, or a shell's (128 and its number); None for none."""
+    """Give the signal that killed a program, also from a shell's 128 + n; None for none."""
     if exit_code is None:
         return None
     number = -exit_code if exit_code < 0 else exit_code - SHELL_SIGNAL_OFFSET
     return signal.Signals(number) if number in set(signal.Signals) else None
 
 
-def worth_verifying(known: AttemptState) -> bool:
-    """Tell whether guards and checks can still change the outcome."""
-    return classify(known) is Outcome.SUCCEEDED
-
-
-def worth_fixing(known: AttemptState) -> bool:
-    """Tell whether another round of the agent could help: checks failed, and nothing else did."""
-    return classify(known) is Outcome.CHECKS_FAILED
-
-
 def fault_of(error: WorldError | ShutdownError | WithdrawnError) -> Fault:
-    """Turn what ended an attempt from outside into its fact (SPEC A13)."""
+    """Turn an error that ended an attempt into its fault (SPEC A13)."""
     match error:
         case ShutdownError():
             return Fault(Outcome.INTERRUPTED, SHUTDOWN)

@@ -1,4 +1,4 @@
-"""What a person can tell Mulligan to do with an issue, and what was heard of it (SPEC H4). Pure."""
+"""The commands that people give in comments or on the command line (SPEC H4). Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,18 +21,18 @@ class Verb(StrEnum):
 
 
 OPENING = frozenset({Verb.RETRY, Verb.FIX})
-"""What asks for new attempts, and ends a pause."""
+"""Commands that request new attempts and end a pause."""
 
 ASKING = frozenset({Verb.STATUS, Verb.RETRY, Verb.MISTYPED})
-"""What is answered while an attempt runs; it changes nothing then."""
+"""Commands that are answered while an attempt runs, without changing anything."""
 
 STOPPING = frozenset({Verb.ABORT, Verb.SKIP, Verb.FIX})
-"""What ends an attempt that runs."""
+"""Commands that end a running attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What was typed: `text` is the guidance, the reason, or what is wrong with it."""
+    """A parsed command; `text` is the guidance, the reason, or the error in it."""
 
     verb: Verb
     text: str = ""
@@ -52,7 +52,7 @@ class CommentCommand:
 
     @property
     def key(self) -> str:
-        """Name the comment, by which it is obeyed once."""
+        """Give the key by which the command runs only once."""
         return f"comment:{self.comment}"
 
 
@@ -66,7 +66,7 @@ class CommandBatch:
 
 @dataclass(frozen=True, slots=True)
 class PendingCommand:
-    """A command on record that is still to be answered; `stage` is where the issue stood then."""
+    """A recorded command without an answer; `stage` is the issue's when it was given."""
 
     key: str
     verb: Verb
@@ -89,7 +89,7 @@ class PendingCommand:
 
     @property
     def as_withdrawal(self) -> str:
-        """Say why an attempt that runs is ended by it."""
+        """Say why the command ends a running attempt."""
         match self.verb:
             case Verb.FIX:
                 return f"{self.who} gave new guidance, with which it begins afresh."

@@ -1,4 +1,4 @@
-"""`Depends on #n` and `Blocked by #n` in the text of an issue (SPEC H4). Pure."""
+"""Decide whether an issue may be worked on: the rules, new requests and dependencies. Pure."""
 
 import re
 from collections import deque
@@ -9,131 +9,14 @@ from datetime import datetime
 from mulligan.domain.issue import REPOSITORY, AuthorisingAct, Issue, IssueRef, Stage
 from mulligan.domain.status import IssueStatus, Phase
 
-MAX_DEPENDENCIES = 10
-"""How many issues one may wait for; others are not looked at."""
-
-NAME = rf"(?:{REPOSITORY.pattern})?#[1-9][0-9]{{0,9}}\b"
-
-DEPENDENCY_SENTENCE = re.compile(
-    rf"\b(?:depends on|blocked by):?\s+({NAME}(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+){NAME})*)",
-    re.IGNORECASE,
-)
-
-NAMED = re.compile(NAME)
-
-CODE = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)|`[^`\n]*`", re.MULTILINE | re.DOTALL)
-
-QUOTED = re.compile(r"^ {0,3}>.*$", re.MULTILINE)
-
-SETTLED_STAGES = frozenset({Stage.REVIEW, Stage.HITL, Stage.RESOLVED})
-"""Stages from which only a new authorising act leads back to work (SPEC L6)."""
-
-CHANGED_BY_SOMEBODY = (
-    "The text was changed after Mulligan saw it first, and this server does not tell by whom"
-)
-
-READ_AND_ASK = "read what stands there now, take the label off and put it on again."
-
-POLICY = "policy"
-"""The rule that is broken by an invalid policy, which a person has to mend (SPEC 17)."""
-
-DEPENDS = "dependencies"
-"""The rule that is broken while an issue is open that this one depends on."""
-
-UNCHANGED = "text"
-"""The rule that is broken by a change of the text (SPEC T2)."""
-
-PAUSED = "paused"
-"""The rule that is broken while somebody has the issue rest (SPEC H4)."""
-
-TEMPORARY_RULES = frozenset({PAUSED, "due", POLICY})
-"""The rules that hold work up, without speaking against the request."""
-
-SETTLED_PHRASES = {
-    Stage.REVIEW: "It is in review",
-    Stage.HITL: "It is with a person",
-    Stage.RESOLVED: "It is done with",
-}
-
-
-def dependencies(text: str, of: IssueRef) -> tuple[IssueRef, ...]:
-    """List the issues that an issue says it waits for; code and quotations say nothing."""
-    return tuple(ref for ref in _named(text, of) if ref != of)[:MAX_DEPENDENCIES]
-
-
-def depends_on_itself(text: str, of: IssueRef) -> bool:
-    """Tell whether an issue names itself, which nobody can wait for."""
-    return of in _named(text, of)
-
-
-def find_cycle(of: IssueRef, named: Callable[[IssueRef], tuple[IssueRef, ...]]) -> list[IssueRef]:
-    """Find the shortest way from one dependency to the next that ends at its beginning.
-
-    Gives the issues on it, the first one left out; none where there is no such way, or it is
-    longer than what is looked at. `named` gives what an issue waits for.
-    """
-    ways, seen = deque([[of]]), {of}
-    while ways and len(seen) <= MAX_DEPENDENCIES:
-        way = ways.popleft()
-        for ref in named(way[-1]):
-            if ref == of:
-                return way[1:]
-            if ref not in seen:
-                seen.add(ref)
-                ways.append([*way, ref])
-    return []
-
-
-def _named(text: str, of: IssueRef) -> tuple[IssueRef, ...]:
-    plain = QUOTED.sub("", CODE.sub("", text))
-    named = (
-        name for said in DEPENDENCY_SENTENCE.finditer(plain) for name in NAMED.findall(said[1])
-    )
-    return tuple(dict.fromkeys(_ref(name, of.repository) for name in named))
-
-
-def _ref(name: str, here: str) -> IssueRef:
-    return IssueRef.parse(f"{here}{name}" if name.startswith("#") else name)
-
-
-def dependency_reason(ref: IssueRef, of: IssueRef, *, is_pull_request: bool, left: str) -> str:
-    """Say that an issue waits for one that is open; `left` is why Mulligan has left that one."""
-    name = _short(ref, of)
-    if is_pull_request:
-        return f"It waits until the pull request {name} is merged or closed."
-    if left:
-        return f"It waits for {name}, which is open, but Mulligan has left it ({left.rstrip('.')})."
-    return f"It waits until {name} is closed."
-
-
-def cycle_reason(of: IssueRef, way: list[IssueRef]) -> str:
-    """Say that an issue waits for itself in the end, over those on the way."""
-    names = ", which waits for ".join(_short(ref, of) for ref in way)
-    return (
-        f"It waits for {names}, which waits for this one in turn; take `Depends on` out of one of "
-        "them."
-    )
-
-
-def ignored_reason(of: IssueRef, missing: list[IssueRef], *, itself: bool) -> str:
-    """Say what is named and not waited for; empty for nothing."""
-    names = [*(["itself"] if itself else []), *(_short(ref, of) for ref in missing)]
-    if not names:
-        return ""
-    why = "which is not there" if missing else "which nobody can wait for"
-    return f"It says that it depends on {', '.join(names)}, {why}; that holds nothing up."
-
-
-def _short(ref: IssueRef, of: IssueRef) -> str:
-    return f"#{ref.number}" if ref.repository == of.repository else str(ref)
-
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the rules look at; `act` is None when GitHub showed no authorising act.
+    """The facts that the rules check; `act` is None if GitHub showed no authorising act.
 
-    `withdrawn` is whether the label that an operator's command goes over was taken off;
-    `elsewhere` says that the installation to which the issue was left has a pull request open.
+    `withdrawn` is set if an operator's command replaces a label that was taken off. `waits_for`
+    names an open dependency. `elsewhere` names the open pull request of another installation to
+    which the issue was left.
     """
 
     issue: Issue
@@ -149,26 +32,20 @@ class Facts:
 
     @property
     def needs_label(self) -> bool:
-        """Tell whether a label has to be on: not where a command asked for the work."""
+        """Tell whether the label must be on the issue; not after a command or a review."""
         return self.act is None or self.act.by_label
 
     @property
     def at_once(self) -> bool:
-        """Tell whether an operator asks for one attempt now, whatever it waits for."""
+        """Tell whether an operator requests one attempt now, without waiting."""
         return self.act is not None and self.act.act.startswith("operator:")
-
-
-def refusal(facts: Facts) -> str | None:
-    """Give the first reason not to work on the issue, or None where there is none."""
-    broken = first_broken(facts)
-    return broken.refusal if broken else None
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: `refusal` gives the reason and what would change it, or None where it is kept.
+    """One rule: `refusal` gives the reason and the fix, or None if the rule is kept.
 
-    `kept` is what is so then.
+    `kept` is the sentence for a rule that is kept.
     """
 
     name: str
@@ -178,11 +55,46 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """How one rule came out for one issue."""
+    """The result of one rule for one issue."""
 
     rule: str
     kept: str
     refusal: str | None
+
+
+POLICY = "policy"
+"""The rule that an invalid policy breaks; a person must fix it (SPEC 17)."""
+
+DEPENDS = "dependencies"
+"""The rule that an open dependency breaks."""
+
+UNCHANGED = "text"
+"""The rule that a change of the text breaks (SPEC T2)."""
+
+PAUSED = "paused"
+"""The rule that a pause breaks (SPEC H4)."""
+
+TEMPORARY_RULES = frozenset({PAUSED, "due", POLICY})
+"""The rules that only delay work; the request still holds."""
+
+
+def refusal(facts: Facts) -> str | None:
+    """Give the first reason not to work on the issue; None for none."""
+    broken = first_broken(facts)
+    return broken.refusal if broken else None
+
+
+def first_broken(facts: Facts) -> Finding | None:
+    """Find the first broken rule, in the order of `RULES`."""
+    return next((found for found in findings(facts) if found.refusal), None)
+
+
+def findings(facts: Facts) -> tuple[Finding, ...]:
+    """Check every rule, in the order of `RULES`."""
+    return tuple(Finding(rule.name, rule.kept, rule.refusal(facts)) for rule in RULES)
+
+
+# The rules, in the order of RULES.
 
 
 def _closed(facts: Facts) -> str | None:
@@ -212,16 +124,33 @@ def _carried(facts: Facts) -> bool:
 
 def _unauthorised(facts: Facts) -> str | None:
     if facts.status.feedback:
-        return None  # Whoever reviewed was looked at when the review was taken in.
+        return None  # The reviewer was checked when the review was received.
     if facts.act is None:
         return "GitHub does not show yet who put the label on; wait, or put it on again."
     return None if facts.act.trusted else facts.act.reason
 
 
+def _unconcluded(facts: Facts) -> str | None:
+    phase = facts.status.phase
+    if phase is Phase.IDLE:
+        return None
+    return f"Its last attempt is not concluded ({phase}); the next pass goes on with it."
+
+
 def _held_elsewhere(facts: Facts) -> str | None:
     if not facts.elsewhere or (facts.act and not (facts.act.by_label or facts.act.by_comment)):
-        return None  # An operator's command is given to this installation.
+        return None  # An operator's command is for this installation.
     return f"{facts.elsewhere}; it answers what is asked for until that is merged or closed."
+
+
+SETTLED_STAGES = frozenset({Stage.REVIEW, Stage.HITL, Stage.RESOLVED})
+"""Stages from which only a new authorising act leads back to work (SPEC L6)."""
+
+SETTLED_PHRASES = {
+    Stage.REVIEW: "It is in review",
+    Stage.HITL: "It is with a person",
+    Stage.RESOLVED: "It is done with",
+}
 
 
 def _settled(facts: Facts) -> str | None:
@@ -232,11 +161,11 @@ def _settled(facts: Facts) -> str | None:
     return f"{settled}; {how}, or write `/mulligan retry`, for new attempts."
 
 
-def _unconcluded(facts: Facts) -> str | None:
-    phase = facts.status.phase
-    if phase is Phase.IDLE:
-        return None
-    return f"Its last attempt is not concluded ({phase}); the next pass goes on with it."
+READ_AND_ASK = "read what stands there now, take the label off and put it on again."
+
+CHANGED_BY_SOMEBODY = (
+    "The text was changed after Mulligan saw it first, and this server does not tell by whom"
+)
 
 
 def _changed(facts: Facts) -> str | None:
@@ -248,7 +177,7 @@ def _changed(facts: Facts) -> str | None:
 
 
 def changed_text(facts: Facts) -> str | None:
-    """Say how title or text, frozen when the work was asked for, came to be others (SPEC T2)."""
+    """Say who changed title or text since the request; None if nobody did (SPEC T2)."""
     if facts.act is None or not (facts.act.by_label or facts.act.by_comment):
         return None
     edits = facts.act.edits
@@ -258,17 +187,10 @@ def changed_text(facts: Facts) -> str | None:
 
 
 def _as_seen_first(facts: Facts) -> bool:
-    """Compare with the text that was seen under this act, where one was."""
+    """Tell whether the text equals the one first seen under this act; True without one."""
     status = facts.status
     seen = facts.act is not None and status.text_act == facts.act.act
     return not seen or status.text_sha256 == facts.issue.text_sha256
-
-
-def _not_due(facts: Facts) -> str | None:
-    due = facts.status.due
-    if due is None or due <= facts.now or facts.at_once:
-        return None
-    return f"It waits until {due:%Y-%m-%d %H:%M:%S} UTC: {facts.status.reason}"
 
 
 def _paused(facts: Facts) -> str | None:
@@ -276,6 +198,13 @@ def _paused(facts: Facts) -> str | None:
     if not who or facts.at_once:
         return None
     return f"{who} paused it; /mulligan resume in a comment lets it go on."
+
+
+def _not_due(facts: Facts) -> str | None:
+    due = facts.status.due
+    if due is None or due <= facts.now or facts.at_once:
+        return None
+    return f"It waits until {due:%Y-%m-%d %H:%M:%S} UTC: {facts.status.reason}"
 
 
 def _misconfigured(facts: Facts) -> str | None:
@@ -304,24 +233,17 @@ RULES = (
 )
 
 
-def findings(facts: Facts) -> tuple[Finding, ...]:
-    """Say how every rule came out, in order."""
-    return tuple(Finding(rule.name, rule.kept, rule.refusal(facts)) for rule in RULES)
-
-
-def first_broken(facts: Facts) -> Finding | None:
-    """Find the first rule that stands against work on the issue, if one does."""
-    return next((found for found in findings(facts) if found.refusal), None)
+# New requests.
 
 
 def opens_epoch(facts: Facts) -> bool:
-    """Tell whether the act is a new request (SPEC L6), so that the attempts are counted afresh."""
+    """Tell whether the act is a new request (SPEC L6), which opens an epoch."""
     if facts.act is None or not facts.act.trusted or facts.act.act == facts.status.act:
         return False
     if facts.status.epoch == 0:
         return True
     waits = facts.status.stage is Stage.READY and facts.status.phase is Phase.IDLE
-    # A label that came after another was taken off and put on again: a request of its own.
+    # A newer label means that it was taken off and put on again, which is a new request.
     asked = facts.status.by_command or facts.status.act.startswith("labeled:")
     again = waits and facts.act.by_label and asked
     instead = waits and facts.at_once and facts.withdrawn
@@ -330,8 +252,98 @@ def opens_epoch(facts: Facts) -> bool:
 
 
 def is_newer_request(act: AuthorisingAct, status: IssueStatus) -> bool:
-    """Compare with the act of the epoch: two labels by their ids, since times are whole seconds."""
+    """Tell whether the act is newer than the epoch's; labels compare by id, others by time."""
     kind, _, number = status.act.partition(":")
     if act.by_label and kind == "labeled":
         return int(act.act.partition(":")[2]) > int(number)
     return status.act_at is None or act.at > status.act_at
+
+
+# Dependencies: `Depends on #n` and `Blocked by #n` in the text (SPEC H4).
+
+MAX_DEPENDENCIES = 10
+"""How many dependencies of an issue are checked; further ones are ignored."""
+
+NAME = rf"(?:{REPOSITORY.pattern})?#[1-9][0-9]{{0,9}}\b"
+
+NAMED = re.compile(NAME)
+
+DEPENDENCY_SENTENCE = re.compile(
+    rf"\b(?:depends on|blocked by):?\s+({NAME}(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+){NAME})*)",
+    re.IGNORECASE,
+)
+
+CODE = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+
+QUOTED = re.compile(r"^ {0,3}>.*$", re.MULTILINE)
+
+
+def dependencies(text: str, of: IssueRef) -> tuple[IssueRef, ...]:
+    """List the issues that a text depends on; code and quotations are ignored."""
+    return tuple(ref for ref in _named(text, of) if ref != of)[:MAX_DEPENDENCIES]
+
+
+def depends_on_itself(text: str, of: IssueRef) -> bool:
+    """Tell whether an issue names itself as a dependency."""
+    return of in _named(text, of)
+
+
+def _named(text: str, of: IssueRef) -> tuple[IssueRef, ...]:
+    plain = QUOTED.sub("", CODE.sub("", text))
+    named = (
+        name for said in DEPENDENCY_SENTENCE.finditer(plain) for name in NAMED.findall(said[1])
+    )
+    return tuple(dict.fromkeys(_ref(name, of.repository) for name in named))
+
+
+def _ref(name: str, here: str) -> IssueRef:
+    return IssueRef.parse(f"{here}{name}" if name.startswith("#") else name)
+
+
+def find_cycle(of: IssueRef, named: Callable[[IssueRef], tuple[IssueRef, ...]]) -> list[IssueRef]:
+    """Find the shortest dependency cycle through an issue; `named` gives an issue's dependencies.
+
+    Gives the other issues on the cycle; none if there is no cycle within MAX_DEPENDENCIES issues.
+    """
+    ways, seen = deque([[of]]), {of}
+    while ways and len(seen) <= MAX_DEPENDENCIES:
+        way = ways.popleft()
+        for ref in named(way[-1]):
+            if ref == of:
+                return way[1:]
+            if ref not in seen:
+                seen.add(ref)
+                ways.append([*way, ref])
+    return []
+
+
+def dependency_reason(ref: IssueRef, of: IssueRef, *, is_pull_request: bool, left: str) -> str:
+    """Say that an issue waits for an open one; `left` is why Mulligan skips that one."""
+    name = _short(ref, of)
+    if is_pull_request:
+        return f"It waits until the pull request {name} is merged or closed."
+    if left:
+        return f"It waits for {name}, which is open, but Mulligan has left it ({left.rstrip('.')})."
+    return f"It waits until {name} is closed."
+
+
+def cycle_reason(of: IssueRef, way: list[IssueRef]) -> str:
+    """Say that the dependencies of an issue form a cycle."""
+    names = ", which waits for ".join(_short(ref, of) for ref in way)
+    return (
+        f"It waits for {names}, which waits for this one in turn; take `Depends on` out of one of "
+        "them."
+    )
+
+
+def ignored_reason(of: IssueRef, missing: list[IssueRef], *, itself: bool) -> str:
+    """Name the dependencies that are ignored; empty for none."""
+    names = [*(["itself"] if itself else []), *(_short(ref, of) for ref in missing)]
+    if not names:
+        return ""
+    why = "which is not there" if missing else "which nobody can wait for"
+    return f"It says that it depends on {', '.join(names)}, {why}; that holds nothing up."
+
+
+def _short(ref: IssueRef, of: IssueRef) -> str:
+    return f"#{ref.number}" if ref.repository == of.repository else str(ref)

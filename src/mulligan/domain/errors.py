@@ -1,36 +1,36 @@
-"""Exceptions, told apart by who must act.
+"""Exceptions, by who must act.
 
-What an attempt can come to is an outcome, not an exception. The message of each is one sentence
-for a person, and says what to do.
+The result of an attempt is an outcome, not an exception. Each message is one sentence for people,
+and says what to do.
 """
 
 
 class MulliganError(Exception):
-    """Something the bot cannot put right by itself."""
+    """A failure that Mulligan cannot fix by itself."""
 
 
 class ConfigError(MulliganError):
-    """The configuration is missing or wrong: the operator must mend it."""
+    """The configuration is missing or wrong: the operator must fix it."""
 
 
 class UsageError(MulliganError):
-    """The command was called in a way that means nothing: the caller must change it."""
+    """The command was called with wrong arguments: the caller must change them."""
 
 
 class WorldError(MulliganError):
-    """Something outside failed; an attempt that meets it does not count."""
+    """Something outside Mulligan failed; the attempt does not count."""
 
 
 class UnavailableError(WorldError):
-    """GitHub, git, the disk or the set-up failed for now; worth another try later."""
+    """GitHub, git, the disk or a setup command failed; retry later."""
 
 
 class DeniedError(WorldError):
-    """A credential, a right or a rule of the server forbids it; a person must act."""
+    """A credential, a permission or a server rule refuses it; a person must act."""
 
 
 class GoneError(DeniedError):
-    """The issue is not there, or not any more, or its repository was renamed: it is let go."""
+    """The issue is not found, or its repository was renamed: the work on it ends."""
 
 
 class MisconfiguredError(WorldError):
@@ -46,8 +46,8 @@ class WithdrawnError(MulliganError):
 
 
 class LeaseLostError(MulliganError):
-    """Another worker took the issue over; this one must have no effect any more."""
+    """Another worker took the issue over; this one must stop without further effects."""
 
 
 class ShutdownError(MulliganError):
-    """Mulligan was told to stop; what was running has been stopped."""
+    """Mulligan is shutting down; the running process has been stopped."""

@@ -1,4 +1,4 @@
-"""What the ledger records, one small record per kind of event (SPEC 14). Pure."""
+"""The events that the ledger records, one record for each kind (SPEC 14). Pure."""
 
 from datetime import datetime
 from typing import Annotated, Literal, Self, get_args
@@ -12,75 +12,8 @@ from mulligan.domain.result import CheckResult, VerifierOutcome, WorkerResultMet
 
 EVENT_SCHEMA_VERSION = 1
 
-MERGED = "Its pull request was merged."
 
-NOT_MERGED = "Its pull request was closed without being merged."
-
-
-class CommandReceived(Record):
-    """A trusted person, or the operator, gave a command; `key` is the comment, or the moment.
-
-    What it says holds from here on; that it was carried out is a HumanResponded.
-    """
-
-    kind: Literal["command_received"] = "command_received"
-    key: str
-    command: Verb
-    text: str = ""
-    actor: str = ""
-    at: datetime
-    actor_id: int | None = None
-
-
-class HumanResponded(Record):
-    """A command was carried out, or answered; there is one for each key."""
-
-    kind: Literal["human_responded"] = "human_responded"
-    key: str
-    command: Verb
-    actor: str = ""
-    answer: str
-
-
-class PublishStarted(Record):
-    """The verified commit is about to be pushed."""
-
-    kind: Literal["publish_started"] = "publish_started"
-    head_sha: str
-
-
-class Published(Record):
-    """The pull request is open; `left_draft` says why it is still a draft, where it should not."""
-
-    kind: Literal["published"] = "published"
-    pull_request: str
-    number: int
-    head_sha: str
-    left_draft: str = ""
-
-
-class Drafted(Record):
-    """The pull request is a draft, with the work of an attempt that was not verified (SPEC H3).
-
-    `attempt` is its number over all epochs.
-    """
-
-    kind: Literal["drafted"] = "drafted"
-    pull_request: str
-    number: int
-    head_sha: str
-    attempt: int
-
-
-class BroughtUpToDate(Record):
-    """Mulligan merged the base branch, at `base_sha`, into the pull request; `head_sha` came of it.
-
-    The push of that is in this event too, so that nothing can come between them.
-    """
-
-    kind: Literal["brought_up_to_date"] = "brought_up_to_date"
-    base_sha: str
-    head_sha: str
+# The issue and its requests.
 
 
 class IssueSeen(Record):
@@ -118,6 +51,34 @@ class Authorised(Record):
             actor_id=act.actor_id,
             guidance=act.guidance,
         )
+
+
+class CommandReceived(Record):
+    """A trusted person, or the operator, gave a command; `key` is the comment, or the moment.
+
+    What it says holds from here on; that it was carried out is a HumanResponded.
+    """
+
+    kind: Literal["command_received"] = "command_received"
+    key: str
+    command: Verb
+    text: str = ""
+    actor: str = ""
+    at: datetime
+    actor_id: int | None = None
+
+
+class HumanResponded(Record):
+    """A command was carried out, or answered; there is one for each key."""
+
+    kind: Literal["human_responded"] = "human_responded"
+    key: str
+    command: Verb
+    actor: str = ""
+    answer: str
+
+
+# One attempt, from start to decision.
 
 
 class AttemptStarted(Record):
@@ -256,6 +217,9 @@ class Decided(Record):
     decision: Decision
 
 
+# Decisions that are carried out.
+
+
 class EffectDone(Record):
     """Something was done on GitHub, under its natural key; it may be done again and shows once."""
 
@@ -263,6 +227,36 @@ class EffectDone(Record):
     effect: str
     key: str
     remote_id: str
+
+
+class PublishStarted(Record):
+    """The verified commit is about to be pushed."""
+
+    kind: Literal["publish_started"] = "publish_started"
+    head_sha: str
+
+
+class Published(Record):
+    """The pull request is open; `left_draft` says why it is still a draft, where it should not."""
+
+    kind: Literal["published"] = "published"
+    pull_request: str
+    number: int
+    head_sha: str
+    left_draft: str = ""
+
+
+class Drafted(Record):
+    """The pull request is a draft, with the work of an attempt that was not verified (SPEC H3).
+
+    `attempt` is its number over all epochs.
+    """
+
+    kind: Literal["drafted"] = "drafted"
+    pull_request: str
+    number: int
+    head_sha: str
+    attempt: int
 
 
 class RetryScheduled(Record):
@@ -297,18 +291,7 @@ class StoodDown(Record):
     elsewhere: bool = False
 
 
-class Resolved(Record):
-    """The issue is done with."""
-
-    kind: Literal["resolved"] = "resolved"
-    resolution: str
-    total_attempts: int
-    total_duration_ms: int
-
-    @property
-    def ends_pull(self) -> bool:
-        """Tell whether its pull request was merged or closed; it was not if a person left it."""
-        return self.resolution in {MERGED, NOT_MERGED}
+# What happens to the pull request.
 
 
 class Remark(Record):
@@ -384,6 +367,38 @@ Returned = ReviewReceived | Conflicted | CiFailed | CiPassed
 """What a pull request brings back."""
 
 
+class BroughtUpToDate(Record):
+    """Mulligan merged the base branch, at `base_sha`, into the pull request; `head_sha` came of it.
+
+    The push of that is in this event too, so that nothing can come between them.
+    """
+
+    kind: Literal["brought_up_to_date"] = "brought_up_to_date"
+    base_sha: str
+    head_sha: str
+
+
+# The end of an issue.
+
+MERGED = "Its pull request was merged."
+
+NOT_MERGED = "Its pull request was closed without being merged."
+
+
+class Resolved(Record):
+    """The issue is done with."""
+
+    kind: Literal["resolved"] = "resolved"
+    resolution: str
+    total_attempts: int
+    total_duration_ms: int
+
+    @property
+    def ends_pull(self) -> bool:
+        """Tell whether its pull request was merged or closed; it was not if a person left it."""
+        return self.resolution in {MERGED, NOT_MERGED}
+
+
 class KeptEffect(Record):
     """An effect that must not be done again; `name` is `<effect>:<key>`."""
 
@@ -409,6 +424,8 @@ class Forgotten(Record):
     epochs: int = 0
     heard: tuple[str, ...] = ()
 
+
+# All of them.
 
 Event = Annotated[
     IssueSeen

@@ -1,4 +1,4 @@
-"""Say what Mulligan will do with an issue now, and why, in words for people. Pure."""
+"""Explain what Mulligan will do with an issue now, and why, for `mulligan explain`. Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,24 +8,10 @@ from mulligan.domain.issue import AuthorisingAct, IssueRef, Stage
 from mulligan.domain.outcome import OpenPullRequest, Outcome
 from mulligan.domain.status import IssueStatus, Phase
 
-LOCKED = (
-    "Its conversation is locked, which does not stop the work; but only people with write access "
-    "can answer there."
-)
-NOBODY_AT_WORK = (
-    "No Mulligan is at work with this state now; start `mulligan run`, or make one pass with "
-    "`mulligan once`."
-)
-
-NOT_TELLING = (
-    "This server does not tell who changed a text; it is compared with the one that Mulligan saw "
-    "first."
-)
-
 
 @dataclass(frozen=True, slots=True)
 class ExplanationInputs:
-    """What bears on an issue besides what the rules look at.
+    """Facts for an explanation beyond those of the rules.
 
     `counted` of `most` attempts of the epoch are used up; `holder` is the worker that is on the
     issue; `asked_at` is where a person was asked; `at_work` is the Mulligan that runs now;
@@ -147,6 +133,35 @@ def _act(facts: Facts) -> AuthorisingAct | None:
     return AuthorisingAct(status.act, status.actor, status.act_at, trusted=True)
 
 
+def _notes(facts: Facts, around: ExplanationInputs) -> list[str]:
+    waits = facts.status.due is not None or facts.status.phase is not Phase.IDLE
+    idle = around.at_work is None and around.holder is None
+    reviewed = describe_review(facts.status)
+    return [
+        *([reviewed] if reviewed else []),
+        *([NOBODY_AT_WORK] if idle and (waits or refusal(facts) is None) else []),
+        *([around.overlooked] if around.overlooked else []),
+        *([LOCKED] if facts.issue.is_locked else []),
+        *([NOT_TELLING] if facts.act and not facts.act.edits.names_authors else []),
+    ]
+
+
+LOCKED = (
+    "Its conversation is locked, which does not stop the work; but only people with write access "
+    "can answer there."
+)
+
+NOBODY_AT_WORK = (
+    "No Mulligan is at work with this state now; start `mulligan run`, or make one pass with "
+    "`mulligan once`."
+)
+
+NOT_TELLING = (
+    "This server does not tell who changed a text; it is compared with the one that Mulligan saw "
+    "first."
+)
+
+
 def describe_request(act: AuthorisingAct | None) -> str:
     """Say who asked for the work, and how."""
     if act is None:
@@ -173,19 +188,6 @@ def describe_review(status: IssueStatus) -> str:
         f"A review requests changes; it is acted on after {settled_at}, together "
         "with those that come until then."
     )
-
-
-def _notes(facts: Facts, around: ExplanationInputs) -> list[str]:
-    waits = facts.status.due is not None or facts.status.phase is not Phase.IDLE
-    idle = around.at_work is None and around.holder is None
-    reviewed = describe_review(facts.status)
-    return [
-        *([reviewed] if reviewed else []),
-        *([NOBODY_AT_WORK] if idle and (waits or refusal(facts) is None) else []),
-        *([around.overlooked] if around.overlooked else []),
-        *([LOCKED] if facts.issue.is_locked else []),
-        *([NOT_TELLING] if facts.act and not facts.act.edits.names_authors else []),
-    ]
 
 
 def _written(at: datetime | None) -> str:

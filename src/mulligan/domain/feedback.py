@@ -1,4 +1,4 @@
-"""The checks that GitHub runs on a pull request's head, and what they come to together. Pure."""
+"""The feedback of a pull request: reviews, conflicts, and checks on GitHub. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -8,76 +8,13 @@ from datetime import datetime
 from mulligan.domain.events import FailedCheck, Remark
 from mulligan.domain.outcome import Record
 
-MAX_CHECKS = 20
-
-FAILURES = frozenset({"failure", "error", "timed_out", "startup_failure"})
-"""Conclusions that the change may be to blame for; `error` is that of a commit status."""
-
-PASSING = frozenset({"success", "neutral", "skipped"})
-"""Conclusions that GitHub itself takes for fine."""
+# Feedback that waits for an attempt.
 
 MAX_REMARKS = 50
 
 BODY_CHARS = 4000
 
 CODE_CHARS = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class CheckRun:
-    """A check run or a commit status as GitHub has it; without a conclusion it still runs.
-
-    A higher `id` of the same `app` is the later one. `said` is what a status says in a line. Runs
-    of one `suite` were started together: two workflows have one each, also on the same commit.
-    """
-
-    id: int
-    app: str
-    name: str
-    conclusion: str | None = None
-    said: str = ""
-    suite: int = 0
-
-    @property
-    def failed(self) -> bool:
-        """Tell whether it failed; one that was cancelled, or waits for a person, did not."""
-        return self.conclusion in FAILURES
-
-
-def latest(runs: Iterable[CheckRun]) -> tuple[CheckRun, ...]:
-    """Keep the newest of each name and suite: a re-run takes the place of the run before."""
-    newest = {(run.app, run.suite, run.name): run for run in sorted(runs, key=lambda run: run.id)}
-    return tuple(newest.values())
-
-
-def unique_names(runs: Sequence[CheckRun]) -> tuple[str, ...]:
-    """Name the runs, each by another name: of two `tests`, the second is `tests (2)`."""
-    counts, names = Counter[str](), list[str]()
-    for run in runs:
-        counts[run.name] += 1
-        again = counts[run.name] > 1
-        names.append(f"{run.name} ({counts[run.name]})" if again else run.name)
-    return tuple(names)
-
-
-def failed_of(runs: Sequence[CheckRun]) -> tuple[CheckRun, ...]:
-    """Pick those that failed, once all of them are complete."""
-    return tuple(run for run in runs if run.failed) if _complete(runs) else ()
-
-
-def passed_of(runs: Sequence[CheckRun]) -> int:
-    """Count those that passed, once all are complete and fine."""
-    fine = _complete(runs) and all(run.conclusion in PASSING for run in runs)
-    return sum(run.conclusion == "success" for run in runs) if fine else 0
-
-
-def _complete(runs: Sequence[CheckRun]) -> bool:
-    return all(run.conclusion is not None for run in runs)
-
-
-def failed_head_key(head_sha: str) -> str:
-    """Give the name under which it is remembered that the failures of a head were acted on."""
-    return f"ci:{head_sha}"
 
 
 class Feedback(Record):
@@ -102,9 +39,48 @@ class Feedback(Record):
         return {said.review: said.author for said in self.remarks if said.review}
 
 
+def merge_feedback(pending: Feedback | None, new: Feedback) -> Feedback:
+    """Add new feedback; a conflict or failed checks replace older ones."""
+    if pending is None:
+        return new
+    return Feedback(
+        at=max(pending.at, new.at),
+        remarks=(*pending.remarks, *new.remarks)[:MAX_REMARKS],
+        conflict=new.conflict or pending.conflict,
+        checks=new.checks or pending.checks,
+    )
+
+
+# Pull requests and reviews, as GitHub gives them.
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPull:
+    """One of Mulligan's open pull requests, as listed; any review changes `updated_at`."""
+
+    number: int
+    branch: str
+    head_sha: str
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PullState:
+    """The state of a pull request; GitHub closes its issue only if it goes `into_default`.
+
+    `is_behind`: it can be merged once it has the newest commits of the base branch.
+    """
+
+    is_open: bool
+    is_merged: bool = False
+    into_default: bool = True
+    is_draft: bool = False
+    is_behind: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A review that a trusted person submitted; `objects` where it requests changes."""
+    """A review that a trusted person submitted."""
 
     id: int
     author: str
@@ -115,41 +91,73 @@ class Review:
 
     @property
     def key(self) -> str:
-        """Give the name under which it is remembered that it was acted on."""
+        """Give the key under which a review is recorded as handled."""
         return f"review:{self.id}"
 
 
+# Checks on GitHub.
+
+MAX_CHECKS = 20
+
+FAILURES = frozenset({"failure", "error", "timed_out", "startup_failure"})
+"""Conclusions that the change may have caused; `error` comes from a commit status."""
+
+PASSING = frozenset({"success", "neutral", "skipped"})
+"""Conclusions that GitHub counts as passing."""
+
+
 @dataclass(frozen=True, slots=True)
-class OpenPull:
-    """A pull request of Mulligan's as a list has it; any review moves `updated_at`."""
+class CheckRun:
+    """A check run or a commit status on GitHub; without a conclusion it is still running.
 
-    number: int
-    branch: str
-    head_sha: str
-    updated_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class PullState:
-    """What became of a pull request; `into_default` tells whether GitHub closes the issue.
-
-    It `is_behind` where nothing but commits of the base branch is missing for it to be merged.
+    Within one `app`, a higher `id` is later. `said` is the description of a commit status. `suite`
+    groups the runs of one workflow run.
     """
 
-    is_open: bool
-    is_merged: bool = False
-    into_default: bool = True
-    is_draft: bool = False
-    is_behind: bool = False
+    id: int
+    app: str
+    name: str
+    conclusion: str | None = None
+    said: str = ""
+    suite: int = 0
+
+    @property
+    def failed(self) -> bool:
+        """Tell whether it failed; cancelled runs and runs that wait for a person did not."""
+        return self.conclusion in FAILURES
 
 
-def merge_feedback(pending: Feedback | None, new: Feedback) -> Feedback:
-    """Add to what is pending; a conflict, and failed checks, replace older ones."""
-    if pending is None:
-        return new
-    return Feedback(
-        at=max(pending.at, new.at),
-        remarks=(*pending.remarks, *new.remarks)[:MAX_REMARKS],
-        conflict=new.conflict or pending.conflict,
-        checks=new.checks or pending.checks,
-    )
+def latest(runs: Iterable[CheckRun]) -> tuple[CheckRun, ...]:
+    """Keep the newest run of each name and suite: a re-run replaces the earlier run."""
+    newest = {(run.app, run.suite, run.name): run for run in sorted(runs, key=lambda run: run.id)}
+    return tuple(newest.values())
+
+
+def unique_names(runs: Sequence[CheckRun]) -> tuple[str, ...]:
+    """Give every run a unique name: the second `tests` becomes `tests (2)`."""
+    counts, names = Counter[str](), list[str]()
+    for run in runs:
+        counts[run.name] += 1
+        again = counts[run.name] > 1
+        names.append(f"{run.name} ({counts[run.name]})" if again else run.name)
+    return tuple(names)
+
+
+def failed_of(runs: Sequence[CheckRun]) -> tuple[CheckRun, ...]:
+    """Pick the failed runs; none until all runs are complete."""
+    return tuple(run for run in runs if run.failed) if _complete(runs) else ()
+
+
+def passed_of(runs: Sequence[CheckRun]) -> int:
+    """Count the successful runs; 0 unless all runs are complete and passing."""
+    fine = _complete(runs) and all(run.conclusion in PASSING for run in runs)
+    return sum(run.conclusion == "success" for run in runs) if fine else 0
+
+
+def _complete(runs: Sequence[CheckRun]) -> bool:
+    return all(run.conclusion is not None for run in runs)
+
+
+def failed_head_key(head_sha: str) -> str:
+    """Give the key under which the failed checks of a head are recorded as handled."""
+    return f"ci:{head_sha}"

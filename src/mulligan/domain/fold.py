@@ -1,7 +1,7 @@
-"""Fold the events of an issue into where it stands; a status comes about in no other way.
+"""Fold the events of an issue into its status; nothing else makes a status.
 
-What is changed here needs a new revision in storage/migrations/, be it an empty one: statuses that
-are stored are folded anew when a database is brought up to date. Pure.
+A change here needs a new revision in storage/migrations/, even an empty one: a database folds its
+stored statuses again when it is migrated. Pure.
 """
 
 from dataclasses import replace
@@ -49,7 +49,7 @@ from mulligan.domain.status import (
 
 
 def advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
-    """Fold one event into the status; events that only tell a story change nothing."""
+    """Fold one event into the status; events that are only for the log change nothing."""
     after = _advance(replace(status, known_since=status.known_since or at), event, at)
     if _shown_of(after) == _shown_of(status):
         return after
@@ -82,7 +82,7 @@ def _advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
 
 
 def _labelled_still(status: IssueStatus, effect: str) -> IssueStatus:
-    """Know that the label of review or hitl is gone, once another stage was shown."""
+    """Note that the review or hitl label was removed once another stage is shown."""
     if effect != SHOWN_STAGE or status.stage in {Stage.REVIEW, Stage.HITL}:
         return status
     return replace(status, labelled=False)
@@ -156,7 +156,7 @@ def _new_epoch(status: IssueStatus, event: Authorised) -> IssueStatus:
         actor_id=event.actor_id,
         act_at=event.act_at,
         guidance=event.guidance,
-        # New guidance asks for other work than what was kept.
+        # New guidance requests other work than the verified commit.
         is_kept=status.is_kept and not event.guidance,
         outcome=None,
         decision=None,
@@ -168,7 +168,7 @@ def _new_epoch(status: IssueStatus, event: Authorised) -> IssueStatus:
 
 
 def _take_command(status: IssueStatus, event: CommandReceived) -> IssueStatus:
-    """Take a command down, once; a pause holds, and ends, from here on."""
+    """Add a command to the pending ones, once; a pause begins or ends at once."""
     if is_handled(status.heard, event.key):
         return status
     order = PendingCommand(
@@ -227,7 +227,7 @@ def _advance_result(status: IssueStatus, event: Event) -> IssueStatus:
             rests = _at_rest(status, Stage.HITL)
             return replace(rests, reason=reason, is_kept=is_kept, asked_at=comment, labelled=True)
         case StoodDown(reason=reason, elsewhere=elsewhere):
-            # Who gives new guidance ends an attempt, and not what is asked for.
+            # New guidance ends the attempt, but the feedback still needs an answer.
             left = status.feedback if status.is_asked_anew else None
             return replace(_resolve(status, reason), feedback=left, elsewhere=elsewhere)
         case Resolved():
@@ -254,7 +254,7 @@ def _forgotten(status: IssueStatus, event: Forgotten) -> IssueStatus:
 
 
 def _resolved(status: IssueStatus, event: Resolved) -> IssueStatus:
-    """Rest; the pull request of an issue that was left out stays open, and is seen to its end."""
+    """Resolve the issue; the pull request of a skipped one stays open and is followed."""
     rests = replace(_resolve(status, event.resolution), paused_by="")
     if not event.ends_pull:
         return rests
@@ -267,7 +267,7 @@ def _resolve(status: IssueStatus, reason: str) -> IssueStatus:
 
 
 def _reviewed(status: IssueStatus, event: ReviewReceived) -> IssueStatus:
-    """Take a review in: the issue is due again, or a person is asked."""
+    """Add a review to the feedback: the issue is due again, or is escalated."""
     keys = tuple(f"review:{number}" for number in event.reviews)
     found = Feedback(at=event.at, remarks=event.remarks)
     if event.opens_epoch:
@@ -315,5 +315,5 @@ def _due_again(
 
 
 def _at_rest(status: IssueStatus, stage: Stage) -> IssueStatus:
-    """Nothing is left to be done; nor is there anything to wait for, unless the event says so."""
+    """Set a stage with no step left to do and no time to wait for."""
     return replace(status, stage=stage, phase=Phase.IDLE, due=None)

@@ -1,4 +1,4 @@
-"""What was found on this machine, and what `mulligan doctor` says of it. Pure."""
+"""Facts about this machine, and the findings of `mulligan doctor`. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,26 +7,79 @@ from pathlib import Path
 
 from mulligan.domain.errors import MulliganError
 
-MIB = 1024**2
+# Findings of `mulligan doctor`.
 
-MIN_FREE_FILES = 1000
-"""How many files there has to be room for, whatever is configured."""
+
+class Level(StrEnum):
+    """The severity: a fault stops work, a warning may spoil it, a note informs."""
+
+    OK = "ok"
+    NOTE = "note"
+    WARNING = "warning"
+    FAULT = "fault"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """One finding about an area; `fix` is empty if all is well."""
+
+    area: str
+    level: Level
+    message: str
+    fix: str = ""
+
+
+def fine(area: str, said: str) -> Diagnosis:
+    """Report that an area is fine."""
+    return Diagnosis(area, Level.OK, said)
+
+
+def note(area: str, said: str, fix: str) -> Diagnosis:
+    """Report a fact that helps to know."""
+    return Diagnosis(area, Level.NOTE, said, fix)
+
+
+def warning(area: str, said: str, fix: str) -> Diagnosis:
+    """Report a problem that may spoil the work."""
+    return Diagnosis(area, Level.WARNING, said, fix)
+
+
+def fault(area: str, said: str, fix: str) -> Diagnosis:
+    """Report a problem that stops the work."""
+    return Diagnosis(area, Level.FAULT, said, fix)
+
+
+def failed(area: str, error: MulliganError, fix: str) -> Diagnosis:
+    """Turn an error into a fault; its message ends in `; <the fix>.`, else `fix` is used."""
+    said, mark, advice = str(error).rpartition("; ")
+    if not mark or advice.count(")") > advice.count("("):
+        return fault(area, str(error), fix)
+    return fault(area, f"{said}.", f"{advice[:1].upper()}{advice[1:]}")
+
 
 AS_ROOT = "Mulligan runs as root, so a flaw in it or in its sandbox opens the whole machine."
 
 NOT_AS_ROOT = "Run it as a user of its own."
 
-MAKE_ROOM = "make room on that disk."
-
 TRY_AGAIN = "See to what it names, and ask the doctor again."
-"""The fix of an error that names none."""
+"""The fix for an error whose message names none."""
+
+
+# Disk space.
+
+MIB = 1024**2
+
+MIN_FREE_FILES = 1000
+"""How many more files a disk must have room for."""
+
+MAKE_ROOM = "make room on that disk."
 
 
 @dataclass(frozen=True, slots=True)
 class DiskSpace:
-    """The bytes that are free where a directory is or will be, and whether it can be written to.
+    """The free bytes of the disk of a directory, and whether it is writable.
 
-    `files` is how many more may be made, None where the file system has no such limit.
+    `free_files` is how many more files fit, None if the file system has no such limit.
     """
 
     path: Path
@@ -36,7 +89,7 @@ class DiskSpace:
 
 
 def disk_shortage(rooms: Iterable[DiskSpace], least: int) -> str | None:
-    """Say where less than `least` bytes are free, or no files can be made; None where there is."""
+    """Name a disk with less than `least` bytes or too few files free; None if all have enough."""
     for room in rooms:
         if room.free < least:
             short = f"Less than {least // MIB} MiB are free for {room.path}"
@@ -49,15 +102,18 @@ def disk_shortage(rooms: Iterable[DiskSpace], least: int) -> str | None:
 
 
 def is_shortage(reason: str) -> bool:
-    """Tell whether a reason is that there is too little room, here or with another worker."""
+    """Tell whether a reason is a disk shortage, of this worker or another one."""
     return reason.endswith(MAKE_ROOM)
+
+
+# Agents and the sandbox.
 
 
 @dataclass(frozen=True, slots=True)
 class AgentPresence:
-    """Where the agent's program is, None for nowhere; and what else it needs and is not there.
+    """The path of the agent's program, None if not found, and what else is missing.
 
-    `wanted` is the program as it was named.
+    `wanted` is the program's configured name.
     """
 
     program: str | None
@@ -68,7 +124,7 @@ class AgentPresence:
 
 @dataclass(frozen=True, slots=True)
 class AgentIdentity:
-    """Which agent is at work, in which version where it tells, and how it is confined."""
+    """The kind of the agent, its version if it reports one, and its sandbox."""
 
     kind: str
     version: str | None = None
@@ -77,10 +133,10 @@ class AgentIdentity:
 
 @dataclass(frozen=True, slots=True)
 class SandboxStatus:
-    """Whether commands can be confined, why not and the cure; and whether calls are filtered.
+    """Whether the sandbox is available, else the reason and the fix.
 
-    `missing` are the paths of sandbox.read and sandbox.write that are not there, and `closed` those
-    that are, but closed to the user that confined commands run as.
+    `missing` are the paths of sandbox.read and sandbox.write that do not exist, `closed` those that
+    the sandbox's user cannot read. `calls_filtered`: system calls are filtered.
     """
 
     available: bool
@@ -89,50 +145,3 @@ class SandboxStatus:
     calls_filtered: bool = True
     missing: tuple[str, ...] = ()
     closed: tuple[str, ...] = ()
-
-
-class Level(StrEnum):
-    """How bad it is: a fault stops work, a warning may spoil it, a note is good to know."""
-
-    OK = "ok"
-    NOTE = "note"
-    WARNING = "warning"
-    FAULT = "fault"
-
-
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """One finding about `area`; `fix` is empty where all is well."""
-
-    area: str
-    level: Level
-    message: str
-    fix: str = ""
-
-
-def fine(area: str, said: str) -> Diagnosis:
-    """Say that something is as it should be."""
-    return Diagnosis(area, Level.OK, said)
-
-
-def note(area: str, said: str, fix: str) -> Diagnosis:
-    """Say something that is good to know."""
-    return Diagnosis(area, Level.NOTE, said, fix)
-
-
-def warning(area: str, said: str, fix: str) -> Diagnosis:
-    """Say what may spoil the work."""
-    return Diagnosis(area, Level.WARNING, said, fix)
-
-
-def fault(area: str, said: str, fix: str) -> Diagnosis:
-    """Say what stops the work."""
-    return Diagnosis(area, Level.FAULT, said, fix)
-
-
-def failed(area: str, error: MulliganError, fix: str) -> Diagnosis:
-    """Make a fault of an error, whose message ends in `; what to do.`; `fix` is for one without."""
-    said, mark, advice = str(error).rpartition("; ")
-    if not mark or advice.count(")") > advice.count("("):
-        return fault(area, str(error), fix)
-    return fault(area, f"{said}.", f"{advice[:1].upper()}{advice[1:]}")

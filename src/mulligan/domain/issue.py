@@ -1,4 +1,4 @@
-"""An issue as Mulligan sees it: its name, its text, and who asked for the work. Pure."""
+"""An issue: its name, its text, who requested the work, and its lease. Pure."""
 
 import hashlib
 import re
@@ -9,43 +9,19 @@ from typing import Self
 
 from mulligan.domain.errors import LeaseLostError, UsageError
 
+# Names.
+
 REPOSITORY = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
-"""`owner/name`, as GitHub allows them: safe in paths, refs and URLs as it stands."""
+"""`owner/name` as GitHub allows it: safe in paths, refs and URLs without escaping."""
 
 COMMIT_SHA = re.compile(r"[0-9a-f]{40}")
 """A commit's name in full."""
 
 MARKER = "<!-- mulligan:"
-"""Begins the hidden marker of everything that Mulligan writes on GitHub."""
+"""The start of the hidden marker in everything Mulligan writes on GitHub."""
 
 BRANCH_PREFIX = "mulligan/issue-"
-"""Begins the name of every branch of Mulligan's; the issue's number follows."""
-
-
-class Stage(StrEnum):
-    """Where an issue stands; all but RESOLVED are shown as a label."""
-
-    READY = "ready"
-    RUNNING = "running"
-    REVIEW = "review"
-    HITL = "hitl"
-    RESOLVED = "resolved"
-
-
-class Permission(StrEnum):
-    """What a person may do on a repository, weakest first (GitHub's `role_name`)."""
-
-    NONE = "none"
-    READ = "read"
-    TRIAGE = "triage"
-    WRITE = "write"
-    MAINTAIN = "maintain"
-    ADMIN = "admin"
-
-    def reaches(self, needed: "Permission") -> bool:
-        """Tell whether this permission is at least `needed`."""
-        order = list(Permission)
-        return order.index(self) >= order.index(needed)
+"""The prefix of Mulligan's branches; the issue's number follows."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -66,11 +42,24 @@ class IssueRef:
 
     @property
     def branch(self) -> str:
-        """Name the one branch of the issue, on which its pull request stands."""
+        """Name the issue's branch, the head of its pull request."""
         return f"{BRANCH_PREFIX}{self.number}"
 
     def __str__(self) -> str:
         return f"{self.repository}#{self.number}"
+
+
+# The issue as it was read.
+
+
+class Stage(StrEnum):
+    """The stage of an issue; all but RESOLVED are shown as a label."""
+
+    READY = "ready"
+    RUNNING = "running"
+    REVIEW = "review"
+    HITL = "hitl"
+    RESOLVED = "resolved"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +89,28 @@ class Issue:
 
     @property
     def text_sha256(self) -> str:
-        """Hash title and body, by which a later change of either shows (SPEC T2)."""
+        """Hash title and body, to detect later changes (SPEC T2)."""
         text = f"{self.title}\0{self.body}".encode(errors="surrogatepass")
         return hashlib.sha256(text).hexdigest()
+
+
+# Who asked for the work, and who changed the text since.
+
+
+class Permission(StrEnum):
+    """What a person may do on a repository, weakest first (GitHub's `role_name`)."""
+
+    NONE = "none"
+    READ = "read"
+    TRIAGE = "triage"
+    WRITE = "write"
+    MAINTAIN = "maintain"
+    ADMIN = "admin"
+
+    def reaches(self, needed: "Permission") -> bool:
+        """Tell whether this permission is at least `needed`."""
+        order = list(Permission)
+        return order.index(self) >= order.index(needed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +131,11 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """What was done to title and text since the act, as far as it is known (SPEC T2).
+    """The known edits of title and text since the act (SPEC T2).
 
-    `by_strangers` are by people who may not ask for work, oldest first. `unread` says why that
-    could not be found out now. A server that is not `telling` keeps no record of who changed a
-    text; there only the renamings are known.
+    `by_strangers` are by people who may not request work, oldest first. `unread_reason` says why
+    the edits could not be read. If the server does not record who changed a text, `names_authors`
+    is False and only title changes are known.
     """
 
     by_strangers: tuple[Edit, ...] = ()
@@ -140,10 +148,10 @@ class AuthorisingAct:
     """Who asked for the work, and how (SPEC T1).
 
     `act` is `labeled:<event id>`, `comment:<comment id>`, `command:<time>` for a command on the
-    command line, or `operator:<time>` for `mulligan work`; `trusted` is the ruling on the actor's
-    permission at the time it was read; `reason` explains a refusal. `actor_id` is GitHub's number
-    of the account, which stays when it is renamed. `guidance` is what that person says is to be
-    done, which holds for the whole epoch (SPEC C14).
+    command line, or `operator:<time>` for `mulligan work`; `trusted` says whether the actor's
+    permission sufficed when it was read; `reason` explains a refusal. `actor_id` is GitHub's number
+    of the account, which stays when it is renamed. `guidance` is that person's instructions,
+    which hold for the whole epoch (SPEC C14).
     """
 
     act: str
@@ -173,15 +181,18 @@ class AuthorisingAct:
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """Why work that has begun must not go on: trust was lost, or the text is another (T1, T2)."""
+    """Why running work must stop: trust was lost, or the text was changed (SPEC T1, T2)."""
 
     reason: str
     by_edit: bool = False
 
 
+# Its repository, and its lease.
+
+
 @dataclass(frozen=True, slots=True)
 class RepositoryFacts:
-    """What the tracker knows of a repository; `may_push` is None where it does not say."""
+    """GitHub's facts about a repository; `may_push` is None if GitHub does not report it."""
 
     name: str
     clone_url: str

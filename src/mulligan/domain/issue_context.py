@@ -1,4 +1,4 @@
-"""All that the route and its words need of one issue at one moment. Pure."""
+"""One issue with its status and attempts, as the steps and the texts need it. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -44,13 +44,6 @@ class IssueContext:
         return self.history[-1] if self.history else None
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """The issue was not worked on, and this is why."""
-
-    reason: str
-
-
 def own_commits(status: IssueStatus, history: Iterable[WorkerResultMeta]) -> frozenset[str]:
     """Name the commits of a pull request that are Mulligan's own: of attempts, and merges."""
     return status.merges | {meta.head_sha for meta in history if meta.head_sha}
@@ -79,6 +72,13 @@ class PullRequest:
     url: str
     left_draft: str = ""
     elsewhere: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """The issue was not worked on, and this is why."""
+
+    reason: str
 
 
 Result = Decision | Skipped

@@ -1,4 +1,4 @@
-"""What an attempt can come to, and what follows: the closed sets of SPEC 6. Pure."""
+"""The outcomes of an attempt, and the decisions that follow: the sets of SPEC 6. Pure."""
 
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -59,6 +59,9 @@ class ZeroKind(StrEnum):
     PROPOSED = "proposed"
     UNDONE = "undone"
     NOTHING = "nothing"
+
+
+# Decisions.
 
 
 class OpenPullRequest(Record):

@@ -1,4 +1,4 @@
-"""A rule that a change breaks whatever the checks say (SPEC A9), as it is recorded. Pure."""
+"""The record of an attempt, with its guards, checks, agent and change (SPEC 14). Pure."""
 
 import re
 from collections.abc import Iterable
@@ -11,9 +11,8 @@ from mulligan.domain.outcome import Outcome, Record, ZeroKind
 
 SCHEMA_VERSION = 1
 
-NAMES_UNIT = re.compile(
-    r"^\S*?(?:[A-Za-z_]\w*\.[A-Za-z_]|::|\\|//)|\.\w{1,5}(?::\d+)* (?:›|>) |^\[\S+\] | \(package\)$"
-)
+
+# Guards.
 
 
 class GuardKind(StrEnum):
@@ -50,9 +49,7 @@ class GuardViolation(Record):
         return {"message": value} if isinstance(value, str) else value
 
 
-def names_unit(test_id: str) -> bool:
-    """Tell whether a test's id says which package, class, module or file it belongs to."""
-    return bool(NAMES_UNIT.search(test_id))
+# Checks and the reviewer.
 
 
 class CheckKind(StrEnum):
@@ -64,6 +61,11 @@ class CheckKind(StrEnum):
     BUILD = "build"
     FORMAT = "format"
     OTHER = "other"
+
+
+NAMES_UNIT = re.compile(
+    r"^\S*?(?:[A-Za-z_]\w*\.[A-Za-z_]|::|\\|//)|\.\w{1,5}(?::\d+)* (?:›|>) |^\[\S+\] | \(package\)$"
+)
 
 
 class Finding(Record):
@@ -91,21 +93,9 @@ class Finding(Record):
         return self.test_id or self.summary
 
 
-class FileChange(Record):
-    """A file that differs from the start tree; counts are None for a binary file.
-
-    `status` is git's letter, and `old_path` is where a moved file (R) was. `mode` is git's, of a
-    deleted file the one that it had. `size` is in bytes. `link` is where a symbolic link leads.
-    """
-
-    path: str
-    status: str
-    insertions: int | None = None
-    deletions: int | None = None
-    old_path: str | None = None
-    mode: str | None = None
-    size: int | None = None
-    link: str | None = None
+def names_unit(test_id: str) -> bool:
+    """Tell whether a test's id says which package, class, module or file it belongs to."""
+    return bool(NAMES_UNIT.search(test_id))
 
 
 class SourceExcerpt(Record):
@@ -150,6 +140,34 @@ class CheckResult(Record):
         return self.required and not self.passed and not self.preexisting
 
 
+class VerifierOutcome(StrEnum):
+    """What the optional reviewer command said (SPEC 10)."""
+
+    PASS = "PASS"  # noqa: S105 - a verdict, not a password
+    SOFT_FAIL = "SOFT_FAIL"
+    HARD_FAIL = "HARD_FAIL"
+
+
+# The agent and its change.
+
+
+class FileChange(Record):
+    """A file that differs from the start tree; counts are None for a binary file.
+
+    `status` is git's letter, and `old_path` is where a moved file (R) was. `mode` is git's, of a
+    deleted file the one that it had. `size` is in bytes. `link` is where a symbolic link leads.
+    """
+
+    path: str
+    status: str
+    insertions: int | None = None
+    deletions: int | None = None
+    old_path: str | None = None
+    mode: str | None = None
+    size: int | None = None
+    link: str | None = None
+
+
 class AgentFacts(Record):
     """What is known of the agent's run; a number that the agent did not report is None.
 
@@ -179,6 +197,9 @@ class AgentFacts(Record):
     denied: bool = False
 
 
+# The record.
+
+
 class FixRound(Record):
     """A further agent run inside the same attempt, and the checks after it (SPEC A12)."""
 
@@ -187,14 +208,6 @@ class FixRound(Record):
     duration_ms: int = 0
     usage: AgentFacts | None = None
     manifest_hash: str | None = None
-
-
-class VerifierOutcome(StrEnum):
-    """What the optional reviewer command said (SPEC 10)."""
-
-    PASS = "PASS"  # noqa: S105 - a verdict, not a password
-    SOFT_FAIL = "SOFT_FAIL"
-    HARD_FAIL = "HARD_FAIL"
 
 
 class WorkerResultMeta(Record):

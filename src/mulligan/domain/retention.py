@@ -1,4 +1,4 @@
-"""What is kept, and for how long (SPEC 14). Pure."""
+"""Choose which files and histories to delete, and which to keep (SPEC 14). Pure."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -21,17 +21,17 @@ class AttemptFiles:
 
 
 def is_at_rest(status: IssueStatus) -> bool:
-    """Tell whether nothing is left to be done for an issue until a person asks again."""
+    """Tell whether an issue has nothing to do until a new request."""
     return status.phase is Phase.IDLE and status.stage in SETTLED_STAGES
 
 
 def needs_files(status: IssueStatus) -> bool:
-    """Tell whether the next attempt is to read what the last ones left, or a publication is."""
+    """Tell whether the next attempt or a publication needs the files of earlier attempts."""
     return status.is_kept or not is_at_rest(status)
 
 
 def needs_commit(status: IssueStatus) -> bool:
-    """Tell whether a verified commit is, or may still be, to be published."""
+    """Tell whether a verified commit waits, or may still wait, to be published."""
     return status.is_kept or status.phase is not Phase.IDLE
 
 
@@ -41,9 +41,9 @@ def outdated(
     oldest: datetime,
     most_bytes: int,
 ) -> tuple[AttemptFiles, ...]:
-    """Choose the files that go, oldest first: those before `oldest`, and those beyond the bytes.
+    """Choose the files to delete, oldest first: before `oldest`, or beyond `most_bytes` in total.
 
-    Files of `spared` issues stay, and count.
+    Files of `kept_issues` stay, but count towards the total.
     """
     staying, going = frozenset(kept_issues), list[AttemptFiles]()
     held = sum(each.size for each in found)
@@ -55,13 +55,13 @@ def outdated(
 
 
 def may_be_forgotten(status: IssueStatus) -> bool:
-    """Tell whether nobody waits for anything of an issue; one that is paused stays so."""
+    """Tell whether the history may be deleted: nothing is open, and nobody paused the issue."""
     waits = status.pull_number or status.feedback or status.pending or status.paused_by
     return status.stage is Stage.RESOLVED and status.phase is Phase.IDLE and not waits
 
 
 def remnant_of(status: IssueStatus) -> Forgotten:
-    """Keep of an issue what its next request needs: what is its own on GitHub, and what is old."""
+    """Give what a new request still needs of a deleted history: effects and handled keys."""
     return Forgotten(
         reason=status.reason,
         number=status.number,

@@ -1,4 +1,4 @@
-"""What agents have used, and what they may use. Pure."""
+"""Usage of agents in dollars and tokens, and what they may use. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,6 +21,9 @@ class Spent:
         return Spent(round(self.usd + other.usd, 6), self.tokens + other.tokens)
 
 
+NOTHING = Spent()
+
+
 @dataclass(frozen=True, slots=True)
 class Allowance:
     """What may be used; None is no limit."""
@@ -29,7 +32,7 @@ class Allowance:
     tokens: int | None = None
 
     def covers(self, spent: Spent) -> bool:
-        """Tell whether so much may be used; the last cent may be."""
+        """Tell whether an amount is within the allowance; exactly the limit is."""
         is_within = self.usd is None or spent.usd <= self.usd
         return is_within and (self.tokens is None or spent.tokens <= self.tokens)
 
@@ -54,9 +57,6 @@ class Allowance:
         return 0 in (self.usd, self.tokens)
 
 
-NOTHING = Spent()
-
-
 @dataclass(frozen=True, slots=True)
 class Run:
     """One run of an `agent`: an attempt's `number` over all epochs, its fix round, its beginning.
@@ -77,13 +77,8 @@ class Run:
 
 
 def spent_in(run: AgentFacts) -> Spent:
-    """Give what a run has used, as far as its agent told."""
+    """Give the usage of a run as far as its agent reported it."""
     return Spent(run.cost_usd or 0.0, (run.input_tokens or 0) + (run.output_tokens or 0))
-
-
-def spent_on(day: date, attempts: Iterable[WorkerResultMeta]) -> Spent:
-    """Add up what attempts have used that began on a day, in UTC."""
-    return spent_by(meta for meta in attempts if meta.started_at.astimezone(UTC).date() == day)
 
 
 def spent_by(attempts: Iterable[WorkerResultMeta]) -> Spent:
@@ -92,3 +87,8 @@ def spent_by(attempts: Iterable[WorkerResultMeta]) -> Spent:
         run for meta in attempts for run in (meta.agent, *(each.usage for each in meta.fix_rounds))
     ]
     return reduce(Spent.plus, (spent_in(run) for run in runs if run), Spent())
+
+
+def spent_on(day: date, attempts: Iterable[WorkerResultMeta]) -> Spent:
+    """Add up what attempts have used that began on a day, in UTC."""
+    return spent_by(meta for meta in attempts if meta.started_at.astimezone(UTC).date() == day)

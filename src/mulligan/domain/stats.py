@@ -1,4 +1,4 @@
-"""What is counted of the work, and what the counting comes to, as values. Pure."""
+"""Compute the statistics of `mulligan stats` from what the ledger recorded. Pure."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -11,15 +11,11 @@ from typing import TypeVar
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import FREE, Outcome
 
-MAX_LISTED = 10
-
-T = TypeVar("T")
-
-K = TypeVar("K", bound=Hashable)
+# What is counted.
 
 
 class MilestoneKind(StrEnum):
-    """A turn in an issue's life."""
+    """A kind of milestone of an issue."""
 
     ASKED = "asked"
     PUBLISHED = "published"
@@ -30,7 +26,7 @@ class MilestoneKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Milestone:
-    """When a turn was recorded; `asked_at` is when the person who asked did so."""
+    """When a milestone was recorded; `asked_at` is the time of the request."""
 
     issue: IssueRef
     kind: MilestoneKind
@@ -49,9 +45,9 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class AttemptEntry:
-    """One attempt that is over. `runs` counts its runs of an agent.
+    """One completed attempt. `runs` counts its agent runs.
 
-    `costs` and `tokens` are of those runs that told, and may be fewer than the runs.
+    `costs` and `tokens` have one entry for each run that reported them.
     """
 
     issue: IssueRef
@@ -68,7 +64,7 @@ class AttemptEntry:
 
 @dataclass(frozen=True, slots=True)
 class LedgerHistory:
-    """What the ledger holds, in its order; `since` is when that begins."""
+    """The ledger's attempts, milestones and stages, in its order; `since` is its first event."""
 
     since: datetime | None
     attempts: Sequence[AttemptEntry]
@@ -76,12 +72,14 @@ class LedgerHistory:
     stages: Sequence[tuple[IssueRef, Stage]]
 
 
+# What the counting comes to.
+
+
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What was spent, as far as it is known; None where nothing is.
+    """The cost of attempts as far as agents reported it; None if none did.
 
-    `silent` counts the attempts whose agent did not say what they cost, `wordless` those of which
-    it did not say how many tokens they took.
+    `without_cost` and `without_tokens` count the attempts with a run that did not report them.
     """
 
     usd: float | None
@@ -90,7 +88,7 @@ class Cost:
     without_tokens: int
 
     def per(self, count: int) -> float | None:
-        """Divide it among so many; None where that cannot be said."""
+        """Give the dollars for each of `count`; None if unknown."""
         return None if self.usd is None or not count else self.usd / count
 
 
@@ -147,7 +145,7 @@ class AgentStats:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """All of it; `since` is where what is counted begins, None for an empty ledger."""
+    """All statistics; `since` is when counting begins, None for an empty ledger."""
 
     since: datetime | None
     until: datetime
@@ -160,12 +158,16 @@ class Stats:
     agents: tuple[AgentStats, ...]
 
 
-Failed = tuple[AttemptEntry, Failure]
+# The counting.
+
+T = TypeVar("T")
+
+K = TypeVar("K", bound=Hashable)
 
 
 def summarise(all_of_it: LedgerHistory, now: datetime, since: datetime | None = None) -> Stats:
     """Count what was recorded at or after `since`, or all of it."""
-    # Moments of before stay: times are counted from them.
+    # Keep earlier milestones: durations begin at them.
     recent = [each for each in all_of_it.attempts if _is_in(each.at, since)]
     found = replace(all_of_it, attempts=recent)
     begin, failed = all_of_it.since, _failed(recent)
@@ -215,25 +217,13 @@ def _figures(found: LedgerHistory, since: datetime | None) -> RepositoryStats:
     )
 
 
-def _is_in(at: datetime, since: datetime | None) -> bool:
-    return since is None or at >= since
-
-
-def _counts(tried: AttemptEntry) -> bool:
-    return tried.outcome not in FREE
-
-
-def _succeeded(tried: AttemptEntry) -> bool:
-    return tried.outcome is Outcome.SUCCEEDED
-
-
 def _reached(turn: MilestoneKind, moments: Iterable[Milestone], since: datetime | None) -> int:
-    """Count the issues that took a turn, each once."""
+    """Count the issues that reached a milestone, each once."""
     return len({each.issue for each in moments if each.kind is turn and _is_in(each.at, since)})
 
 
 def cost_of(tries: Sequence[AttemptEntry]) -> Cost:
-    """Add up what attempts used; what an agent did not say is unknown, and not nothing."""
+    """Add up the usage of attempts; usage that no agent reported is unknown, not zero."""
     costs = [cost for each in tries for cost in each.costs]
     tokens = [count for each in tries for count in each.tokens]
     silent = sum(len(each.costs) < each.runs for each in tries)
@@ -249,7 +239,7 @@ def cost_of(tries: Sequence[AttemptEntry]) -> Cost:
 def _times(
     moments: Iterable[Milestone], since: datetime | None
 ) -> tuple[list[timedelta], list[timedelta]]:
-    """Give how long it took from each request to its pull request, and to its merge."""
+    """Give the durations from each request to its pull request, and to its merge."""
     taken: dict[MilestoneKind, list[timedelta]] = {
         MilestoneKind.PUBLISHED: [],
         MilestoneKind.MERGED: [],
@@ -283,7 +273,7 @@ def _median(times: Sequence[timedelta]) -> timedelta | None:
 
 
 def _places(tries: Iterable[AttemptEntry], since: datetime | None) -> tuple[AttemptPosition, ...]:
-    """Number the attempts of each epoch that counted, and see how each number fared."""
+    """Count attempts and successes by the attempt's position in its epoch."""
     made, succeeded = Counter[int](), Counter[int]()
     for epoch in _by(lambda each: (each.issue, each.epoch), filter(_counts, tries)).values():
         for place, each in enumerate(epoch, start=1):
@@ -293,12 +283,21 @@ def _places(tries: Iterable[AttemptEntry], since: datetime | None) -> tuple[Atte
     return tuple(AttemptPosition(place, made[place], succeeded[place]) for place in sorted(made))
 
 
-def _by(key: Callable[[T], K], rows: Iterable[T]) -> dict[K, list[T]]:
-    """Bring together what belongs together, each in its order."""
-    found = defaultdict[K, list[T]](list)
-    for row in rows:
-        found[key(row)].append(row)
-    return found
+def _agents(tries: Iterable[AttemptEntry]) -> Iterator[AgentStats]:
+    ran = _by(lambda each: each.agent, (each for each in tries if each.agent))
+    for name, made in sorted(ran.items()):
+        yield AgentStats(
+            agent=name,
+            attempts=len(made),
+            counted=sum(map(_counts, made)),
+            succeeded=sum(map(_succeeded, made)),
+            cost=cost_of(made),
+        )
+
+
+MAX_LISTED = 10
+
+Failed = tuple[AttemptEntry, Failure]
 
 
 def _failed(tries: Iterable[AttemptEntry]) -> list[Failed]:
@@ -307,23 +306,23 @@ def _failed(tries: Iterable[AttemptEntry]) -> list[Failed]:
 
 def _frequent_checks(failed: Iterable[Failed]) -> tuple[FrequentFailure, ...]:
     found = _by(lambda each: (each[0].issue.repository, each[1].check), failed)
-    return _ranked(_told(group) for group in found.values())
+    return _ranked(_frequent_failure(group) for group in found.values())
 
 
 def _frequent_failures(failed: Iterable[Failed]) -> tuple[FrequentFailure, ...]:
-    """Tell one failure from another by its fingerprint; those without one cannot be."""
+    """Group failures by their fingerprint; failures without one are left out."""
     found = _by(
         lambda each: (each[0].issue.repository, each[1].check, each[1].fingerprint),
         (each for each in failed if each[1].fingerprint),
     )
-    named = [(group[-1][1], _told(group)) for group in found.values()]
+    named = [(group[-1][1], _frequent_failure(group)) for group in found.values()]
     return _ranked(
         replace(told, summary=failure.summary, fingerprint=failure.fingerprint)
         for failure, told in named
     )
 
 
-def _told(group: Sequence[Failed]) -> FrequentFailure:
+def _frequent_failure(group: Sequence[Failed]) -> FrequentFailure:
     tried, failure = group[-1]
     return FrequentFailure(
         repository=tried.issue.repository,
@@ -341,13 +340,21 @@ def _often(each: FrequentFailure) -> tuple[int, int, str, str, str]:
     return -each.attempts, -each.issues, each.repository, each.check, each.fingerprint
 
 
-def _agents(tries: Iterable[AttemptEntry]) -> Iterator[AgentStats]:
-    ran = _by(lambda each: each.agent, (each for each in tries if each.agent))
-    for name, made in sorted(ran.items()):
-        yield AgentStats(
-            agent=name,
-            attempts=len(made),
-            counted=sum(map(_counts, made)),
-            succeeded=sum(map(_succeeded, made)),
-            cost=cost_of(made),
-        )
+def _by(key: Callable[[T], K], rows: Iterable[T]) -> dict[K, list[T]]:
+    """Group rows by a key, and keep their order."""
+    found = defaultdict[K, list[T]](list)
+    for row in rows:
+        found[key(row)].append(row)
+    return found
+
+
+def _is_in(at: datetime, since: datetime | None) -> bool:
+    return since is None or at >= since
+
+
+def _counts(tried: AttemptEntry) -> bool:
+    return tried.outcome not in FREE
+
+
+def _succeeded(tried: AttemptEntry) -> bool:
+    return tried.outcome is Outcome.SUCCEEDED

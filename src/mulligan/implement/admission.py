@@ -1,4 +1,4 @@
-"""Take an issue in: who asks for work on which text, and what a person has to mend first."""
+"""Admit an issue: record its request, or show why it is blocked; then start the attempt."""
 
 from dataclasses import replace
 
@@ -38,11 +38,10 @@ log = structlog.get_logger()
 
 
 def admit(facts: Facts, context: BotContext) -> str | None:
-    """Record what is new about an issue and who asks for it; a new request opens an epoch.
+    """Record an issue's text and request; give the reason if it must not be worked on.
 
-    Gives the reason where it may not be worked on. A pause holds for a new request too, and the
-    issue then says so. What a person has to mend first, a text that was changed or a policy, is
-    said on the issue (SPEC T2, 17).
+    A new request opens an epoch, even while the issue is paused. If a person must act first (an
+    invalid policy, an open dependency, a changed text), the issue shows that (SPEC T2, 17).
     """
     ref, broken = facts.issue.ref, first_broken(facts)
     _record_text(facts, context, fine=broken is None)
@@ -60,47 +59,8 @@ def admit(facts: Facts, context: BotContext) -> str | None:
     return broken.refusal
 
 
-def _begins_paused(facts: Facts, broken: Finding) -> bool:
-    """Tell whether only a pause holds up what rests otherwise; one that is queued says so."""
-    rests = facts.status.stage in SETTLED_STAGES or not facts.status.epoch
-    return rests and broken.rule == PAUSED
-
-
-def defer(facts: Facts, context: BotContext) -> str | None:
-    """Let an issue wait while a disk is full, nothing may be spent, or a key is refused; say why.
-
-    An operator's command tries a key at once.
-    """
-    ref = facts.issue.ref
-    if short := _disk_shortage(ref, context):
-        said = context.ledger.status(ref).reason
-        # Several workers whose disks are full would otherwise take turns in saying so, for ever.
-        if said == short or not is_shortage(said):
-            report_blocked(ref, short, context)
-        log.warning("no_room", issue=str(ref), reason=short)
-        return short
-    if spent := spent_today(ref, context):
-        wait_for_budget(ref, WaitForBudget(reason=spent.reason), context)
-        return spent.reason
-    refused = None if facts.at_once else refused_until(load_context(facts.issue, context), context)
-    if refused:
-        wait_until(ref, *refused, context)
-        log.warning("agent_refused", issue=str(ref), reason=refused[1])
-        return refused[1]
-    return None
-
-
-def _disk_shortage(ref: IssueRef, context: BotContext) -> str | None:
-    """Look for room; what an agent left of this issue's last attempt may be what fills the disk."""
-    short = context.disk_shortage()
-    if short and context.worktrees.exists(ref):
-        context.worktrees.discard(ref)
-        return context.disk_shortage()
-    return short
-
-
 def _record_text(facts: Facts, context: BotContext, *, fine: bool) -> None:
-    """Keep the text that was asked for: at first sight under an act, and as work starts (T2)."""
+    """Record the requested text: when an act is first seen, and when work starts (SPEC T2)."""
     act, issue, status = facts.act, facts.issue, facts.status
     if act is None or not act.trusted or status.phase is not Phase.IDLE:
         return
@@ -116,8 +76,47 @@ def _record_text(facts: Facts, context: BotContext, *, fine: bool) -> None:
         context.ledger.append(issue.ref, seen)
 
 
+def _begins_paused(facts: Facts, broken: Finding) -> bool:
+    """Tell whether a pause is the first obstacle for an issue without queued work."""
+    rests = facts.status.stage in SETTLED_STAGES or not facts.status.epoch
+    return rests and broken.rule == PAUSED
+
+
+def defer(facts: Facts, context: BotContext) -> str | None:
+    """Defer an issue while a disk is full, a budget is used up, or a key is refused.
+
+    Gives the reason, None if the attempt may start. An operator's command ignores a refused key.
+    """
+    ref = facts.issue.ref
+    if short := _disk_shortage(ref, context):
+        shown = context.ledger.status(ref).reason
+        # Otherwise several workers with full disks would keep replacing each other's reason.
+        if shown == short or not is_shortage(shown):
+            report_blocked(ref, short, context)
+        log.warning("no_room", issue=str(ref), reason=short)
+        return short
+    if spent := spent_today(ref, context):
+        wait_for_budget(ref, WaitForBudget(reason=spent.reason), context)
+        return spent.reason
+    refused = None if facts.at_once else refused_until(load_context(facts.issue, context), context)
+    if refused:
+        wait_until(ref, *refused, context)
+        log.warning("agent_refused", issue=str(ref), reason=refused[1])
+        return refused[1]
+    return None
+
+
+def _disk_shortage(ref: IssueRef, context: BotContext) -> str | None:
+    """Check the disk space; if it is short, delete this issue's worktree and check again."""
+    short = context.disk_shortage()
+    if short and context.worktrees.exists(ref):
+        context.worktrees.discard(ref)
+        return context.disk_shortage()
+    return short
+
+
 def begin_attempt(issue: Issue, context: BotContext) -> IssueContext:
-    """Record that an attempt starts, before anything else happens (SPEC A1)."""
+    """Record that an attempt starts, before any other step of it (SPEC A1)."""
     case = load_context(issue, context)
     started = AttemptStarted(
         attempt=case.status.attempt + 1,

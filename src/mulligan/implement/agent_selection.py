@@ -8,14 +8,11 @@ from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.issue_context import IssueContext
 from mulligan.implement.ports import AgentRegistry, BotContext
 
-KEY_PROBE_INTERVAL = timedelta(hours=1)
-"""How long an agent rests whose key was refused, before one attempt tries it again."""
-
 
 def select_agent(case: IssueContext, policy: Policy, context: BotContext) -> BotContext:
-    """Give the tools with the agent of the attempt that begins.
+    """Give the context with the agent of this attempt.
 
-    MisconfiguredError where the repository chooses one that the operator does not know.
+    Raises MisconfiguredError if the repository chooses an agent that mulligan.yml does not name.
     """
     name = agent_of(case, policy, context.agents)
     if not name:
@@ -31,8 +28,26 @@ def select_agent(case: IssueContext, policy: Policy, context: BotContext) -> Bot
     return replace(context, agent=agent)
 
 
+def agent_of(case: IssueContext, policy: Policy, registry: AgentRegistry) -> str:
+    """Name the agent: the chosen one, or its fallback after attempts that counted."""
+    first = _by_label(case, policy) or policy.agent
+    order = (first, *registry.fallback.get(first, ()))
+    return order[min(case.counted, len(order) - 1)]
+
+
+def _by_label(case: IssueContext, policy: Policy) -> str:
+    """Name the agent that a label chooses; of several labels, the policy's first one counts."""
+    carried = {label.casefold() for label in case.issue.labels}
+    chosen = (name for label, name in policy.labels.agents.items() if label.casefold() in carried)
+    return next(chosen, "")
+
+
+KEY_PROBE_INTERVAL = timedelta(hours=1)
+"""How long an agent with a refused key waits before one attempt tries the key again."""
+
+
 def refused_until(case: IssueContext, context: BotContext) -> tuple[datetime, str] | None:
-    """Say until when the agent of the next attempt waits, whose key was refused, and why."""
+    """Give until when the next attempt waits for a refused key, and why; None for no wait."""
     name = agent_of(case, context.policies.in_force(case.issue.ref.repository), context.agents)
     agent = context.agents.named.get(name, context.agent).name
     refused = context.usage.key_refused_at(agent)
@@ -44,17 +59,3 @@ def refused_until(case: IssueContext, context: BotContext) -> tuple[datetime, st
         " `mulligan work`."
     )
     return refused + KEY_PROBE_INTERVAL, reason
-
-
-def agent_of(case: IssueContext, policy: Policy, registry: AgentRegistry) -> str:
-    """Name the agent: the chosen one, or what follows it after attempts that counted."""
-    first = _by_label(case, policy) or policy.agent
-    line = (first, *registry.fallback.get(first, ()))
-    return line[min(case.counted, len(line) - 1)]
-
-
-def _by_label(case: IssueContext, policy: Policy) -> str:
-    """Name what a label on the issue chooses; of several the one that the policy names first."""
-    carried = {label.casefold() for label in case.issue.labels}
-    chosen = (name for label, name in policy.labels.agents.items() if label.casefold() in carried)
-    return next(chosen, "")

@@ -1,4 +1,4 @@
-"""One attempt on this machine, step by step: worktree, prompt, agent, commit, verification."""
+"""Run one attempt step by step: worktree, setup commands, prompt, agent, commit, checks."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -27,7 +27,7 @@ from mulligan.sandbox.cancellation import ignore_cancellation
 
 
 def run_attempt(case: IssueContext, context: BotContext) -> Iterator[AttemptState]:
-    """Worktree and set-up, then one round or more: tell what is known after each step."""
+    """Prepare the worktree, then run one or more rounds; yield the state after each step."""
     ref, number = case.issue.ref, case.status.number
     if is_blank(case.issue):
         yield AttemptState(fault=NO_TEXT)
@@ -49,7 +49,7 @@ def run_attempt(case: IssueContext, context: BotContext) -> Iterator[AttemptStat
 
 
 def _pull_request_base(case: IssueContext) -> PullRequestBase | None:
-    """Tell the worktree of the pull request that is open, and which commits there are ours."""
+    """Describe the open pull request and Mulligan's commits in it; None without one."""
     if case.status.pull_number is None:
         return None
     own, bases = own_commits(case.status, case.history), bases_of(case.status, case.history)
@@ -60,8 +60,8 @@ def _pull_request_base(case: IssueContext) -> PullRequestBase | None:
 
 
 def _rounds(known: AttemptState, at: AttemptContext) -> Iterator[AttemptState]:
-    """Prompt, agent, commit, verification; again, with what failed, while fix rounds are left."""
-    task = brief = write_first_prompt(at.case, at.policy, at.worktree, at.context)
+    """Prompt, agent, commit, checks; repeat with the failures while fix rounds are left."""
+    task = first_task = write_first_prompt(at.case, at.policy, at.worktree, at.context)
     while True:
         try:
             known = _run_agent(known, task, at)
@@ -76,20 +76,20 @@ def _rounds(known: AttemptState, at: AttemptContext) -> Iterator[AttemptState]:
         if not worth_fixing(known) or len(known.earlier) == at.policy.max_fix_rounds:
             return
         known = next_round(known)
-        task = write_fix_prompt(brief, known, at)
+        task = write_fix_prompt(first_task, known, at)
 
 
 def _run_agent(known: AttemptState, task: Task, at: AttemptContext) -> AttemptState:
     ref, context = at.case.issue.ref, at.context
-    purse = open_budget_meter(at.case, known, context)
-    if fault := purse.exhausted(known):
+    budget_meter = open_budget_meter(at.case, known, context)
+    if fault := budget_meter.exhausted(known):
         return replace(known, fault=fault)
     if why := stop_reason(ref, context):
         raise WithdrawnError(why)
     probe = context.usage.key_refused_at(context.agent.name) is not None
     context.ledger.append(ref, AgentStarted(agent=context.agent.name))
-    run = context.agent.run(replace(task, meter=purse.meter))
-    context.usage.record(purse.run, run.facts)
+    run = context.agent.run(replace(task, meter=budget_meter.meter))
+    context.usage.record(budget_meter.run, run.facts)
     finished = AgentFinished(
         exit_code=run.exit_code,
         stopped_by=run.stopped_by,
@@ -98,11 +98,11 @@ def _run_agent(known: AttemptState, task: Task, at: AttemptContext) -> AttemptSt
     context.ledger.append(ref, finished)
     known = replace(known, manifest_hash=task.manifest_hash, run=run, probe=probe)
     is_over = run.stopped_by is TimeLimit.BUDGET
-    return replace(known, fault=purse.exhausted(known)) if is_over else known
+    return replace(known, fault=budget_meter.exhausted(known)) if is_over else known
 
 
 def _keep_partial_change(known: AttemptState, at: AttemptContext) -> AttemptState:
-    """Keep what an agent has done that was stopped, as far as that can be (SPEC A8, H4)."""
+    """Commit the partial change of a stopped agent; best effort (SPEC A8, H4)."""
     try:
         with ignore_cancellation():
             return _capture(known, at)

@@ -1,4 +1,4 @@
-"""Keep account of what an attempt uses, and hold it to every budget while it runs (SPEC 13a)."""
+"""Record what an attempt uses, and stop it when a budget is used up (SPEC 13a)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +15,65 @@ from mulligan.domain.spending import NOTHING, Allowance, Run, Spent, spent_by, s
 from mulligan.implement.decide import ISSUE_BUDGET
 from mulligan.implement.ports import BotContext
 
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """The usage so far, one for each budget; `own_day` is what this issue used on the day."""
+
+    attempt: Spent = NOTHING
+    issue: Spent = NOTHING
+    repository_day: Spent = NOTHING
+    day: Spent = NOTHING
+    own_day: Spent = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetMeter:
+    """Meters one run; the day's usage of other runs is read again at every report."""
+
+    run: Run
+    case: IssueContext
+    spent_before: Spent
+    context: BotContext
+
+    def meter(self, usage: AgentFacts) -> bool:
+        """Record what the run has used so far; tell whether it may go on."""
+        self.context.usage.record(self.run, usage)
+        return may_go_on(self._used(self.spent_before.plus(spent_in(usage))), self.context.budget)
+
+    def exhausted(self, known: AttemptState) -> Fault | None:
+        """Say which budget is used up, before or after the run; None for none."""
+        used = self._used(spent_now(known))
+        return used_up(used, self.context.budget, ran=known.run is not None)
+
+    def _used(self, now: Spent) -> Used:
+        day, history = self.run.day, self.case.history
+        used = used_so_far(history, now, self.run.issue.repository, _used_on(day, self.context))
+        return replace(used, own_day=spent_on(day, history).plus(now))
+
+
+def open_budget_meter(case: IssueContext, known: AttemptState, context: BotContext) -> BudgetMeter:
+    """Start metering the next run of an attempt."""
+    ref, number = case.issue.ref, case.status.number
+    run = Run(ref, number, len(known.earlier), context.clock.now(), context.agent.name)
+    return BudgetMeter(run, case, spent_now(known), context)
+
+
+def spent_today(ref: IssueRef, context: BotContext) -> Fault | None:
+    """Say which of today's budgets is used up for an issue's repository; None for none."""
+    today = context.clock.now().astimezone(UTC).date()
+    used = used_so_far((), Spent(), ref.repository, _used_on(today, context))
+    return used_up(used, context.budget)
+
+
+def spent_now(known: AttemptState) -> Spent:
+    """Add up the usage of all runs of an attempt."""
+    runs = (spent_in(each.run.facts) for each in known.rounds if each.run)
+    return reduce(Spent.plus, runs, Spent())
+
+
+# What was used, against every budget.
+
 REPOSITORY_DAY, DAY = "repository_day", "day"
 
 NAMES: Mapping[str, str] = {
@@ -24,24 +83,10 @@ NAMES: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Used:
-    """What was used so far: by this attempt, by the issue, and on the day, here and everywhere.
-
-    `own_day` is what the issue has used on the day.
-    """
-
-    attempt: Spent = NOTHING
-    issue: Spent = NOTHING
-    repository_day: Spent = NOTHING
-    day: Spent = NOTHING
-    own_day: Spent = NOTHING
-
-
 def used_so_far(
     history: Sequence[WorkerResultMeta], now: Spent, repository: str, day: Mapping[str, Spent]
 ) -> Used:
-    """Add up; `now` is this attempt, and among what the `day` has used, by repository."""
+    """Add up; `now` is this attempt's usage, `day` the day's by repository, `now` included."""
     return Used(
         attempt=now,
         issue=spent_by(history).plus(now),
@@ -50,28 +95,29 @@ def used_so_far(
     )
 
 
-def spent_now(known: AttemptState) -> Spent:
-    """Add up what the runs of an attempt have used."""
-    runs = (spent_in(each.run.facts) for each in known.rounds if each.run)
-    return reduce(Spent.plus, runs, Spent())
+def _used_on(day: date, context: BotContext) -> Mapping[str, Spent]:
+    """Read the day's usage by repository; nothing is read if no day has a budget."""
+    limits = (context.budget.day.allowance, context.budget.repository_day.allowance)
+    is_limited = any((each.usd, each.tokens) != (None, None) for each in limits)
+    return context.usage.used_on(day) if is_limited else {}
 
 
 def may_go_on(used: Used, budget: Budget) -> bool:
-    """Tell whether a run is within every budget; the last cent may be used."""
+    """Tell whether a run is within every budget; exactly the limit is within."""
     within_own = budget.attempt.allowance.covers(used.attempt)
     return within_own and all(allowed.covers(spent) for _, allowed, spent in _shared(used, budget))
 
 
 def used_up(used: Used, budget: Budget, *, ran: bool = False) -> Fault | None:
-    """Say which budget, other than the attempt's own, is used up; None where none is.
+    """Say which budget, other than the attempt's own, is used up; None for none.
 
-    One that is used to the last cent is so before a run, but a run that ended may have used it.
+    Exactly the limit counts as used up before a run, but not after one (`ran`).
     """
     for name, allowed, spent in _shared(used, budget):
         if not allowed.covers(spent) or (not ran and allowed.after(spent).is_used_up):
             eats = name != ISSUE_BUDGET and not allowed.half.covers(used.own_day)
-            told = _describe_budget(name, allowed, spent)
-            return Fault(Outcome.OVER_BUDGET, told, budget=name, eats_budget=eats)
+            reason = _describe_budget(name, allowed, spent)
+            return Fault(Outcome.OVER_BUDGET, reason, budget=name, eats_budget=eats)
     return None
 
 
@@ -83,10 +129,10 @@ def _shared(used: Used, budget: Budget) -> Iterator[tuple[str, Allowance, Spent]
 
 def _describe_budget(name: str, allowed: Allowance, spent: Spent) -> str:
     used, limit = _describe_spending(spent), _describe_allowance(allowed)
-    told = f"The budget {NAMES[name]} is used up: {used} of {limit}."
+    message = f"The budget {NAMES[name]} is used up: {used} of {limit}."
     if name == ISSUE_BUDGET:
-        return f"{told} Raise budget.issue in mulligan.yml, then put the label on again."
-    return f"{told} The next day begins at midnight UTC; budget.{name} in mulligan.yml sets it."
+        return f"{message} Raise budget.issue in mulligan.yml, then put the label on again."
+    return f"{message} The next day begins at midnight UTC; budget.{name} in mulligan.yml sets it."
 
 
 def _describe_spending(spent: Spent) -> str:
@@ -97,49 +143,3 @@ def _describe_allowance(allowance: Allowance) -> str:
     dollars = [] if allowance.usd is None else [f"${allowance.usd:.2f}"]
     tokens = [] if allowance.tokens is None else [f"{allowance.tokens} tokens"]
     return " and ".join([*dollars, *tokens])
-
-
-@dataclass(frozen=True, slots=True)
-class BudgetMeter:
-    """What one run may use. What others have used of the day is read anew at every report."""
-
-    run: Run
-    case: IssueContext
-    spent_before: Spent
-    context: BotContext
-
-    def meter(self, usage: AgentFacts) -> bool:
-        """Note what the run has used so far; tell whether it may go on."""
-        self.context.usage.record(self.run, usage)
-        return may_go_on(self._used(self.spent_before.plus(spent_in(usage))), self.context.budget)
-
-    def exhausted(self, known: AttemptState) -> Fault | None:
-        """Say which budget is used up, before or after the run; None where none is."""
-        used = self._used(spent_now(known))
-        return used_up(used, self.context.budget, ran=known.run is not None)
-
-    def _used(self, now: Spent) -> Used:
-        day, history = self.run.day, self.case.history
-        used = used_so_far(history, now, self.run.issue.repository, _used_on(day, self.context))
-        return replace(used, own_day=spent_on(day, history).plus(now))
-
-
-def open_budget_meter(case: IssueContext, known: AttemptState, context: BotContext) -> BudgetMeter:
-    """Begin the account of the run that comes next in an attempt."""
-    ref, number = case.issue.ref, case.status.number
-    run = Run(ref, number, len(known.earlier), context.clock.now(), context.agent.name)
-    return BudgetMeter(run, case, spent_now(known), context)
-
-
-def spent_today(ref: IssueRef, context: BotContext) -> Fault | None:
-    """Say that nothing more may be used today for an issue's repository; None while it may."""
-    today = context.clock.now().astimezone(UTC).date()
-    used = used_so_far((), Spent(), ref.repository, _used_on(today, context))
-    return used_up(used, context.budget)
-
-
-def _used_on(day: date, context: BotContext) -> Mapping[str, Spent]:
-    """Ask the accounts only where a day has a budget."""
-    limits = (context.budget.day.allowance, context.budget.repository_day.allowance)
-    is_limited = any((each.usd, each.tokens) != (None, None) for each in limits)
-    return context.usage.used_on(day) if is_limited else {}

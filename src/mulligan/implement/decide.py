@@ -1,4 +1,4 @@
-"""What follows an attempt, a review or a command: the one place that decides. Pure."""
+"""Decide what follows an attempt, a review, a failed check on GitHub, or a command. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,155 +30,18 @@ from mulligan.domain.status import IssueStatus, is_handled
 from mulligan.implement.prompt.outcome_text import explain, pluralize
 from mulligan.text.escape import one_line
 
-REVIEWABLE_STAGES = frozenset({Stage.READY, Stage.REVIEW, Stage.HITL})
-"""Stages in which a review is acted on; while an attempt runs it waits."""
+# The decision after an attempt.
 
 ISSUE_BUDGET = "issue"
-"""The budget that no later window fills again."""
+"""The name of an issue's own budget; unlike a day's, it is never refilled."""
 
 MAX_EXHAUSTED_DAYS = 2
-"""On how many days of an epoch an issue may use up most of a budget of the day."""
-
-
-class CommandAction(StrEnum):
-    """What is done about a command; TELL is to answer it in a comment, and no more."""
-
-    OPEN_EPOCH = "open_epoch"
-    STAND_DOWN = "stand_down"
-    RESOLVE = "resolve"
-    SHOW = "show"
-    REPLY = "tell"
-    NOTHING = "nothing"
-
-
-@dataclass(frozen=True, slots=True)
-class CommandDecision:
-    """What is done, and what it is called: in the ledger, and in an answer."""
-
-    action: CommandAction
-    answer: str
-
-
-def decide_command(order: PendingCommand, status: IssueStatus, *, is_open: bool) -> CommandDecision:
-    """Say what a command comes to; an issue that is closed is not worked on."""
-    match order.verb:
-        case Verb.RETRY | Verb.FIX:
-            return _again(order, status, is_open=is_open)
-        case Verb.ABORT:
-            return _abort(order, status)
-        case Verb.SKIP:
-            done = status.stage is Stage.RESOLVED and status.reason == skipped(order)
-            return CommandDecision(
-                CommandAction.SHOW if done else CommandAction.RESOLVE, skipped(order)
-            )
-        case Verb.PAUSE:
-            return CommandDecision(
-                CommandAction.SHOW, "It is paused; an attempt that runs goes on to its end."
-            )
-        case Verb.RESUME:
-            return CommandDecision(CommandAction.SHOW, "It goes on.")
-        case Verb.STATUS:
-            return CommandDecision(CommandAction.REPLY, "Told where it stands.")
-        case Verb.MISTYPED:
-            return CommandDecision(CommandAction.REPLY, order.text)
-        case _:
-            assert_never(order.verb)
-
-
-def _again(order: PendingCommand, status: IssueStatus, *, is_open: bool) -> CommandDecision:
-    if status.act == order.key:
-        return CommandDecision(CommandAction.SHOW, "It is taken up again.")
-    if not is_open:
-        return CommandDecision(
-            CommandAction.REPLY, "This issue is closed; reopen it, then ask again."
-        )
-    if order.verb is Verb.RETRY and order.stage is Stage.RUNNING:
-        said = "An attempt runs already. To have it begin afresh with other guidance, use `fix:`."
-        return CommandDecision(CommandAction.REPLY, said)
-    waits_for_nothing = status.epoch and not status.attempt and not status.reason
-    if order.verb is Verb.RETRY and status.stage is Stage.READY and waits_for_nothing:
-        return CommandDecision(CommandAction.SHOW, "It is queued already.")
-    return CommandDecision(CommandAction.OPEN_EPOCH, "It is taken up again.")
-
-
-def _abort(order: PendingCommand, status: IssueStatus) -> CommandDecision:
-    words = aborted(order)
-    if status.stage is Stage.READY and status.epoch:
-        return CommandDecision(CommandAction.STAND_DOWN, words)
-    if status.stage is Stage.RESOLVED and status.reason == words:
-        return CommandDecision(CommandAction.NOTHING, words)
-    if order.stage is Stage.RUNNING:
-        return CommandDecision(
-            CommandAction.REPLY, "The attempt had ended before it could be stopped."
-        )
-    return CommandDecision(CommandAction.REPLY, "No attempt runs, and none is queued.")
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptsLeft:
-    """What is left of an epoch: `spent` of `most` attempts are used up."""
-
-    used: int
-    limit: int
-
-    @property
-    def nothing(self) -> bool:
-        """Tell whether no attempt is left."""
-        return self.used >= self.limit
-
-
-def new_reviews(reviews: Sequence[Review], status: IssueStatus) -> list[Review]:
-    """Pick what was not acted on yet; nothing where none of it requests changes."""
-    new = [each for each in reviews if not is_handled(status.heard, each.key)]
-    return new if any(each.requests_changes for each in new) else []
-
-
-def is_settled(new: Sequence[Review], settings: ReviewSettings, now: datetime) -> bool:
-    """Tell whether nobody has submitted a review for a while."""
-    return max(each.at for each in new) + settings.settle <= now
-
-
-def decide_on_reviews(
-    new: Sequence[Review], status: IssueStatus, left: AttemptsLeft, settings: ReviewSettings
-) -> ReviewReceived:
-    """Say what becomes of reviews: an attempt of this epoch, of a new one, or a person is asked."""
-    last = max((each for each in new if each.requests_changes), key=lambda each: each.at)
-    opens = left.nothing or status.stage is Stage.HITL
-    refused = ""
-    if opens and status.rounds >= settings.rounds:
-        rounds = pluralize(settings.rounds, "round")
-        refused = f"Reviews have opened {rounds} already, and changes are requested again."
-    return ReviewReceived(
-        reviews=tuple(each.id for each in new),
-        author=last.author,
-        author_id=last.author_id,
-        at=last.at,
-        remarks=tuple(said for each in new for said in each.remarks)[:MAX_REMARKS],
-        opens_epoch=opens and not refused,
-        refused=refused,
-    )
-
-
-def decide_on_failed_checks(
-    head_sha: str,
-    checks: Sequence[FailedCheck],
-    status: IssueStatus,
-    left: AttemptsLeft,
-    settings: WatchCi,
-) -> CiFailed:
-    """Say what becomes of checks that failed on GitHub: an attempt, or a person is asked (P4)."""
-    names = ", ".join(one_line(check.name, 100) for check in checks)
-    made, refused = pluralize(status.ci_attempts, "attempt"), ""
-    if left.nothing:
-        refused = f"Checks of the pull request fail on GitHub, and no attempt is left: {names}."
-    elif status.ci_attempts >= settings.max_attempts:
-        refused = f"Checks of the pull request fail on GitHub after {made} at them: {names}."
-    return CiFailed(head_sha=head_sha, checks=tuple(checks), refused=refused)
+"""Escalate once an issue has used up most of a day's budget on this many days of an epoch."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndedAttempt:
-    """What the decision looks at in one attempt."""
+    """The facts of one attempt on which the decision depends."""
 
     outcome: Outcome
     reason: str = ""
@@ -188,24 +51,24 @@ class EndedAttempt:
 
     @classmethod
     def of(cls, meta: WorkerResultMeta) -> Self:
-        """Take it from an attempt's record."""
+        """Read the facts from an attempt's record."""
         probe, eats = meta.probe, meta.eats_budget
         return cls(meta.outcome, meta.failure_reason, meta.budget, probe, eats)
 
     @property
     def reason_sentence(self) -> str:
-        """Give the reason as a sentence for a person."""
+        """Word the reason as a sentence for people."""
         return explain(self.outcome, self.reason)
 
     @property
     def is_death(self) -> bool:
-        """Tell whether Mulligan died in it, unasked."""
+        """Tell whether Mulligan was killed during the attempt, other than by a shutdown."""
         return self.outcome is Outcome.INTERRUPTED and self.reason != SHUTDOWN
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """The limits of one epoch; all count attempts."""
+    """The limits of one epoch, each a number of attempts."""
 
     max_issue_attempts: int = 3
     max_no_output_attempts: int = 3
@@ -215,7 +78,7 @@ class RetryPolicy:
 
     @classmethod
     def of(cls, policy: Policy, limits: Limits) -> Self:
-        """Put a repository's and the operator's limits together."""
+        """Combine the limits of the repository's policy and of the operator's configuration."""
         return cls(
             max_issue_attempts=policy.max_issue_attempts,
             max_no_output_attempts=policy.max_no_output_attempts or policy.max_issue_attempts,
@@ -225,17 +88,10 @@ class RetryPolicy:
         )
 
 
-def count_spent(epoch: Sequence[EndedAttempt], policy: RetryPolicy) -> int:
-    """Count the attempts of an epoch that cost one: the agent's, and deaths beyond the limit."""
-    paid = sum(ended.outcome not in FREE for ended in epoch)
-    deaths = sum(ended.is_death for ended in epoch)
-    return paid + max(0, deaths - policy.interruptions)
-
-
 def decide(ended: EndedAttempt, history: Sequence[EndedAttempt], policy: RetryPolicy) -> Decision:
-    """Say what follows an attempt; `history` is the epoch before it, oldest first.
+    """Decide what follows an attempt; `history` holds the earlier ones of its epoch, oldest first.
 
-    Pure and total: equal facts give equal decisions.
+    Equal facts give equal decisions, so a restart can decide again.
     """
     match ended.outcome:
         case Outcome.SUCCEEDED:
@@ -245,7 +101,7 @@ def decide(ended: EndedAttempt, history: Sequence[EndedAttempt], policy: RetryPo
         case Outcome.OVER_BUDGET if ended.budget != ISSUE_BUDGET:
             return _after_daily_budget(ended, history)
         case Outcome.DENIED if ended.probe:
-            # A person was asked when the key was refused first.
+            # The first refusal of the key was escalated already.
             return Retry(reason=ended.reason_sentence, backoff_step=1)
         case (
             Outcome.BLOCKED
@@ -273,7 +129,7 @@ def decide(ended: EndedAttempt, history: Sequence[EndedAttempt], policy: RetryPo
 
 
 def _after_daily_budget(ended: EndedAttempt, history: Sequence[EndedAttempt]) -> Decision:
-    """Wait for the next day, but not for ever: an issue may need more than any day has."""
+    """Wait for the next day; escalate an issue that needs more than a day's budget."""
     days = sum(past.eats_budget for past in (*history, ended))
     if not ended.eats_budget or days < MAX_EXHAUSTED_DAYS:
         return WaitForBudget(reason=ended.reason_sentence)
@@ -322,6 +178,13 @@ def _within_limits(
     return Retry(reason=f"{_sentence(ended.reason_sentence)} {left} left.")
 
 
+def count_spent(epoch: Sequence[EndedAttempt], policy: RetryPolicy) -> int:
+    """Count the attempts used up: those of the agent, and kills of Mulligan beyond the limit."""
+    paid = sum(ended.outcome not in FREE for ended in epoch)
+    killed = sum(ended.is_death for ended in epoch)
+    return paid + max(0, killed - policy.interruptions)
+
+
 def _used_up(spent: int, last: EndedAttempt) -> str:
     if spent == 1:
         return f"The only attempt failed: {last.reason_sentence}"
@@ -329,7 +192,7 @@ def _used_up(spent: int, last: EndedAttempt) -> str:
 
 
 def _timeouts_in_a_row(epoch: Sequence[EndedAttempt]) -> int:
-    """Count them from the end; what was not the agent's doing does not break the row."""
+    """Count the last attempts that timed out; attempts that cost nothing do not interrupt them."""
     paid = [ended for ended in epoch if ended.outcome not in FREE]
     return len(list(takewhile(_timed_out, reversed(paid))))
 
@@ -340,3 +203,148 @@ def _timed_out(ended: EndedAttempt) -> bool:
 
 def _sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?", "…", ")")) else f"{text}."
+
+
+# Reviews and failed checks on GitHub.
+
+REVIEWABLE_STAGES = frozenset({Stage.READY, Stage.REVIEW, Stage.HITL})
+"""Stages in which Mulligan acts on a review; a review waits while an attempt runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptsLeft:
+    """The attempts of an epoch: `used` of `limit` are used up."""
+
+    used: int
+    limit: int
+
+    @property
+    def nothing(self) -> bool:
+        """Tell whether no attempt is left."""
+        return self.used >= self.limit
+
+
+def new_reviews(reviews: Sequence[Review], status: IssueStatus) -> list[Review]:
+    """Pick the unhandled reviews; none unless at least one of them requests changes."""
+    new = [each for each in reviews if not is_handled(status.heard, each.key)]
+    return new if any(each.requests_changes for each in new) else []
+
+
+def is_settled(new: Sequence[Review], settings: ReviewSettings, now: datetime) -> bool:
+    """Tell whether the newest review is at least `settings.settle` old."""
+    return max(each.at for each in new) + settings.settle <= now
+
+
+def decide_on_reviews(
+    new: Sequence[Review], status: IssueStatus, left: AttemptsLeft, settings: ReviewSettings
+) -> ReviewReceived:
+    """Decide on reviews: an attempt in this epoch, in a new one, or an escalation (`refused`)."""
+    last = max((each for each in new if each.requests_changes), key=lambda each: each.at)
+    opens = left.nothing or status.stage is Stage.HITL
+    refused = ""
+    if opens and status.rounds >= settings.rounds:
+        rounds = pluralize(settings.rounds, "round")
+        refused = f"Reviews have opened {rounds} already, and changes are requested again."
+    return ReviewReceived(
+        reviews=tuple(each.id for each in new),
+        author=last.author,
+        author_id=last.author_id,
+        at=last.at,
+        remarks=tuple(said for each in new for said in each.remarks)[:MAX_REMARKS],
+        opens_epoch=opens and not refused,
+        refused=refused,
+    )
+
+
+def decide_on_failed_checks(
+    head_sha: str,
+    checks: Sequence[FailedCheck],
+    status: IssueStatus,
+    left: AttemptsLeft,
+    settings: WatchCi,
+) -> CiFailed:
+    """Decide on checks that failed on GitHub: an attempt, or an escalation (`refused`, P4)."""
+    names = ", ".join(one_line(check.name, 100) for check in checks)
+    made, refused = pluralize(status.ci_attempts, "attempt"), ""
+    if left.nothing:
+        refused = f"Checks of the pull request fail on GitHub, and no attempt is left: {names}."
+    elif status.ci_attempts >= settings.max_attempts:
+        refused = f"Checks of the pull request fail on GitHub after {made} at them: {names}."
+    return CiFailed(head_sha=head_sha, checks=tuple(checks), refused=refused)
+
+
+# Commands.
+
+
+class CommandAction(StrEnum):
+    """What Mulligan does about a command; REPLY only answers it in a comment."""
+
+    OPEN_EPOCH = "open_epoch"
+    STAND_DOWN = "stand_down"
+    RESOLVE = "resolve"
+    SHOW = "show"
+    REPLY = "tell"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandDecision:
+    """The action on a command, and the `answer` for the ledger and the comment."""
+
+    action: CommandAction
+    answer: str
+
+
+def decide_command(order: PendingCommand, status: IssueStatus, *, is_open: bool) -> CommandDecision:
+    """Decide what to do about a command, from the issue's stage when it was given and now."""
+    match order.verb:
+        case Verb.RETRY | Verb.FIX:
+            return _decide_retry(order, status, is_open=is_open)
+        case Verb.ABORT:
+            return _decide_abort(order, status)
+        case Verb.SKIP:
+            done = status.stage is Stage.RESOLVED and status.reason == skipped(order)
+            return CommandDecision(
+                CommandAction.SHOW if done else CommandAction.RESOLVE, skipped(order)
+            )
+        case Verb.PAUSE:
+            return CommandDecision(
+                CommandAction.SHOW, "It is paused; an attempt that runs goes on to its end."
+            )
+        case Verb.RESUME:
+            return CommandDecision(CommandAction.SHOW, "It goes on.")
+        case Verb.STATUS:
+            return CommandDecision(CommandAction.REPLY, "Told where it stands.")
+        case Verb.MISTYPED:
+            return CommandDecision(CommandAction.REPLY, order.text)
+        case _:
+            assert_never(order.verb)
+
+
+def _decide_retry(order: PendingCommand, status: IssueStatus, *, is_open: bool) -> CommandDecision:
+    if status.act == order.key:
+        return CommandDecision(CommandAction.SHOW, "It is taken up again.")
+    if not is_open:
+        return CommandDecision(
+            CommandAction.REPLY, "This issue is closed; reopen it, then ask again."
+        )
+    if order.verb is Verb.RETRY and order.stage is Stage.RUNNING:
+        said = "An attempt runs already. To have it begin afresh with other guidance, use `fix:`."
+        return CommandDecision(CommandAction.REPLY, said)
+    waits_for_nothing = status.epoch and not status.attempt and not status.reason
+    if order.verb is Verb.RETRY and status.stage is Stage.READY and waits_for_nothing:
+        return CommandDecision(CommandAction.SHOW, "It is queued already.")
+    return CommandDecision(CommandAction.OPEN_EPOCH, "It is taken up again.")
+
+
+def _decide_abort(order: PendingCommand, status: IssueStatus) -> CommandDecision:
+    words = aborted(order)
+    if status.stage is Stage.READY and status.epoch:
+        return CommandDecision(CommandAction.STAND_DOWN, words)
+    if status.stage is Stage.RESOLVED and status.reason == words:
+        return CommandDecision(CommandAction.NOTHING, words)
+    if order.stage is Stage.RUNNING:
+        return CommandDecision(
+            CommandAction.REPLY, "The attempt had ended before it could be stopped."
+        )
+    return CommandDecision(CommandAction.REPLY, "No attempt runs, and none is queued.")

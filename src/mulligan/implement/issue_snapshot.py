@@ -1,4 +1,4 @@
-"""Read all that is known of an issue now: from the tracker, the ledger and the policy."""
+"""Read an issue's current facts from GitHub, the ledger and the policy."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -27,12 +27,14 @@ from mulligan.implement.ports import BotContext
 from mulligan.implement.prompt.patterns import find_patterns
 from mulligan.text.visible import visible_text
 
+# What the rules of domain/eligibility.py look at.
+
 
 def collect_facts(ref: IssueRef, context: BotContext, act: AuthorisingAct | None = None) -> Facts:
-    """Read afresh what decides whether an issue may be worked on (domain/eligibility.py).
+    """Read the facts that decide whether an issue may be worked on (domain/eligibility.py).
 
-    `act` is an operator's command; without one, the labelling is looked up. The text is read
-    before what was done to it, so that no change falls between the two.
+    `act` is an operator's command; without one, the request is read from GitHub. The text is read
+    before its edits, so that no edit is missed in between.
     """
     issue = context.tracker.read(ref)
     ready = context.policies.in_force(ref.repository).labels.ready
@@ -53,80 +55,8 @@ def collect_facts(ref: IssueRef, context: BotContext, act: AuthorisingAct | None
     )
 
 
-def _left_to_installation(ref: IssueRef, context: BotContext) -> str:
-    """Say that the other installation, to which the issue was left, has a pull request open."""
-    if not context.ledger.status(ref).elsewhere:
-        return ""
-    return pull_request_elsewhere(ref, context) or ""
-
-
-def _was_labelled(ref: IssueRef, context: BotContext) -> bool:
-    return context.ledger.status(ref).act.startswith("labeled:")
-
-
-def _waits_for(issue: Issue, context: BotContext) -> str:
-    """Name what this issue says it depends on and has to wait for, and why it may be for long."""
-    opened = dict[IssueRef, Issue | None]()
-
-    def named(ref: IssueRef) -> tuple[IssueRef, ...]:
-        if ref not in opened:
-            opened[ref] = _opened(ref, context)
-        found = opened[ref]
-        return _named_in(found) if found else ()
-
-    opened[issue.ref] = issue
-    for ref in _named_in(issue):
-        try:
-            other = context.tracker.read(ref)
-        except GoneError:
-            continue
-        except DeniedError as error:
-            return f"It depends on {ref}, which cannot be read: {error}"
-        opened[ref] = other if other.is_open else None
-        if other.is_open:
-            way = find_cycle(issue.ref, named)
-            return cycle_reason(issue.ref, way) if way else _open_still(issue.ref, other, context)
-    return ""
-
-
-def _open_still(ref: IssueRef, other: Issue, context: BotContext) -> str:
-    status = context.ledger.status(other.ref)
-    left = status.reason if status.stage is Stage.RESOLVED else ""
-    return dependency_reason(other.ref, ref, is_pull_request=other.is_pull_request, left=left)
-
-
-def ignored_dependencies(issue: Issue, context: BotContext) -> str:
-    """Say what an issue names that it cannot wait for, and does not; for people who ask."""
-    gone = [ref for ref in _named_in(issue) if _is_gone(ref, context)]
-    itself = depends_on_itself(visible_text(issue.body).text, issue.ref)
-    return ignored_reason(issue.ref, gone, itself=itself)
-
-
-def _is_gone(ref: IssueRef, context: BotContext) -> bool:
-    try:
-        context.tracker.read(ref)
-    except GoneError:
-        return True
-    except DeniedError:
-        return False
-    return False
-
-
-def _opened(ref: IssueRef, context: BotContext) -> Issue | None:
-    """Read an issue that others wait for; None where nobody does, or it may not be read."""
-    try:
-        found = context.tracker.read(ref)
-    except DeniedError:
-        return None
-    return found if found.is_open else None
-
-
-def _named_in(issue: Issue) -> tuple[IssueRef, ...]:
-    return dependencies(visible_text(issue.body).text, issue.ref)
-
-
 def _request(ref: IssueRef, ready: str, context: BotContext) -> AuthorisingAct | None:
-    """Find what asks for the work: the label, or the command that opened the epoch after it."""
+    """Find the request: the label, or the command that opened the epoch if that is newer."""
     status = context.ledger.status(ref)
     labelled = context.tracker.authorising_act(ref, ready)
     if not status.by_command or (
@@ -136,8 +66,19 @@ def _request(ref: IssueRef, ready: str, context: BotContext) -> AuthorisingAct |
     return context.tracker.reauthorise(ref, status)
 
 
+def _was_labelled(ref: IssueRef, context: BotContext) -> bool:
+    return context.ledger.status(ref).act.startswith("labeled:")
+
+
+def _left_to_installation(ref: IssueRef, context: BotContext) -> str:
+    """Name the open pull request of the installation that the issue was left to, if any."""
+    if not context.ledger.status(ref).elsewhere:
+        return ""
+    return pull_request_elsewhere(ref, context) or ""
+
+
 def newer_request(ref: IssueRef, context: BotContext) -> AuthorisingAct | None:
-    """Find a trusted request that came after the one that was ended, if there is one (SPEC L6)."""
+    """Find a trusted request that is newer than the one that was ended, if any (SPEC L6)."""
     try:
         facts = collect_facts(ref, context)
     except GoneError:
@@ -147,8 +88,11 @@ def newer_request(ref: IssueRef, context: BotContext) -> AuthorisingAct | None:
     return facts.act if stands and opens_epoch(facts) else None
 
 
+# What the steps and their texts need.
+
+
 def load_context(issue: Issue, context: BotContext) -> IssueContext:
-    """Put together all that is known of an issue now."""
+    """Combine the issue with its status, its attempts and the limits of its policy."""
     policy = context.policies.in_force(issue.ref.repository)
     status = context.ledger.status(issue.ref)
     history = context.ledger.history(issue.ref)
@@ -168,18 +112,18 @@ def load_context(issue: Issue, context: BotContext) -> IssueContext:
 
 
 def _without_own_comments(issue: Issue, status: IssueStatus, context: BotContext) -> Issue:
-    """Leave out what Mulligan wrote itself, by the ids in the ledger (SPEC T3).
+    """Drop Mulligan's own comments, by the ids in the ledger (SPEC T3).
 
-    And the comment that guides the epoch: its words have a place of their own.
+    Also drop the comment with the epoch's guidance, which has its own section in the prompt.
     """
     if not issue.comments:
         return issue
-    own = {*_own_comments(issue.ref, context), *_guiding(status)}
+    own = {*_own_comments(issue.ref, context), *_guidance_comment(status)}
     kept = tuple(said for said in issue.comments if str(said.id) not in own)
     return replace(issue, comments=kept)
 
 
-def _guiding(status: IssueStatus) -> tuple[str, ...]:
+def _guidance_comment(status: IssueStatus) -> tuple[str, ...]:
     kind, _, number = status.act.partition(":")
     return (number,) if kind == "comment" and status.guidance else ()
 
@@ -195,8 +139,75 @@ def _own_comments(ref: IssueRef, context: BotContext) -> Iterator[str]:
                 continue
 
 
+# Dependencies on other issues.
+
+
+def _waits_for(issue: Issue, context: BotContext) -> str:
+    """Say which open issue or pull request this issue must wait for; empty for none."""
+    opened = dict[IssueRef, Issue | None]()
+
+    def named(ref: IssueRef) -> tuple[IssueRef, ...]:
+        if ref not in opened:
+            opened[ref] = _read_open(ref, context)
+        found = opened[ref]
+        return _named_in(found) if found else ()
+
+    opened[issue.ref] = issue
+    for ref in _named_in(issue):
+        try:
+            other = context.tracker.read(ref)
+        except GoneError:
+            continue
+        except DeniedError as error:
+            return f"It depends on {ref}, which cannot be read: {error}"
+        opened[ref] = other if other.is_open else None
+        if other.is_open:
+            way = find_cycle(issue.ref, named)
+            return cycle_reason(issue.ref, way) if way else _wait_reason(issue.ref, other, context)
+    return ""
+
+
+def _read_open(ref: IssueRef, context: BotContext) -> Issue | None:
+    """Read a dependency; None if it is closed or must not be read."""
+    try:
+        found = context.tracker.read(ref)
+    except DeniedError:
+        return None
+    return found if found.is_open else None
+
+
+def _wait_reason(ref: IssueRef, other: Issue, context: BotContext) -> str:
+    status = context.ledger.status(other.ref)
+    left = status.reason if status.stage is Stage.RESOLVED else ""
+    return dependency_reason(other.ref, ref, is_pull_request=other.is_pull_request, left=left)
+
+
+def ignored_dependencies(issue: Issue, context: BotContext) -> str:
+    """Name the dependencies that are ignored because they do not exist; for `explain`."""
+    gone = [ref for ref in _named_in(issue) if _is_gone(ref, context)]
+    itself = depends_on_itself(visible_text(issue.body).text, issue.ref)
+    return ignored_reason(issue.ref, gone, itself=itself)
+
+
+def _is_gone(ref: IssueRef, context: BotContext) -> bool:
+    try:
+        context.tracker.read(ref)
+    except GoneError:
+        return True
+    except DeniedError:
+        return False
+    return False
+
+
+def _named_in(issue: Issue) -> tuple[IssueRef, ...]:
+    return dependencies(visible_text(issue.body).text, issue.ref)
+
+
+# Questions asked again right before a write.
+
+
 def withdrawal(ref: IssueRef, context: BotContext) -> str | None:
-    """Ask again whether the work is still wanted (SPEC L5); give the reason where it is not."""
+    """Check again whether the work is still requested (SPEC L5); give the reason if not."""
     status = context.ledger.status(ref)
     if status.ending_reason:
         return status.ending_reason
@@ -204,13 +215,18 @@ def withdrawal(ref: IssueRef, context: BotContext) -> str | None:
     return context.tracker.withdrawal(ref, status, labels)
 
 
+def objection(ref: IssueRef, context: BotContext) -> Objection | None:
+    """Check trust and text again, as before the work began (SPEC T1, T2)."""
+    return context.tracker.objection(ref, context.ledger.status(ref))
+
+
 def base_has_start(ref: IssueRef, meta: WorkerResultMeta, context: BotContext) -> bool:
-    """Fetch, and tell whether the base branch still has what an attempt's work stands on."""
+    """Fetch, and tell whether the base branch still contains the base of an attempt's work."""
     return context.worktrees.is_in_base(ref, meta.start_sha, meta.base_sha)
 
 
 def pull_request_elsewhere(ref: IssueRef, context: BotContext) -> str | None:
-    """Say that another installation has a pull request open for the request, if one has."""
+    """Name another installation's open pull request for the request, if any."""
     status = context.ledger.status(ref)
     if status.pull_number is not None:
         return None
@@ -218,14 +234,9 @@ def pull_request_elsewhere(ref: IssueRef, context: BotContext) -> str | None:
 
 
 def settled_elsewhere(ref: IssueRef, context: BotContext) -> str | None:
-    """Say by what another installation has settled the request, if one has (SPEC E4)."""
+    """Say how another installation settled the request, if one did (SPEC E4)."""
     labels = context.policies.in_force(ref.repository).labels
     try:
         return context.tracker.settled_elsewhere(ref, context.ledger.status(ref), labels)
     except DeniedError:
-        return None  # What cannot be read, as of an issue that is gone, nobody else holds.
-
-
-def objection(ref: IssueRef, context: BotContext) -> Objection | None:
-    """Check again what was checked before the work began: trust, and the text (SPEC T1, T2)."""
-    return context.tracker.objection(ref, context.ledger.status(ref))
+        return None  # An issue that cannot be read is not held by another installation.

@@ -1,9 +1,9 @@
-"""READ FIRST. The implement phase: the way of one issue, from top to bottom.
+"""READ FIRST. The route of one issue, from reading it to the decision that is carried out.
 
-`implement` makes one attempt. `make_attempt` changes this machine only; its steps are in
-attempt.py. `conclude` decides and records. `carry_out` changes GitHub; whatever it does may happen
-twice and shows once. Killed anywhere, the ledger says which of them comes next, and `resume` does
-that.
+`implement` makes one attempt; the steps inside it are in attempt.py. `conclude` decides and records
+the decision. `carry_out` changes GitHub; each of its effects can be repeated without harm. If
+Mulligan is killed at any point, the ledger shows which step comes next, and `resume` continues
+there.
 """
 
 from dataclasses import replace
@@ -42,34 +42,43 @@ from mulligan.implement.result import attempt_record, interrupted_record
 
 
 def implement(ref: IssueRef, context: BotContext, act: AuthorisingAct | None = None) -> Result:
-    """Make one attempt at an issue, and see it to its conclusion.
+    """Make one attempt at an issue, decide what follows, and carry that out.
 
-    `act` is an operator's command; without one, the label and who put it on must allow it.
+    `act` is an operator's command. Without one, a label, comment or review of a trusted person
+    must have asked for the work. Returns `Skipped` with the reason if the issue must wait.
     """
+    # 1. Read the issue, its request and its ledger.
     facts = collect_facts(ref, context, act)
+    # 2. Admit it, or skip it with the reason.
     if why := admit(facts, context):
         return Skipped(why)
+    # 3. Publish the verified commit of an earlier attempt, if one is still waiting.
     if context.ledger.status(ref).is_kept and ensure_commit_stored(ref, context):
         return publish_kept(ref, context)
+    # 4. Defer it if there is no disk space, no budget, or no accepted key.
     if why := defer(facts, context):
         return Skipped(why)
+    # 5. Record that the attempt starts.
     case = begin_attempt(facts.issue, context)
+    # 6. Attempt: worktree, prompt, agent, commit, checks (attempt.py).
     meta = make_attempt(case, context)
+    # 7. Record the outcome.
     context.ledger.append(ref, AttemptCompleted(meta=meta))
+    # 8. Decide, and carry the decision out.
     return conclude(ref, context)
 
 
 def publish_kept(ref: IssueRef, context: BotContext) -> Decision:
-    """Publish what an earlier attempt left verified; neither agent nor attempt is spent (O5)."""
+    """Publish the verified commit of an earlier attempt; no agent runs, no attempt counts (O5)."""
     decision = OpenPullRequest(reason="The change of the last attempt is verified and was kept.")
     context.ledger.append(ref, Decided(decision=decision))
     return carry_out(ref, decision, context)
 
 
 def make_attempt(case: IssueContext, context: BotContext) -> WorkerResultMeta:
-    """Let the agent try once in a clean worktree, and verify what it left.
+    """Run one attempt in a clean worktree, verify the change, and return the record.
 
-    However the attempt ends, what was known by then is in its record.
+    If the attempt ends early, the record holds everything known until then.
     """
     known = AttemptState()
     try:
@@ -82,19 +91,26 @@ def make_attempt(case: IssueContext, context: BotContext) -> WorkerResultMeta:
 
 
 def conclude(ref: IssueRef, context: BotContext) -> Decision:
-    """Decide what follows the attempt that was completed last, record it, and carry it out."""
+    """Decide what follows the last completed attempt, record the decision, and carry it out."""
+    # 1. Store the verified commit where every worker finds it.
     ensure_commit_stored(ref, context)
+    # 2. Read the attempts of this epoch.
     status = context.ledger.status(ref)
     *earlier, last = context.ledger.history(ref)
     epoch = [EndedAttempt.of(meta) for meta in earlier if meta.epoch == status.epoch]
+    # 3. Decide (decide.py), and record the decision.
     policy = RetryPolicy.of(context.policies.in_force(ref.repository), context.limits)
     decision = decide(EndedAttempt.of(last), epoch, policy)
     context.ledger.append(ref, Decided(decision=decision))
+    # 4. Carry it out (effects.py).
     return carry_out(ref, decision, context)
 
 
 def carry_out(ref: IssueRef, decision: Decision, context: BotContext) -> Decision:
-    """Make a recorded decision visible. Safe to repeat: every effect is looked up first."""
+    """Carry a recorded decision out on GitHub; give the decision that was carried out in the end.
+
+    Safe to repeat: every effect is looked up first.
+    """
     instead: Decision | None = None
     match decision:
         case OpenPullRequest():
@@ -118,10 +134,10 @@ def carry_out(ref: IssueRef, decision: Decision, context: BotContext) -> Decisio
 
 
 def _publish(ref: IssueRef, context: BotContext) -> Escalate | StandDown | None:
-    """Publish the verified commit; give the decision that follows instead, if one does.
+    """Publish the verified commit; give the decision that replaces the publication, if any.
 
-    Where the commit is lost, overtaken or without its base, the attempt is recorded anew as one
-    that came to something else, of which nothing is decided yet.
+    If the commit is lost, somebody pushed to the pull request, or the base was force-pushed, the
+    attempt is recorded again with another outcome, and the caller must decide again.
     """
     head = ensure_commit_stored(ref, context)
     if head is None or has_foreign_push(ref, context):
@@ -130,7 +146,7 @@ def _publish(ref: IssueRef, context: BotContext) -> Escalate | StandDown | None:
 
 
 def resume(ref: IssueRef, context: BotContext) -> Decision | None:
-    """Go on where a process that died left an issue (DESIGN 1); None where nothing was open."""
+    """Continue where a killed process left an issue; None if nothing was unfinished (DESIGN 1)."""
     status = context.ledger.status(ref)
     match status.phase:
         case Phase.IDLE:

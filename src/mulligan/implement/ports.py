@@ -1,4 +1,4 @@
-"""Everything the route needs of the world, as small protocols that adapters satisfy."""
+"""Everything the route needs from GitHub, git, agents and storage, as protocols (ports)."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -40,7 +40,7 @@ from mulligan.domain.spending import Run, Spent
 from mulligan.domain.status import IssueStatus
 from mulligan.text.redact import Redactor
 
-Listener = Callable[[IssueStatus, Event], None]
+# GitHub.
 
 
 class CommandSource(Protocol):
@@ -51,8 +51,8 @@ class CommandSource(Protocol):
     ) -> CommandBatch:
         """Read the commands of trusted people in comments newer than id `after`, and `since`.
 
-        A server that has no list of all comments is asked for those in `places`, which are issues
-        and pull requests.
+        If the server cannot list all comments of a repository, read those of the issues and pull
+        requests in `places`.
         """
         ...
 
@@ -65,111 +65,15 @@ class CommandSource(Protocol):
         ...
 
 
-class UsageStore(Protocol):
-    """What agents have used, as they report it, for all workers. See storage/usage.py."""
-
-    def record(self, run: Run, usage: AgentFacts) -> None:
-        """Note durably what a run has used so far, in place of what was noted of it before."""
-        ...
-
-    def used_on(self, day: date) -> Mapping[str, Spent]:
-        """Add up what the runs that began on a day in UTC have used, by repository."""
-        ...
-
-    def usage_of_attempt(self, ref: IssueRef, number: int) -> Mapping[int, AgentFacts]:
-        """Give what the runs of an attempt have used, by fix round; 0 is the first run."""
-        ...
-
-    def key_refused_at(self, agent: str) -> datetime | None:
-        """Say when the last run of an agent began, if the model's service refused its key then."""
-        ...
-
-
-class Artifacts(Protocol):
-    """The files of an attempt: prompt, logs, diff. See storage/artifacts.py."""
-
-    def path(self, ref: IssueRef, number: int, name: str) -> Path:
-        """Give the place of a file that somebody else will write; its directory exists."""
-        ...
-
-    def find(self, ref: IssueRef, number: int, name: str) -> str | None:
-        """Give the artifact name of a file; None where it is not there. Makes nothing."""
-        ...
-
-    def write(self, ref: IssueRef, number: int, name: str, content: bytes) -> str:
-        """Keep a file whole or not at all; give its artifact name."""
-        ...
-
-    def share(self, path: Path) -> None:
-        """Have a file that somebody else has written found by every worker (SPEC A15)."""
-        ...
-
-    def name(self, path: Path) -> str:
-        """Give the artifact name of a file at a `path` that was given out."""
-        ...
-
-    def read(self, artifact: str, last: int | None = None) -> bytes:
-        """Read an artifact, or its `last` bytes; UnavailableError where retention took it."""
-        ...
-
-    def attempts(self) -> Sequence[AttemptFiles]:
-        """List the attempts that have files here, in no order."""
-        ...
-
-    def remove(self, ref: IssueRef, number: int) -> None:
-        """Remove the files of an attempt, if there are any."""
-        ...
-
-
-class RetentionStore(Protocol):
-    """Lets go of old issues, for all workers. See storage/retention.py."""
-
-    def outdated(self, before: datetime) -> Sequence[IssueRef]:
-        """Name the resolved issues to which nothing has happened since, and that are still kept."""
-        ...
-
-    def forget(self, ref: IssueRef, before: datetime) -> bool:
-        """Remove all but the remnant of an issue at once; False where something happened since."""
-        ...
-
-
-class NoRetention:
-    """The port Attic where nothing is ever let go of: in memory, and where a ref is the ledger."""
-
-    def outdated(self, before: datetime) -> Sequence[IssueRef]:  # noqa: ARG002 - nothing is
-        """Name no issue."""
-        return ()
-
-    def forget(self, ref: IssueRef, before: datetime) -> bool:  # noqa: ARG002 - it is kept
-        """Remove nothing."""
-        return False
-
-
-@dataclass(frozen=True, slots=True)
-class PullRequestBase:
-    """A pull request that is open; `own` are the commits in it that Mulligan made.
-
-    `bases` are the commits of the base branch that those were made on, which a force-push may have
-    taken off it since: nobody committed them to the pull request.
-    Where it `is_answered`, a change that leaves its tree as it is counts as none (SPEC 6); where
-    people reviewed it, so does the same change on a base that has moved.
-    """
-
-    own: frozenset[str]
-    bases: frozenset[str] = frozenset()
-    is_answered: bool = False
-    is_reviewed: bool = False
-
-
 class PullRequests(Protocol):
     """See github/pulls.py; every write may be repeated and shows once."""
 
     def list_open(self, repository: str) -> Sequence[OpenPull]:
-        """List the open pull requests of Mulligan's branches; free while nothing changed."""
+        """List the open pull requests of Mulligan's branches; costs no quota if unchanged."""
         ...
 
     def state(self, ref: IssueRef, number: int) -> PullState:
-        """Read a pull request itself; one that is gone counts as closed."""
+        """Read the state of a pull request; one that is not found counts as closed."""
         ...
 
     def reviews(self, ref: IssueRef, number: int) -> Sequence[Review]:
@@ -177,15 +81,15 @@ class PullRequests(Protocol):
         ...
 
     def checks(self, ref: IssueRef, head_sha: str) -> Sequence[CheckRun]:
-        """Read what runs, or ran, on a commit; free of charge while nothing changed."""
+        """Read the check runs and statuses of a commit; costs no quota if unchanged."""
         ...
 
     def log(self, ref: IssueRef, run: CheckRun) -> bytes:
-        """Fetch the end of what a failed check printed, or else what it says of itself."""
+        """Fetch the end of a failed check's log, or else its own summary."""
         ...
 
     def answer(self, ref: IssueRef, number: int, thread: int, text: str) -> str:
-        """Answer a comment on a line, once for each text; give the id of the answer."""
+        """Answer a comment on a line, once for each text; give the answer's id."""
         ...
 
     def answer_review(self, ref: IssueRef, number: int, review: int, text: str) -> str:
@@ -193,63 +97,94 @@ class PullRequests(Protocol):
         ...
 
     def close_issue(self, ref: IssueRef) -> None:
-        """Close an issue whose pull request went to a branch that does not close it."""
+        """Close an issue whose pull request was merged into a branch that closes no issues."""
         ...
 
 
-class Branches(Protocol):
-    """The issue's branch on the remote, from which its pull request comes."""
+class Tracker(CommandSource, Protocol):
+    """Reads issues and writes results. See github/tracker.py and github/dry_run.py.
 
-    def base_sha(self, repository: str) -> str | None:
-        """Give the base branch's commit as fetched last; None before the first fetch."""
+    Every write can be repeated without harm: it is looked up by its natural key first.
+    """
+
+    @property
+    def pulls(self) -> PullRequests: ...
+
+    def repository(self, name: str) -> RepositoryFacts:
+        """Read a repository's facts; GoneError if it was renamed."""
         ...
 
-    def conflicts(self, ref: IssueRef, base_sha: str, head_sha: str) -> tuple[str, ...]:
-        """Name the files in which a head does not merge; none where it does, or is not here."""
+    def list_labelled(
+        self, repository: str, label: str, priority: Sequence[str] = ()
+    ) -> Sequence[IssueRef]:
+        """List a label's open issues, by `priority`, then age; GoneError if it was renamed."""
         ...
 
-    def is_behind(self, ref: IssueRef, base_sha: str, head_sha: str) -> bool:
-        """Tell whether a head lacks commits of the base; False where either is not to be had."""
+    def read(self, ref: IssueRef) -> Issue:
+        """Read one issue now, with trusted comments; GoneError if it is not found or renamed."""
         ...
 
-    def is_in_base(self, ref: IssueRef, start_sha: str, base_sha: str) -> bool:
-        """Fetch, and tell whether the base branch still has what work from `start_sha` stands on.
+    def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
+        """Find who last put the ready label on, if they may, and edits since (SPEC T1, T2)."""
+        ...
 
-        `base_sha` is the base branch as the work knew it; it is gone after a force-push. Work on
-        the head of a pull request stands on the commit at which that left the base branch.
+    def reauthorise(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
+        """Check again the command that opened the epoch, and edits since (SPEC T1, T2)."""
+        ...
+
+    def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
+        """Say why the epoch's request no longer holds (SPEC L5); None if it does."""
+        ...
+
+    def settled_elsewhere(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
+        """Say how another installation settled the epoch's request; None if it has not."""
+        ...
+
+    def pull_request_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
+        """Name another installation's open pull request for the epoch's request, if any."""
+        ...
+
+    def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
+        """Say why the request is no longer trusted, or its text was changed (SPEC T1, T2)."""
+        ...
+
+    def set_stage_labels(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
+        """Set the labels to show a stage (SPEC L2, L3); change no other label."""
+        ...
+
+    def update_status(self, case: IssueContext) -> str | None:
+        """Write the issue's status comment (SPEC H5), give its id; None if that is delayed."""
+        ...
+
+    def ask_for_label(self, case: IssueContext, act: str, reason: str) -> str:
+        """Ask for the label again, in one comment for each act (SPEC T2); give its id."""
+        ...
+
+    def post_escalation(self, case: IssueContext, escalation: Escalation) -> str:
+        """Write the escalation comment of the epoch (SPEC H1, H2); give its URL."""
+        ...
+
+    def open_pull_request(
+        self, case: IssueContext, base_branch: str, settings: PullRequestSettings
+    ) -> PullRequest:
+        """Open the pull request of the issue's branch, or update the open one (SPEC P1).
+
+        A draft with unverified work becomes ready for review.
         """
         ...
 
-    def merge(
-        self, ref: IssueRef, base_sha: str, head_sha: str, settings: CommitSettings
-    ) -> str | None:
-        """Make the commit that merges the base into a head; None where they conflict.
-
-        Equal arguments give the same commit, on every machine.
-        """
+    def open_draft(self, case: IssueContext, base_branch: str) -> PullRequest:
+        """Show the last attempt's work in the pull request; open it as a draft (SPEC H3)."""
         ...
 
-    def remote_head(self, ref: IssueRef) -> str | None:
-        """Ask which commit the issue's branch on the remote is; None where there is none."""
-        ...
 
-    def delete_branch(self, ref: IssueRef, own: Collection[str]) -> bool:
-        """Delete the issue's branch on the remote, unless it has commits that are not `own`."""
-        ...
-
-    def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
-        """Make the issue's branch on the remote be `head_sha`.
-
-        `expected` is what Mulligan pushed there last, None for nothing. DeniedError where the
-        branch holds anything else (SPEC P2) or the server refuses; doing it twice does no harm.
-        """
-        ...
+# git.
 
 
 class RunDirectory(Protocol):
-    """A directory that commands run in, and beside it `private`, for the run's own files.
+    """A directory in which commands run; `private` beside it takes the run's own files.
 
-    For git in it to work, the commands need what is `readable` and `writable` as well.
+    For git to work in it, the commands also need the `readable` and `writable` paths.
     """
 
     @property
@@ -260,127 +195,6 @@ class RunDirectory(Protocol):
     def readable(self) -> tuple[Path, ...]: ...
     @property
     def writable(self) -> tuple[Path, ...]: ...
-
-
-class Verifier(Protocol):
-    """See checks/runner.py."""
-
-    def violations(self, change: Change, scope: Scope) -> tuple[GuardViolation, ...]:
-        """List every rule of the scope that the change breaks (SPEC A9)."""
-        ...
-
-    def set_up(self, lines: Sequence[str], worktree: RunDirectory, log: Path) -> None:
-        """Run the set-up lines; UnavailableError with the digest where one fails (SPEC A3)."""
-        ...
-
-    def check(self, check: Check, worktree: RunDirectory, log: Path) -> CheckResult:
-        """Run one check on the committed tree (SPEC A10); `log` takes its output.
-
-        MisconfiguredError where the program that it starts with is not there.
-        """
-        ...
-
-    def merge_reruns(self, first: CheckResult, again: CheckResult) -> CheckResult:
-        """Put two runs on one tree together: what failed once only is flaky (SPEC A11)."""
-        ...
-
-    def merge_baseline_runs(self, first: CheckResult, again: CheckResult) -> CheckResult:
-        """Put two runs on a start tree together: only what failed in both counts (SPEC A4)."""
-        ...
-
-    def subtract_baseline(self, failed: CheckResult, before: CheckResult | None) -> CheckResult:
-        """Tell what a failing check found on the start tree already from what is new (SPEC A4).
-
-        `before` is None where the check could not run there; what cannot be told apart is new.
-        """
-        ...
-
-    def condense(self, output: bytes) -> str:
-        """Condense what a check printed that failed elsewhere, without secrets."""
-        ...
-
-    def review(
-        self, reviewer: Reviewer, question: bytes, worktree: RunDirectory, log: Path
-    ) -> ReviewerResult:
-        """Ask the reviewer command about a change; it always answers (SPEC 10)."""
-        ...
-
-
-class Tracker(CommandSource, Protocol):
-    """Where issues come from and results go. See github/tracker.py and github/dry_run.py.
-
-    Every write may be repeated and shows once: it is looked up by its natural key first.
-    """
-
-    @property
-    def pulls(self) -> PullRequests: ...
-
-    def repository(self, name: str) -> RepositoryFacts:
-        """Read what has to be known to work on a repository; GoneError where it was renamed."""
-        ...
-
-    def list_labelled(
-        self, repository: str, label: str, priority: Sequence[str] = ()
-    ) -> Sequence[IssueRef]:
-        """List a label's open issues, by `priority`, then age; GoneError if it was renamed."""
-        ...
-
-    def read(self, ref: IssueRef) -> Issue:
-        """Read one issue afresh, with trusted comments; GoneError where it is gone, or renamed."""
-        ...
-
-    def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
-        """Find who put the ready label on last, whether that one may, and later edits (T1, T2)."""
-        ...
-
-    def reauthorise(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
-        """Rule again on the command that opened the status's epoch, and on later edits (T1, T2)."""
-        ...
-
-    def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
-        """Say why the request of the status's epoch no longer stands (SPEC L5); None if it does."""
-        ...
-
-    def settled_elsewhere(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
-        """Say by what another installation has settled the epoch's request; None if it has not."""
-        ...
-
-    def pull_request_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
-        """Name the open pull request of another installation that answers the epoch's request."""
-        ...
-
-    def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
-        """Say why the status's epoch is not trusted any more, or its text is another (T1, T2)."""
-        ...
-
-    def set_stage_labels(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
-        """Make the labels show a stage (SPEC L2, L3); no other label is touched."""
-        ...
-
-    def update_status(self, case: IssueContext) -> str | None:
-        """Write the one status comment of the issue (SPEC H5); None where that is put off."""
-        ...
-
-    def ask_for_label(self, case: IssueContext, act: str, reason: str) -> str:
-        """Write the one comment of an act that asks for the label again (SPEC T2); give its id."""
-        ...
-
-    def post_escalation(self, case: IssueContext, escalation: Escalation) -> str:
-        """Write the escalation comment of the epoch (SPEC H1, H2); give its URL."""
-        ...
-
-    def open_pull_request(
-        self, case: IssueContext, base_branch: str, settings: PullRequestSettings
-    ) -> PullRequest:
-        """Open the pull request of the issue's branch, or bring the open one up to date (P1).
-
-        A draft that shows unverified work becomes ready for review.
-        """
-        ...
-
-    def open_draft(self, case: IssueContext, base_branch: str) -> PullRequest:
-        """Have the pull request show the last attempt's work, as a draft if it is new (SPEC H3)."""
-        ...
 
 
 class Worktree(RunDirectory, Protocol):
@@ -396,17 +210,83 @@ class Worktree(RunDirectory, Protocol):
     def pull_request_diff(self) -> bytes: ...
 
     def capture(self, text: CommitText, settings: CommitSettings) -> Change:
-        """Read what the agent left and commit it (SPEC A7, A8)."""
+        """Read the agent's changes and commit them (SPEC A7, A8)."""
         ...
 
     def check_out(self, head_sha: str) -> None:
-        """Reset the tree to a commit, so that a check sees that and nothing else (SPEC A10)."""
+        """Reset the tree to exactly a commit, for a check to run on (SPEC A10)."""
         ...
 
     def pristine_checkout(self) -> AbstractContextManager[None]:
-        """Have a new checkout of `start_sha` in place of this one, for a while (SPEC A4).
+        """Replace this checkout by a new one of `start_sha` inside the context (SPEC A4).
 
-        It has nothing that an agent or a check wrote, nor what set-up wrote.
+        It has no files written by the agent, the checks or the setup commands.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PullRequestBase:
+    """An open pull request; `own` are Mulligan's commits in it.
+
+    `bases` are the base branch's commits below those. A force-push may have removed them from the
+    base branch since, but they are not other people's commits to the pull request.
+    If the attempt answers feedback (`is_answered`), a tree equal to the pull request's counts as
+    zero diff (SPEC 6); after a review (`is_reviewed`), so does the same change on a newer base.
+    """
+
+    own: frozenset[str]
+    bases: frozenset[str] = frozenset()
+    is_answered: bool = False
+    is_reviewed: bool = False
+
+
+class Branches(Protocol):
+    """The issue's branch on the remote, from which its pull request comes."""
+
+    def base_sha(self, repository: str) -> str | None:
+        """Give the base branch's commit at the last fetch; None before the first fetch."""
+        ...
+
+    def conflicts(self, ref: IssueRef, base_sha: str, head_sha: str) -> tuple[str, ...]:
+        """List the files in which a head conflicts; none if it merges, or is not fetched."""
+        ...
+
+    def is_behind(self, ref: IssueRef, base_sha: str, head_sha: str) -> bool:
+        """Tell whether a head lacks commits of the base; False if either cannot be fetched."""
+        ...
+
+    def is_in_base(self, ref: IssueRef, start_sha: str, base_sha: str) -> bool:
+        """Fetch, and tell whether the base branch still contains the base of some work.
+
+        The work began at `start_sha`, when the base branch was at `base_sha`. If it began at the
+        head of a pull request, its base is where that pull request left the base branch. False
+        after a force-push that removed the base.
+        """
+        ...
+
+    def merge(
+        self, ref: IssueRef, base_sha: str, head_sha: str, settings: CommitSettings
+    ) -> str | None:
+        """Create the commit that merges the base into a head; None if they conflict.
+
+        Equal arguments give the same commit on every machine.
+        """
+        ...
+
+    def remote_head(self, ref: IssueRef) -> str | None:
+        """Read the commit of the issue's branch from the remote; None if it has no branch."""
+        ...
+
+    def delete_branch(self, ref: IssueRef, own: Collection[str]) -> bool:
+        """Delete the issue's branch on the remote, unless its commit is not in `own`."""
+        ...
+
+    def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
+        """Set the issue's branch on the remote to `head_sha`; safe to repeat.
+
+        `expected` is the commit that the branch must have now, None for no branch. Raises
+        DeniedError if the branch has another commit (SPEC P2), or the server refuses.
         """
         ...
 
@@ -421,39 +301,42 @@ class Worktrees(Branches, Protocol):
     def open(
         self, ref: IssueRef, standing: PullRequestBase | None = None
     ) -> AbstractContextManager[Worktree]:
-        """Fetch, and give a clean worktree; UnavailableError otherwise (SPEC A2).
+        """Fetch, and give a clean worktree; UnavailableError if that fails (SPEC A2).
 
-        It equals the base branch, or the pull request where others have commits in that.
+        It equals the base branch, or the pull request's head if others have commits in it.
         """
         ...
 
     def base_file(self, repository: str, path: str, sha: str | None = None) -> bytes | None:
-        """Read a file of the base branch as fetched last, or of a commit; None if not there."""
+        """Read a file of the base branch at the last fetch, or of a commit; None if absent."""
         ...
 
     def base_branch(self, repository: str) -> str:
-        """Name the branch that work starts from and goes to."""
+        """Name the branch that work starts from and pull requests target."""
         ...
 
     def store_commit(self, ref: IssueRef, head_sha: str, place: Path) -> None:
-        """Store a commit that `capture` made in a file, a git bundle; one that is there stays."""
+        """Store a commit of `capture` as a git bundle at `place`, unless there is one."""
         ...
 
     def ensure_commit(self, ref: IssueRef, head_sha: str, bundle: Path) -> bool:
-        """See that a commit can be pushed, from its file if need be; False where it is gone."""
+        """Load a commit from its bundle if it is not here; False if both are lost."""
         ...
 
     def push_attempt(self, ref: IssueRef, head_sha: str, number: int) -> str:
-        """Push an attempt's work to a ref of its own, and name that; DeniedError if it is gone."""
+        """Push an attempt's commit to its own ref, and give that; DeniedError if it is lost."""
         ...
 
     def exists(self, ref: IssueRef) -> bool:
-        """Tell whether anything of an issue's worktree lies on this machine."""
+        """Tell whether this machine has any file of an issue's worktree."""
         ...
 
     def discard(self, ref: IssueRef) -> None:
-        """Remove an issue's worktree, but no commit; UnavailableError while it is in use."""
+        """Delete an issue's worktree, but no commit; UnavailableError while it is in use."""
         ...
+
+
+# Agents and checks.
 
 
 class CodingAgent(Protocol):
@@ -464,19 +347,76 @@ class CodingAgent(Protocol):
 
     @property
     def identity(self) -> AgentIdentity:
-        """Say which agent it is; its version is asked for once."""
+        """Identify the agent; its version is read once."""
         ...
 
     def run(self, task: Task) -> AgentRun:
-        """Let the agent work until it ends or is stopped; nothing it started is left."""
+        """Run the agent until it ends or is stopped; end every process it started."""
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class AgentRegistry:
+    """The agents by name, and the fallbacks of each; "" stands for the one without a name."""
+
+    named: Mapping[str, CodingAgent] = field(default_factory=dict[str, CodingAgent])
+    fallback: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+
+
+class Verifier(Protocol):
+    """See checks/runner.py."""
+
+    def violations(self, change: Change, scope: Scope) -> tuple[GuardViolation, ...]:
+        """List every guard rule that the change breaks (SPEC A9)."""
+        ...
+
+    def set_up(self, lines: Sequence[str], worktree: RunDirectory, log: Path) -> None:
+        """Run the setup commands; UnavailableError with the digest if one fails (SPEC A3)."""
+        ...
+
+    def check(self, check: Check, worktree: RunDirectory, log: Path) -> CheckResult:
+        """Run one check on the committed tree (SPEC A10); `log` takes its output.
+
+        Raises MisconfiguredError if the check's program is not found.
+        """
+        ...
+
+    def merge_reruns(self, first: CheckResult, again: CheckResult) -> CheckResult:
+        """Merge two runs on one tree: a failure in only one of them is flaky (SPEC A11)."""
+        ...
+
+    def merge_baseline_runs(self, first: CheckResult, again: CheckResult) -> CheckResult:
+        """Merge two runs on a start tree: only a failure in both of them counts (SPEC A4)."""
+        ...
+
+    def subtract_baseline(self, failed: CheckResult, before: CheckResult | None) -> CheckResult:
+        """Separate the failures found on the start tree already from new ones (SPEC A4).
+
+        `before` is None if the check could not run there. A failure that cannot be compared is new.
+        """
+        ...
+
+    def condense(self, output: bytes) -> str:
+        """Shorten the output of a check that failed on GitHub, and redact secrets."""
+        ...
+
+    def review(
+        self, reviewer: Reviewer, question: bytes, worktree: RunDirectory, log: Path
+    ) -> ReviewerResult:
+        """Run the reviewer command on a change; an unreadable answer is a PASS (SPEC 10)."""
+        ...
+
+
+# Storage.
+
+Listener = Callable[[IssueStatus, Event], None]
+
+
 class Ledger(Protocol):
-    """What happened to each issue, append-only. See storage/ledger.py and storage/memory.py."""
+    """The append-only record of events. See storage/ledger.py and storage/memory.py."""
 
     def append(self, ref: IssueRef, event: Event) -> IssueStatus:
-        """Record an event durably; give where the issue stands now."""
+        """Record an event durably; give the issue's new status."""
         ...
 
     def with_lease(self, lease: Lease) -> "Ledger":
@@ -484,11 +424,11 @@ class Ledger(Protocol):
         ...
 
     def status(self, ref: IssueRef) -> IssueStatus:
-        """Say where an issue stands; one never seen stands at epoch 0."""
+        """Give the status of an issue; an unknown issue has epoch 0."""
         ...
 
     def statuses(self) -> Sequence[IssueStatus]:
-        """Say where every known issue stands, by repository and number."""
+        """Give the status of every known issue, ordered by repository and number."""
         ...
 
     def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
@@ -506,84 +446,162 @@ class Ledger(Protocol):
         ...
 
     def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
-        """Give what was recorded last under a key, for whichever issue of the repository."""
+        """Give the last baseline recorded under a key for any issue of a repository."""
         ...
 
 
 class Leases(Protocol):
-    """Who works on which issue: at most one worker on each (SPEC E4). See storage/leases.py."""
+    """Give each issue to at most one worker (SPEC E4). See storage/leases.py."""
 
     def claim(self, ref: IssueRef, worker: str, most: int | None = None) -> Lease | None:
-        """Take an issue for a while; None where it is held, or `most` issues are already."""
+        """Claim an issue; None if it is claimed, or `most` issues are claimed already."""
         ...
 
     def renew(self, lease: Lease) -> bool:
-        """Hold it for as long again; False where it was lost."""
+        """Extend a lease to its full time from now; False if it was lost."""
         ...
 
     def holds(self, lease: Lease) -> bool:
-        """Tell whether the lease is still good."""
+        """Tell whether a lease is still valid."""
         ...
 
     def release(self, lease: Lease) -> None:
-        """Give it back; one that was lost is left alone."""
+        """End a lease; does nothing if it was lost."""
         ...
 
     def holder(self, ref: IssueRef) -> str | None:
-        """Name the worker that is on an issue, if one is; takes nothing."""
+        """Name the worker that holds an issue's lease, if any; claims nothing."""
         ...
 
     def release_all(self) -> None:
-        """End every lease, when it is known that no worker is alive."""
+        """End every lease; call this only when no worker is alive."""
         ...
 
     def heartbeat(self, worker: str) -> Sequence[str]:
-        """Be heard as a worker; name all that share the leases and were heard of lately."""
+        """Record that a worker is alive; name all workers with a recent heartbeat."""
         ...
+
+
+class UsageStore(Protocol):
+    """Tokens and dollars used, as agents report them, for all workers. See storage/usage.py."""
+
+    def record(self, run: Run, usage: AgentFacts) -> None:
+        """Store what a run has used so far, replacing what was stored for it before."""
+        ...
+
+    def used_on(self, day: date) -> Mapping[str, Spent]:
+        """Add up the usage of the runs that began on a day (UTC), by repository."""
+        ...
+
+    def usage_of_attempt(self, ref: IssueRef, number: int) -> Mapping[int, AgentFacts]:
+        """Give the usage of the runs of an attempt, by fix round; 0 is the first run."""
+        ...
+
+    def key_refused_at(self, agent: str) -> datetime | None:
+        """Give when the agent's last run began, if the model's service refused its key in it."""
+        ...
+
+
+class Artifacts(Protocol):
+    """The files of an attempt: prompt, logs, diff. See storage/artifacts.py."""
+
+    def path(self, ref: IssueRef, number: int, name: str) -> Path:
+        """Give the path for a file that the caller writes; its directory exists."""
+        ...
+
+    def find(self, ref: IssueRef, number: int, name: str) -> str | None:
+        """Give the artifact name of a file; None if there is no such file. Creates nothing."""
+        ...
+
+    def write(self, ref: IssueRef, number: int, name: str, content: bytes) -> str:
+        """Write a file atomically; give its artifact name."""
+        ...
+
+    def share(self, path: Path) -> None:
+        """Make a file that was written to a given `path` available to every worker (A15)."""
+        ...
+
+    def name(self, path: Path) -> str:
+        """Give the artifact name of a file at a path from `path`."""
+        ...
+
+    def read(self, artifact: str, last: int | None = None) -> bytes:
+        """Read an artifact, or its `last` bytes; UnavailableError if retention deleted it."""
+        ...
+
+    def attempts(self) -> Sequence[AttemptFiles]:
+        """List the attempts that have files here, in no order."""
+        ...
+
+    def remove(self, ref: IssueRef, number: int) -> None:
+        """Remove the files of an attempt, if there are any."""
+        ...
+
+
+class RetentionStore(Protocol):
+    """Deletes the history of old issues, for all workers. See storage/retention.py."""
+
+    def outdated(self, before: datetime) -> Sequence[IssueRef]:
+        """List the resolved issues without an event since `before` whose history is stored."""
+        ...
+
+    def forget(self, ref: IssueRef, before: datetime) -> bool:
+        """Delete all but the remnant of an issue; False if it has an event since `before`."""
+        ...
+
+
+class NoRetention:
+    """A RetentionStore that deletes nothing: for a ledger in memory or in a git ref."""
+
+    def outdated(self, before: datetime) -> Sequence[IssueRef]:  # noqa: ARG002 - keeps all
+        """List no issue."""
+        return ()
+
+    def forget(self, ref: IssueRef, before: datetime) -> bool:  # noqa: ARG002 - keeps all
+        """Delete nothing."""
+        return False
+
+
+# Policy, credentials and time.
 
 
 class Policies(Protocol):
     """See git/worktrees/base_policy.py."""
 
     def in_force(self, repository: str) -> Policy:
-        """Give the policy in force: of the base branch's file, as fetched last, what is valid."""
+        """Give the policy in force: the valid part of the base branch's file."""
         ...
 
     def at(self, repository: str, sha: str) -> Policy:
-        """Read the policy of one commit; MisconfiguredError where the file is invalid."""
+        """Read the policy of one commit; MisconfiguredError if the file is invalid."""
         ...
 
     def fault(self, repository: str) -> str | None:
-        """Say what is wrong with the base branch's file as fetched last; None where it holds."""
+        """Say what is wrong with the base branch's file; None if it is valid."""
         ...
 
 
 class Credentials(Protocol):
-    """Tokens, by what they are for. See github/credentials.py and github/app.py."""
+    """Tokens, by their purpose. See github/credentials.py and github/app.py."""
 
     def git_token(self, repository: str) -> str | None:
-        """Give the token that fetches from and pushes to a repository; None for none."""
+        """Give the token to fetch from and push to a repository; None without one."""
         ...
 
 
 class Clock(Protocol):
-    """The time, so that tests can set it."""
+    """The current time and waits; tests set them."""
 
     def now(self) -> datetime:
         """Give the time, in UTC."""
         ...
 
     def backoff(self, step: int) -> timedelta:
-        """Give the wait of the k-th backoff step, with jitter (SPEC O3)."""
+        """Give the wait of a backoff step, with jitter (SPEC O3)."""
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class AgentRegistry:
-    """The agents that have names, and which of them follow which; "" is the one without a name."""
-
-    named: Mapping[str, CodingAgent] = field(default_factory=dict[str, CodingAgent])
-    fallback: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+# What the steps are given.
 
 
 def _no_shortage() -> None:
@@ -612,12 +630,12 @@ class BotContext:
     agents: AgentRegistry = field(default_factory=AgentRegistry)
     retention_store: RetentionStore = field(default_factory=NoRetention)
     disk_shortage: Callable[[], str | None] = _no_shortage
-    """Says what there is too little room for to begin anything; None where there is enough."""
+    """Says which disk is short of space for an attempt; None if there is enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptContext:
-    """One attempt under way: the issue, the rules it is judged by, its worktree, and the tools."""
+    """A running attempt: the issue, its repository's policy, its worktree, and the bot context."""
 
     case: IssueContext
     policy: Policy

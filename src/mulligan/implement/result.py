@@ -1,4 +1,4 @@
-"""Turn what is known of an attempt into its record, and its change into a commit text. Pure."""
+"""Write the record of an attempt, and the message of its commit. Pure."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -21,8 +21,7 @@ from mulligan.implement.prompt.patterns import sketch_of
 from mulligan.text.escape import subject_line
 from mulligan.text.redact import Redactor
 
-SUBJECT_CHARS = 100
-SHA_CHARS = 10
+# Records.
 
 
 def attempt_record(
@@ -72,13 +71,13 @@ def attempt_record(
 
 
 def _commits(known: AttemptState) -> int:
-    """Count the commits of every round; one that was cut off still has the change before it."""
+    """Count the commits of every round; an interrupted round repeats the change before it."""
     changes = dict.fromkeys(each.change for each in known.rounds if each.change)
     return sum(change.commits for change in changes)
 
 
 def _fix_rounds(known: AttemptState, used: Mapping[int, AgentFacts]) -> tuple[FixRound, ...]:
-    """Write down the rounds after the first one; their time is the agent's and the checks'."""
+    """List the rounds after the first; a duration adds up the agent and the checks."""
     return tuple(
         FixRound(
             number=number,
@@ -92,12 +91,22 @@ def _fix_rounds(known: AttemptState, used: Mapping[int, AgentFacts]) -> tuple[Fi
     )
 
 
+def diff_stat(files: tuple[FileChange, ...]) -> str:
+    """Word how much changed, as `git diff --shortstat` does."""
+    if not files:
+        return "no files changed"
+    plus = sum(file.insertions or 0 for file in files)
+    minus = sum(file.deletions or 0 for file in files)
+    lines = f"{pluralize(plus, 'insertion')}(+), {pluralize(minus, 'deletion')}(-)"
+    return f"{pluralize(len(files), 'file')} changed, {lines}"
+
+
 def interrupted_record(
     status: IssueStatus, used: Mapping[int, AgentFacts], now: datetime
 ) -> WorkerResultMeta:
-    """Write the record of an attempt whose worker died without one.
+    """Write the record of an attempt whose worker was killed.
 
-    `used` is what its runs had used, as they reported last, by fix round.
+    `used` is the last reported usage of its runs, by fix round.
     """
     started = status.started_at or now
     rounds = tuple(FixRound(number=number, usage=usage) for number, usage in used.items() if number)
@@ -119,45 +128,42 @@ def interrupted_record(
 
 
 def lost_record(meta: WorkerResultMeta) -> WorkerResultMeta:
-    """Write the record of a verified attempt anew, whose commit is gone (SPEC A15)."""
+    """Rewrite the record of a verified attempt whose commit is lost (SPEC A15)."""
     reason = {"outcome": Outcome.INTERRUPTED, "error": GONE, "failure_reason": GONE}
     return meta.model_copy(update=reason)
 
 
 def overtaken_record(meta: WorkerResultMeta) -> WorkerResultMeta:
-    """Write the record of a verified attempt anew, which somebody's push overtook (SPEC P2)."""
+    """Rewrite the record of a verified attempt that a foreign push overtook (SPEC P2)."""
     reason = {"outcome": Outcome.INTERRUPTED, "error": OVERTAKEN, "failure_reason": OVERTAKEN}
     return meta.model_copy(update=reason)
 
 
 def base_dropped_record(meta: WorkerResultMeta) -> WorkerResultMeta:
-    """Write the record of a verified attempt anew, whose base a force-push took away (SPEC A2).
+    """Rewrite the record of a verified attempt whose base a force-push removed (SPEC A2).
 
-    Nobody's work was at fault, so that the attempt does not count; such attempts have the limit of
-    all that fails around the agent.
+    The attempt does not count, but falls under the limit of infrastructure failures.
     """
     reason = base_dropped(meta)
     again = {"outcome": Outcome.INFRASTRUCTURE, "error": reason, "failure_reason": reason}
     return meta.model_copy(update={**again, "base_dropped": True})
 
 
+SHA_CHARS = 10
+
+
 def base_dropped(meta: WorkerResultMeta) -> str:
-    """Say that the base branch no longer has the commit that an attempt was based on."""
+    """Say that the base branch no longer contains the commit an attempt was based on."""
     return BASE_DROPPED.format(meta.base_sha[:SHA_CHARS])
 
 
-def diff_stat(files: tuple[FileChange, ...]) -> str:
-    """Say how much changed, as `git diff --shortstat` does."""
-    if not files:
-        return "no files changed"
-    plus = sum(file.insertions or 0 for file in files)
-    minus = sum(file.deletions or 0 for file in files)
-    lines = f"{pluralize(plus, 'insertion')}(+), {pluralize(minus, 'deletion')}(-)"
-    return f"{pluralize(len(files), 'file')} changed, {lines}"
+# The commit.
+
+SUBJECT_CHARS = 100
 
 
 def commit_text(case: IssueContext, redactor: Redactor) -> CommitText:
-    """Word the commit: the issue's title on one line, and the issue it is for."""
+    """Write the commit message: the issue's title in one line, then issue and attempt."""
     ref, tail = case.issue.ref, f" (#{case.issue.ref.number})"
     title = (
         subject_line(redactor.text(case.issue.title), SUBJECT_CHARS - len(tail)) or f"Work on {ref}"

@@ -1,6 +1,7 @@
-"""Judge what an agent left: guards, checks and reviewer, each on the committed tree (SPEC A9-A12).
+"""Verify a change: guards, checks and reviewer, each on the committed tree (SPEC A9-A12).
 
-A check that passes runs once. One that fails may be flaky, and may have failed before the change.
+A check that passes runs once. A check that fails runs again, as it may be flaky, and then on the
+start tree, as it may have failed before the change.
 """
 
 import json
@@ -16,14 +17,12 @@ from mulligan.domain.result import CheckKind, CheckResult, VerifierOutcome
 from mulligan.implement.ports import AttemptContext
 from mulligan.implement.prompt.manifest import hash_of
 
-MAX_RECORDED_FINDINGS = 50
-"""Of each kind and check, in the record of an attempt."""
-BASELINE_VERSION = 2
-"""Goes up when what is known of start trees is to be asked anew: 1 trusted what agents touched."""
-
 
 def verify(known: AttemptState, change: Change, at: AttemptContext) -> Iterator[AttemptState]:
-    """Guards first; then every check, so that the next attempt hears of all that failed."""
+    """Run the guards, then every check, then the reviewer; yield the state after each.
+
+    A failed check does not skip the others: the next prompt names every failure.
+    """
     context, ref = at.context, at.case.issue.ref
     known = replace(known, violations=context.verifier.violations(change, at.policy.scope))
     yield known
@@ -41,8 +40,19 @@ def verify(known: AttemptState, change: Change, at: AttemptContext) -> Iterator[
         yield replace(known, review=review)
 
 
+MAX_RECORDED_FINDINGS = 50
+"""How many findings of each kind are recorded for a check."""
+
+
+def _recorded(result: CheckResult) -> CheckResult:
+    parts = {"findings": result.findings, "known": result.known, "unsteady": result.unsteady}
+    return result.model_copy(
+        update={name: kept[:MAX_RECORDED_FINDINGS] for name, kept in parts.items()}
+    )
+
+
 def _run_with_baseline(check: Check, head_sha: str, name: str, at: AttemptContext) -> CheckResult:
-    """Run a check; if it fails, run it again where that may be flaky, then on the start tree."""
+    """Run a check; if it fails, run it again (tests only), then on the start tree."""
     result = _run(check, head_sha, name, at)
     reruns = at.policy.flaky_reruns if check.kind is CheckKind.TEST else 0
     for again in range(1, reruns + 1):
@@ -64,8 +74,12 @@ def _run(check: Check, sha: str, name: str, at: AttemptContext) -> CheckResult:
     return result.model_copy(update={"log_artifact": artifacts.name(log)})
 
 
+BASELINE_VERSION = 2
+"""Increase to run every baseline again; version 1 ran in trees that agents had touched."""
+
+
 def _baseline(check: Check, name: str, at: AttemptContext) -> CheckResult | None:
-    """Give what a check says of the start tree, from the ledger where any issue asked that day."""
+    """Give a check's result on the start tree, from the ledger if any issue ran it today."""
     ref, start_sha = at.case.issue.ref, at.worktree.start_sha
     key = hash_of(
         {
@@ -87,9 +101,10 @@ def _baseline(check: Check, name: str, at: AttemptContext) -> CheckResult | None
 def _run_baseline(
     check: Check, start_sha: str, name: str, at: AttemptContext
 ) -> CheckResult | None:
-    """Run a check on a start tree that is checked out and set up anew: no agent's code ran there.
+    """Run a check on a new checkout of the start tree, in which no agent has run.
 
-    What fails there is run once more, for a failure counts as old only if it is seen twice.
+    A failing check runs twice: a failure counts as preexisting only if both runs show it. Returns
+    None if the check's program is not found.
     """
     artifacts = at.context.artifacts
     log = artifacts.path(at.case.issue.ref, at.case.status.number, f"{name}-setup.log")
@@ -101,16 +116,9 @@ def _run_baseline(
                 again = _run(check, start_sha, f"{name}-again", at)
                 result = at.context.verifier.merge_baseline_runs(result, again)
         except MisconfiguredError:
-            # What the check runs may be what the agent was asked to write.
+            # The check's program may be part of the change.
             return None
         return result.model_copy(update={"source": ()})
-
-
-def _recorded(result: CheckResult) -> CheckResult:
-    parts = {"findings": result.findings, "known": result.known, "unsteady": result.unsteady}
-    return result.model_copy(
-        update={name: kept[:MAX_RECORDED_FINDINGS] for name, kept in parts.items()}
-    )
 
 
 def _review(
@@ -134,7 +142,7 @@ def _review(
 
 
 def _question(known: AttemptState, change: Change, at: AttemptContext) -> bytes:
-    """Write what the reviewer reads on its standard input."""
+    """Write the JSON that the reviewer reads on its standard input."""
     issue = at.case.issue
     asked = {
         "issue": str(issue.ref),

@@ -1,4 +1,4 @@
-"""Write what the agent is told, keep it, and record what was told (SPEC A5, C1)."""
+"""Write the prompts of an attempt, store them as artifacts, and record them (SPEC A5, C1)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -38,12 +38,10 @@ from mulligan.implement.prompt.outcome_text import failing
 from mulligan.implement.prompt.prompt import WorktreeBase
 from mulligan.implement.prompt.retry_context import AssembledContext
 
-PREVIOUS_DIFF = "previous.diff"
-
 
 @dataclass(frozen=True, slots=True)
 class _RunInputs:
-    """What one run of the agent is given, and the manifests of the runs that it is told of."""
+    """The inputs of one run of the agent; `earlier` are the manifests of the runs before it."""
 
     prompt: str
     context: str | None
@@ -57,52 +55,38 @@ class _RunInputs:
 def write_first_prompt(
     case: IssueContext, policy: Policy, tree: Worktree, context: BotContext
 ) -> Task:
-    """Assemble the prompt of this attempt; give the agent's task."""
-    ref, told = case.issue.ref, deliver_prompt(case, policy, context, tree)
-    if told.assembled:
-        _record_context(case, told.assembled, context)
+    """Write, store and record the first prompt of an attempt; give the agent's task."""
+    ref, composed = case.issue.ref, deliver_prompt(case, policy, context, tree)
+    if composed.assembled:
+        _record_context(case, composed.assembled, context)
     given = _RunInputs(
-        prompt=told.prompt,
-        context=told.context,
+        prompt=composed.prompt,
+        context=composed.context,
         inputs=inputs_of(case, policy, tree.start_sha),
         earlier=tuple(meta.manifest_hash for meta in case.history if meta.manifest_hash),
-        hidden=told.hidden,
-        cut=told.cut,
+        hidden=composed.hidden,
+        cut=composed.cut,
     )
     return Task(
         issue=str(ref),
         attempt=case.status.attempt,
         fix_round=0,
-        prompt=told.prompt,
+        prompt=composed.prompt,
         directory=tree.path,
         private=tree.private,
         log=context.artifacts.path(ref, case.status.number, "agent.log"),
         manifest_hash=_record(case, given, context),
-        previous_diff=_write_previous_diff(told.previous, tree),
+        previous_diff=_write_previous_diff(composed.previous, tree),
         readable=tree.readable,
         writable=tree.writable,
     )
 
 
-def deliver_prompt(
-    case: IssueContext, policy: Policy, context: BotContext, tree: Worktree | None = None
-) -> ComposedPrompt:
-    """Write the prompt of the attempt that is next, or has begun; nothing is recorded.
-
-    Without a worktree, what it will equal is told as far as the ledger knows. An attempt whose base
-    was taken back is not told of: its change may hold what nobody wants any more, and did not fail.
-    """
-    sound = tuple(meta for meta in case.history if not meta.base_dropped)
-    case = replace(case, history=sound)
-    previous = _previous(case, tree, context)
-    return compose(case, policy, previous, _ground(case, tree), context.redactor)
-
-
 def write_fix_prompt(task: Task, known: AttemptState, at: AttemptContext) -> Task:
-    """Let the agent go on with its own change: the brief again, and what fails now (SPEC A12).
+    """Write the prompt of a fix round: the first prompt, and the failing checks (SPEC A12).
 
-    `known` is of the round that begins; the worktree is reset to the change first, so that what
-    the checks left is no part of the next one.
+    `known` is the state of the round that begins. The worktree is reset to the committed change
+    first, so that files written by the checks do not get into the next change.
     """
     ref, number = at.case.issue.ref, len(known.earlier)
     if known.change and known.change.head_sha:
@@ -110,11 +94,11 @@ def write_fix_prompt(task: Task, known: AttemptState, at: AttemptContext) -> Tas
     failed, most = failing(known.earlier[-1].checks), at.policy.max_fix_rounds
     names = tuple(check.name for check in failed)
     at.context.ledger.append(ref, FixRoundStarted(number=number, most=most, failed=names))
-    told = failing_checks(failed, at.policy.context)
-    text = render_fix_prompt(task.prompt, (number, most), told)
+    checks_text = failing_checks(failed, at.policy.context)
+    text = render_fix_prompt(task.prompt, (number, most), checks_text)
     given = _RunInputs(
         prompt=at.context.redactor.text(text),
-        context=at.context.redactor.text(told),
+        context=at.context.redactor.text(checks_text),
         inputs=inputs_of_round(task.manifest_hash, (number, most), failed),
         earlier=tuple(each.manifest_hash for each in known.earlier if each.manifest_hash),
         fix_round=number,
@@ -128,8 +112,72 @@ def write_fix_prompt(task: Task, known: AttemptState, at: AttemptContext) -> Tas
     )
 
 
+def deliver_prompt(
+    case: IssueContext, policy: Policy, context: BotContext, tree: Worktree | None = None
+) -> ComposedPrompt:
+    """Compose the prompt of the next or running attempt; record nothing.
+
+    Without a worktree, its base is taken from the ledger. Attempts whose base was force-pushed are
+    left out: they did not fail, and their change may hold withdrawn commits.
+    """
+    sound = tuple(meta for meta in case.history if not meta.base_dropped)
+    case = replace(case, history=sound)
+    previous = _previous(case, tree, context)
+    return compose(case, policy, previous, _worktree_base(case, tree), context.redactor)
+
+
+def _worktree_base(case: IssueContext, tree: Worktree | None) -> WorktreeBase:
+    """Name what the worktree equals, and whether an open pull request must be changed."""
+    if tree and tree.start_sha != tree.base_sha:
+        return WorktreeBase.PULL_REQUEST
+    return WorktreeBase.REBUILT if case.status.feedback else WorktreeBase.BASE
+
+
+def _previous(case: IssueContext, tree: Worktree | None, context: BotContext) -> Previous | None:
+    """Find the previous diff: of the attempt described in full, or of the pull request."""
+    if not case.history:
+        return None
+    # Imported here so that a first attempt does not depend on it in any way (SPEC C2).
+    from mulligan.implement.prompt.context_sections import detailed_attempt  # noqa: PLC0415
+
+    told = detailed_attempt(case.history)
+    published = told.outcome is Outcome.SUCCEEDED or not told.files_modified
+    # Somebody committed on top of a draft, so the attempt in that draft was not discarded.
+    goes_on = tree is not None and tree.start_sha != tree.base_sha
+    stands = published or (goes_on and case.status.draft_of == told.number)
+    discarded = _diff(told, context)
+    proposed = tree.pull_request_diff if tree else discarded
+    if case.status.pull_number is not None and stands and proposed:
+        return Previous(proposed, stands=True)
+    return Previous(discarded)
+
+
+def _diff(meta: WorkerResultMeta, context: BotContext) -> bytes:
+    """Read the diff of an attempt; empty if retention deleted it."""
+    try:
+        return context.artifacts.read(meta.diff_artifact) if meta.diff_artifact else b""
+    except UnavailableError:
+        return b""
+
+
+PREVIOUS_DIFF = "previous.diff"
+
+
+def _write_previous_diff(previous: Previous | None, tree: Worktree) -> Path | None:
+    """Write the whole diff to a file that the agent can read (SPEC A2)."""
+    if previous is None:
+        return None
+    place = tree.private / PREVIOUS_DIFF
+    place.write_bytes(previous.diff)
+    place.chmod(0o444)
+    return place
+
+
+# What is recorded of a prompt.
+
+
 def _record(case: IssueContext, given: _RunInputs, context: BotContext) -> str:
-    """Keep what a run is given and what that was made from; give the hash of all of it."""
+    """Store the prompt and its inputs, record both, and give the manifest's hash."""
     inputs = context.redactor.content(canonical(given.inputs))
     agent = context.agent.identity
     manifest = Manifest(
@@ -179,7 +227,7 @@ def _record_delivery(
 
 
 def _record_context(case: IssueContext, told: AssembledContext, context: BotContext) -> None:
-    """Record what went into the retry context and what did not."""
+    """Store the retry context, and record its sources and cuts."""
     ref, number, size = case.issue.ref, case.status.number, len(told.text.encode())
     context.artifacts.write(ref, number, "context.json", told.context.model_dump_json().encode())
     assembled = RetryContextAssembled(
@@ -197,47 +245,3 @@ def _record_context(case: IssueContext, told: AssembledContext, context: BotCont
             reasons=tuple(cut.reason for cut in told.cuts),
         )
         context.ledger.append(ref, cut)
-
-
-def _diff(meta: WorkerResultMeta, context: BotContext) -> bytes:
-    """Read the diff of an attempt; one that retention took is empty."""
-    try:
-        return context.artifacts.read(meta.diff_artifact) if meta.diff_artifact else b""
-    except UnavailableError:
-        return b""
-
-
-def _previous(case: IssueContext, tree: Worktree | None, context: BotContext) -> Previous | None:
-    """Find the diff to go on from: of the attempt told in full, or else of the pull request."""
-    if not case.history:
-        return None
-    # Imported here so that a first attempt does not depend on it in any way (SPEC C2).
-    from mulligan.implement.prompt.context_sections import detailed_attempt  # noqa: PLC0415
-
-    told = detailed_attempt(case.history)
-    published = told.outcome is Outcome.SUCCEEDED or not told.files_modified
-    # Somebody went on from a draft, so that the attempt that it shows was not thrown away.
-    goes_on = tree is not None and tree.start_sha != tree.base_sha
-    stands = published or (goes_on and case.status.draft_of == told.number)
-    discarded = _diff(told, context)
-    proposed = tree.pull_request_diff if tree else discarded
-    if case.status.pull_number is not None and stands and proposed:
-        return Previous(proposed, stands=True)
-    return Previous(discarded)
-
-
-def _write_previous_diff(previous: Previous | None, tree: Worktree) -> Path | None:
-    """Put the whole diff where the agent can read it (SPEC A2)."""
-    if previous is None:
-        return None
-    place = tree.private / PREVIOUS_DIFF
-    place.write_bytes(previous.diff)
-    place.chmod(0o444)
-    return place
-
-
-def _ground(case: IssueContext, tree: Worktree | None) -> WorktreeBase:
-    """Say what the worktree equals, and whether a pull request stands that is to be changed."""
-    if tree and tree.start_sha != tree.base_sha:
-        return WorktreeBase.PULL_REQUEST
-    return WorktreeBase.REBUILT if case.status.feedback else WorktreeBase.BASE

@@ -1,4 +1,4 @@
-"""Put together what an attempt is told, without telling it yet (SPEC 8). Pure."""
+"""Compose the prompt of an attempt from issue, policy and retry context (SPEC 8). Pure."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The retry context section by section, within its budget (SPEC 8). Pure."""
+"""Assemble the retry context section by section, and cut it to its budget (SPEC 8). Pure."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,11 +36,7 @@ from mulligan.implement.prompt.retry_context import (
 from mulligan.text.commands import guidance_block
 from mulligan.text.escape import Excerpt, one_line
 
-VIOLATION_CHARS = 140
-
-CUMULATIVE_FILES = 50
-
-FILE_CHARS = 200
+# The parts and how they are put together.
 
 SectionSizes = Mapping[Section, int]
 """How much of each part goes in: lines, attempts, checks or, for WORDS, characters."""
@@ -48,12 +44,7 @@ SectionSizes = Mapping[Section, int]
 MIN_CONTEXT_BYTES = 500 * BYTES_PER_TOKEN
 """What guidance leaves to the rest: as much as the smallest budget has (SPEC C14)."""
 
-UNITS = {
-    Section.EARLIER: "attempt",
-    Section.FINDINGS: "check",
-    Section.NAMES: "check",
-    Section.WORDS: "character",
-}
+VIOLATION_CHARS = 140
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +126,71 @@ class ContextSections:
         }
 
 
+def assemble(
+    case: IssueContext, limits: ContextLimits, diff: bytes, *, standing: bool = False
+) -> AssembledContext:
+    """Put the earlier attempts together for the next prompt.
+
+    `diff` is of the one told in full, or of the pull request where that is `standing`.
+
+    Raises InvariantError where the text would not say what it must.
+    """
+    parts = replace(
+        ContextSections.of(case, detailed_attempt(case.history), limits, diff), standing=standing
+    )
+    guidance = guidance_block(case.status.guidance)
+    budget = max(
+        limits.max_context_tokens * BYTES_PER_TOKEN, len(guidance.encode()) + MIN_CONTEXT_BYTES
+    )
+    whole = parts.room(limits)
+    room = _fit(parts, whole, budget)
+    context = build(parts, room)
+    text = render(context)
+    check_context(text, parts.told, room[Section.FINDINGS], budget)
+    if guidance not in text:
+        message = "The retry context does not hold the guidance whole."
+        raise InvariantError(message)
+    return AssembledContext(
+        context=context,
+        text=text,
+        cuts=(*_over_limits(parts, whole, limits), *_over_budget(whole, room, budget)),
+        sources=_sources(parts),
+        budget=budget,
+        original=_uncut(parts, whole),
+    )
+
+
+def detailed_attempt(history: Sequence[WorkerResultMeta]) -> WorkerResultMeta:
+    """Pick the attempt to learn from: the last that ended by the agent's doing, else the last."""
+    paid = [meta for meta in history if meta.outcome not in FREE]
+    return paid[-1] if paid else history[-1]
+
+
+def check_context(text: str, told: WorkerResultMeta, findings: int, budget: int) -> None:
+    """Raise InvariantError unless the text keeps to its budget and names every failure.
+
+    `findings` is how many failing checks there was room for beyond their names.
+    """
+    failed = failing(told.checks)
+    if (told.outcome is Outcome.CHECKS_FAILED and not failed) or (
+        told.outcome is Outcome.SCOPE_VIOLATION and not told.guard_violations
+    ):
+        message = f"The record of attempt {told.number} does not say what failed."
+        raise InvariantError(message)
+    for check in failed[:findings]:
+        if verdict(check) not in text or not holds_first_finding(text, check):
+            message = f"The retry context does not tell how {check.name!r} failed."
+            raise InvariantError(message)
+    if len(text.encode()) > budget:
+        message = f"The retry context is larger than its budget of {budget} bytes."
+        raise InvariantError(message)
+
+
+# The parts, each within its own limit (SPEC C7).
+
+FILE_CHARS = 200
+
+
 def window_of(check: CheckResult, limits: ContextLimits) -> Excerpt:
     """Take as much of a check's digest as may be told."""
     if not limits.include_check_output:
@@ -149,6 +205,9 @@ def code_of(check: CheckResult, limits: ContextLimits) -> Excerpt:
         return Excerpt()
     told = (f"{one_line(at.file, FILE_CHARS)}:{at.line}\n{at.text}" for at in check.source)
     return Excerpt.of("\n\n".join(told)).head(limits.max_code_lines)
+
+
+# The record of what is told.
 
 
 def build(parts: ContextSections, room: SectionSizes) -> RetryContext:
@@ -231,6 +290,9 @@ def _summary(meta: WorkerResultMeta, case: IssueContext, reviewed: str | None) -
     )
 
 
+CUMULATIVE_FILES = 50
+
+
 def _cumulative(case: IssueContext) -> str | None:
     """List the files that any attempt changed, and which did."""
     changed: dict[str, list[str]] = {}
@@ -241,64 +303,7 @@ def _cumulative(case: IssueContext) -> str | None:
     return str(Excerpt(tuple(lines)).head(CUMULATIVE_FILES)) or None
 
 
-def detailed_attempt(history: Sequence[WorkerResultMeta]) -> WorkerResultMeta:
-    """Pick the attempt to learn from: the last that ended by the agent's doing, else the last."""
-    paid = [meta for meta in history if meta.outcome not in FREE]
-    return paid[-1] if paid else history[-1]
-
-
-def assemble(
-    case: IssueContext, limits: ContextLimits, diff: bytes, *, standing: bool = False
-) -> AssembledContext:
-    """Put the earlier attempts together for the next prompt.
-
-    `diff` is of the one told in full, or of the pull request where that is `standing`.
-
-    Raises InvariantError where the text would not say what it must.
-    """
-    parts = replace(
-        ContextSections.of(case, detailed_attempt(case.history), limits, diff), standing=standing
-    )
-    guidance = guidance_block(case.status.guidance)
-    budget = max(
-        limits.max_context_tokens * BYTES_PER_TOKEN, len(guidance.encode()) + MIN_CONTEXT_BYTES
-    )
-    whole = parts.room(limits)
-    room = _fit(parts, whole, budget)
-    context = build(parts, room)
-    text = render(context)
-    check_context(text, parts.told, room[Section.FINDINGS], budget)
-    if guidance not in text:
-        message = "The retry context does not hold the guidance whole."
-        raise InvariantError(message)
-    return AssembledContext(
-        context=context,
-        text=text,
-        cuts=(*_over_limits(parts, whole, limits), *_over_budget(whole, room, budget)),
-        sources=_sources(parts),
-        budget=budget,
-        original=_uncut(parts, whole),
-    )
-
-
-def check_context(text: str, told: WorkerResultMeta, findings: int, budget: int) -> None:
-    """Raise InvariantError unless the text keeps to its budget and names every failure.
-
-    `findings` is how many failing checks there was room for beyond their names.
-    """
-    failed = failing(told.checks)
-    if (told.outcome is Outcome.CHECKS_FAILED and not failed) or (
-        told.outcome is Outcome.SCOPE_VIOLATION and not told.guard_violations
-    ):
-        message = f"The record of attempt {told.number} does not say what failed."
-        raise InvariantError(message)
-    for check in failed[:findings]:
-        if verdict(check) not in text or not holds_first_finding(text, check):
-            message = f"The retry context does not tell how {check.name!r} failed."
-            raise InvariantError(message)
-    if len(text.encode()) > budget:
-        message = f"The retry context is larger than its budget of {budget} bytes."
-        raise InvariantError(message)
+# The size of all of it (SPEC C8).
 
 
 def _fit(parts: ContextSections, whole: SectionSizes, budget: int) -> SectionSizes:
@@ -329,6 +334,16 @@ def _uncut(parts: ContextSections, whole: SectionSizes) -> int:
     """Count the bytes that there would be without any limit."""
     everyone = {**whole, Section.EARLIER: len(parts.earlier)}
     return _size(parts, everyone) + sum(part.left_out_bytes for part in parts.excerpts)
+
+
+# What was left out, and where the rest comes from.
+
+UNITS = {
+    Section.EARLIER: "attempt",
+    Section.FINDINGS: "check",
+    Section.NAMES: "check",
+    Section.WORDS: "character",
+}
 
 
 def _over_limits(

@@ -1,4 +1,4 @@
-"""Tell a diff in few lines: what no agent reads is collapsed to one line a file (SPEC C9). Pure."""
+"""Shorten a diff: binary, lock and generated files become one line each (SPEC C9). Pure."""
 
 import io
 import re
@@ -9,21 +9,11 @@ from pathspec import GitIgnoreSpec
 
 from mulligan.text.escape import Excerpt, one_line
 
-LINE_CHARS = 400
-HEAD_LINES = 12
-COLLAPSED_FILES = GitIgnoreSpec.from_lines(
-    [
-        *("*.lock", "*-lock.json", "*-lock.yaml", "npm-shrinkwrap.json", "go.sum", "*.lockb"),
-        *("*.min.js", "*.min.css", "*.map", "*.snap", "*.generated.*", "__generated__/"),
-        *("*_pb2.py", "*_pb2.pyi", "*_pb2_grpc.py", "*.pb.go", "*.pb.cc", "*.pb.h"),
-        *("node_modules/", "dist/", "__pycache__/", "*.egg-info/"),
-    ]
-)
-"""Lock files and generated files, by name."""
+# A diff in few lines.
 
-BINARY = re.compile(rb"Binary files .* differ$|GIT binary patch$")
-NAMED = re.compile(rb'(?:\+\+\+ "?b/|--- "?a/|rename to "?)(.+?)"?\t?$')
-HEADER = re.compile(rb'diff --git "?a/.+ "?b/(.+?)"?$')
+LINE_CHARS = 400
+
+HEAD_LINES = 12
 
 
 def readable(diff: bytes, most: int) -> Excerpt:
@@ -59,6 +49,25 @@ def _told(diff: bytes) -> Iterator[str]:
             yield collapsed
         else:
             yield from (_text(line) for line in section)
+
+
+# The files of a diff.
+
+COLLAPSED_FILES = GitIgnoreSpec.from_lines(
+    [
+        *("*.lock", "*-lock.json", "*-lock.yaml", "npm-shrinkwrap.json", "go.sum", "*.lockb"),
+        *("*.min.js", "*.min.css", "*.map", "*.snap", "*.generated.*", "__generated__/"),
+        *("*_pb2.py", "*_pb2.pyi", "*_pb2_grpc.py", "*.pb.go", "*.pb.cc", "*.pb.h"),
+        *("node_modules/", "dist/", "__pycache__/", "*.egg-info/"),
+    ]
+)
+"""Lock files and generated files, by name."""
+
+BINARY = re.compile(rb"Binary files .* differ$|GIT binary patch$")
+
+NAMED = re.compile(rb'(?:\+\+\+ "?b/|--- "?a/|rename to "?)(.+?)"?\t?$')
+
+HEADER = re.compile(rb'diff --git "?a/.+ "?b/(.+?)"?$')
 
 
 def _sections(diff: bytes) -> Iterator[list[bytes]]:

@@ -1,4 +1,4 @@
-"""What went wrong, or what a review requests, and what to do about it (SPEC C4-C13). Pure."""
+"""Word the failures and reviews in a prompt, and the answers to reviews (SPEC C4-C13). Pure."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -20,13 +20,7 @@ from mulligan.implement.prompt.outcome_text import (
 from mulligan.text.escape import Excerpt, defuse, fence, one_line, visible
 from mulligan.text.visible import visible_text
 
-REMARK_CHARS = 1500
-
-CODE_LINES = 12
-
-PLACE_CHARS = 200
-
-SUMMARY_CHARS = 500
+# What reviewers, GitHub's checks and a conflict request.
 
 ASKED = (
     "People who may ask for work have reviewed the pull request, and ask for these changes. Make "
@@ -43,6 +37,53 @@ CONFLICT = (
     "the files below. Make its change again on the base branch as it is now, keeping both:"
 )
 
+
+def asked_for(feedback: Feedback, remarks: Excerpt, on_github: Excerpt) -> str:
+    """Put what is asked for before the agent; the excerpts are what there is room for."""
+    parts = [f"{ASKED}\n{fence('the review', str(remarks))}"] if feedback.remarks else []
+    if feedback.checks:
+        parts.append(f"{ON_GITHUB}\n{fence('checks on GitHub', str(on_github))}")
+    if feedback.conflict:
+        parts.append(f"{CONFLICT}\n{fence('git', one_line(feedback.conflict, 2000))}")
+    return "\n\n".join(parts)
+
+
+REMARK_CHARS = 1500
+
+CODE_LINES = 12
+
+PLACE_CHARS = 200
+
+
+def remarks_of(feedback: Feedback) -> Excerpt:
+    """Write all that is asked for, line by line."""
+    return Excerpt.of("\n\n".join(_remark(said) for said in feedback.remarks))
+
+
+def _remark(said: Remark) -> str:
+    place = one_line(said.path, PLACE_CHARS)
+    at = f" on {place}:{said.line}" if said.line else f" on {place}" if place else ""
+    body = str(Excerpt.of(visible_text(said.body).text).within(REMARK_CHARS))
+    lines = [f"{one_line(said.author, 100)}{at}:", body]
+    if said.code:
+        kept = said.code.split("\n")[-CODE_LINES:]
+        lines += ["The code that this is about, the line itself last:", *kept]
+    return "\n".join(lines)
+
+
+def on_github_of(feedback: Feedback, limits: ContextLimits) -> Excerpt:
+    """Write the names of the checks that failed on GitHub, and under each what it printed."""
+    return Excerpt.of("\n\n".join(_failed(check, limits) for check in feedback.checks))
+
+
+def _failed(check: FailedCheck, limits: ContextLimits) -> str:
+    said = Excerpt.of(check.digest if limits.include_check_output else "")
+    shown = said.within(limits.max_digest_chars).head(limits.max_check_output_lines)
+    return "\n".join([f"{one_line(check.name, PLACE_CHARS)} failed.", *str(shown).splitlines()])
+
+
+# How an earlier attempt failed.
+
 OWN_WORDS = frozenset(
     {
         Outcome.CHECKS_FAILED,
@@ -57,81 +98,6 @@ OWN_WORDS = frozenset(
 
 QUOTED = frozenset({ZeroKind.ASKED, ZeroKind.ONLY_IGNORED})
 """Kinds of no change whose error line has words of the agent in it."""
-
-ADVICE = {
-    Outcome.AGENT_TIMED_OUT: (
-        "The same limit holds again. Make the change early, and run nothing that waits for input "
-        "or does not end."
-    ),
-    Outcome.BLOCKED: "A person has asked for the work again since; look for an answer above.",
-    Outcome.NOTHING_TO_DO: "A person has asked for the work again since; look for the why above.",
-    Outcome.SUCCEEDED: "The change was verified, and the work has been asked for again since.",
-}
-"""What to do next, where neither a check nor the kind of no change says it."""
-
-UNKNOWN_KIND = {Outcome.ZERO_COMMIT: ZeroKind.NOTHING, Outcome.ZERO_DIFF: ZeroKind.UNDONE}
-"""The kind of a record that does not name one."""
-
-CODE = "The code around these places, as it was when the check ran:"
-
-NOT_ALLOWED = "These changes are not allowed; make the change without them:"
-
-FINDING_CHARS = 200
-
-
-def remarks_of(feedback: Feedback) -> Excerpt:
-    """Write all that is asked for, line by line."""
-    return Excerpt.of("\n\n".join(_remark(said) for said in feedback.remarks))
-
-
-def on_github_of(feedback: Feedback, limits: ContextLimits) -> Excerpt:
-    """Write the names of the checks that failed on GitHub, and under each what it printed."""
-    return Excerpt.of("\n\n".join(_failed(check, limits) for check in feedback.checks))
-
-
-def _failed(check: FailedCheck, limits: ContextLimits) -> str:
-    said = Excerpt.of(check.digest if limits.include_check_output else "")
-    shown = said.within(limits.max_digest_chars).head(limits.max_check_output_lines)
-    return "\n".join([f"{one_line(check.name, PLACE_CHARS)} failed.", *str(shown).splitlines()])
-
-
-def _remark(said: Remark) -> str:
-    place = one_line(said.path, PLACE_CHARS)
-    at = f" on {place}:{said.line}" if said.line else f" on {place}" if place else ""
-    body = str(Excerpt.of(visible_text(said.body).text).within(REMARK_CHARS))
-    lines = [f"{one_line(said.author, 100)}{at}:", body]
-    if said.code:
-        kept = said.code.split("\n")[-CODE_LINES:]
-        lines += ["The code that this is about, the line itself last:", *kept]
-    return "\n".join(lines)
-
-
-def asked_for(feedback: Feedback, remarks: Excerpt, on_github: Excerpt) -> str:
-    """Put what is asked for before the agent; the excerpts are what there is room for."""
-    parts = [f"{ASKED}\n{fence('the review', str(remarks))}"] if feedback.remarks else []
-    if feedback.checks:
-        parts.append(f"{ON_GITHUB}\n{fence('checks on GitHub', str(on_github))}")
-    if feedback.conflict:
-        parts.append(f"{CONFLICT}\n{fence('git', one_line(feedback.conflict, 2000))}")
-    return "\n\n".join(parts)
-
-
-def thread_answer(ref: IssueRef, head: str, path: str, meta: WorkerResultMeta) -> str:
-    """Answer a comment on a line: what was done, in the commit and the agent's words."""
-    touched = path in {file.path for file in meta.files_modified}
-    done = f"Changed in {head}" if touched else f"Not changed here; the work is in {head}"
-    return f"{MARKER}answer {ref} -->\n{done}{_in_its_words(meta)}"
-
-
-def review_answer(head: str, where: str, author: str, meta: WorkerResultMeta) -> str:
-    """Answer a review that has no comment on a line; `where` is its address."""
-    by = one_line(author, PLACE_CHARS)
-    return f"To [the review]({where}) by {by}: the work is in {head}{_in_its_words(meta)}"
-
-
-def _in_its_words(meta: WorkerResultMeta) -> str:
-    said = defuse(one_line(meta.agent_summary, SUMMARY_CHARS))
-    return f": {said}" if said else "."
 
 
 def what_went_wrong(
@@ -169,6 +135,25 @@ def _error(told: WorkerResultMeta, words: int) -> list[str]:
     return lines
 
 
+# What to do about it.
+
+NOT_ALLOWED = "These changes are not allowed; make the change without them:"
+
+ADVICE = {
+    Outcome.AGENT_TIMED_OUT: (
+        "The same limit holds again. Make the change early, and run nothing that waits for input "
+        "or does not end."
+    ),
+    Outcome.BLOCKED: "A person has asked for the work again since; look for an answer above.",
+    Outcome.NOTHING_TO_DO: "A person has asked for the work again since; look for the why above.",
+    Outcome.SUCCEEDED: "The change was verified, and the work has been asked for again since.",
+}
+"""What to do next, where neither a check nor the kind of no change says it."""
+
+UNKNOWN_KIND = {Outcome.ZERO_COMMIT: ZeroKind.NOTHING, Outcome.ZERO_DIFF: ZeroKind.UNDONE}
+"""The kind of a record that does not name one."""
+
+
 def actionable(
     told: WorkerResultMeta,
     shown: Sequence[tuple[Excerpt, Excerpt]],
@@ -196,6 +181,9 @@ def _advice(told: WorkerResultMeta) -> str:
     return zero_advice(kind)
 
 
+CODE = "The code around these places, as it was when the check ran:"
+
+
 def check_block(check: CheckResult, window: Excerpt, code: Excerpt) -> str:
     """Tell of one failing check: its name and exit code, what it said, and the code there (C4)."""
     shown = str(window)
@@ -205,6 +193,9 @@ def check_block(check: CheckResult, window: Excerpt, code: Excerpt) -> str:
     said = fence(source, body) if body else "It printed nothing."
     around = f"\n{CODE}\n{fence('the code of that change', str(code))}" if code.lines else ""
     return f"### {verdict(check)}\n{said}{around}"
+
+
+FINDING_CHARS = 200
 
 
 def first_finding(check: CheckResult) -> str:
@@ -259,3 +250,26 @@ def other_checks(told: WorkerResultMeta) -> list[str]:
         for group, names in groups.items()
         if names
     ]
+
+
+# Answers to reviewers, once the work is published.
+
+SUMMARY_CHARS = 500
+
+
+def thread_answer(ref: IssueRef, head: str, path: str, meta: WorkerResultMeta) -> str:
+    """Answer a comment on a line: what was done, in the commit and the agent's words."""
+    touched = path in {file.path for file in meta.files_modified}
+    done = f"Changed in {head}" if touched else f"Not changed here; the work is in {head}"
+    return f"{MARKER}answer {ref} -->\n{done}{_in_its_words(meta)}"
+
+
+def review_answer(head: str, where: str, author: str, meta: WorkerResultMeta) -> str:
+    """Answer a review that has no comment on a line; `where` is its address."""
+    by = one_line(author, PLACE_CHARS)
+    return f"To [the review]({where}) by {by}: the work is in {head}{_in_its_words(meta)}"
+
+
+def _in_its_words(meta: WorkerResultMeta) -> str:
+    said = defuse(one_line(meta.agent_summary, SUMMARY_CHARS))
+    return f": {said}" if said else "."

@@ -1,4 +1,4 @@
-"""The frozen, hashed list of what an attempt was given, and its proof (SPEC 8). Pure."""
+"""The manifest: the hashed inputs of each prompt, and how they are verified (SPEC 8). Pure."""
 
 import hashlib
 import json
@@ -48,6 +48,9 @@ class Manifest(Record):
         return hash_of(self)
 
 
+# Hashes.
+
+
 def canonical(value: str | Record | Mapping[str, JsonValue]) -> bytes:
     """Write a value as JSON with sorted keys and without spaces, in UTF-8."""
     plain = value.model_dump(mode="json") if isinstance(value, Record) else value
@@ -63,6 +66,9 @@ def sha256(content: bytes) -> str:
 def hash_of(value: str | Record | Mapping[str, JsonValue]) -> str:
     """Give the SHA-256 of a value's canonical JSON, in hex."""
     return sha256(canonical(value))
+
+
+# What a prompt is made from.
 
 
 def inputs_of(case: IssueContext, policy: Policy, start_sha: str) -> dict[str, JsonValue]:
@@ -100,18 +106,21 @@ def _snapshot(issue: Issue) -> dict[str, JsonValue]:
     }
 
 
+def of_round(name: str, fix_round: int) -> str:
+    """Name the file of a fix round after the attempt's: `prompt.md`, `prompt-fix-1.md`."""
+    stem, _, ending = name.rpartition(".")
+    return f"{stem}-fix-{fix_round}.{ending}" if fix_round else name
+
+
+# The proof.
+
+
 @dataclass(frozen=True, slots=True)
 class ManifestCheck:
     """What was found of one attempt, fix rounds and all; empty `broken`: every hash holds."""
 
     number: int
     broken: tuple[str, ...] = ()
-
-
-def of_round(name: str, fix_round: int) -> str:
-    """Name the file of a fix round after the attempt's: `prompt.md`, `prompt-fix-1.md`."""
-    stem, _, ending = name.rpartition(".")
-    return f"{stem}-fix-{fix_round}.{ending}" if fix_round else name
 
 
 def verify_manifests(

@@ -1,4 +1,4 @@
-"""Every word about what an attempt came to, in one place. Pure."""
+"""All texts about the outcome of an attempt, for people and agents. Pure."""
 
 import signal
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +21,8 @@ from mulligan.domain.outcome import Outcome, ZeroKind
 from mulligan.domain.result import AgentFacts, CheckResult
 from mulligan.text.escape import one_line, visible
 
+# An outcome in one line.
+
 TITLES: Mapping[Outcome, str] = {
     Outcome.CANCELLED: "Withdrawn",
     Outcome.INTERRUPTED: "Interrupted",
@@ -41,60 +43,14 @@ TITLES: Mapping[Outcome, str] = {
 }
 """Outcomes as a person reads them."""
 
-EXPECTED = "Expected: changed files in the worktree when you end."
-ZERO_FINDINGS: Mapping[ZeroKind, str] = {
-    ZeroKind.REFUSED: "a tool that was refused, and every file as it was",
-    ZeroKind.CUT_OFF: "your program was killed before it had changed a file",
-    ZeroKind.ASKED: "a question at your end, and every file as it was",
-    ZeroKind.ONLY_IGNORED: "only files that git ignores; they are never part of a change",
-    ZeroKind.PROPOSED: "the change that the pull request has already, and nothing more",
-    ZeroKind.UNDONE: (
-        "commits, but files that equal the base branch: the commits were empty or undid each other"
-    ),
-    ZeroKind.NOTHING: "no commit, and every file as it was",
-}
-"""What an agent that left no change is told was there instead."""
-
-ZERO_ADVICE: Mapping[ZeroKind, str] = {
-    ZeroKind.REFUSED: "Work with the tools that are allowed.",
-    ZeroKind.CUT_OFF: (
-        "It may have taken too much memory. Change the files first, and run what is heavy in "
-        "parts, or leave it to the checks."
-    ),
-    ZeroKind.ASKED: (
-        "Nobody answers while you work, and nothing waits for a yes. Decide it yourself in the "
-        "simplest way that fits, and make the change."
-    ),
-    ZeroKind.ONLY_IGNORED: (
-        "Change files that git tracks, or add new ones. One that is ignored and yet belongs into "
-        "the repository you have to commit, with `git add --force`."
-    ),
-    ZeroKind.PROPOSED: (
-        "Start from that change, make what is asked for on top of it, and leave both in the files."
-    ),
-    ZeroKind.UNDONE: "Make the change in the files, and leave it there.",
-    ZeroKind.NOTHING: "Make the change in the files; describing it is not enough.",
-}
-"""What it is told to do differently."""
-
-OTHERWISE = (
-    "If it cannot be made, or is made already, answer BLOCKED or NOTHING_TO_DO with your reason "
-    "instead (see *Instructions*)."
-)
-
-DIED = "Mulligan died during the attempt."
-GONE = "The verified commit is gone from this machine, with the file that it was kept in."
-OVERTAKEN = "Somebody pushed to the pull request meanwhile; the work starts again from there."
-BASE_DROPPED = (
-    "The base branch was force-pushed and no longer contains {}, the commit that the attempt was "
-    "based on; its work was not published."
-)
-SHUT_DOWN = "Mulligan was shut down during the attempt."
-
 ERROR_CHARS = 200
+
 WORDS_CHARS = 1000
+
 NAMED_CHECKS = 5
+
 NAMED_FILES = 3
+
 FILE_CHARS = 60
 
 
@@ -113,9 +69,18 @@ def failure_reason(outcome: Outcome, known: AttemptState) -> str:
     return headline
 
 
-def zero_advice(kind: ZeroKind) -> str:
-    """Tell an agent what was expected of it, what was found, and what to do instead (SPEC C11)."""
-    return f"{EXPECTED} Found: {ZERO_FINDINGS[kind]}. {ZERO_ADVICE[kind]} {OTHERWISE}"
+DIED = "Mulligan died during the attempt."
+
+GONE = "The verified commit is gone from this machine, with the file that it was kept in."
+
+OVERTAKEN = "Somebody pushed to the pull request meanwhile; the work starts again from there."
+
+BASE_DROPPED = (
+    "The base branch was force-pushed and no longer contains {}, the commit that the attempt was "
+    "based on; its work was not published."
+)
+
+SHUT_DOWN = "Mulligan was shut down during the attempt."
 
 
 def explain(outcome: Outcome, reason: str) -> str:
@@ -128,34 +93,6 @@ def explain(outcome: Outcome, reason: str) -> str:
 def last_activity(said: str | None) -> str:
     """Say what the agent did last, in its own words (SPEC C12)."""
     return f"Last observed activity: {one_line(said or 'none', ERROR_CHARS)}"
-
-
-def failing(checks: Iterable[CheckResult]) -> tuple[CheckResult, ...]:
-    """Pick the checks that fail an attempt."""
-    return tuple(check for check in checks if check.fails)
-
-
-def verdict(check: CheckResult) -> str:
-    """Say in one sentence how a check came out."""
-    name = f"Check '{one_line(check.name, 100)}'"
-    if check.passed:
-        return f"{name} passed."
-    if check.timed_out:
-        return f"{name} timed out after {duration_text(check.duration_ms)}."
-    return f"{name} {_failed(check.exit_code)}."
-
-
-def pluralize(count: int, noun: str) -> str:
-    """Write a count with its noun: `1 attempt`, `3 attempts`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def duration_text(milliseconds: int) -> str:
-    """Write how long something took as the configuration does; whole seconds from one second on."""
-    seconds = round(milliseconds / 1000)
-    return format_duration(
-        timedelta(seconds=seconds) if seconds else timedelta(milliseconds=milliseconds)
-    )
 
 
 def _headline(outcome: Outcome, known: AttemptState) -> str:
@@ -255,12 +192,6 @@ def _timed_out(run: AgentRun) -> str:
     return f"Attempt timed out after {after}."
 
 
-def used(facts: AgentFacts) -> str:
-    """Say what a run has used: `$0.31 and 52131 tokens`."""
-    tokens = pluralize((facts.input_tokens or 0) + (facts.output_tokens or 0), "token")
-    return tokens if facts.cost_usd is None else f"${facts.cost_usd:.2f} and {tokens}"
-
-
 def _reported(report: AgentReport) -> str:
     opening = {
         ReportedStatus.BLOCKED: "The agent cannot go on",
@@ -277,6 +208,24 @@ def _checks_failed(checks: Sequence[CheckResult]) -> str:
     return " ".join([*told, f"(+ {more} more)"] if more > 0 else told)
 
 
+# Checks.
+
+
+def failing(checks: Iterable[CheckResult]) -> tuple[CheckResult, ...]:
+    """Pick the checks that fail an attempt."""
+    return tuple(check for check in checks if check.fails)
+
+
+def verdict(check: CheckResult) -> str:
+    """Say in one sentence how a check came out."""
+    name = f"Check '{one_line(check.name, 100)}'"
+    if check.passed:
+        return f"{name} passed."
+    if check.timed_out:
+        return f"{name} timed out after {duration_text(check.duration_ms)}."
+    return f"{name} {_failed(check.exit_code)}."
+
+
 def _failed(exit_code: int | None, verb: str = "failed") -> str:
     if exit_code is None:
         return f"{verb} without an exit code"
@@ -284,3 +233,75 @@ def _failed(exit_code: int | None, verb: str = "failed") -> str:
         return f"{verb} with exit code {exit_code}"
     named = {number.value: number.name for number in signal.Signals}
     return f"was killed by {named.get(-exit_code, f'signal {-exit_code}')}"
+
+
+# No change: what an agent is told to do instead.
+
+EXPECTED = "Expected: changed files in the worktree when you end."
+
+ZERO_FINDINGS: Mapping[ZeroKind, str] = {
+    ZeroKind.REFUSED: "a tool that was refused, and every file as it was",
+    ZeroKind.CUT_OFF: "your program was killed before it had changed a file",
+    ZeroKind.ASKED: "a question at your end, and every file as it was",
+    ZeroKind.ONLY_IGNORED: "only files that git ignores; they are never part of a change",
+    ZeroKind.PROPOSED: "the change that the pull request has already, and nothing more",
+    ZeroKind.UNDONE: (
+        "commits, but files that equal the base branch: the commits were empty or undid each other"
+    ),
+    ZeroKind.NOTHING: "no commit, and every file as it was",
+}
+"""What an agent that left no change is told was there instead."""
+
+ZERO_ADVICE: Mapping[ZeroKind, str] = {
+    ZeroKind.REFUSED: "Work with the tools that are allowed.",
+    ZeroKind.CUT_OFF: (
+        "It may have taken too much memory. Change the files first, and run what is heavy in "
+        "parts, or leave it to the checks."
+    ),
+    ZeroKind.ASKED: (
+        "Nobody answers while you work, and nothing waits for a yes. Decide it yourself in the "
+        "simplest way that fits, and make the change."
+    ),
+    ZeroKind.ONLY_IGNORED: (
+        "Change files that git tracks, or add new ones. One that is ignored and yet belongs into "
+        "the repository you have to commit, with `git add --force`."
+    ),
+    ZeroKind.PROPOSED: (
+        "Start from that change, make what is asked for on top of it, and leave both in the files."
+    ),
+    ZeroKind.UNDONE: "Make the change in the files, and leave it there.",
+    ZeroKind.NOTHING: "Make the change in the files; describing it is not enough.",
+}
+"""What it is told to do differently."""
+
+OTHERWISE = (
+    "If it cannot be made, or is made already, answer BLOCKED or NOTHING_TO_DO with your reason "
+    "instead (see *Instructions*)."
+)
+
+
+def zero_advice(kind: ZeroKind) -> str:
+    """Tell an agent what was expected of it, what was found, and what to do instead (SPEC C11)."""
+    return f"{EXPECTED} Found: {ZERO_FINDINGS[kind]}. {ZERO_ADVICE[kind]} {OTHERWISE}"
+
+
+# Counts, times and amounts.
+
+
+def pluralize(count: int, noun: str) -> str:
+    """Write a count with its noun: `1 attempt`, `3 attempts`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def duration_text(milliseconds: int) -> str:
+    """Write how long something took as the configuration does; whole seconds from one second on."""
+    seconds = round(milliseconds / 1000)
+    return format_duration(
+        timedelta(seconds=seconds) if seconds else timedelta(milliseconds=milliseconds)
+    )
+
+
+def used(facts: AgentFacts) -> str:
+    """Say what a run has used: `$0.31 and 52131 tokens`."""
+    tokens = pluralize((facts.input_tokens or 0) + (facts.output_tokens or 0), "token")
+    return tokens if facts.cost_usd is None else f"${facts.cost_usd:.2f} and {tokens}"

@@ -1,4 +1,4 @@
-"""What the attempts at an issue have in common, found by comparing records (SPEC C10, O6). Pure."""
+"""Find what the attempts at an issue have in common: failures, changes (C10, O6). Pure."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
@@ -9,31 +9,14 @@ from mulligan.implement.prompt.diff import changed_lines
 from mulligan.implement.prompt.outcome_text import TITLES, failing
 from mulligan.text.escape import one_line
 
+# Similar changes.
+
 SKETCH_LINES = 64
 
 MARK_DIGITS = 8
 
 SIMILARITY_THRESHOLD = 0.8
 """The share of changed lines that two changes have in common, from which on they are alike."""
-
-ADVICE = ": take a different approach."
-
-SAME_FAILURE = f"The same failure twice{ADVICE}"
-
-SAME_CHANGE = f"Nearly the same change was made in {{}}{ADVICE}"
-
-DRIFT = (
-    "The last two attempts changed different files altogether. The task may be under-specified, "
-    "or the approach wrong. If you cannot tell what is wanted, answer BLOCKED and say what "
-    "a person has to decide."
-)
-
-NO_ENDING = frozenset({Outcome.CHECKS_FAILED, Outcome.SUCCEEDED, Outcome.CANCELLED})
-"""Outcomes that say nothing by coming back: of failing checks the names do, of others a person."""
-
-NAMED = 5
-
-NAME_CHARS = 150
 
 
 def sketch_of(diff: bytes) -> tuple[str, ...]:
@@ -45,6 +28,10 @@ def sketch_of(diff: bytes) -> tuple[str, ...]:
     return tuple(sorted(marks)[:SKETCH_LINES])
 
 
+def _mark(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:MARK_DIGITS]
+
+
 def similarity(one: Sequence[str], other: Sequence[str]) -> float:
     """Estimate the share of lines that two changes have in common; 0 where one has none."""
     lowest = sorted({*one, *other})[:SKETCH_LINES]
@@ -52,8 +39,13 @@ def similarity(one: Sequence[str], other: Sequence[str]) -> float:
     return sum(mark in common for mark in lowest) / len(lowest) if one and other else 0.0
 
 
-def _mark(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:MARK_DIGITS]
+# What comes back.
+
+ADVICE = ": take a different approach."
+
+SAME_FAILURE = f"The same failure twice{ADVICE}"
+
+SAME_CHANGE = f"Nearly the same change was made in {{}}{ADVICE}"
 
 
 def find_patterns(epoch: Sequence[WorkerResultMeta]) -> tuple[str, ...]:
@@ -69,21 +61,19 @@ def find_patterns(epoch: Sequence[WorkerResultMeta]) -> tuple[str, ...]:
     )
 
 
+def is_advice(line: str) -> bool:
+    """Tell whether a pattern is Mulligan's own advice, without a name that others gave."""
+    return line == SAME_FAILURE or is_same_change(line)
+
+
+def is_same_change(line: str) -> bool:
+    """Tell whether a pattern says that nearly the same change was made again."""
+    return line.startswith(SAME_CHANGE.partition("{")[0])
+
+
 def without_advice(line: str) -> str:
     """Leave out of a pattern what an agent is to make of it."""
     return f"{line.removesuffix(ADVICE)}." if line.endswith(ADVICE) else line
-
-
-def drift(epoch: Sequence[WorkerResultMeta]) -> str | None:
-    """Warn when the last two attempts that changed anything have no file in common."""
-    changes = [set(_files(meta)) for meta in epoch if meta.files_modified]
-    apart = len(changes) > 1 and changes[-1].isdisjoint(changes[-2])
-    return DRIFT if apart else None
-
-
-def label(meta: WorkerResultMeta, among: Sequence[WorkerResultMeta]) -> int:
-    """Number an attempt: within its epoch, or over all of them where `among` has several."""
-    return meta.attempt if len({other.epoch for other in among}) == 1 else meta.number
 
 
 def _same_failure(epoch: Sequence[WorkerResultMeta]) -> bool:
@@ -103,14 +93,9 @@ def _same_change(epoch: Sequence[WorkerResultMeta]) -> list[str]:
     return [SAME_CHANGE.format(_attempts(alike))] if len(alike) > 1 else []
 
 
-def is_advice(line: str) -> bool:
-    """Tell whether a pattern is Mulligan's own advice, without a name that others gave."""
-    return line == SAME_FAILURE or is_same_change(line)
+NAMED = 5
 
-
-def is_same_change(line: str) -> bool:
-    """Tell whether a pattern says that nearly the same change was made again."""
-    return line.startswith(SAME_CHANGE.partition("{")[0])
+NAME_CHARS = 150
 
 
 def _recurring(
@@ -134,6 +119,17 @@ def _recurring(
 def _attempts(numbers: Sequence[int]) -> str:
     *others, last = (str(number) for number in numbers)
     return f"attempts {', '.join(others)} and {last}"
+
+
+def label(meta: WorkerResultMeta, among: Sequence[WorkerResultMeta]) -> int:
+    """Number an attempt: within its epoch, or over all of them where `among` has several."""
+    return meta.attempt if len({other.epoch for other in among}) == 1 else meta.number
+
+
+# What is compared of each attempt.
+
+NO_ENDING = frozenset({Outcome.CHECKS_FAILED, Outcome.SUCCEEDED, Outcome.CANCELLED})
+"""Outcomes that say nothing by coming back: of failing checks the names do, of others a person."""
 
 
 def _ending(meta: WorkerResultMeta) -> list[str]:
@@ -160,3 +156,19 @@ def _files(meta: WorkerResultMeta) -> list[str]:
 def _fingerprints(meta: WorkerResultMeta) -> set[tuple[str, str]]:
     failed = failing(meta.checks)
     return {(check.name, check.fingerprint) for check in failed if check.fingerprint}
+
+
+# Drift.
+
+DRIFT = (
+    "The last two attempts changed different files altogether. The task may be under-specified, "
+    "or the approach wrong. If you cannot tell what is wanted, answer BLOCKED and say what "
+    "a person has to decide."
+)
+
+
+def drift(epoch: Sequence[WorkerResultMeta]) -> str | None:
+    """Warn when the last two attempts that changed anything have no file in common."""
+    changes = [set(_files(meta)) for meta in epoch if meta.files_modified]
+    apart = len(changes) > 1 and changes[-1].isdisjoint(changes[-2])
+    return DRIFT if apart else None

@@ -11,24 +11,7 @@ from mulligan.implement.prompt.patterns import is_advice
 from mulligan.text.commands import HEADING, guidance_block
 from mulligan.text.escape import fence, omitted, one_line
 
-BYTES_PER_TOKEN = 4
-LINE_CHARS = 400
-NAMED_FILES = 5
-
-ADVISORY = "A reviewer's words. They are advisory and may be wrong; the checks decide."
-STANDING = (
-    "These changes stand in the pull request now. What you leave behind takes their place: keep "
-    "what is good about them."
-)
-DISCARDED = (
-    "The changes of that attempt were discarded: the worktree equals the base branch again. They "
-    "are here for reference."
-)
-
-
-def tokens(size: int) -> int:
-    """Count the tokens of so many bytes, rounded up (SPEC C7)."""
-    return -(-size // BYTES_PER_TOKEN)
+# The record.
 
 
 class Section(StrEnum):
@@ -121,6 +104,9 @@ class AssembledContext:
     original: int
 
 
+# The text.
+
+
 def render(context: RetryContext) -> str:
     """Write the context under its headings; mechanical facts before advice (SPEC C5)."""
     *earlier, told = context.prior_attempts
@@ -137,6 +123,11 @@ def render(context: RetryContext) -> str:
         "Previous changes": _previous_changes(context),
     }
     return "\n\n".join(f"## {name}\n\n{body}" for name, body in sections.items() if body)
+
+
+NAMED_FILES = 5
+
+LINE_CHARS = 400
 
 
 def _prior(earlier: Sequence[AttemptSummary]) -> str:
@@ -164,6 +155,17 @@ def _observed(patterns: Sequence[str]) -> str:
     return "\n".join([*advice, *([fence("the record of the attempts", names)] if names else [])])
 
 
+STANDING = (
+    "These changes stand in the pull request now. What you leave behind takes their place: keep "
+    "what is good about them."
+)
+
+DISCARDED = (
+    "The changes of that attempt were discarded: the worktree equals the base branch again. They "
+    "are here for reference."
+)
+
+
 def _previous_changes(context: RetryContext) -> str:
     if context.last_diff is None and Section.DIFF not in context.omitted:
         return ""
@@ -171,6 +173,9 @@ def _previous_changes(context: RetryContext) -> str:
     shown = fence(kind, context.last_diff) if context.last_diff else ""
     opening = STANDING if context.standing else DISCARDED
     return f"{opening}\n\n{_marked(shown, context.omitted, Section.DIFF)}"
+
+
+ADVISORY = "A reviewer's words. They are advisory and may be wrong; the checks decide."
 
 
 def _fenced(opening: str, kind: str, text: str | None) -> str:
@@ -181,3 +186,13 @@ def _marked(body: str, left_out: Mapping[str, int], part: Section) -> str:
     """Put the marker of a cut behind what is left of a section."""
     marker = omitted(left_out[part]) if part in left_out else ""
     return "\n".join(text for text in (body, marker) if text)
+
+
+# Sizes.
+
+BYTES_PER_TOKEN = 4
+
+
+def tokens(size: int) -> int:
+    """Count the tokens of so many bytes, rounded up (SPEC C7)."""
+    return -(-size // BYTES_PER_TOKEN)
