@@ -168,7 +168,7 @@ class Bubblewrap:
                     command,
                     argv=(self.program, *inside),
                     pass_fds=(*command.pass_fds, *wires.all),
-                    bounds=self.limits,
+                    limits=self.limits,
                     user=self.user,
                     watch=self.watch,
                 )
@@ -212,7 +212,7 @@ class Bubblewrap:
             read=(*needed, *self.common.read, *reach.read),
             write=(*self.common.write, *reach.write),
             network=reach.network,
-            door=reach.proxy_socket,
+            proxy_socket=reach.proxy_socket,
             changes_user=self.user is not None,
         )
 

@@ -473,7 +473,7 @@ class RefSession:
             found, now = self._claims[lease.issue], self.clock.now()
             if found.expires - now > self._time / 2:
                 return True
-            self._claims[lease.issue] = replace(found, expires=now + self._time, told=False)
+            self._claims[lease.issue] = replace(found, expires=now + self._time, is_published=False)
             return self.holds(lease)
 
     def release(self, lease: Lease) -> None:
@@ -534,7 +534,7 @@ class RefSession:
     def _saved(self) -> None:
         self._fresh.clear()
         kept = {ref: each for ref, each in self._claims.items() if ref not in self._ended}
-        self._claims = {ref: replace(claim, told=True) for ref, claim in kept.items()}
+        self._claims = {ref: replace(claim, is_published=True) for ref, claim in kept.items()}
         self._ended.clear()
 
     def _drop_lost_claims(self) -> None:

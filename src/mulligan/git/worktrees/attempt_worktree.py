@@ -171,7 +171,7 @@ def _what_was_committed(site: IssueWorktree, start_sha: str) -> AgentCommits:
 
 def _borrowing(site: IssueWorktree) -> Repository:
     """See the agent's objects, too; its configuration and refs stay unseen."""
-    return replace(site.git, borrowed=(site.paths.agent_git_dir / "objects",))
+    return replace(site.git, alternates=(site.paths.agent_git_dir / "objects",))
 
 
 def _committed_tree(site: IssueWorktree, left: AgentCommits, start_tree: str) -> str:
