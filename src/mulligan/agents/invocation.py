@@ -17,13 +17,128 @@ from mulligan.domain.errors import ConfigError, MisconfiguredError
 from mulligan.sandbox.bubblewrap import Network
 from mulligan.sandbox.egress_rules import Address, Allowed, Route, address_of
 
-PLACEHOLDER = "mulligan-adds-the-key"
-"""What an agent has for a key; it is no secret, and nothing lets anybody in with it."""
+# The adapter of an agent.
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorAgents:
+    """What the operator knows of agents that are not built in, of prices, and of hosts.
+
+    `name` is what this one is called, where it has a name.
+    """
+
+    adapters: Mapping[str, Adapter]
+    prices: Mapping[str, Price]
+    hosts: tuple[str, ...] = ()
+    name: str = ""
+
+
+NO_OPERATOR_AGENTS = OperatorAgents({}, {})
+
+
+def adapter_of(settings: AgentSettings, own: Mapping[str, Adapter]) -> Adapter:
+    """Find how an agent is called; ConfigError where its kind is not known."""
+    if settings.kind == "command":
+        return Adapter(program=settings.command[0], arguments=settings.command[1:])
+    found = own.get(settings.kind) or BUILT_IN.get(settings.kind)
+    if found is None:
+        known = ", ".join([*BUILT_IN, *own, "command"])
+        message = f"agent.kind: {settings.kind!r} is not known; write one of {known}."
+        raise ConfigError(message)
+    return found
+
+
+def program_of(settings: AgentSettings, adapter: Adapter) -> tuple[str, ...]:
+    """Give the program, and the arguments that come before all others."""
+    if settings.kind == "command":
+        return (adapter.program,)
+    return settings.command or (adapter.program,)
+
+
+def litter_of(own: Mapping[str, Adapter]) -> tuple[str, ...]:
+    """List what any agent may leave behind that is no work (SPEC A12a): those built in, and `own`.
+
+    Patterns as in .gitignore.
+    """
+    return tuple(name for each in (*BUILT_IN.values(), *own.values()) for name in each.litter)
+
+
+def marks_its_words(adapter: Adapter) -> bool:
+    """Tell whether an agent's words are marked in its output, and the rest is none of them."""
+    return any(Fact.SAID in rule.take for rule in adapter.reads)
+
+
+# The command line, the standard input and the files of one run.
 
 MAX_ARGUMENT_BYTES = 120_000
 """Bytes; Linux takes 131,072 for one argument (MAX_ARG_STRLEN)."""
 
 PROMPT_FILE = "prompt.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """How one run is started; `files` are paths in its home and what is in them."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    stdin: bytes
+    files: Mapping[str, str]
+    record: Path | None
+
+
+def invoke(
+    settings: AgentSettings, adapter: Adapter, prompt: str, home: Path, *, contained: bool
+) -> Invocation:
+    """Say how a run is started; `contained` tells that Mulligan's sandbox is around it."""
+    given = home / PROMPT_FILE
+    record = home / adapter.record if adapter.record else None
+    as_argument = prompt.replace("\0", "")
+    files = dict(adapter.files)
+    if adapter.prompt == "argument" and len(as_argument.encode()) > MAX_ARGUMENT_BYTES:
+        as_argument = f"Read your task in the file {given}, all of it, and do it."
+    if "{prompt_file}" in adapter.arguments or str(given) in as_argument:
+        files[PROMPT_FILE] = prompt
+    words = {
+        "{prompt}": as_argument,
+        "{prompt_file}": str(given),
+        "{record}": str(record),
+        "{model}": settings.model,
+        "{turns}": str(settings.max_turns),
+    }
+    template = _template(settings, adapter, contained=contained)
+    filled = [_filled(argument, words) for argument in template]
+    return Invocation(
+        argv=(*program_of(settings, adapter), *filled),
+        environment=adapter.variables,
+        stdin=prompt.encode() if adapter.prompt == "stdin" else b"",
+        files=files,
+        record=record,
+    )
+
+
+def _template(settings: AgentSettings, adapter: Adapter, *, contained: bool) -> tuple[str, ...]:
+    return (
+        *adapter.arguments,
+        *(adapter.model_arguments if settings.model else ()),
+        *(adapter.turns_arguments if settings.max_turns else ()),
+        *(adapter.contained_arguments if contained else adapter.uncontained_arguments),
+        *settings.arguments,
+    )
+
+
+def _filled(argument: str, words: Mapping[str, str]) -> str:
+    """Fill in one word per argument, so that nothing in a prompt is taken for another."""
+    for word, value in words.items():
+        if word in argument:
+            return argument.replace(word, value)
+    return argument
+
+
+# The network and the keys.
+
+PLACEHOLDER = "mulligan-adds-the-key"
+"""What an agent has for a key; it is no secret, and nothing lets anybody in with it."""
 
 
 def choose_network(wanted: str | None, adapter: Adapter, hosts: tuple[str, ...]) -> Network:
@@ -50,17 +165,17 @@ def allowed_for(
     return Allowed(port, tuple(routes), tuple(_addresses(hosts)))
 
 
-def keys_of(adapter: Adapter) -> frozenset[str]:
-    """Name the variables that hold a key of a service."""
-    return frozenset(key for each in adapter.services.values() for key in each.keys)
-
-
 def secrets_given(adapter: Adapter, environment: Mapping[str, str]) -> tuple[str, ...]:
     """List the secrets that an agent has, or has sent along, without being told to have them."""
     keys = keys_of(adapter)
     names = dict.fromkeys((*adapter.environment, *sorted(keys)))
     found = ((name, environment[name]) for name in names if environment.get(name))
     return tuple(value for name, value in found if name in keys or is_secret(name, value))
+
+
+def keys_of(adapter: Adapter) -> frozenset[str]:
+    """Name the variables that hold a key of a service."""
+    return frozenset(key for each in adapter.services.values() for key in each.keys)
 
 
 def variables_inside(
@@ -159,110 +274,3 @@ def _proxied(port: int) -> dict[str, str]:
         "NO_PROXY": direct,
         "no_proxy": direct,
     }
-
-
-@dataclass(frozen=True, slots=True)
-class OperatorAgents:
-    """What the operator knows of agents that are not built in, of prices, and of hosts.
-
-    `name` is what this one is called, where it has a name.
-    """
-
-    adapters: Mapping[str, Adapter]
-    prices: Mapping[str, Price]
-    hosts: tuple[str, ...] = ()
-    name: str = ""
-
-
-NO_OPERATOR_AGENTS = OperatorAgents({}, {})
-
-
-@dataclass(frozen=True, slots=True)
-class Invocation:
-    """How one run is started; `files` are paths in its home and what is in them."""
-
-    argv: tuple[str, ...]
-    environment: Mapping[str, str]
-    stdin: bytes
-    files: Mapping[str, str]
-    record: Path | None
-
-
-def adapter_of(settings: AgentSettings, own: Mapping[str, Adapter]) -> Adapter:
-    """Find how an agent is called; ConfigError where its kind is not known."""
-    if settings.kind == "command":
-        return Adapter(program=settings.command[0], arguments=settings.command[1:])
-    found = own.get(settings.kind) or BUILT_IN.get(settings.kind)
-    if found is None:
-        known = ", ".join([*BUILT_IN, *own, "command"])
-        message = f"agent.kind: {settings.kind!r} is not known; write one of {known}."
-        raise ConfigError(message)
-    return found
-
-
-def litter_of(own: Mapping[str, Adapter]) -> tuple[str, ...]:
-    """List what any agent may leave behind that is no work (SPEC A12a): those built in, and `own`.
-
-    Patterns as in .gitignore.
-    """
-    return tuple(name for each in (*BUILT_IN.values(), *own.values()) for name in each.litter)
-
-
-def marks_its_words(adapter: Adapter) -> bool:
-    """Tell whether an agent's words are marked in its output, and the rest is none of them."""
-    return any(Fact.SAID in rule.take for rule in adapter.reads)
-
-
-def program_of(settings: AgentSettings, adapter: Adapter) -> tuple[str, ...]:
-    """Give the program, and the arguments that come before all others."""
-    if settings.kind == "command":
-        return (adapter.program,)
-    return settings.command or (adapter.program,)
-
-
-def invoke(
-    settings: AgentSettings, adapter: Adapter, prompt: str, home: Path, *, contained: bool
-) -> Invocation:
-    """Say how a run is started; `contained` tells that Mulligan's sandbox is around it."""
-    given = home / PROMPT_FILE
-    record = home / adapter.record if adapter.record else None
-    as_argument = prompt.replace("\0", "")
-    files = dict(adapter.files)
-    if adapter.prompt == "argument" and len(as_argument.encode()) > MAX_ARGUMENT_BYTES:
-        as_argument = f"Read your task in the file {given}, all of it, and do it."
-    if "{prompt_file}" in adapter.arguments or str(given) in as_argument:
-        files[PROMPT_FILE] = prompt
-    words = {
-        "{prompt}": as_argument,
-        "{prompt_file}": str(given),
-        "{record}": str(record),
-        "{model}": settings.model,
-        "{turns}": str(settings.max_turns),
-    }
-    template = _template(settings, adapter, contained=contained)
-    filled = [_filled(argument, words) for argument in template]
-    return Invocation(
-        argv=(*program_of(settings, adapter), *filled),
-        environment=adapter.variables,
-        stdin=prompt.encode() if adapter.prompt == "stdin" else b"",
-        files=files,
-        record=record,
-    )
-
-
-def _template(settings: AgentSettings, adapter: Adapter, *, contained: bool) -> tuple[str, ...]:
-    return (
-        *adapter.arguments,
-        *(adapter.model_arguments if settings.model else ()),
-        *(adapter.turns_arguments if settings.max_turns else ()),
-        *(adapter.contained_arguments if contained else adapter.uncontained_arguments),
-        *settings.arguments,
-    )
-
-
-def _filled(argument: str, words: Mapping[str, str]) -> str:
-    """Fill in one word per argument, so that nothing in a prompt is taken for another."""
-    for word, value in words.items():
-        if word in argument:
-            return argument.replace(word, value)
-    return argument

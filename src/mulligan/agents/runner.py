@@ -55,64 +55,9 @@ from mulligan.sandbox.sandbox import PROXY_PORT, CommandAccess, Sandbox, Unconfi
 from mulligan.sandbox.supervisor import candidate_paths
 from mulligan.text.redact import Redactor
 
-VERSION_TIMEOUT = timedelta(seconds=15)
-
-MAX_VERSION_BYTES = 64 * 1024
-
-VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]{0,40}")
-
 log = structlog.get_logger()
 
-REPORT_BYTES = 64 * 1024
-
-RECORD_BYTES = 64 * 1024 * 1024
-
-
-def ask_version(
-    argv: Sequence[str], environment: Mapping[str, str], sandbox: Sandbox
-) -> str | None:
-    """Give the first thing in its answer that reads as a version; None where there is none."""
-    try:
-        with tempfile.TemporaryDirectory(prefix="mulligan-version-") as home:
-            place = Path(home)
-            command = Command(
-                argv=argv,
-                directory=place,
-                environment={**environment, "HOME": home},
-                timeout=VERSION_TIMEOUT,
-                max_log_bytes=MAX_VERSION_BYTES,
-            )
-            said = sandbox.run(command, CommandAccess(write=(place,), network=Network.NONE)).text
-    except (WorldError, OSError) as error:
-        log.info("version_not_known", program=argv[0], reason=str(error))
-        return None
-    found = VERSION.search(said)
-    return found[0] if found else None
-
-
-def find_program(
-    settings: AgentSettings,
-    environment: Mapping[str, str],
-    own: Mapping[str, Adapter] | None = None,
-) -> AgentPresence:
-    """Look for the agent's program as it will be started, its files and its variables."""
-    adapter = adapter_of(settings, own or {})
-    program, *before = program_of(settings, adapter)
-    arguments = [*before, *(adapter.arguments if settings.kind == "command" else ())]
-    path = environment.get("PATH", os.defpath).encode()
-    found = (place for place in candidate_paths(program, path) if _runs(Path(place)))
-    return AgentPresence(
-        program=next(found, None),
-        wanted=program,
-        missing_files=tuple(
-            each for each in arguments if each.startswith("/") and not os.access(each, os.F_OK)
-        ),
-        missing_variables=tuple(name for name in settings.env if name not in environment),
-    )
-
-
-def _runs(place: Path) -> bool:
-    return os.access(place, os.X_OK) and place.is_file()
+# The network of one run.
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +114,13 @@ def _journal(log: Path, clean: Callable[[str], str]) -> Generator[AccessLog]:
         raise UnavailableError(message) from error
     with file:
         yield AccessLog(file, clean)
+
+
+# One run.
+
+REPORT_BYTES = 64 * 1024
+
+RECORD_BYTES = 64 * 1024 * 1024
 
 
 class CommandAgent:
@@ -416,3 +368,60 @@ def _content(path: Path, most: int) -> bytes:
         message = f"it is larger than {most} bytes"
         raise ValueError(message)
     return content
+
+
+# The agent's program and its version.
+
+
+def find_program(
+    settings: AgentSettings,
+    environment: Mapping[str, str],
+    own: Mapping[str, Adapter] | None = None,
+) -> AgentPresence:
+    """Look for the agent's program as it will be started, its files and its variables."""
+    adapter = adapter_of(settings, own or {})
+    program, *before = program_of(settings, adapter)
+    arguments = [*before, *(adapter.arguments if settings.kind == "command" else ())]
+    path = environment.get("PATH", os.defpath).encode()
+    found = (place for place in candidate_paths(program, path) if _runs(Path(place)))
+    return AgentPresence(
+        program=next(found, None),
+        wanted=program,
+        missing_files=tuple(
+            each for each in arguments if each.startswith("/") and not os.access(each, os.F_OK)
+        ),
+        missing_variables=tuple(name for name in settings.env if name not in environment),
+    )
+
+
+def _runs(place: Path) -> bool:
+    return os.access(place, os.X_OK) and place.is_file()
+
+
+VERSION_TIMEOUT = timedelta(seconds=15)
+
+MAX_VERSION_BYTES = 64 * 1024
+
+VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]{0,40}")
+
+
+def ask_version(
+    argv: Sequence[str], environment: Mapping[str, str], sandbox: Sandbox
+) -> str | None:
+    """Give the first thing in its answer that reads as a version; None where there is none."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="mulligan-version-") as home:
+            place = Path(home)
+            command = Command(
+                argv=argv,
+                directory=place,
+                environment={**environment, "HOME": home},
+                timeout=VERSION_TIMEOUT,
+                max_log_bytes=MAX_VERSION_BYTES,
+            )
+            said = sandbox.run(command, CommandAccess(write=(place,), network=Network.NONE)).text
+    except (WorldError, OSError) as error:
+        log.info("version_not_known", program=argv[0], reason=str(error))
+        return None
+    found = VERSION.search(said)
+    return found[0] if found else None

@@ -14,13 +14,7 @@ from mulligan.domain.errors import MisconfiguredError, UnavailableError
 from mulligan.git.faults import fault_of, one_line
 from mulligan.sandbox.process import Command, Finished, run
 
-PROGRAM = Path(__file__).with_name("askpass.sh")
-
-COMMAND_TIMEOUT = timedelta(minutes=2)
-"""How long plumbing may take; on a healthy disk it takes milliseconds."""
-
-NO_SUCH_PROGRAM = 127
-"""What env(1) exits with where it does not find git."""
+# The environment and the settings of every git command.
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -36,13 +30,6 @@ FIXED = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_ALLOW_PROTOCOL": "https:http:ssh:git:file",
 }
-
-TO_REACH_REMOTES = (
-    *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
-    *("HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
-    *("SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "SSH_AUTH_SOCK"),
-)
-"""What git may have of the outer environment besides PATH, when it talks to a remote."""
 
 TOLERATED_FSCK_ERRORS = (
     *("badTimezone", "missingSpaceBeforeDate", "missingSpaceBeforeEmail", "missingEmail"),
@@ -93,47 +80,13 @@ SETTINGS = {
 
 HARDENED = tuple(part for key, value in SETTINGS.items() for part in ("-c", f"{key}={value}"))
 
-VERSION_OUTPUT = re.compile(r"git version (\d+)\.(\d+)")
+COMMAND_TIMEOUT = timedelta(minutes=2)
+"""How long plumbing may take; on a healthy disk it takes milliseconds."""
 
-LOCK_WAIT = timedelta(seconds=30)
+NO_SUCH_PROGRAM = 127
+"""What env(1) exits with where it does not find git."""
 
-TRANSFER_TIMEOUT = timedelta(hours=1)
-"""How long a transfer may take; a stalled one is given up after 30 s (http.lowSpeedTime)."""
-
-REMOTE_QUERY_TIMEOUT = timedelta(minutes=2)
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """What a command of git is given so that it may use a remote."""
-
-    environment: Mapping[str, str] = field(default_factory=dict[str, str])
-    descriptors: tuple[int, ...] = ()
-
-
-@contextmanager
-def access(url: str, token: str | None) -> Generator[Access]:
-    """Give access to a remote while the context lasts; a token goes to http(s) URLs only.
-
-    A URL that names its own user is left to it.
-    """
-    parts = urlsplit(url)
-    if not token or parts.scheme not in {"http", "https"} or "@" in parts.netloc:
-        yield Access()
-        return
-    # The token lives in memory that only this process and the command started with it can open.
-    descriptor = os.memfd_create("token")
-    try:
-        os.write(descriptor, token.strip().encode())
-        environment = {
-            "GIT_ASKPASS": str(PROGRAM),
-            "MULLIGAN_ASKPASS_SCHEME": parts.scheme,
-            "MULLIGAN_ASKPASS_HOST": parts.netloc,
-            "MULLIGAN_ASKPASS_FD": str(descriptor),
-        }
-        yield Access(environment, (descriptor,))
-    finally:
-        os.close(descriptor)
+# A repository on this machine.
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +101,22 @@ class GitOutput:
     def text(self) -> str:
         """Give the output as text, without the newline at its end."""
         return self.output.decode(errors="replace").rstrip("\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What a command of git is given so that it may use a remote."""
+
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    descriptors: tuple[int, ...] = ()
+
+
+TO_REACH_REMOTES = (
+    *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
+    *("HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "SSH_AUTH_SOCK"),
+)
+"""What git may have of the outer environment besides PATH, when it talks to a remote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,21 +240,12 @@ def _no_git(said: str) -> MisconfiguredError:
     return MisconfiguredError(f"git cannot be started ({one_line(said)}); install it.")
 
 
-def version(environment: Mapping[str, str]) -> tuple[int, int]:
-    """Ask git for its version; MisconfiguredError where there is none."""
-    asked = run(
-        Command(
-            argv=("git", "--version"),
-            directory=Path("/"),
-            environment={"PATH": environment.get("PATH", PATH)},
-            timeout=LOCK_WAIT,
-        )
-    )
-    found = VERSION_OUTPUT.match(asked.text)
-    if found is None:
-        message = "What is called git on this machine does not tell its version; install git."
-        raise MisconfiguredError(message)
-    return int(found[1]), int(found[2])
+# A repository on a server.
+
+TRANSFER_TIMEOUT = timedelta(hours=1)
+"""How long a transfer may take; a stalled one is given up after 30 s (http.lowSpeedTime)."""
+
+REMOTE_QUERY_TIMEOUT = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,3 +317,55 @@ class Remote:
                 patience=TRANSFER_TIMEOUT,
                 access=way,
             )
+
+
+PROGRAM = Path(__file__).with_name("askpass.sh")
+
+
+@contextmanager
+def access(url: str, token: str | None) -> Generator[Access]:
+    """Give access to a remote while the context lasts; a token goes to http(s) URLs only.
+
+    A URL that names its own user is left to it.
+    """
+    parts = urlsplit(url)
+    if not token or parts.scheme not in {"http", "https"} or "@" in parts.netloc:
+        yield Access()
+        return
+    # The token lives in memory that only this process and the command started with it can open.
+    descriptor = os.memfd_create("token")
+    try:
+        os.write(descriptor, token.strip().encode())
+        environment = {
+            "GIT_ASKPASS": str(PROGRAM),
+            "MULLIGAN_ASKPASS_SCHEME": parts.scheme,
+            "MULLIGAN_ASKPASS_HOST": parts.netloc,
+            "MULLIGAN_ASKPASS_FD": str(descriptor),
+        }
+        yield Access(environment, (descriptor,))
+    finally:
+        os.close(descriptor)
+
+
+# The version of git.
+
+LOCK_WAIT = timedelta(seconds=30)
+
+VERSION_OUTPUT = re.compile(r"git version (\d+)\.(\d+)")
+
+
+def version(environment: Mapping[str, str]) -> tuple[int, int]:
+    """Ask git for its version; MisconfiguredError where there is none."""
+    asked = run(
+        Command(
+            argv=("git", "--version"),
+            directory=Path("/"),
+            environment={"PATH": environment.get("PATH", PATH)},
+            timeout=LOCK_WAIT,
+        )
+    )
+    found = VERSION_OUTPUT.match(asked.text)
+    if found is None:
+        message = "What is called git on this machine does not tell its version; install git."
+        raise MisconfiguredError(message)
+    return int(found[1]), int(found[2])

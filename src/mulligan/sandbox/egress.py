@@ -30,33 +30,13 @@ from mulligan.sandbox.egress_rules import (
 )
 from mulligan.text.escape import one_line
 
+# The log of one proxy.
+
 MAX_LOG_LINES = 10_000
 
 MAX_REFUSED_HOSTS = 20
 
 LINE_CHARS = 300
-
-CHUNK = 64 * 1024
-
-MAX_HEADER_BYTES = 64 * 1024
-
-SILENCE_SECONDS = 300
-"""How long a connection may say nothing while it is its turn."""
-
-REASONS = {400: b"Bad Request", 403: b"Forbidden", 502: b"Bad Gateway"}
-
-MAX_CONNECTIONS = 64
-
-CONNECT_SECONDS = 30.0
-
-ANSWER_SECONDS = 900.0
-"""How long a model may think without a word; an agent's own stall limit is as long by default."""
-
-CONNECTION_ERRORS = (OSError, TimeoutError, httpx.HTTPError, httpx.InvalidURL, h11.ProtocolError)
-
-Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-
-SOCKET_NAME = "door"
 
 
 class AccessLog:
@@ -99,6 +79,18 @@ class AccessLog:
             said = one_line(self._clean(what), LINE_CHARS)
             self._file.write(f"{seconds:9.3f} s  {verb:7}  {said}\n")
             self._file.flush()
+
+
+# One connection from the sandbox.
+
+CHUNK = 64 * 1024
+
+MAX_HEADER_BYTES = 64 * 1024
+
+SILENCE_SECONDS = 300
+"""How long a connection may say nothing while it is its turn."""
+
+REASONS = {400: b"Bad Request", 403: b"Forbidden", 502: b"Bad Gateway"}
 
 
 class Connection:
@@ -163,6 +155,20 @@ class Connection:
             self._http.start_next_cycle()
             return True
         return False
+
+
+# The proxy.
+
+MAX_CONNECTIONS = 64
+
+CONNECT_SECONDS = 30.0
+
+ANSWER_SECONDS = 900.0
+"""How long a model may think without a word; an agent's own stall limit is as long by default."""
+
+CONNECTION_ERRORS = (OSError, TimeoutError, httpx.HTTPError, httpx.InvalidURL, h11.ProtocolError)
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class Proxy:
@@ -341,6 +347,11 @@ async def _pour(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         writer.write(part)
         await writer.drain()
     writer.write_eof()
+
+
+# Starting and stopping it, in a thread of its own.
+
+SOCKET_NAME = "door"
 
 
 @contextmanager

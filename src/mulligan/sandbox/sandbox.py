@@ -23,73 +23,9 @@ from mulligan.sandbox.process import Command, Finished, run
 from mulligan.sandbox.supervisor import candidate_paths
 from mulligan.sandbox.user import make_usable, passwd_and_group
 
-SYSTEM_PROGRAMS = (Path("/usr"), Path("/bin"), Path("/sbin"))
-
-NAME = "bwrap"
-
-STATUS_BYTES = 4096
-
-EXIT_CODE_KEY = b'"exit-code"'
-"""What bubblewrap writes once the command itself was started and has ended."""
-
-EXEC_FAILURE = "execvp "
-
-PROXY_PORT = 3128
-"""Of the sandbox's own loopback, so that it is always free."""
+# The port, and its two implementations.
 
 Watch = Callable[[], MulliganError | None]
-
-
-def paths_of_command(argv: Sequence[str], environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """List the paths of a command that it reads: its program, absolute arguments, and the PATH."""
-    program, *arguments = argv
-    path = environment.get("PATH", os.defpath)
-    started = (
-        place
-        for place in map(Path, candidate_paths(program, path.encode()))
-        if os.access(place, os.X_OK)
-    )
-    found = [Path(each) for each in arguments if each.startswith("/") and each.strip("/")]
-    found = [each for each in found if os.path.lexists(each)]
-    for place in started:
-        found += [place, *_with_its_runtime(place)]
-        break
-    for directory in map(Path, path.split(":")):
-        if directory.is_absolute() and os.access(directory, os.R_OK):
-            found += [directory, *_homes_of(directory)]
-    return tuple(dict.fromkeys(each for each in found if not _in_system(each)))
-
-
-def _with_its_runtime(program: Path) -> Iterator[Path]:
-    """Give where a program really lies, and what it is a part of."""
-    real = Path(os.path.realpath(program))
-    yield real
-    yield from _homes_of(program.parent)
-    yield from _homes_of(real.parent)
-    package = [parent for parent in real.parents if parent.name == "node_modules"]
-    yield from package[-1:]
-
-
-def _homes_of(directory: Path) -> Iterator[Path]:
-    """Give the installation whose programs a directory holds: Python, its venvs, Node, shims.
-
-    It is never one that would show the home of Mulligan's user.
-    """
-    home = directory.parent
-    if directory.name not in {"bin", "shims"} or Path("~").expanduser().is_relative_to(home):
-        return
-    if directory.name == "shims":
-        yield home
-    elif os.access(home / "pyvenv.cfg", os.R_OK):
-        yield home
-        real = Path(os.path.realpath(directory / "python"))
-        yield from _homes_of(real.parent) if real.parent != directory else ()
-    elif any(home.glob("lib/python3*/os.py")) or os.access(directory / "node", os.X_OK):
-        yield home
-
-
-def _in_system(path: Path) -> bool:
-    return any(path.is_relative_to(place) for place in SYSTEM_PROGRAMS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +65,19 @@ class Unconfined:
     def run(self, command: Command, reach: CommandAccess) -> Finished:  # noqa: ARG002 - it has every reach
         """Run a command without any confinement."""
         return run(replace(command, watch=self.watch))
+
+
+NAME = "bwrap"
+
+PROXY_PORT = 3128
+"""Of the sandbox's own loopback, so that it is always free."""
+
+STATUS_BYTES = 4096
+
+EXIT_CODE_KEY = b'"exit-code"'
+"""What bubblewrap writes once the command itself was started and has ended."""
+
+EXEC_FAILURE = "execvp "
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,3 +209,60 @@ def _not_inside(program: str, why: str) -> MisconfiguredError:
         f"The program {program!r} cannot be started in the sandbox: {why}; install it, mend its"
         " path, or name where it lies in sandbox.read."
     )
+
+
+# What a program needs in order to start, where it lies outside the system.
+
+SYSTEM_PROGRAMS = (Path("/usr"), Path("/bin"), Path("/sbin"))
+
+
+def paths_of_command(argv: Sequence[str], environment: Mapping[str, str]) -> tuple[Path, ...]:
+    """List the paths of a command that it reads: its program, absolute arguments, and the PATH."""
+    program, *arguments = argv
+    path = environment.get("PATH", os.defpath)
+    started = (
+        place
+        for place in map(Path, candidate_paths(program, path.encode()))
+        if os.access(place, os.X_OK)
+    )
+    found = [Path(each) for each in arguments if each.startswith("/") and each.strip("/")]
+    found = [each for each in found if os.path.lexists(each)]
+    for place in started:
+        found += [place, *_with_its_runtime(place)]
+        break
+    for directory in map(Path, path.split(":")):
+        if directory.is_absolute() and os.access(directory, os.R_OK):
+            found += [directory, *_homes_of(directory)]
+    return tuple(dict.fromkeys(each for each in found if not _in_system(each)))
+
+
+def _with_its_runtime(program: Path) -> Iterator[Path]:
+    """Give where a program really lies, and what it is a part of."""
+    real = Path(os.path.realpath(program))
+    yield real
+    yield from _homes_of(program.parent)
+    yield from _homes_of(real.parent)
+    package = [parent for parent in real.parents if parent.name == "node_modules"]
+    yield from package[-1:]
+
+
+def _homes_of(directory: Path) -> Iterator[Path]:
+    """Give the installation whose programs a directory holds: Python, its venvs, Node, shims.
+
+    It is never one that would show the home of Mulligan's user.
+    """
+    home = directory.parent
+    if directory.name not in {"bin", "shims"} or Path("~").expanduser().is_relative_to(home):
+        return
+    if directory.name == "shims":
+        yield home
+    elif os.access(home / "pyvenv.cfg", os.R_OK):
+        yield home
+        real = Path(os.path.realpath(directory / "python"))
+        yield from _homes_of(real.parent) if real.parent != directory else ()
+    elif any(home.glob("lib/python3*/os.py")) or os.access(directory / "node", os.X_OK):
+        yield home
+
+
+def _in_system(path: Path) -> bool:
+    return any(path.is_relative_to(place) for place in SYSTEM_PROGRAMS)

@@ -36,49 +36,11 @@ from mulligan.storage.ledger import SqlLedger
 from mulligan.storage.serialization import Row, folded, recorded_of, redacted, values_of, write_time
 from mulligan.text.redact import Redactor
 
-ISSUE_FILE = re.compile(rf"({REPOSITORY.pattern})/([1-9][0-9]{{0,9}})\.jsonl")
+# The files that the ref holds.
 
 LEASES_FILE = "leases.json"
 
-RESOLVED_RETENTION = timedelta(days=90)
-"""How long after its last event an issue that is resolved is kept (SPEC 14)."""
-
-MAX_ISSUE_BYTES = 256 * 1024
-
-MAX_TOTAL_BYTES = 16 * 1024 * 1024
-"""Bytes."""
-
-PROGRESS_EVENTS = frozenset({"worktree_reset", "agent_started", "agent_finished", "check_finished"})
-"""Events from which nothing is derived; the records of the attempts say the same."""
-
-LAST_VALUE_EFFECTS = frozenset({SHOWN_STAGE, READ_TO})
-"""Effects of which only the last is looked at; every few comments in a repository leave one."""
-
-STATE_REF = "refs/mulligan/state"
-
-IDENTITY = {
-    f"GIT_{role}_{part}": value
-    for role in ("AUTHOR", "COMMITTER")
-    for part, value in (("NAME", "Mulligan"), ("EMAIL", "mulligan@users.noreply.github.com"))
-}
-
-LEASE_TIME = timedelta(minutes=2)
-"""How long a run is believed alive after it was heard last."""
-
-MAX_READS = 20
-"""How often the state is read again in a row because others were faster."""
-
-RETRY_WAITS = (1.0, 2.0, 4.0, 8.0)
-"""Seconds between the tries to reach GitHub."""
-
-DEFERRED_EVENTS = frozenset(
-    {
-        *("issue_seen", "authorised", "worktree_reset", "agent_started", "agent_finished"),
-        *("check_finished", "baseline_recorded", "fix_round_started", "review_finished"),
-        *("retry_context_assembled", "attempt_context_truncated", "attempt_context_delivered"),
-    }
-)
-"""Events that last with the next one that does: by themselves they change nothing outside."""
+ISSUE_FILE = re.compile(rf"({REPOSITORY.pattern})/([1-9][0-9]{{0,9}})\.jsonl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,133 +91,15 @@ def snapshot_of(sha: str, files: Mapping[str, bytes]) -> Snapshot:
     return Snapshot(sha, issues, {IssueRef.parse(name): each for name, each in stored.items()})
 
 
-def write_lines(events: Iterable[RecordedEvent], redactor: Redactor) -> bytes:
-    """Write one line for each event, without secrets."""
-    return b"".join(_line(each, redactor) for each in events)
+# The ref on a remote.
 
+STATE_REF = "refs/mulligan/state"
 
-def _line(recorded: RecordedEvent, redactor: Redactor) -> bytes:
-    clean = recorded.model_copy(update={"event": redacted(recorded.event, redactor)})
-    values = values_of(clean)
-    line = {
-        "at": values["at"],
-        "epoch": values["epoch"],
-        "attempt": values["attempt"],
-        "schema_version": values["schema_version"],
-        "event": clean.event.model_dump(mode="json"),
-    }
-    return json.dumps(line, ensure_ascii=True).encode() + b"\n"
-
-
-def read_lines(ref: IssueRef, text: bytes) -> tuple[RecordedEvent, ...]:
-    """Read an issue's events back, numbered from 1; ConfigError where that cannot be."""
-    lines = [line for line in text.split(b"\n") if line]
-    try:
-        return tuple(recorded_of(_row(ref, seq, line)) for seq, line in enumerate(lines, start=1))
-    except (ValueError, TypeError, KeyError) as error:
-        message = f"The state of {ref} cannot be read; use the version that wrote it."
-        raise ConfigError(message) from error
-
-
-def _row(ref: IssueRef, seq: int, line: bytes) -> Row:
-    read = json.loads(line)
-    event = read["event"]
-    return Row(
-        seq=seq,
-        at=write_time(datetime.fromisoformat(read["at"])),
-        repository=ref.repository,
-        number=ref.number,
-        epoch=read["epoch"],
-        attempt=read["attempt"],
-        kind=event["kind"],
-        schema_version=read["schema_version"],
-        body=json.dumps(event),
-    )
-
-
-def shortened(ref: IssueRef, text: bytes, redactor: Redactor, most: int = MAX_ISSUE_BYTES) -> bytes:
-    """Shorten an issue's file where it is too long: the story goes first, then old findings."""
-    if len(text) <= most:
-        return text
-    events = _without_progress(read_lines(ref, text))
-    shorter = write_lines(events, redactor)
-    if len(shorter) <= most:
-        return shorter
-    return write_lines(_without_findings(events), redactor)
-
-
-def _without_progress(events: Sequence[RecordedEvent]) -> list[RecordedEvent]:
-    last = {each.event.effect: each.seq for each in events if isinstance(each.event, EffectDone)}
-    return [
-        each
-        for each in events
-        if each.event.kind not in PROGRESS_EVENTS and not _is_past(each, last)
-    ]
-
-
-def _is_past(recorded: RecordedEvent, last: Mapping[str, int]) -> bool:
-    event = recorded.event
-    if not isinstance(event, EffectDone) or event.effect not in LAST_VALUE_EFFECTS:
-        return False
-    return recorded.seq < last[event.effect]
-
-
-def _without_findings(events: Sequence[RecordedEvent]) -> list[RecordedEvent]:
-    """Take the findings out of every attempt but the one that the next is told in full."""
-    metas = [each.event.meta for each in events if isinstance(each.event, AttemptCompleted)]
-    kept = detailed_attempt(metas).number if metas else None
-    return [_without_old_findings(each) if _number(each) != kept else each for each in events]
-
-
-def _number(recorded: RecordedEvent) -> int | None:
-    event = recorded.event
-    return event.meta.number if isinstance(event, AttemptCompleted) else None
-
-
-def _without_old_findings(recorded: RecordedEvent) -> RecordedEvent:
-    event = recorded.event
-    if not isinstance(event, AttemptCompleted):
-        return recorded
-    lean = AttemptCompleted(meta=_lean_meta(event.meta))
-    return recorded.model_copy(update={"event": lean})
-
-
-def _lean_meta(meta: WorkerResultMeta) -> WorkerResultMeta:
-    checks = tuple(map(_lean_check, meta.checks))
-    return meta.model_copy(
-        update={"checks": checks, "fix_rounds": (), "files_modified": meta.files_modified[:20]}
-    )
-
-
-def _lean_check(check: CheckResult) -> CheckResult:
-    nothing: dict[str, object] = dict.fromkeys(("findings", "known", "unsteady", "source"), ())
-    return check.model_copy(update={**nothing, "digest": check.digest.partition("\n")[0][:200]})
-
-
-def outdated(
-    issues: Mapping[IssueRef, Sequence[RecordedEvent]],
-    sizes: Mapping[IssueRef, int],
-    now: datetime,
-    most: int = MAX_TOTAL_BYTES,
-) -> frozenset[IssueRef]:
-    """Choose the issues that go: resolved ones after their time, or sooner where there is no room.
-
-    The oldest go first. One that is not resolved always stays, and so does one that holds how far
-    comments were read, lest old commands be obeyed again.
-    """
-    resolved = [ref for ref, events in issues.items() if _may_go(ref, events)]
-    going, held = set[IssueRef](), sum(sizes.values())
-    for ref in sorted(resolved, key=lambda ref: issues[ref][-1].at):
-        if held > most or now - issues[ref][-1].at > RESOLVED_RETENTION:
-            going.add(ref)
-            held -= sizes[ref]
-    return frozenset(going)
-
-
-def _may_go(ref: IssueRef, events: Sequence[RecordedEvent]) -> bool:
-    status = folded(ref, events)
-    holds_cursor = any(name.startswith(f"{READ_TO}:") for name, _ in status.effects)
-    return bool(events) and status.stage is Stage.RESOLVED and not holds_cursor
+IDENTITY = {
+    f"GIT_{role}_{part}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for part, value in (("NAME", "Mulligan"), ("EMAIL", "mulligan@users.noreply.github.com"))
+}
 
 
 class RefMovedError(UnavailableError):
@@ -342,6 +186,18 @@ def _unpacked(archive: bytes) -> dict[str, bytes]:
             for each in packed
             if each.isfile() and (opened := packed.extractfile(each))
         }
+
+
+# The state of one run, and its exchange with the ref.
+
+LEASE_TIME = timedelta(minutes=2)
+"""How long a run is believed alive after it was heard last."""
+
+MAX_READS = 20
+"""How often the state is read again in a row because others were faster."""
+
+RETRY_WAITS = (1.0, 2.0, 4.0, 8.0)
+"""Seconds between the tries to reach GitHub."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -553,6 +409,9 @@ class RefSession:
         self.ledger.adopt(ref, [*stored, *self._fresh.get(ref, [])])
 
 
+# The ports over the session.
+
+
 @dataclass(frozen=True, slots=True)
 class RefLeases:
     """The port Leases over a ref; an expired lease is free to be claimed by another run."""
@@ -588,6 +447,16 @@ class RefLeases:
     def heartbeat(self, worker: str) -> Sequence[str]:
         """Name the one run that is known of: each is over before anybody would count it."""
         return (worker,)
+
+
+DEFERRED_EVENTS = frozenset(
+    {
+        *("issue_seen", "authorised", "worktree_reset", "agent_started", "agent_finished"),
+        *("check_finished", "baseline_recorded", "fix_round_started", "review_finished"),
+        *("retry_context_assembled", "attempt_context_truncated", "attempt_context_delivered"),
+    }
+)
+"""Events that last with the next one that does: by themselves they change nothing outside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -640,3 +509,155 @@ class RefLedger:
     def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
         """Give what was recorded last under a key, for whichever issue of the repository."""
         return self.session.ledger.baseline(repository, key)
+
+
+# The lines of an issue's file.
+
+
+def write_lines(events: Iterable[RecordedEvent], redactor: Redactor) -> bytes:
+    """Write one line for each event, without secrets."""
+    return b"".join(_line(each, redactor) for each in events)
+
+
+def _line(recorded: RecordedEvent, redactor: Redactor) -> bytes:
+    clean = recorded.model_copy(update={"event": redacted(recorded.event, redactor)})
+    values = values_of(clean)
+    line = {
+        "at": values["at"],
+        "epoch": values["epoch"],
+        "attempt": values["attempt"],
+        "schema_version": values["schema_version"],
+        "event": clean.event.model_dump(mode="json"),
+    }
+    return json.dumps(line, ensure_ascii=True).encode() + b"\n"
+
+
+def read_lines(ref: IssueRef, text: bytes) -> tuple[RecordedEvent, ...]:
+    """Read an issue's events back, numbered from 1; ConfigError where that cannot be."""
+    lines = [line for line in text.split(b"\n") if line]
+    try:
+        return tuple(recorded_of(_row(ref, seq, line)) for seq, line in enumerate(lines, start=1))
+    except (ValueError, TypeError, KeyError) as error:
+        message = f"The state of {ref} cannot be read; use the version that wrote it."
+        raise ConfigError(message) from error
+
+
+def _row(ref: IssueRef, seq: int, line: bytes) -> Row:
+    read = json.loads(line)
+    event = read["event"]
+    return Row(
+        seq=seq,
+        at=write_time(datetime.fromisoformat(read["at"])),
+        repository=ref.repository,
+        number=ref.number,
+        epoch=read["epoch"],
+        attempt=read["attempt"],
+        kind=event["kind"],
+        schema_version=read["schema_version"],
+        body=json.dumps(event),
+    )
+
+
+# Shortening a file that is too long.
+
+MAX_ISSUE_BYTES = 256 * 1024
+
+PROGRESS_EVENTS = frozenset({"worktree_reset", "agent_started", "agent_finished", "check_finished"})
+"""Events from which nothing is derived; the records of the attempts say the same."""
+
+LAST_VALUE_EFFECTS = frozenset({SHOWN_STAGE, READ_TO})
+"""Effects of which only the last is looked at; every few comments in a repository leave one."""
+
+
+def shortened(ref: IssueRef, text: bytes, redactor: Redactor, most: int = MAX_ISSUE_BYTES) -> bytes:
+    """Shorten an issue's file where it is too long: the story goes first, then old findings."""
+    if len(text) <= most:
+        return text
+    events = _without_progress(read_lines(ref, text))
+    shorter = write_lines(events, redactor)
+    if len(shorter) <= most:
+        return shorter
+    return write_lines(_without_findings(events), redactor)
+
+
+def _without_progress(events: Sequence[RecordedEvent]) -> list[RecordedEvent]:
+    last = {each.event.effect: each.seq for each in events if isinstance(each.event, EffectDone)}
+    return [
+        each
+        for each in events
+        if each.event.kind not in PROGRESS_EVENTS and not _is_past(each, last)
+    ]
+
+
+def _is_past(recorded: RecordedEvent, last: Mapping[str, int]) -> bool:
+    event = recorded.event
+    if not isinstance(event, EffectDone) or event.effect not in LAST_VALUE_EFFECTS:
+        return False
+    return recorded.seq < last[event.effect]
+
+
+def _without_findings(events: Sequence[RecordedEvent]) -> list[RecordedEvent]:
+    """Take the findings out of every attempt but the one that the next is told in full."""
+    metas = [each.event.meta for each in events if isinstance(each.event, AttemptCompleted)]
+    kept = detailed_attempt(metas).number if metas else None
+    return [_without_old_findings(each) if _number(each) != kept else each for each in events]
+
+
+def _number(recorded: RecordedEvent) -> int | None:
+    event = recorded.event
+    return event.meta.number if isinstance(event, AttemptCompleted) else None
+
+
+def _without_old_findings(recorded: RecordedEvent) -> RecordedEvent:
+    event = recorded.event
+    if not isinstance(event, AttemptCompleted):
+        return recorded
+    lean = AttemptCompleted(meta=_lean_meta(event.meta))
+    return recorded.model_copy(update={"event": lean})
+
+
+def _lean_meta(meta: WorkerResultMeta) -> WorkerResultMeta:
+    checks = tuple(map(_lean_check, meta.checks))
+    return meta.model_copy(
+        update={"checks": checks, "fix_rounds": (), "files_modified": meta.files_modified[:20]}
+    )
+
+
+def _lean_check(check: CheckResult) -> CheckResult:
+    nothing: dict[str, object] = dict.fromkeys(("findings", "known", "unsteady", "source"), ())
+    return check.model_copy(update={**nothing, "digest": check.digest.partition("\n")[0][:200]})
+
+
+# Deleting resolved issues.
+
+RESOLVED_RETENTION = timedelta(days=90)
+"""How long after its last event an issue that is resolved is kept (SPEC 14)."""
+
+MAX_TOTAL_BYTES = 16 * 1024 * 1024
+"""Bytes."""
+
+
+def outdated(
+    issues: Mapping[IssueRef, Sequence[RecordedEvent]],
+    sizes: Mapping[IssueRef, int],
+    now: datetime,
+    most: int = MAX_TOTAL_BYTES,
+) -> frozenset[IssueRef]:
+    """Choose the issues that go: resolved ones after their time, or sooner where there is no room.
+
+    The oldest go first. One that is not resolved always stays, and so does one that holds how far
+    comments were read, lest old commands be obeyed again.
+    """
+    resolved = [ref for ref, events in issues.items() if _may_go(ref, events)]
+    going, held = set[IssueRef](), sum(sizes.values())
+    for ref in sorted(resolved, key=lambda ref: issues[ref][-1].at):
+        if held > most or now - issues[ref][-1].at > RESOLVED_RETENTION:
+            going.add(ref)
+            held -= sizes[ref]
+    return frozenset(going)
+
+
+def _may_go(ref: IssueRef, events: Sequence[RecordedEvent]) -> bool:
+    status = folded(ref, events)
+    holds_cursor = any(name.startswith(f"{READ_TO}:") for name, _ in status.effects)
+    return bool(events) and status.stage is Stage.RESOLVED and not holds_cursor

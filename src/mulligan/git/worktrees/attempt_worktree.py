@@ -31,254 +31,6 @@ from mulligan.git.worktrees.reset import (
     reset_worktree,
 )
 
-BINARY = b"-"
-
-SYMLINK, NO_FILE = "120000", "000000"
-
-CAPTURED_DIFF_BYTES = 64 * 1024 * 1024
-"""The most of a diff that is kept; what is cut off is still in the commit."""
-
-DIFF_TIMEOUT = timedelta(minutes=5)
-
-MAX_LINKS = 200
-"""Symbolic links of a change that are read; the guards refuse the others."""
-
-MAX_IGNORED = 20
-"""Names of ignored files that are told; they are no work, so a few of them are enough."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What a tree holds at a path; a submodule has no size."""
-
-    mode: str
-    blob: str
-    size: int | None
-
-
-def changes_of(output: bytes) -> tuple[FileChange, ...]:
-    """Read `git diff-tree -r -z --raw --numstat -M`; the files are in git's order.
-
-    A name that is not UTF-8 has its bad bytes replaced.
-    """
-    tokens = iter(output.split(b"\0"))
-    raw, files = dict[bytes, FileChange](), list[FileChange]()
-    for token in tokens:
-        if token.startswith(b":"):
-            path, change = _raw(token, tokens)
-            raw[path] = change
-        elif token:
-            plus, minus, path = token.split(b"\t", 2)
-            if not path:
-                # Of a moved file, both names follow.
-                _, path = next(tokens), next(tokens)
-            files.append(_counted(raw[path], plus, minus))
-    return tuple(files)
-
-
-def _raw(token: bytes, tokens: Iterator[bytes]) -> tuple[bytes, FileChange]:
-    """Read `:100644 100644 <blob> <blob> R087`, and the one or two names after it."""
-    before, after, _, _, letter = token[1:].decode().split(" ")
-    path = old = next(tokens)
-    if letter.startswith("R"):
-        path = next(tokens)
-    return path, FileChange(
-        path=_text(path),
-        status=letter[:1],
-        old_path=None if path is old else _text(old),
-        mode=before if after == NO_FILE else after,
-    )
-
-
-def _counted(change: FileChange, plus: bytes, minus: bytes) -> FileChange:
-    if BINARY in {plus, minus}:
-        return change
-    return change.model_copy(update={"insertions": int(plus), "deletions": int(minus)})
-
-
-def entries_of(output: bytes) -> dict[str, Entry]:
-    """Read `git ls-tree -r -l -z`, by path."""
-    entries = dict[str, Entry]()
-    for line in filter(None, output.split(b"\0")):
-        about, _, path = line.partition(b"\t")
-        mode, _, blob, size = about.decode().split()
-        entries[_text(path)] = Entry(mode, blob, int(size) if size.isdigit() else None)
-    return entries
-
-
-def measured(
-    changes: Sequence[FileChange], entries: Mapping[str, Entry], links: Mapping[str, str]
-) -> tuple[FileChange, ...]:
-    """Add to each change its size in the new tree, and where it leads; `links` are by blob."""
-    told = list[FileChange]()
-    for change in changes:
-        entry = entries.get(change.path)
-        if entry:
-            link = links.get(entry.blob) if entry.mode == SYMLINK else None
-            told.append(change.model_copy(update={"size": entry.size, "link": link}))
-        else:
-            told.append(change)
-    return tuple(told)
-
-
-def _text(path: bytes) -> str:
-    return path.decode(errors="replace")
-
-
-def capture(
-    site: IssueWorktree, start_sha: str, text: CommitText, settings: CommitSettings
-) -> Change:
-    """Commit the tree that the agent left, with Mulligan's index and identity."""
-    left = _what_was_committed(site, start_sha)
-    start_tree = site.git.line("rev-parse", f"{start_sha}^{{tree}}")
-    tree = _write_tree(site, start_sha, left)
-    uncommitted = tree != _committed_tree(site, left, start_tree)
-    commits = left.commits + int(uncommitted)
-    if tree == start_tree:
-        return Change(start_sha, None, commits, ignored_files=_ignored(site))
-    head_sha = _commit(site, tree, start_sha, message_of(text, settings), settings)
-    files = _changed_files(site, start_sha, head_sha)
-    return Change(start_sha, head_sha, commits, files, diff_of(site, start_sha, head_sha))
-
-
-def _changed_files(site: IssueWorktree, start_sha: str, head_sha: str) -> tuple[FileChange, ...]:
-    listed = site.git.read(
-        *("diff-tree", "-r", "-z", "--raw", "--numstat", "-M"),
-        *("--ignore-submodules=none", start_sha, head_sha),
-    )
-    changes = changes_of(listed)
-    entries = entries_of(site.git.read("ls-tree", "-r", "-l", "-z", "--full-tree", head_sha))
-    changed = (entries[change.path] for change in changes if change.path in entries)
-    blobs = dict.fromkeys(entry.blob for entry in changed if entry.mode == SYMLINK)
-    links = {
-        blob: site.git.read("cat-file", "blob", blob).decode(errors="replace")
-        for blob in islice(blobs, MAX_LINKS)
-    }
-    return measured(changes, entries, links)
-
-
-def _what_was_committed(site: IssueWorktree, start_sha: str) -> AgentCommits:
-    place = site.paths
-    if place.tree.is_symlink() or not place.tree.is_dir():
-        site.cleaner.set_aside(place.tree, place.name)
-        place.tree.mkdir()
-    site.cleaner.clean(place.tree)
-    if place.agent_git_dir.is_symlink() or not place.agent_git_dir.is_dir():
-        return AgentCommits()
-    site.cleaner.only_files(place.agent_git_dir)
-    return agent_git_directory.read(place.agent_git_dir, _borrowing(site), start_sha)
-
-
-def _borrowing(site: IssueWorktree) -> Repository:
-    """See the agent's objects, too; its configuration and refs stay unseen."""
-    return replace(site.git, alternates=(site.paths.agent_git_dir / "objects",))
-
-
-def _committed_tree(site: IssueWorktree, left: AgentCommits, start_tree: str) -> str:
-    if left.head is None:
-        return start_tree
-    found = _borrowing(site).query("rev-parse", "--verify", f"{left.head}^{{tree}}")
-    return start_tree if found.exit_code else found.text
-
-
-def _write_tree(site: IssueWorktree, start_sha: str, left: AgentCommits) -> str:
-    drop_bad_index(site)
-    if not (site.paths.git_dir / "index").exists():
-        site.git.read("read-tree", start_sha)
-    added = site.git.attempt("add", "-A", "--ignore-errors", patience=RESET_TIMEOUT)
-    # 1: a name that git refuses was left out.
-    if added.exit_code not in {0, 1} or FULL_DISK.shows_in(added.text):
-        raise fault_of(added.text, f"git add for {site.mirror.name}")
-    if forced := _forced(site, start_sha, left):
-        listed = site.paths.git_dir / "forced"
-        listed.write_bytes(b"\0".join(map(os.fsencode, forced)))
-        site.git.attempt(
-            *("--literal-pathspecs", "add", "--force", "--ignore-errors"),
-            *(f"--pathspec-from-file={listed}", "--pathspec-file-nul"),
-            patience=RESET_TIMEOUT,
-        )
-    return site.git.line("write-tree")
-
-
-def _forced(site: IssueWorktree, start_sha: str, left: AgentCommits) -> list[str]:
-    """List what the agent committed on purpose although it is ignored, and left in its tree."""
-    if left.head is None:
-        return []
-    listed = _borrowing(site).query(
-        *("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A"),
-        *(start_sha, left.head),
-    )
-    names = [os.fsdecode(name) for name in listed.output.split(b"\0") if name]
-    wanted = (name for name in names if not is_agent_leftover(name, site.mirror.litter))
-    return [name for name in wanted if _in_tree(site.paths.tree, name)]
-
-
-def _in_tree(tree: Path, name: str) -> bool:
-    """Tell whether a path leads to something in the tree, through no link."""
-    root = Path(os.path.realpath(tree))
-    parent = (root / name).parent
-    return os.path.lexists(root / name) and os.path.realpath(parent) == str(parent)
-
-
-def _ignored(site: IssueWorktree) -> tuple[str, ...]:
-    """Name what the agent wrote that git ignores; what agents litter comes last.
-
-    Set-up lines may have written such files as well. The agent began after that, when a home was
-    made for it, and with it the private directory changed.
-    """
-    root, private = site.paths.tree, site.paths.private
-    began = private.stat().st_mtime_ns if private.is_dir() else 0
-    listed = site.git.read("ls-files", "-z", "--others", "--ignored", "--exclude-standard")
-    is_litters = partial(is_agent_leftover, litter=site.mirror.litter)
-    names = sorted(map(os.fsdecode, filter(None, listed.split(b"\0"))), key=is_litters)
-    new = (name for name in names if _written(root / name) > began)
-    return tuple(os.fsencode(name).decode(errors="replace") for name in islice(new, MAX_IGNORED))
-
-
-def _written(path: Path) -> int:
-    """Give the time at which a file was last written, in nanoseconds; none can be set back."""
-    try:
-        return path.lstat().st_ctime_ns
-    except OSError:
-        return 0
-
-
-def _commit(
-    site: IssueWorktree, tree: str, start_sha: str, message: str, settings: CommitSettings
-) -> str:
-    identity = {
-        f"GIT_{role}_{part}": value
-        for role in ("AUTHOR", "COMMITTER")
-        for part, value in (
-            ("NAME", sanitised(settings.name)),
-            ("EMAIL", sanitised(settings.email)),
-        )
-    }
-    git = replace(site.git, extra=identity)
-    head_sha = git.line("commit-tree", tree, "-p", start_sha, "-m", message)
-    git.read("update-ref", f"refs/heads/{site.branch}", head_sha)
-    return head_sha
-
-
-def diff_of(
-    site: IssueWorktree, start_sha: str, head_sha: str, limit: int = CAPTURED_DIFF_BYTES
-) -> bytes:
-    """Write the diff as text; the end of one that is too large or takes too long is cut off."""
-    place = site.paths.git_dir / "changes.diff"
-    finished = site.git.stream(
-        *("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none"),
-        *("-M", start_sha, head_sha, "--"),
-        into=place,
-        limit=limit,
-        patience=DIFF_TIMEOUT,
-    )
-    diff = place.read_bytes()
-    place.unlink()
-    omitted = finished.output_bytes - len(diff)
-    if omitted or finished.stopped_by:
-        diff += f"\n[... {omitted or 'more'} bytes omitted]\n".encode()
-    return diff
-
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
@@ -390,3 +142,258 @@ def check_out_commit(site: IssueWorktree, base: str, base_sha: str, head_sha: st
     sources = (place.git_dir / "index", objects)
     agent_git_directory.write(place.agent_git_dir, refs, site.branch, sources, site.mirror.litter)
     (place.tree / ".git").write_text(f"gitdir: {place.agent_git_dir}\n")
+
+
+# Commit what the agent left.
+
+MAX_IGNORED = 20
+"""Names of ignored files that are told; they are no work, so a few of them are enough."""
+
+
+def capture(
+    site: IssueWorktree, start_sha: str, text: CommitText, settings: CommitSettings
+) -> Change:
+    """Commit the tree that the agent left, with Mulligan's index and identity."""
+    left = _what_was_committed(site, start_sha)
+    start_tree = site.git.line("rev-parse", f"{start_sha}^{{tree}}")
+    tree = _write_tree(site, start_sha, left)
+    uncommitted = tree != _committed_tree(site, left, start_tree)
+    commits = left.commits + int(uncommitted)
+    if tree == start_tree:
+        return Change(start_sha, None, commits, ignored_files=_ignored(site))
+    head_sha = _commit(site, tree, start_sha, message_of(text, settings), settings)
+    files = _changed_files(site, start_sha, head_sha)
+    return Change(start_sha, head_sha, commits, files, diff_of(site, start_sha, head_sha))
+
+
+def _what_was_committed(site: IssueWorktree, start_sha: str) -> AgentCommits:
+    place = site.paths
+    if place.tree.is_symlink() or not place.tree.is_dir():
+        site.cleaner.set_aside(place.tree, place.name)
+        place.tree.mkdir()
+    site.cleaner.clean(place.tree)
+    if place.agent_git_dir.is_symlink() or not place.agent_git_dir.is_dir():
+        return AgentCommits()
+    site.cleaner.only_files(place.agent_git_dir)
+    return agent_git_directory.read(place.agent_git_dir, _borrowing(site), start_sha)
+
+
+def _write_tree(site: IssueWorktree, start_sha: str, left: AgentCommits) -> str:
+    drop_bad_index(site)
+    if not (site.paths.git_dir / "index").exists():
+        site.git.read("read-tree", start_sha)
+    added = site.git.attempt("add", "-A", "--ignore-errors", patience=RESET_TIMEOUT)
+    # 1: a name that git refuses was left out.
+    if added.exit_code not in {0, 1} or FULL_DISK.shows_in(added.text):
+        raise fault_of(added.text, f"git add for {site.mirror.name}")
+    if forced := _forced(site, start_sha, left):
+        listed = site.paths.git_dir / "forced"
+        listed.write_bytes(b"\0".join(map(os.fsencode, forced)))
+        site.git.attempt(
+            *("--literal-pathspecs", "add", "--force", "--ignore-errors"),
+            *(f"--pathspec-from-file={listed}", "--pathspec-file-nul"),
+            patience=RESET_TIMEOUT,
+        )
+    return site.git.line("write-tree")
+
+
+def _forced(site: IssueWorktree, start_sha: str, left: AgentCommits) -> list[str]:
+    """List what the agent committed on purpose although it is ignored, and left in its tree."""
+    if left.head is None:
+        return []
+    listed = _borrowing(site).query(
+        *("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A"),
+        *(start_sha, left.head),
+    )
+    names = [os.fsdecode(name) for name in listed.output.split(b"\0") if name]
+    wanted = (name for name in names if not is_agent_leftover(name, site.mirror.litter))
+    return [name for name in wanted if _in_tree(site.paths.tree, name)]
+
+
+def _in_tree(tree: Path, name: str) -> bool:
+    """Tell whether a path leads to something in the tree, through no link."""
+    root = Path(os.path.realpath(tree))
+    parent = (root / name).parent
+    return os.path.lexists(root / name) and os.path.realpath(parent) == str(parent)
+
+
+def _committed_tree(site: IssueWorktree, left: AgentCommits, start_tree: str) -> str:
+    if left.head is None:
+        return start_tree
+    found = _borrowing(site).query("rev-parse", "--verify", f"{left.head}^{{tree}}")
+    return start_tree if found.exit_code else found.text
+
+
+def _borrowing(site: IssueWorktree) -> Repository:
+    """See the agent's objects, too; its configuration and refs stay unseen."""
+    return replace(site.git, alternates=(site.paths.agent_git_dir / "objects",))
+
+
+def _ignored(site: IssueWorktree) -> tuple[str, ...]:
+    """Name what the agent wrote that git ignores; what agents litter comes last.
+
+    Set-up lines may have written such files as well. The agent began after that, when a home was
+    made for it, and with it the private directory changed.
+    """
+    root, private = site.paths.tree, site.paths.private
+    began = private.stat().st_mtime_ns if private.is_dir() else 0
+    listed = site.git.read("ls-files", "-z", "--others", "--ignored", "--exclude-standard")
+    is_litters = partial(is_agent_leftover, litter=site.mirror.litter)
+    names = sorted(map(os.fsdecode, filter(None, listed.split(b"\0"))), key=is_litters)
+    new = (name for name in names if _written(root / name) > began)
+    return tuple(os.fsencode(name).decode(errors="replace") for name in islice(new, MAX_IGNORED))
+
+
+def _written(path: Path) -> int:
+    """Give the time at which a file was last written, in nanoseconds; none can be set back."""
+    try:
+        return path.lstat().st_ctime_ns
+    except OSError:
+        return 0
+
+
+def _commit(
+    site: IssueWorktree, tree: str, start_sha: str, message: str, settings: CommitSettings
+) -> str:
+    identity = {
+        f"GIT_{role}_{part}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for part, value in (
+            ("NAME", sanitised(settings.name)),
+            ("EMAIL", sanitised(settings.email)),
+        )
+    }
+    git = replace(site.git, extra=identity)
+    head_sha = git.line("commit-tree", tree, "-p", start_sha, "-m", message)
+    git.read("update-ref", f"refs/heads/{site.branch}", head_sha)
+    return head_sha
+
+
+# Describe the change.
+
+CAPTURED_DIFF_BYTES = 64 * 1024 * 1024
+"""The most of a diff that is kept; what is cut off is still in the commit."""
+
+DIFF_TIMEOUT = timedelta(minutes=5)
+
+
+def diff_of(
+    site: IssueWorktree, start_sha: str, head_sha: str, limit: int = CAPTURED_DIFF_BYTES
+) -> bytes:
+    """Write the diff as text; the end of one that is too large or takes too long is cut off."""
+    place = site.paths.git_dir / "changes.diff"
+    finished = site.git.stream(
+        *("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none"),
+        *("-M", start_sha, head_sha, "--"),
+        into=place,
+        limit=limit,
+        patience=DIFF_TIMEOUT,
+    )
+    diff = place.read_bytes()
+    place.unlink()
+    omitted = finished.output_bytes - len(diff)
+    if omitted or finished.stopped_by:
+        diff += f"\n[... {omitted or 'more'} bytes omitted]\n".encode()
+    return diff
+
+
+MAX_LINKS = 200
+"""Symbolic links of a change that are read; the guards refuse the others."""
+
+BINARY = b"-"
+
+SYMLINK, NO_FILE = "120000", "000000"
+
+
+def _changed_files(site: IssueWorktree, start_sha: str, head_sha: str) -> tuple[FileChange, ...]:
+    listed = site.git.read(
+        *("diff-tree", "-r", "-z", "--raw", "--numstat", "-M"),
+        *("--ignore-submodules=none", start_sha, head_sha),
+    )
+    changes = changes_of(listed)
+    entries = entries_of(site.git.read("ls-tree", "-r", "-l", "-z", "--full-tree", head_sha))
+    changed = (entries[change.path] for change in changes if change.path in entries)
+    blobs = dict.fromkeys(entry.blob for entry in changed if entry.mode == SYMLINK)
+    links = {
+        blob: site.git.read("cat-file", "blob", blob).decode(errors="replace")
+        for blob in islice(blobs, MAX_LINKS)
+    }
+    return measured(changes, entries, links)
+
+
+def changes_of(output: bytes) -> tuple[FileChange, ...]:
+    """Read `git diff-tree -r -z --raw --numstat -M`; the files are in git's order.
+
+    A name that is not UTF-8 has its bad bytes replaced.
+    """
+    tokens = iter(output.split(b"\0"))
+    raw, files = dict[bytes, FileChange](), list[FileChange]()
+    for token in tokens:
+        if token.startswith(b":"):
+            path, change = _raw(token, tokens)
+            raw[path] = change
+        elif token:
+            plus, minus, path = token.split(b"\t", 2)
+            if not path:
+                # Of a moved file, both names follow.
+                _, path = next(tokens), next(tokens)
+            files.append(_counted(raw[path], plus, minus))
+    return tuple(files)
+
+
+def _raw(token: bytes, tokens: Iterator[bytes]) -> tuple[bytes, FileChange]:
+    """Read `:100644 100644 <blob> <blob> R087`, and the one or two names after it."""
+    before, after, _, _, letter = token[1:].decode().split(" ")
+    path = old = next(tokens)
+    if letter.startswith("R"):
+        path = next(tokens)
+    return path, FileChange(
+        path=_text(path),
+        status=letter[:1],
+        old_path=None if path is old else _text(old),
+        mode=before if after == NO_FILE else after,
+    )
+
+
+def _counted(change: FileChange, plus: bytes, minus: bytes) -> FileChange:
+    if BINARY in {plus, minus}:
+        return change
+    return change.model_copy(update={"insertions": int(plus), "deletions": int(minus)})
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a tree holds at a path; a submodule has no size."""
+
+    mode: str
+    blob: str
+    size: int | None
+
+
+def entries_of(output: bytes) -> dict[str, Entry]:
+    """Read `git ls-tree -r -l -z`, by path."""
+    entries = dict[str, Entry]()
+    for line in filter(None, output.split(b"\0")):
+        about, _, path = line.partition(b"\t")
+        mode, _, blob, size = about.decode().split()
+        entries[_text(path)] = Entry(mode, blob, int(size) if size.isdigit() else None)
+    return entries
+
+
+def measured(
+    changes: Sequence[FileChange], entries: Mapping[str, Entry], links: Mapping[str, str]
+) -> tuple[FileChange, ...]:
+    """Add to each change its size in the new tree, and where it leads; `links` are by blob."""
+    told = list[FileChange]()
+    for change in changes:
+        entry = entries.get(change.path)
+        if entry:
+            link = links.get(entry.blob) if entry.mode == SYMLINK else None
+            told.append(change.model_copy(update={"size": entry.size, "link": link}))
+        else:
+            told.append(change)
+    return tuple(told)
+
+
+def _text(path: bytes) -> str:
+    return path.decode(errors="replace")
