@@ -38,7 +38,7 @@ SUMMARY_CHARS = 2000
 # Read the output of an agent as it comes, by the rules of its adapter.
 
 MAX_LINE_BYTES = 8 * 1024 * 1024
-"""A longer line is passed over: an agent that prints a file must not fill the memory."""
+"""Longer lines are skipped, so that an agent that prints a file cannot fill the memory."""
 
 EMPTY_VALUES: tuple[JsonValue, ...] = (None, "", [], {})
 
@@ -47,7 +47,7 @@ Line = Mapping[str, JsonValue]
 
 @dataclass
 class StreamFacts:
-    """What an agent's output has told so far."""
+    """The facts read from an agent's output so far."""
 
     texts: dict[Fact, str] = field(default_factory=dict[Fact, str])
     numbers: dict[Fact, float] = field(default_factory=dict[Fact, float])
@@ -56,19 +56,19 @@ class StreamFacts:
     waiting: bool = False
 
     def count(self, fact: Fact) -> int | None:
-        """Give a number that counts things; None where it was not told."""
+        """Return a count, rounded; None if the output did not report it."""
         number = self.numbers.get(fact)
         return None if number is None else round(number)
 
     @property
     def status(self) -> int | None:
-        """Give the HTTP status with which the model's service refused last."""
+        """Return the last HTTP error status that the model's service reported."""
         found = STATUS.search(self.texts.get(Fact.STATUS, ""))
         return int(found[1]) if found else None
 
 
 class Reader:
-    """Is fed with an agent's output in chunks of any size; `heard` is what it told so far."""
+    """Reads an agent's output in chunks of any size; `facts` holds the results so far."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.facts = StreamFacts()
@@ -77,7 +77,7 @@ class Reader:
         self._seen = set[tuple[int, str]]()
 
     def feed(self, chunk: bytes) -> None:
-        """Read what was printed; the last line waits for its end."""
+        """Read a chunk; keep an incomplete last line for the next call."""
         self._rest += chunk
         *lines, rest = bytes(self._rest).split(b"\n") if b"\n" in chunk else [bytes(self._rest)]
         self._rest = bytearray(rest if len(rest) <= MAX_LINE_BYTES else b"")
@@ -85,13 +85,13 @@ class Reader:
             self._read(line)
 
     def close(self) -> StreamFacts:
-        """Read a last line that has no end."""
+        """Read the last line, which may lack a newline; return all facts."""
         self._read(bytes(self._rest))
         self._rest.clear()
         return self.facts
 
     def read_record(self, content: bytes) -> None:
-        """Read a file that holds one JSON object, as if it were one line."""
+        """Read a file's content, one JSON object, as if it were one line of output."""
         if line := json_object(content):
             self._apply(line, "")
 
@@ -115,7 +115,7 @@ class Reader:
 
 
 def _fit(rule: Rule, line: Line | None, text: str) -> Line | None:
-    """Give what a rule reads in: the JSON line, or the groups found in a line of text."""
+    """Return what a rule reads: the JSON line, or the groups matched in a line of text."""
     if rule.line:
         found = re.search(rule.line, text) if line is None else None
         return found.groupdict() if found else None
@@ -136,31 +136,31 @@ def _is_one_of(found: Sequence[JsonValue], wanted: JsonValue) -> bool:
     return any(value in allowed for value in found)
 
 
-def _apply_rule(heard: StreamFacts, rule: Rule, line: Line) -> None:
+def _apply_rule(facts: StreamFacts, rule: Rule, line: Line) -> None:
     for fact, paths in rule.take.items():
-        _take(heard, fact, [[*values(line, path)] for path in paths])
+        _take(facts, fact, [[*values(line, path)] for path in paths])
     for fact, paths in rule.add.items():
         known = _numbers(value for path in paths for value in values(line, path))
         if known:
-            heard.numbers[fact] = heard.numbers.get(fact, 0) + sum(known)
+            facts.numbers[fact] = facts.numbers.get(fact, 0) + sum(known)
     for fact, text in rule.put.items():
-        _take(heard, fact, [[text]])
+        _take(facts, fact, [[text]])
     if rule.means:
-        _apply_meaning(heard, rule.means)
+        _apply_meaning(facts, rule.means)
 
 
-def _apply_meaning(heard: StreamFacts, meaning: Meaning) -> None:
+def _apply_meaning(facts: StreamFacts, meaning: Meaning) -> None:
     match meaning:
         case Meaning.WAITING:
-            heard.waiting = True
+            facts.waiting = True
         case Meaning.PROGRESS:
-            heard.waiting = False
+            facts.waiting = False
             for fact in (Fact.STATUS, Fact.MESSAGE):
-                heard.texts.pop(fact, None)
+                facts.texts.pop(fact, None)
         case Meaning.REFUSED:
-            heard.refused = heard.refused or ["a tool"]
+            facts.refused = facts.refused or ["a tool"]
         case Meaning.RESULT | Meaning.FAILED | Meaning.LIMIT:
-            heard.ended = meaning
+            facts.ended = meaning
         case _:
             assert_never(meaning)
 
@@ -168,17 +168,17 @@ def _apply_meaning(heard: StreamFacts, meaning: Meaning) -> None:
 NUMBERS = frozenset({Fact.TURNS, Fact.INPUT, Fact.CACHED, Fact.OUTPUT, Fact.COST})
 
 
-def _take(heard: StreamFacts, fact: Fact, found: Sequence[Sequence[JsonValue]]) -> None:
-    """Take what was found at each path: numbers are added up, of several texts the last counts."""
+def _take(facts: StreamFacts, fact: Fact, found: Sequence[Sequence[JsonValue]]) -> None:
+    """Store what was found at each path: the sum of numbers, or the last of several texts."""
     if fact in NUMBERS:
         if known := _numbers(value for values in found for value in values):
-            heard.numbers[fact] = sum(known)
+            facts.numbers[fact] = sum(known)
         return
     texts = [[_text(value) for value in values if value not in EMPTY_VALUES] for values in found]
     if fact is Fact.REFUSED:
-        heard.refused = [*dict.fromkeys([*heard.refused, *chain(*texts)])]
+        facts.refused = [*dict.fromkeys([*facts.refused, *chain(*texts)])]
     elif any(texts):
-        heard.texts[fact] = " ".join(each[-1] for each in texts if each)
+        facts.texts[fact] = " ".join(each[-1] for each in texts if each)
 
 
 def _numbers(found: Iterable[JsonValue]) -> list[float]:
@@ -190,9 +190,10 @@ def _text(value: JsonValue) -> str:
 
 
 def values(line: JsonValue | Line, path: str) -> Iterator[JsonValue]:
-    """Give what is at a dotted path.
+    """Yield the values at a dotted path.
 
-    `*` stands for each element of a list or an object, `key=value` for each that has that.
+    `*` matches each element of a list or an object; `key=value` matches each object of a list
+    whose `key` has that value.
     """
     if not path:
         yield line if not isinstance(line, Mapping) else dict(line)
@@ -220,7 +221,7 @@ MAX_NUMBER = 2.0**53
 
 
 def number_in(value: JsonValue) -> float | None:
-    """Read a number, written as one or as `1.2k`; None for what is none, or is not sensible."""
+    """Parse a number or a text like `1.2k`; None if it is no number, negative or too large."""
     if isinstance(value, str) and (found := NUMBER.fullmatch(value.strip())):
         value = float(found[1].replace(",", "")) * UNITS.get(found[2].lower(), 1)
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -234,7 +235,7 @@ JSON_OBJECT = TypeAdapter(dict[str, JsonValue])
 
 
 def json_object(line: bytes) -> dict[str, JsonValue] | None:
-    """Read a line that is a JSON object; None for any other."""
+    """Parse a line that is a JSON object; None for any other."""
     if not line.lstrip().startswith(b"{"):
         return None
     try:
@@ -255,36 +256,36 @@ TEXTS: Mapping[str, Fact] = {
 
 
 def facts_from_stream(
-    heard: StreamFacts,
+    facts: StreamFacts,
     settings: AgentSettings,
     prices: Mapping[str, Price],
     exit_code: int | None = None,
     stopped_by: TimeLimit | None = None,
 ) -> AgentFacts:
-    """Put the facts of a run together; a limit that stopped it goes before the agent's words.
+    """Build the facts of a run; a limit that stopped it replaces the agent's stop reason.
 
-    An agent that does not name its model has the one that it was given.
+    If the output does not name the model, use the configured one.
     """
     known = {Fact.MODEL: settings.model} if settings.model else dict[Fact, str]()
-    known |= heard.texts
+    known |= facts.texts
     texts = {
         name: one_line(known[fact], WORDS_CHARS) for name, fact in TEXTS.items() if fact in known
     }
-    stop = heard.texts.get(Fact.STOP)
+    stop = facts.texts.get(Fact.STOP)
     if stopped_by and stopped_by is not TimeLimit.OWN_LIMIT:
         stop = stopped_by.value
     return AgentFacts(
         kind=settings.kind,
         exit_code=exit_code,
-        turns=heard.count(Fact.TURNS),
-        input_tokens=heard.count(Fact.INPUT),
-        cached_tokens=heard.count(Fact.CACHED),
-        output_tokens=heard.count(Fact.OUTPUT),
-        cost_usd=cost_from_stream(heard, settings.model, prices),
+        turns=facts.count(Fact.TURNS),
+        input_tokens=facts.count(Fact.INPUT),
+        cached_tokens=facts.count(Fact.CACHED),
+        output_tokens=facts.count(Fact.OUTPUT),
+        cost_usd=cost_from_stream(facts, settings.model, prices),
         stop_reason=one_line(stop, WORDS_CHARS) if stop else None,
-        last_activity=one_line(heard.texts.get(Fact.ACTIVITY, ""), WORDS_CHARS) or None,
-        api_status=heard.status,
-        refused=tuple(heard.refused),
+        last_activity=one_line(facts.texts.get(Fact.ACTIVITY, ""), WORDS_CHARS) or None,
+        api_status=facts.status,
+        refused=tuple(facts.refused),
         refused_hosts=(),
         version=texts.get("version"),
         model=texts.get("model"),
@@ -292,15 +293,15 @@ def facts_from_stream(
     )
 
 
-def cost_from_stream(heard: StreamFacts, model: str, prices: Mapping[str, Price]) -> float | None:
-    """Give the cost in USD as it was told, else by the model's price; None where neither is."""
-    told = heard.numbers.get(Fact.COST)
-    if told is not None or not heard.numbers.keys() & {Fact.INPUT, Fact.OUTPUT}:
-        return None if told is None else round(told, 6)
-    price = price_of(heard.texts.get(Fact.MODEL, model), prices)
+def cost_from_stream(facts: StreamFacts, model: str, prices: Mapping[str, Price]) -> float | None:
+    """Return the cost in USD: as reported, else tokens times price; None if neither is known."""
+    reported = facts.numbers.get(Fact.COST)
+    if reported is not None or not facts.numbers.keys() & {Fact.INPUT, Fact.OUTPUT}:
+        return None if reported is None else round(reported, 6)
+    price = price_of(facts.texts.get(Fact.MODEL, model), prices)
     if price is None:
         return None
-    tokens = [heard.count(fact) or 0 for fact in (Fact.INPUT, Fact.CACHED, Fact.OUTPUT)]
+    tokens = [facts.count(fact) or 0 for fact in (Fact.INPUT, Fact.CACHED, Fact.OUTPUT)]
     return round(cost_of(price, *tokens), 6)
 
 
@@ -309,7 +310,7 @@ DENIED_WORDS = re.compile(
     r"|payment required|API key not valid|API_KEY_INVALID",
     re.IGNORECASE,
 )
-"""How Anthropic (400), OpenAI (429) and Google (400, 429) refuse a key, or what it may spend."""
+"""Messages of Anthropic (400), OpenAI (429) and Google (400, 429): bad key, or no credit."""
 
 DENIED = frozenset({401, 402, 403})
 
@@ -321,50 +322,50 @@ SERVER_ERROR = 500
 
 
 def service_fault(facts: StreamFacts) -> Fault | None:
-    """Say how the model's service ended a run; None where it did not, or it was its request."""
+    """Explain the service error that ended a run; None if none did, or for other 4xx statuses."""
     if facts.ended is not Meaning.FAILED and not (facts.ended is None and facts.waiting):
         return None
-    said, status = facts.texts.get(Fact.MESSAGE, ""), facts.status
-    words = one_line(said, WORDS_CHARS).rstrip(".")
-    told = f"{words}{f' (HTTP {status})' if status else ''}".strip() or "it gave no answer"
-    if status in DENIED or DENIED_WORDS.search(said):
+    message, status = facts.texts.get(Fact.MESSAGE, ""), facts.status
+    words = one_line(message, WORDS_CHARS).rstrip(".")
+    reason = f"{words}{f' (HTTP {status})' if status else ''}".strip() or "it gave no answer"
+    if status in DENIED or DENIED_WORDS.search(message):
         fix = "see to the agent's key and its credit"
-        return Fault(Outcome.DENIED, f"The model's service refused: {told}; {fix}.")
+        return Fault(Outcome.DENIED, f"The model's service refused: {reason}; {fix}.")
     if status == NOT_FOUND:
         fix = "mend agent.model, or the address that it is asked at"
-        return Fault(Outcome.MISCONFIGURED, f"The model was not found: {told}; {fix}.")
+        return Fault(Outcome.MISCONFIGURED, f"The model was not found: {reason}; {fix}.")
     if status is None or status in TRANSIENT_STATUSES or status >= SERVER_ERROR:
-        return Fault(Outcome.INFRASTRUCTURE, f"The model's service failed: {told}.")
+        return Fault(Outcome.INFRASTRUCTURE, f"The model's service failed: {reason}.")
     return None
 
 
 NAMED_TOOLS = 5
 
 
-def refusal(heard: StreamFacts, adapter: Adapter) -> str:
-    """Say which tools were refused, and how that is mended; nothing where none was."""
-    if not heard.refused:
+def refusal(facts: StreamFacts, adapter: Adapter) -> str:
+    """Name the refused tools and the fix, for the user; "" if no tool was refused."""
+    if not facts.refused:
         return ""
-    named = ", ".join(one_line(tool, WORDS_CHARS) for tool in heard.refused[:NAMED_TOOLS])
+    named = ", ".join(one_line(tool, WORDS_CHARS) for tool in facts.refused[:NAMED_TOOLS])
     return f"The agent was refused {named}; {adapter.fix or 'allow it in its settings'}."
 
 
-def is_cut_off(heard: StreamFacts, adapter: Adapter) -> bool:
-    """Tell whether the record is missing with which this agent ends every run."""
-    return adapter.needs_result and heard.ended is None
+def is_cut_off(facts: StreamFacts, adapter: Adapter) -> bool:
+    """Tell whether the result record is missing that this agent prints at the end of a run."""
+    return adapter.needs_result and facts.ended is None
 
 
 # Read the end of the output of an agent without rules.
 
 
-def _or_nothing(value: object, validate: ValidatorFunctionWrapHandler) -> object:
+def _or_none(value: object, validate: ValidatorFunctionWrapHandler) -> object:
     try:
         return validate(value)
     except ValidationError:
         return None
 
 
-Tolerant = WrapValidator(_or_nothing)
+Tolerant = WrapValidator(_or_none)
 
 Count = Annotated[Annotated[StrictInt, Field(ge=0, lt=2**63)] | None, Tolerant]
 
@@ -374,7 +375,7 @@ Text = Annotated[StrictStr | None, Tolerant]
 
 
 class Usage(BaseModel):
-    """What an agent's last JSON line may say; a value of the wrong kind is left out."""
+    """The usage record in an agent's last JSON line; a value of the wrong type becomes None."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -392,7 +393,7 @@ class Usage(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ClosingOutput:
-    """What the end of an agent's output tells."""
+    """What the end of an agent's output contains."""
 
     usage: Usage
     summary: str
@@ -401,11 +402,11 @@ class ClosingOutput:
 
 
 USAGE_LINES = 20
-"""The last lines among which a usage record is looked for: warnings may follow it."""
+"""How many of the last lines are searched for a usage record; warnings may follow it."""
 
 
 def read_output(tail: bytes) -> ClosingOutput:
-    """Read the end of an agent's output: its usage record, its closing words, its last line."""
+    """Read the usage record, the closing text and the last line from the end of the output."""
     lines = [line for line in tail.splitlines() if line.strip()]
     usage = Usage()
     for position in range(len(lines) - 1, max(len(lines) - 1 - USAGE_LINES, -1), -1):
@@ -414,12 +415,12 @@ def read_output(tail: bytes) -> ClosingOutput:
             usage = Usage.model_validate(record)
             del lines[position]
             break
-    said = _shortened(usage.result or usage.summary or "", SUMMARY_CHARS) or _closing_words(lines)
-    return ClosingOutput(usage, said, _last_line(lines), closing_question(said))
+    summary = _shortened(usage.result or usage.summary or "", SUMMARY_CHARS) or _closing_text(lines)
+    return ClosingOutput(usage, summary, _last_line(lines), closing_question(summary))
 
 
-def _closing_words(lines: Sequence[bytes]) -> str:
-    """Join the last lines that are written for people, as many as there is room for."""
+def _closing_text(lines: Sequence[bytes]) -> str:
+    """Join the last lines that are not JSON, up to SUMMARY_CHARS."""
     kept, room = list[str](), SUMMARY_CHARS
     for line in _shown(line for line in reversed(lines) if json_object(line) is None):
         room -= len(line) + 1
@@ -435,16 +436,16 @@ def _last_line(lines: Sequence[bytes]) -> str | None:
 
 
 def _shown(lines: Iterable[bytes]) -> Iterable[str]:
-    """Give the lines of which something is left without colours and invisible characters."""
+    """Decode lines without colours and invisible characters; drop the ones left empty."""
     texts = (visible(line.decode(errors="replace")).rstrip() for line in lines)
     return (text for text in texts if text.strip())
 
 
 def facts_of(
-    said: ClosingOutput, kind: str, exit_code: int, stopped_by: TimeLimit | None
+    closing: ClosingOutput, kind: str, exit_code: int, stopped_by: TimeLimit | None
 ) -> AgentFacts:
-    """Put the facts of a run together; a limit that stopped it goes before the agent's words."""
-    usage = said.usage
+    """Build the facts of a run; a limit that stopped it replaces the agent's stop reason."""
+    usage = closing.usage
     return AgentFacts(
         kind=kind,
         version=_name(usage.version),
@@ -456,7 +457,7 @@ def facts_of(
         output_tokens=usage.output_tokens,
         cost_usd=usage.cost_usd,
         stop_reason=stopped_by.value if stopped_by else _name(usage.stop_reason),
-        last_activity=said.last_activity,
+        last_activity=closing.last_activity,
     )
 
 
@@ -474,9 +475,9 @@ CHOICE = re.compile(r"(?:[-*+\u2022]|\(?[0-9A-Za-z]{1,2}[.):])\s")
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 
-def closing_question(said: str) -> str:
-    """Give the question that ends what an agent said, before its choices if it lists some."""
-    for line in filter(None, map(str.strip, reversed(said.splitlines()))):
+def closing_question(text: str) -> str:
+    """Return the question that ends a text, before a final list of choices; else ""."""
+    for line in filter(None, map(str.strip, reversed(text.splitlines()))):
         if line.rstrip(MARKUP).endswith(QUESTION_MARKS):
             return one_line(SENTENCE_END.split(line)[-1].strip("*_ "), LINE_CHARS)
         if not CHOICE.match(line):
@@ -495,22 +496,22 @@ def _status(value: object) -> object:
     return value.strip().lower().replace("-", "_") if isinstance(value, str) else value
 
 
-def _words(value: object) -> object:
+def _evidence(value: object) -> object:
     if value is None or isinstance(value, str):
         return value or ""
     return json.dumps(value, ensure_ascii=False)
 
 
 class _Report(BaseModel):
-    """`$MULLIGAN_REPORT`, as agents write it: `BLOCKED` and evidence as a list will do."""
+    """The content of `$MULLIGAN_REPORT`; accepts `BLOCKED` in capitals and evidence as a list."""
 
     status: Annotated[ReportedStatus, BeforeValidator(_status)]
     reason: Annotated[str, Field(min_length=1)]
-    evidence: Annotated[str, BeforeValidator(_words)] = ""
+    evidence: Annotated[str, BeforeValidator(_evidence)] = ""
 
 
 def read_report(content: bytes) -> AgentReport:
-    """Read `$MULLIGAN_REPORT`; a ValueError says in a few words what is wrong with it."""
+    """Parse the content of `$MULLIGAN_REPORT`; ValueError with a short reason if it is invalid."""
     try:
         report = _Report.model_validate_json(content)
     except ValidationError as error:
@@ -525,9 +526,9 @@ def read_report(content: bytes) -> AgentReport:
     )
 
 
-def shortened(said: str) -> str:
-    """Cut an agent's closing words to what a pull request shows."""
-    return _shortened(said, SUMMARY_CHARS)
+def shortened(text: str) -> str:
+    """Cut an agent's closing text to what a pull request shows (SUMMARY_CHARS)."""
+    return _shortened(text, SUMMARY_CHARS)
 
 
 def _shortened(text: str, most: int) -> str:
