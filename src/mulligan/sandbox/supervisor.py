@@ -50,10 +50,10 @@ RESET_SIGNALS = (*IGNORED_SIGNALS, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFS
 class ProcessTree:
     """The command and whatever it has started."""
 
-    def __init__(self, main: int, ended: int, limits: list[int]) -> None:
+    def __init__(self, main: int, ended: int, bounds: list[int]) -> None:
         self.main = main
         self.ended = ended
-        self.limits = limits
+        self.bounds = bounds
         self.status: int | None = None
 
     def reap(self) -> bool:
@@ -74,14 +74,14 @@ class ProcessTree:
     def terminate(self) -> None:
         """Send SIGTERM to everything except bubblewrap, which ends with the processes in it."""
         for pid in descendants():
-            if not (self.limits and pid == self.main):
+            if not (self.bounds and pid == self.main):
                 send(pid, signal.SIGTERM)
 
     def exceeded_limit(self) -> str:
         """Say which limit is exceeded; "" if none is."""
-        if not self.limits:
+        if not self.bounds:
             return ""
-        processes, memory, _ = self.limits
+        processes, memory, _ = self.bounds
         below = descendants()
         if len(below) > processes:
             return f"it had more than {processes} processes"
@@ -281,7 +281,7 @@ def watch(tree: ProcessTree, control: int) -> None:
             terminated, until = True, time.monotonic() + ORPHAN_GRACE_SECONDS
             tree.terminate()
         left = until - time.monotonic()
-        longest = POLL_SECONDS if tree.limits else 3600
+        longest = POLL_SECONDS if tree.bounds else 3600
         if tree.wait(min(max(left, 0), longest), control):
             if os.read(control, 1) != b"T":
                 tree.kill()
