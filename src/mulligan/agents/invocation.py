@@ -1,6 +1,7 @@
-"""Lead an agent to its model through the proxy: what it has inside, what is added outside. Pure.
+"""Build an agent's command line, environment and network access from its adapter. Pure.
 
-Inside, each service is a path of the proxy's address, and each key a placeholder.
+In the sandbox, each service of a model is a path of the proxy, and each key is a placeholder. The
+proxy adds the real key outside.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,8 +18,58 @@ from mulligan.domain.errors import ConfigError, MisconfiguredError
 from mulligan.sandbox.bubblewrap import Network
 from mulligan.sandbox.egress_rules import Address, Allowed, Route, address_of
 
-PLACEHOLDER = "mulligan-adds-the-key"
-"""What an agent has for a key; it is no secret, and nothing lets anybody in with it."""
+# The adapter of an agent.
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorAgents:
+    """The operator's own adapters, prices and allowed hosts.
+
+    `name` is the configured name of the agent, or empty.
+    """
+
+    adapters: Mapping[str, Adapter]
+    prices: Mapping[str, Price]
+    hosts: tuple[str, ...] = ()
+    name: str = ""
+
+
+NO_OPERATOR_AGENTS = OperatorAgents({}, {})
+
+
+def adapter_of(settings: AgentSettings, own: Mapping[str, Adapter]) -> Adapter:
+    """Return the adapter for `agent.kind`; ConfigError if the kind is unknown."""
+    if settings.kind == "command":
+        return Adapter(program=settings.command[0], arguments=settings.command[1:])
+    found = own.get(settings.kind) or BUILT_IN.get(settings.kind)
+    if found is None:
+        known = ", ".join([*BUILT_IN, *own, "command"])
+        message = f"agent.kind: {settings.kind!r} is not known; write one of {known}."
+        raise ConfigError(message)
+    return found
+
+
+def program_of(settings: AgentSettings, adapter: Adapter) -> tuple[str, ...]:
+    """Return the program, and the arguments that come before all others."""
+    if settings.kind == "command":
+        return (adapter.program,)
+    return settings.command or (adapter.program,)
+
+
+def litter_of(own: Mapping[str, Adapter]) -> tuple[str, ...]:
+    """List the files that agents leave behind and that are not work (SPEC A12a), `own` included.
+
+    They are patterns as in .gitignore.
+    """
+    return tuple(name for each in (*BUILT_IN.values(), *own.values()) for name in each.litter)
+
+
+def marks_its_words(adapter: Adapter) -> bool:
+    """Tell whether rules mark the agent's closing text, so that other output is not its text."""
+    return any(Fact.SAID in rule.take for rule in adapter.reads)
+
+
+# The command line, the standard input and the files of one run.
 
 MAX_ARGUMENT_BYTES = 120_000
 """Bytes; Linux takes 131,072 for one argument (MAX_ARG_STRLEN)."""
@@ -26,8 +77,73 @@ MAX_ARGUMENT_BYTES = 120_000
 PROMPT_FILE = "prompt.md"
 
 
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """How to start one run; `files` maps paths in its HOME to their content."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    stdin: bytes
+    files: Mapping[str, str]
+    record: Path | None
+
+
+def invoke(
+    settings: AgentSettings, adapter: Adapter, prompt: str, home: Path, *, contained: bool
+) -> Invocation:
+    """Build the start of a run; `contained` is True in Mulligan's sandbox."""
+    given = home / PROMPT_FILE
+    record = home / adapter.record if adapter.record else None
+    as_argument = prompt.replace("\0", "")
+    files = dict(adapter.files)
+    if adapter.prompt == "argument" and len(as_argument.encode()) > MAX_ARGUMENT_BYTES:
+        as_argument = f"Read your task in the file {given}, all of it, and do it."
+    if "{prompt_file}" in adapter.arguments or str(given) in as_argument:
+        files[PROMPT_FILE] = prompt
+    placeholders = {
+        "{prompt}": as_argument,
+        "{prompt_file}": str(given),
+        "{record}": str(record),
+        "{model}": settings.model,
+        "{turns}": str(settings.max_turns),
+    }
+    template = _template(settings, adapter, contained=contained)
+    filled = [_filled(argument, placeholders) for argument in template]
+    return Invocation(
+        argv=(*program_of(settings, adapter), *filled),
+        environment=adapter.variables,
+        stdin=prompt.encode() if adapter.prompt == "stdin" else b"",
+        files=files,
+        record=record,
+    )
+
+
+def _template(settings: AgentSettings, adapter: Adapter, *, contained: bool) -> tuple[str, ...]:
+    return (
+        *adapter.arguments,
+        *(adapter.model_arguments if settings.model else ()),
+        *(adapter.turns_arguments if settings.max_turns else ()),
+        *(adapter.contained_arguments if contained else adapter.uncontained_arguments),
+        *settings.arguments,
+    )
+
+
+def _filled(argument: str, placeholders: Mapping[str, str]) -> str:
+    """Fill in one placeholder per argument, so that placeholders in a prompt stay as they are."""
+    for placeholder, value in placeholders.items():
+        if placeholder in argument:
+            return argument.replace(placeholder, value)
+    return argument
+
+
+# The network and the keys.
+
+PLACEHOLDER = "mulligan-adds-the-key"
+"""What an agent gets instead of a key; not a secret."""
+
+
 def choose_network(wanted: str | None, adapter: Adapter, hosts: tuple[str, ...]) -> Network:
-    """Say what a confined agent may reach; ConfigError where it is unknown where its model is."""
+    """Choose a confined agent's network; ConfigError for `model` if no host is known."""
     known = bool(adapter.services or hosts)
     if wanted is None:
         return Network.MODEL if known else Network.OPEN
@@ -44,29 +160,29 @@ def choose_network(wanted: str | None, adapter: Adapter, hosts: tuple[str, ...])
 def allowed_for(
     adapter: Adapter, environment: Mapping[str, str], hosts: tuple[str, ...], port: int
 ) -> Allowed:
-    """Say what an agent may reach; `environment` is Mulligan's own, where the keys are."""
+    """Return what an agent may reach; `environment` is Mulligan's own and holds the keys."""
     used = _used(adapter, environment)
     routes = (_route(name, each, environment) for name, each in used.items())
     return Allowed(port, tuple(routes), tuple(_addresses(hosts)))
 
 
-def keys_of(adapter: Adapter) -> frozenset[str]:
-    """Name the variables that hold a key of a service."""
-    return frozenset(key for each in adapter.services.values() for key in each.keys)
-
-
 def secrets_given(adapter: Adapter, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """List the secrets that an agent has, or has sent along, without being told to have them."""
+    """List the secrets that reach an agent or its proxy by the adapter, without agent.env."""
     keys = keys_of(adapter)
     names = dict.fromkeys((*adapter.environment, *sorted(keys)))
     found = ((name, environment[name]) for name in names if environment.get(name))
     return tuple(value for name, value in found if name in keys or is_secret(name, value))
 
 
+def keys_of(adapter: Adapter) -> frozenset[str]:
+    """Return the names of the variables that hold a key of a service."""
+    return frozenset(key for each in adapter.services.values() for key in each.keys)
+
+
 def variables_inside(
     adapter: Adapter, given: Mapping[str, str], environment: Mapping[str, str], port: int
 ) -> dict[str, str]:
-    """Give the variables as they are inside: addresses of the proxy, and no key."""
+    """Return the variables in the sandbox: addresses of the proxy, and placeholders for keys."""
     keys = keys_of(adapter)
     kept = {name: PLACEHOLDER if name in keys else value for name, value in given.items()}
     pointed = {
@@ -74,18 +190,18 @@ def variables_inside(
         for name, each in _used(adapter, environment).items()
         if each.url_variable
     }
-    return {**_proxied(port), **kept, **pointed}
+    return {**_proxy_variables(port), **kept, **pointed}
 
 
 def proxy_arguments(adapter: Adapter, environment: Mapping[str, str], port: int) -> Adapter:
-    """Point an agent at the proxy by its arguments, where it takes its addresses from those."""
+    """Add the arguments that point an agent at the proxy, if it takes addresses as arguments."""
     used = _used(adapter, environment).items()
     urls = {name: _inside(name, each, environment, port) for name, each in used}
     return _with_arguments(adapter, urls)
 
 
 def direct_arguments(adapter: Adapter, environment: Mapping[str, str]) -> Adapter:
-    """Point an agent where the operator's variables do, where it takes that from arguments."""
+    """Add the arguments for the addresses in the operator's variables, if it takes them so."""
     urls = {
         name: environment[each.url_variable]
         for name, each in adapter.services.items()
@@ -95,7 +211,7 @@ def direct_arguments(adapter: Adapter, environment: Mapping[str, str]) -> Adapte
 
 
 def _used(adapter: Adapter, environment: Mapping[str, str]) -> Mapping[str, Service]:
-    """Pick the services that the operator has set something for; all where that is none."""
+    """Return the services that the operator has set a variable for; all if there is none."""
     used = {
         name: each
         for name, each in adapter.services.items()
@@ -132,7 +248,7 @@ def _inside(name: str, service: Service, environment: Mapping[str, str], port: i
 
 
 def _base(service: Service, environment: Mapping[str, str]) -> SplitResult:
-    """Give the base URL of a service: the operator's variable goes before what is usual."""
+    """Return the base URL of a service: the operator's variable, else the default."""
     url = environment.get(service.url_variable) or service.url
     try:
         parts = urlsplit(url)
@@ -150,8 +266,8 @@ def _addresses(hosts: tuple[str, ...]) -> Iterator[Address]:
     return (found for each in hosts if (found := address_of(each)))
 
 
-def _proxied(port: int) -> dict[str, str]:
-    """Give the variables by which programs find a proxy; what is on loopback goes without."""
+def _proxy_variables(port: int) -> dict[str, str]:
+    """Return the variables by which programs find a proxy; loopback bypasses it."""
     proxy, direct = f"http://127.0.0.1:{port}", "127.0.0.1,localhost,::1"
     names = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
     return {
@@ -159,110 +275,3 @@ def _proxied(port: int) -> dict[str, str]:
         "NO_PROXY": direct,
         "no_proxy": direct,
     }
-
-
-@dataclass(frozen=True, slots=True)
-class OperatorAgents:
-    """What the operator knows of agents that are not built in, of prices, and of hosts.
-
-    `name` is what this one is called, where it has a name.
-    """
-
-    adapters: Mapping[str, Adapter]
-    prices: Mapping[str, Price]
-    hosts: tuple[str, ...] = ()
-    name: str = ""
-
-
-NO_OPERATOR_AGENTS = OperatorAgents({}, {})
-
-
-@dataclass(frozen=True, slots=True)
-class Invocation:
-    """How one run is started; `files` are paths in its home and what is in them."""
-
-    argv: tuple[str, ...]
-    environment: Mapping[str, str]
-    stdin: bytes
-    files: Mapping[str, str]
-    record: Path | None
-
-
-def adapter_of(settings: AgentSettings, own: Mapping[str, Adapter]) -> Adapter:
-    """Find how an agent is called; ConfigError where its kind is not known."""
-    if settings.kind == "command":
-        return Adapter(program=settings.command[0], arguments=settings.command[1:])
-    found = own.get(settings.kind) or BUILT_IN.get(settings.kind)
-    if found is None:
-        known = ", ".join([*BUILT_IN, *own, "command"])
-        message = f"agent.kind: {settings.kind!r} is not known; write one of {known}."
-        raise ConfigError(message)
-    return found
-
-
-def litter_of(own: Mapping[str, Adapter]) -> tuple[str, ...]:
-    """List what any agent may leave behind that is no work (SPEC A12a): those built in, and `own`.
-
-    Patterns as in .gitignore.
-    """
-    return tuple(name for each in (*BUILT_IN.values(), *own.values()) for name in each.litter)
-
-
-def marks_its_words(adapter: Adapter) -> bool:
-    """Tell whether an agent's words are marked in its output, and the rest is none of them."""
-    return any(Fact.SAID in rule.take for rule in adapter.reads)
-
-
-def program_of(settings: AgentSettings, adapter: Adapter) -> tuple[str, ...]:
-    """Give the program, and the arguments that come before all others."""
-    if settings.kind == "command":
-        return (adapter.program,)
-    return settings.command or (adapter.program,)
-
-
-def invoke(
-    settings: AgentSettings, adapter: Adapter, prompt: str, home: Path, *, contained: bool
-) -> Invocation:
-    """Say how a run is started; `contained` tells that Mulligan's sandbox is around it."""
-    given = home / PROMPT_FILE
-    record = home / adapter.record if adapter.record else None
-    as_argument = prompt.replace("\0", "")
-    files = dict(adapter.files)
-    if adapter.prompt == "argument" and len(as_argument.encode()) > MAX_ARGUMENT_BYTES:
-        as_argument = f"Read your task in the file {given}, all of it, and do it."
-    if "{prompt_file}" in adapter.arguments or str(given) in as_argument:
-        files[PROMPT_FILE] = prompt
-    words = {
-        "{prompt}": as_argument,
-        "{prompt_file}": str(given),
-        "{record}": str(record),
-        "{model}": settings.model,
-        "{turns}": str(settings.max_turns),
-    }
-    template = _template(settings, adapter, contained=contained)
-    filled = [_filled(argument, words) for argument in template]
-    return Invocation(
-        argv=(*program_of(settings, adapter), *filled),
-        environment=adapter.variables,
-        stdin=prompt.encode() if adapter.prompt == "stdin" else b"",
-        files=files,
-        record=record,
-    )
-
-
-def _template(settings: AgentSettings, adapter: Adapter, *, contained: bool) -> tuple[str, ...]:
-    return (
-        *adapter.arguments,
-        *(adapter.model_arguments if settings.model else ()),
-        *(adapter.turns_arguments if settings.max_turns else ()),
-        *(adapter.contained_arguments if contained else adapter.uncontained_arguments),
-        *settings.arguments,
-    )
-
-
-def _filled(argument: str, words: Mapping[str, str]) -> str:
-    """Fill in one word per argument, so that nothing in a prompt is taken for another."""
-    for word, value in words.items():
-        if word in argument:
-            return argument.replace(word, value)
-    return argument

@@ -1,4 +1,4 @@
-"""Ask an agent's program which version it is: in its sandbox, without a network, once."""
+"""Run a coding agent in its sandbox, and find its program and version."""
 
 import os
 import re
@@ -55,69 +55,14 @@ from mulligan.sandbox.sandbox import PROXY_PORT, CommandAccess, Sandbox, Unconfi
 from mulligan.sandbox.supervisor import candidate_paths
 from mulligan.text.redact import Redactor
 
-VERSION_TIMEOUT = timedelta(seconds=15)
-
-MAX_VERSION_BYTES = 64 * 1024
-
-VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]{0,40}")
-
 log = structlog.get_logger()
 
-REPORT_BYTES = 64 * 1024
-
-RECORD_BYTES = 64 * 1024 * 1024
-
-
-def ask_version(
-    argv: Sequence[str], environment: Mapping[str, str], sandbox: Sandbox
-) -> str | None:
-    """Give the first thing in its answer that reads as a version; None where there is none."""
-    try:
-        with tempfile.TemporaryDirectory(prefix="mulligan-version-") as home:
-            place = Path(home)
-            command = Command(
-                argv=argv,
-                directory=place,
-                environment={**environment, "HOME": home},
-                timeout=VERSION_TIMEOUT,
-                max_log_bytes=MAX_VERSION_BYTES,
-            )
-            said = sandbox.run(command, CommandAccess(write=(place,), network=Network.NONE)).text
-    except (WorldError, OSError) as error:
-        log.info("version_not_known", program=argv[0], reason=str(error))
-        return None
-    found = VERSION.search(said)
-    return found[0] if found else None
-
-
-def find_program(
-    settings: AgentSettings,
-    environment: Mapping[str, str],
-    own: Mapping[str, Adapter] | None = None,
-) -> AgentPresence:
-    """Look for the agent's program as it will be started, its files and its variables."""
-    adapter = adapter_of(settings, own or {})
-    program, *before = program_of(settings, adapter)
-    arguments = [*before, *(adapter.arguments if settings.kind == "command" else ())]
-    path = environment.get("PATH", os.defpath).encode()
-    found = (place for place in candidate_paths(program, path) if _runs(Path(place)))
-    return AgentPresence(
-        program=next(found, None),
-        wanted=program,
-        missing_files=tuple(
-            each for each in arguments if each.startswith("/") and not os.access(each, os.F_OK)
-        ),
-        missing_variables=tuple(name for name in settings.env if name not in environment),
-    )
-
-
-def _runs(place: Path) -> bool:
-    return os.access(place, os.X_OK) and place.is_file()
+# The network of one run.
 
 
 @dataclass(frozen=True, slots=True)
 class RunNetwork:
-    """How one run is led out: its adapter and variables, pointed at what it reaches."""
+    """The network of one run; `adapter` and `variables` point at the proxy where there is one."""
 
     adapter: Adapter
     variables: Mapping[str, str]
@@ -127,13 +72,13 @@ class RunNetwork:
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """Name the hosts that were refused."""
+        """The hosts that the proxy refused, in order."""
         return self.access_log.hosts if self.access_log else ()
 
 
 @dataclass(frozen=True, slots=True)
 class EgressSettings:
-    """What agents may reach; `environment` is Mulligan's own, with the keys."""
+    """Which hosts agents may reach; `environment` is Mulligan's own and holds the keys."""
 
     network: Network
     hosts: tuple[str, ...]
@@ -144,9 +89,10 @@ class EgressSettings:
     def open_network(
         self, adapter: Adapter, variables: Mapping[str, str], log: Path
     ) -> Generator[RunNetwork]:
-        """Lead one run out while the block lasts; what it reached and did not is kept at `log`.
+        """Open the network of one run while the block lasts; write its access log to `log`.
 
-        Raises MisconfiguredError where the address of a model is none.
+        Raises MisconfiguredError if the URL of a model's service is invalid, UnavailableError if
+        the log cannot be written.
         """
         if self.network is not Network.MODEL:
             pointed = direct_arguments(adapter, self.environment)
@@ -155,12 +101,15 @@ class EgressSettings:
         allowed = allowed_for(adapter, self.environment, self.hosts, PROXY_PORT)
         inside = variables_inside(adapter, variables, self.environment, PROXY_PORT)
         pointed = proxy_arguments(adapter, self.environment, PROXY_PORT)
-        with _journal(log, self.redact) as journal, open_proxy(allowed, journal) as door:
-            yield RunNetwork(pointed, inside, self.network, door, journal)
+        with (
+            _open_access_log(log, self.redact) as access_log,
+            open_proxy(allowed, access_log) as socket,
+        ):
+            yield RunNetwork(pointed, inside, self.network, socket, access_log)
 
 
 @contextmanager
-def _journal(log: Path, clean: Callable[[str], str]) -> Generator[AccessLog]:
+def _open_access_log(log: Path, clean: Callable[[str], str]) -> Generator[AccessLog]:
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
         file = log.open("w", encoding="utf-8")
@@ -171,10 +120,17 @@ def _journal(log: Path, clean: Callable[[str], str]) -> Generator[AccessLog]:
         yield AccessLog(file, clean)
 
 
-class CommandAgent:
-    """Any program that works on files; docs/agents.md is its contract.
+# One run.
 
-    `own` is what the operator knows of agents and prices.
+REPORT_BYTES = 64 * 1024
+
+RECORD_BYTES = 64 * 1024 * 1024
+
+
+class CommandAgent:
+    """The port CodingAgent: any program that edits files, by the contract in docs/agents.md.
+
+    `own` holds the operator's adapters, prices and hosts.
     """
 
     def __init__(
@@ -190,19 +146,19 @@ class CommandAgent:
         self._environment = environment
         self._redactor = redactor or Redactor()
         self._sandbox = sandbox or Unconfined()
-        self._outside = EgressSettings(network, own.hosts, environment, self._redactor.text)
+        self._egress = EgressSettings(network, own.hosts, environment, self._redactor.text)
         self._adapter = adapter_of(settings, own.adapters)
         self._prices = own.prices
         self._name = own.name
 
     @property
     def name(self) -> str:
-        """Give the operator's name for it, else what kind it is."""
+        """The operator's name for the agent, else its kind."""
         return self._name or self._settings.kind
 
     @property
     def identity(self) -> AgentIdentity:
-        """Say which agent it is; a program that is not asked for its version has none."""
+        """Name, version and sandbox; the version is None if the adapter cannot ask for it."""
         return AgentIdentity(self.name, self._version, self._sandbox.name)
 
     @cached_property
@@ -213,9 +169,9 @@ class CommandAgent:
         return ask_version(argv, environment, self._sandbox) if wanted else None
 
     def run(self, task: Task) -> AgentRun:
-        """Let the agent work until it ends or is stopped; nothing it started is left, nor its HOME.
+        """Run the agent until it ends or is stopped; remove its processes and its HOME.
 
-        Raises MisconfiguredError when its program or a variable it is to have is missing.
+        Raises MisconfiguredError if its program or a variable of agent.env is missing.
         """
         home, report = _make_own(task.private)
         try:
@@ -226,8 +182,8 @@ class CommandAgent:
 
     def _run_in(self, home: Path, report: Path, task: Task) -> AgentRun:
         log = task.log.with_name(task.log.name.replace("agent", "egress"))
-        with self._outside.open_network(self._adapter, self._passed_variables(), log) as way:
-            start = self._invoke(way, task, home)
+        with self._egress.open_network(self._adapter, self._passed_variables(), log) as run_network:
+            start = self._invoke(run_network, task, home)
             reader = Reader(self._adapter.reads)
             command = Command(
                 argv=start.argv,
@@ -236,7 +192,7 @@ class CommandAgent:
                     "PATH": self._path,
                     "HOME": str(home),
                     **start.environment,
-                    **way.variables,
+                    **run_network.variables,
                     **_task_variables(task, report),
                 },
                 timeout=self._settings.timeout,
@@ -246,15 +202,17 @@ class CommandAgent:
                 redactor=self._redactor,
                 on_output=self._output_reader(reader, task.meter),
             )
-            finished = self._sandbox.run(command, _command_access(task, home, way))
+            finished = self._sandbox.run(command, _command_access(task, home, run_network))
         _read_record(start.record, reader)
         run = self._run_of(finished, reader.close(), _report(report, task))
-        refused = tuple(host for host in way.refused if host not in self._adapter.idle_hosts)
+        refused = tuple(
+            host for host in run_network.refused if host not in self._adapter.idle_hosts
+        )
         return replace(run, facts=run.facts.model_copy(update={"refused_hosts": refused}))
 
-    def _invoke(self, way: RunNetwork, task: Task, home: Path) -> Invocation:
+    def _invoke(self, run_network: RunNetwork, task: Task, home: Path) -> Invocation:
         contained = not isinstance(self._sandbox, Unconfined)
-        start = invoke(self._settings, way.adapter, task.prompt, home, contained=contained)
+        start = invoke(self._settings, run_network.adapter, task.prompt, home, contained=contained)
         _put(start.files, home)
         return start
 
@@ -263,58 +221,58 @@ class CommandAgent:
         return self._environment.get("PATH", os.defpath)
 
     def _output_reader(self, reader: Reader, meter: Meter) -> Callable[[bytes], TimeLimit | None]:
-        """Read the output as it comes; stop the agent when it has used more than it may."""
-        told = NOTHING
+        """Return a callback that reads the output, and stops the agent once its budget is spent."""
+        last = NOTHING
 
-        def listen(chunk: bytes) -> TimeLimit | None:
-            nonlocal told
+        def on_output(chunk: bytes) -> TimeLimit | None:
+            nonlocal last
             reader.feed(chunk)
             usage = self._with_identity(
                 facts_from_stream(reader.facts, self._settings, self._prices)
             )
-            if (spent := spent_in(usage)) == told:
+            if (spent := spent_in(usage)) == last:
                 return None
-            told = spent
+            last = spent
             return None if meter(usage) else TimeLimit.BUDGET
 
-        return listen
+        return on_output
 
     def _run_of(
-        self, finished: Finished, heard: StreamFacts, report: AgentReport | None
+        self, finished: Finished, facts: StreamFacts, report: AgentReport | None
     ) -> AgentRun:
-        """Put together what is known of a run: its process, its output, its report."""
-        adapter, said = self._adapter, read_output(finished.tail)
+        """Build the result of a run from its process, its output and its report."""
+        adapter, output = self._adapter, read_output(finished.tail)
         stopped_by = finished.stopped_by
-        if stopped_by is None and heard.ended is Meaning.LIMIT:
+        if stopped_by is None and facts.ended is Meaning.LIMIT:
             stopped_by = TimeLimit.OWN_LIMIT
-        code, closing = finished.exit_code, heard.texts.get(Fact.SAID)
-        fault = service_fault(heard)
+        code, closing = finished.exit_code, facts.texts.get(Fact.SAID)
+        fault = service_fault(facts)
         if closing is None and marks_its_words(adapter):
             closing = ""
         return AgentRun(
             exit_code=code,
             duration=finished.duration,
             facts=self._with_identity(
-                facts_from_stream(heard, self._settings, self._prices, code, stopped_by)
+                facts_from_stream(facts, self._settings, self._prices, code, stopped_by)
                 if adapter.reads
-                else facts_of(said, self._settings.kind, code, stopped_by),
+                else facts_of(output, self._settings.kind, code, stopped_by),
                 denied=fault is not None and fault.outcome is Outcome.DENIED,
             ),
             stopped_by=stopped_by,
             limit=self._limit(stopped_by),
             report=report,
-            summary=said.summary if closing is None else shortened(closing),
-            question=said.question if closing is None else closing_question(closing),
+            summary=output.summary if closing is None else shortened(closing),
+            question=output.question if closing is None else closing_question(closing),
             fault=fault,
-            refusal=refusal(heard, adapter),
-            is_cut_off=is_cut_off(heard, adapter),
+            refusal=refusal(facts, adapter),
+            is_cut_off=is_cut_off(facts, adapter),
         )
 
     def _with_identity(self, facts: AgentFacts, *, denied: bool = False) -> AgentFacts:
         return facts.model_copy(update={"name": self._name, "denied": denied})
 
     def _passed_variables(self) -> dict[str, str]:
-        """Take the variables that agent.env names, and those of the adapter that are set."""
+        """Return the variables that agent.env names, and those of the adapter that are set."""
         wanted = self._settings.env
         missing = [name for name in wanted if name not in self._environment]
         if missing:
@@ -335,30 +293,30 @@ class CommandAgent:
         return limits.get(stopped_by) if stopped_by else None
 
 
-def _command_access(task: Task, home: Path, way: RunNetwork) -> CommandAccess:
+def _command_access(task: Task, home: Path, run_network: RunNetwork) -> CommandAccess:
     return CommandAccess(
         read=(*task.readable, *([task.previous_diff] if task.previous_diff else ())),
         write=(task.directory, home.parent, *task.writable),
-        network=way.network,
-        proxy_socket=way.proxy_socket,
+        network=run_network.network,
+        proxy_socket=run_network.proxy_socket,
     )
 
 
 def _task_variables(task: Task, report: Path) -> dict[str, str]:
-    """Name what the agent may know of its task; no variable of an operator goes before these."""
-    told = {
+    """Return the variables that describe the task; they override the operator's."""
+    variables = {
         "MULLIGAN_ISSUE": task.issue,
         "MULLIGAN_ATTEMPT": str(task.attempt),
         "MULLIGAN_FIX_ROUND": str(task.fix_round),
         "MULLIGAN_REPORT": str(report),
     }
     if task.previous_diff:
-        told["MULLIGAN_PREVIOUS_DIFF"] = str(task.previous_diff)
-    return told
+        variables["MULLIGAN_PREVIOUS_DIFF"] = str(task.previous_diff)
+    return variables
 
 
 def _make_own(private: Path) -> tuple[Path, Path]:
-    """Make a home that no earlier run has touched; give it and the place of the report."""
+    """Make a new, empty HOME; return it and the path of the report."""
     try:
         private.mkdir(parents=True, exist_ok=True)
         own = Path(tempfile.mkdtemp(prefix="agent-", dir=private))
@@ -371,7 +329,7 @@ def _make_own(private: Path) -> tuple[Path, Path]:
 
 
 def _put(files: Mapping[str, str], home: Path) -> None:
-    """Write the files that an agent's home is to have."""
+    """Write the adapter's files into the agent's HOME."""
     for name, content in files.items():
         place = home / name
         try:
@@ -383,14 +341,14 @@ def _put(files: Mapping[str, str], home: Path) -> None:
 
 
 def _read_record(path: Path | None, reader: Reader) -> None:
-    """Read the file in which some agents keep the record of a run; it may be missing or a trap."""
+    """Read the run record that some agents write; ignore a missing or unsafe file."""
     with suppress(OSError, ValueError):
         if path:
             reader.read_record(_content(path, RECORD_BYTES))
 
 
 def _report(path: Path, task: Task) -> AgentReport | None:
-    """Read the agent's report, if it wrote one that can be read."""
+    """Read the agent's report; None if it wrote none, or one that is invalid."""
     try:
         return read_report(_content(path, REPORT_BYTES))
     except FileNotFoundError:
@@ -402,7 +360,7 @@ def _report(path: Path, task: Task) -> AgentReport | None:
 
 
 def _content(path: Path, most: int) -> bytes:
-    """Read a file that an agent may have made anything of: a link, a pipe, a device, a flood."""
+    """Read a file that the agent controls; refuse links, pipes, devices and over `most` bytes."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     descriptor = os.open(path, flags)
     try:
@@ -416,3 +374,60 @@ def _content(path: Path, most: int) -> bytes:
         message = f"it is larger than {most} bytes"
         raise ValueError(message)
     return content
+
+
+# The agent's program and its version.
+
+
+def find_program(
+    settings: AgentSettings,
+    environment: Mapping[str, str],
+    own: Mapping[str, Adapter] | None = None,
+) -> AgentPresence:
+    """Check for the agent's program, the files in its arguments, and its variables."""
+    adapter = adapter_of(settings, own or {})
+    program, *before = program_of(settings, adapter)
+    arguments = [*before, *(adapter.arguments if settings.kind == "command" else ())]
+    path = environment.get("PATH", os.defpath).encode()
+    found = (place for place in candidate_paths(program, path) if _runs(Path(place)))
+    return AgentPresence(
+        program=next(found, None),
+        wanted=program,
+        missing_files=tuple(
+            each for each in arguments if each.startswith("/") and not os.access(each, os.F_OK)
+        ),
+        missing_variables=tuple(name for name in settings.env if name not in environment),
+    )
+
+
+def _runs(place: Path) -> bool:
+    return os.access(place, os.X_OK) and place.is_file()
+
+
+VERSION_TIMEOUT = timedelta(seconds=15)
+
+MAX_VERSION_BYTES = 64 * 1024
+
+VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]{0,40}")
+
+
+def ask_version(
+    argv: Sequence[str], environment: Mapping[str, str], sandbox: Sandbox
+) -> str | None:
+    """Run the program in its sandbox, without a network; return the version it prints, or None."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="mulligan-version-") as home:
+            place = Path(home)
+            command = Command(
+                argv=argv,
+                directory=place,
+                environment={**environment, "HOME": home},
+                timeout=VERSION_TIMEOUT,
+                max_log_bytes=MAX_VERSION_BYTES,
+            )
+            said = sandbox.run(command, CommandAccess(write=(place,), network=Network.NONE)).text
+    except (WorldError, OSError) as error:
+        log.info("version_not_known", program=argv[0], reason=str(error))
+        return None
+    found = VERSION.search(said)
+    return found[0] if found else None

@@ -1,4 +1,4 @@
-"""Hand git a token so that no argument, no environment and no file holds it."""
+"""Run git with fixed, hardened settings, on this machine and against a remote."""
 
 import os
 import re
@@ -14,13 +14,7 @@ from mulligan.domain.errors import MisconfiguredError, UnavailableError
 from mulligan.git.faults import fault_of, one_line
 from mulligan.sandbox.process import Command, Finished, run
 
-PROGRAM = Path(__file__).with_name("askpass.sh")
-
-COMMAND_TIMEOUT = timedelta(minutes=2)
-"""How long plumbing may take; on a healthy disk it takes milliseconds."""
-
-NO_SUCH_PROGRAM = 127
-"""What env(1) exits with where it does not find git."""
+# The environment and the settings of every git command.
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -37,21 +31,14 @@ FIXED = {
     "GIT_ALLOW_PROTOCOL": "https:http:ssh:git:file",
 }
 
-TO_REACH_REMOTES = (
-    *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
-    *("HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
-    *("SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "SSH_AUTH_SOCK"),
-)
-"""What git may have of the outer environment besides PATH, when it talks to a remote."""
-
 TOLERATED_FSCK_ERRORS = (
     *("badTimezone", "missingSpaceBeforeDate", "missingSpaceBeforeEmail", "missingEmail"),
     *("missingNameBeforeEmail", "zeroPaddedDate", "zeroPaddedFilemode", "badEmail", "badName"),
 )
-"""What old commits of well-known repositories have wrong, and does no harm."""
+"""Harmless errors in old commits of well-known repositories."""
 
 SETTINGS = {
-    # Nothing that a repository names is started, and nothing outside it is read.
+    # Git starts nothing that a repository names, and reads nothing outside it.
     "core.hooksPath": "/dev/null",
     "core.fsmonitor": "false",
     "core.pager": "cat",
@@ -67,7 +54,7 @@ SETTINGS = {
     "diff.ignoreSubmodules": "all",
     "gc.auto": "0",
     "maintenance.auto": "false",
-    # Files are what the commit says, and the index hides nothing.
+    # Files equal the commit, and the index hides no change.
     "core.autocrlf": "false",
     "core.fileMode": "true",
     "core.symlinks": "true",
@@ -80,9 +67,9 @@ SETTINGS = {
     "core.quotePath": "false",
     "core.logAllRefUpdates": "false",
     "checkout.workers": "0",
-    # Larger files are streamed, and binary to a diff; git would hold them in memory whole.
+    # Stream larger files and diff them as binary; git would hold them in memory otherwise.
     "core.bigFileThreshold": "16m",
-    # A stalled server would be waited for without end.
+    # Without these, git waits for a stalled server without end.
     "http.lowSpeedLimit": "1000",
     "http.lowSpeedTime": "30",
     "fetch.fsckObjects": "true",
@@ -93,52 +80,18 @@ SETTINGS = {
 
 HARDENED = tuple(part for key, value in SETTINGS.items() for part in ("-c", f"{key}={value}"))
 
-VERSION_OUTPUT = re.compile(r"git version (\d+)\.(\d+)")
+COMMAND_TIMEOUT = timedelta(minutes=2)
+"""Time limit of local commands, which take milliseconds on a healthy disk."""
 
-LOCK_WAIT = timedelta(seconds=30)
+NO_SUCH_PROGRAM = 127
+"""The exit code of env(1) if it does not find git."""
 
-TRANSFER_TIMEOUT = timedelta(hours=1)
-"""How long a transfer may take; a stalled one is given up after 30 s (http.lowSpeedTime)."""
-
-REMOTE_QUERY_TIMEOUT = timedelta(minutes=2)
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """What a command of git is given so that it may use a remote."""
-
-    environment: Mapping[str, str] = field(default_factory=dict[str, str])
-    descriptors: tuple[int, ...] = ()
-
-
-@contextmanager
-def access(url: str, token: str | None) -> Generator[Access]:
-    """Give access to a remote while the context lasts; a token goes to http(s) URLs only.
-
-    A URL that names its own user is left to it.
-    """
-    parts = urlsplit(url)
-    if not token or parts.scheme not in {"http", "https"} or "@" in parts.netloc:
-        yield Access()
-        return
-    # The token lives in memory that only this process and the command started with it can open.
-    descriptor = os.memfd_create("token")
-    try:
-        os.write(descriptor, token.strip().encode())
-        environment = {
-            "GIT_ASKPASS": str(PROGRAM),
-            "MULLIGAN_ASKPASS_SCHEME": parts.scheme,
-            "MULLIGAN_ASKPASS_HOST": parts.netloc,
-            "MULLIGAN_ASKPASS_FD": str(descriptor),
-        }
-        yield Access(environment, (descriptor,))
-    finally:
-        os.close(descriptor)
+# A repository on this machine.
 
 
 @dataclass(frozen=True, slots=True)
 class GitOutput:
-    """What git's plumbing answered."""
+    """The result of a local git command."""
 
     exit_code: int
     output: bytes
@@ -146,16 +99,32 @@ class GitOutput:
 
     @property
     def text(self) -> str:
-        """Give the output as text, without the newline at its end."""
+        """The output as text, without the final newline."""
         return self.output.decode(errors="replace").rstrip("\n")
 
 
 @dataclass(frozen=True, slots=True)
-class Repository:
-    """A git directory of Mulligan's own, and the files it is a view of.
+class Access:
+    """What one git command gets to use a remote: variables, and descriptors to inherit."""
 
-    `outer` is the environment that was handed down; `borrowed` are further object directories
-    that are read from; `name` is what errors call it.
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    descriptors: tuple[int, ...] = ()
+
+
+TO_REACH_REMOTES = (
+    *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
+    *("HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "SSH_AUTH_SOCK"),
+)
+"""Variables that git gets from Mulligan's environment, besides PATH, to talk to a remote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A git directory of Mulligan's own, and its worktree if it has one.
+
+    `outer` is Mulligan's environment; `alternates` are further object directories to read;
+    `name` stands for the repository in errors; `extra` are more variables for git.
     """
 
     name: str
@@ -166,7 +135,7 @@ class Repository:
     extra: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def query(self, *arguments: str) -> GitOutput:
-        """Run plumbing that may say no; a missing git or a time-out is still an error."""
+        """Run a local command that may fail; raise only if git is missing or times out."""
         try:
             # Half of Mulligan's commands never call git, and importing this takes 80 ms.
             from git.cmd import Git  # noqa: PLC0415
@@ -175,7 +144,7 @@ class Repository:
 
         variables = [f"{name}={value}" for name, value in self._environment().items()]
         # GitPython adds its own process's environment: env takes all of it away again.
-        code, output, said = Git(self.work_tree or self.git_dir).execute(
+        code, output, stderr = Git(self.work_tree or self.git_dir).execute(
             ["env", "-i", *variables, "git", *HARDENED, *arguments],
             with_extended_output=True,
             with_exceptions=False,
@@ -183,27 +152,27 @@ class Repository:
             strip_newline_in_stdout=False,
             kill_after_timeout=COMMAND_TIMEOUT.total_seconds(),
         )
-        if said.startswith("Timeout:"):
+        if stderr.startswith("Timeout:"):
             raise self._too_long(arguments, COMMAND_TIMEOUT)
         if code == NO_SUCH_PROGRAM:
-            raise _no_git(said)
-        return GitOutput(code, output, said)
+            raise _no_git(stderr)
+        return GitOutput(code, output, stderr)
 
     def read(self, *arguments: str) -> bytes:
-        """Run plumbing; give its standard output."""
+        """Run a local command; return its standard output."""
         answer = self.query(*arguments)
         if answer.exit_code:
             raise fault_of(answer.stderr, self._doing(arguments))
         return answer.output
 
     def line(self, *arguments: str) -> str:
-        """Run plumbing; give its answer of one line."""
+        """Run a local command; return its one line of output."""
         return self.read(*arguments).decode(errors="replace").rstrip("\n")
 
     def attempt(
         self, *arguments: str, patience: timedelta, access: Access | None = None
     ) -> Finished:
-        """Run what may take long or fail; a time-out is an UnavailableError."""
+        """Run a long command that may fail; UnavailableError if it times out."""
         command = self._command(arguments, patience)
         if access:
             reaching = {name: self.outer[name] for name in TO_REACH_REMOTES if name in self.outer}
@@ -218,14 +187,14 @@ class Repository:
         return finished
 
     def run(self, *arguments: str, patience: timedelta, access: Access | None = None) -> Finished:
-        """Run what may take long; anything but success is an error."""
+        """Run a long command; raise if it fails."""
         finished = self.attempt(*arguments, patience=patience, access=access)
         if finished.exit_code:
             raise fault_of(finished.text, self._doing(arguments))
         return finished
 
     def stream(self, *arguments: str, into: Path, limit: int, patience: timedelta) -> Finished:
-        """Run git with its output going to a file, of which it fills at most `limit` bytes."""
+        """Run git and write its output to a file, at most `limit` bytes."""
         command = self._command(arguments, patience)
         return run(replace(command, log=into, max_log_bytes=limit))
 
@@ -262,41 +231,32 @@ class Repository:
 
 
 def _quoted(path: Path) -> str:
-    """Quote a path so that git takes a colon in it as part of it."""
+    """Quote a path, so that a colon in it does not separate paths."""
     escaped = str(path).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
 
-def _no_git(said: str) -> MisconfiguredError:
-    return MisconfiguredError(f"git cannot be started ({one_line(said)}); install it.")
+def _no_git(stderr: str) -> MisconfiguredError:
+    return MisconfiguredError(f"git cannot be started ({one_line(stderr)}); install it.")
 
 
-def version(environment: Mapping[str, str]) -> tuple[int, int]:
-    """Ask git for its version; MisconfiguredError where there is none."""
-    asked = run(
-        Command(
-            argv=("git", "--version"),
-            directory=Path("/"),
-            environment={"PATH": environment.get("PATH", PATH)},
-            timeout=LOCK_WAIT,
-        )
-    )
-    found = VERSION_OUTPUT.match(asked.text)
-    if found is None:
-        message = "What is called git on this machine does not tell its version; install git."
-        raise MisconfiguredError(message)
-    return int(found[1]), int(found[2])
+# A repository on a server.
+
+TRANSFER_TIMEOUT = timedelta(hours=1)
+"""Time limit of a transfer; a stalled one ends after 30 s (http.lowSpeedTime)."""
+
+REMOTE_QUERY_TIMEOUT = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """Where fetches come from and pushes go to."""
+    """A repository on a server, and the token for it."""
 
     url: str
     token: str | None = field(default=None, repr=False)
 
     def fetch(self, into: Repository, refspecs: Sequence[str]) -> None:
-        """Fetch what the refspecs name, and the tags on it."""
+        """Fetch the refspecs, and the tags that point into them."""
         with access(self.url, self.token) as way:
             into.run(
                 *("fetch", "-q", "--no-auto-maintenance", "--no-write-fetch-head"),
@@ -306,7 +266,7 @@ class Remote:
             )
 
     def head_of(self, through: Repository, ref: str) -> str | None:
-        """Read which commit a full ref names there; None where there is no such ref."""
+        """Return the commit that a full ref names there; None if there is no such ref."""
         with access(self.url, self.token) as way:
             finished = through.run(
                 "ls-remote",
@@ -322,7 +282,7 @@ class Remote:
         return found[1] if found else None
 
     def heads_of(self, through: Repository, pattern: str) -> dict[str, str]:
-        """Read which commits the refs of a pattern name there, such as refs/heads/*."""
+        """Return the commits of the refs that match a pattern, such as refs/heads/*."""
         with access(self.url, self.token) as way:
             finished = through.run(
                 "ls-remote",
@@ -338,7 +298,7 @@ class Remote:
         return {name: sha for sha, name in found}
 
     def delete(self, through: Repository, ref: str, held: str) -> None:
-        """Delete a full ref there, unless it is no longer `held`."""
+        """Delete a full ref there, unless it no longer names the commit `held`."""
         with access(self.url, self.token) as way:
             through.run(
                 *("push", "--porcelain", "--no-verify", f"--force-with-lease={ref}:{held}"),
@@ -348,7 +308,7 @@ class Remote:
             )
 
     def push(self, source: Repository, sha: str, ref: str, held: str | None) -> None:
-        """Make a full ref there be `sha`, unless it is no longer `held` (None: not there)."""
+        """Push `sha` to a full ref there, unless the ref no longer names `held` (None: no ref)."""
         with access(self.url, self.token) as way:
             source.run(
                 *("push", "--porcelain", "--no-verify", "--no-recurse-submodules"),
@@ -357,3 +317,55 @@ class Remote:
                 patience=TRANSFER_TIMEOUT,
                 access=way,
             )
+
+
+PROGRAM = Path(__file__).with_name("askpass.sh")
+
+
+@contextmanager
+def access(url: str, token: str | None) -> Generator[Access]:
+    """Give access to a remote while the block lasts; use the token for http(s) URLs only.
+
+    No argument, variable or file holds the token. A URL with a user in it gets no token.
+    """
+    parts = urlsplit(url)
+    if not token or parts.scheme not in {"http", "https"} or "@" in parts.netloc:
+        yield Access()
+        return
+    # The token lives in memory that only this process and the command started with it can open.
+    descriptor = os.memfd_create("token")
+    try:
+        os.write(descriptor, token.strip().encode())
+        environment = {
+            "GIT_ASKPASS": str(PROGRAM),
+            "MULLIGAN_ASKPASS_SCHEME": parts.scheme,
+            "MULLIGAN_ASKPASS_HOST": parts.netloc,
+            "MULLIGAN_ASKPASS_FD": str(descriptor),
+        }
+        yield Access(environment, (descriptor,))
+    finally:
+        os.close(descriptor)
+
+
+# The version of git.
+
+VERSION_TIMEOUT = timedelta(seconds=30)
+
+VERSION_OUTPUT = re.compile(r"git version (\d+)\.(\d+)")
+
+
+def version(environment: Mapping[str, str]) -> tuple[int, int]:
+    """Return git's major and minor version; MisconfiguredError if git does not report one."""
+    finished = run(
+        Command(
+            argv=("git", "--version"),
+            directory=Path("/"),
+            environment={"PATH": environment.get("PATH", PATH)},
+            timeout=VERSION_TIMEOUT,
+        )
+    )
+    found = VERSION_OUTPUT.match(finished.text)
+    if found is None:
+        message = "What is called git on this machine does not tell its version; install git."
+        raise MisconfiguredError(message)
+    return int(found[1]), int(found[2])

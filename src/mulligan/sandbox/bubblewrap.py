@@ -1,4 +1,4 @@
-"""What a confined command may see and write, as the argument vector of bubblewrap. Pure."""
+"""Build bubblewrap's arguments from what a confined command may read and write. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,31 +14,31 @@ SYSTEM = (
     *("/etc/crypto-policies", "/etc/alternatives", "/etc/localtime", "/etc/timezone"),
     *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/os-release"),
     *("/etc/fonts", "/etc/maven", "/etc/perl", "/etc/terminfo"),
-    # Of /proc, what steers the machine; bubblewrap itself covers sysrq-trigger, irq and bus alone.
+    # Parts of /proc that control the machine; bubblewrap only covers sysrq-trigger, irq and bus.
     *("/proc/sys", "/proc/fs", "/proc/driver", "/proc/mtrr", "/proc/pressure"),
     *("/proc/dynamic_debug",),
 )
-"""What programs need of a Linux system, where it is there; nothing of it is written to."""
+"""System paths that programs need, where they exist; read-only."""
 
 HIDDEN_PROC_PATHS = (
     *("/proc/acpi", "/proc/asound", "/proc/scsi", "/proc/ide", "/proc/kcore", "/proc/keys"),
     *("/proc/latency_stats", "/proc/sched_debug", "/proc/slabinfo", "/proc/timer_list"),
 )
-"""What steers devices, or tells of other processes, and no program needs; it is hidden."""
+"""Hidden: they control devices or show other processes, and no program needs them."""
 
 OWN_NAMESPACES = (
     *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
     *("--cap-drop", "ALL"),
-    # The keeper is its parent, and lives as long as the command.
+    # The supervisor is its parent, and lives as long as the command.
     *("--die-with-parent", "--new-session"),
 )
 SINGLE_USER = ("--unshare-user", "--disable-userns")
 CHANGE_USER = ("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
-"""The keeper has made the user namespace; what is started changes the user, and loses these."""
+"""The supervisor has made the user namespace; entry_point.py changes the user and loses these."""
 
 
 BindOptions = tuple[str, ...]
-"""How bubblewrap puts a path into place: its option, and what stands before the path."""
+"""The options of bubblewrap before a path that it binds."""
 READ: BindOptions = ("--ro-bind-try",)
 WRITE: BindOptions = ("--bind-try",)
 EMPTY_DIRECTORY: BindOptions = ("--size", "4096", "--tmpfs")
@@ -58,13 +58,12 @@ class Network(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """What there is for a command besides the system, at the same paths as outside.
+    """What a command may access besides the system, at the same paths as outside.
 
-    Where two of them name one path, what hides goes before `write`, and `write` before `read`; a
-    deeper path goes before one that holds it. What is not there is left out.
-    `door` is a socket that is there as `DOOR`, the one way out where there is no network. With
-    `changes_user`, the command begins as root of its namespaces, to become another user.
-    `tmp_bytes` is the size of its /tmp, and of its shared memory.
+    If several name one path, hiding overrides `write`, and `write` overrides `read`; a deeper path
+    overrides its parents. Paths that do not exist are skipped. `proxy_socket` appears inside as
+    PROXY_SOCKET. With `changes_user`, the command starts as root of its namespaces, to become
+    another user. `tmp_bytes` is the size of its /tmp, and of its shared memory.
     """
 
     read: tuple[Path, ...] = ()

@@ -31,14 +31,8 @@ class Cancellation:
         return self._reason
 
 
-POLL_SECONDS = 0.1
-"""How soon a rest hears that it is to end, in seconds."""
-
 CURRENT_CANCELLATION: ContextVar[Cancellation | None] = ContextVar("stop", default=None)
 """What stops the work of this thread, besides SHUTDOWN."""
-
-
-_RECORDING: ContextVar[bool] = ContextVar("recording", default=False)
 
 
 @contextmanager
@@ -49,6 +43,9 @@ def ignore_cancellation() -> Generator[None]:
         yield
     finally:
         CURRENT_CANCELLATION.reset(token)
+
+
+_RECORDING: ContextVar[bool] = ContextVar("recording", default=False)
 
 
 @contextmanager
@@ -74,6 +71,10 @@ def reason_to_stop() -> MulliganError | None:
         return _told_to_stop()
     stop = CURRENT_CANCELLATION.get()
     return stop.reason if stop else None
+
+
+POLL_SECONDS = 0.1
+"""How soon a rest hears that it is to end, in seconds."""
 
 
 def sleep_until_cancelled(seconds: float) -> None:

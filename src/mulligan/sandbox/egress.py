@@ -1,4 +1,4 @@
-"""The proxy that is an agent's one way out: to its model, or a named host."""
+"""The proxy through which an agent reaches its model and the allowed hosts, and nothing else."""
 
 import asyncio
 import os
@@ -30,44 +30,24 @@ from mulligan.sandbox.egress_rules import (
 )
 from mulligan.text.escape import one_line
 
+# The log of one proxy.
+
 MAX_LOG_LINES = 10_000
 
 MAX_REFUSED_HOSTS = 20
 
 LINE_CHARS = 300
 
-CHUNK = 64 * 1024
-
-MAX_HEADER_BYTES = 64 * 1024
-
-SILENCE_SECONDS = 300
-"""How long a connection may say nothing while it is its turn."""
-
-REASONS = {400: b"Bad Request", 403: b"Forbidden", 502: b"Bad Gateway"}
-
-MAX_CONNECTIONS = 64
-
-CONNECT_SECONDS = 30.0
-
-ANSWER_SECONDS = 900.0
-"""How long a model may think without a word; an agent's own stall limit is as long by default."""
-
-CONNECTION_ERRORS = (OSError, TimeoutError, httpx.HTTPError, httpx.InvalidURL, h11.ProtocolError)
-
-Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-
-SOCKET_NAME = "door"
-
 
 class AccessLog:
-    """Writes a line for each request; `hosts` are those that were refused, in order.
+    """Writes a connection for each request; `hosts` are the refused ones, in order.
 
-    Every line goes through `clean` first. A full disk ends the journal, and nothing else.
+    Every connection goes through `redact` first. A full disk loses lines, and stops nothing.
     """
 
     def __init__(self, file: IO[str], redact: Callable[[str], str] = str) -> None:
         self._file = file
-        self._clean = redact
+        self._redact = redact
         self._started = time.monotonic()
         self._lines = 0
         self._hosts = dict[str, None]()
@@ -77,17 +57,17 @@ class AccessLog:
         return tuple(self._hosts)
 
     def passed(self, what: str) -> None:
-        """Tell of a request that went out."""
+        """Log a request that was sent on."""
         self._write("passed", what)
 
     def failed(self, what: str) -> None:
-        """Tell of one that was allowed and did not succeed."""
+        """Log a request that was allowed and failed."""
         self._write("failed", what)
 
     def refused(self, refusal: Refused) -> None:
-        """Tell of one that was not allowed."""
+        """Log a request that was refused."""
         if refusal.host and len(self._hosts) < MAX_REFUSED_HOSTS:
-            self._hosts[self._clean(refusal.host)] = None
+            self._hosts[self._redact(refusal.host)] = None
         self._write("refused", refusal.host or refusal.message)
 
     def _write(self, verb: str, what: str) -> None:
@@ -96,13 +76,25 @@ class AccessLog:
             return
         seconds = time.monotonic() - self._started
         with suppress(OSError):
-            said = one_line(self._clean(what), LINE_CHARS)
+            said = one_line(self._redact(what), LINE_CHARS)
             self._file.write(f"{seconds:9.3f} s  {verb:7}  {said}\n")
             self._file.flush()
 
 
+# One connection from the sandbox.
+
+CHUNK = 64 * 1024
+
+MAX_HEADER_BYTES = 64 * 1024
+
+SILENCE_SECONDS = 300
+"""How long the proxy waits for the next bytes of a request."""
+
+REASONS = {400: b"Bad Request", 403: b"Forbidden", 502: b"Bad Gateway"}
+
+
 class Connection:
-    """Reads requests and sends answers; one request at a time, as they come."""
+    """Reads requests and sends responses on one socket, one request at a time."""
 
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, said: bytes = b""
@@ -114,12 +106,12 @@ class Connection:
             self._http.receive_data(said)
 
     async def request(self) -> h11.Request | None:
-        """Give the next request; None where no more come."""
+        """Return the next request; None if no more come."""
         event = await self._next()
         return event if isinstance(event, h11.Request) else None
 
     async def body(self) -> bytes:
-        """Give the next part of the request's body; nothing at its end."""
+        """Return the next part of the request's body; empty at its end."""
         event = await self._next()
         return bytes(event.data) if isinstance(event, h11.Data) else b""
 
@@ -132,13 +124,13 @@ class Connection:
         return event if isinstance(event, h11.Event) else None
 
     async def send(self, event: h11.Event) -> None:
-        """Send a part of an answer, as fast as it is read."""
+        """Send a part of a response; wait while the reader is slow."""
         if written := self._http.send(event):
             self.writer.write(written)
             await self.writer.drain()
 
     async def answer(self, status: int, said: str) -> None:
-        """Answer in a sentence."""
+        """Send a response with one sentence of text."""
         text = f"{said}\n".encode()
         headers = [(b"content-type", b"text/plain; charset=utf-8")]
         length = [(b"content-length", str(len(text)).encode())]
@@ -150,13 +142,13 @@ class Connection:
         await self.send(h11.EndOfMessage())
 
     async def open_tunnel(self) -> bytes:
-        """Agree to a CONNECT; give what was said already."""
+        """Accept a CONNECT; return the bytes that were received after it."""
         await self.body()
         await self.send(h11.Response(status_code=200, headers=[], reason=b"Connected"))
         return self._http.trailing_data[0]
 
     async def reset(self) -> bool:
-        """Make ready for another request; False where the connection is to end."""
+        """Prepare for the next request; False if the connection must end."""
         while await self.body():
             pass
         if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
@@ -165,36 +157,50 @@ class Connection:
         return False
 
 
-class Proxy:
-    """Serves the connections of one sandbox; none of them can tell it what is allowed."""
+# The proxy.
 
-    def __init__(self, allowed: Allowed, journal: AccessLog) -> None:
+MAX_CONNECTIONS = 64
+
+CONNECT_SECONDS = 30.0
+
+ANSWER_SECONDS = 900.0
+"""How long a model may send nothing; the default stall limit of an agent is as long."""
+
+CONNECTION_ERRORS = (OSError, TimeoutError, httpx.HTTPError, httpx.InvalidURL, h11.ProtocolError)
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class Proxy:
+    """Serves the connections of one sandbox; `allowed` is fixed from outside."""
+
+    def __init__(self, allowed: Allowed, access_log: AccessLog) -> None:
         self._allowed = allowed
-        self._journal = journal
-        self._room = asyncio.Semaphore(MAX_CONNECTIONS)
+        self._log = access_log
+        self._slots = asyncio.Semaphore(MAX_CONNECTIONS)
         self._client: httpx.AsyncClient | None = None
         self._serving = dict[asyncio.Task[None], socket.socket]()
 
-    def accept(self, line: socket.socket) -> None:
-        """Answer one connection from its start to its end, beside all others."""
-        serving = asyncio.create_task(self._serve(line))
-        self._serving[serving] = line
+    def accept(self, connection: socket.socket) -> None:
+        """Serve one connection until it ends, concurrently with the others."""
+        serving = asyncio.create_task(self._serve(connection))
+        self._serving[serving] = connection
         serving.add_done_callback(self._serving.pop)
 
     async def close(self) -> None:
-        """Break off whatever is still under way."""
+        """Abort all connections."""
         under_way = dict(self._serving)
         for serving in under_way:
             serving.cancel()
         await asyncio.gather(*under_way, return_exceptions=True)
-        for line in under_way.values():
-            line.close()
+        for connection in under_way.values():
+            connection.close()
         if self._client:
             await self._client.aclose()
 
-    async def _serve(self, line: socket.socket) -> None:
-        async with self._room:
-            reader, writer = await asyncio.open_unix_connection(sock=line, limit=CHUNK)
+    async def _serve(self, connection: socket.socket) -> None:
+        async with self._slots:
+            reader, writer = await asyncio.open_unix_connection(sock=connection, limit=CHUNK)
             try:
                 await self._serve_requests(Connection(reader, writer))
             except (*CONNECTION_ERRORS, asyncio.CancelledError):
@@ -202,82 +208,88 @@ class Proxy:
             finally:
                 writer.close()
 
-    async def _serve_requests(self, line: Connection) -> None:
-        while request := await line.request():
-            way = decide_route(request.method, request.target, self._allowed)
-            match way:
+    async def _serve_requests(self, connection: Connection) -> None:
+        while request := await connection.request():
+            decision = decide_route(request.method, request.target, self._allowed)
+            match decision:
                 case ToService():
-                    await self._forward(line, request, way)
+                    await self._forward(connection, request, decision)
                 case ToHost():
-                    await self._tunnel(line, way)
+                    await self._tunnel(connection, decision)
                     return
                 case ToItself():
-                    said = await line.open_tunnel()
-                    await self._serve_requests(Connection(line.reader, line.writer, said))
+                    said = await connection.open_tunnel()
+                    await self._serve_requests(
+                        Connection(connection.reader, connection.writer, said)
+                    )
                     return
                 case Refused():
-                    self._journal.refused(way)
-                    await line.answer(403, way.message)
+                    self._log.refused(decision)
+                    await connection.answer(403, decision.message)
                 case _:
-                    assert_never(way)
-            if not await line.reset():
+                    assert_never(decision)
+            if not await connection.reset():
                 return
 
-    async def _forward(self, line: Connection, request: h11.Request, way: ToService) -> None:
-        """Send a request on with the key, and its answer back as it comes."""
-        path = way.target.partition(b"?")[0].decode()
-        what = f"{request.method.decode()} {way.route.origin}{path}"
+    async def _forward(
+        self, connection: Connection, request: h11.Request, decision: ToService
+    ) -> None:
+        """Forward a request with the key, and stream the response back."""
+        path = decision.target.partition(b"?")[0].decode()
+        what = f"{request.method.decode()} {decision.route.origin}{path}"
         try:
-            answer = await self._outside().send(_outgoing(line, request, way), stream=True)
+            answer = await self._outside().send(
+                _outgoing(connection, request, decision), stream=True
+            )
         except (OSError, httpx.HTTPError, httpx.InvalidURL) as error:
             why = _reason(error)
-            self._journal.failed(f"{what}: {why}")
-            await line.answer(502, f"Mulligan cannot reach {way.route.origin}: {why}.")
+            self._log.failed(f"{what}: {why}")
+            await connection.answer(502, f"Mulligan cannot reach {decision.route.origin}: {why}.")
             return
-        self._journal.passed(f"{what} {answer.status_code}")
+        self._log.passed(f"{what} {answer.status_code}")
         try:
-            await _answer(line, answer)
+            await _answer(connection, answer)
         finally:
             await answer.aclose()
 
-    async def _tunnel(self, line: Connection, way: ToHost) -> None:
-        """Join a connection to a host, and look at nothing that passes."""
-        what = f"CONNECT {way.host}:{way.port}"
+    async def _tunnel(self, connection: Connection, decision: ToHost) -> None:
+        """Connect to a host and copy bytes both ways, unread."""
+        what = f"CONNECT {decision.host}:{decision.port}"
         try:
-            there = await self._connect(way)
+            there = await self._connect(decision)
         except OSError as error:
-            self._journal.failed(f"{what}: {error}")
-            await line.answer(502, f"Mulligan cannot reach {way.host}: {error}.")
+            self._log.failed(f"{what}: {error}")
+            await connection.answer(502, f"Mulligan cannot reach {decision.host}: {error}.")
             return
         if isinstance(there, Refused):
-            self._journal.refused(there)
-            await line.answer(403, there.message)
+            self._log.refused(there)
+            await connection.answer(403, there.message)
             return
-        self._journal.passed(what)
+        self._log.passed(what)
         try:
-            there[1].write(await line.open_tunnel())
-            await _join((line.reader, line.writer), there)
+            there[1].write(await connection.open_tunnel())
+            await _copy_both_ways((connection.reader, connection.writer), there)
         finally:
             there[1].close()
 
-    async def _connect(self, way: ToHost) -> Streams | Refused:
-        """Connect to an address of a host; a name that stands for one of ours is refused."""
+    async def _connect(self, decision: ToHost) -> Streams | Refused:
+        """Connect to a host; refuse a name that resolves to an address that is not public."""
         found = await asyncio.get_running_loop().getaddrinfo(
-            way.host, way.port, type=socket.SOCK_STREAM
+            decision.host, decision.port, type=socket.SOCK_STREAM
         )
         addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
-        fine = [each for each in addresses if self._is_fine(each, way)]
+        fine = [each for each in addresses if self._is_fine(each, decision)]
         if not fine:
-            return refuse(way.host, f"stands for {addresses[0]}, which is not on the internet")
+            return refuse(decision.host, f"stands for {addresses[0]}, which is not on the internet")
         async with asyncio.timeout(CONNECT_SECONDS):
-            return await asyncio.open_connection(fine[0], way.port, limit=CHUNK)
+            return await asyncio.open_connection(fine[0], decision.port, limit=CHUNK)
 
-    def _is_fine(self, address: str, way: ToHost) -> bool:
-        listed = (address, way.port) in self._allowed.hosts
-        return listed or is_literal(way.host) or is_public(address)
+    def _is_fine(self, address: str, decision: ToHost) -> bool:
+        listed = (address, decision.port) in self._allowed.hosts
+        return listed or is_literal(decision.host) or is_public(address)
 
     def _outside(self) -> httpx.AsyncClient:
-        """Make the client at the first need: its certificates take a moment to read."""
+        """Return the HTTP client; made on first use, since loading certificates takes time."""
         if self._client is None:
             self._client = httpx.AsyncClient(
                 timeout=httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS),
@@ -287,31 +299,31 @@ class Proxy:
 
 
 def _reason(error: Exception) -> str:
-    """Say why a model was not reached; what is wrong with a header would quote the key in it."""
+    """Say why a model was not reached, without the key that a bad header's error would quote."""
     quotes = isinstance(error, httpx.LocalProtocolError)
     return type(error).__name__ if quotes else str(error) or type(error).__name__
 
 
-def _outgoing(line: Connection, request: h11.Request, way: ToService) -> httpx.Request:
+def _outgoing(connection: Connection, request: h11.Request, decision: ToService) -> httpx.Request:
     given = list(request.headers.raw_items())
     names = {name.lower() for name, _ in given}
     has_body = bool(names & {b"content-length", b"transfer-encoding"})
     return httpx.Request(
         request.method.decode(),
-        httpx.URL(way.route.origin).copy_with(raw_path=way.target),
-        headers=request_headers(way.route, given),
-        content=_body(line) if has_body else None,
+        httpx.URL(decision.route.origin).copy_with(raw_path=decision.target),
+        headers=request_headers(decision.route, given),
+        content=_body(connection) if has_body else None,
     )
 
 
-async def _body(line: Connection) -> AsyncIterator[bytes]:
-    while part := await line.body():
+async def _body(connection: Connection) -> AsyncIterator[bytes]:
+    while part := await connection.body():
         yield part
 
 
-async def _answer(line: Connection, answer: httpx.Response) -> None:
+async def _answer(connection: Connection, answer: httpx.Response) -> None:
     headers = response_headers(answer.headers.raw)
-    await line.send(
+    await connection.send(
         h11.Response(
             status_code=answer.status_code,
             headers=headers,
@@ -319,15 +331,15 @@ async def _answer(line: Connection, answer: httpx.Response) -> None:
         )
     )
     async for part in answer.aiter_raw():
-        await line.send(h11.Data(data=part))
-    await line.send(h11.EndOfMessage())
+        await connection.send(h11.Data(data=part))
+    await connection.send(h11.EndOfMessage())
 
 
-async def _join(one: Streams, other: Streams) -> None:
-    """Copy both ways until both have ended; where one breaks off, so does the other."""
+async def _copy_both_ways(one: Streams, other: Streams) -> None:
+    """Copy both ways until both have ended; if one fails, cancel the other."""
     ways = [
-        asyncio.create_task(_pour(one[0], other[1])),
-        asyncio.create_task(_pour(other[0], one[1])),
+        asyncio.create_task(_copy(one[0], other[1])),
+        asyncio.create_task(_copy(other[0], one[1])),
     ]
     try:
         await asyncio.gather(*ways)
@@ -336,23 +348,28 @@ async def _join(one: Streams, other: Streams) -> None:
             each.cancel()
 
 
-async def _pour(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     while part := await reader.read(CHUNK):
         writer.write(part)
         await writer.drain()
     writer.write_eof()
 
 
-@contextmanager
-def open_proxy(allowed: Allowed, journal: AccessLog) -> Generator[Path]:
-    """Give the socket; when the block ends, so does every connection through it.
+# Starting and stopping it, in a thread of its own.
 
-    Raises UnavailableError where there is no room for it.
+SOCKET_NAME = "door"
+
+
+@contextmanager
+def open_proxy(allowed: Allowed, access_log: AccessLog) -> Generator[Path]:
+    """Start a proxy and return its socket; the end of the block ends every connection.
+
+    Raises UnavailableError if the socket cannot be made.
     """
     with TemporaryDirectory(prefix="mulligan-door-", ignore_cleanup_errors=True) as directory:
         runner, ended = asyncio.Runner(), asyncio.Event()
         loop = runner.get_loop()
-        serving = _serve(_listener(Path(directory)), Proxy(allowed, journal), ended)
+        serving = _serve(_listener(Path(directory)), Proxy(allowed, access_log), ended)
         thread = threading.Thread(target=_run, args=(runner, serving), name="egress")
         thread.start()
         try:
@@ -382,7 +399,7 @@ async def _serve(listener: socket.socket, proxy: Proxy, ended: asyncio.Event) ->
 
 
 def _listener(directory: Path) -> socket.socket:
-    """Make the socket; its whole path may be longer than an address can be (unix(7): 107)."""
+    """Make the socket by a short path: an address holds at most 107 bytes (unix(7))."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     place = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

@@ -20,24 +20,6 @@ from mulligan.sandbox.sandbox import NAME, Bubblewrap, CommandAccess
 from mulligan.sandbox.seccomp import filter_for
 from mulligan.sandbox.user import sandbox_user
 
-DEBIAN = "Install it: apt-get install bubblewrap, or the like."
-
-NETWORK = "loopback:"
-"""Where bubblewrap cannot make a network of its own, its last word names this."""
-
-NO_SPACE = "No space left on device"
-
-REFUSED = ("not permitted", "ermission denied")
-
-
-PROBE_TIMEOUT = timedelta(seconds=20)
-
-PROBE_OUTPUT = "it works"
-"""What the tried command has to print."""
-
-ACCESS_TEST = 'for path do test {right} "$path" || echo "$path"; done'
-"""Tells which of its arguments cannot be used in one way."""
-
 
 @dataclass(frozen=True, slots=True)
 class SandboxProblem:
@@ -52,80 +34,6 @@ class SandboxProblem:
 
 
 @dataclass(frozen=True, slots=True)
-class NamespaceSupport:
-    """What the machine says about namespaces; each is off where it does not know of it."""
-
-    apparmor_restricts: bool = False
-    users_may_not: bool = False
-    none_allowed: bool = False
-    container: bool = False
-    unit: bool = False
-
-
-NOT_INSTALLED = SandboxProblem("bubblewrap is not installed, so nothing is confined.", DEBIAN)
-
-TOO_OLD = SandboxProblem("bubblewrap is older than 0.8.", "Install a newer one.")
-
-APPARMOR = SandboxProblem(
-    "AppArmor keeps programs from making namespaces.",
-    "Allow it: sysctl kernel.apparmor_restrict_unprivileged_userns=0, or a profile for bwrap that"
-    " has `userns,`.",
-)
-
-USERS_MAY_NOT = SandboxProblem(
-    "Only root may make user namespaces on this machine.",
-    "Allow it: sysctl kernel.unprivileged_userns_clone=1.",
-)
-
-NONE_ALLOWED = SandboxProblem(
-    "No user namespaces may be made here: the limit is reached, or this is a sandbox already.",
-    "Raise it: sysctl user.max_user_namespaces=10000, or start Mulligan outside that sandbox.",
-)
-
-CONTAINER = SandboxProblem(
-    "This container may not make namespaces.",
-    "Start it with --security-opt seccomp=unconfined --security-opt apparmor=unconfined"
-    " --security-opt systempaths=unconfined; or set sandbox to off and trust the container.",
-)
-
-UNIT = SandboxProblem(
-    "The systemd unit keeps bubblewrap from working.",
-    "Take what its comments warn of out of the unit: RestrictNamespaces, ProtectKernelTunables,"
-    " ProtectKernelLogs, ProtectHostname, ProcSubset, RestrictSUIDSGID, DynamicUser.",
-)
-
-FULL_DISK = SandboxProblem(
-    "There is no room for the directory of a confined command.", "Make room."
-)
-
-
-def explain_problem(said: str, around: NamespaceSupport) -> SandboxProblem:
-    """Find the reason for what bubblewrap said, in what is known of the machine."""
-    last = said.strip().rpartition("\n")[2].rpartition("set up: ")[2].strip(".")
-    if "Unknown option" in last:
-        return TOO_OLD
-    if NO_SPACE in said:
-        return FULL_DISK
-    if "exceeded" in last or around.none_allowed:
-        return NONE_ALLOWED
-    if around.apparmor_restricts and ("uid map" in last or NETWORK in last):
-        return APPARMOR
-    if any(word in last for word in REFUSED):
-        for holds, reason in (
-            (around.container, CONTAINER),
-            (around.unit, UNIT),
-            (around.apparmor_restricts, APPARMOR),
-            (around.users_may_not, USERS_MAY_NOT),
-        ):
-            if holds:
-                return reason
-    return SandboxProblem(
-        f"bubblewrap does not work here: {last or 'it says nothing'}.",
-        "Make that possible, or set sandbox to off.",
-    )
-
-
-@dataclass(frozen=True, slots=True)
 class ProbeResult:
     """A sandbox that works, or why there is none."""
 
@@ -136,6 +44,12 @@ class ProbeResult:
     def filters(self) -> bool:
         """Tell whether system calls are filtered, too."""
         return self.sandbox is not None and self.sandbox.filter is not None
+
+
+PROBE_TIMEOUT = timedelta(seconds=20)
+
+PROBE_OUTPUT = "it works"
+"""What the tried command has to print."""
 
 
 def probe_sandbox(
@@ -186,6 +100,10 @@ def _trouble_with(sandbox: Bubblewrap, directory: Path) -> SandboxProblem | None
     )
 
 
+ACCESS_TEST = 'for path do test {right} "$path" || echo "$path"; done'
+"""Tells which of its arguments cannot be used in one way."""
+
+
 def unusable_paths(sandbox: Bubblewrap) -> tuple[str, ...]:
     """List the paths that every command is to have and cannot use, by asking from inside."""
     asked = (("-r", sandbox.common.read), ("-w", sandbox.common.write))
@@ -201,6 +119,91 @@ def unusable_paths(sandbox: Bubblewrap) -> tuple[str, ...]:
             said = sandbox.run(command, CommandAccess(write=(Path(place),))).text
             found += [str(path) for path in paths if str(path) in said.splitlines()]
     return tuple(found)
+
+
+# What keeps a sandbox from working, and the cure.
+
+DEBIAN = "Install it: apt-get install bubblewrap, or the like."
+
+NOT_INSTALLED = SandboxProblem("bubblewrap is not installed, so nothing is confined.", DEBIAN)
+
+TOO_OLD = SandboxProblem("bubblewrap is older than 0.8.", "Install a newer one.")
+
+APPARMOR = SandboxProblem(
+    "AppArmor keeps programs from making namespaces.",
+    "Allow it: sysctl kernel.apparmor_restrict_unprivileged_userns=0, or a profile for bwrap that"
+    " has `userns,`.",
+)
+
+USERS_MAY_NOT = SandboxProblem(
+    "Only root may make user namespaces on this machine.",
+    "Allow it: sysctl kernel.unprivileged_userns_clone=1.",
+)
+
+NONE_ALLOWED = SandboxProblem(
+    "No user namespaces may be made here: the limit is reached, or this is a sandbox already.",
+    "Raise it: sysctl user.max_user_namespaces=10000, or start Mulligan outside that sandbox.",
+)
+
+CONTAINER = SandboxProblem(
+    "This container may not make namespaces.",
+    "Start it with --security-opt seccomp=unconfined --security-opt apparmor=unconfined"
+    " --security-opt systempaths=unconfined; or set sandbox to off and trust the container.",
+)
+
+UNIT = SandboxProblem(
+    "The systemd unit keeps bubblewrap from working.",
+    "Take what its comments warn of out of the unit: RestrictNamespaces, ProtectKernelTunables,"
+    " ProtectKernelLogs, ProtectHostname, ProcSubset, RestrictSUIDSGID, DynamicUser.",
+)
+
+FULL_DISK = SandboxProblem(
+    "There is no room for the directory of a confined command.", "Make room."
+)
+
+NETWORK = "loopback:"
+"""Where bubblewrap cannot make a network of its own, its last word names this."""
+
+NO_SPACE = "No space left on device"
+
+REFUSED = ("not permitted", "ermission denied")
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceSupport:
+    """What the machine says about namespaces; each is off where it does not know of it."""
+
+    apparmor_restricts: bool = False
+    users_may_not: bool = False
+    none_allowed: bool = False
+    container: bool = False
+    unit: bool = False
+
+
+def explain_problem(said: str, around: NamespaceSupport) -> SandboxProblem:
+    """Find the reason for what bubblewrap said, in what is known of the machine."""
+    last = said.strip().rpartition("\n")[2].rpartition("set up: ")[2].strip(".")
+    if "Unknown option" in last:
+        return TOO_OLD
+    if NO_SPACE in said:
+        return FULL_DISK
+    if "exceeded" in last or around.none_allowed:
+        return NONE_ALLOWED
+    if around.apparmor_restricts and ("uid map" in last or NETWORK in last):
+        return APPARMOR
+    if any(word in last for word in REFUSED):
+        for holds, reason in (
+            (around.container, CONTAINER),
+            (around.unit, UNIT),
+            (around.apparmor_restricts, APPARMOR),
+            (around.users_may_not, USERS_MAY_NOT),
+        ):
+            if holds:
+                return reason
+    return SandboxProblem(
+        f"bubblewrap does not work here: {last or 'it says nothing'}.",
+        "Make that possible, or set sandbox to off.",
+    )
 
 
 def read_namespace_support() -> NamespaceSupport:

@@ -1,4 +1,4 @@
-"""The only module that starts a process: limits, streaming capture, and nothing left behind."""
+"""Run a command under a supervisor, with time limits and captured output; no other module does."""
 
 import contextlib
 import errno
@@ -30,7 +30,7 @@ PIPE_BYTES = 1024 * 1024
 """The most that a pipe may hold (/proc/sys/fs/pipe-max-size)."""
 POLL_SECONDS = 0.2
 SUPERVISOR_EXIT_SECONDS = 10.0
-"""What a keeper may need to kill everything, with room to spare; beyond it, it is stuck."""
+"""How long the supervisor may take to kill everything; after that, it is stuck."""
 TRANSIENT_ERRNOS = {
     errno.EAGAIN,
     errno.ENOMEM,
@@ -39,18 +39,19 @@ TRANSIENT_ERRNOS = {
     errno.EIO,
     errno.ETXTBSY,
 }
-"""Why a program cannot be started now, but may be later."""
+"""Errors of a start that may succeed later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A program to run. `environment` is all it gets; output beyond `max_log_bytes` is dropped.
+    """A program to run. It gets only `environment`; the log ends after `max_log_bytes`.
 
-    The tail of the output is kept whatever its size. `stall` is the longest silence allowed, and
-    `grace` the time between asking to end and killing. `pass_fds` are descriptors it inherits.
-    With a `redactor`, nobody sees its output but redacted, and sizes are those of what is seen.
-    With `bounds`, it is a sandbox. `listen` hears it and may name a limit; `watch` may end it.
-    With a `user`, it is started as root of a user namespace in which it may become that one.
+    The last 64 KiB of the output are always kept. `stall` is the longest time without output, and
+    `grace` the time between SIGTERM and SIGKILL. `pass_fds` are the descriptors it inherits.
+    With a `redactor`, all output is redacted first, and sizes count redacted bytes.
+    `limits` apply to a sandbox only. `on_output` gets each chunk and may return a limit that stops
+    the command; `watch` is polled and may return the error that stops it.
+    With a `user`, it starts as root of a user namespace in which it may become that user.
     """
 
     argv: Sequence[str]
@@ -72,7 +73,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How a command ended; `exit_code` is negative for a signal, as in subprocess."""
+    """The end of a command; `exit_code` is the negative signal number after a signal."""
 
     exit_code: int
     duration: timedelta
@@ -82,27 +83,28 @@ class Finished:
 
     @property
     def text(self) -> str:
-        """Give the end of the output as text; bytes that are not UTF-8 are replaced."""
+        """The end of the output as text; bytes that are not UTF-8 are replaced."""
         return self.tail.decode(errors="replace")
 
 
 def run(command: Command) -> Finished:
     """Run a command until it and everything it started has ended.
 
-    Raises MisconfiguredError where the program cannot be started, UnavailableError where it cannot
-    for now, or not be ended, ShutdownError at a shutdown, and the reason of this thread's Stop.
+    Raises MisconfiguredError if the program cannot be started, UnavailableError if it cannot be
+    started for now or cannot be killed, ShutdownError at a shutdown, and the reason of this
+    thread's Cancellation.
     """
     if reason := reason_to_stop():
         raise reason
-    with _open(command.log) as log, contextlib.closing(_start(command)) as keeper:
-        under_way = _Run(command, keeper, log, command.redactor and command.redactor.stream())
-        said = under_way.follow()
-    return under_way.ended(said)
+    with _open(command.log) as log, contextlib.closing(_start(command)) as supervisor:
+        running = _Run(command, supervisor, log, command.redactor and command.redactor.stream())
+        report = running.follow()
+    return running.result(report)
 
 
 @dataclass(frozen=True, slots=True)
 class _Supervisor:
-    """The process that keeps a command, our end of the wire to it, and the command's output."""
+    """The supervisor process of a command, the socket to it, and the command's output."""
 
     process: subprocess.Popen[bytes]
     control: socket.socket
@@ -112,14 +114,14 @@ class _Supervisor:
         with contextlib.suppress(ConnectionError):
             self.control.send(word)
 
-    def last_word(self) -> str:
-        """Give its last word; nothing where it was killed before."""
+    def final_report(self) -> str:
+        """Read its final report (supervisor.py); "" if it was killed before."""
         with contextlib.suppress(ConnectionError):
             return self.control.recv(4096).decode()
         return ""
 
     def close(self) -> None:
-        """Wait for its end; without its wire it kills whatever is left."""
+        """Wait for its end; once its socket closes, it kills whatever is left."""
         self.control.close()
         self.output.close()
         try:
@@ -148,14 +150,14 @@ def _start(command: Command) -> _Supervisor:
     return _Supervisor(process, ours, process.stdout)
 
 
-def _spawn(command: Command, wire: socket.socket) -> subprocess.Popen[bytes]:
+def _spawn(command: Command, control: socket.socket) -> subprocess.Popen[bytes]:
     # A file in memory, not a pipe: it can be read late, in part or never, and nobody waits.
     with open(os.memfd_create("stdin"), "w+b") as stdin:  # noqa: PTH123 - it has no path
         stdin.write(command.stdin)
         stdin.seek(0)
         return subprocess.Popen(
             [
-                *(*SUPERVISOR, str(wire.fileno()), str(command.limits or "-")),
+                *(*SUPERVISOR, str(control.fileno()), str(command.limits or "-")),
                 *(str(command.user or "-"), *command.argv),
             ],
             cwd=command.directory,
@@ -165,7 +167,7 @@ def _spawn(command: Command, wire: socket.socket) -> subprocess.Popen[bytes]:
             stderr=subprocess.STDOUT,
             start_new_session=True,
             bufsize=0,
-            pass_fds=(wire.fileno(), *command.pass_fds),
+            pass_fds=(control.fileno(), *command.pass_fds),
         )
 
 
@@ -176,7 +178,7 @@ def _open(log: Path | None) -> contextlib.AbstractContextManager[IO[bytes] | Non
         log.parent.mkdir(parents=True, exist_ok=True)
         return log.open("wb", buffering=0)
     except OSError as error:
-        raise _not_written(str(log), error) from error
+        raise _log_error(str(log), error) from error
 
 
 def _write(log: IO[bytes], chunk: bytes) -> None:
@@ -185,12 +187,12 @@ def _write(log: IO[bytes], chunk: bytes) -> None:
         while left:
             left = left[log.write(left) :]
     except OSError as error:
-        raise _not_written(log.name, error) from error
+        raise _log_error(log.name, error) from error
 
 
 @dataclass(slots=True)
 class _Run:
-    """One command under way: its clock, and what it printed."""
+    """One running command: its times and its output."""
 
     command: Command
     supervisor: _Supervisor
@@ -206,25 +208,25 @@ class _Run:
     stopped_by: TimeLimit | None = None
 
     def follow(self) -> str:
-        """Hear it until nothing is left of it; give the keeper's last word."""
-        keeper = self.supervisor
+        """Read output until the command has ended; return the supervisor's final report."""
+        supervisor = self.supervisor
         with selectors.DefaultSelector() as waiting:
-            waiting.register(keeper.control, selectors.EVENT_READ)
-            waiting.register(keeper.output, selectors.EVENT_READ)
+            waiting.register(supervisor.control, selectors.EVENT_READ)
+            waiting.register(supervisor.output, selectors.EVENT_READ)
             while True:
                 ready = {key.fd for key, _ in waiting.select(POLL_SECONDS)}
-                # The keeper has the output open too: its end is never heard before the last word.
-                if keeper.output.fileno() in ready:
+                # The supervisor holds the output open too: it never ends before the final report.
+                if supervisor.output.fileno() in ready:
                     self._take()
-                if keeper.control.fileno() in ready:
+                if supervisor.control.fileno() in ready:
                     self._drain()
                     if self.redaction:
                         self._keep(self.redaction.end())
-                    return keeper.last_word()
+                    return supervisor.final_report()
                 self._enforce_limits()
 
     def _take(self) -> int:
-        """Keep what was printed; give its size, 0 where nothing more is there."""
+        """Read and keep a chunk of output; return its size, 0 if there is none now."""
         try:
             chunk = os.read(self.supervisor.output.fileno(), TAIL_BYTES)
         except BlockingIOError:
@@ -243,7 +245,7 @@ class _Run:
             self.stopped_by = self.stopped_by or self.command.on_output(chunk)
 
     def _drain(self) -> None:
-        """Take what is still in the pipe, and no more: somebody who escaped may go on for ever."""
+        """Read what is still in the pipe, and no more: an escaped process may print without end."""
         taken = 0
         while taken < PIPE_BYTES and (more := self._take()):
             taken += more
@@ -271,9 +273,9 @@ class _Run:
             self.term_sent_at = now
             self.supervisor.send(b"T")
 
-    def ended(self, said: str) -> Finished:
-        """Turn the keeper's last word into the end of the command."""
-        word, _, rest = said.partition("\n")[0].partition(" ")
+    def result(self, report: str) -> Finished:
+        """Turn the supervisor's final report into the result of the command."""
+        word, _, rest = report.partition("\n")[0].partition(" ")
         if self.cancelled_by:
             raise self.cancelled_by
         match word:
@@ -287,7 +289,7 @@ class _Run:
         return Finished(code, lasted, bytes(self.tail), self.size, self.stopped_by)
 
     def _died_with_supervisor(self, word: str, rest: str) -> int:
-        """Give the signal that killed the keeper, and with it the command; else it failed."""
+        """Return the signal that killed the supervisor, and so the command; else raise."""
         program, code = self.command.argv[0], self.supervisor.process.returncode
         if word:
             why = f"{program} left processes that cannot be killed ({rest}); restart the machine."
@@ -309,5 +311,5 @@ def _not_started(program: str, number: int) -> MisconfiguredError | UnavailableE
     return MisconfiguredError(f"{failed}; install it or mend its path.")
 
 
-def _not_written(log: str, error: OSError) -> UnavailableError:
+def _log_error(log: str, error: OSError) -> UnavailableError:
     return UnavailableError(f"The log {log} cannot be written: {error.strerror}; make room for it.")

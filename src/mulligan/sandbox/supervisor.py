@@ -1,18 +1,18 @@
-"""Its own process: start a command, and see to it that nothing the command started outlives it.
+"""The supervisor process: start one command, limit it, and end everything that it started.
 
-Started by process.py with WIRE_FD BOUNDS USER PROGRAM ARG…, on the standard library. It is
-imported: Python would compile a file that it runs for each command, a fifth of what that costs. As
-a child subreaper it has whatever a command detaches (`setsid`, double fork) come back to it. On the
-wire, a socket, the parent writes `T` to ask everything to end and `K` to kill it; when the parent
-dies, even by SIGKILL, the wire closes and everything is killed. One line back says how the command
-ended: `exit N`, `signal N`, `error ERRNO` where it could not be started, or `left PID…` where
-something cannot be killed.
+process.py starts it with CONTROL_FD LIMITS USER PROGRAM ARG…; it uses the standard library only.
+process.py imports it, since Python would compile a script again for each command, a fifth of the
+cost. As a child subreaper it becomes the parent of whatever a command detaches (`setsid`, double
+fork). On the control socket the parent writes `T` to terminate everything and `K` to kill it. When
+the parent dies, even by SIGKILL, the socket closes and everything is killed. The supervisor writes
+one line back: `exit N`, `signal N`, `error ERRNO` if the command could not be started, or `left
+PID…` if something cannot be killed.
 
-BOUNDS are `-`, or the most processes, bytes of memory and bytes in a file that a sandbox may have:
-PROGRAM is one then. It would die of TERM and take all in it along, so it is not sent any.
+LIMITS is `-`, or `PROCESSES:MEMORY_BYTES:FILE_BYTES` for a sandbox. PROGRAM is bubblewrap then. It
+would die of SIGTERM and everything in it with it, so it is never sent one.
 
-USER is `-`, or a number that the command may become: then it starts as root of a user namespace in
-which there are root and USER, and below which no other can be made. Only root can give it that.
+USER is `-`, or the uid that the command may change to. It then starts as root of a user namespace
+that has root and USER only, and below which no other can be made. This needs root.
 """
 
 import _ctypes
@@ -34,16 +34,16 @@ PARENT_DEATH_SIGNAL = 1
 CHILD_SUBREAPER = 36
 NEW_USER_NAMESPACE = 0x10000000
 MAX_NAMESPACES_FILE = "/proc/sys/user/max_user_namespaces"
-"""Of the user namespace of whoever writes it (namespaces(7)), not of the machine."""
+"""The limit of the writer's own user namespace (namespaces(7)), not of the machine."""
 ORPHAN_GRACE_SECONDS = 0.5
 POLL_SECONDS = 0.25
-"""How often the bounds of a sandbox are looked after."""
+"""Seconds between checks of a sandbox's limits."""
 OOM_SCORE = "500"
-"""Of 1000; the kernel picks whoever has most (oom_score_adj in proc(5))."""
+"""Of 1000; the kernel kills the highest score first (oom_score_adj in proc(5))."""
 KILL_SECONDS = 5.0
-"""How long killing is repeated; a process that waits for a broken disk cannot be killed."""
+"""How long killing is repeated; a process that waits for a broken disk cannot be killed at all."""
 IGNORED_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
-"""A command that signals every Python it sees must not end its keeper."""
+"""Ignored, so that a command that signals every Python process does not end its supervisor."""
 RESET_SIGNALS = (*IGNORED_SIGNALS, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ)
 
 
@@ -57,7 +57,7 @@ class ProcessTree:
         self.status: int | None = None
 
     def reap(self) -> bool:
-        """Collect whatever has ended; tell whether anything is left.
+        """Reap whatever has ended; tell whether anything is left.
 
         A process without children has no descendants either, since orphans come back here.
         """
@@ -72,13 +72,13 @@ class ProcessTree:
             return False
 
     def terminate(self) -> None:
-        """Send everything TERM, once; a sandbox ends with what is in it."""
+        """Send SIGTERM to everything except bubblewrap, which ends with the processes in it."""
         for pid in descendants():
             if not (self.bounds and pid == self.main):
                 send(pid, signal.SIGTERM)
 
     def exceeded_limit(self) -> str:
-        """Say which bound is passed; nothing where none is."""
+        """Say which limit is exceeded; "" if none is."""
         if not self.bounds:
             return ""
         processes, memory, _ = self.bounds
@@ -101,20 +101,20 @@ class ProcessTree:
                 send(pid, signal.SIGKILL)
             self.wait(0.002)
 
-    def wait(self, seconds: float, wire: int | None = None) -> bool:
-        """Wait until something has ended; tell whether the parent has said something."""
+    def wait(self, seconds: float, control: int | None = None) -> bool:
+        """Wait until a child has ended; tell whether the parent has sent something."""
         waiting = select.poll()
         waiting.register(self.ended, select.POLLIN)
-        if wire is not None:
-            waiting.register(wire, select.POLLIN)
+        if control is not None:
+            waiting.register(control, select.POLLIN)
         ready = {descriptor for descriptor, _ in waiting.poll(seconds * 1000)}
         if self.ended in ready:
             os.read(self.ended, 4096)
-        return wire in ready
+        return control in ready
 
 
 def descendants() -> dict[int, int]:
-    """Map every process below this one to its process group, as /proc has it now."""
+    """Map every process below this one to its process group, from /proc."""
     known: dict[int, tuple[int, int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -133,7 +133,7 @@ def descendants() -> dict[int, int]:
 
 
 def memory_of(pid: int) -> int:
-    """Give the bytes of memory that a process shares with no file; 0 for one that is gone."""
+    """Return the bytes of memory that a process shares with no file; 0 if it has ended."""
     try:
         with open(f"/proc/{pid}/statm", "rb") as pages:
             resident, shared = pages.read().split()[1:3]
@@ -143,7 +143,7 @@ def memory_of(pid: int) -> int:
 
 
 def send(target: int, number: int) -> None:
-    """Send a signal to a process, or to the group -`target`, that may be gone by now."""
+    """Send a signal to a process, or to the group -`target`; ignore one that has ended."""
     try:
         os.kill(target, number)
     except (ProcessLookupError, PermissionError):
@@ -156,7 +156,7 @@ def prctl(option: int, value: int) -> None:
 
 
 def call(name: str, arguments: tuple[int, ...]) -> None:
-    """Call a function of the C library, which gives 0 where all is well."""
+    """Call a function of the C library; OSError if it does not return 0."""
     program = _ctypes.dlopen(None, 0)  # pyright: ignore[reportArgumentType] - None: this program
     failed: int = _ctypes.call_function(_ctypes.dlsym(program, name), arguments)
     if failed:
@@ -164,7 +164,7 @@ def call(name: str, arguments: tuple[int, ...]) -> None:
 
 
 class UserNamespace:
-    """How a user namespace with root and one other user is made: in the child, with the keeper."""
+    """Makes a user namespace with root and one other user, by child and supervisor together."""
 
     def __init__(self, user: int) -> None:
         self.user = user
@@ -172,10 +172,10 @@ class UserNamespace:
         self.mapped, self.tell_mapped = os.pipe()
 
     def enter(self) -> int:
-        """Enter it, in the child; an errno where that fails."""
+        """Make and enter it, in the child; return 0, or an errno."""
         os.close(self.tell_mapped)
         try:
-            # So that the user can open its own output by name (/dev/stdout), too.
+            # The user can then open its own output by name (/dev/stdout), too.
             os.fchown(1, self.user, self.user)
             call("unshare", (NEW_USER_NAMESPACE,))
             os.write(self.tell_made, b".")
@@ -188,7 +188,7 @@ class UserNamespace:
         return 0
 
     def set_up(self, child: int) -> None:
-        """Say in the keeper which users there are; the child is told once it is done."""
+        """Map the users, in the supervisor; then tell the child."""
         os.close(self.tell_made)
         if os.read(self.made, 1):
             try:
@@ -197,13 +197,13 @@ class UserNamespace:
                         users.write(f"0 0 1\n{self.user} {self.user} 1\n")
                 os.write(self.tell_mapped, b".")
             except OSError:
-                pass  # The child finds that nothing is said.
+                pass  # The child reads nothing, and fails.
         os.close(self.tell_mapped)
 
 
 def set_rlimits(file_size: int) -> None:
-    """Limit the size of files, leave no core, and be the first to go where memory is short."""
-    import resource  # noqa: PLC0415 - most commands go without it
+    """Limit the size of files, write no core dump, and be killed first when memory is short."""
+    import resource  # noqa: PLC0415 - most commands do not need it
 
     most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
     size = file_size if most == resource.RLIM_INFINITY else min(file_size, most)
@@ -216,13 +216,13 @@ def set_rlimits(file_size: int) -> None:
         return
 
 
-def exec_command(argv: list[str], bounds: list[int], keeper: int) -> int:
-    """Turn this new process into the command, in its own session; an errno where that fails."""
+def exec_command(argv: list[str], limits: list[int], supervisor: int) -> int:
+    """Replace this process by the command, in its own session; return an errno if that fails."""
     os.setsid()
-    if bounds:
-        set_rlimits(bounds[2])
+    if limits:
+        set_rlimits(limits[2])
     prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
-    if os.getppid() != keeper:
+    if os.getppid() != supervisor:
         return errno.ESRCH
     for number in RESET_SIGNALS:
         signal.signal(number, signal.SIG_DFL)
@@ -238,14 +238,14 @@ def exec_command(argv: list[str], bounds: list[int], keeper: int) -> int:
 
 
 def given_environment() -> dict[bytes, bytes]:
-    """Give the environment; Python adds LC_CTYPE to os.environ where no locale is set (PEP 538)."""
+    """Return the environment as given; os.environ may have an LC_CTYPE of Python's (PEP 538)."""
     with open("/proc/self/environ", "rb") as given:
         variables = (entry.partition(b"=") for entry in given.read().split(b"\0") if entry)
         return {name: value for name, _, value in variables}
 
 
 def candidate_paths(program: str, path: bytes | None) -> list[str]:
-    """List where a program may be, as execvp(3), but never the current directory by omission."""
+    """List the paths where execvp(3) would look, but never the current directory by default."""
     if "/" in program:
         return [program]
     directories = os.defpath if path is None else os.fsdecode(path)
@@ -253,67 +253,67 @@ def candidate_paths(program: str, path: bytes | None) -> list[str]:
 
 
 def start(
-    argv: list[str], bounds: list[int], users: UserNamespace | None, wire: int, ended: int
+    argv: list[str], limits: list[int], users: UserNamespace | None, control: int, ended: int
 ) -> ProcessTree | None:
-    """Fork the command; None where the system cannot, which is told then."""
-    keeper = os.getpid()
+    """Fork the command; if the system cannot, report the error and return None."""
+    supervisor = os.getpid()
     try:
         main = os.fork()
     except OSError as error:
-        os.write(wire, f"error {error.errno}\n".encode())
+        os.write(control, f"error {error.errno}\n".encode())
         return None
     if main:
         if users:
             users.set_up(main)
-        return ProcessTree(main, ended, bounds)
+        return ProcessTree(main, ended, limits)
     try:
         failed = users.enter() if users else 0
-        os.write(wire, f"error {failed or exec_command(argv, bounds, keeper)}\n".encode())
+        os.write(control, f"error {failed or exec_command(argv, limits, supervisor)}\n".encode())
     finally:
         os._exit(127)
 
 
-def watch(family: ProcessTree, wire: int) -> None:
-    """Return when nothing is left: at the parent's word, or a moment after the command's end."""
-    asked, until = False, float("inf")
-    while family.reap():
-        if family.status is not None and not asked:
-            asked, until = True, time.monotonic() + ORPHAN_GRACE_SECONDS
-            family.terminate()
+def watch(tree: ProcessTree, control: int) -> None:
+    """Wait until nothing is left; end everything on request, over a limit, or after the command."""
+    terminated, until = False, float("inf")
+    while tree.reap():
+        if tree.status is not None and not terminated:
+            terminated, until = True, time.monotonic() + ORPHAN_GRACE_SECONDS
+            tree.terminate()
         left = until - time.monotonic()
-        longest = POLL_SECONDS if family.bounds else 3600
-        if family.wait(min(max(left, 0), longest), wire):
-            if os.read(wire, 1) != b"T":
-                family.kill()
+        longest = POLL_SECONDS if tree.bounds else 3600
+        if tree.wait(min(max(left, 0), longest), control):
+            if os.read(control, 1) != b"T":
+                tree.kill()
                 return
-            if not asked:
-                asked = True
-                family.terminate()
+            if not terminated:
+                terminated = True
+                tree.terminate()
         elif left <= 0:
-            family.kill()
+            tree.kill()
             return
-        elif why := family.exceeded_limit():
+        elif why := tree.exceeded_limit():
             os.write(2, f"\nMulligan ended this command: {why}.\n".encode())
-            family.kill()
+            tree.kill()
             return
 
 
-def verdict(family: ProcessTree) -> str:
-    """Say how it ended; whatever could not be killed comes first."""
-    if family.reap():
+def verdict(tree: ProcessTree) -> str:
+    """Return the final report: how the command ended, or what could not be killed."""
+    if tree.reap():
         return " ".join(["left", *map(str, sorted(descendants()))])
-    code = os.waitstatus_to_exitcode(family.status or 0)
+    code = os.waitstatus_to_exitcode(tree.status or 0)
     return f"exit {code}" if code >= 0 else f"signal {-code}"
 
 
 def ignore_signal(*_: object) -> None:
-    """Do nothing: that a signal came is written to the wake-up pipe."""
+    """Do nothing: Python writes the signal to the wake-up pipe."""
 
 
 def main() -> None:
-    """Keep one command from its start to the end of the last process it left behind."""
-    wire = int(sys.argv[1])
-    os.set_inheritable(wire, False)  # noqa: FBT003 - it has no name
+    """Supervise one command until the last process that it started has ended."""
+    control = int(sys.argv[1])
+    os.set_inheritable(control, False)  # noqa: FBT003 - it has no name
     for number in IGNORED_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     ended, wakeup = os.pipe()
@@ -321,21 +321,21 @@ def main() -> None:
     signal.signal(signal.SIGCHLD, ignore_signal)
     signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
     prctl(CHILD_SUBREAPER, 1)
-    bounds = [int(bound) for bound in sys.argv[2].split(":") if bound != "-"]
+    limits = [int(limit) for limit in sys.argv[2].split(":") if limit != "-"]
     users = None if sys.argv[3] == "-" else UserNamespace(int(sys.argv[3]))
-    family = start(sys.argv[4:], bounds, users, wire, ended)
-    if family is None:
+    tree = start(sys.argv[4:], limits, users, control, ended)
+    if tree is None:
         return
-    close_all_but({2, wire, ended, wakeup})
-    watch(family, wire)
+    close_all_but({2, control, ended, wakeup})
+    watch(tree, control)
     try:
-        os.write(wire, f"{verdict(family)}\n".encode())
+        os.write(control, f"{verdict(tree)}\n".encode())
     except ConnectionError:
         return
 
 
 def close_all_but(kept: set[int]) -> None:
-    """Let go of the command's descriptors: who waits for the end of one must not wait for us."""
+    """Close the command's descriptors: whoever waits for the end of one must not wait for us."""
     for name in os.listdir("/proc/self/fd"):
         if int(name) not in kept:
             try:

@@ -12,10 +12,8 @@ from mulligan.sandbox.process import Command, run
 SANDBOX_UID = 65530
 """The kernel's number of that user, and of its group. Debian and systemd give it to nobody, and it
 is below 65536, which is all that many containers have."""
-NAME = "mulligan-sandbox"
-CHOWN_TIMEOUT = timedelta(minutes=10)
 
-NOT_OWN = ("(", "!", "-uid", str(SANDBOX_UID), "-o", "!", "-gid", str(SANDBOX_UID), ")")
+NAME = "mulligan-sandbox"
 
 
 def is_root() -> bool:
@@ -36,6 +34,11 @@ def _has(number: int, ids: Path) -> bool:
     """Tell whether a number is mapped in this user namespace (user_namespaces(7))."""
     spans = (map(int, line.split()) for line in ids.read_text().splitlines())
     return any(first <= number < first + count for first, _, count in spans)
+
+
+NOT_OWN = ("(", "!", "-uid", str(SANDBOX_UID), "-o", "!", "-gid", str(SANDBOX_UID), ")")
+
+CHOWN_TIMEOUT = timedelta(minutes=10)
 
 
 def make_usable(

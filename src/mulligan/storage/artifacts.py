@@ -29,16 +29,6 @@ ATTEMPT_PATH = re.compile(
 )
 """The directory of an attempt, below the root."""
 
-FILE = FILES_TABLE.c
-
-MAX_SHARED_BYTES = 32 << 20
-"""What a file may have to be shared; a larger one stays where it was made."""
-
-log = structlog.get_logger()
-
-DEPTH = 4
-"""How many slashes the name of an artifact has at least."""
-
 
 @dataclass(frozen=True, slots=True)
 class FileArtifacts:
@@ -128,6 +118,49 @@ class FileArtifacts:
         return place
 
 
+def _look(path: Path) -> os.stat_result | None:
+    """Look at a path itself; None where it is gone."""
+    try:
+        return path.lstat()
+    except FileNotFoundError:
+        return None
+
+
+def _end_of(place: Path, most: int) -> bytes:
+    with place.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - most))
+        return file.read(most)
+
+
+def _replace(place: Path, content: bytes) -> None:
+    """Put a new file in a place, durably; nobody ever sees half of it."""
+    with NamedTemporaryFile(dir=place.parent, prefix=f".{place.name}.", delete=False) as new:
+        try:
+            new.write(content)
+            new.flush()
+            os.fsync(new.fileno())
+            Path(new.name).replace(place)
+        except BaseException:
+            Path(new.name).unlink(missing_ok=True)
+            raise
+    directory = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+@contextmanager
+def _translated(place: Path) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        message = (
+            f"{place} cannot be used ({error.strerror}); see to the disk and the rights on it."
+        )
+        raise UnavailableError(message) from error
+
+
 @dataclass(frozen=True, slots=True)
 class ScratchArtifacts:
     """The port Artifacts for dry runs: gone when it is closed, at the latest with the process."""
@@ -189,47 +222,17 @@ class ScratchArtifacts:
         return FileArtifacts(Path(self._directory.name), self.redactor)
 
 
-def _look(path: Path) -> os.stat_result | None:
-    """Look at a path itself; None where it is gone."""
-    try:
-        return path.lstat()
-    except FileNotFoundError:
-        return None
+# Files in the database that workers share.
 
+log = structlog.get_logger()
 
-def _end_of(place: Path, most: int) -> bytes:
-    with place.open("rb") as file:
-        file.seek(max(0, file.seek(0, os.SEEK_END) - most))
-        return file.read(most)
+FILE = FILES_TABLE.c
 
+MAX_SHARED_BYTES = 32 << 20
+"""What a file may have to be shared; a larger one stays where it was made."""
 
-def _replace(place: Path, content: bytes) -> None:
-    """Put a new file in a place, durably; nobody ever sees half of it."""
-    with NamedTemporaryFile(dir=place.parent, prefix=f".{place.name}.", delete=False) as new:
-        try:
-            new.write(content)
-            new.flush()
-            os.fsync(new.fileno())
-            Path(new.name).replace(place)
-        except BaseException:
-            Path(new.name).unlink(missing_ok=True)
-            raise
-    directory = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
-
-
-@contextmanager
-def _translated(place: Path) -> Generator[None]:
-    try:
-        yield
-    except OSError as error:
-        message = (
-            f"{place} cannot be used ({error.strerror}); see to the disk and the rights on it."
-        )
-        raise UnavailableError(message) from error
+DEPTH = 4
+"""How many slashes the name of an artifact has at least."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,35 +31,13 @@ from mulligan.storage import HEAD, VERSION_TABLE, sqlite
 from mulligan.storage.schema import EVENTS_TABLE, ISSUES_TABLE, WRITES
 from mulligan.storage.serialization import Row, projection_of, replay
 
-ROWS_PER_STATEMENT = 1000
-"""Rows in one statement; PostgreSQL takes a long silence in a transaction for a frozen worker."""
-
-MIGRATIONS = Path(__file__).with_name("migrations")
-
-VERSION = select(column("version_num", String)).select_from(table(VERSION_TABLE))
-
-POSTGRES = frozenset({"postgresql", "postgresql+psycopg"})
+ErrorTranslation = Callable[[str, DatabaseError], MulliganError | None]
+"""Says of a named database what is wrong; None where a statement is, which is a bug."""
 
 SERVER_WAIT_SECONDS, SERVER_RETRY_SECONDS = 30.0, 0.5
 """How long a server that went away is waited for, and how often it is asked, in seconds."""
 
 _NO_WAIT: ContextVar[bool] = ContextVar("hurried", default=False)
-
-ErrorTranslation = Callable[[str, DatabaseError], MulliganError | None]
-"""Says of a named database what is wrong; None where a statement is, which is a bug."""
-
-
-def reproject(connection: Connection) -> None:
-    """Throw away what is stored of the statuses, and store what follows from the events now.
-
-    A later version may find in the same events what an earlier one did not look for.
-    """
-    wanted = select(EVENTS_TABLE).order_by(EVENTS_TABLE.c.seq)
-    rows = connection.execute(wanted.execution_options(yield_per=ROWS_PER_STATEMENT))
-    found = map(projection_of, replay(Row._make(row) for row in rows).values())
-    connection.execute(delete(ISSUES_TABLE))
-    while some := [*islice(found, ROWS_PER_STATEMENT)]:
-        connection.execute(insert(ISSUES_TABLE), some)
 
 
 def _never(_error: DatabaseError) -> bool:
@@ -135,6 +113,15 @@ class Database:
             sleep_until_cancelled(SERVER_RETRY_SECONDS)
 
 
+def _begin(engine: Engine) -> RootTransaction:
+    connection = engine.connect()
+    try:
+        return connection.begin()
+    except BaseException:
+        connection.close()
+        raise
+
+
 @contextmanager
 def without_waiting() -> Generator[None]:
     """Have this block not wait for a server that went away: somebody waits for its answer."""
@@ -143,6 +130,11 @@ def without_waiting() -> Generator[None]:
         yield
     finally:
         _NO_WAIT.reset(token)
+
+
+# Opening and migrating.
+
+POSTGRES = frozenset({"postgresql", "postgresql+psycopg"})
 
 
 def open_database(url: str) -> Database:
@@ -194,13 +186,9 @@ def _connected(url: URL) -> tuple[Database, Callable[[DatabaseError], bool]]:
     return Database(postgres.set_up(url), where, postgres.translate_error), postgres.is_away
 
 
-def _begin(engine: Engine) -> RootTransaction:
-    connection = engine.connect()
-    try:
-        return connection.begin()
-    except BaseException:
-        connection.close()
-        raise
+MIGRATIONS = Path(__file__).with_name("migrations")
+
+VERSION = select(column("version_num", String)).select_from(table(VERSION_TABLE))
 
 
 def _bring_up_to_date(database: Database) -> None:
@@ -237,3 +225,20 @@ def _migrate(connection: Connection) -> None:
     config = Config(attributes={"connection": connection})
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     command.upgrade(config, "head")
+
+
+ROWS_PER_STATEMENT = 1000
+"""Rows in one statement; PostgreSQL takes a long silence in a transaction for a frozen worker."""
+
+
+def reproject(connection: Connection) -> None:
+    """Throw away what is stored of the statuses, and store what follows from the events now.
+
+    A later version may find in the same events what an earlier one did not look for.
+    """
+    wanted = select(EVENTS_TABLE).order_by(EVENTS_TABLE.c.seq)
+    rows = connection.execute(wanted.execution_options(yield_per=ROWS_PER_STATEMENT))
+    found = map(projection_of, replay(Row._make(row) for row in rows).values())
+    connection.execute(delete(ISSUES_TABLE))
+    while some := [*islice(found, ROWS_PER_STATEMENT)]:
+        connection.execute(insert(ISSUES_TABLE), some)

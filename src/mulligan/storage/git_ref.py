@@ -1,4 +1,4 @@
-"""The ledger on a ref of the repository, replaced by compare-and-swap (SPEC 18)."""
+"""Keep the ledger and the leases on a git ref of the repository (SPEC 18)."""
 
 import io
 import json
@@ -36,67 +36,29 @@ from mulligan.storage.ledger import SqlLedger
 from mulligan.storage.serialization import Row, folded, recorded_of, redacted, values_of, write_time
 from mulligan.text.redact import Redactor
 
-ISSUE_FILE = re.compile(rf"({REPOSITORY.pattern})/([1-9][0-9]{{0,9}})\.jsonl")
+# The files that the ref holds.
 
 LEASES_FILE = "leases.json"
 
-RESOLVED_RETENTION = timedelta(days=90)
-"""How long after its last event an issue that is resolved is kept (SPEC 14)."""
-
-MAX_ISSUE_BYTES = 256 * 1024
-
-MAX_TOTAL_BYTES = 16 * 1024 * 1024
-"""Bytes."""
-
-PROGRESS_EVENTS = frozenset({"worktree_reset", "agent_started", "agent_finished", "check_finished"})
-"""Events from which nothing is derived; the records of the attempts say the same."""
-
-LAST_VALUE_EFFECTS = frozenset({SHOWN_STAGE, READ_TO})
-"""Effects of which only the last is looked at; every few comments in a repository leave one."""
-
-STATE_REF = "refs/mulligan/state"
-
-IDENTITY = {
-    f"GIT_{role}_{part}": value
-    for role in ("AUTHOR", "COMMITTER")
-    for part, value in (("NAME", "Mulligan"), ("EMAIL", "mulligan@users.noreply.github.com"))
-}
-
-LEASE_TIME = timedelta(minutes=2)
-"""How long a run is believed alive after it was heard last."""
-
-MAX_READS = 20
-"""How often the state is read again in a row because others were faster."""
-
-RETRY_WAITS = (1.0, 2.0, 4.0, 8.0)
-"""Seconds between the tries to reach GitHub."""
-
-DEFERRED_EVENTS = frozenset(
-    {
-        *("issue_seen", "authorised", "worktree_reset", "agent_started", "agent_finished"),
-        *("check_finished", "baseline_recorded", "fix_round_started", "review_finished"),
-        *("retry_context_assembled", "attempt_context_truncated", "attempt_context_delivered"),
-    }
-)
-"""Events that last with the next one that does: by themselves they change nothing outside."""
+ISSUE_FILE = re.compile(rf"({REPOSITORY.pattern})/([1-9][0-9]{{0,9}})\.jsonl")
 
 
 @dataclass(frozen=True, slots=True)
 class StoredLease:
-    """Who works on an issue, until when; nobody where `expires` is None. `fence` only grows."""
+    """Who works on an issue, and until when; nobody if `expires` is None. `fence` only grows."""
 
     fence: int
     worker: str = ""
     expires: datetime | None = None
 
     def is_good(self, now: datetime) -> bool:
-        """Tell whether somebody may be at work."""
+        """Tell whether the lease is in force at `now`."""
         return self.expires is not None and self.expires > now
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All that the ref holds at one commit; an issue's file is as it is stored."""
+    """Everything that the ref holds at one commit; `issues` holds the content of their files."""
 
     sha: str | None = None
     issues: Mapping[IssueRef, bytes] = field(default_factory=dict[IssueRef, bytes])
@@ -104,7 +66,7 @@ class Snapshot:
 
     @property
     def files(self) -> dict[str, bytes]:
-        """Give the files, by their paths."""
+        """The files, by path."""
         named = {f"{ref.repository}/{ref.number}.jsonl": text for ref, text in self.issues.items()}
         kept = {str(ref): each for ref, each in sorted(self.leases.items())}
         return {**named, LEASES_FILE: _STORED_LEASES.dump_json(kept, indent=1) + b"\n"}
@@ -114,7 +76,7 @@ _STORED_LEASES: TypeAdapter[dict[str, StoredLease]] = TypeAdapter(dict[str, Stor
 
 
 def snapshot_of(sha: str, files: Mapping[str, bytes]) -> Snapshot:
-    """Read the files of a commit; those that are not Mulligan's are passed over."""
+    """Parse the files of a commit; ignore files that are not Mulligan's."""
     found = {name: ISSUE_FILE.fullmatch(name) for name in files}
     issues = {
         IssueRef(match[1], int(match[2])): files[name] for name, match in found.items() if match
@@ -129,8 +91,431 @@ def snapshot_of(sha: str, files: Mapping[str, bytes]) -> Snapshot:
     return Snapshot(sha, issues, {IssueRef.parse(name): each for name, each in stored.items()})
 
 
+# The ref on a remote.
+
+STATE_REF = "refs/mulligan/state"
+
+IDENTITY = {
+    f"GIT_{role}_{part}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for part, value in (("NAME", "Mulligan"), ("EMAIL", "mulligan@users.noreply.github.com"))
+}
+
+
+class RefMovedError(UnavailableError):
+    """Another run has written the ref since it was read; read it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateRef:
+    """The ref on a remote; `remote` is called each time, since tokens change."""
+
+    place: Path
+    outer: Mapping[str, str]
+    remote: Callable[[], Remote]
+
+    def tip(self) -> str | None:
+        """Return the commit that the ref names; None if there is no ref yet."""
+        with defer_shutdown():
+            return self.remote().head_of(self._bare, STATE_REF)
+
+    def read(self) -> Snapshot:
+        """Fetch the ref and parse its files."""
+        with defer_shutdown():
+            if self.tip() is None:
+                return Snapshot()
+            self.remote().fetch(self._bare, [f"+{STATE_REF}:{STATE_REF}"])
+            sha = self._bare.line("rev-parse", "--verify", STATE_REF)
+            return snapshot_of(sha, _unpacked(self._bare.read("archive", "--format=tar", sha)))
+
+    def write(self, new: Snapshot, before: Snapshot) -> Snapshot:
+        """Make the ref hold `new`; RefMovedError if it no longer holds `before`.
+
+        A push that fails may have taken effect, so the ref is read again to decide.
+        """
+        with defer_shutdown():
+            sha = self._commit(new.files)
+            try:
+                self.remote().push(self._bare, sha, STATE_REF, before.sha)
+            except WorldError as error:
+                now = self.tip()
+                if now not in {sha, before.sha}:
+                    message = "Mulligan's state was written by another run meanwhile."
+                    raise RefMovedError(message) from error
+                if now != sha:
+                    raise
+            return Snapshot(sha, new.issues, new.leases)
+
+    def _commit(self, files: Mapping[str, bytes]) -> str:
+        """Commit the files; the commit has no parent, so that no history grows."""
+        tree = self.place / "files"
+        shutil.rmtree(tree, ignore_errors=True)
+        for name, content in files.items():
+            path = tree / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        extra = {**IDENTITY, "GIT_INDEX_FILE": str(self.place / "index")}
+        work = Repository(self._bare.name, self._bare.git_dir, self.outer, tree, extra=extra)
+        work.read("add", "--all", "--force", "--", ".")
+        made = work.line("write-tree")
+        return work.line("commit-tree", made, "-m", "Where Mulligan's issues stand")
+
+    @property
+    def _bare(self) -> Repository:
+        return Repository("the state", self.place / "state.git", self.outer)
+
+    def prepare(self) -> None:
+        """Create the local repository for commits."""
+        self._bare.git_dir.mkdir(parents=True, exist_ok=True)
+        self._bare.read("init", "-q", "--bare", "--template=", "--object-format=sha1")
+
+
+@contextmanager
+def open_state_ref(outer: Mapping[str, str], remote: Callable[[], Remote]) -> Generator[StateRef]:
+    """Open the ref with temporary files, which are removed afterwards."""
+    with tempfile.TemporaryDirectory(prefix="mulligan-state-") as scratch:
+        ref = StateRef(Path(scratch), outer, remote)
+        ref.prepare()
+        yield ref
+
+
+def _unpacked(archive: bytes) -> dict[str, bytes]:
+    with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
+        return {
+            each.name: opened.read()
+            for each in packed
+            if each.isfile() and (opened := packed.extractfile(each))
+        }
+
+
+# The state of one run, and its exchange with the ref.
+
+LEASE_TIME = timedelta(minutes=2)
+"""How long a run counts as alive after it last renewed its lease."""
+
+MAX_READS = 20
+"""How often one save reads the ref again because another run wrote it first."""
+
+RETRY_WAITS = (1.0, 2.0, 4.0, 8.0)
+"""Seconds between attempts to reach GitHub."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldLease:
+    """A lease of this run; other runs see it once it `is_published`."""
+
+    lease: Lease
+    expires: datetime
+    is_published: bool = False
+
+    @property
+    def as_stored(self) -> StoredLease:
+        """The lease as it is stored on the ref."""
+        return StoredLease(self.lease.fence, self.lease.worker, self.expires)
+
+
+class RefSession:
+    """The state of this run on top of the ref's; thread-safe. Only `save` writes the ref.
+
+    A claim is published with the first saved event, or before the first effect. If another run
+    claimed the issue first, the events recorded here under the lost claim are dropped.
+    """
+
+    def __init__(
+        self,
+        ref: StateRef,
+        ledger: SqlLedger,
+        clock: Clock,
+        redactor: Redactor | None = None,
+        lease: timedelta = LEASE_TIME,
+    ) -> None:
+        self.ledger = ledger
+        self.clock = clock
+        self.lock = threading.RLock()
+        self._ref = ref
+        self._redactor = redactor or Redactor()
+        self._time = lease
+        self._base = Snapshot()
+        self._dropped: frozenset[IssueRef] = frozenset()
+        self._unsaved: dict[IssueRef, list[RecordedEvent]] = {}
+        self._claims: dict[IssueRef, HeldLease] = {}
+        self._fences: dict[IssueRef, int] = {}
+        self._ended: set[IssueRef] = set()
+
+    def restore(self) -> None:
+        """Read the ref, and choose the issues to delete with the next save."""
+        with self.lock:
+            self.refresh()
+            if stored := self._base.issues:
+                events = {ref: read_lines(ref, text) for ref, text in stored.items()}
+                sizes = {ref: len(text) for ref, text in stored.items()}
+                self._dropped = outdated(events, sizes, self.clock.now())
+
+    def refresh(self) -> None:
+        """Read what other runs have written since; unsaved events stay on top of it."""
+        with self.lock:
+            if self._ref.tip() == self._base.sha:
+                return
+            before, self._base = self._base, self._ref.read()
+            for ref in {*before.issues, *self._base.issues}:
+                if before.issues.get(ref) != self._base.issues.get(ref):
+                    self._adopt(ref)
+
+    def note(self, ref: IssueRef, recorded: RecordedEvent) -> None:
+        """Add an event of this run to the next `save`."""
+        with self.lock:
+            self._unsaved.setdefault(ref, []).append(recorded)
+
+    def save(self) -> None:
+        """Write all unsaved events and leases to the ref; drop claims taken by another run."""
+        with self.lock:
+            for wait in (*RETRY_WAITS, None):
+                try:
+                    self._write()
+                except UnavailableError:
+                    if wait is None:
+                        raise
+                    time.sleep(wait)
+                else:
+                    return
+
+    def _write(self) -> None:
+        for _ in range(MAX_READS):
+            self._drop_lost_claims()
+            try:
+                self._base = self._ref.write(self._next(), self._base)
+            except RefMovedError:
+                self.refresh()
+            else:
+                self._saved()
+                return
+        message = "Mulligan's state is written by too many at once; it is tried again later."
+        raise UnavailableError(message)
+
+    def claim(self, ref: IssueRef, worker: str, most: int | None) -> Lease | None:
+        """Claim an issue by what the ref holds now; None if it is taken, or `most` are held."""
+        with self.lock:
+            self.refresh()
+            now = self.clock.now()
+            held = [each for each, lease in self.leases().items() if lease.is_good(now)]
+            if ref in held or (most is not None and len(held) >= most):
+                return None
+            known = self.leases().get(ref, StoredLease(0)).fence
+            self._fences[ref] = max(known, self._fences.get(ref, 0)) + 1
+            lease = Lease(ref, worker, self._fences[ref])
+            self._claims[ref] = HeldLease(lease, now + self._time)
+            self._ended.discard(ref)
+            return lease
+
+    def is_good(self, lease: Lease) -> bool:
+        """Tell whether a lease of this run is in force, without reading the ref."""
+        with self.lock:
+            found = self._claims.get(lease.issue)
+            mine = found and found.lease == lease and lease.issue not in self._ended
+            return bool(found and mine and found.expires > self.clock.now())
+
+    def holds(self, lease: Lease) -> bool:
+        """Publish a lease if need be; tell whether it is in force, so that effects may follow."""
+        with self.lock:
+            if self.is_good(lease) and not self._claims[lease.issue].is_published:
+                self.save()
+            return self.is_good(lease)
+
+    def renew(self, lease: Lease) -> bool:
+        """Extend a lease, once half of its time is over; False if it was lost."""
+        with self.lock:
+            if not self.is_good(lease):
+                return False
+            found, now = self._claims[lease.issue], self.clock.now()
+            if found.expires - now > self._time / 2:
+                return True
+            self._claims[lease.issue] = replace(found, expires=now + self._time, is_published=False)
+            return self.holds(lease)
+
+    def release(self, lease: Lease) -> None:
+        """End a lease; ignore a lost one, and drop an unpublished one without a save."""
+        with self.lock:
+            found = self._claims.get(lease.issue)
+            if found is None or found.lease != lease:
+                return
+            if not found.is_published and not self._unsaved.get(lease.issue):
+                del self._claims[lease.issue]
+                return
+            self._ended.add(lease.issue)
+            self.save()
+
+    def release_all(self) -> None:
+        """End every lease; call this only when no run is alive."""
+        with self.lock:
+            self.refresh()
+            now = self.clock.now()
+            for ref, lease in self.leases().items():
+                self._claims[ref] = HeldLease(Lease(ref, lease.worker, lease.fence), now)
+            self._ended = set(self._claims)
+            if self._ended:
+                self.save()
+
+    def needs_commit(self, ref: IssueRef) -> bool:
+        """Read the ref, and tell whether an issue's verified commit is still needed."""
+        with self.lock:
+            self.refresh()
+            lease = self.leases().get(ref)
+            at_work = lease is not None and lease.is_good(self.clock.now())
+            return at_work or needs_commit(self.ledger.status(ref))
+
+    def leases(self) -> Mapping[IssueRef, StoredLease]:
+        """Return all leases known to this run."""
+        mine = {
+            ref: StoredLease(claim.lease.fence) if ref in self._ended else claim.as_stored
+            for ref, claim in self._claims.items()
+        }
+        return {**self._base.leases, **mine}
+
+    def _next(self) -> Snapshot:
+        """Return the ref's content with this run's events and leases added."""
+        new = {
+            ref: shortened(
+                ref, self._base.issues.get(ref, b"") + self._serialized(events), self._redactor
+            )
+            for ref, events in self._unsaved.items()
+        }
+        deleted = self._dropped - set(new) - set(self._claims)
+        issues = {ref: text for ref, text in self._base.issues.items() if ref not in deleted} | new
+        leases = {ref: each for ref, each in self.leases().items() if ref not in deleted}
+        return Snapshot(None, issues, leases)
+
+    def _serialized(self, events: Iterable[RecordedEvent]) -> bytes:
+        return write_lines(events, self._redactor)
+
+    def _saved(self) -> None:
+        self._unsaved.clear()
+        kept = {ref: each for ref, each in self._claims.items() if ref not in self._ended}
+        self._claims = {ref: replace(claim, is_published=True) for ref, claim in kept.items()}
+        self._ended.clear()
+
+    def _drop_lost_claims(self) -> None:
+        """Drop claims that another run has taken, and the events recorded under them."""
+        for ref, claim in [*self._claims.items()]:
+            lease = self._base.leases.get(ref, StoredLease(0))
+            mine = lease.worker in {"", claim.lease.worker} and lease.fence == claim.lease.fence
+            if lease.fence >= claim.lease.fence and not mine:
+                del self._claims[ref]
+                self._ended.discard(ref)
+                self._unsaved.pop(ref, None)
+                self._adopt(ref)
+
+    def _adopt(self, ref: IssueRef) -> None:
+        stored = read_lines(ref, self._base.issues.get(ref, b""))
+        self.ledger.adopt(ref, [*stored, *self._unsaved.get(ref, [])])
+
+
+# The ports over the session.
+
+
+@dataclass(frozen=True, slots=True)
+class RefLeases:
+    """The port Leases on a ref; another run may claim an expired lease."""
+
+    session: RefSession
+
+    def claim(self, ref: IssueRef, worker: str, most: int | None = None) -> Lease | None:
+        """Claim an issue; None if another run holds it, or `most` are held."""
+        return self.session.claim(ref, worker, most)
+
+    def renew(self, lease: Lease) -> bool:
+        """Extend the lease; False if it was lost."""
+        return self.session.renew(lease)
+
+    def holds(self, lease: Lease) -> bool:
+        """Tell whether the lease is in force; publish it to the other runs."""
+        return self.session.holds(lease)
+
+    def release(self, lease: Lease) -> None:
+        """End the lease; ignore a lost one."""
+        self.session.release(lease)
+
+    def holder(self, ref: IssueRef) -> str | None:
+        """Return the worker that holds an issue, or None; claims nothing."""
+        with self.session.lock:
+            lease = self.session.leases().get(ref)
+            return lease.worker if lease and lease.is_good(self.session.clock.now()) else None
+
+    def release_all(self) -> None:
+        """End every lease; call this only when no run is alive."""
+        self.session.release_all()
+
+    def heartbeat(self, worker: str) -> Sequence[str]:
+        """Return `worker` alone: runs are too short to count each other."""
+        return (worker,)
+
+
+DEFERRED_EVENTS = frozenset(
+    {
+        *("issue_seen", "authorised", "worktree_reset", "agent_started", "agent_finished"),
+        *("check_finished", "baseline_recorded", "fix_round_started", "review_finished"),
+        *("retry_context_assembled", "attempt_context_truncated", "attempt_context_delivered"),
+    }
+)
+"""Events that are pushed with the next event of another kind: they change nothing outside."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefLedger:
+    """The port Ledger on a ref: events go to this run's database, and to the ref by `save`."""
+
+    session: RefSession
+    lease: Lease | None = None
+
+    def append(self, ref: IssueRef, event: Event) -> IssueStatus:
+        """Record an event; save it to the ref unless its kind is in DEFERRED_EVENTS."""
+        session = self.session
+        with session.lock:
+            if self.lease and not session.is_good(self.lease):
+                raise lease_lost(self.lease)
+            status = session.ledger.append(ref, event)
+            session.note(ref, session.ledger.events(ref)[-1])
+            if event.kind not in DEFERRED_EVENTS:
+                session.save()
+                if self.lease and not session.is_good(self.lease):
+                    raise lease_lost(self.lease)
+        return status
+
+    def with_lease(self, lease: Lease) -> "RefLedger":
+        """Return the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
+        return replace(self, lease=lease)
+
+    def status(self, ref: IssueRef) -> IssueStatus:
+        """Return an issue's status; an unknown issue has epoch 0."""
+        return self.session.ledger.status(ref)
+
+    def statuses(self) -> Sequence[IssueStatus]:
+        """Return the status of every known issue, by repository and number."""
+        return self.session.ledger.statuses()
+
+    def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
+        """Return the completed attempts of all epochs, oldest first."""
+        return self.session.ledger.history(ref)
+
+    def events(
+        self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
+    ) -> Sequence[RecordedEvent]:
+        """Return the first `most` events with `seq` above `after`, of one issue or of all."""
+        return self.session.ledger.events(ref, after, most)
+
+    def last_seq(self) -> int:
+        """Return the highest `seq`; 0 if there are no events."""
+        return self.session.ledger.last_seq()
+
+    def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
+        """Return the last baseline recorded under a key, for any issue of the repository."""
+        return self.session.ledger.baseline(repository, key)
+
+
+# The lines of an issue's file.
+
+
 def write_lines(events: Iterable[RecordedEvent], redactor: Redactor) -> bytes:
-    """Write one line for each event, without secrets."""
+    """Serialize events, one JSON line each, without secrets."""
     return b"".join(_line(each, redactor) for each in events)
 
 
@@ -148,7 +533,7 @@ def _line(recorded: RecordedEvent, redactor: Redactor) -> bytes:
 
 
 def read_lines(ref: IssueRef, text: bytes) -> tuple[RecordedEvent, ...]:
-    """Read an issue's events back, numbered from 1; ConfigError where that cannot be."""
+    """Parse an issue's events, numbered from 1; ConfigError if a line cannot be read."""
     lines = [line for line in text.split(b"\n") if line]
     try:
         return tuple(recorded_of(_row(ref, seq, line)) for seq, line in enumerate(lines, start=1))
@@ -173,8 +558,20 @@ def _row(ref: IssueRef, seq: int, line: bytes) -> Row:
     )
 
 
+# Shortening a file that is too long.
+
+MAX_ISSUE_BYTES = 256 * 1024
+"""Above this, an issue's file is shortened."""
+
+PROGRESS_EVENTS = frozenset({"worktree_reset", "agent_started", "agent_finished", "check_finished"})
+"""Events that no status depends on; the records of the attempts hold the same facts."""
+
+LAST_VALUE_EFFECTS = frozenset({SHOWN_STAGE, READ_TO})
+"""Effects of which only the last matters; every few comments in a repository record one."""
+
+
 def shortened(ref: IssueRef, text: bytes, redactor: Redactor, most: int = MAX_ISSUE_BYTES) -> bytes:
-    """Shorten an issue's file where it is too long: the story goes first, then old findings."""
+    """Shorten an issue's file above `most` bytes: drop progress events, then old findings."""
     if len(text) <= most:
         return text
     events = _without_progress(read_lines(ref, text))
@@ -201,7 +598,7 @@ def _is_past(recorded: RecordedEvent, last: Mapping[str, int]) -> bool:
 
 
 def _without_findings(events: Sequence[RecordedEvent]) -> list[RecordedEvent]:
-    """Take the findings out of every attempt but the one that the next is told in full."""
+    """Drop the findings of all attempts but the one that the next prompt shows in full."""
     metas = [each.event.meta for each in events if isinstance(each.event, AttemptCompleted)]
     kept = detailed_attempt(metas).number if metas else None
     return [_without_old_findings(each) if _number(each) != kept else each for each in events]
@@ -232,411 +629,36 @@ def _lean_check(check: CheckResult) -> CheckResult:
     return check.model_copy(update={**nothing, "digest": check.digest.partition("\n")[0][:200]})
 
 
+# Deleting resolved issues.
+
+RESOLVED_RETENTION = timedelta(days=90)
+"""How long a resolved issue is kept after its last event (SPEC 14)."""
+
+MAX_TOTAL_BYTES = 16 * 1024 * 1024
+"""Above this, resolved issues are deleted before RESOLVED_RETENTION is over."""
+
+
 def outdated(
     issues: Mapping[IssueRef, Sequence[RecordedEvent]],
     sizes: Mapping[IssueRef, int],
     now: datetime,
     most: int = MAX_TOTAL_BYTES,
 ) -> frozenset[IssueRef]:
-    """Choose the issues that go: resolved ones after their time, or sooner where there is no room.
+    """Choose resolved issues to delete: after RESOLVED_RETENTION, or sooner if over `most` bytes.
 
-    The oldest go first. One that is not resolved always stays, and so does one that holds how far
-    comments were read, lest old commands be obeyed again.
+    The oldest go first. An issue that is not resolved always stays. So does one that records up to
+    where comments were read, since old commands would run again.
     """
-    resolved = [ref for ref, events in issues.items() if _may_go(ref, events)]
-    going, held = set[IssueRef](), sum(sizes.values())
+    resolved = [ref for ref, events in issues.items() if _is_deletable(ref, events)]
+    deleted, held = set[IssueRef](), sum(sizes.values())
     for ref in sorted(resolved, key=lambda ref: issues[ref][-1].at):
         if held > most or now - issues[ref][-1].at > RESOLVED_RETENTION:
-            going.add(ref)
+            deleted.add(ref)
             held -= sizes[ref]
-    return frozenset(going)
+    return frozenset(deleted)
 
 
-def _may_go(ref: IssueRef, events: Sequence[RecordedEvent]) -> bool:
+def _is_deletable(ref: IssueRef, events: Sequence[RecordedEvent]) -> bool:
     status = folded(ref, events)
     holds_cursor = any(name.startswith(f"{READ_TO}:") for name, _ in status.effects)
     return bool(events) and status.stage is Stage.RESOLVED and not holds_cursor
-
-
-class RefMovedError(UnavailableError):
-    """Another run has written the ref meanwhile; it has to be read again."""
-
-
-@dataclass(frozen=True, slots=True)
-class StateRef:
-    """The ref on a remote; `remote` gives the way there each time, since tokens change."""
-
-    place: Path
-    outer: Mapping[str, str]
-    remote: Callable[[], Remote]
-
-    def tip(self) -> str | None:
-        """Read which commit the ref names; None where there is none yet."""
-        with defer_shutdown():
-            return self.remote().head_of(self._bare, STATE_REF)
-
-    def read(self) -> Snapshot:
-        """Fetch what the ref holds now."""
-        with defer_shutdown():
-            if self.tip() is None:
-                return Snapshot()
-            self.remote().fetch(self._bare, [f"+{STATE_REF}:{STATE_REF}"])
-            sha = self._bare.line("rev-parse", "--verify", STATE_REF)
-            return snapshot_of(sha, _unpacked(self._bare.read("archive", "--format=tar", sha)))
-
-    def write(self, new: Snapshot, before: Snapshot) -> Snapshot:
-        """Make the ref hold `new`; MovedError where it does not hold `before` any more.
-
-        A push may fail and have happened: what the remote says afterwards decides.
-        """
-        with defer_shutdown():
-            sha = self._commit(new.files)
-            try:
-                self.remote().push(self._bare, sha, STATE_REF, before.sha)
-            except WorldError as error:
-                now = self.tip()
-                if now not in {sha, before.sha}:
-                    message = "Mulligan's state was written by another run meanwhile."
-                    raise RefMovedError(message) from error
-                if now != sha:
-                    raise
-            return Snapshot(sha, new.issues, new.leases)
-
-    def _commit(self, files: Mapping[str, bytes]) -> str:
-        """Make a commit of the files; it has no parent, so that no history grows."""
-        tree = self.place / "files"
-        shutil.rmtree(tree, ignore_errors=True)
-        for name, content in files.items():
-            path = tree / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-        extra = {**IDENTITY, "GIT_INDEX_FILE": str(self.place / "index")}
-        work = Repository(self._bare.name, self._bare.git_dir, self.outer, tree, extra=extra)
-        work.read("add", "--all", "--force", "--", ".")
-        made = work.line("write-tree")
-        return work.line("commit-tree", made, "-m", "Where Mulligan's issues stand")
-
-    @property
-    def _bare(self) -> Repository:
-        return Repository("the state", self.place / "state.git", self.outer)
-
-    def prepare(self) -> None:
-        """Make the repository that commits are made in."""
-        self._bare.git_dir.mkdir(parents=True, exist_ok=True)
-        self._bare.read("init", "-q", "--bare", "--template=", "--object-format=sha1")
-
-
-@contextmanager
-def open_state_ref(outer: Mapping[str, str], remote: Callable[[], Remote]) -> Generator[StateRef]:
-    """Give the ref; what is needed on this machine for it is gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="mulligan-state-") as scratch:
-        ref = StateRef(Path(scratch), outer, remote)
-        ref.prepare()
-        yield ref
-
-
-def _unpacked(archive: bytes) -> dict[str, bytes]:
-    with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
-        return {
-            each.name: opened.read()
-            for each in packed
-            if each.isfile() and (opened := packed.extractfile(each))
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class HeldLease:
-    """A lease of this run; others know of it once it is `told`."""
-
-    lease: Lease
-    expires: datetime
-    is_published: bool = False
-
-    @property
-    def as_stored(self) -> StoredLease:
-        """Give it as it is stored."""
-        return StoredLease(self.lease.fence, self.lease.worker, self.expires)
-
-
-class RefSession:
-    """What this run knows; safe for threads. Nothing of it lasts before `save`.
-
-    A claim is told to others with the first thing that lasts, or before the first effect. A run
-    whose claim was overtaken loses what it has recorded of the issue since.
-    """
-
-    def __init__(
-        self,
-        ref: StateRef,
-        ledger: SqlLedger,
-        clock: Clock,
-        redactor: Redactor | None = None,
-        lease: timedelta = LEASE_TIME,
-    ) -> None:
-        self.ledger = ledger
-        self.clock = clock
-        self.lock = threading.RLock()
-        self._ref = ref
-        self._redactor = redactor or Redactor()
-        self._time = lease
-        self._base = Snapshot()
-        self._dropped: frozenset[IssueRef] = frozenset()
-        self._fresh: dict[IssueRef, list[RecordedEvent]] = {}
-        self._claims: dict[IssueRef, HeldLease] = {}
-        self._fences: dict[IssueRef, int] = {}
-        self._ended: set[IssueRef] = set()
-
-    def restore(self) -> None:
-        """Read what the ref holds, and let go of what is not needed any more."""
-        with self.lock:
-            self.refresh()
-            if stored := self._base.issues:
-                events = {ref: read_lines(ref, text) for ref, text in stored.items()}
-                sizes = {ref: len(text) for ref, text in stored.items()}
-                self._dropped = outdated(events, sizes, self.clock.now())
-
-    def refresh(self) -> None:
-        """Take over what others have written since; what is new here stays on top of it."""
-        with self.lock:
-            if self._ref.tip() == self._base.sha:
-                return
-            before, self._base = self._base, self._ref.read()
-            for ref in {*before.issues, *self._base.issues}:
-                if before.issues.get(ref) != self._base.issues.get(ref):
-                    self._adopt(ref)
-
-    def note(self, ref: IssueRef, recorded: RecordedEvent) -> None:
-        """Remember an event that was recorded here; it lasts from the next `save` on."""
-        with self.lock:
-            self._fresh.setdefault(ref, []).append(recorded)
-
-    def save(self) -> None:
-        """Make all that is new last; a claim that another run has overtaken is given up."""
-        with self.lock:
-            for wait in (*RETRY_WAITS, None):
-                try:
-                    self._write()
-                except UnavailableError:
-                    if wait is None:
-                        raise
-                    time.sleep(wait)
-                else:
-                    return
-
-    def _write(self) -> None:
-        for _ in range(MAX_READS):
-            self._drop_lost_claims()
-            try:
-                self._base = self._ref.write(self._next(), self._base)
-            except RefMovedError:
-                self.refresh()
-            else:
-                self._saved()
-                return
-        message = "Mulligan's state is written by too many at once; it is tried again later."
-        raise UnavailableError(message)
-
-    def claim(self, ref: IssueRef, worker: str, most: int | None) -> Lease | None:
-        """Take an issue, as far as the ref shows now; None where another run has it."""
-        with self.lock:
-            self.refresh()
-            now = self.clock.now()
-            held = [each for each, tenure in self.leases().items() if tenure.is_good(now)]
-            if ref in held or (most is not None and len(held) >= most):
-                return None
-            known = self.leases().get(ref, StoredLease(0)).fence
-            self._fences[ref] = max(known, self._fences.get(ref, 0)) + 1
-            lease = Lease(ref, worker, self._fences[ref])
-            self._claims[ref] = HeldLease(lease, now + self._time)
-            self._ended.discard(ref)
-            return lease
-
-    def is_good(self, lease: Lease) -> bool:
-        """Tell whether a lease of this run is good, as far as it knows."""
-        with self.lock:
-            found = self._claims.get(lease.issue)
-            mine = found and found.lease == lease and lease.issue not in self._ended
-            return bool(found and mine and found.expires > self.clock.now())
-
-    def holds(self, lease: Lease) -> bool:
-        """Tell whether a lease is good and others know of it, so that effects may follow."""
-        with self.lock:
-            if self.is_good(lease) and not self._claims[lease.issue].is_published:
-                self.save()
-            return self.is_good(lease)
-
-    def renew(self, lease: Lease) -> bool:
-        """Hold it for as long again; others are told when half of its time is over."""
-        with self.lock:
-            if not self.is_good(lease):
-                return False
-            found, now = self._claims[lease.issue], self.clock.now()
-            if found.expires - now > self._time / 2:
-                return True
-            self._claims[lease.issue] = replace(found, expires=now + self._time, is_published=False)
-            return self.holds(lease)
-
-    def release(self, lease: Lease) -> None:
-        """Give it back; one that was lost is left alone, and one that nobody knows of forgotten."""
-        with self.lock:
-            found = self._claims.get(lease.issue)
-            if found is None or found.lease != lease:
-                return
-            if not found.is_published and not self._fresh.get(lease.issue):
-                del self._claims[lease.issue]
-                return
-            self._ended.add(lease.issue)
-            self.save()
-
-    def release_all(self) -> None:
-        """End every lease, when it is known that no run is alive."""
-        with self.lock:
-            self.refresh()
-            now = self.clock.now()
-            for ref, tenure in self.leases().items():
-                self._claims[ref] = HeldLease(Lease(ref, tenure.worker, tenure.fence), now)
-            self._ended = set(self._claims)
-            if self._ended:
-                self.save()
-
-    def needs_commit(self, ref: IssueRef) -> bool:
-        """Tell, as the ref shows now, whether a verified commit of an issue is still of use."""
-        with self.lock:
-            self.refresh()
-            tenure = self.leases().get(ref)
-            at_work = tenure is not None and tenure.is_good(self.clock.now())
-            return at_work or needs_commit(self.ledger.status(ref))
-
-    def leases(self) -> Mapping[IssueRef, StoredLease]:
-        """Say who works on what, as far as this run knows."""
-        mine = {
-            ref: StoredLease(claim.lease.fence) if ref in self._ended else claim.as_stored
-            for ref, claim in self._claims.items()
-        }
-        return {**self._base.leases, **mine}
-
-    def _next(self) -> Snapshot:
-        """Put what is new on top of what the ref holds."""
-        new = {
-            ref: shortened(
-                ref, self._base.issues.get(ref, b"") + self._lines(events), self._redactor
-            )
-            for ref, events in self._fresh.items()
-        }
-        going = self._dropped - set(new) - set(self._claims)
-        issues = {ref: text for ref, text in self._base.issues.items() if ref not in going} | new
-        tenures = {ref: each for ref, each in self.leases().items() if ref not in going}
-        return Snapshot(None, issues, tenures)
-
-    def _lines(self, events: Iterable[RecordedEvent]) -> bytes:
-        return write_lines(events, self._redactor)
-
-    def _saved(self) -> None:
-        self._fresh.clear()
-        kept = {ref: each for ref, each in self._claims.items() if ref not in self._ended}
-        self._claims = {ref: replace(claim, is_published=True) for ref, claim in kept.items()}
-        self._ended.clear()
-
-    def _drop_lost_claims(self) -> None:
-        """Let go of claims that another run has overtaken, and of what was recorded under them."""
-        for ref, claim in [*self._claims.items()]:
-            tenure = self._base.leases.get(ref, StoredLease(0))
-            mine = tenure.worker in {"", claim.lease.worker} and tenure.fence == claim.lease.fence
-            if tenure.fence >= claim.lease.fence and not mine:
-                del self._claims[ref]
-                self._ended.discard(ref)
-                self._fresh.pop(ref, None)
-                self._adopt(ref)
-
-    def _adopt(self, ref: IssueRef) -> None:
-        stored = read_lines(ref, self._base.issues.get(ref, b""))
-        self.ledger.adopt(ref, [*stored, *self._fresh.get(ref, [])])
-
-
-@dataclass(frozen=True, slots=True)
-class RefLeases:
-    """The port Leases over a ref; an expired lease is free to be claimed by another run."""
-
-    session: RefSession
-
-    def claim(self, ref: IssueRef, worker: str, most: int | None = None) -> Lease | None:
-        """Take an issue for a while; None where another run holds it, or `most` are held."""
-        return self.session.claim(ref, worker, most)
-
-    def renew(self, lease: Lease) -> bool:
-        """Hold it for as long again; False where it was lost."""
-        return self.session.renew(lease)
-
-    def holds(self, lease: Lease) -> bool:
-        """Tell whether the lease is still good; from then on every other run knows of it."""
-        return self.session.holds(lease)
-
-    def release(self, lease: Lease) -> None:
-        """Give it back; one that was lost is left alone."""
-        self.session.release(lease)
-
-    def holder(self, ref: IssueRef) -> str | None:
-        """Name the worker that is on an issue, if one is; takes nothing."""
-        with self.session.lock:
-            tenure = self.session.leases().get(ref)
-            return tenure.worker if tenure and tenure.is_good(self.session.clock.now()) else None
-
-    def release_all(self) -> None:
-        """End every lease, when it is known that no run is alive."""
-        self.session.release_all()
-
-    def heartbeat(self, worker: str) -> Sequence[str]:
-        """Name the one run that is known of: each is over before anybody would count it."""
-        return (worker,)
-
-
-@dataclass(frozen=True, slots=True)
-class RefLedger:
-    """The port Ledger over a ref: kept in a database of this run, and pushed when it must last."""
-
-    session: RefSession
-    lease: Lease | None = None
-
-    def append(self, ref: IssueRef, event: Event) -> IssueStatus:
-        """Record an event; what others must know of is on the ref when this returns."""
-        book = self.session
-        with book.lock:
-            if self.lease and not book.is_good(self.lease):
-                raise lease_lost(self.lease)
-            status = book.ledger.append(ref, event)
-            book.note(ref, book.ledger.events(ref)[-1])
-            if event.kind not in DEFERRED_EVENTS:
-                book.save()
-                if self.lease and not book.is_good(self.lease):
-                    raise lease_lost(self.lease)
-        return status
-
-    def with_lease(self, lease: Lease) -> "RefLedger":
-        """Give the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
-        return replace(self, lease=lease)
-
-    def status(self, ref: IssueRef) -> IssueStatus:
-        """Say where an issue stands; one never seen stands at epoch 0."""
-        return self.session.ledger.status(ref)
-
-    def statuses(self) -> Sequence[IssueStatus]:
-        """Say where every known issue stands, by repository and number."""
-        return self.session.ledger.statuses()
-
-    def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
-        """Give the completed attempts of all epochs, oldest first."""
-        return self.session.ledger.history(ref)
-
-    def events(
-        self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
-    ) -> Sequence[RecordedEvent]:
-        """Give the events of one issue, or of all, with `seq` above `after`; the `most` first."""
-        return self.session.ledger.events(ref, after, most)
-
-    def last_seq(self) -> int:
-        """Give the highest `seq` there is; 0 for none."""
-        return self.session.ledger.last_seq()
-
-    def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
-        """Give what was recorded last under a key, for whichever issue of the repository."""
-        return self.session.ledger.baseline(repository, key)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, or_, select, update
 from sqlalchemy.sql.functions import count
@@ -11,11 +11,12 @@ from mulligan.domain.issue import IssueRef, Lease
 from mulligan.implement.ports import Clock
 from mulligan.storage.database import Database
 from mulligan.storage.schema import LEASES_TABLE, WORKERS_TABLE
+from mulligan.storage.serialization import write_time
 
 LEASE = LEASES_TABLE.c
 WORKER = WORKERS_TABLE.c
 LEASE_TIME = timedelta(seconds=60)
-"""How long a worker is believed alive after it was heard last, unless something else is said."""
+"""How long a worker counts as alive after its last heartbeat, by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +28,12 @@ class SqlLeases:
     time: timedelta = LEASE_TIME
 
     def claim(self, ref: IssueRef, worker: str, most: int | None = None) -> Lease | None:
-        """Take an issue for a while; None where another worker holds it, or `most` are held."""
+        """Claim an issue; None if another worker holds it, or `most` are held."""
         with self.database.write() as connection:
             now = self.clock.now()
             wanted = select(LEASE.fence, LEASE.expires).where(_of(ref))
             found = connection.execute(wanted).first()
-            if found and found.expires is not None and found.expires > _written(now):
+            if found and found.expires is not None and found.expires > write_time(now):
                 return None
             if most is not None and _held(connection, now) >= most:
                 return None
@@ -48,7 +49,7 @@ class SqlLeases:
         return lease
 
     def renew(self, lease: Lease) -> bool:
-        """Hold it for as long again; False where it was lost."""
+        """Extend the lease; False if it was lost."""
         with self.database.write() as connection:
             now = self.clock.now()
             if not still_held(connection, lease, now):
@@ -58,65 +59,60 @@ class SqlLeases:
         return True
 
     def holds(self, lease: Lease) -> bool:
-        """Tell whether the lease is still good."""
+        """Tell whether the lease is in force."""
         with self.database.read() as connection:
             return still_held(connection, lease, self.clock.now())
 
     def release(self, lease: Lease) -> None:
-        """Give it back; one that was lost is left alone."""
+        """End the lease; ignore a lost one."""
         mine = and_(_of(lease.issue), LEASE.fence == lease.fence)
         with self.database.write() as connection:
             connection.execute(update(LEASES_TABLE).where(mine).values(worker=None, expires=None))
 
     def holder(self, ref: IssueRef) -> str | None:
-        """Name the worker that is on an issue, if one is; takes nothing."""
-        good = and_(_of(ref), LEASE.expires > _written(self.clock.now()))
+        """Return the worker that holds an issue, or None; claims nothing."""
+        good = and_(_of(ref), LEASE.expires > write_time(self.clock.now()))
         with self.database.read() as connection:
             return connection.execute(select(LEASE.worker).where(good)).scalar()
 
     def release_all(self) -> None:
-        """End every lease, when it is known that no worker is alive."""
+        """End every lease; call this only when no worker is alive."""
         with self.database.write() as connection:
             connection.execute(update(LEASES_TABLE).values(worker=None, expires=None))
 
     def heartbeat(self, worker: str) -> Sequence[str]:
-        """Be heard as a worker; name all that were heard of lately, where they may be several."""
+        """Record that a worker is alive; return all live workers."""
         if not self.database.is_shared:
             return (worker,)
         with self.database.write() as connection:
             now = self.clock.now()
-            gone = or_(WORKER.worker == worker, WORKER.expires <= _written(now))
+            gone = or_(WORKER.worker == worker, WORKER.expires <= write_time(now))
             connection.execute(delete(WORKERS_TABLE).where(gone))
             row = {"worker": worker, "expires": self._after(now)}
             connection.execute(insert(WORKERS_TABLE).values(row))
         return self.present()
 
     def present(self) -> Sequence[str]:
-        """Name the workers that were heard of lately."""
-        good = WORKER.expires > _written(self.clock.now())
+        """Return the workers with a recent heartbeat."""
+        good = WORKER.expires > write_time(self.clock.now())
         wanted = select(WORKER.worker).where(good).order_by(WORKER.worker)
         with self.database.read() as connection:
             return connection.execute(wanted).scalars().all()
 
     def _after(self, now: datetime) -> str:
-        return _written(now + self.time)
+        return write_time(now + self.time)
 
 
 def still_held(connection: Connection, lease: Lease, now: datetime) -> bool:
-    """Tell, within a transaction, whether a lease is good."""
-    good = and_(_of(lease.issue), LEASE.fence == lease.fence, LEASE.expires > _written(now))
+    """Tell, within a transaction, whether a lease is in force."""
+    good = and_(_of(lease.issue), LEASE.fence == lease.fence, LEASE.expires > write_time(now))
     return connection.execute(select(LEASE.fence).where(good)).first() is not None
 
 
 def _held(connection: Connection, now: datetime) -> int:
-    good = LEASE.expires > _written(now)
+    good = LEASE.expires > write_time(now)
     return connection.execute(select(count()).select_from(LEASES_TABLE).where(good)).scalar_one()
 
 
 def _of(ref: IssueRef) -> ColumnElement[bool]:
     return and_(LEASE.repository == ref.repository, LEASE.number == ref.number)
-
-
-def _written(at: datetime) -> str:
-    """Write a time so that later times sort later."""
-    return at.astimezone(UTC).isoformat(timespec="microseconds")

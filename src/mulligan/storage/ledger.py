@@ -30,7 +30,7 @@ from mulligan.text.redact import Redactor
 
 @dataclass(frozen=True, slots=True)
 class WatchedLedger:
-    """See ports.Ledger: `inner` keeps, `listener` hears of it afterwards."""
+    """The port Ledger over `inner`; `listener` is called with each event after it is recorded."""
 
     inner: Ledger
     listener: Listener
@@ -66,9 +66,9 @@ class WatchedLedger:
 
 @dataclass(frozen=True, slots=True)
 class SqlLedger:
-    """The port Ledger on SQLAlchemy; `clock` says when each event happened.
+    """The port Ledger on SQLAlchemy; `clock` gives the time of each event.
 
-    No text of an event is stored but redacted, and whoever reads or hears of it reads that.
+    Texts of events are redacted before they are stored, and so wherever they are read.
     """
 
     database: Database
@@ -77,11 +77,11 @@ class SqlLedger:
     redactor: Redactor = field(default_factory=Redactor)
 
     def with_lease(self, lease: Lease) -> "SqlLedger":
-        """Give the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
+        """Return the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
         return replace(self, lease=lease)
 
     def append(self, ref: IssueRef, event: Event) -> IssueStatus:
-        """Record an event and fold it; both are on the disk when this returns."""
+        """Record an event and update the status; both are on the disk when this returns."""
         event = redacted(storable(event), self.redactor)
         with self.database.write() as connection:
             before = _stored(connection, ref)
@@ -89,26 +89,26 @@ class SqlLedger:
             if self.lease and not still_held(connection, self.lease, at):
                 raise lease_lost(self.lease)
             status = advance(before or IssueStatus(ref), event, at)
-            # The number is given by the database.
+            # The database assigns `seq`.
             recorded = record_event(status, event, at, seq=0)
             connection.execute(insert(EVENTS_TABLE).values(values_of(recorded)))
             _keep(connection, status, known=before is not None)
         return status
 
     def status(self, ref: IssueRef) -> IssueStatus:
-        """Say where an issue stands; one never seen stands at epoch 0."""
+        """Return an issue's status; an unknown issue has epoch 0."""
         with self.database.read() as connection:
             return _stored(connection, ref) or IssueStatus(ref)
 
     def statuses(self) -> Sequence[IssueStatus]:
-        """Say where every known issue stands, by repository and number."""
+        """Return the status of every known issue, by repository and number."""
         wanted = select(ISSUE.status).order_by(ISSUE.repository, ISSUE.number)
         with self.database.read() as connection:
             stored = connection.execute(wanted).scalars().all()
         return statuses_of(stored)
 
     def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
-        """Give the completed attempts of all epochs, oldest first."""
+        """Return the completed attempts of all epochs, oldest first."""
         completed = self._events(and_(_events_of(ref), EVENT.kind == COMPLETED))
         return as_they_stand(
             recorded.event.meta
@@ -119,17 +119,17 @@ class SqlLedger:
     def events(
         self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
     ) -> Sequence[RecordedEvent]:
-        """Give the events of one issue, or of all, with `seq` above `after`; the `most` first."""
+        """Return the first `most` events with `seq` above `after`, of one issue or of all."""
         newer = EVENT.seq > after
         return self._events(newer if ref is None else and_(newer, _events_of(ref)), most)
 
     def last_seq(self) -> int:
-        """Give the highest `seq` there is; 0 for none."""
+        """Return the highest `seq`; 0 if there are no events."""
         with self.database.read() as connection:
             return connection.execute(select(func.max(EVENT.seq))).scalar() or 0
 
     def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
-        """Give what was recorded last under a key, for whichever issue of the repository."""
+        """Return the last baseline recorded under a key, for any issue of the repository."""
         wanted = (
             select(EVENTS_TABLE)
             .where(EVENT.repository == repository, BASELINES, EVENT.body.contains(key))
@@ -142,7 +142,7 @@ class SqlLedger:
         return event if isinstance(event, BaselineRecorded) else None
 
     def adopt(self, ref: IssueRef, events: Sequence[RecordedEvent]) -> None:
-        """Make an issue's events be these, as another ledger recorded them."""
+        """Replace an issue's events by those of another ledger."""
         status = folded(ref, events)
         with self.database.write() as connection:
             connection.execute(delete(EVENTS_TABLE).where(_events_of(ref)))
@@ -172,6 +172,6 @@ def _stored(connection: Connection, ref: IssueRef) -> IssueStatus | None:
 
 
 def _keep(connection: Connection, status: IssueStatus, *, known: bool) -> None:
-    """Write the status; no dialect's own way to insert or update is needed within a transaction."""
+    """Insert or update the status; within one transaction this needs no upsert."""
     writing = update(ISSUES_TABLE).where(_issue_is(status.issue)) if known else insert(ISSUES_TABLE)
     connection.execute(writing.values(projection_of(status)))

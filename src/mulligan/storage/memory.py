@@ -1,4 +1,4 @@
-"""The ledger and the leases in memory, for dry runs and tests: gone with the process."""
+"""Keep the ledger and the leases in memory, for dry runs and tests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ class MemoryLeases:
         self._held: dict[IssueRef, tuple[Lease, datetime]] = {}
 
     def claim(self, ref: IssueRef, worker: str, most: int | None = None) -> Lease | None:
-        """Take an issue for a while; None where another worker holds it, or `most` are held."""
+        """Claim an issue; None if another worker holds it, or `most` are held."""
         with self._lock:
             now = self._clock.now()
             good = [each for each, (_, expires) in self._held.items() if expires > now]
@@ -38,7 +38,7 @@ class MemoryLeases:
             return lease
 
     def renew(self, lease: Lease) -> bool:
-        """Hold it for as long again; False where it was lost."""
+        """Extend the lease; False if it was lost."""
         with self._lock:
             now = self._clock.now()
             good = self._good(lease, now)
@@ -47,30 +47,30 @@ class MemoryLeases:
             return good
 
     def holds(self, lease: Lease) -> bool:
-        """Tell whether the lease is still good."""
+        """Tell whether the lease is in force."""
         with self._lock:
             return self._good(lease, self._clock.now())
 
     def release(self, lease: Lease) -> None:
-        """Give it back; one that was lost is left alone."""
+        """End the lease; ignore a lost one."""
         with self._lock:
             held = self._held.get(lease.issue)
             if held and held[0] == lease:
                 del self._held[lease.issue]
 
     def holder(self, ref: IssueRef) -> str | None:
-        """Name the worker that is on an issue, if one is; takes nothing."""
+        """Return the worker that holds an issue, or None; claims nothing."""
         with self._lock:
             held = self._held.get(ref)
             return held[0].worker if held and held[1] > self._clock.now() else None
 
     def release_all(self) -> None:
-        """End every lease, when it is known that no worker is alive."""
+        """End every lease; call this only when no worker is alive."""
         with self._lock:
             self._held.clear()
 
     def heartbeat(self, worker: str) -> Sequence[str]:
-        """Name the one worker there can be."""
+        """Return `worker`, the only one there can be."""
         return (worker,)
 
     def _good(self, lease: Lease, now: datetime) -> bool:
@@ -80,51 +80,51 @@ class MemoryLeases:
 
 @dataclass(frozen=True, slots=True)
 class LeasedLedger:
-    """A ledger in memory as the holder of a lease sees it."""
+    """A ledger in memory whose `append` requires a lease."""
 
     inner: "MemoryLedger"
     leases: MemoryLeases
     lease: Lease
 
     def append(self, ref: IssueRef, event: Event) -> IssueStatus:
-        """Note an event; LeaseLostError where the lease is no longer good."""
+        """Record an event; LeaseLostError if the lease was lost."""
         if not self.leases.holds(self.lease):
             raise lease_lost(self.lease)
         return self.inner.append(ref, event)
 
     def with_lease(self, lease: Lease) -> "LeasedLedger":
-        """Give the ledger under another lease."""
+        """Return the ledger under another lease."""
         return replace(self, lease=lease)
 
     def status(self, ref: IssueRef) -> IssueStatus:
-        """Say where an issue stands."""
+        """Return an issue's status."""
         return self.inner.status(ref)
 
     def statuses(self) -> Sequence[IssueStatus]:
-        """Say where every known issue stands."""
+        """Return the status of every known issue."""
         return self.inner.statuses()
 
     def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
-        """Give the completed attempts of all epochs, oldest first."""
+        """Return the completed attempts of all epochs, oldest first."""
         return self.inner.history(ref)
 
     def events(
         self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
     ) -> Sequence[RecordedEvent]:
-        """Give the events of one issue, or of all, in order."""
+        """Return the events of one issue, or of all, in order."""
         return self.inner.events(ref, after, most)
 
     def last_seq(self) -> int:
-        """Give the highest `seq` there is; 0 for none."""
+        """Return the highest `seq`; 0 if there are no events."""
         return self.inner.last_seq()
 
     def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
-        """Give what was recorded last under a key."""
+        """Return the last baseline recorded under a key."""
         return self.inner.baseline(repository, key)
 
 
 class MemoryLedger:
-    """The port Ledger on a list; may be used from any thread."""
+    """The port Ledger on a list; thread-safe."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class MemoryLedger:
         self._statuses: dict[IssueRef, IssueStatus] = {}
 
     def append(self, ref: IssueRef, event: Event) -> IssueStatus:
-        """Note an event; give where the issue stands now."""
+        """Record an event; return the issue's new status."""
         event = redacted(storable(event), self._redactor)
         with self._lock:
             at = self._clock.now()
@@ -150,21 +150,21 @@ class MemoryLedger:
         return status
 
     def with_lease(self, lease: Lease) -> LeasedLedger:
-        """Give the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
+        """Return the same ledger, whose `append` raises LeaseLostError once the lease is lost."""
         return LeasedLedger(self, self._leases, lease)
 
     def status(self, ref: IssueRef) -> IssueStatus:
-        """Say where an issue stands; one never seen stands at epoch 0."""
+        """Return an issue's status; an unknown issue has epoch 0."""
         with self._lock:
             return self._status(ref)
 
     def statuses(self) -> Sequence[IssueStatus]:
-        """Say where every known issue stands, by repository and number."""
+        """Return the status of every known issue, by repository and number."""
         with self._lock:
             return [self._statuses[ref] for ref in sorted(self._statuses)]
 
     def history(self, ref: IssueRef) -> tuple[WorkerResultMeta, ...]:
-        """Give the completed attempts of all epochs, oldest first."""
+        """Return the completed attempts of all epochs, oldest first."""
         return as_they_stand(
             recorded.event.meta
             for recorded in self.events(ref)
@@ -174,18 +174,18 @@ class MemoryLedger:
     def events(
         self, ref: IssueRef | None = None, after: int = 0, most: int | None = None
     ) -> Sequence[RecordedEvent]:
-        """Give the events of one issue, or of all, with `seq` above `after`; the `most` first."""
+        """Return the first `most` events with `seq` above `after`, of one issue or of all."""
         with self._lock:
             newer = self._events[max(0, after) :]
         return [recorded for recorded in newer if ref in (None, recorded.issue)][:most]
 
     def last_seq(self) -> int:
-        """Give the highest `seq` there is; 0 for none."""
+        """Return the highest `seq`; 0 if there are no events."""
         with self._lock:
             return len(self._events)
 
     def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
-        """Give what was recorded last under a key, for whichever issue of the repository."""
+        """Return the last baseline recorded under a key, for any issue of the repository."""
         found = (
             recorded.event
             for recorded in reversed(self.events())

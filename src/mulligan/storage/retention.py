@@ -1,4 +1,4 @@
-"""Let go of what the ledger holds of old issues, one issue in one transaction (SPEC 14)."""
+"""Delete the events of old, resolved issues, one issue per transaction (SPEC 14)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from mulligan.domain.retention import may_be_forgotten, remnant_of
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.implement.ports import Clock
 from mulligan.storage.database import Database
-from mulligan.storage.schema import EVENTS_TABLE, ISSUES_TABLE, RUNS_TABLE
+from mulligan.storage.schema import EVENT, EVENTS_TABLE, ISSUE, ISSUES_TABLE, RUNS_TABLE
 from mulligan.storage.serialization import (
     projection_of,
     record_event,
@@ -21,34 +21,33 @@ from mulligan.storage.serialization import (
     write_time,
 )
 
-EVENT, ISSUE, RUN = EVENTS_TABLE.c, ISSUES_TABLE.c, RUNS_TABLE.c
 EFFECT, REMNANT = "effect_done", "forgotten"
-"""What is recorded of an issue without anybody having asked for anything, and what is left."""
+"""Kinds of events that are no activity: effects of Mulligan, and what `forget` leaves."""
 
 
 @dataclass(frozen=True, slots=True)
 class SqlRetentionStore:
-    """The port Attic on SQLAlchemy."""
+    """The port RetentionStore on SQLAlchemy."""
 
     database: Database
     clock: Clock
 
     def outdated(self, before: datetime) -> Sequence[IssueRef]:
-        """Name the resolved issues to which nothing has happened since, and that are still kept."""
+        """List the resolved issues without activity since `before` that still have their events."""
         wanted = select(ISSUE.repository, ISSUE.number).where(_is_old(before))
         with self.database.read() as connection:
             rows = connection.execute(wanted.order_by(ISSUE.repository, ISSUE.number)).all()
         return [IssueRef(repository, number) for repository, number in rows]
 
     def forget(self, ref: IssueRef, before: datetime) -> bool:
-        """Remove all but the remnant of an issue at once; False where something happened since."""
+        """Delete an issue's events and runs, but for one remnant; False if it was active since."""
         here = and_(ISSUE.repository == ref.repository, ISSUE.number == ref.number)
         with self.database.write() as connection:
             found = connection.execute(select(ISSUE.status).where(here, _is_old(before))).scalar()
-            before_it = statuses_of([found])[0] if found is not None else None
-            if before_it is None or not may_be_forgotten(before_it):
+            current = statuses_of([found])[0] if found is not None else None
+            if current is None or not may_be_forgotten(current):
                 return False
-            event, at = remnant_of(before_it), self.clock.now()
+            event, at = remnant_of(current), self.clock.now()
             status = advance(IssueStatus(ref), event, at)
             for table in (EVENTS_TABLE, RUNS_TABLE):
                 own = and_(table.c.repository == ref.repository, table.c.number == ref.number)

@@ -1,4 +1,4 @@
-"""Read what git lists of a change and of its tree into file changes. Pure."""
+"""Check out the worktree of one attempt, commit what the agent left, and describe the change."""
 
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -31,105 +31,130 @@ from mulligan.git.worktrees.reset import (
     reset_worktree,
 )
 
-BINARY = b"-"
-
-SYMLINK, NO_FILE = "120000", "000000"
-
-CAPTURED_DIFF_BYTES = 64 * 1024 * 1024
-"""The most of a diff that is kept; what is cut off is still in the commit."""
-
-DIFF_TIMEOUT = timedelta(minutes=5)
-
-MAX_LINKS = 200
-"""Symbolic links of a change that are read; the guards refuse the others."""
-
-MAX_IGNORED = 20
-"""Names of ignored files that are told; they are no work, so a few of them are enough."""
-
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """What a tree holds at a path; a submodule has no size."""
+class Checkout:
+    """The port Worktree: a clean worktree at `start_sha`, for a base branch at `base_sha`.
 
-    mode: str
-    blob: str
-    size: int | None
-
-
-def changes_of(output: bytes) -> tuple[FileChange, ...]:
-    """Read `git diff-tree -r -z --raw --numstat -M`; the files are in git's order.
-
-    A name that is not UTF-8 has its bad bytes replaced.
+    `keeps` tells whether `check_out` keeps ignored files: setup commands write them (SPEC A3) and
+    checks need them. Without setup commands, none stay.
     """
-    tokens = iter(output.split(b"\0"))
-    raw, files = dict[bytes, FileChange](), list[FileChange]()
-    for token in tokens:
-        if token.startswith(b":"):
-            path, change = _raw(token, tokens)
-            raw[path] = change
-        elif token:
-            plus, minus, path = token.split(b"\t", 2)
-            if not path:
-                # Of a moved file, both names follow.
-                _, path = next(tokens), next(tokens)
-            files.append(_counted(raw[path], plus, minus))
-    return tuple(files)
+
+    worktree: IssueWorktree
+    base_branch: str
+    base_sha: str
+    start_sha: str
+    recreated: bool
+    keeps: Callable[[], bool]
+    pull_request: PullRequestHead | None = None
+
+    @property
+    def path(self) -> Path:
+        """The directory that the agent works in."""
+        return self.worktree.paths.tree
+
+    @property
+    def private(self) -> Path:
+        """The directory beside it for the run's own files."""
+        return self.worktree.paths.private
+
+    @property
+    def pull_request_diff(self) -> bytes:
+        """The diff of the open pull request; empty if there is none."""
+        if self.pull_request is None:
+            return b""
+        return diff_of(
+            self.worktree, self.pull_request.fork_sha, self.pull_request.head_sha, DIFF_BYTES
+        )
+
+    @property
+    def readable(self) -> tuple[Path, ...]:
+        """The `.git` file, which the agent must not change, and the mirror's objects."""
+        return (self.path / ".git", self.worktree.mirror.paths.mirror / "objects")
+
+    @property
+    def writable(self) -> tuple[Path, ...]:
+        """The agent's git directory."""
+        return (self.worktree.paths.agent_git_dir,)
+
+    @disk_faults()
+    def capture(self, text: CommitText, settings: CommitSettings) -> Change:
+        """Commit what the agent left, and describe the change (SPEC A7, A8)."""
+        change = capture(self.worktree, self.start_sha, text, settings)
+        return self._nothing_new(change) or change
+
+    def _nothing_new(self, change: Change) -> Change | None:
+        """Return an empty change if an answer to a review changes nothing (SPEC 6)."""
+        stands, head = self.pull_request, change.head_sha
+        if head is None or stands is None or not stands.is_answered:
+            return None
+        if not (
+            is_tree_of(self.worktree.mirror, head, stands.head_sha) or self._is_moved(head, stands)
+        ):
+            return None
+        return Change(change.start_sha, None, change.commits, is_proposed=True)
+
+    def _is_moved(self, head: str, stands: PullRequestHead) -> bool:
+        """Tell whether the commit is the pull request's change, repeated on a newer base."""
+        if not stands.is_reviewed or stands.others:
+            return False
+        return is_change_of(self.worktree.mirror, head, self.base_sha, stands.head_sha)
+
+    @disk_faults()
+    def check_out(self, head_sha: str) -> None:
+        """Reset the tree to Mulligan's commit, so that checks see only that (SPEC A10)."""
+        reset_worktree(self.worktree, head_sha, keep_ignored=self.keeps())
+        check_out_commit(self.worktree, self.base_branch, self.base_sha, head_sha)
+        self.worktree.cleaner.empty(self.worktree.paths.name)
+
+    @contextmanager
+    def pristine_checkout(self) -> Generator[None]:
+        """Replace this checkout by a new one of `start_sha` while the block lasts (SPEC A4).
+
+        The new one has no files of agents, checks or setup commands. Its path is the same, since
+        the output of a check may name it. Call `check_out` afterwards.
+        """
+        site, place = self.worktree, self.worktree.paths
+        aside = place.private / "worktree"
+        with disk_faults():
+            site.cleaner.set_aside(aside, place.name)
+            site.cleaner.move(place.tree, aside)
+            try:
+                reset_worktree(site, self.start_sha, keep_ignored=False)
+                check_out_commit(site, self.base_branch, self.base_sha, self.start_sha)
+                yield
+            finally:
+                site.cleaner.set_aside(place.tree, place.name)
+                site.cleaner.move(aside, place.tree)
 
 
-def _raw(token: bytes, tokens: Iterator[bytes]) -> tuple[bytes, FileChange]:
-    """Read `:100644 100644 <blob> <blob> R087`, and the one or two names after it."""
-    before, after, _, _, letter = token[1:].decode().split(" ")
-    path = old = next(tokens)
-    if letter.startswith("R"):
-        path = next(tokens)
-    return path, FileChange(
-        path=_text(path),
-        status=letter[:1],
-        old_path=None if path is old else _text(old),
-        mode=before if after == NO_FILE else after,
-    )
+def check_out_commit(site: IssueWorktree, base: str, base_sha: str, head_sha: str) -> None:
+    """Write a new agent's git directory for a restored worktree, with HEAD at its commit."""
+    place = site.paths
+    site.cleaner.set_aside(place.agent_git_dir, place.name)
+    listed = site.mirror.git.read("for-each-ref", "--format=%(refname) %(objectname)", "refs/tags")
+    refs = dict(line.split(" ") for line in listed.decode(errors="replace").splitlines())
+    refs[f"{BASE_REF}{base}"] = base_sha
+    if not f"{site.branch}/".startswith(f"{base}/"):
+        refs[f"refs/heads/{base}"] = base_sha
+    refs[f"refs/heads/{site.branch}"] = head_sha
+    objects = site.mirror.paths.mirror / "objects"
+    sources = (place.git_dir / "index", objects)
+    agent_git_directory.write(place.agent_git_dir, refs, site.branch, sources, site.mirror.litter)
+    (place.tree / ".git").write_text(f"gitdir: {place.agent_git_dir}\n")
 
 
-def _counted(change: FileChange, plus: bytes, minus: bytes) -> FileChange:
-    if BINARY in {plus, minus}:
-        return change
-    return change.model_copy(update={"insertions": int(plus), "deletions": int(minus)})
+# Commit what the agent left.
 
-
-def entries_of(output: bytes) -> dict[str, Entry]:
-    """Read `git ls-tree -r -l -z`, by path."""
-    entries = dict[str, Entry]()
-    for line in filter(None, output.split(b"\0")):
-        about, _, path = line.partition(b"\t")
-        mode, _, blob, size = about.decode().split()
-        entries[_text(path)] = Entry(mode, blob, int(size) if size.isdigit() else None)
-    return entries
-
-
-def measured(
-    changes: Sequence[FileChange], entries: Mapping[str, Entry], links: Mapping[str, str]
-) -> tuple[FileChange, ...]:
-    """Add to each change its size in the new tree, and where it leads; `links` are by blob."""
-    told = list[FileChange]()
-    for change in changes:
-        entry = entries.get(change.path)
-        if entry:
-            link = links.get(entry.blob) if entry.mode == SYMLINK else None
-            told.append(change.model_copy(update={"size": entry.size, "link": link}))
-        else:
-            told.append(change)
-    return tuple(told)
-
-
-def _text(path: bytes) -> str:
-    return path.decode(errors="replace")
+MAX_IGNORED = 20
+"""How many ignored files are named in a change without a commit."""
 
 
 def capture(
     site: IssueWorktree, start_sha: str, text: CommitText, settings: CommitSettings
 ) -> Change:
-    """Commit the tree that the agent left, with Mulligan's index and identity."""
-    left = _what_was_committed(site, start_sha)
+    """Commit the tree that the agent left, with Mulligan's own index and identity."""
+    left = _read_agent_commits(site, start_sha)
     start_tree = site.git.line("rev-parse", f"{start_sha}^{{tree}}")
     tree = _write_tree(site, start_sha, left)
     uncommitted = tree != _committed_tree(site, left, start_tree)
@@ -141,23 +166,7 @@ def capture(
     return Change(start_sha, head_sha, commits, files, diff_of(site, start_sha, head_sha))
 
 
-def _changed_files(site: IssueWorktree, start_sha: str, head_sha: str) -> tuple[FileChange, ...]:
-    listed = site.git.read(
-        *("diff-tree", "-r", "-z", "--raw", "--numstat", "-M"),
-        *("--ignore-submodules=none", start_sha, head_sha),
-    )
-    changes = changes_of(listed)
-    entries = entries_of(site.git.read("ls-tree", "-r", "-l", "-z", "--full-tree", head_sha))
-    changed = (entries[change.path] for change in changes if change.path in entries)
-    blobs = dict.fromkeys(entry.blob for entry in changed if entry.mode == SYMLINK)
-    links = {
-        blob: site.git.read("cat-file", "blob", blob).decode(errors="replace")
-        for blob in islice(blobs, MAX_LINKS)
-    }
-    return measured(changes, entries, links)
-
-
-def _what_was_committed(site: IssueWorktree, start_sha: str) -> AgentCommits:
+def _read_agent_commits(site: IssueWorktree, start_sha: str) -> AgentCommits:
     place = site.paths
     if place.tree.is_symlink() or not place.tree.is_dir():
         site.cleaner.set_aside(place.tree, place.name)
@@ -166,19 +175,7 @@ def _what_was_committed(site: IssueWorktree, start_sha: str) -> AgentCommits:
     if place.agent_git_dir.is_symlink() or not place.agent_git_dir.is_dir():
         return AgentCommits()
     site.cleaner.only_files(place.agent_git_dir)
-    return agent_git_directory.read(place.agent_git_dir, _borrowing(site), start_sha)
-
-
-def _borrowing(site: IssueWorktree) -> Repository:
-    """See the agent's objects, too; its configuration and refs stay unseen."""
-    return replace(site.git, alternates=(site.paths.agent_git_dir / "objects",))
-
-
-def _committed_tree(site: IssueWorktree, left: AgentCommits, start_tree: str) -> str:
-    if left.head is None:
-        return start_tree
-    found = _borrowing(site).query("rev-parse", "--verify", f"{left.head}^{{tree}}")
-    return start_tree if found.exit_code else found.text
+    return agent_git_directory.read(place.agent_git_dir, _with_agent_objects(site), start_sha)
 
 
 def _write_tree(site: IssueWorktree, start_sha: str, left: AgentCommits) -> str:
@@ -186,7 +183,7 @@ def _write_tree(site: IssueWorktree, start_sha: str, left: AgentCommits) -> str:
     if not (site.paths.git_dir / "index").exists():
         site.git.read("read-tree", start_sha)
     added = site.git.attempt("add", "-A", "--ignore-errors", patience=RESET_TIMEOUT)
-    # 1: a name that git refuses was left out.
+    # 1: git skipped a name that it refuses.
     if added.exit_code not in {0, 1} or FULL_DISK.shows_in(added.text):
         raise fault_of(added.text, f"git add for {site.mirror.name}")
     if forced := _forced(site, start_sha, left):
@@ -201,10 +198,10 @@ def _write_tree(site: IssueWorktree, start_sha: str, left: AgentCommits) -> str:
 
 
 def _forced(site: IssueWorktree, start_sha: str, left: AgentCommits) -> list[str]:
-    """List what the agent committed on purpose although it is ignored, and left in its tree."""
+    """List ignored files that the agent committed on purpose and left in its tree."""
     if left.head is None:
         return []
-    listed = _borrowing(site).query(
+    listed = _with_agent_objects(site).query(
         *("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A"),
         *(start_sha, left.head),
     )
@@ -214,17 +211,29 @@ def _forced(site: IssueWorktree, start_sha: str, left: AgentCommits) -> list[str
 
 
 def _in_tree(tree: Path, name: str) -> bool:
-    """Tell whether a path leads to something in the tree, through no link."""
+    """Tell whether a path exists in the tree without passing through a link."""
     root = Path(os.path.realpath(tree))
     parent = (root / name).parent
     return os.path.lexists(root / name) and os.path.realpath(parent) == str(parent)
 
 
-def _ignored(site: IssueWorktree) -> tuple[str, ...]:
-    """Name what the agent wrote that git ignores; what agents litter comes last.
+def _committed_tree(site: IssueWorktree, left: AgentCommits, start_tree: str) -> str:
+    if left.head is None:
+        return start_tree
+    found = _with_agent_objects(site).query("rev-parse", "--verify", f"{left.head}^{{tree}}")
+    return start_tree if found.exit_code else found.text
 
-    Set-up lines may have written such files as well. The agent began after that, when a home was
-    made for it, and with it the private directory changed.
+
+def _with_agent_objects(site: IssueWorktree) -> Repository:
+    """Return the repository with the agent's objects added, without its configuration and refs."""
+    return replace(site.git, alternates=(site.paths.agent_git_dir / "objects",))
+
+
+def _ignored(site: IssueWorktree) -> tuple[str, ...]:
+    """List ignored files that the agent wrote; files that agents leave behind come last.
+
+    Setup commands may write ignored files too, but before the agent. Making the agent's HOME
+    changes the private directory, so its time marks the start of the agent.
     """
     root, private = site.paths.tree, site.paths.private
     began = private.stat().st_mtime_ns if private.is_dir() else 0
@@ -236,7 +245,7 @@ def _ignored(site: IssueWorktree) -> tuple[str, ...]:
 
 
 def _written(path: Path) -> int:
-    """Give the time at which a file was last written, in nanoseconds; none can be set back."""
+    """Return a file's last change (ctime) in nanoseconds, which no program can set back."""
     try:
         return path.lstat().st_ctime_ns
     except OSError:
@@ -260,10 +269,18 @@ def _commit(
     return head_sha
 
 
+# Describe the change.
+
+CAPTURED_DIFF_BYTES = 64 * 1024 * 1024
+"""The most bytes of a diff that are kept; the commit holds all of it."""
+
+DIFF_TIMEOUT = timedelta(minutes=5)
+
+
 def diff_of(
     site: IssueWorktree, start_sha: str, head_sha: str, limit: int = CAPTURED_DIFF_BYTES
 ) -> bytes:
-    """Write the diff as text; the end of one that is too large or takes too long is cut off."""
+    """Return the diff as text; cut it off at `limit` bytes or after DIFF_TIMEOUT."""
     place = site.paths.git_dir / "changes.diff"
     finished = site.git.stream(
         *("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none"),
@@ -280,113 +297,103 @@ def diff_of(
     return diff
 
 
-@dataclass(frozen=True, slots=True)
-class Checkout:
-    """A clean worktree at `start_sha`, of a base branch at `base_sha`.
+MAX_LINKS = 200
+"""How many symbolic links of a change are read; guards refuse a change with more."""
 
-    `keeps` tells whether files that git ignores stay when a commit is shown: set-up lines put
-    them there (SPEC A3), and checks need them. Without set-up lines none stay.
+BINARY = b"-"
+
+SYMLINK, NO_FILE = "120000", "000000"
+
+
+def _changed_files(site: IssueWorktree, start_sha: str, head_sha: str) -> tuple[FileChange, ...]:
+    listed = site.git.read(
+        *("diff-tree", "-r", "-z", "--raw", "--numstat", "-M"),
+        *("--ignore-submodules=none", start_sha, head_sha),
+    )
+    changes = changes_of(listed)
+    entries = entries_of(site.git.read("ls-tree", "-r", "-l", "-z", "--full-tree", head_sha))
+    changed = (entries[change.path] for change in changes if change.path in entries)
+    blobs = dict.fromkeys(entry.blob for entry in changed if entry.mode == SYMLINK)
+    links = {
+        blob: site.git.read("cat-file", "blob", blob).decode(errors="replace")
+        for blob in islice(blobs, MAX_LINKS)
+    }
+    return measured(changes, entries, links)
+
+
+def changes_of(output: bytes) -> tuple[FileChange, ...]:
+    """Parse `git diff-tree -r -z --raw --numstat -M`; keep git's order.
+
+    Bytes of a name that are not UTF-8 are replaced.
     """
-
-    worktree: IssueWorktree
-    base_branch: str
-    base_sha: str
-    start_sha: str
-    recreated: bool
-    keeps: Callable[[], bool]
-    pull_request: PullRequestHead | None = None
-
-    @property
-    def path(self) -> Path:
-        """Give the directory that the agent works in."""
-        return self.worktree.paths.tree
-
-    @property
-    def private(self) -> Path:
-        """Give the directory beside it for the run's own files."""
-        return self.worktree.paths.private
-
-    @property
-    def pull_request_diff(self) -> bytes:
-        """Give what the pull request changes as it stands; empty where there is none."""
-        if self.pull_request is None:
-            return b""
-        return diff_of(
-            self.worktree, self.pull_request.fork_sha, self.pull_request.head_sha, DIFF_BYTES
-        )
-
-    @property
-    def readable(self) -> tuple[Path, ...]:
-        """Give the link to the decoy, which is to stay what it is, and the mirror's objects."""
-        return (self.path / ".git", self.worktree.mirror.paths.mirror / "objects")
-
-    @property
-    def writable(self) -> tuple[Path, ...]:
-        """Give the decoy."""
-        return (self.worktree.paths.agent_git_dir,)
-
-    @disk_faults()
-    def capture(self, text: CommitText, settings: CommitSettings) -> Change:
-        """Read what the agent left and commit it (SPEC A7, A8)."""
-        change = capture(self.worktree, self.start_sha, text, settings)
-        return self._nothing_new(change) or change
-
-    def _nothing_new(self, change: Change) -> Change | None:
-        """Take a change for none that leaves the pull request as it is, on review (SPEC 6)."""
-        stands, head = self.pull_request, change.head_sha
-        if head is None or stands is None or not stands.is_answered:
-            return None
-        if not (
-            is_tree_of(self.worktree.mirror, head, stands.head_sha) or self._is_moved(head, stands)
-        ):
-            return None
-        return Change(change.start_sha, None, change.commits, is_proposed=True)
-
-    def _is_moved(self, head: str, stands: PullRequestHead) -> bool:
-        """Tell whether it is the pull request's change, made again on a base that has moved."""
-        if not stands.is_reviewed or stands.others:
-            return False
-        return is_change_of(self.worktree.mirror, head, self.base_sha, stands.head_sha)
-
-    @disk_faults()
-    def check_out(self, head_sha: str) -> None:
-        """Reset the tree to Mulligan's commit, so that checks see that and nothing else (A10)."""
-        reset_worktree(self.worktree, head_sha, keep_ignored=self.keeps())
-        check_out_commit(self.worktree, self.base_branch, self.base_sha, head_sha)
-        self.worktree.cleaner.empty(self.worktree.paths.name)
-
-    @contextmanager
-    def pristine_checkout(self) -> Generator[None]:
-        """Have a new checkout of `start_sha` in place of this one, for a while (SPEC A4).
-
-        It has nothing that an agent or a check wrote, nor what set-up wrote. It lies at the same
-        path, since what a check says may name that. Afterwards `show_commit` is to be called.
-        """
-        site, place = self.worktree, self.worktree.paths
-        aside = place.private / "worktree"
-        with disk_faults():
-            site.cleaner.set_aside(aside, place.name)
-            site.cleaner.move(place.tree, aside)
-            try:
-                reset_worktree(site, self.start_sha, keep_ignored=False)
-                check_out_commit(site, self.base_branch, self.base_sha, self.start_sha)
-                yield
-            finally:
-                site.cleaner.set_aside(place.tree, place.name)
-                site.cleaner.move(aside, place.tree)
+    tokens = iter(output.split(b"\0"))
+    raw, files = dict[bytes, FileChange](), list[FileChange]()
+    for token in tokens:
+        if token.startswith(b":"):
+            path, change = _raw(token, tokens)
+            raw[path] = change
+        elif token:
+            plus, minus, path = token.split(b"\t", 2)
+            if not path:
+                # For a renamed file, both names follow.
+                _, path = next(tokens), next(tokens)
+            files.append(_counted(raw[path], plus, minus))
+    return tuple(files)
 
 
-def check_out_commit(site: IssueWorktree, base: str, base_sha: str, head_sha: str) -> None:
-    """Put a fresh decoy into a restored worktree, with HEAD at its commit."""
-    place = site.paths
-    site.cleaner.set_aside(place.agent_git_dir, place.name)
-    listed = site.mirror.git.read("for-each-ref", "--format=%(refname) %(objectname)", "refs/tags")
-    refs = dict(line.split(" ") for line in listed.decode(errors="replace").splitlines())
-    refs[f"{BASE_REF}{base}"] = base_sha
-    if not f"{site.branch}/".startswith(f"{base}/"):
-        refs[f"refs/heads/{base}"] = base_sha
-    refs[f"refs/heads/{site.branch}"] = head_sha
-    objects = site.mirror.paths.mirror / "objects"
-    sources = (place.git_dir / "index", objects)
-    agent_git_directory.write(place.agent_git_dir, refs, site.branch, sources, site.mirror.litter)
-    (place.tree / ".git").write_text(f"gitdir: {place.agent_git_dir}\n")
+def _raw(token: bytes, tokens: Iterator[bytes]) -> tuple[bytes, FileChange]:
+    """Parse `:100644 100644 <blob> <blob> R087`, and the one or two names after it."""
+    before, after, _, _, letter = token[1:].decode().split(" ")
+    path = old = next(tokens)
+    if letter.startswith("R"):
+        path = next(tokens)
+    return path, FileChange(
+        path=_text(path),
+        status=letter[:1],
+        old_path=None if path is old else _text(old),
+        mode=before if after == NO_FILE else after,
+    )
+
+
+def _counted(change: FileChange, plus: bytes, minus: bytes) -> FileChange:
+    if BINARY in {plus, minus}:
+        return change
+    return change.model_copy(update={"insertions": int(plus), "deletions": int(minus)})
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of a tree; a submodule has no size."""
+
+    mode: str
+    blob: str
+    size: int | None
+
+
+def entries_of(output: bytes) -> dict[str, Entry]:
+    """Parse `git ls-tree -r -l -z`, by path."""
+    entries = dict[str, Entry]()
+    for line in filter(None, output.split(b"\0")):
+        about, _, path = line.partition(b"\t")
+        mode, _, blob, size = about.decode().split()
+        entries[_text(path)] = Entry(mode, blob, int(size) if size.isdigit() else None)
+    return entries
+
+
+def measured(
+    changes: Sequence[FileChange], entries: Mapping[str, Entry], links: Mapping[str, str]
+) -> tuple[FileChange, ...]:
+    """Add to each change its size in the new tree and its link target; `links` maps blobs."""
+    measured_changes = list[FileChange]()
+    for change in changes:
+        entry = entries.get(change.path)
+        if entry:
+            link = links.get(entry.blob) if entry.mode == SYMLINK else None
+            measured_changes.append(change.model_copy(update={"size": entry.size, "link": link}))
+        else:
+            measured_changes.append(change)
+    return tuple(measured_changes)
+
+
+def _text(path: bytes) -> str:
+    return path.decode(errors="replace")

@@ -15,30 +15,6 @@ from mulligan.git.repository import PATH
 from mulligan.sandbox.cancellation import reason_to_stop
 from mulligan.sandbox.process import Command, Finished, run
 
-LOCK_POLL_SECONDS = 0.02
-
-CLEAN_TIMEOUT = timedelta(minutes=10)
-
-MAX_PATH_CHARS = 1024
-"""Characters of a path in a worktree, beyond which git is slow or blind; macOS allows no more."""
-
-CLOSED_DIRECTORIES = ("-type", "d", "!", "-perm", "-700", "-execdir", "chmod", "u+rwx", "{}", ";")
-
-UNREADABLE = ("-type", "f", "!", "-perm", "-400", "-execdir", "chmod", "u+r", "{}", "+")
-
-CLOSED_FILES = ("-type", "f", "!", "-perm", "-600", "-execdir", "chmod", "u+rw", "{}", "+")
-"""Git does not see that a file lost these rights; the next agent would."""
-
-NEVER_TRUE = ("(", *CLOSED_DIRECTORIES, "-false", ")", "-o")
-
-REPOSITORIES = (
-    *("-name", ".git", "-prune", "(", "-type", "d"),
-    *("-execdir", "chmod", "-R", "u+rwx", "{}", ";", "-execdir", "rm", "-rf", "{}", ";"),
-    *("-o", "-execdir", "rm", "-f", "{}", ";", ")"),
-)
-
-SPECIAL = ("!", "(", "-type", "f", "-o", "-type", "d", "-o", "-type", "l", ")")
-
 
 @contextmanager
 def disk_faults() -> Generator[None]:
@@ -59,6 +35,9 @@ def write_whole(path: Path, content: bytes) -> None:
     unfinished = path.with_name(f"{path.name}.new")
     unfinished.write_bytes(content)
     unfinished.replace(path)
+
+
+LOCK_POLL_SECONDS = 0.02
 
 
 @contextmanager
@@ -85,6 +64,31 @@ def _taken(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+# Clearing directories that an agent could write to.
+
+CLEAN_TIMEOUT = timedelta(minutes=10)
+
+MAX_PATH_CHARS = 1024
+"""Characters of a path in a worktree, beyond which git is slow or blind; macOS allows no more."""
+
+CLOSED_DIRECTORIES = ("-type", "d", "!", "-perm", "-700", "-execdir", "chmod", "u+rwx", "{}", ";")
+
+UNREADABLE = ("-type", "f", "!", "-perm", "-400", "-execdir", "chmod", "u+r", "{}", "+")
+
+CLOSED_FILES = ("-type", "f", "!", "-perm", "-600", "-execdir", "chmod", "u+rw", "{}", "+")
+"""Git does not see that a file lost these rights; the next agent would."""
+
+NEVER_TRUE = ("(", *CLOSED_DIRECTORIES, "-false", ")", "-o")
+
+REPOSITORIES = (
+    *("-name", ".git", "-prune", "(", "-type", "d"),
+    *("-execdir", "chmod", "-R", "u+rwx", "{}", ";", "-execdir", "rm", "-rf", "{}", ";"),
+    *("-o", "-execdir", "rm", "-f", "{}", ";", ")"),
+)
+
+SPECIAL = ("!", "(", "-type", "f", "-o", "-type", "d", "-o", "-type", "l", ")")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,21 +10,7 @@ from mulligan.config.policy import CommitSettings
 from mulligan.domain.attempt import CommitText
 from mulligan.domain.issue import IssueRef
 
-ATTRIBUTES = "* !filter !diff !merge !working-tree-encoding"
-"""Takes every driver away that a repository's own .gitattributes asks for."""
-
-PRINTABLE = bytes(sign for sign in range(ord(" "), ord("~") + 1) if sign not in b'"\\')
-
-BASE_REF = "refs/remotes/origin/"
-
-BRANCH = re.compile(
-    r"(?![-/.])(?!.*(?:\.\.|//|/\.|@\{|\.lock(?:/|$)))[^\x00-\x20\x7f~^:?*\[\\]+(?<![/.])"
-)
-"""A branch name that git allows (git-check-ref-format)."""
-
-LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})(?:\[bot\])?")
-
-TRAILER = re.compile(r"[A-Za-z][A-Za-z0-9-]*: \S.*")
+# Paths.
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +83,18 @@ def worktree_paths(root: Path, ref: IssueRef) -> WorktreePaths:
     return WorktreePaths(repository_paths(root, ref.repository), f"issue-{ref.number}")
 
 
+# Branches.
+
+BASE_REF = "refs/remotes/origin/"
+
+BRANCH = re.compile(
+    r"(?![-/.])(?!.*(?:\.\.|//|/\.|@\{|\.lock(?:/|$)))[^\x00-\x20\x7f~^:?*\[\\]+(?<![/.])"
+)
+"""A branch name that git allows (git-check-ref-format)."""
+
+# What git ignores and converts.
+
+
 def is_agent_leftover(path: str, litter: Sequence[str]) -> bool:
     """Tell whether a path in a repository fits one of the patterns of what agents leave behind."""
     *directories, name = PurePosixPath(path).parts
@@ -107,6 +105,12 @@ def is_agent_leftover(path: str, litter: Sequence[str]) -> bool:
     )
 
 
+ATTRIBUTES = "* !filter !diff !merge !working-tree-encoding"
+"""Takes every driver away that a repository's own .gitattributes asks for."""
+
+PRINTABLE = bytes(sign for sign in range(ord(" "), ord("~") + 1) if sign not in b'"\\')
+
+
 def binary_attribute(path: bytes) -> bytes:
     """Write the line of git's attributes that switches line-end conversion off for one path."""
     pattern = re.sub(rb"[\\*?\[\]]", rb"\\\g<0>", path)
@@ -114,6 +118,13 @@ def binary_attribute(path: bytes) -> bytes:
         bytes([byte]) if byte in PRINTABLE else b"\\%03o" % byte for byte in b"/" + pattern
     )
     return b'"%s" -text' % quoted
+
+
+# The commit message.
+
+LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})(?:\[bot\])?")
+
+TRAILER = re.compile(r"[A-Za-z][A-Za-z0-9-]*: \S.*")
 
 
 def message_of(text: CommitText, settings: CommitSettings) -> str:

@@ -12,9 +12,70 @@ from mulligan.git.repository import Remote
 from mulligan.git.worktrees.mirror import Mirror
 from mulligan.sandbox.cancellation import defer_shutdown
 
-VERIFIED_REFS = "refs/mulligan/verified/"
+# The issue's branch, and the ref of an attempt.
 
 PUBLISH_TIMEOUT = timedelta(minutes=10)
+
+
+def publish(
+    mirror: Mirror, remote: Remote, ref: IssueRef, head_sha: str, expected: str | None
+) -> None:
+    """Make the branch on the remote be `head_sha`; `expected` is what Mulligan pushed last.
+
+    A push may fail and have happened: what the remote says afterwards decides.
+    """
+    branch = f"refs/heads/{ref.branch}"
+    held = remote.head_of(mirror.git, branch)
+    if held == head_sha:
+        return
+    if held not in {None, expected}:
+        raise _foreign_branch(ref)
+    if not mirror.has(head_sha):
+        raise commit_missing(head_sha)
+    try:
+        remote.push(mirror.git, head_sha, branch, held)
+    except WorldError:
+        now = remote.head_of(mirror.git, branch)
+        if now == head_sha:
+            return
+        if now != held:
+            raise _foreign_branch(ref) from None
+        raise
+
+
+def publish_attempt(
+    mirror: Mirror, remote: Remote, ref: IssueRef, head_sha: str, number: int
+) -> str:
+    """Push an attempt's commit to its own ref, over what was there of it; give the ref."""
+    if not mirror.has(head_sha):
+        raise commit_missing(head_sha)
+    name = attempt_ref(ref, number)
+    held = remote.head_of(mirror.git, name)
+    if held != head_sha:
+        remote.push(mirror.git, head_sha, name, held)
+    return name
+
+
+def attempt_ref(ref: IssueRef, number: int) -> str:
+    """Name the ref of an attempt, which is no branch: no workflow runs for it (SPEC H3)."""
+    return f"refs/mulligan/attempts/{ref.number}-{number}"
+
+
+def commit_missing(head_sha: str) -> DeniedError:
+    """Say that a commit is not here to be pushed."""
+    message = f"The commit {head_sha} is not on this machine any more; ask for new work."
+    return DeniedError(message)
+
+
+def _foreign_branch(ref: IssueRef) -> DeniedError:
+    message = (
+        f"The branch {ref.branch} of {ref.repository} holds commits that Mulligan did not make; "
+        "merge or delete it there."
+    )
+    return DeniedError(message)
+
+
+# Verified commits in a file, until they are pushed.
 
 
 def write_bundle(mirror: Mirror, ref: IssueRef, head_sha: str, place: Path) -> None:
@@ -36,6 +97,13 @@ def write_bundle(mirror: Mirror, ref: IssueRef, head_sha: str, place: Path) -> N
     new.replace(place)
 
 
+def _below(mirror: Mirror, head_sha: str) -> str:
+    """Find the newest commit below one that the base branch has; its parent where there is none."""
+    base = mirror.base_sha()
+    shared = mirror.git.query("merge-base", base, head_sha) if base else None
+    return shared.text if shared and not shared.exit_code else f"{head_sha}^"
+
+
 def read_bundle(mirror: Mirror, head_sha: str, bundle: Path) -> bool:
     """Read a commit from its bundle; tell whether the mirror has it now."""
     mirror.git.attempt("bundle", "unbundle", str(bundle.absolute()), patience=PUBLISH_TIMEOUT)
@@ -51,11 +119,9 @@ def fetch_pushed(remote: Remote, mirror: Mirror, ref: IssueRef, head_sha: str) -
     return mirror.has(head_sha)
 
 
-def _below(mirror: Mirror, head_sha: str) -> str:
-    """Find the newest commit below one that the base branch has; its parent where there is none."""
-    base = mirror.base_sha()
-    shared = mirror.git.query("merge-base", base, head_sha) if base else None
-    return shared.text if shared and not shared.exit_code else f"{head_sha}^"
+# Verified commits on the remote, for runs on other machines.
+
+VERIFIED_REFS = "refs/mulligan/verified/"
 
 
 def verified_ref(ref: IssueRef) -> str:
@@ -96,61 +162,3 @@ def delete_old_verified(mirror: Mirror, remote: Remote, needed: Callable[[int], 
             number = name.removeprefix(VERIFIED_REFS)
             if number.isdecimal() and not needed(int(number)):
                 remote.delete(mirror.git, name, held)
-
-
-def publish(
-    mirror: Mirror, remote: Remote, ref: IssueRef, head_sha: str, expected: str | None
-) -> None:
-    """Make the branch on the remote be `head_sha`; `expected` is what Mulligan pushed last.
-
-    A push may fail and have happened: what the remote says afterwards decides.
-    """
-    branch = f"refs/heads/{ref.branch}"
-    held = remote.head_of(mirror.git, branch)
-    if held == head_sha:
-        return
-    if held not in {None, expected}:
-        raise _foreign_branch(ref)
-    if not mirror.has(head_sha):
-        raise commit_missing(head_sha)
-    try:
-        remote.push(mirror.git, head_sha, branch, held)
-    except WorldError:
-        now = remote.head_of(mirror.git, branch)
-        if now == head_sha:
-            return
-        if now != held:
-            raise _foreign_branch(ref) from None
-        raise
-
-
-def attempt_ref(ref: IssueRef, number: int) -> str:
-    """Name the ref of an attempt, which is no branch: no workflow runs for it (SPEC H3)."""
-    return f"refs/mulligan/attempts/{ref.number}-{number}"
-
-
-def publish_attempt(
-    mirror: Mirror, remote: Remote, ref: IssueRef, head_sha: str, number: int
-) -> str:
-    """Push an attempt's commit to its own ref, over what was there of it; give the ref."""
-    if not mirror.has(head_sha):
-        raise commit_missing(head_sha)
-    name = attempt_ref(ref, number)
-    held = remote.head_of(mirror.git, name)
-    if held != head_sha:
-        remote.push(mirror.git, head_sha, name, held)
-    return name
-
-
-def commit_missing(head_sha: str) -> DeniedError:
-    """Say that a commit is not here to be pushed."""
-    message = f"The commit {head_sha} is not on this machine any more; ask for new work."
-    return DeniedError(message)
-
-
-def _foreign_branch(ref: IssueRef) -> DeniedError:
-    message = (
-        f"The branch {ref.branch} of {ref.repository} holds commits that Mulligan did not make; "
-        "merge or delete it there."
-    )
-    return DeniedError(message)

@@ -48,6 +48,10 @@ def fetch_pull_request(
     )
 
 
+def _name(ref: IssueRef) -> str:
+    return f"refs/mulligan/proposed/{ref.number}"
+
+
 def _bases_of(mirror: Mirror, base_sha: str, head: str, standing: PullRequestBase) -> list[str]:
     """List what the base branch is, and was where Mulligan's own head was made on it.
 
@@ -74,26 +78,6 @@ def conflicts_in(mirror: Mirror, base_sha: str, head: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name))
 
 
-def is_tree_of(mirror: Mirror, one: str, other: str) -> bool:
-    """Tell whether two commits have the same files."""
-    first, second = mirror.git.line("rev-parse", f"{one}^{{tree}}", f"{other}^{{tree}}").split()
-    return first == second
-
-
-def is_change_of(mirror: Mirror, one: str, base_sha: str, head: str) -> bool:
-    """Tell whether a commit is what a head's change comes to on a base; never where they conflict.
-
-    Unlike a patch id, which passes over white space and places, this takes two changes for the
-    same only where the files come out the same.
-    """
-    merged = mirror.git.query("merge-tree", "--write-tree", base_sha, head)
-    return not merged.exit_code and merged.text == mirror.git.line("rev-parse", f"{one}^{{tree}}")
-
-
-def _name(ref: IssueRef) -> str:
-    return f"refs/mulligan/proposed/{ref.number}"
-
-
 def lacks_commit(mirror: Mirror, head_sha: str, base_sha: str) -> bool:
     """Tell whether a head does not have a commit of the base branch."""
     return mirror.git.query("merge-base", "--is-ancestor", base_sha, head_sha).exit_code == 1
@@ -112,6 +96,22 @@ def is_in_base(mirror: Mirror, now: str, start_sha: str, base_sha: str) -> bool:
     if start_sha != base_sha and mirror.has(start_sha):
         shared = mirror.git.query("merge-base", "--all", start_sha, base_sha).text.split()
     return not any(lacks_commit(mirror, now, sha) for sha in shared)
+
+
+def is_tree_of(mirror: Mirror, one: str, other: str) -> bool:
+    """Tell whether two commits have the same files."""
+    first, second = mirror.git.line("rev-parse", f"{one}^{{tree}}", f"{other}^{{tree}}").split()
+    return first == second
+
+
+def is_change_of(mirror: Mirror, one: str, base_sha: str, head: str) -> bool:
+    """Tell whether a commit is what a head's change comes to on a base; never where they conflict.
+
+    Unlike a patch id, which passes over white space and places, this takes two changes for the
+    same only where the files come out the same.
+    """
+    merged = mirror.git.query("merge-tree", "--write-tree", base_sha, head)
+    return not merged.exit_code and merged.text == mirror.git.line("rev-parse", f"{one}^{{tree}}")
 
 
 def merge(
