@@ -1,4 +1,4 @@
-"""Remove what is not needed any more: artifacts by age and size, worktrees, old histories."""
+"""Delete what retention does not keep: artifacts by age and size, worktrees, old histories."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -27,11 +27,11 @@ log = structlog.get_logger()
 
 
 def clean_up(context: BotContext, worker: Worker) -> dict[IssueRef, str]:
-    """Remove what retention does not keep; give a sentence for each issue where that failed.
+    """Delete what retention does not keep; return an error for each issue that failed.
 
-    Each issue is looked at again under its lease, so nobody begins to work on it meanwhile.
+    Each issue is checked again under its lease, so that no worker starts on it meanwhile.
     """
-    # What is found first belongs to an attempt that the ledger, read afterwards, knows.
+    # List the files before reading the ledger, so that it knows every attempt that has files.
     found = context.artifacts.attempts()
     known = {status.issue: status for status in context.ledger.statuses()}
     files, failed = _outdated(found, known, context), dict[IssueRef, str]()
@@ -39,8 +39,8 @@ def clean_up(context: BotContext, worker: Worker) -> dict[IssueRef, str]:
     work = {ref: partial(_clean_up, ref, files.get(ref, ())) for ref in (*files, *unused)}
     before = context.clock.now() - context.retention.ledger
     for ref in context.retention_store.outdated(before):
-        its_own = [each for each in found if each.issue == ref]
-        work[ref] = partial(_forget, ref, its_own, before)
+        of_issue = [each for each in found if each.issue == ref]
+        work[ref] = partial(_forget, ref, of_issue, before)
     for ref in sorted(work):
         if stopping():
             break
@@ -53,42 +53,42 @@ def clean_up(context: BotContext, worker: Worker) -> dict[IssueRef, str]:
 def _outdated(
     found: Sequence[AttemptFiles], known: Mapping[IssueRef, IssueStatus], context: BotContext
 ) -> Mapping[IssueRef, Sequence[AttemptFiles]]:
-    """Choose files that go, by issue; those of an issue that the ledger does not know stay."""
+    """Choose the files to delete, by issue; keep those of issues that the ledger does not know."""
     keep = context.retention
     free = {ref for ref, status in known.items() if not needs_files(status)}
-    spared = {files.issue for files in found} - free
+    kept = {files.issue for files in found} - free
     oldest = context.clock.now() - keep.artifacts
     by_issue = defaultdict[IssueRef, list[AttemptFiles]](list)
-    for files in outdated(found, spared, oldest, keep.artifacts_mib * MIB):
+    for files in outdated(found, kept, oldest, keep.artifacts_mib * MIB):
         by_issue[files.issue].append(files)
     return by_issue
 
 
 def _is_unused(ref: IssueRef, context: BotContext) -> bool:
-    """Tell whether an issue has a worktree here, and has rested for long."""
+    """Tell whether an issue has a worktree here that retention no longer keeps."""
     if not context.worktrees.exists(ref):
         return False
     events = context.ledger.events(ref)
-    # How far the comments of a repository were read is recorded with any of its issues.
+    # Effects do not count: the newest comment id is recorded on any issue of a repository.
     last = max(each.at for each in events if not isinstance(each.event, EffectDone))
     keep = context.retention.worktrees
     return has_rested(context.ledger.status(ref), last, context.clock.now(), keep)
 
 
 def _clean_up(ref: IssueRef, files: Sequence[AttemptFiles], context: BotContext) -> Visit:
-    going = () if needs_files(context.ledger.status(ref)) else files
-    for each in going:
+    deleted = () if needs_files(context.ledger.status(ref)) else files
+    for each in deleted:
         context.artifacts.remove(ref, each.number)
     if unused := _is_unused(ref, context):
         context.worktrees.discard(ref)
-    log.info("cleaned_up", issue=str(ref), attempts=len(going), worktree=unused)
+    log.info("cleaned_up", issue=str(ref), attempts=len(deleted), worktree=unused)
     return Visit(ref)
 
 
 def _forget(
     ref: IssueRef, files: Sequence[AttemptFiles], before: datetime, context: BotContext
 ) -> Visit:
-    """Let go of an issue's history, and first of all that only the history leads to."""
+    """Delete an issue's artifacts and worktree, then its events."""
     if not may_be_forgotten(context.ledger.status(ref)):
         return Visit(ref)
     for each in files:

@@ -1,7 +1,7 @@
-"""Hear the commands of people, and carry each out once, wherever a process is killed (SPEC H4).
+"""Record the commands in comments, and execute each once, even after a `kill -9` (SPEC H4).
 
-A command is recorded as it is heard, without the issue's lease; what it says holds from then on.
-It is carried out under the lease, and recorded as answered when all of it was done.
+A command is recorded when it is read, without the issue's lease, and is in force from then on.
+It is executed under the lease, and recorded as answered when all its effects are done.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,10 +22,10 @@ from mulligan.implement.issue_snapshot import load_context, pull_request_elsewhe
 from mulligan.implement.ports import BotContext
 
 READ_TO_PREFIX = "to:"
-"""Tells how far from what Mulligan wrote itself, which the ledger knows by such ids."""
+"""Prefix of the id of the newest comment that was read, in the ledger's remote id of an effect."""
 
 INITIAL_LOOKBACK = timedelta(days=1)
-"""How far back comments are read from when the ledger came to know of a repository."""
+"""How long before the first known issue of a repository its comments are read from."""
 
 SEEN_REACTION, DONE_REACTION, MISTYPED_REACTION = "eyes", "rocket", "confused"
 
@@ -35,40 +35,39 @@ log = structlog.get_logger()
 
 
 def record_commands(repository: str, known: KnownIssues, context: BotContext) -> list[IssueRef]:
-    """Record every command that was given on a repository since it was listened to last.
+    """Record every new command in the comments of a repository; return the issues it concerns.
 
-    Gives the issues that they are about. That comments cannot be read now is logged, and stops
-    nothing else.
+    If GitHub cannot be read, log that and return no issues.
     """
     after = max(map(_read_to, known.values()), default=0)
     try:
-        heard = context.tracker.read_commands(
+        batch = context.tracker.read_commands(
             repository, after, _since(known, context), _places(known)
         )
     except WorldError as error:
         log.warning("not_heard", repository=repository, reason=str(error))
         return []
-    noted = list[IssueRef]()
-    for spoken in heard.commands:
-        if ref := _issue_of(repository, spoken, known.values()):
-            _record(ref, spoken, context)
-            noted.append(ref)
-    if heard.read_to > after and known:
+    commanded = list[IssueRef]()
+    for command in batch.commands:
+        if ref := _issue_of(repository, command, known.values()):
+            _record(ref, command, context)
+            commanded.append(ref)
+    if batch.read_to > after and known:
         done = EffectDone(
-            effect=READ_TO, key=SINGLE_KEY, remote_id=f"{READ_TO_PREFIX}{heard.read_to}"
+            effect=READ_TO, key=SINGLE_KEY, remote_id=f"{READ_TO_PREFIX}{batch.read_to}"
         )
         context.ledger.append(next(iter(known)), done)
-    return noted
+    return commanded
 
 
 def known_of(repository: str, context: BotContext) -> KnownIssues:
-    """Read where the issues of a repository stand."""
+    """Read the statuses of a repository's issues from the ledger."""
     statuses = (each for each in context.ledger.statuses() if each.issue.repository == repository)
     return {status.issue: status for status in statuses}
 
 
 def _places(known: KnownIssues) -> list[IssueRef]:
-    """List where people may speak: on issues, and on the pull requests that belong to them."""
+    """List where people may write commands: the issues, and their pull requests."""
     pulls = [
         IssueRef(ref.repository, status.pull_number)
         for ref, status in known.items()
@@ -78,10 +77,10 @@ def _places(known: KnownIssues) -> list[IssueRef]:
 
 
 def _since(known: KnownIssues, context: BotContext) -> datetime:
-    """Say from when on comments count: the first request, or not long before an issue was known."""
-    heard_of = (each.known_since for each in known.values() if each.known_since)
-    first_look = min(heard_of, default=context.clock.now()) - INITIAL_LOOKBACK
-    return min((each.act_at for each in known.values() if each.act_at), default=first_look)
+    """Return the time from which comments count: the first request, or else INITIAL_LOOKBACK."""
+    known_since = (each.known_since for each in known.values() if each.known_since)
+    lookback = min(known_since, default=context.clock.now()) - INITIAL_LOOKBACK
+    return min((each.act_at for each in known.values() if each.act_at), default=lookback)
 
 
 def _read_to(status: IssueStatus) -> int:
@@ -89,35 +88,35 @@ def _read_to(status: IssueStatus) -> int:
 
 
 def _issue_of(
-    repository: str, spoken: CommentCommand, known: Iterable[IssueStatus]
+    repository: str, command: CommentCommand, known: Iterable[IssueStatus]
 ) -> IssueRef | None:
-    """Find the issue that is meant: on a pull request, the one that Mulligan opened it for."""
-    here = None if spoken.on_pull_request else IssueRef(repository, spoken.number)
-    its_own = (
+    """Return the issue of a command; on a pull request, the issue that Mulligan opened it for."""
+    own_issue = None if command.on_pull_request else IssueRef(repository, command.number)
+    of_pull_request = (
         status.issue
         for status in known
-        if (status.pull_request or "").endswith(f"/pull/{spoken.number}")
+        if (status.pull_request or "").endswith(f"/pull/{command.number}")
     )
-    return next(its_own, here)
+    return next(of_pull_request, own_issue)
 
 
-def _record(ref: IssueRef, spoken: CommentCommand, context: BotContext) -> None:
-    if is_handled(context.ledger.status(ref).heard, spoken.key):
+def _record(ref: IssueRef, command: CommentCommand, context: BotContext) -> None:
+    if is_handled(context.ledger.status(ref).heard, command.key):
         return
     received = CommandReceived(
-        key=spoken.key,
-        command=spoken.command.verb,
-        text=spoken.command.text,
-        actor=spoken.actor,
-        actor_id=spoken.actor_id,
-        at=spoken.at,
+        key=command.key,
+        command=command.command.verb,
+        text=command.command.text,
+        actor=command.actor,
+        actor_id=command.actor_id,
+        at=command.at,
     )
     context.ledger.append(ref, received)
-    context.tracker.react(ref.repository, spoken.comment, SEEN_REACTION)
+    context.tracker.react(ref.repository, command.comment, SEEN_REACTION)
 
 
 def execute_commands(ref: IssueRef, context: BotContext) -> None:
-    """Carry out what was commanded, oldest first, as soon as no attempt is left unconcluded."""
+    """Execute the pending commands, oldest first, unless an attempt is not concluded yet."""
     for order in context.ledger.status(ref).pending:
         status = context.ledger.status(ref)
         if status.phase is not Phase.IDLE:
@@ -126,28 +125,28 @@ def execute_commands(ref: IssueRef, context: BotContext) -> None:
 
 
 def answer_during_attempt(ref: IssueRef, context: BotContext) -> None:
-    """Answer, under the lease, what people ask while an attempt runs; the rest waits for its end.
+    """Answer queries under the lease while an attempt runs; other commands wait for its end.
 
-    An attempt that is being ended is not spoken of: what is asked is answered after it.
+    An attempt that is being stopped gets no answer now; its open commands are answered afterwards.
     """
     status = context.ledger.status(ref)
     if status.stage is not Stage.RUNNING or status.ending_reason:
         return
     for order in status.pending:
         if order.verb in ASKING:
-            ruled = _decide(order, status, context)
-            if ruled.action is CommandAction.REPLY:
-                _respond(ref, order, ruled, context)
+            decision = _decide(order, status, context)
+            if decision.action is CommandAction.REPLY:
+                _respond(ref, order, decision, context)
 
 
 def _respond(
-    ref: IssueRef, order: PendingCommand, ruled: CommandDecision, context: BotContext
+    ref: IssueRef, order: PendingCommand, decision: CommandDecision, context: BotContext
 ) -> None:
-    _carry_out(ref, order, ruled, context)
+    _carry_out(ref, order, decision, context)
     if order.comment is not None:
         context.tracker.react(ref.repository, order.comment, _reaction(order))
     responded = HumanResponded(
-        key=order.key, command=order.verb, actor=order.actor, answer=ruled.answer
+        key=order.key, command=order.verb, actor=order.actor, answer=decision.answer
     )
     context.ledger.append(ref, responded)
 
@@ -173,33 +172,33 @@ def _decide(order: PendingCommand, status: IssueStatus, context: BotContext) -> 
 
 
 def _carry_out(
-    ref: IssueRef, order: PendingCommand, ruled: CommandDecision, context: BotContext
+    ref: IssueRef, order: PendingCommand, decision: CommandDecision, context: BotContext
 ) -> None:
-    match ruled.action:
+    match decision.action:
         case CommandAction.OPEN_EPOCH:
             context.ledger.append(ref, Authorised.of(_act(order)))
             sync_labels_and_status(ref, context)
         case CommandAction.STAND_DOWN:
-            stand_down(ref, StandDown(reason=ruled.answer), context)
+            stand_down(ref, StandDown(reason=decision.answer), context)
         case CommandAction.RESOLVE:
-            context.ledger.append(ref, _resolved(ref, ruled.answer, context))
+            context.ledger.append(ref, _resolved(ref, decision.answer, context))
             sync_labels_and_status(ref, context)
         case CommandAction.SHOW:
             if context.ledger.status(ref).epoch:
                 sync_labels_and_status(ref, context)
         case CommandAction.REPLY if order.comment is not None:
-            _reply(ref, order, ruled.answer, context)
+            _reply(ref, order, decision.answer, context)
         case CommandAction.REPLY | CommandAction.NOTHING:
             return
         case _:
-            assert_never(ruled.deed)
+            assert_never(decision.action)
 
 
-def _reply(ref: IssueRef, order: PendingCommand, words: str, context: BotContext) -> None:
-    """Answer in a comment; where none may be written, the reaction has to do."""
+def _reply(ref: IssueRef, order: PendingCommand, text: str, context: BotContext) -> None:
+    """Answer in a comment; if GitHub denies that, the reaction is the only answer."""
     case = load_context(context.tracker.read(ref), context)
     try:
-        written = context.tracker.reply(case, order, words)
+        written = context.tracker.reply(case, order, text)
         done = EffectDone(effect="reply", key=order.key, remote_id=written)
         context.ledger.append(ref, done)
     except DeniedError as error:
@@ -218,10 +217,10 @@ def _act(order: PendingCommand) -> AuthorisingAct:
     )
 
 
-def _resolved(ref: IssueRef, words: str, context: BotContext) -> Resolved:
+def _resolved(ref: IssueRef, text: str, context: BotContext) -> Resolved:
     history = context.ledger.history(ref)
     return Resolved(
-        resolution=words,
+        resolution=text,
         total_attempts=len(history),
         total_duration_ms=sum(meta.duration_ms for meta in history),
     )

@@ -1,4 +1,4 @@
-"""The daemon: poll, wake, recover, watch and clean up at intervals, until it is told to stop."""
+"""Run the daemon: poll, watch, renew leases and clean up at intervals; reload the configuration."""
 
 import logging
 import threading
@@ -37,14 +37,14 @@ log = structlog.get_logger()
 
 
 def _nothing() -> None:
-    """Close nothing."""
+    """Do nothing: the default of Runtime.close."""
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What the configuration asks for: the repositories, and a worker with its tools.
+    """Everything built from one configuration: the repositories, the context and a worker.
 
-    A new one fetches every repository afresh. `close` gives back what the tools have open.
+    A new runtime fetches every repository afresh. `close` closes its stores and connections.
     """
 
     repositories: tuple[str, ...]
@@ -61,66 +61,66 @@ class _RuntimeUse:
 
 
 class ReloadableRuntime:
-    """Hands out crews; one that was replaced is closed once nobody uses it any more."""
+    """Hands out runtimes; a replaced one is closed when its last user is done. Safe for threads."""
 
     def __init__(self, reload: Callable[[], Runtime | None]) -> None:
-        """Start with no crew; `reload` gives one whenever the configuration changed, else None."""
+        """Start without a runtime; `reload` builds one if the configuration changed, else None."""
         self._reload = reload
         self._lock = threading.Lock()
         self._runtimes: list[_RuntimeUse] = []
 
     @property
     def latest(self) -> Runtime | None:
-        """Give the crew that serves, without a look at the configuration; None before the first."""
+        """Return the newest runtime without reading the configuration; None before the first."""
         with self._lock:
             return self._runtimes[-1].runtime if self._runtimes else None
 
     @contextmanager
     def reloaded(self) -> Generator[Runtime | None]:
-        """Look at the configuration, and use the newest crew."""
-        # Whoever comes first reads the configuration; the others wait for it.
+        """Read the configuration if it changed, and use the newest runtime."""
+        # The first thread reads the configuration; the others wait for it.
         with self._lock:
             if changed := self._reload():
                 self._runtimes.append(_RuntimeUse(changed))
-            shifts = self._begin(self._runtimes[-1:])
-        with self._using(shifts):
-            yield shifts[0].runtime if shifts else None
+            uses = self._begin(self._runtimes[-1:])
+        with self._using(uses):
+            yield uses[0].runtime if uses else None
 
     @contextmanager
     def current(self) -> Generator[Runtime]:
-        """Use the newest crew; there has to be one."""
+        """Use the newest runtime; one must exist."""
         with self._lock:
-            shifts = self._begin(self._runtimes[-1:])
-        with self._using(shifts):
-            yield shifts[0].runtime
+            uses = self._begin(self._runtimes[-1:])
+        with self._using(uses):
+            yield uses[0].runtime
 
     @contextmanager
     def all(self) -> Generator[list[Runtime]]:
-        """Use every crew that still has work."""
+        """Use every runtime that still has users, and the newest."""
         with self._lock:
-            shifts = self._begin(self._runtimes)
-        with self._using(shifts):
-            yield [each.runtime for each in shifts]
+            uses = self._begin(self._runtimes)
+        with self._using(uses):
+            yield [each.runtime for each in uses]
 
     def close(self) -> None:
-        """Close them all, when nobody uses any."""
+        """Close all runtimes; call this when none is in use."""
         with self._lock:
             gone, self._runtimes = self._runtimes, []
         for each in gone:
             each.runtime.close()
 
-    def _begin(self, shifts: list[_RuntimeUse]) -> list[_RuntimeUse]:
-        for each in shifts:
+    def _begin(self, uses: list[_RuntimeUse]) -> list[_RuntimeUse]:
+        for each in uses:
             each.uses += 1
-        return list(shifts)
+        return list(uses)
 
     @contextmanager
-    def _using(self, shifts: list[_RuntimeUse]) -> Generator[None]:
+    def _using(self, uses: list[_RuntimeUse]) -> Generator[None]:
         try:
             yield
         finally:
             with self._lock:
-                for each in shifts:
+                for each in uses:
                     each.uses -= 1
                 gone = [each for each in self._runtimes[:-1] if not each.uses]
                 self._runtimes = [each for each in self._runtimes if each not in gone]
@@ -129,7 +129,7 @@ class ReloadableRuntime:
 
 
 class _VariableIntervalTrigger(BaseTrigger):
-    """Fires at an interval that may change from call to call; what was missed is made up once."""
+    """Fires at an interval that may change between calls; makes up for missed calls once."""
 
     def __init__(self, interval: Interval) -> None:
         self._interval = interval
@@ -146,13 +146,12 @@ class _VariableIntervalTrigger(BaseTrigger):
 def run_periodically(
     jobs: Mapping[str, tuple[PeriodicJob, Interval]], now: datetime
 ) -> Generator[None]:
-    """Call each tick at once and then at its interval, never twice at a time, in this block.
+    """Call each job at `now` and then at its interval, never twice at a time, in this block.
 
-    A tick that is late is made up for once, however late; APScheduler's own grace of one second
-    would drop it silently. `now` is the time of the first call. Leaving the block waits for those
-    that have begun.
+    A late job runs once, however late it is; APScheduler's default grace of one second would drop
+    it silently. Leaving the block waits for the jobs that are running.
     """
-    # It warns of each call that is left out while the one before still runs, as is meant here.
+    # It warns of each call that is skipped while the one before still runs, which is intended.
     logger = logging.getLogger(NAME)
     logger.setLevel(logging.ERROR)
     scheduler = BackgroundScheduler(
@@ -160,9 +159,9 @@ def run_periodically(
         timezone=UTC,
         job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
     )
-    for name, (tick, interval) in jobs.items():
+    for name, (job, interval) in jobs.items():
         scheduler.add_job(  # pyright: ignore[reportUnknownMemberType] - it has no types
-            tick, _VariableIntervalTrigger(interval), id=name, next_run_time=now
+            job, _VariableIntervalTrigger(interval), id=name, next_run_time=now
         )
     scheduler.start()  # pyright: ignore[reportUnknownMemberType]
     try:
@@ -172,79 +171,79 @@ def run_periodically(
 
 
 class Daemon:
-    """Serves the newest crew; one that was replaced ends its visits, watched still."""
+    """The jobs of `mulligan run`, on the newest runtime; a replaced runtime finishes its visits."""
 
     def __init__(self, reload: Callable[[], Runtime | None]) -> None:
-        """Start with no crew; `reload` gives one whenever the configuration changed, else None."""
-        self._crews = ReloadableRuntime(reload)
+        """Start without a runtime; `reload` builds one if the configuration changed, else None."""
+        self._runtimes = ReloadableRuntime(reload)
         self.pulse = DaemonHealth()
         self._workers = 1
 
     def poll(self, wake: Callable[[list[IssueRef]], None]) -> None:
-        """Recover, then ask every repository, and wake the issues that were found.
+        """Recover, then poll every repository, and call `wake` with the issues that are due.
 
-        Where the ledger itself is away, that is logged, and all of it left to the next poll.
+        If the ledger is unavailable, log that and leave everything to the next poll.
         """
         with self.pulse.note_poll():
             self._poll(wake)
 
     def _poll(self, wake: Callable[[list[IssueRef]], None]) -> None:
-        with self._crews.reloaded() as crew:
-            if crew is None:
+        with self._runtimes.reloaded() as runtime:
+            if runtime is None:
                 return
             try:
-                self._ask(crew, wake)
+                self._poll_repositories(runtime, wake)
             except MulliganError as error:
                 log.warning("not_polled", reason=str(error))
 
-    def _ask(self, runtime: Runtime, wake: Callable[[list[IssueRef]], None]) -> None:
+    def _poll_repositories(self, runtime: Runtime, wake: Callable[[list[IssueRef]], None]) -> None:
         for ref, reason in recover(
             runtime.context, runtime.worker, runtime.repositories
         ).failed.items():
             log.warning("not_recovered", issue=str(ref), reason=reason)
-        asked = self.pulse.note_each(runtime.repositories)
-        found, failed = poll(asked, runtime.context, runtime.worker, runtime.fetch_cache)
-        unread = len(failed.keys() & set(runtime.repositories))
-        self.pulse.asked(len(runtime.repositories), unread)
+        repositories = self.pulse.note_each(runtime.repositories)
+        found, failed = poll(repositories, runtime.context, runtime.worker, runtime.fetch_cache)
+        failed_repositories = len(failed.keys() & set(runtime.repositories))
+        self.pulse.asked(len(runtime.repositories), failed_repositories)
         for repository, reason in failed.items():
             log.warning("not_polled", repository=repository, reason=reason)
         wake(found)
 
     @property
     def repositories(self) -> int:
-        """Count the repositories that are polled, as often as workers are heard of that do so."""
-        crew = self._crews.latest
-        return len(crew.repositories) * self._workers if crew else 0
+        """Count the repositories polled with this token: those configured, times the workers."""
+        runtime = self._runtimes.latest
+        return len(runtime.repositories) * self._workers if runtime else 0
 
     def heartbeat(self) -> None:
-        """Be heard as a worker, and count all that share the ledger."""
-        with self._crews.reloaded() as crew:
-            if crew is None:
+        """Renew this worker's presence in the ledger, and count the workers that share it."""
+        with self._runtimes.reloaded() as runtime:
+            if runtime is None:
                 return
             try:
-                self._workers = len(crew.context.leases.heartbeat(crew.context.worker))
+                self._workers = len(runtime.context.leases.heartbeat(runtime.context.worker))
             except MulliganError as error:
                 log.warning("not_heard", reason=str(error))
 
     @property
     def context(self) -> BotContext | None:
-        """Give what the newest crew works with; None before there is one."""
-        crew = self._crews.latest
-        return crew.context if crew else None
+        """Return the context of the newest runtime; None before there is one."""
+        runtime = self._runtimes.latest
+        return runtime.context if runtime else None
 
     def watch(self) -> None:
-        """Stop the work on every issue whose request was withdrawn."""
-        with self._crews.all() as crews:
-            for crew in crews:
-                crew.worker.watch()
+        """Stop running attempts whose request was withdrawn, in every runtime."""
+        with self._runtimes.all() as runtimes:
+            for runtime in runtimes:
+                runtime.worker.watch()
 
     def clean_up(self) -> None:
-        """Remove what retention does not keep, and log what resists until the next time."""
-        with self._crews.reloaded() as crew:
-            if crew is None:
+        """Delete what retention does not keep; log failures, which the next run repeats."""
+        with self._runtimes.reloaded() as runtime:
+            if runtime is None:
                 return
             try:
-                failed = clean_up(crew.context, crew.worker)
+                failed = clean_up(runtime.context, runtime.worker)
             except MulliganError as error:
                 log.warning("not_cleaned_up", reason=str(error))
                 return
@@ -252,21 +251,21 @@ class Daemon:
             log.warning("not_cleaned_up", issue=str(ref), reason=reason)
 
     def visit(self, ref: IssueRef) -> None:
-        """Work one issue until it rests, and log what failed around the agent."""
-        with self._crews.current() as crew:
-            done = crew.worker.visit(ref)
-            undone = bool(done.problem) and _is_undone(ref, crew.context)
+        """Visit one issue until it rests, and log what failed outside the agent."""
+        with self._runtimes.current() as runtime:
+            done = runtime.worker.visit(ref)
+            undone = bool(done.problem) and _is_undone(ref, runtime.context)
         if done.problem:
             log.warning("visit_failed", issue=str(ref), reason=done.problem)
         self.pulse.visited(undone=undone)
 
     def close(self) -> None:
-        """Give back what every crew has open, once nothing runs any more."""
-        self._crews.close()
+        """Close every runtime; call this when no job runs."""
+        self._runtimes.close()
 
 
 def _is_undone(ref: IssueRef, context: BotContext) -> bool:
-    """Tell whether something is left to be done of what was decided."""
+    """Tell whether a recorded decision was not carried out completely."""
     with suppress(MulliganError):
         return context.ledger.status(ref).phase is Phase.DECIDED
     return False
@@ -274,17 +273,17 @@ def _is_undone(ref: IssueRef, context: BotContext) -> bool:
 
 @contextmanager
 def serving(daemon: Daemon, interval: timedelta, limits: Limits, clock: Clock) -> Generator[None]:
-    """Run the daemon in the background; leaving the block ends it once its visits have ended."""
+    """Run the jobs of the daemon in the background; leaving the block waits for its visits."""
     with PoolDispatcher(daemon.visit, limits.concurrency, limits.per_repository) as dispatcher:
 
-        def look() -> None:
+        def poll_and_wake() -> None:
             daemon.poll(dispatcher.wake)
 
-        ticks = {
-            "poll": (look, lambda: poll_interval(interval, daemon.repositories)),
+        jobs = {
+            "poll": (poll_and_wake, lambda: poll_interval(interval, daemon.repositories)),
             "watch": (daemon.watch, lambda: interval),
             "attend": (daemon.heartbeat, lambda: limits.lease / HEARTBEATS_PER_LEASE),
             "clean_up": (daemon.clean_up, lambda: CLEANUP_INTERVAL),
         }
-        with run_periodically(ticks, clock.now()):
+        with run_periodically(jobs, clock.now()):
             yield

@@ -1,4 +1,4 @@
-"""Check everything that the work needs: this machine, each repository, and the agent itself."""
+"""Check for `mulligan doctor` this machine, each repository, and the agents."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

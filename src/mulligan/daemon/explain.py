@@ -20,9 +20,9 @@ from mulligan.implement.write_prompt import deliver_prompt
 
 
 def explain(ref: IssueRef, context: BotContext, at_work: str | None) -> Explanation:
-    """Explain one issue; `at_work` names the Mulligan that runs now, if one does.
+    """Explain one issue; `at_work` names the running worker, if there is one.
 
-    UnavailableError where GitHub cannot be asked now.
+    UnavailableError if GitHub cannot be read.
     """
     try:
         facts = collect_facts(ref, context)
@@ -43,7 +43,7 @@ def explain(ref: IssueRef, context: BotContext, at_work: str | None) -> Explanat
 
 
 def _unreachable(facts: Facts, context: BotContext) -> str:
-    """Say what keeps an issue that may be worked on waiting: a full disk, or its base branch."""
+    """Return what keeps an eligible issue waiting: a full disk or its base branch, else ""."""
     if refusal(facts) is not None or facts.status.is_kept:
         return ""
     if short := context.disk_shortage():
@@ -56,7 +56,7 @@ def _unreachable(facts: Facts, context: BotContext) -> str:
 
 
 def _why_unread(status: IssueStatus, context: BotContext) -> str:
-    """Tell an issue that is gone from a repository that is, and from a GitHub that is away."""
+    """Say whether the issue or its repository is gone, or GitHub is unavailable."""
     labels = context.policies.in_force(status.issue.repository).labels
     try:
         context.tracker.repository(status.issue.repository)
@@ -69,10 +69,10 @@ def _why_unread(status: IssueStatus, context: BotContext) -> str:
 
 
 def preview(ref: IssueRef, context: BotContext) -> ComposedPrompt:
-    """Write the prompt of the next attempt, whether or not anybody asks for one now.
+    """Write the prompt of the next attempt, whether or not one is due.
 
-    Where only a new request could lead to it, the prompt is that of such a request. GoneError
-    where there is no such issue; ConfigError where the repository's policy does not hold.
+    If the issue needs a new request first, assume one. GoneError if there is no such issue;
+    ConfigError if the repository's policy is invalid.
     """
     context.worktrees.fetch_base(ref.repository)
     if fault := context.policies.fault(ref.repository):
@@ -90,7 +90,7 @@ def preview(ref: IssueRef, context: BotContext) -> ComposedPrompt:
 
 
 def _as_requested(case: IssueContext, facts: Facts) -> IssueContext:
-    """Open the epoch in which the next attempt would be made, where that is a new one."""
+    """Assume the new epoch that the next attempt would open, if it would open one."""
     if facts.act and opens_epoch(facts):
         act = Authorised.of(facts.act)
     elif case.status.stage in SETTLED_STAGES:

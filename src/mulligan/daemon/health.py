@@ -1,4 +1,4 @@
-"""How the daemon is doing, for whoever asks: that it is alive, and what its polls came to."""
+"""Record the health of the daemon: when its poll last ran, and the results of polls and visits."""
 
 import threading
 import time
@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class HealthSnapshot:
-    """What is known at one moment; times are seconds, on a clock that only grows.
+    """The health at one moment; times are seconds on a monotonic clock.
 
-    `beat` is when the poll was alive last, `polled` when the last one ended. `unread` counts the
-    repositories that could not be polled, `failing` those of the last poll; `served` tells that one
-    poll has got through to a repository. `undone` counts the visits that left something undone of
-    what was decided, which is done again.
+    `last_beat` is when the poll last reported that it runs, `polled` when the last poll ended.
+    `failed_repositories` counts all polls of a repository that failed, `failing` those in the last
+    poll. `has_succeeded` tells whether any repository was ever polled. `undone` counts the visits
+    that did not complete a recorded decision; a later poll completes it.
     """
 
     last_beat: float
@@ -30,32 +30,32 @@ class HealthSnapshot:
 
 
 class DaemonHealth:
-    """Takes down what the daemon does; safe for threads."""
+    """Collects the health of the daemon; safe for threads."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._lock = threading.Lock()
-        self._vitals = HealthSnapshot(last_beat=now())
+        self._snapshot = HealthSnapshot(last_beat=now())
 
     @property
     def snapshot(self) -> HealthSnapshot:
-        """Give what is known now."""
-        return self._vitals
+        """Return the current health."""
+        return self._snapshot
 
     @property
     def seconds_since_beat(self) -> float:
-        """Give the seconds since the poll was alive last."""
-        return self._now() - self._vitals.last_beat
+        """Return the seconds since the poll last reported that it runs."""
+        return self._now() - self._snapshot.last_beat
 
     def note_each(self, repositories: Iterable[str]) -> Generator[str]:
-        """Give the repositories one by one, and note that the poll is alive at each."""
+        """Yield the repositories, and record at each that the poll still runs."""
         for repository in repositories:
             self._change(lambda known: replace(known, last_beat=self._now()))
             yield repository
 
     @contextmanager
     def note_poll(self) -> Generator[None]:
-        """Note that a poll begins and ends, and how long it took."""
+        """Record the start, end and duration of the poll in this block."""
         began = self._now()
         self._change(lambda known: replace(known, last_beat=began))
         yield
@@ -71,7 +71,7 @@ class DaemonHealth:
         )
 
     def asked(self, repositories: int, failed: int) -> None:
-        """Note how many repositories a poll asked, and how many of them could not be."""
+        """Record how many repositories a poll read, and how many of them failed."""
         self._change(
             lambda known: replace(
                 known,
@@ -83,11 +83,11 @@ class DaemonHealth:
         )
 
     def visited(self, *, undone: bool) -> None:
-        """Note that a visit ended."""
+        """Record the end of a visit."""
         self._change(
             lambda known: replace(known, visits=known.visits + 1, undone=known.undone + undone)
         )
 
     def _change(self, change: Callable[[HealthSnapshot], HealthSnapshot]) -> None:
         with self._lock:
-            self._vitals = change(self._vitals)
+            self._snapshot = change(self._snapshot)

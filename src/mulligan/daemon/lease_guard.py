@@ -1,4 +1,4 @@
-"""Work under a lease: once it is lost, nothing this worker does has an effect any more (E4)."""
+"""Guard work by a lease: renew it, and refuse every write once it is lost (E4)."""
 
 import threading
 from collections.abc import Callable, Collection, Generator, Sequence
@@ -34,20 +34,22 @@ from mulligan.implement.ports import (
 from mulligan.sandbox.cancellation import CURRENT_CANCELLATION, Cancellation
 
 HEARTBEAT = timedelta(seconds=15)
+"""The default time between two renewals of a lease."""
+
 HEARTBEATS_PER_LEASE = 4
-"""How often a worker makes itself heard in the time of a lease."""
+"""How often a worker renews its lease, and its presence, within the lease's duration."""
 
 Check = Callable[[], None]
-"""Raises LeaseLostError where the lease is lost."""
+"""Raises LeaseLostError if the lease is lost."""
 
 
 @contextmanager
 def under_lease(
     lease: Lease, context: BotContext, stop: Cancellation, heartbeat: timedelta = HEARTBEAT
 ) -> Generator[BotContext]:
-    """Give tools that work while the lease is good, and keep it alive meanwhile.
+    """Renew the lease in this block, and yield a context that writes only while it is held.
 
-    The commands of this thread end when `stop` is given a reason, or the lease is lost.
+    Commands that this thread runs are stopped when `stop` is cancelled or the lease is lost.
     """
 
     def check() -> None:
@@ -62,19 +64,19 @@ def under_lease(
     )
     token = CURRENT_CANCELLATION.set(stop)
     ended = threading.Event()
-    beating = (lease, context, stop, ended, heartbeat)
-    heart = threading.Thread(target=_beat, args=beating, name="heart")
-    heart.start()
+    renewal = (lease, context, stop, ended, heartbeat)
+    renewer = threading.Thread(target=_renew, args=renewal, name="heart")
+    renewer.start()
     try:
         yield fenced
     finally:
         ended.set()
-        heart.join()
+        renewer.join()
         CURRENT_CANCELLATION.reset(token)
         context.leases.release(lease)
 
 
-def _beat(
+def _renew(
     lease: Lease,
     context: BotContext,
     stop: Cancellation,
@@ -87,7 +89,7 @@ def _beat(
                 stop.cancel(lease_lost(lease))
                 return
         except MulliganError:
-            # The database is away for now; the lease runs out by itself if it stays away.
+            # The database is unavailable; if it stays so, the lease expires by itself.
             continue
 
 

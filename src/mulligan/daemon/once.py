@@ -1,4 +1,4 @@
-"""One pass: recover, publish what is pending, then work each due issue until it rests."""
+"""Run one pass for `mulligan once`: recover, poll, then visit each due issue until it rests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from mulligan.implement.ports import BotContext
 
 @dataclass(frozen=True, slots=True)
 class PassResult:
-    """What one pass came to: the visits, and a sentence for everything that failed."""
+    """The result of one pass: its visits, and a sentence for each failure."""
 
     visits: tuple[Visit, ...] = ()
     problems: tuple[str, ...] = ()
@@ -24,7 +24,7 @@ class PassResult:
 
 @dataclass(frozen=True, slots=True)
 class PassLimits:
-    """How far a pass goes: attempts for each issue, and issues; None for no limit of its own."""
+    """The limits of a pass: attempts for each issue, and issues; None for no limit."""
 
     attempts: int | None = None
     issues: int | None = None
@@ -34,7 +34,7 @@ class PassLimits:
 def run_once(
     repositories: Sequence[str], context: BotContext, extent: PassLimits | None = None
 ) -> PassResult:
-    """Make one pass over the repositories."""
+    """Make one pass over the repositories, within the limits of `extent`."""
     extent = extent or PassLimits()
     worker, visits = Worker(context, extent.attempts), list[Visit]()
     recovered = recover(context, worker, repositories)
@@ -54,9 +54,9 @@ def run_once(
         for ref in worker.running:
             worker.answer_queries(ref)
 
-    ticks = {"watch": (watch, lambda: extent.watch_interval)}
+    jobs = {"watch": (watch, lambda: extent.watch_interval)}
     with (
-        run_periodically(ticks, context.clock.now()),
+        run_periodically(jobs, context.clock.now()),
         PoolDispatcher(work, limits.concurrency, limits.per_repository) as dispatcher,
     ):
         dispatcher.wake(due)
@@ -73,11 +73,11 @@ def run_once(
 
 
 def problem_line(ref: IssueRef, problem: str) -> str:
-    """Say of which issue a problem is, unless it says so itself."""
+    """Prefix a problem with its issue, unless it begins with it."""
     return problem if problem.startswith(f"{ref} ") else f"{ref}: {problem}"
 
 
 def _invalid(repositories: Sequence[str], context: BotContext) -> dict[str, str]:
-    """Say which policies keep all issues of their repository waiting (SPEC 17)."""
+    """Return the repositories whose invalid policy blocks all their issues (SPEC 17)."""
     faults = {name: context.policies.fault(name) for name in repositories}
     return {name: f"Its policy is invalid: {wrong}" for name, wrong in faults.items() if wrong}

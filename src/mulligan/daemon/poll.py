@@ -1,4 +1,4 @@
-"""Find the issues that ask for work; a repository that cannot be asked does not stop the others."""
+"""Poll the repositories for due issues, commands and pull requests, each on its own."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -25,35 +25,36 @@ REQUESTS_PER_POLL = 3
 """Requests for one repository: its list, and room for further pages and for issues at work."""
 
 MAX_POLICY_AGE = timedelta(minutes=5)
-"""How old the policy may be by which a repository without work is asked; a fetch costs 20 ms."""
+"""The most that the policy of a repository without work is out of date; a fetch costs 20 ms."""
+
+MAX_AGE_BEFORE_WORK = timedelta(seconds=5)
+"""The most that the base branch and policy are out of date when work starts."""
 
 log = structlog.get_logger()
 
-MAX_AGE_BEFORE_WORK = timedelta(seconds=5)
-
 KnownIssues = dict[IssueRef, IssueStatus]
-"""Where the issues of one repository stand."""
+"""The statuses of one repository's issues."""
 
 
 def poll_interval(
     interval: timedelta, repositories: int, requests: int = REQUESTS_PER_POLL
 ) -> timedelta:
-    """Give the time between two polls: `interval`, or as much as all repositories need."""
+    """Return the time between two polls: `interval`, or more to stay within REQUESTS_PER_MINUTE."""
     return max(interval, timedelta(minutes=1) * repositories * requests / REQUESTS_PER_MINUTE)
 
 
 @dataclass(frozen=True, slots=True)
 class FetchCache:
-    """When each repository was fetched last, and what was heard of it; for one thread at a time."""
+    """When each repository was last fetched, and the pull requests last read; for one thread."""
 
     fetched: dict[str, datetime] = field(default_factory=dict[str, datetime])
     pull_request_cache: PullRequestCache = field(default_factory=PullRequestCache)
 
     def fetch_if_older(self, repository: str, context: BotContext, oldest: timedelta) -> str | None:
-        """Fetch the base branch, with the policy on it, unless that was done just now.
+        """Fetch the base branch and its policy, unless the last fetch is newer than `oldest`.
 
-        Gives what is wrong with a branch that is not there. That does not stop the poll: each
-        issue is told so by its attempt.
+        Return what is wrong with a missing base branch. It does not stop the poll: each attempt
+        reports it on its issue.
         """
         now, last = context.clock.now(), self.fetched.get(repository)
         if last is not None and last <= now < last + oldest:
@@ -73,10 +74,10 @@ def poll(
     worker: Worker,
     freshness: FetchCache | None = None,
 ) -> tuple[list[IssueRef], dict[str, str]]:
-    """Ask every repository; give the issues that may be due, and a sentence for each that failed.
+    """Poll every repository; return the issues that may be due, and an error for each failure.
 
-    Whether an issue may really be worked on is decided when it is read afresh
-    (domain/eligibility.py). `freshness` remembers from poll to poll what was fetched when.
+    A failed repository does not stop the others. domain/eligibility.py decides later, on fresh
+    facts, whether an issue may be worked on. `freshness` keeps the fetch times between polls.
     """
     freshness = freshness or FetchCache()
     found, failed = list[IssueRef](), dict[str, str]()
@@ -87,7 +88,7 @@ def poll(
         try:
             if wrong := freshness.fetch_if_older(repository, context, MAX_POLICY_AGE):
                 failed[repository] = wrong
-            due, problems = _ask(
+            due, problems = _poll_repository(
                 repository, known[repository], context, worker, freshness.pull_request_cache
             )
             failed |= problems
@@ -112,18 +113,17 @@ def _known(context: BotContext) -> defaultdict[str, KnownIssues]:
     return known
 
 
-def _ask(
+def _poll_repository(
     repository: str,
     known: KnownIssues,
     context: BotContext,
     worker: Worker,
     pull_request_cache: PullRequestCache,
 ) -> tuple[list[IssueRef], dict[str, str]]:
-    """List the issues of a repository whose time has come, the labelled ones first, oldest first.
+    """List the due issues of a repository, the labelled ones first, oldest first.
 
-    Gives a sentence for each pull request that could not be looked at, too. What people command is
-    heard first, and carried out last: a pull request that has ended does not end what was asked
-    for afterwards.
+    Return also an error for each pull request that could not be read. Commands are read first and
+    executed last, so that a closed pull request does not end a request made after it.
     """
     commanded = _read_commands(repository, known, context, worker)
     labelled = _labelled(repository, known, context, worker)
@@ -131,8 +131,10 @@ def _ask(
     known |= {done.issue: context.ledger.status(done.issue) for done in followed}
     _execute_all(commanded, known, context, worker)
     stand_down_unlabelled((status for ref, status in known.items() if ref not in labelled), worker)
-    asked = (ref for ref, status in known.items() if status.by_command and is_queued(status))
-    due = [ref for ref in dict.fromkeys([*labelled, *asked]) if _is_due(known.get(ref), context)]
+    requested = (ref for ref, status in known.items() if status.by_command and is_queued(status))
+    due = [
+        ref for ref in dict.fromkeys([*labelled, *requested]) if _is_due(known.get(ref), context)
+    ]
     due += [ref for ref in _with_feedback(known, context) if ref not in due]
     return due, {str(done.issue): done.problem for done in followed if done.problem}
 
@@ -140,10 +142,10 @@ def _ask(
 def _read_commands(
     repository: str, known: KnownIssues, context: BotContext, worker: Worker
 ) -> list[IssueRef]:
-    """Hear what people command, and end the work that it ends; name the issues it is about."""
-    noted = record_commands(repository, known, context)
+    """Record new commands, stop the attempts that they end, and return their issues."""
+    recorded = record_commands(repository, known, context)
     pending = [ref for ref, status in known.items() if status.pending]
-    commanded = list(dict.fromkeys([*pending, *noted]))
+    commanded = list(dict.fromkeys([*pending, *recorded]))
     worker.cancel_commanded(commanded)
     return commanded
 
@@ -151,7 +153,7 @@ def _read_commands(
 def _labelled(
     repository: str, known: KnownIssues, context: BotContext, worker: Worker
 ) -> Sequence[IssueRef]:
-    """List the labelled issues; where the repository is gone, all that is queued is let go."""
+    """List the labelled issues; if the repository is gone, stand down from all queued ones."""
     labels = context.policies.in_force(repository).labels
     try:
         return context.tracker.list_labelled(repository, labels.ready, labels.priority)
@@ -163,7 +165,7 @@ def _labelled(
 def _execute_all(
     refs: Sequence[IssueRef], known: KnownIssues, context: BotContext, worker: Worker
 ) -> None:
-    """Carry out what was commanded."""
+    """Answer queries, and execute the pending commands of each issue under its lease."""
     for ref in refs:
         worker.answer_queries(ref)
         done = worker.run_leased(ref, partial(_execute_commands, ref))
@@ -178,7 +180,7 @@ def _execute_commands(ref: IssueRef, context: BotContext) -> Visit:
 
 
 def _with_feedback(known: KnownIssues, context: BotContext) -> list[IssueRef]:
-    """List the issues whose pull request asks for another attempt, whatever their labels."""
+    """List the issues whose pull request needs another attempt, whatever their labels."""
     pending = sorted(ref for ref, status in known.items() if status.feedback)
     now = map(context.ledger.status, pending)
     return [each.issue for each in now if _has_feedback(each) and _is_due(each, context)]
@@ -189,7 +191,7 @@ def _has_feedback(status: IssueStatus) -> bool:
 
 
 def _is_due(status: IssueStatus | None, context: BotContext) -> bool:
-    """Tell whether an issue waits for nothing; one that is being worked on is not asked about."""
+    """Tell whether an issue is idle and its wait is over; an unknown issue is due."""
     if status is None:
         return True
     due = status.due is None or status.due <= context.clock.now()

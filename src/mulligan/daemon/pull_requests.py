@@ -1,4 +1,4 @@
-"""Follow open pull requests: reviews, conflicts, checks on GitHub, ends, base updates."""
+"""Follow open pull requests: reviews, conflicts, base updates, CI results, merge or close."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
@@ -50,23 +50,23 @@ from mulligan.implement.phase import resume
 from mulligan.implement.ports import BotContext
 
 TIMESTAMP_TOLERANCE = timedelta(seconds=5)
-"""GitHub's times are whole seconds: what was looked at so soon may have more by now."""
-
-log = structlog.get_logger()
-
-SeenChecks = tuple[str, tuple[CheckRun, ...]]
-"""A head, and what ran on it when it was looked at last."""
+"""GitHub's times are whole seconds: a pull request updated more recently is read again."""
 
 MERGE_REFUSED = "merge_refused"
-"""The effect that a merge could not be pushed, by base and head: it is not tried again."""
+"""The effect of a merge that could not be pushed, by base and head; it is not retried."""
 
 MAX_LOGS = 5
-"""Of one head; further checks that failed are told by name."""
+"""Logs read for one head; of further failed checks only the name is recorded."""
+
+SeenChecks = tuple[str, tuple[CheckRun, ...]]
+"""A head commit, and its check runs when they were last read."""
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class PullRequestCache:
-    """What was heard last of each pull request, so that nothing is read again; for one thread."""
+    """What was last read of each pull request, to skip unchanged ones; for one thread."""
 
     updated: dict[IssueRef, datetime] = field(default_factory=dict[IssueRef, datetime])
     merged: dict[IssueRef, tuple[str, str]] = field(default_factory=dict[IssueRef, tuple[str, str]])
@@ -80,17 +80,17 @@ def follow_pull_requests(
     worker: Worker,
     cache: PullRequestCache,
 ) -> list[Visit]:
-    """See what became of a repository's pull requests; one list is asked for, if there are any.
+    """Follow the pull requests of a repository with one list request, or none if it has none.
 
-    Gives the visits to those that had to be looked at. That one is not in the list is believed
-    only after it was read itself.
+    Return the visits to changed ones. One that is missing from the list is read itself before it
+    counts as ended.
     """
     waiting = [each for each in known if each.pull_number and each.phase is Phase.IDLE]
     if not waiting:
         return []
-    there = {pull.number: pull for pull in context.tracker.pulls.list_open(repository)}
+    open_pulls = {pull.number: pull for pull in context.tracker.pulls.list_open(repository)}
     visits = [
-        _follow_one(each, there.get(each.pull_number or 0), context, worker, cache)
+        _follow_one(each, open_pulls.get(each.pull_number or 0), context, worker, cache)
         for each in waiting
     ]
     return [done for done in visits if done]
@@ -121,7 +121,7 @@ def _follow_one(
 def _read_reviews(
     ref: IssueRef, pull: OpenPull, cache: PullRequestCache, context: BotContext
 ) -> Visit:
-    """Read the reviews, and take them in once nobody adds to them any more (SPEC P3)."""
+    """Read the reviews, and record them once no more have come for `review.settle` (SPEC P3)."""
     status, settings = context.ledger.status(ref), context.policies.in_force(ref.repository).review
     if status.phase is not Phase.IDLE or status.stage not in REVIEWABLE_STAGES:
         return Visit(ref)
@@ -133,7 +133,7 @@ def _read_reviews(
         record_effect(ref, REVIEWS_SETTLING, SINGLE_KEY, f"{last.id} {until.isoformat()}", context)
         return Visit(ref)
     if status.reviews_settle_at and not new:
-        # It was dismissed or withdrawn meanwhile.
+        # The review was dismissed meanwhile.
         record_effect(ref, REVIEWS_SETTLING, SINGLE_KEY, "", context)
     if new:
         event = decide_on_reviews(new, status, attempts_left(status, context), settings)
@@ -149,7 +149,7 @@ def _read_reviews(
 def _find_conflicts(
     ref: IssueRef, pull: OpenPull, context: BotContext, worker: Worker, cache: PullRequestCache
 ) -> Visit | None:
-    """Look whether the pull request still merges, once for each base and head (SPEC P5)."""
+    """Check whether the pull request still merges, once for each base and head (SPEC P5)."""
     base = context.worktrees.base_sha(ref.repository)
     rebuilds = context.policies.in_force(ref.repository).on_conflict is OnConflict.REBUILD
     if not rebuilds or base is None or cache.merged.get(ref) == (base, pull.head_sha):
@@ -161,7 +161,7 @@ def _find_conflicts(
 
 
 def _rebuild(ref: IssueRef, pair: tuple[str, str], context: BotContext) -> Visit:
-    """Have a conflict resolved by an attempt, while one is left; others' commits stay (P2)."""
+    """Record a conflict for the next attempt, if one is left and all commits are ours (P2)."""
     status, (base, head) = context.ledger.status(ref), pair
     history, known = context.ledger.history(ref), f"conflict:{base}:{head}" in status.heard
     is_ours = head in own_commits(status, history) and not is_on_others(history)
@@ -178,7 +178,7 @@ def _rebuild(ref: IssueRef, pair: tuple[str, str], context: BotContext) -> Visit
 
 
 def _end(ref: IssueRef, context: BotContext) -> Visit:
-    """Resolve an issue whose pull request was merged or closed; all of it may happen twice (P6)."""
+    """Resolve an issue whose pull request was merged or closed; safe to repeat (P6)."""
     status = context.ledger.status(ref)
     if not status.pull_number or status.phase is not Phase.IDLE:
         return Visit(ref)
@@ -198,7 +198,7 @@ def _end(ref: IssueRef, context: BotContext) -> Visit:
 
 
 def _clean_up(ref: IssueRef, ended: PullState, own: Collection[str], context: BotContext) -> None:
-    """Close the issue where GitHub does not, and remove branch and worktree; best effort."""
+    """Close the issue if GitHub does not; delete branch and worktree; log failures."""
     try:
         if ended.is_merged and not ended.into_default:
             context.tracker.pulls.close_issue(ref)
@@ -215,10 +215,10 @@ def _clean_up(ref: IssueRef, ended: PullState, own: Collection[str], context: Bo
 def update_branch(
     status: IssueStatus, pull: OpenPull, context: BotContext, worker: Worker
 ) -> Visit | None:
-    """Merge the base branch, where the policy wants it and GitHub says that only that is missing.
+    """Merge the base branch if the policy allows it and GitHub reports the branch as `behind`.
 
-    GitHub is asked while the head lacks commits of the base, free of charge while nothing changed.
-    A head that Mulligan did not push last is left to whoever made it.
+    GitHub is read only while the head lacks commits of the base; unchanged answers cost no quota.
+    A head that Mulligan did not push is not changed.
     """
     ref = status.issue
     if pull.head_sha in status.merged_since:
@@ -227,17 +227,17 @@ def update_branch(
     if base is None or not context.policies.in_force(ref.repository).update_branch:
         return None
     try:
-        wanted = _is_wanted(status, pull, base, context)
+        needed = _is_update_needed(status, pull, base, context)
     except WorldError as error:
         return Visit(ref, problem=str(error))
-    return worker.run_leased(ref, partial(_update, ref, pull.head_sha, base)) if wanted else None
+    return worker.run_leased(ref, partial(_update, ref, pull.head_sha, base)) if needed else None
 
 
 def _pushed(status: IssueStatus) -> str | None:
     return status.effect(PUSH, status.issue.branch)
 
 
-def _is_wanted(status: IssueStatus, pull: OpenPull, base: str, context: BotContext) -> bool:
+def _is_update_needed(status: IssueStatus, pull: OpenPull, base: str, context: BotContext) -> bool:
     ref, head = status.issue, pull.head_sha
     if head != _pushed(status) or status.effect(MERGE_REFUSED, f"{base}:{head}"):
         return False
@@ -246,7 +246,7 @@ def _is_wanted(status: IssueStatus, pull: OpenPull, base: str, context: BotConte
 
 
 def _update(ref: IssueRef, head: str, base: str, context: BotContext) -> Visit:
-    """Merge and push. The commit is known to be Mulligan's own before anybody can see it."""
+    """Merge and push. Record the commit as Mulligan's own before the push makes it visible."""
     status = context.ledger.status(ref)
     if status.stage is not Stage.REVIEW or status.phase is not Phase.IDLE:
         return Visit(ref)
@@ -256,25 +256,24 @@ def _update(ref: IssueRef, head: str, base: str, context: BotContext) -> Visit:
         return Visit(ref)
     record_effect(ref, MERGE, f"{base}:{head}", merged, context)
     try:
-        why = _push_refusal(ref, base, context)
-        if not why:
+        refusal = _push_refusal(ref, base, context)
+        if not refusal:
             context.worktrees.push(ref, merged, head)
     except DeniedError as error:
-        # Somebody pushed meanwhile, or the server wants no such commit: it is left to people.
-        why = str(error)
-    if why:
-        log.warning("not_updated", issue=str(ref), reason=why)
+        # Somebody pushed meanwhile, or a rule of the server refuses the commit.
+        refusal = str(error)
+    if refusal:
+        log.warning("not_updated", issue=str(ref), reason=refusal)
         record_effect(ref, MERGE_REFUSED, f"{base}:{head}", "refused", context)
         return Visit(ref)
     return _finish(ref, merged, context)
 
 
 def _push_refusal(ref: IssueRef, base: str, context: BotContext) -> str:
-    """Check once more, right before a push; say why there may be none.
+    """Check again, right before a push; return why it is refused, or "".
 
-    Neither the base that is merged, nor what the pull request stands on, may have been taken off
-    the base branch; and who asked for the work has to be somebody who may (SPEC T1). A text that
-    was changed since the work was published does not matter.
+    The merged base and the start of the pull request must still be on the base branch, and the
+    requester must still be trusted (SPEC T1). Edits of the published issue do not matter.
     """
     stands_on = {(meta.start_sha, meta.base_sha) for meta in context.ledger.history(ref)[-1:]}
     merged = {base, context.ledger.status(ref).updated_to} - {""}
@@ -286,7 +285,7 @@ def _push_refusal(ref: IssueRef, base: str, context: BotContext) -> str:
 
 
 def _finish(ref: IssueRef, merged: str, context: BotContext) -> Visit:
-    """Record a merge that was pushed, and say so in the status comment."""
+    """Record a pushed merge, and update the status comment."""
     status = context.ledger.status(ref)
     base = status.merged_since.get(merged)
     if base and status.stage is Stage.REVIEW and status.phase is Phase.IDLE:
@@ -303,10 +302,9 @@ def watch_ci(
     worker: Worker,
     seen: dict[IssueRef, SeenChecks],
 ) -> Visit | None:
-    """Look at the checks of a pull request in review, where the policy has them count.
+    """Read the checks of a pull request in review, if the policy enables `watch_ci`.
 
-    They are read at every poll, free of charge while nothing changed; what was `seen` already
-    comes to nothing.
+    They are read at every poll; unchanged answers cost no quota. Results in `seen` are skipped.
     """
     ref = status.issue
     watches = context.policies.in_force(ref.repository).watch_ci.enabled
@@ -325,7 +323,7 @@ def watch_ci(
 
 
 def attempts_left(status: IssueStatus, context: BotContext) -> AttemptsLeft:
-    """Count what the epoch has left."""
+    """Count the spent and allowed attempts of the epoch."""
     history, repository = context.ledger.history(status.issue), status.issue.repository
     policy = RetryPolicy.of(context.policies.in_force(repository), context.limits)
     epoch = [EndedAttempt.of(meta) for meta in history if meta.epoch == status.epoch]
@@ -333,7 +331,7 @@ def attempts_left(status: IssueStatus, context: BotContext) -> AttemptsLeft:
 
 
 def _judge(ref: IssueRef, now: SeenChecks, context: BotContext) -> Visit:
-    """Take in what the checks came to, once for each head; those that still run come to nothing."""
+    """Record the results of the checks, once for each head; ignore those that still run."""
     status, (head, runs) = context.ledger.status(ref), now
     rests = status.stage is Stage.REVIEW and status.phase is Phase.IDLE
     if not rests or status.effect(PUSH, ref.branch) != head:
@@ -352,12 +350,12 @@ def _record_checks(
 ) -> None:
     ref = status.issue
     shown = failed[:MAX_CHECKS]
-    told = [
+    reports = [
         FailedCheck(name=name, digest=_digest(ref, run, context) if at < MAX_LOGS else "")
         for at, (name, run) in enumerate(zip(unique_names(shown), shown, strict=True))
     ]
     settings = context.policies.in_force(ref.repository).watch_ci
-    event = decide_on_failed_checks(head, told, status, attempts_left(status, context), settings)
+    event = decide_on_failed_checks(head, reports, status, attempts_left(status, context), settings)
     context.ledger.append(ref, event)
     log.info("failed_on_github", issue=str(ref), checks=len(failed), refused=event.refused)
     if event.refused:

@@ -1,4 +1,4 @@
-"""Put right what a worker that died left half done, and let go of what was withdrawn."""
+"""Complete what a killed worker left unfinished, and stand down from withdrawn requests."""
 
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
@@ -24,21 +24,21 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What recovery came to: a sentence for each issue that failed again, and who was asked."""
+    """The result of recovery: an error for each issue that failed again, and any escalation."""
 
     failed: dict[IssueRef, str]
     escalated: bool = False
 
 
 def recover(context: BotContext, worker: Worker, among: Collection[str] | None = None) -> Recovered:
-    """Go on with every issue that nobody is on, wherever a killed process left it (DESIGN 1).
+    """Resume every unfinished issue without a lease holder, whatever its phase (DESIGN 1).
 
-    `among` names the repositories that are served; default: whatever the ledger knows.
+    `among` limits this to some repositories; default: all in the ledger.
     """
     failed, escalated = dict[IssueRef, str](), False
     for status in context.ledger.statuses():
-        untold = status.has_deferred_comment or (status.epoch and not status.is_shown)
-        if status.phase is Phase.IDLE and not untold:
+        is_unshown = status.has_deferred_comment or (status.epoch and not status.is_shown)
+        if status.phase is Phase.IDLE and not is_unshown:
             continue
         if among is not None and status.issue.repository not in among:
             continue
@@ -65,7 +65,7 @@ def _recover(ref: IssueRef, context: BotContext) -> Visit:
 def write_deferred_comments(
     context: BotContext, worker: Worker, among: Collection[str], wait: Wait = sleep_until_cancelled
 ) -> None:
-    """Write the status comments that were put off, since no other pass follows (SPEC H5)."""
+    """Write the delayed status comments, for a run that no other pass follows (SPEC H5)."""
     with suppress(ShutdownError):
         if _write_deferred(context, worker, among):
             wait(STATUS_EDIT_INTERVAL.total_seconds())
@@ -73,22 +73,24 @@ def write_deferred_comments(
 
 
 def _write_deferred(context: BotContext, worker: Worker, among: Collection[str]) -> bool:
-    """Write what is late; tell whether anything is still too early."""
+    """Write the delayed comments; tell whether any may not be written yet."""
     known = context.ledger.statuses()
-    late = [
+    delayed = [
         each.issue for each in known if each.has_deferred_comment and each.issue.repository in among
     ]
-    for ref in () if stopping() else late:
+    for ref in () if stopping() else delayed:
         worker.run_leased(ref, partial(_recover, ref))
-    return not stopping() and any(context.ledger.status(ref).has_deferred_comment for ref in late)
+    return not stopping() and any(
+        context.ledger.status(ref).has_deferred_comment for ref in delayed
+    )
 
 
 def stand_down_unlabelled(unlabelled: Iterable[IssueStatus], worker: Worker) -> None:
     """Stand down from queued issues that lost their label or were closed (SPEC L5).
 
-    That an issue is not among the labelled ones is believed only after it was read itself.
+    Each issue is read itself first, since the list of labelled issues may be out of date.
     """
     for ref in (status.issue for status in unlabelled if is_queued(status)):
-        with worker.claim_lease(ref) as held:
-            if held:
-                stand_down_if_withdrawn(ref, held)
+        with worker.claim_lease(ref) as leased:
+            if leased:
+                stand_down_if_withdrawn(ref, leased)

@@ -1,4 +1,4 @@
-"""Visit issues: attempt after attempt, until each rests in review, with a person, or waiting."""
+"""Visit issues on threads, under leases: run commands and attempts until each issue rests."""
 
 import threading
 from collections import Counter
@@ -53,12 +53,12 @@ class PoolDispatcher:
         self._changed = threading.Condition()
 
     def wake(self, refs: Iterable[IssueRef]) -> None:
-        """Have each issue visited soon; one that waits or is being visited is left alone."""
+        """Queue the issues for a visit, except those that are queued or being visited."""
         with self._changed:
             for ref in refs:
                 if ref not in self._waiting and ref not in self._running:
                     self._waiting.append(ref)
-            self._start_what_may_run()
+            self._start_visits()
 
     def drain(self) -> None:
         """Wait until every visit has ended."""
@@ -66,7 +66,7 @@ class PoolDispatcher:
             self._changed.wait_for(lambda: not self._waiting and not self._running)
 
     def running(self) -> frozenset[IssueRef]:
-        """Name the issues that are being visited."""
+        """Return the issues that are being visited."""
         with self._changed:
             return frozenset(self._running)
 
@@ -83,7 +83,7 @@ class PoolDispatcher:
             self._waiting.clear()
         self._pool.shutdown(wait=True)
 
-    def _start_what_may_run(self) -> None:
+    def _start_visits(self) -> None:
         while ref := self._next():
             self._waiting.remove(ref)
             self._running.add(ref)
@@ -101,13 +101,13 @@ class PoolDispatcher:
         finally:
             with self._changed:
                 self._running.discard(ref)
-                self._start_what_may_run()
+                self._start_visits()
                 self._changed.notify_all()
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """What a visit came to; `problem` says what failed around the agent, if anything did."""
+    """The result of a visit; `problem` says what failed outside the agent, if anything did."""
 
     issue: IssueRef
     attempts: int = 0
@@ -118,14 +118,14 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class LeasedVisit:
-    """An issue that is being worked on: what ends that, and the tools that go with its lease."""
+    """A visit under a lease: `stop` cancels it, `context` works only while the lease is held."""
 
     stop: Cancellation
     context: BotContext
 
 
 class Worker:
-    """Works on issues under leases, from any number of threads; at most `most` attempts a visit."""
+    """Visits issues under leases; safe for threads. At most `max_attempts` attempts a visit."""
 
     def __init__(self, context: BotContext, max_attempts: int | None = None) -> None:
         self._context = context
@@ -135,53 +135,53 @@ class Worker:
         self._leased_visits: dict[IssueRef, LeasedVisit] = {}
 
     def visit(self, ref: IssueRef, act: AuthorisingAct | None = None) -> Visit:
-        """Work an issue until it rests, and carry out what is commanded; never raises."""
+        """Run the commands of an issue, and attempts until it rests; never raises."""
         done = self._visit(ref, act)
         again = done
-        # What ended an attempt is carried out after it, in a visit that nothing has ended yet.
+        # A command that stopped the attempt is executed in another visit, which is not cancelled.
         while again.attempts and self._is_commanded(ref):
             again = self._visit(ref, None)
             done = replace(again, attempts=done.attempts + again.attempts)
         return done
 
     def cancel_commanded(self, refs: Iterable[IssueRef]) -> None:
-        """Stop the work on those issues whose people gave a command that ends it (SPEC H4)."""
+        """Stop running attempts whose issue has a command that ends them (SPEC H4)."""
         with self._lock:
             running = {
                 ref: self._leased_visits[ref].stop for ref in refs if ref in self._leased_visits
             }
         for ref, stop in running.items():
             status = self._context.ledger.status(ref)
-            # Before an attempt has started, the command is just being carried out.
+            # While the phase is IDLE, no attempt runs, and the visit itself executes the command.
             if status.ending_reason and status.phase is not Phase.IDLE:
                 stop.cancel(WithdrawnError(status.ending_reason))
 
     def answer_queries(self, ref: IssueRef) -> None:
-        """Answer who asks about an issue that is being worked on here (SPEC H4)."""
-        # Until it is said, the issue is not let go: nobody else may be saying it.
+        """Answer the queries on an issue that this worker is visiting (SPEC H4)."""
+        # claim_lease waits for this lock before it releases, so no other worker answers as well.
         with self._answering:
             with self._lock:
-                held = self._leased_visits.get(ref)
-            if held is None:
+                leased = self._leased_visits.get(ref)
+            if leased is None:
                 return
             try:
-                answer_during_attempt(ref, held.context)
+                answer_during_attempt(ref, leased.context)
             except MulliganError as error:
                 log.warning("not_answered", issue=str(ref), reason=str(error))
 
     @property
     def running(self) -> frozenset[IssueRef]:
-        """Name the issues that are being worked on."""
+        """Return the issues that this worker is visiting."""
         with self._lock:
             return frozenset(self._leased_visits)
 
     def run_leased(
         self, ref: IssueRef, work: Callable[[BotContext], Visit], most: int | None = None
     ) -> Visit:
-        """Do something with an issue, under its lease; never raises.
+        """Call `work` on an issue under its lease; never raises.
 
-        Expected faults become the visit's problem. A bug is logged with its traceback; the
-        attempt that it ended is recovered by the next pass.
+        An expected error becomes the visit's problem. A bug is logged with its traceback, and the
+        next poll or pass recovers the attempt. `most` limits the leases of the whole fleet.
         """
         try:
             with self.claim_lease(ref, most) as context:
@@ -197,28 +197,28 @@ class Worker:
             return Visit(ref, problem=BUG_MESSAGE)
 
     def watch(self) -> None:
-        """Stop the work on every issue whose request was withdrawn since (SPEC L5).
+        """Stop running attempts whose request was withdrawn (SPEC L5).
 
-        Where it goes on, the status comment says so by now.
+        For the others, write the status comment if it was delayed.
         """
         with self._lock:
             running = dict(self._leased_visits)
-        for ref, held in running.items():
+        for ref, leased in running.items():
             before = self._context.ledger.status(ref)
             try:
                 reason = withdrawal(ref, self._context) if before.phase is not Phase.IDLE else None
                 if not reason:
-                    _write_deferred_status(ref, held.context)
+                    _write_deferred_status(ref, leased.context)
             except (WorldError, ShutdownError, LeaseLostError) as error:
                 log.warning("not_watched", issue=str(ref), reason=str(error))
                 continue
-            # Meanwhile another attempt may have been begun, for a newer request.
+            # Another attempt may have started meanwhile, for a newer request.
             if reason and self._context.ledger.status(ref).number == before.number:
-                held.stop.cancel(WithdrawnError(reason))
+                leased.stop.cancel(WithdrawnError(reason))
 
     @contextmanager
     def claim_lease(self, ref: IssueRef, most: int | None = None) -> Generator[BotContext | None]:
-        """Hold the lease of an issue; None where another worker does, or `most` are held."""
+        """Hold the lease of an issue; yield None if another worker has it, or `most` are held."""
         lease = self._context.leases.claim(ref, self._context.worker, most)
         if lease is None:
             yield None
@@ -240,7 +240,7 @@ class Worker:
         )
 
     def _is_commanded(self, ref: IssueRef) -> bool:
-        """Tell whether a command is still to be carried out, and may be in this visit."""
+        """Tell whether a command is pending that this visit may execute."""
         if self._max_attempts is not None or stopping():
             return False
         try:
@@ -255,41 +255,41 @@ class Worker:
 
     def _work(self, ref: IssueRef, context: BotContext, act: AuthorisingAct | None) -> Visit:
         execute_commands(ref, context)
-        made = 0
-        while (self._max_attempts is None or made < self._max_attempts) and not stopping():
+        attempts = 0
+        while (self._max_attempts is None or attempts < self._max_attempts) and not stopping():
             result = implement(ref, context, act)
             if isinstance(result, Skipped):
                 stand_down_if_withdrawn(ref, context)
-                return Visit(ref, made, skipped=result.reason)
-            made += 1
+                return Visit(ref, attempts, skipped=result.reason)
+            attempts += 1
             if not isinstance(result, Retry) or result.backoff_step:
-                return _visit_result(ref, made, context, escalated=isinstance(result, Escalate))
-        return Visit(ref, made)
+                return _visit_result(ref, attempts, context, escalated=isinstance(result, Escalate))
+        return Visit(ref, attempts)
 
 
 def _write_deferred_status(ref: IssueRef, context: BotContext) -> None:
-    """Write the status comment that was put off when the attempt began, a while ago."""
+    """Write the status comment that was delayed when the attempt began."""
     status, now = context.ledger.status(ref), context.clock.now()
-    lasts = status.started_at and status.started_at + STATUS_EDIT_INTERVAL <= now
-    if lasts and status.has_deferred_comment and status.stage is Stage.RUNNING:
+    is_due = status.started_at and status.started_at + STATUS_EDIT_INTERVAL <= now
+    if is_due and status.has_deferred_comment and status.stage is Stage.RUNNING:
         write_deferred_status(ref, context)
 
 
 def stand_down_if_withdrawn(ref: IssueRef, context: BotContext) -> None:
-    """Stand down from a queued issue whose request does not stand any more (SPEC L5, L7)."""
+    """Stand down from a queued issue whose request was withdrawn (SPEC L5, L7)."""
     if is_queued(context.ledger.status(ref)) and (reason := withdrawal(ref, context)):
         stand_down(ref, StandDown(reason=reason), context)
 
 
 def is_queued(status: IssueStatus) -> bool:
-    """Tell whether an issue that was asked for waits for an attempt, or for its first epoch."""
+    """Tell whether a requested issue waits for an attempt, or for its first epoch."""
     waits = status.phase is Phase.IDLE and status.stage is Stage.READY
-    held = not status.epoch and bool(status.reason)
-    asked = status.by_command or status.act.startswith("labeled:")
-    return waits and (held or asked or status.feedback is not None)
+    blocked = not status.epoch and bool(status.reason)
+    requested = status.by_command or status.act.startswith("labeled:")
+    return waits and (blocked or requested or status.feedback is not None)
 
 
-def _visit_result(ref: IssueRef, made: int, context: BotContext, *, escalated: bool) -> Visit:
+def _visit_result(ref: IssueRef, attempts: int, context: BotContext, *, escalated: bool) -> Visit:
     status = context.ledger.status(ref)
     waits = status.due is not None and status.due > context.clock.now()
-    return Visit(ref, made, problem=status.reason if waits else None, escalated=escalated)
+    return Visit(ref, attempts, problem=status.reason if waits else None, escalated=escalated)

@@ -1,4 +1,4 @@
-"""What an answer of GitHub's means: fine, worth another try, or a matter for a person. Pure."""
+"""Turn GitHub's answers into objects or errors: retriable, denied, moved, limited. Pure."""
 
 import math
 import re

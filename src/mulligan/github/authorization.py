@@ -1,4 +1,4 @@
-"""Who asked for work, whether they may, and whether that still stands (SPEC L5, T1-T3)."""
+"""Check who requested work, whether they are trusted, and whether it is withdrawn (L5, T1-T3)."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -38,9 +38,10 @@ from mulligan.github.shapes import (
 from mulligan.implement.ports import Clock
 
 PERMISSION_TTL = timedelta(seconds=60)
+"""How long a permission that was read is used again."""
 
 LEGACY_PERMISSIONS = {"push": Permission.WRITE, "pull": Permission.READ}
-"""Some servers give the older words of a role in `permission`."""
+"""The older role names that some servers send in `permission`."""
 
 MAX_PAGES_OF_EDITS = 10
 
@@ -53,11 +54,11 @@ LONG_AGO = datetime.min.replace(tzinfo=UTC)
 log = structlog.get_logger()
 
 ReadIssue = Callable[[IssueRef], IssueShape]
-"""Reads an issue afresh; GoneError where it is gone."""
+"""Reads an issue; GoneError if it was deleted or transferred."""
 
 
 class TrustReader:
-    """Asks GitHub what people may do, once a minute at most for each of them."""
+    """Reads people's permissions from GitHub; caches each for PERMISSION_TTL."""
 
     def __init__(self, client: Client, trust: Trust, clock: Clock) -> None:
         self._client = client
@@ -67,11 +68,11 @@ class TrustReader:
         self._read: dict[tuple[str, str, int | None], tuple[datetime, Permission]] = {}
 
     def without_cache(self) -> "TrustReader":
-        """Give a reader that remembers nothing yet, for one check right before work or a push."""
+        """Return a reader with an empty cache, for one check right before work or a push."""
         return TrustReader(self._client, self._trust, self._clock)
 
     def refusal(self, repository: str, who: Account | None) -> str | None:
-        """Say why an account is not trusted; None if it is. What cannot be read counts against."""
+        """Return why an account is not trusted, or None; a failed read counts as not trusted."""
         try:
             return self.check(repository, who)
         except WorldError as error:
@@ -79,9 +80,9 @@ class TrustReader:
             return f"What {named} may do could not be read: {error}"
 
     def check(self, repository: str, who: Account | None) -> str | None:
-        """Say why an account is not trusted, in a sentence that tells what to do; None if it is.
+        """Return why an account is not trusted, and what to do, in a sentence; None if it is.
 
-        WorldError where GitHub does not tell.
+        WorldError if its permission cannot be read.
         """
         if who is None:
             return "The account that put the label on is gone; put it on again."
@@ -107,14 +108,14 @@ class TrustReader:
         except NotFoundError:
             found = Permission.NONE
         else:
-            _is_of(answer, who)
+            _require_same_account(answer, who)
             found = permission_of(answer)
         self._read[key] = (now, found)
         return found
 
 
-def _is_of(answer: PermissionShape, who: Account) -> None:
-    """Refuse the permission of another account, as of one that took over a login."""
+def _require_same_account(answer: PermissionShape, who: Account) -> None:
+    """Raise UnavailableError for the permission of another account, such as a reused login."""
     user = answer.user
     same_login = user is None or user.login.casefold() == who.login.casefold()
     same_id = user is None or None in {user.id, who.id} or user.id == who.id
@@ -124,15 +125,15 @@ def _is_of(answer: PermissionShape, who: Account) -> None:
 
 
 def permission_of(answer: PermissionShape) -> Permission:
-    """Read the role; a custom one counts as its base, which GitHub gives in `permission`."""
-    for word in (answer.role_name, answer.permission):
-        if word in set(Permission):
-            return Permission(word)
+    """Read the role; a custom role counts as its base, which GitHub sends in `permission`."""
+    for role in (answer.role_name, answer.permission):
+        if role in set(Permission):
+            return Permission(role)
     return LEGACY_PERMISSIONS.get(answer.permission, Permission.NONE)
 
 
 def last_label_event(events: Iterable[EventShape], label: str) -> EventShape | None:
-    """Find the last time that a label was put on; ids order events, their times may be equal."""
+    """Return the newest `labeled` event of a label; by id, since times may be equal."""
     labelled = [
         event
         for event in events
@@ -144,7 +145,7 @@ def last_label_event(events: Iterable[EventShape], label: str) -> EventShape | N
 
 
 def number_of(act: str) -> int | None:
-    """Give the event that an act is; None for an operator's command."""
+    """Return the event id of an act; None if the act is no label event."""
     kind, _, number = act.partition(":")
     return int(number) if kind == "labeled" else None
 
@@ -152,7 +153,7 @@ def number_of(act: str) -> int | None:
 def unlabelled_since(
     events: Iterable[EventShape], label: str, status: IssueStatus
 ) -> list[EventShape]:
-    """List the times that a label was taken off after the epoch's authorising act."""
+    """List the `unlabeled` events of a label after the epoch's authorising act."""
     first = number_of(status.act)
     return [
         event
@@ -167,11 +168,11 @@ def unlabelled_since(
 def settlement(
     events: Iterable[EventShape], labels: Labels, status: IssueStatus, begun_by: str | None = None
 ) -> EventShape | None:
-    """Find the label of review or hitl by which somebody else has settled the epoch's request.
+    """Find the review or hitl label by which another installation settled the epoch's request.
 
-    Mulligan puts it on before it takes ready and running off (SPEC L3); where this ledger knows
-    nothing of it, another installation has done that, whose login may be the same. From the login
-    `begun_by` the first of the two counts alone: the other installation has the second to do.
+    Mulligan adds that label before it removes ready and running (SPEC L3). If this ledger has no
+    record of it, another installation did it, perhaps under the same login. For the login
+    `begun_by`, adding the label suffices: the other installation has yet to remove the others.
     """
     if status.labelled:
         return None
@@ -188,7 +189,7 @@ def settlement(
             if name in asking and _since(event, status):
                 moved += [each for each in on.values() if _login(each) == _login(event)]
     if number_of(status.act) is None:
-        # Clocks differ, and what this ledger did before the act looks the same; but that is gone.
+        # Without an event id, only times order events. Our own earlier labels are no longer on.
         moved = [each for each in moved if each in on.values()]
     if begun_by is not None:
         own = begun_by.casefold()
@@ -215,7 +216,7 @@ def _later(event: EventShape, status: IssueStatus) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TextChange:
-    """Something that was done to title or text."""
+    """One change of an issue's title or text."""
 
     account: Account | None
     at: datetime
@@ -223,21 +224,21 @@ class TextChange:
 
 
 class EditsReader:
-    """Asks GitHub's GraphQL for the changes of a text, and its events for those of a title."""
+    """Reads the edits of an issue: of its text by GraphQL, of its title from the events."""
 
     def __init__(self, client: Client, trust: TrustReader) -> None:
         self._client = client
         self._trust = trust
 
     def since(self, ref: IssueRef, act: str, at: datetime, events: Iterable[EventShape]) -> Edits:
-        """Tell what people who may not ask for work did since an act; never raises."""
-        done, telling = list(_renamings(events, act, at)), True
+        """Return the edits by untrusted people since an act; never raises a WorldError."""
+        changes, names_authors = list(_renamings(events, act, at)), True
         try:
             try:
-                done += self._of_the_text(ref, at)
+                changes += self._of_the_text(ref, at)
             except NotFoundError:
-                telling = False
-            strangers = [each for each in done if self._is_untrusted(ref, each)]
+                names_authors = False
+            strangers = [each for each in changes if self._is_untrusted(ref, each)]
         except WorldError as error:
             return Edits(unread_reason=str(error))
         strangers.sort(key=lambda each: each.at)
@@ -245,18 +246,18 @@ class EditsReader:
             Edit(each.account.login if each.account else "", each.at, each.field)
             for each in strangers
         )
-        return Edits(tuple(found), names_authors=telling)
+        return Edits(tuple(found), names_authors=names_authors)
 
     def _is_untrusted(self, ref: IssueRef, done: TextChange) -> bool:
         return self._trust.check(ref.repository, done.account) is not None
 
     def _of_the_text(self, ref: IssueRef, at: datetime) -> Iterator[TextChange]:
-        """List the changes since then; GitHub's times are whole seconds, so that one counts."""
+        """List the changes since `at`; GitHub's times are whole seconds, so its second counts."""
         last, changes = self._history(ref)
         if last.has_creation and changes:
             changes.remove(_creation(changes, last))
         if last.last:
-            # What was taken out of the list of changes still shows here.
+            # A revision deleted from the history still shows here.
             changes.append(Change(editedAt=last.last, editor=last.editor))
         for change in dict.fromkeys(changes):
             if change.at >= at.replace(microsecond=0):
@@ -280,7 +281,7 @@ class EditsReader:
 
 
 def _renamings(events: Iterable[EventShape], act: str, at: datetime) -> Iterator[TextChange]:
-    """List the changes of the title since an act; ids order events where the act is one."""
+    """List the title changes since an act, by event id if the act has one, else by time."""
     first = number_of(act)
     for event in events:
         later = event.id > first if first else event.created_at >= at.replace(microsecond=0)
@@ -289,7 +290,7 @@ def _renamings(events: Iterable[EventShape], act: str, at: datetime) -> Iterator
 
 
 def _creation(changes: Iterable[Change], history: History) -> Change:
-    """Find the first of the changes; of several in one second, that by the issue's author."""
+    """Return the first change; of several in one second, that by the issue's author."""
     return min(changes, key=lambda change: (change.at, change.editor != history.author))
 
 
@@ -300,7 +301,7 @@ def _edit_belongs(name: str, history: History, ref: IssueRef) -> None:
 
 
 class RepositoryReader(Protocol):
-    """What else is known of where an issue is, and of who asks."""
+    """The repository facts, own login and pull requests that Authorization needs."""
 
     def repository(self, name: str) -> RepositoryFacts: ...
     def own_login(self) -> str: ...
@@ -308,7 +309,7 @@ class RepositoryReader(Protocol):
 
 
 class Authorization:
-    """Reads the events of an issue, and what they are worth."""
+    """Judges from an issue's events whether its request is authorised, withdrawn or settled."""
 
     def __init__(
         self,
@@ -324,7 +325,7 @@ class Authorization:
         self._read = read
 
     def labelling_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
-        """Find who put the ready label on last, whether that person may, and what came after."""
+        """Return who last added the ready label, whether they are trusted, and later edits."""
         try:
             events = self._events(ref)
         except WorldError as error:
@@ -346,7 +347,7 @@ class Authorization:
         )
 
     def reauthorise(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
-        """Rule again on the command that opened the epoch; the operator's own needs no ruling."""
+        """Check again the command that opened the epoch; an operator's command needs no check."""
         act = AuthorisingAct(
             status.act,
             status.actor,
@@ -366,7 +367,7 @@ class Authorization:
         return replace(act, edits=self._edits.since(ref, act.act, act.at, events))
 
     def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
-        """Say why the request of the status's epoch no longer stands (SPEC L5); None if it does."""
+        """Return why the request of the epoch is withdrawn (SPEC L5), or None."""
         try:
             issue = self._read(ref)
             archived = self._place.repository(ref.repository).archived
@@ -378,10 +379,10 @@ class Authorization:
         if issue.state != "open":
             converted = any(event.event == "converted_to_discussion" for event in events)
             return "It was converted to a discussion." if converted else "The issue was closed."
-        return self._taken_off(issue, events, status, labels)
+        return self._label_withdrawal(issue, events, status, labels)
 
     def settled_elsewhere(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
-        """Say by what another installation has settled the epoch's request, or begun to."""
+        """Return how another installation settled, or began to settle, the epoch's request."""
         if status.labelled:
             return None
         self._read(ref)  # GoneError where it was transferred or its repository renamed.
@@ -389,17 +390,17 @@ class Authorization:
         found = settlement(self._events(ref), labels, _since_feedback(status), own)
         return _moved_on(found) if found else self._place.pull_request_elsewhere(ref, status)
 
-    def _taken_off(
+    def _label_withdrawal(
         self, issue: IssueShape, events: list[EventShape], status: IssueStatus, labels: Labels
     ) -> str | None:
         status = _since_feedback(status)
         if found := settlement(events, labels, status):
             return _moved_on(found)
         asked = unlabelled_since(events, labels.ready, status)
-        # Mulligan takes this one off itself when an issue waits; the other it never does meanwhile.
+        # Mulligan itself removes the running label when an issue waits, but never the ready label.
         shown = unlabelled_since(events, labels.running, status)
         if status.by_command:
-            # After a command, Mulligan may have taken that one off as well, with the stage before.
+            # After a command, Mulligan may also have removed the ready label with its stage.
             asked, shown = [], [*asked, *shown]
         if asked or any(not self._is_own(each) for each in shown):
             is_own = all(self._is_own(each) for each in (*asked, *shown))
@@ -415,9 +416,9 @@ class Authorization:
         return event.actor is not None and event.actor.login == self._place.own_login()
 
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
-        """Say why the status's epoch is not trusted any more, or its text is another (T1, T2).
+        """Return why the epoch is no longer trusted, or that its text was edited (T1, T2).
 
-        Every permission is asked for anew: nothing that was remembered counts here.
+        Permissions are read anew, without the cache.
         """
         trust = self._trust.without_cache()
         try:
@@ -450,7 +451,7 @@ class Authorization:
 def _trust_refusal(
     ref: IssueRef, status: IssueStatus, events: list[EventShape], trust: TrustReader
 ) -> str | None:
-    """Check again who put the label on; an operator's command needs no check."""
+    """Check the requester again; an operator's command needs no check."""
     if status.act.startswith("review:"):
         return _checked(ref, _account(status), trust)
     number = number_of(status.text_act or status.act)
@@ -477,7 +478,7 @@ def _checked(ref: IssueRef, who: Account | None, trust: TrustReader) -> str | No
 
 
 def _since_feedback(status: IssueStatus) -> IssueStatus:
-    """Count from what the pull request brought back, if it asks for work: the label went before."""
+    """Count events from the pull request's feedback, if any: the label was removed before it."""
     if status.feedback and (status.act_at or LONG_AGO) <= status.feedback.at:
         return replace(status, act="review", act_at=status.feedback.at)
     return status
@@ -492,12 +493,12 @@ def _moved_on(event: EventShape) -> str:
 
 
 def _account(status: IssueStatus) -> Account:
-    """Name the account whose command or review opened the epoch."""
+    """Return the account whose command or review opened the epoch."""
     return Account(login=status.actor, id=status.actor_id)
 
 
 def _belongs(event: EventShape, ref: IssueRef) -> None:
-    """Refuse an event of another repository; not every server says where one happened."""
+    """Raise UnavailableError for an event of another repository; some servers omit the URL."""
     if event.url and not leads_to(event.url, f"/repos/{ref.repository}/issues/events/{event.id}"):
         message = f"GitHub gave an event of another repository for {ref} ({event.url})."
         raise UnavailableError(message)

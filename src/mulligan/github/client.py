@@ -1,4 +1,4 @@
-"""Talk to GitHub's REST API through PyGithub: the one place where calls are made and judged."""
+"""Call GitHub's REST and GraphQL APIs through PyGithub, with retries, ETags and rate limits."""
 
 import re
 import threading
@@ -44,16 +44,16 @@ from mulligan.text.redact import Redactor
 
 T = TypeVar("T")
 
+Tokens = Callable[[str | None], str | None]
+"""Returns the token for a repository, or for calls outside any; None to send none."""
+
 BODY: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
+
+REPOSITORY_PATH = re.compile(r"/repos/([^/?]+/[^/?]+)")
 
 PAGE_SIZE = 100
 
 MAX_PAGES = 100
-
-REPOSITORY_PATH = re.compile(r"/repos/([^/?]+/[^/?]+)")
-
-Tokens = Callable[[str | None], str | None]
-"""Gives the token for a repository, or for what belongs to none; None to ask without one."""
 
 NEXT_PAGE = re.compile(r'<([^>]*)>\s*;[^,]*\brel="next"')
 
@@ -70,7 +70,7 @@ LIBRARY_FAULTS = (
 
 
 class ETagCache:
-    """Keeps up to `most` characters of answers, those that were used last; safe for threads."""
+    """Caches answers by request, up to `most` characters, least recently used out; thread-safe."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -79,16 +79,16 @@ class ETagCache:
         self._lock = threading.Lock()
 
     def find(self, asked: str) -> Answer | None:
-        """Give the answer that came last, if it is still kept."""
+        """Return the cached answer of a request, if any."""
         with self._lock:
             found = self._answers.pop(asked, None)
             if found:
-                # The first of a dict is the oldest; this one is the newest now.
+                # A dict keeps insertion order: this answer becomes the newest.
                 self._answers[asked] = found
             return found
 
     def keep(self, asked: str, answer: Answer) -> None:
-        """Keep an answer that has an ETag; what was not used for longest goes."""
+        """Cache an answer that has an ETag; drop the least recently used."""
         with self._lock:
             self._drop(asked)
             self._answers[asked] = answer
@@ -103,7 +103,7 @@ class ETagCache:
 
 @dataclass(frozen=True, slots=True)
 class RetrySettings:
-    """How long a read is tried, in seconds; `remembered` is for ETags, in characters of answers."""
+    """Retries and waits of reads, in seconds; `cache_chars` limits the ETag cache in characters."""
 
     attempts: int = 5
     longest_wait: float = 60.0
@@ -116,7 +116,7 @@ class RetrySettings:
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """A request; what concerns a `repository` is asked in its name."""
+    """A request; `repository` chooses the token, if the path does not name one."""
 
     verb: str
     path: str
@@ -127,17 +127,16 @@ class ApiRequest:
 
     @property
     def repository_asked(self) -> str | None:
-        """Give the repository that it concerns, by its path if nothing else; None for none."""
+        """Return the repository whose token to use: `repository`, or else the path's, or None."""
         named = REPOSITORY_PATH.match(self.path)
         return self.repository or (named[1] if named else None)
 
 
 class Client:
-    """GitHub at one address; safe to use from several threads.
+    """GitHub at one address; safe for threads.
 
-    `token` is asked before every call for the token of a repository, None for what belongs to
-    none, so that a new one is used as soon as it is there. Clients with one `transport` leave
-    GitHub alone together.
+    `token` is called before every request, so that a renewed token is used at once. Clients with
+    the same `transport` share their rate-limit backoffs.
     """
 
     def __init__(
@@ -156,18 +155,18 @@ class Client:
         # GitHub Enterprise: /api/v3 beside /api/graphql.
         self._graphql = f"{self._api_url.removesuffix('/v3')}/graphql"
         self._token = token
-        self._patience = retry or RetrySettings()
+        self._retry = retry or RetrySettings()
         self._redactor = redactor or Redactor()
         self._transport = transport or Transport()
-        self._sessions = Sessions(self._api_url, self._patience.timeout, self._transport)
-        self._known = ETagCache(self._patience.cache_chars)
+        self._sessions = Sessions(self._api_url, self._retry.timeout, self._transport)
+        self._cache = ETagCache(self._retry.cache_chars)
 
     def close(self) -> None:
         """Close every thread's connection; the next call opens its own again."""
         self._sessions.close()
 
     def read(self, shape: TypeAdapter[T], path: str, params: Mapping[str, str] | None = None) -> T:
-        """Get one object; NotFoundError for a 404. Free of charge while it is unchanged."""
+        """Get one object; NotFoundError for a 404. An unchanged answer costs no quota."""
         return self._with_retries(lambda: self._conditional_get(shape, path, params or {}))[1]
 
     def read_all(
@@ -177,7 +176,7 @@ class Client:
         params: Mapping[str, str] | None = None,
         enough: Callable[[Sequence[T]], bool] | None = None,
     ) -> list[T]:
-        """Get the pages of a list until there is `enough`; free of charge while unchanged."""
+        """Get the pages of a list until `enough` accepts one; unchanged pages cost no quota."""
         found: list[T] = []
         query = {"per_page": str(PAGE_SIZE), **(params or {})}
         for _ in range(MAX_PAGES):
@@ -193,11 +192,11 @@ class Client:
         raise UnavailableError(message)
 
     def download(self, path: str) -> bytes:
-        """Get the end of a file that GitHub keeps elsewhere, where it is asked for no token."""
+        """Get the end of a file; follow the redirect to its storage without sending the token."""
         return self._with_retries(lambda: self._download_redirected(path))
 
     def query(self, shape: TypeAdapter[T], text: str, variables: Mapping[str, object]) -> T:
-        """Ask GraphQL, which changes nothing; NotFoundError where the server has none."""
+        """Send a GraphQL query, with retries; NotFoundError if the server has no GraphQL."""
         body = {"query": text, "variables": dict(variables)}
         whose = f"{variables['owner']}/{variables['name']}" if "owner" in variables else None
         ask = ApiRequest("POST", self._graphql, body=body, repository=whose)
@@ -206,66 +205,66 @@ class Client:
     def mutate(
         self, shape: TypeAdapter[T], text: str, variables: Mapping[str, object], repository: str
     ) -> T:
-        """Change something by GraphQL, once; NotFoundError where the server has none.
+        """Send a GraphQL mutation, once; NotFoundError if the server has no GraphQL.
 
-        After an UnavailableError it may have happened all the same.
+        After an UnavailableError the change may have happened.
         """
         body = {"query": text, "variables": dict(variables)}
         ask = ApiRequest("POST", self._graphql, body=body, repository=repository)
         return answered(shape, self._ask(ask), "the permission to write pull requests")
 
     def write(self, shape: TypeAdapter[T], verb: str, path: str, body: object) -> T:
-        """Change something, once; after an UnavailableError it may have happened all the same.
+        """Send a write, once; after an UnavailableError the change may have happened.
 
-        What is sent is redacted; `as_sent` gives a text as it will stand on GitHub.
+        The body is redacted; `as_sent` returns a text as it will appear on GitHub.
         """
         sent = self._redactor.tree(BODY.validate_python(body))
         return parsed(shape, self._ask(ApiRequest(verb, path, body=sent)), f"{verb} {path}")
 
     def as_sent(self, text: str) -> str:
-        """Give a text as `write` sends it, to be compared with what is there."""
+        """Return a text as `write` sends it, to compare it with the text on GitHub."""
         return self._redactor.text(text)
 
     def remove(self, shape: TypeAdapter[T], path: str) -> T:
-        """Delete something, once, and give what is left; NotFoundError where it was not there."""
+        """Send a DELETE, once, and return the answer; NotFoundError if nothing was there."""
         return parsed(shape, self._ask(ApiRequest("DELETE", path)), f"DELETE {path}")
 
     def _with_retries(self, call: Callable[[], T]) -> T:
-        patience = self._patience
+        settings = self._retry
 
-        def worth_it(error: BaseException) -> bool:
-            return isinstance(error, TransientError) and (error.wait or 0) <= patience.longest_wait
+        def is_retriable(error: BaseException) -> bool:
+            return isinstance(error, TransientError) and (error.wait or 0) <= settings.longest_wait
 
         retrying = Retrying(
-            retry=retry_if_exception(worth_it),
+            retry=retry_if_exception(is_retriable),
             wait=self._wait,
-            stop=stop_after_attempt(patience.attempts),
-            sleep=patience.sleep,
+            stop=stop_after_attempt(settings.attempts),
+            sleep=settings.sleep,
             reraise=True,
         )
         return retrying(call)
 
     def _wait(self, state: RetryCallState) -> float:
-        """Wait as GitHub asks, else ever longer; with jitter, so that not all come at once."""
+        """Return GitHub's Retry-After, or else an exponential wait; with up to 1 s of jitter."""
         error = state.outcome.exception() if state.outcome else None
         asked = error.wait if isinstance(error, TransientError) else None
-        longest = self._patience.longest_wait
-        grown = wait_exponential(multiplier=self._patience.first_wait, max=longest)(state)
+        longest = self._retry.longest_wait
+        grown = wait_exponential(multiplier=self._retry.first_wait, max=longest)(state)
         return (asked or grown) + wait_random(0, 1)(state)
 
     def _conditional_get(
         self, shape: TypeAdapter[T], path: str, query: Mapping[str, str]
     ) -> tuple[Answer, T]:
-        """Ask GitHub, which says in a word whether what is remembered is still so."""
+        """Send a GET with the cached ETag; on 304 Not Modified return the cached answer."""
         key = f"{path}?{urlencode(query)}"
-        known = self._known.find(key)
+        known = self._cache.find(key)
         headers = {"If-None-Match": known.headers["etag"]} if known else {}
         answer = self._ask(ApiRequest("GET", path, query, headers))
         if known and answer.status == HTTPStatus.NOT_MODIFIED:
             return known, parsed(shape, known, f"GET {path}")
         found = parsed(shape, answer, f"GET {path}")
         if "etag" in answer.headers:
-            self._known.keep(key, answer)
+            self._cache.keep(key, answer)
         return answer, found
 
     def _download_redirected(self, path: str) -> bytes:
@@ -275,16 +274,17 @@ class Client:
             if error.renames:
                 raise
             there = urljoin(f"{self._api_url}/", error.to)
-            patience, ca_file = self._patience, self._transport.ca_file
-            return fetch(there, self._api_url, patience.timeout, ca_file)
+            settings, ca_file = self._retry, self._transport.ca_file
+            return fetch(there, self._api_url, settings.timeout, ca_file)
         if wrong := fault(answer, f"GET {path}"):
             raise wrong
         return answer.body.encode()
 
     def _next(self, answer: Answer) -> dict[str, str] | None:
-        """Give what to ask the same path for the next page; None where this was the last.
+        """Return the query of the next page, for the same path; None after the last page.
 
-        GitHub's links name the repository by its number, by which no token would be found.
+        Only the query is used: GitHub's links name the repository by its id, which selects no
+        token.
         """
         found = NEXT_PAGE.search(answer.headers.get("link", ""))
         if found is None:
@@ -317,18 +317,18 @@ class Client:
             raise TransientError(message) from error
         answer = Answer(status, {str(name): str(value) for name, value in received.items()}, text)
         self._transport.metrics.read(answer)
-        now = self._patience.now()
+        now = self._retry.now()
         if is_limit(answer):
             session.backoff.begin(now, retry_after(answer))
         else:
             session.backoff.reset(now)
         return answer
 
-    def _await_rate_limit(self, pause: Backoff, request: str) -> None:
-        """Let the token rest while it has to; one that would take too long is an error at once."""
-        patience, waited = self._patience, 0.0
-        while left := pause.remaining(patience.now()):
+    def _await_rate_limit(self, backoff: Backoff, request: str) -> None:
+        """Wait for the token's backoff; raise TransientError at once if that takes too long."""
+        settings, waited = self._retry, 0.0
+        while left := backoff.remaining(settings.now()):
             waited += left
-            if waited > patience.longest_wait:
+            if waited > settings.longest_wait:
                 raise rate_limited(request, left)
-            patience.sleep(left)
+            settings.sleep(left)

@@ -53,9 +53,9 @@ class Comments:
     def upsert(
         self, ref: IssueRef, marker: str, text: str, known: str | None = None
     ) -> CommentShape:
-        """Make the one comment with this marker say `text`; `known` is its id, if it is on record.
+        """Create or update the one comment with this marker; `known` is its id in the ledger.
 
-        Of two the oldest stays. Nothing is written where nothing would change.
+        Of several, update the oldest. Write nothing if the text is the same.
         """
         text = self._client.as_sent(text)
         found = self._by_id(ref, known) or self._by_marker(ref, marker)
@@ -145,7 +145,7 @@ class StatusComments:
             raise
 
     def _may_edit(self, case: IssueContext) -> bool:
-        """Tell whether it may be changed now, and take it as changed then; for any thread."""
+        """Tell whether the comment may be edited now, and if so, record the edit; thread-safe."""
         ref, now, text = case.issue.ref, self._clock.now(), status_comment(case)
         with self._lock:
             last, said = self._edited.get(ref, (now - STATUS_EDIT_INTERVAL, ""))
@@ -217,11 +217,11 @@ class CommandReader:
         commands, read_to = list[CommentCommand](), after
         for _, comment in sorted(new.items()):
             try:
-                spoken = self._command_in(repository, comment)
+                command_read = self._command_in(repository, comment)
             except UnavailableError as error:
                 log.warning("command_not_judged", comment=comment.html_url, reason=str(error))
                 break
-            commands += [spoken] if spoken else []
+            commands += [command_read] if command_read else []
             read_to = comment.id
         return CommandBatch(tuple(commands), read_to)
 

@@ -1,4 +1,4 @@
-"""One exchange with a server: its whole answer within a bounded time, and never a redirect."""
+"""Connect to GitHub: bounded answers without redirects, sessions per thread, downloads."""
 
 import threading
 import time
@@ -39,13 +39,13 @@ MAX_DOWNLOAD_TAIL = 8 * 1024 * 1024
 MAX_DOWNLOAD = 256 * 1024 * 1024
 
 DOWNLOAD_SECONDS = 60.0
-"""Seconds for the whole of it."""
+"""Seconds for the whole download."""
 
 DOWNLOAD_GONE = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.GONE})
 
 
 def reason_of(error: Exception) -> str:
-    """Say why there was no answer."""
+    """Return in words why there was no answer."""
     match error:
         case Timeout() | SocketTimeout():
             return "it took too long"
@@ -69,11 +69,11 @@ def is_refused(error: BaseException | None) -> bool:
 
 
 class InvalidResponseError(Exception):
-    """The server did something that no answer of GitHub's does; the text says what."""
+    """An invalid answer, unlike any of GitHub's; the text says what is wrong."""
 
 
 class RedirectError(Exception):
-    """The server wants the request to go elsewhere; the text is the address."""
+    """The server redirects the request; the text is the address."""
 
 
 class _Reply(RequestsResponse):
@@ -114,7 +114,7 @@ def connect(api_url: str, timeout: int, ca_file: Path | None = None) -> Connecti
     kind = _Https if parts.scheme == "https" else _Http
     verify = str(ca_file) if ca_file else True
     connection = kind(parts.hostname or "", parts.port, timeout=timeout, verify=verify)
-    # Asked once, not for each request, a quarter of whose time it would take.
+    # Read once: reading the environment for each request takes a quarter of its time.
     session = connection.session
     given = session.merge_environment_settings(api_url, {}, None, verify, None)
     session.proxies, connection.verify = given["proxies"], given["verify"]
@@ -155,9 +155,9 @@ class Bearer(Auth.Token):
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """How a server is reached: `ca_file` holds the certificates that are trusted; default: usual.
+    """Settings of connections: `ca_file` holds trusted certificates; default: those of requests.
 
-    Clients with the same `pauses` leave GitHub alone together; `gauges` reads every answer.
+    Clients share the rate-limit `backoffs`; `metrics` reads every answer.
     """
 
     backoffs: Backoffs = field(default_factory=Backoffs)
@@ -167,7 +167,7 @@ class Transport:
 
 @dataclass(frozen=True, slots=True)
 class ThreadSession:
-    """PyGithub under one token, the connection it goes by, and the pause that the token keeps."""
+    """PyGithub under one token, its connection, and the rate-limit backoff of the token."""
 
     github: Github
     connection: Connection
@@ -175,7 +175,7 @@ class ThreadSession:
 
 
 class _OfThread(threading.local):
-    """PyGithub's objects are not made to be shared."""
+    """The sessions of one thread: PyGithub's objects are not thread-safe."""
 
     connection: Connection | None = None
 
@@ -223,14 +223,14 @@ class Sessions:
             lazy=True,
             api_version="2022-11-28",
         )
-        pause = self._transport.backoffs.of(self._api_url, token)
-        return ThreadSession(github, self._mine.connection, pause)
+        backoff = self._transport.backoffs.of(self._api_url, token)
+        return ThreadSession(github, self._mine.connection, backoff)
 
 
 def fetch(url: str, api_url: str, timeout: int, ca_file: Path | None = None) -> bytes:
-    """Give the end of a file; `timeout` is in seconds of silence. Redirects are not followed.
+    """Download the end of a file; `timeout` is in seconds of silence. Follow no redirects.
 
-    Only http(s) addresses are asked, and where the API is spoken to under TLS, so are they.
+    Only http(s) addresses are allowed, and only https if the API uses https.
     """
     host = _host_of(url, api_url)
     try:

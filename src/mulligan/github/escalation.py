@@ -1,4 +1,4 @@
-"""The comment that hands an issue to a person, with what may help. Pure."""
+"""Write the escalation comment, with the advice for each outcome. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -450,10 +450,10 @@ def last_failure(case: IssueContext, last: WorkerResultMeta | None) -> str:
         return body(*shown, f"(+ {pluralize(more, 'failing check')})" if more > 0 else "")
     if last.guard_violations:
         return code_block(_shortened("\n".join(broken.message for broken in last.guard_violations)))
-    told = explain(last.outcome, last.failure_reason or last.error)
+    text = explain(last.outcome, last.failure_reason or last.error)
     if last.outcome is Outcome.REJECTED and last.verifier_feedback:
-        told = f"{told}\n\n{last.verifier_feedback}"
-    return code_block(_shortened(told))
+        text = f"{text}\n\n{last.verifier_feedback}"
+    return code_block(_shortened(text))
 
 
 def _failed_ci(case: IssueContext) -> Sequence[str]:

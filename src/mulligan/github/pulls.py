@@ -54,7 +54,7 @@ REST does not list the words; they are those of GraphQL's MergeStateStatus.
 CHANGES_REQUESTED = "CHANGES_REQUESTED"
 
 SUBMITTED_STATES = frozenset({CHANGES_REQUESTED, "COMMENTED"})
-"""States of reviews whose words are feedback; who approves asks for nothing."""
+"""States of reviews whose text is feedback; approvals are not."""
 
 ACTIONS_APP = "github-actions"
 """The app whose check runs are jobs, with the same ids."""
@@ -66,7 +66,7 @@ PENDING_STATE = "pending"
 
 
 class PullRequestWriter:
-    """Opens and updates pull requests; nothing here may open a second one for a branch."""
+    """Opens and updates pull requests; never opens a second one for a branch."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -77,7 +77,7 @@ class PullRequestWriter:
         """Open the pull request of the issue's branch, or bring the open one up to date."""
         texts = {"title": pull_request_title(case), "body": pull_request_body(case)}
         found = self._open_or_update(case, base_branch, texts, draft=settings.draft)
-        if _is_anothers(found, case.status):
+        if _is_elsewhere(found, case.status):
             return PullRequest(found.number, found.html_url, elsewhere=True)
         was_ours = case.status.draft_of or case.status.left_draft
         left_draft = ""
@@ -87,16 +87,16 @@ class PullRequestWriter:
         return PullRequest(found.number, found.html_url, left_draft)
 
     def open_draft(self, case: IssueContext, base_branch: str) -> PullRequest:
-        """Open it as a draft with work that was not verified, or have the open one say so."""
+        """Open a draft with unverified work, or mark the open pull request as unverified."""
         texts = {"title": draft_title(case), "body": draft_body(case)}
         found = self._open_or_update(case, base_branch, texts, draft=True)
-        elsewhere = _is_anothers(found, case.status)
+        elsewhere = _is_elsewhere(found, case.status)
         return PullRequest(found.number, found.html_url, elsewhere=elsewhere)
 
     def opened_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
         """Say that another installation has opened one for the epoch's request, if it has."""
         found = self._find(ref)
-        if found is None or not _is_anothers(found, status):
+        if found is None or not _is_elsewhere(found, status):
             return None
         return f"Another installation of Mulligan has opened {found.html_url}"
 
@@ -110,8 +110,8 @@ class PullRequestWriter:
         if found is None:
             created = {"head": ref.branch, "base": base_branch, "draft": draft}
             found = self._create(ref, {**wanted, **created})
-        # A text that people made their own, so that the marker is gone, is left to them.
-        ours = MARKER in (found.body or "") and not _is_anothers(found, case.status)
+        # If people removed the marker, the text is theirs and is not updated.
+        ours = MARKER in (found.body or "") and not _is_elsewhere(found, case.status)
         if ours and not _says(found, wanted):
             found = self._update(found, ref, wanted)
         return found
@@ -133,7 +133,7 @@ class PullRequestWriter:
         return ""
 
     def _find(self, ref: IssueRef) -> PullShape | None:
-        """Find the open one; of several the oldest."""
+        """Return the open pull request of the branch; of several the oldest."""
         owner = ref.repository.partition("/")[0]
         query = {"head": f"{owner}:{ref.branch}", "state": "open"}
         pulls = self._client.read_all(PULLS, f"/repos/{ref.repository}/pulls", query)
@@ -183,7 +183,7 @@ class PullRequestWriter:
             log.warning("left_out", what=what, issue=str(case.issue.ref), reason=str(error))
 
 
-def _is_anothers(pull: PullShape, status: IssueStatus) -> bool:
+def _is_elsewhere(pull: PullShape, status: IssueStatus) -> bool:
     """Tell whether another installation opened it after the act that this one works for."""
     by = re.search(rf"{re.escape(MARKER)}pull-request \S+ by=(\w+) -->", pull.body or "")
     if by is None or by[1] == status.instance or pull.number == status.pull_number:
@@ -265,12 +265,12 @@ class GitHubPulls:
         path = f"/repos/{ref.repository}/pulls/{number}"
         found = self._client.read_all(REVIEWS, f"{path}/reviews")
         submitted = [(one.user, one) for one in found if one.user and one.state in SUBMITTED_STATES]
-        heard = [(who, one) for who, one in submitted if self._is_trusted(ref, who)]
-        if not any(one.state == CHANGES_REQUESTED for _, one in heard):
+        trusted = [(who, one) for who, one in submitted if self._is_trusted(ref, who)]
+        if not any(one.state == CHANGES_REQUESTED for _, one in trusted):
             return ()
         notes = self._client.read_all(NOTES, f"{path}/comments")
         reviews = [
-            _review(who, one, one.submitted_at, notes) for who, one in heard if one.submitted_at
+            _review(who, one, one.submitted_at, notes) for who, one in trusted if one.submitted_at
         ]
         return sorted(reviews, key=lambda one: one.id)
 

@@ -1,4 +1,4 @@
-"""GitHub's rate limits: what answers say of them, and the backoff of a token (SPEC E7)."""
+"""Track GitHub's rate limits: metrics from its answers, and the backoff of each token (E7)."""
 
 import re
 import threading
@@ -19,7 +19,7 @@ MAX_BACKOFF = 3700.0
 
 
 class RateLimitMetrics:
-    """One for a process; as the last answer had it, whichever token it was for."""
+    """The limits in the last answers of this process, of any token."""
 
     def __init__(self) -> None:
         self._left: dict[str, int] = {}
@@ -28,11 +28,11 @@ class RateLimitMetrics:
 
     @property
     def remaining(self) -> dict[str, int]:
-        """Give how many requests are left in the window, by GitHub's name of the limit."""
+        """Return the requests left in the window, by GitHub's name of the limit."""
         return dict(self._left)
 
     def read(self, answer: Answer) -> None:
-        """Take down what an answer says."""
+        """Record the limits in an answer's headers."""
         self.refused = answer.status == HTTPStatus.UNAUTHORIZED
         resource = answer.headers.get("x-ratelimit-resource", "")
         remaining = answer.headers.get("x-ratelimit-remaining", "")
@@ -42,43 +42,43 @@ class RateLimitMetrics:
 
 
 class Backoff:
-    """Until when one token is to be left alone; `now` is any clock in seconds that only grows."""
+    """The wait of one token after a rate limit; `now` is a monotonic clock in seconds."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._until = float("-inf")
-        self._untold = 0
+        self._without_time = 0
 
     def begin(self, now: float, asked: float | None) -> None:
-        """Begin, or go on for longer: for as long as `asked`, else ever longer from a minute on."""
+        """Begin or extend the wait: for `asked` seconds, or for a minute, doubled each time."""
         with self._lock:
             if asked is None:
                 if now < self._until:
                     return  # answers that come together are one refusal
-                asked = min(DEFAULT_LIMIT_SECONDS * 2.0**self._untold, MAX_DEFAULT_BACKOFF)
-                self._untold += 1
+                asked = min(DEFAULT_LIMIT_SECONDS * 2.0**self._without_time, MAX_DEFAULT_BACKOFF)
+                self._without_time += 1
             self._until = max(self._until, now + min(asked, MAX_BACKOFF))
 
     def remaining(self, now: float) -> float:
-        """Give the seconds that are left of it; 0 where there is none."""
+        """Return the seconds left to wait, or 0."""
         with self._lock:
             return max(0.0, self._until - now)
 
     def reset(self, now: float) -> None:
-        """Hear that GitHub answers again."""
+        """Restart the doubling at a minute, since GitHub answered."""
         with self._lock:
             if now >= self._until:
-                self._untold = 0
+                self._without_time = 0
 
 
 class Backoffs:
-    """The pauses of a process, one for each token at each address, while anybody uses it."""
+    """The backoffs of a process, one for each token and address, while in use."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: WeakValueDictionary[tuple[str, str | None], Backoff] = WeakValueDictionary()
 
     def of(self, address: str, token: str | None) -> Backoff:
-        """Give the one pause of a token."""
+        """Return the backoff of a token."""
         with self._lock:
             return self._known.setdefault((address, token), Backoff())

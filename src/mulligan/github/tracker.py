@@ -1,4 +1,4 @@
-"""The tracker on GitHub: issues in; labels, comments and pull requests out."""
+"""Implement the port Tracker on GitHub: read issues; write labels, comments, pull requests."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -34,7 +34,7 @@ from mulligan.github.shapes import ANYTHING, ISSUE, ISSUES, LABELS, REPOSITORY, 
 from mulligan.implement.ports import Clock
 
 STATUS_COMMENT, LABEL_COMMENT, SINGLE_KEY = "status_comment", "label_comment", "issue"
-"""Under what the ledger keeps the ids of comments (effects.py)."""
+"""The keys of comment ids in the ledger (see implement/effects.py)."""
 
 MAX_PERMISSION_LOOKUPS = 50
 """The most people whose permission is asked for in one issue, the last to speak first."""
@@ -55,10 +55,10 @@ class GitHubTracker:
         self._client = client
         self._trust = TrustReader(client, trust, clock)
         self._identity = Identity(client, login)
-        self._authority = Authorization(client, self._trust, self, self._there)
+        self._authorization = Authorization(client, self._trust, self, self._there)
         self._comments = Comments(client, self.own_login)
         self._status = StatusComments(self._comments, clock)
-        self._hearing = CommandReader(client, self._trust, self._comments)
+        self._commands = CommandReader(client, self._trust, self._comments)
         self._pulls = PullRequestWriter(client)
         self.pulls = GitHubPulls(client, self._trust, self.own_login)
 
@@ -135,21 +135,21 @@ class GitHubTracker:
 
     def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
         """Find who put the ready label on last, and whether that person may (SPEC T1)."""
-        return self._authority.labelling_act(ref, ready_label)
+        return self._authorization.labelling_act(ref, ready_label)
 
     def reauthorise(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
         """Rule again on the command that opened the status's epoch, and on later edits (T1, T2)."""
-        return self._authority.reauthorise(ref, status)
+        return self._authorization.reauthorise(ref, status)
 
     def read_commands(
         self, repository: str, after: int, since: datetime, places: Sequence[IssueRef] = ()
     ) -> CommandBatch:
         """Read the commands of trusted people in comments newer than id `after`, and `since`."""
-        return self._hearing.read_commands(repository, after, since, places)
+        return self._commands.read_commands(repository, after, since, places)
 
     def react(self, repository: str, comment: int, reaction: str) -> None:
         """Acknowledge a comment; best effort."""
-        self._hearing.react(repository, comment, reaction)
+        self._commands.react(repository, comment, reaction)
 
     def reply(self, case: IssueContext, order: PendingCommand, answer: str) -> str:
         """Write the one comment that answers a command; give its id."""
@@ -158,7 +158,7 @@ class GitHubTracker:
 
     def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
         """Say why the request of the status's epoch no longer stands (SPEC L5); None if it does."""
-        reason = self._authority.withdrawal(ref, status, labels)
+        reason = self._authorization.withdrawal(ref, status, labels)
         if reason or not (status.feedback and status.pull_number):
             return reason
         pull = self.pulls.state(ref, status.pull_number)
@@ -166,7 +166,7 @@ class GitHubTracker:
 
     def settled_elsewhere(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
         """Say by what another installation has settled the epoch's request; None if it has not."""
-        return self._authority.settled_elsewhere(ref, status, labels)
+        return self._authorization.settled_elsewhere(ref, status, labels)
 
     def pull_request_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
         """Name the open pull request of another installation that answers the epoch's request."""
@@ -174,7 +174,7 @@ class GitHubTracker:
 
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
         """Say why the status's epoch is not trusted any more, or its text is another (T1, T2)."""
-        return self._authority.objection(ref, status)
+        return self._authorization.objection(ref, status)
 
     def set_stage_labels(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
         """Make the labels show a stage (SPEC L2, L3); no other label is touched."""

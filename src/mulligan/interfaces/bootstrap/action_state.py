@@ -1,4 +1,4 @@
-"""Build for runs that have nothing in common but a repository: their state is on a ref of it."""
+"""Build for runs of the GitHub Action, which keep their state on a ref of the repository."""
 
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
@@ -41,39 +41,39 @@ def build_shared(
     worker: str,
     lease: timedelta,
 ) -> Generator[Container]:
-    """Build for one run on one repository; `worker` names it on the ref, for at most `lease`."""
+    """Build for one run on one repository; `worker` holds its leases for at most `lease`."""
     sandbox = confine(operator, environment)
     redactor, clock = redactor_of(operator, environment), SystemClock()
     with ExitStack() as opened:
         github = opened.enter_context(open_github(operator, redactor))
         database = opened.enter_context(open_database(operator.state.url))
         name = operator.repositories[0].name
-        way = remote_of(operator, github, name)
-        ref = opened.enter_context(open_state_ref(for_git(operator, environment), way))
-        book = RefSession(
+        remote = remote_of(operator, github, name)
+        ref = opened.enter_context(open_state_ref(for_git(operator, environment), remote))
+        session = RefSession(
             ref, SqlLedger(database, clock, redactor=redactor), clock, redactor, lease
         )
-        book.restore()
-        accounts = SqlUsageStore(database, redactor)
-        known = [status.issue for status in book.ledger.statuses()]
-        count_spending(book.ledger, accounts, known)
-        hears = opened.enter_context(with_listeners(operator, listener, redactor))
-        ledger = WatchedLedger(RefLedger(book), hears)
+        session.restore()
+        usage = SqlUsageStore(database, redactor)
+        known = [status.issue for status in session.ledger.statuses()]
+        count_spending(session.ledger, usage, known)
+        event_listener = opened.enter_context(with_listeners(operator, listener, redactor))
+        ledger = WatchedLedger(RefLedger(session), event_listener)
         artifacts = open_artifacts(operator, redactor)
-        books = Stores(ledger, RefLeases(book), accounts, artifacts, redactor)
+        stores = Stores(ledger, RefLeases(session), usage, artifacts, redactor)
         worktrees, policies = open_git(operator, github, environment)
-        handing = replace(worktrees, stores_verified_remotely=True)
-        git = (handing, policies)
-        bench = assemble(operator, environment, sandbox, github.tracker, git, books)
-        yield replace(bench, context=replace(bench.context, worker=worker))
-        with suppress(WorldError):  # what is left does no harm
-            handing.delete_old_verified(
-                name, lambda number: book.needs_commit(IssueRef(name, number))
+        storing = replace(worktrees, stores_verified_remotely=True)
+        git = (storing, policies)
+        container = assemble(operator, environment, sandbox, github.tracker, git, stores)
+        yield replace(container, context=replace(container.context, worker=worker))
+        with suppress(WorldError):  # a commit that stays does no harm
+            storing.delete_old_verified(
+                name, lambda number: session.needs_commit(IssueRef(name, number))
             )
 
 
 def read_base_file(operator: Operator, environment: Environment, path: str) -> bytes | None:
-    """Read a file of the one repository's base branch, whatever the event that woke us is about."""
+    """Read a file on the base branch of the one configured repository; None if it has none."""
     name = operator.repositories[0].name
     with open_github(operator, redactor_of(operator, environment)) as github:
         worktrees, _ = open_git(operator, github, environment)
@@ -82,12 +82,12 @@ def read_base_file(operator: Operator, environment: Environment, path: str) -> b
 
 
 def pull_state(operator: Operator, environment: Environment) -> list[str]:
-    """Take over what the refs of all repositories know and this ledger does not."""
+    """Import into this ledger what the state refs of all repositories have more; return a list."""
     return _move(operator, environment, import_from_ref)
 
 
 def push_state(operator: Operator, environment: Environment) -> list[str]:
-    """Hand over what this ledger knows and the refs of the repositories do not."""
+    """Export to the state refs of all repositories what this ledger has more."""
     return _move(operator, environment, export_to_ref)
 
 
@@ -103,14 +103,14 @@ def _move(
     ):
         ledger = SqlLedger(database, SystemClock(), redactor=redactor)
         for each in operator.repositories:
-            way = remote_of(operator, github, each.name)
-            with open_state_ref(for_git(operator, environment), way) as ref:
+            remote = remote_of(operator, github, each.name)
+            with open_state_ref(for_git(operator, environment), remote) as ref:
                 moved += move(ref, each.name, ledger)
     return moved
 
 
 def remote_of(operator: Operator, github: GitHub, name: str) -> Callable[[], Remote]:
-    """Give the way to a repository, with the token of the moment."""
+    """Return a function that gives the URL of a repository and a current token."""
     settings = next(each for each in operator.repositories if each.name == name)
 
     @cache

@@ -1,4 +1,4 @@
-"""The time of this machine, and chance for waits: both have their one home here."""
+"""Read the clock, and compute the wait after an infrastructure failure."""
 
 import random
 from datetime import UTC, datetime, timedelta
@@ -10,13 +10,13 @@ MAX_STEPS = 10
 
 
 class SystemClock:
-    """The port Clock."""
+    """The port Clock on this machine's time; the only source of random waits on the route."""
 
     def now(self) -> datetime:
-        """Give the time, in UTC."""
+        """Return the current time, in UTC."""
         return datetime.now(UTC)
 
     def backoff(self, step: int) -> timedelta:
-        """Give min(30 s · 2^(k-1), 15 min), less up to a fifth, so that waits spread out."""
+        """Return the wait before retry k = `step`: min(30 s · 2^(k-1), 15 min), less up to 20 %."""
         longest = min(FIRST_WAIT * 2 ** min(step - 1, MAX_STEPS), LONGEST_WAIT)
         return longest * random.uniform(MIN_JITTER_SHARE, 1)  # noqa: S311 - a wait, not a secret

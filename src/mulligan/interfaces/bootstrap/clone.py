@@ -1,4 +1,4 @@
-"""Look at a clone, its labels, its agents and this installation, to propose a start."""
+"""Read what `mulligan init` needs: a clone, its labels, the installed agent, this installation."""
 
 import os
 import shutil
@@ -35,7 +35,7 @@ from mulligan.interfaces.onboarding.proposal import (
 __all__ = ["BUILT_IN_AGENTS", "MadeApp", "Registration", "agent_here"]
 
 MULLIGAN_CHECKOUT = Path(mulligan.__file__).parents[2]
-"""The checkout, where it runs from one."""
+"""The checkout of Mulligan, if it runs from one."""
 
 MAX_DEPTH = 3
 
@@ -49,7 +49,7 @@ SKIPPED_DIRECTORIES = frozenset(
 
 
 def agent_here(environment: Mapping[str, str]) -> str:
-    """Name the first built-in agent that is installed here; the first of all where none is."""
+    """Return the first built-in agent that is installed; the first of all if none is."""
     path = environment.get("PATH", os.defpath)
     installed = (
         kind
@@ -62,11 +62,11 @@ def agent_here(environment: Mapping[str, str]) -> str:
 def installed_from(
     environment: Environment, checkout: Path = MULLIGAN_CHECKOUT
 ) -> ActionSource | None:
-    """Say where it came from, as its installer noted, or as its checkout shows; None if neither."""
-    return recorded(_noted()) or _checked_out(environment, checkout)
+    """Return the source of this installation, by the installer's record or the checkout."""
+    return recorded(_installer_record()) or _checked_out(environment, checkout)
 
 
-def _noted() -> str | None:
+def _installer_record() -> str | None:
     try:
         return distribution("mulligan").read_text("direct_url.json")
     except PackageNotFoundError:
@@ -74,7 +74,7 @@ def _noted() -> str | None:
 
 
 def _checked_out(environment: Environment, checkout: Path) -> ActionSource | None:
-    """Name the commit that is checked out, if it is known to be on its remote as well."""
+    """Return the commit that is checked out, if a remote branch contains it."""
     if not (checkout / ".git").is_dir():
         return None
     git = Repository("Mulligan's checkout", checkout / ".git", environment)
@@ -88,7 +88,7 @@ def _checked_out(environment: Environment, checkout: Path) -> ActionSource | Non
 
 
 def read_tree(directory: Path) -> RepositoryFiles:
-    """Read the names of a repository's files, and the text of those that say how it is checked."""
+    """Read the names of a repository's files, and the text of those that configure its checks."""
     paths = [path for path, _ in zip(_paths(directory, 1), range(MAX_FILES), strict=False)]
     names = {path.relative_to(directory).as_posix(): path for path in paths}
     texts = {
@@ -101,7 +101,7 @@ def read_tree(directory: Path) -> RepositoryFiles:
 
 
 def git_config(directory: Path) -> str:
-    """Give the text of a clone's git configuration; UsageError where it is no clone."""
+    """Return the text of a clone's git configuration; UsageError if it is no clone."""
     place = directory / ".git"
     if not place.exists():
         message = f"{directory} is not the top of a git repository; name the directory of a clone."
@@ -110,14 +110,14 @@ def git_config(directory: Path) -> str:
 
 
 def origin_in(directory: Path) -> Origin | None:
-    """Read which repository a clone is of; None where it does not say."""
+    """Return the repository of a clone's remote `origin`; None if it has none."""
     return origin_of(git_config(directory))
 
 
 def missing_labels(
     operator: Operator, environment: Mapping[str, str], repository: str, labels: Labels
 ) -> tuple[str, ...]:
-    """List which of Mulligan's labels a repository does not have."""
+    """List the labels of Mulligan that a repository lacks."""
     with open_github(operator, redactor_of(operator, environment), QUICK_RETRIES) as github:
         there = {name.casefold() for name in github.tracker.label_names(repository)}
     return tuple(look.name for look in label_styles(labels) if look.name.casefold() not in there)
@@ -126,7 +126,7 @@ def missing_labels(
 def create_labels(
     operator: Operator, environment: Mapping[str, str], repository: str, labels: Labels
 ) -> None:
-    """Create Mulligan's labels where a repository does not have them, with colour and meaning."""
+    """Create the labels of Mulligan that a repository lacks, with colour and description."""
     with open_github(operator, redactor_of(operator, environment), QUICK_RETRIES) as github:
         there = {name.casefold() for name in github.tracker.label_names(repository)}
         for look in label_styles(labels):
@@ -161,7 +161,7 @@ def _text(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """An App that is to be: where, for whom, and under which name."""
+    """The GitHub App to register: its server, its owner and its name."""
 
     api_url: str
     name: str
@@ -169,12 +169,12 @@ class Registration:
     ca_file: Path | None = None
 
     def page(self, state: str, back: str) -> str:
-        """Write the page for the browser; GitHub sends it `back`, with a code and the state."""
+        """Write the page for the browser; GitHub redirects to `back` with a code and the state."""
         web = web_url(self.api_url)
         return page(web, self.organization, state, manifest(self.name, web, back))
 
     def exchange(self, code: str) -> MadeApp:
-        """Have the App for the code; WorldError where GitHub does not give it."""
+        """Exchange the code for the App's credentials; WorldError if GitHub refuses."""
         transport = Transport(ca_file=self.ca_file)
         client = Client(self.api_url, lambda _: None, QUICK_RETRIES, transport)
         try:

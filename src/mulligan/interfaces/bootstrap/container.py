@@ -1,4 +1,4 @@
-"""Build what a pass works with: on GitHub, or as a rehearsal that changes nothing there."""
+"""Build everything from the configuration: for real work, for reading, or for a dry run."""
 
 import os
 import socket
@@ -22,7 +22,6 @@ from mulligan.github.connection import Transport
 from mulligan.github.credentials import TokenCredentials
 from mulligan.github.dry_run import DryRunTracker
 from mulligan.github.rate_limits import Backoffs, RateLimitMetrics
-from mulligan.github.rate_limits import RateLimitMetrics as Gauges
 from mulligan.github.tracker import GitHubTracker
 from mulligan.implement.ports import (
     AgentRegistry,
@@ -48,34 +47,35 @@ from mulligan.storage.serialization import redacted
 from mulligan.storage.usage import MemoryUsageStore
 from mulligan.text.redact import Redactor
 
-__all__ = ["GAUGES", "Gauges"]
-
 Environment = Mapping[str, str]
 
 QUICK_RETRIES = RetrySettings(attempts=2, longest_wait=5, timeout=10)
-"""Of a command that a person waits for."""
+"""For a command whose user waits for the answer."""
 
 BACKOFFS = Backoffs()
-"""One for the process: whatever the configuration says now, GitHub counts by the token."""
+"""One for the process: it outlives a reload, since GitHub limits each token."""
+
+Gauges = RateLimitMetrics
+"""The type of GAUGES, for the dashboard, which does not import `github`."""
 
 GAUGES = RateLimitMetrics()
-"""One for the process."""
+"""The rate-limit metrics of this process, which the dashboard shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """The repositories that are served, and the tools to work on them."""
+    """The repositories to work on, and the context that the work needs."""
 
     repositories: tuple[str, ...]
     context: BotContext
 
     def with_worktrees(self, worktrees: Worktrees) -> "Container":
-        """Give the same bench with other worktrees."""
+        """Return this container with other worktrees."""
         return replace(self, context=replace(self.context, worktrees=worktrees))
 
 
 class IssueSource(Protocol):
-    """Where issues come from, and what opens their repositories."""
+    """The tracker of the issues, and the credentials for their repositories."""
 
     @property
     def tracker(self) -> Tracker: ...
@@ -85,12 +85,12 @@ class IssueSource(Protocol):
 
 @contextmanager
 def build(operator: Operator, environment: Environment, listener: Listener) -> Generator[Container]:
-    """Build for real work; `listener` hears every event."""
+    """Build for real work on GitHub; `listener` receives every event."""
     with (
         open_github(operator, redactor_of(operator, environment)) as github,
-        build_on(github, operator, environment, listener) as bench,
+        build_on(github, operator, environment, listener) as container,
     ):
-        yield bench
+        yield container
 
 
 @contextmanager
@@ -102,79 +102,79 @@ def build_on(
     redactor = redactor_of(operator, environment)
     with (
         open_database(operator.state.url) as database,
-        with_listeners(operator, listener, redactor) as hears,
+        with_listeners(operator, listener, redactor) as event_listener,
     ):
-        books = open_stores(operator, database, redactor, hears)
+        stores = open_stores(operator, database, redactor, event_listener)
         git = open_git(operator, github, environment)
-        yield assemble(operator, environment, sandbox, github.tracker, git, books)
+        yield assemble(operator, environment, sandbox, github.tracker, git, stores)
 
 
 @contextmanager
 def build_read_only(operator: Operator, environment: Environment) -> Generator[Container]:
-    """Build for a command that only looks; it needs no lock, and may run beside a worker."""
+    """Build for a command that only reads; it takes no lock, so it may run beside a worker."""
     redactor = redactor_of(operator, environment)
     with (
         open_github(operator, redactor, QUICK_RETRIES) as github,
         open_database(operator.state.url) as database,
     ):
-        books = open_stores(operator, database, redactor, _ignore_event)
+        stores = open_stores(operator, database, redactor, _ignore_event)
         git = open_git(operator, github, environment)
-        yield assemble(operator, environment, Unconfined(), github.tracker, git, books)
+        yield assemble(operator, environment, Unconfined(), github.tracker, git, stores)
 
 
 @contextmanager
 def build_dry(
     operator: Operator, environment: Environment, listener: Listener, say: Callable[[str], None]
 ) -> Generator[Container]:
-    """Build a rehearsal: GitHub is only read, nothing is pushed, no attempt is recorded."""
+    """Build for a dry run: only read GitHub, push nothing, record no attempt."""
     sandbox = confine(operator, environment)
     redactor, clock = redactor_of(operator, environment), SystemClock()
 
-    def say_redacted(what: str) -> None:
-        say(redactor.text(what))
+    def say_redacted(text: str) -> None:
+        say(redactor.text(text))
 
     with open_github(operator, redactor) as github, ScratchArtifacts(redactor) as artifacts:
         tracker = DryRunTracker(github.tracker, say_redacted)
         worktrees, policies = open_git(operator, github, environment)
-        rehearsed = DryRunWorktrees(worktrees, say_redacted)
+        dry_run = DryRunWorktrees(worktrees, say_redacted)
         leases = MemoryLeases(clock)
         ledger = WatchedLedger(MemoryLedger(clock, leases, redactor), redacting(listener, redactor))
-        books = Stores(ledger, leases, MemoryUsageStore(), artifacts, redactor)
-        yield assemble(operator, environment, sandbox, tracker, (rehearsed, policies), books)
+        stores = Stores(ledger, leases, MemoryUsageStore(), artifacts, redactor)
+        yield assemble(operator, environment, sandbox, tracker, (dry_run, policies), stores)
 
 
 @contextmanager
 def with_listeners(
     operator: Operator, listener: Listener, redactor: Redactor
 ) -> Generator[Listener]:
-    """Let a listener hear of events as they are stored, and whoever is to be notified as well."""
-    with open_notifier(operator.notify) as hook:
-        yield redacting(_both(listener, hook), redactor)
+    """Combine a listener with the configured notifier; both receive redacted events."""
+    with open_notifier(operator.notify) as notifier:
+        yield redacting(_both(listener, notifier), redactor)
 
 
 def _ignore_event(_status: IssueStatus, _event: Event) -> None:
-    """Hear nothing."""
+    """Drop the event."""
 
 
-def _both(listener: Listener, hook: WebhookNotifier | None) -> Listener:
-    """Let the hook hear as well, where there is one."""
-    if hook is None:
+def _both(listener: Listener, notifier: WebhookNotifier | None) -> Listener:
+    """Call the notifier, if one is configured, before the listener."""
+    if notifier is None:
         return listener
 
-    def hear(status: IssueStatus, event: Event) -> None:
-        hook.on_event(status, event)
+    def on_event(status: IssueStatus, event: Event) -> None:
+        notifier.on_event(status, event)
         listener(status, event)
 
-    return hear
+    return on_event
 
 
 def redacting(listener: Listener, redactor: Redactor) -> Listener:
-    """Let a listener hear of events as they are stored."""
+    """Redact each event before the listener receives it, as the ledger does."""
 
-    def hear(status: IssueStatus, event: Event) -> None:
+    def on_event(status: IssueStatus, event: Event) -> None:
         listener(status, redacted(event, redactor))
 
-    return hear
+    return on_event
 
 
 def assemble(
@@ -183,28 +183,28 @@ def assemble(
     sandbox: Sandbox,
     tracker: Tracker,
     git: tuple[Worktrees, Policies],
-    books: Stores,
+    stores: Stores,
 ) -> Container:
-    """Put the tools together."""
-    agents = _agents(operator, environment, sandbox, books.redactor)
+    """Build the agents and the verifier, and combine everything in one context."""
+    agents = _agents(operator, environment, sandbox, stores.redactor)
     context = BotContext(
         tracker=tracker,
         worktrees=git[0],
         policies=git[1],
         agent=agents[""],
-        verifier=CommandVerifier(environment, sandbox, redactor=books.redactor),
-        ledger=books.ledger,
-        leases=books.leases,
-        usage=books.accounts,
-        artifacts=books.artifacts,
+        verifier=CommandVerifier(environment, sandbox, redactor=stores.redactor),
+        ledger=stores.ledger,
+        leases=stores.leases,
+        usage=stores.usage,
+        artifacts=stores.artifacts,
         clock=SystemClock(),
         worker=f"{socket.gethostname()}:{os.getpid()}",
         limits=operator.limits,
         budget=operator.budget,
         retention=operator.retention,
-        redactor=books.redactor,
+        redactor=stores.redactor,
         agents=_agent_registry(operator, agents),
-        retention_store=books.attic,
+        retention_store=stores.retention,
         disk_shortage=lambda: disk_shortage_of(operator),
     )
     return Container(tuple(each.name for each in operator.repositories), context)
@@ -213,7 +213,7 @@ def assemble(
 def _agents(
     operator: Operator, environment: Environment, sandbox: Sandbox, redactor: Redactor
 ) -> Mapping[str, CodingAgent]:
-    """Build every agent, by name; the one without a name is ""."""
+    """Build every configured agent, by name; the default agent has the name ""."""
     return {
         name: CommandAgent(
             settings,
@@ -235,7 +235,7 @@ def _agent_registry(operator: Operator, agents: Mapping[str, CodingAgent]) -> Ag
 
 @dataclass(frozen=True, slots=True)
 class GitHub:
-    """GitHub, and what Mulligan shows there."""
+    """The tracker on GitHub, and the credentials that Mulligan uses there."""
 
     tracker: GitHubTracker
     credentials: TokenCredentials | AppCredentials
@@ -245,7 +245,7 @@ class GitHub:
 def open_github(
     operator: Operator, redactor: Redactor, retry: RetrySettings | None = None
 ) -> Generator[GitHub]:
-    """Give GitHub; `patience` says how long it is waited for."""
+    """Open GitHub; `retry` limits the retries and waits of reads."""
     settings, clock = operator.github, SystemClock()
     transport = Transport(BACKOFFS, settings.ca_file, GAUGES)
     credentials = (
@@ -265,10 +265,10 @@ def open_github(
 def open_git(
     operator: Operator, github: IssueSource, environment: Environment
 ) -> tuple[GitWorktrees, BasePolicies]:
-    """Give the worktrees, and the policies that are read from them."""
+    """Build the worktrees, and the policies that are read from their base branches."""
     settings = {each.name: each for each in operator.repositories}
 
-    def sets_up(repository: str, sha: str) -> bool:
+    def has_setup(repository: str, sha: str) -> bool:
         return bool(policies.at(repository, sha).setup)
 
     worktrees = GitWorktrees(
@@ -278,7 +278,7 @@ def open_git(
         facts=github.tracker.repository,
         environment=for_git(operator, environment),
         keep_ignored=operator.workspace.keep_ignored,
-        has_set_up=sets_up,
+        has_set_up=has_setup,
         litter=litter_of(operator.adapters),
     )
     policies = BasePolicies(worktrees, {name: each.policy for name, each in settings.items()})
@@ -286,7 +286,7 @@ def open_git(
 
 
 def for_git(operator: Operator, environment: Environment) -> Environment:
-    """Give the environment in which git trusts what the operator trusts."""
+    """Return the environment for git, with the certificates of github.ca_file if it is set."""
     if not operator.github.ca_file:
         return environment
     return {**environment, "GIT_SSL_CAINFO": str(operator.github.ca_file)}

@@ -1,4 +1,4 @@
-"""Build the doctor's probes, and the stage on which it tries an agent out."""
+"""Build the probes of `mulligan doctor`, and try every configured agent in a scratch repository."""
 
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -42,16 +42,16 @@ from mulligan.storage.usage import SqlUsageStore
 GIT_TIMEOUT = timedelta(minutes=1)
 
 DOCTOR_ISSUE = IssueRef("mulligan/doctor", 0)
-"""Under what the books hold the doctor's own runs; no issue has the number 0."""
+"""The issue under which the doctor's own runs are recorded; no issue has the number 0."""
 
 GIT_IDENTITY = ("-c", "user.name=Mulligan", "-c", "user.email=mulligan@localhost")
 
 
 def try_agents(operator: Operator, environment: Mapping[str, str]) -> Iterator[Diagnosis]:
-    """Try every configured agent, one after the other; what they use is kept in the books."""
+    """Try every configured agent, one after the other; record what they use."""
     for name, settings in {"": operator.agent, **operator.agents}.items():
-        with _agent_trial(name, settings, operator, environment) as stage:
-            yield from try_agent(stage)
+        with _agent_trial(name, settings, operator, environment) as trial:
+            yield from try_agent(trial)
 
 
 @contextmanager
@@ -62,30 +62,30 @@ def _agent_trial(
     root.mkdir(parents=True, exist_ok=True)
     redactor, sandbox = redactor_of(operator, environment), confine(operator, environment)
     own = OperatorAgents(operator.adapters, operator.prices, operator.sandbox.hosts, name)
-    called = f"agent {name or settings.kind}"
-    number, plays = int(clock.now().timestamp()) % 2**31, count()
+    title = f"agent {name or settings.kind}"
+    number, runs = int(clock.now().timestamp()) % 2**31, count()
     with (
         TemporaryDirectory(prefix="doctor-", dir=root, ignore_cleanup_errors=True) as place,
         open_database(operator.state.url) as database,
     ):
-        tree, accounts = _repository(Path(place), environment), SqlUsageStore(database, redactor)
+        tree, usage_store = _repository(Path(place), environment), SqlUsageStore(database, redactor)
 
-        def play(prompt: str, timeout: timedelta) -> AgentRun:
+        def run_agent(prompt: str, timeout: timedelta) -> AgentRun:
             limited = settings.model_copy(update={"timeout": timeout})
             network = network_for(settings, operator, sandbox)
             agent = CommandAgent(limited, environment, redactor, sandbox, network, own)
-            run = Run(DOCTOR_ISSUE, number, next(plays), clock.now(), agent.name)
-            meter = _meter(run, accounts, operator)
-            played = agent.run(_task(prompt, Path(place), tree, meter))
-            accounts.record(run, played.facts)
-            return played
+            run = Run(DOCTOR_ISSUE, number, next(runs), clock.now(), agent.name)
+            meter = _meter(run, usage_store, operator)
+            result = agent.run(_task(prompt, Path(place), tree, meter))
+            usage_store.record(run, result.facts)
+            return result
 
-        def written() -> str | None:
+        def read_file() -> str | None:
             file = tree / FILE
             is_plain = file.is_file() and not file.is_symlink()
             return file.read_text(errors="replace") if is_plain else None
 
-        yield AgentTrial(called, play, written)
+        yield AgentTrial(title, run_agent, read_file)
 
 
 def _repository(place: Path, environment: Mapping[str, str]) -> Path:
@@ -99,11 +99,11 @@ def _repository(place: Path, environment: Mapping[str, str]) -> Path:
     return tree
 
 
-def _meter(run: Run, accounts: SqlUsageStore, operator: Operator) -> Meter:
-    """Keep a run of the doctor's in the books, and to what an attempt may use."""
+def _meter(run: Run, usage_store: SqlUsageStore, operator: Operator) -> Meter:
+    """Record what a run of the doctor uses, and hold it to the budget of an attempt."""
 
     def note(usage: AgentFacts) -> bool:
-        accounts.record(run, usage)
+        usage_store.record(run, usage)
         return operator.budget.attempt.allowance.covers(spent_in(usage))
 
     return note
@@ -125,7 +125,7 @@ def _task(prompt: str, place: Path, tree: Path, meter: Meter) -> Task:
 
 @contextmanager
 def build_probes(operator: Operator, environment: Environment) -> Generator[Probes]:
-    """Build the probes; none needs the lock, so they may be used beside a worker."""
+    """Build the probes; none takes the lock, so they may run beside a worker."""
     with open_github(operator, redactor_of(operator, environment), QUICK_RETRIES) as github:
         tracker = github.tracker
         worktrees, policies = open_git(operator, github, environment)
@@ -147,7 +147,7 @@ def build_probes(operator: Operator, environment: Environment) -> Generator[Prob
             git_version=lambda: version(environment),
             at_work=lambda: at_work(operator),
             ledger=lambda: _open_ledger(operator),
-            state_room=lambda: _state_room(operator),
+            state_room=lambda: _state_disk_space(operator),
             workspace_room=lambda: disk_space_for(operator.workspace.root),
             agents=lambda: _agents(operator, environment),
             sandbox_status=lambda: sandbox_status(operator, environment),
@@ -168,7 +168,7 @@ def _settings(operator: Operator) -> Mapping[str, AgentSettings]:
     return {"": operator.agent, **operator.agents}
 
 
-def _state_room(operator: Operator) -> DiskSpace | None:
+def _state_disk_space(operator: Operator) -> DiskSpace | None:
     directory = state_directory(operator.state.url)
     return disk_space_for(directory) if directory else None
 

@@ -1,4 +1,4 @@
-"""Verification without an issue: the digest of any log, and the checks of any directory."""
+"""Run checks and digests without an issue: on any directory, or on any log."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ __all__ = ["MAX_CHARS", "Digest", "LocalChecks", "digest", "open_local_checks", 
 
 @dataclass(frozen=True, slots=True)
 class LocalChecks:
-    """A directory whose checks can be run as it stands; what they say is thrown away afterwards."""
+    """A directory whose checks run as it is; their logs are deleted afterwards."""
 
     path: Path
     private: Path
@@ -35,7 +35,7 @@ class LocalChecks:
 
 @contextmanager
 def open_local_checks(directory: Path, environment: Environment) -> Generator[LocalChecks]:
-    """Give a directory to run checks in; they get the environment that an attempt's get."""
+    """Open a directory to run checks in, with the environment that checks of an attempt get."""
     with TemporaryDirectory(prefix="mulligan-check-", ignore_cleanup_errors=True) as private:
         yield LocalChecks(directory, Path(private), CommandVerifier(environment))
 

@@ -1,4 +1,4 @@
-"""Make the filter that keeps the configuration's secrets out of every text."""
+"""Build the redactor that removes the configuration's secrets from every text."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -11,7 +11,7 @@ from mulligan.text.redact import Redactor
 
 
 def redactor_of(operator: Operator, environment: Mapping[str, str]) -> Redactor:
-    """Give the filter; a token file that cannot be read is for the one who needs the token."""
+    """Build the redactor; an unreadable token file is reported where the token is needed."""
     values, place = secrets_of(operator, environment), operator.github.token_file
     with suppress(ConfigError):
         adapter = adapter_of(operator.agent, operator.adapters)

@@ -1,4 +1,4 @@
-"""Build a rehearsal: an issue from a file, a repository on this machine, and no GitHub at all."""
+"""Build a rehearsal: an issue from a file, a local repository, and no GitHub."""
 
 import re
 from collections.abc import Callable, Generator
@@ -23,7 +23,7 @@ INVALID_NAME_CHARS = re.compile(r"[^A-Za-z0-9._-]+")
 
 @dataclass(frozen=True, slots=True)
 class RehearsalSetup:
-    """What is rehearsed: an issue, on the branch that a clone has checked out."""
+    """The issue to rehearse, and the clone and branch to start from."""
 
     issue: Issue
     clone: Path
@@ -32,14 +32,14 @@ class RehearsalSetup:
 
 @dataclass(frozen=True, slots=True)
 class LocalSource:
-    """A tracker without a GitHub, and no token for anything."""
+    """A tracker without GitHub, and credentials without a token."""
 
     tracker: LocalTracker
     credentials: TokenCredentials
 
 
 def read_rehearsal_setup(file: Path, clone: Path) -> RehearsalSetup:
-    """Read the issue and the clone; UsageError says what is wrong with either."""
+    """Read the issue and the branch of the clone; UsageError if either is invalid."""
     try:
         text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -54,7 +54,7 @@ def read_rehearsal_setup(file: Path, clone: Path) -> RehearsalSetup:
 
 
 def mirror_of(operator: Operator, scene: RehearsalSetup) -> Path:
-    """Say where the commits of a rehearsal lie."""
+    """Return the mirror that holds the commits of a rehearsal."""
     return repository_paths(operator.workspace.root.absolute(), scene.issue.ref.repository).mirror
 
 
@@ -66,17 +66,17 @@ def build_rehearsal(
     scene: RehearsalSetup,
     ask: Callable[[str], None],
 ) -> Generator[Container]:
-    """Build for real attempts whose change stays here; `ask` hears what a person is asked."""
+    """Build for real attempts whose change stays local; `ask` receives questions to a person."""
     facts = RepositoryFacts(scene.issue.ref.repository, str(scene.clone), scene.branch)
     tracker = LocalTracker(scene.issue, facts, ask)
     local = LocalSource(tracker, TokenCredentials(GitHubSettings()))
-    with build_on(local, operator, environment, listener) as bench:
-        worktrees = DryRunWorktrees(bench.context.worktrees, _nothing)
-        yield bench.with_worktrees(worktrees)
+    with build_on(local, operator, environment, listener) as container:
+        worktrees = DryRunWorktrees(container.context.worktrees, _nothing)
+        yield container.with_worktrees(worktrees)
 
 
 def _branch_of(clone: Path) -> str:
-    """Read which branch a clone has checked out; one that git made with `worktree` counts too."""
+    """Return the branch that a clone, or a linked git worktree, has checked out."""
     place = clone / ".git"
     try:
         if place.is_file():
@@ -92,4 +92,4 @@ def _branch_of(clone: Path) -> str:
 
 
 def _nothing(_: str) -> None:
-    """Say nothing of what is not pushed; the command says where it lies."""
+    """Drop the message about a push; the command prints where the commits are."""

@@ -1,4 +1,4 @@
-"""Choose how agents, setup commands and checks run: confined, or plainly not."""
+"""Choose the sandbox for agents, setup commands and checks, and measure free disk space."""
 
 import os
 from collections.abc import Mapping
@@ -24,12 +24,12 @@ log = structlog.get_logger()
 
 
 def disk_shortage_of(operator: Operator) -> str | None:
-    """Say where there is too little room for an attempt to begin; None where there is enough."""
+    """Return why the disk has too little space for an attempt (limits.free_mib), or None."""
     return disk_shortage(map(disk_space_for, _places(operator)), operator.limits.free_mib * MIB)
 
 
 def disk_full_error(operator: Operator) -> UnavailableError | None:
-    """Say that a disk has run so full that whatever runs has to end; None while it has not."""
+    """Return the error that stops commands when half of limits.free_mib is left, or None."""
     with suppress(UnavailableError):
         least = operator.limits.free_mib * MIB // 2
         if short := disk_shortage(map(disk_space_for, _places(operator)), least):
@@ -43,9 +43,9 @@ def _places(operator: Operator) -> tuple[Path, ...]:
 
 
 def confine(operator: Operator, environment: Mapping[str, str]) -> Sandbox:
-    """Give the sandbox that works here; ConfigError where one is required and none does.
+    """Return the sandbox for this machine; ConfigError if one is required and none works.
 
-    Whatever runs in it is stopped where a disk runs full.
+    Its commands are stopped when a disk runs full.
     """
     watch = partial(disk_full_error, operator)
     if operator.sandbox.mode is SandboxMode.OFF:
@@ -61,25 +61,25 @@ def confine(operator: Operator, environment: Mapping[str, str]) -> Sandbox:
 
 
 def warn_of_root() -> None:
-    """Say in the log that Mulligan runs as root, where it does."""
+    """Log a warning if Mulligan runs as root."""
     if is_root():
         log.warning("runs_as_root", reason=f"{AS_ROOT} {NOT_AS_ROOT}")
 
 
 def network_for(settings: AgentSettings, operator: Operator, sandbox: Sandbox) -> Network:
-    """Say what an agent may reach; without walls, that is whatever this machine does."""
+    """Return the network access of an agent; without a sandbox it is open."""
     wanted = network_inside(settings, operator)
     return Network.OPEN if isinstance(sandbox, Unconfined) else wanted
 
 
 def network_inside(settings: AgentSettings, operator: Operator) -> Network:
-    """Say what an agent may reach from within the walls; ConfigError where that cannot be kept."""
+    """Return the network access of an agent in a sandbox; ConfigError if not enforceable."""
     adapter = adapter_of(settings, operator.adapters)
     return choose_network(operator.sandbox.network, adapter, operator.sandbox.hosts)
 
 
 def sandbox_status(operator: Operator, environment: Mapping[str, str]) -> SandboxStatus:
-    """Say whether commands can be confined here, for the doctor."""
+    """Report for `doctor` whether the sandbox works here, and which paths it cannot use."""
     named = (*operator.sandbox.read, *operator.sandbox.write)
     missing = tuple(str(path) for path in named if not os.access(path, os.F_OK))
     tried = try_sandbox(operator, environment)
@@ -95,7 +95,7 @@ def sandbox_status(operator: Operator, environment: Mapping[str, str]) -> Sandbo
 
 
 def try_sandbox(operator: Operator, environment: Mapping[str, str]) -> ProbeResult:
-    """Try whether commands can be confined here, and hide from them what is Mulligan's."""
+    """Try the sandbox on this machine; it hides Mulligan's own files from commands."""
     app, github = operator.github.app, operator.github
     files = (state_directory(operator.state.url), github.token_file, app and app.private_key_file)
     own = (operator.workspace.root, *(each for each in files if each))

@@ -1,4 +1,4 @@
-"""Open what is stored: for a worker, for commands that only read, and to copy it."""
+"""Open the stores: for a worker, for commands that only read, and to copy them."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -45,35 +45,35 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """What is written down, and the filter for what is written elsewhere."""
+    """The stores of one worker, and the redactor for everything written elsewhere."""
 
     ledger: Ledger
     leases: Leases
-    accounts: UsageStore
+    usage: UsageStore
     artifacts: Artifacts
     redactor: Redactor
-    attic: RetentionStore = field(default_factory=NoRetention)
+    retention: RetentionStore = field(default_factory=NoRetention)
 
 
 def open_stores(
-    operator: Operator, database: Database, redactor: Redactor, hears: Listener
+    operator: Operator, database: Database, redactor: Redactor, listener: Listener
 ) -> Stores:
-    """Give what is kept in a database; `hears` hears every event that is recorded here."""
+    """Open the stores of a database; `listener` receives every event recorded through them."""
     clock = clock_of(database, SystemClock())
     return Stores(
-        ledger=WatchedLedger(SqlLedger(database, clock, redactor=redactor), hears),
+        ledger=WatchedLedger(SqlLedger(database, clock, redactor=redactor), listener),
         leases=SqlLeases(database, clock, operator.limits.lease),
-        accounts=SqlUsageStore(database, redactor),
+        usage=SqlUsageStore(database, redactor),
         artifacts=open_artifacts(operator, redactor, database),
         redactor=redactor,
-        attic=SqlRetentionStore(database, clock),
+        retention=SqlRetentionStore(database, clock),
     )
 
 
 def copy_state(operator: Operator, other: Operator) -> list[str]:
-    """Take over the issues of which the other's ledger knows something newer, and name them.
+    """Import the issues whose history is newer in the other ledger; return their names.
 
-    UsageError where anybody works with either of the two.
+    UsageError if a worker uses either ledger.
     """
     if operator.state.url == other.state.url:
         message = "Both configurations name the same state.url; there is nothing to copy."
@@ -98,7 +98,7 @@ def copy_state(operator: Operator, other: Operator) -> list[str]:
 def _copy_files(
     ref: IssueRef, old: tuple[Operator, Database], new: tuple[Operator, Database]
 ) -> None:
-    """Have the files that the next attempt needs where the new ledger's workers find them."""
+    """Copy the files that the next attempt needs to where the new workers read them."""
     here = old[0]
     if old[1].is_shared:
         here = new[0]
@@ -114,7 +114,7 @@ def _artifacts(operator: Operator, database: Database) -> SharedArtifacts:
 
 @contextmanager
 def open_ledger(operator: Operator, redactor: Redactor | None = None) -> Generator[Ledger]:
-    """Open the ledger; nobody waits for a worker. Who writes has to bring the filter."""
+    """Open the ledger without the lock of a worker; pass a redactor in order to write."""
     with open_database(operator.state.url) as database:
         clock = clock_of(database, SystemClock())
         yield SqlLedger(database, clock, redactor=redactor or Redactor())
@@ -128,7 +128,7 @@ def read_ledger(operator: Operator) -> LedgerHistory:
 
 @contextmanager
 def open_records(operator: Operator) -> Generator[tuple[Ledger, Artifacts]]:
-    """Open the ledger, and the files of all attempts, to look at them."""
+    """Open the ledger and the files of all attempts, for reading."""
     with open_database(operator.state.url) as database:
         clock = clock_of(database, SystemClock())
         yield SqlLedger(database, clock), open_artifacts(operator, database=database)
@@ -137,21 +137,18 @@ def open_records(operator: Operator) -> Generator[tuple[Ledger, Artifacts]]:
 def open_artifacts(
     operator: Operator, redactor: Redactor | None = None, database: Database | None = None
 ) -> Artifacts:
-    """Give the files of all attempts; who writes any has to bring the filter.
+    """Open the files of all attempts; pass a redactor in order to write.
 
-    Those that other workers have shared are among them where their `database` is given.
+    With a `database`, files that other workers shared are included.
     """
     files = FileArtifacts(operator.workspace.root / "artifacts", redactor or Redactor())
     if database is None or state_directory(operator.state.url):
         return files
-    # Imported here, since most commands look at the files of one worker.
-    from mulligan.storage.artifacts import SharedArtifacts  # noqa: PLC0415
-
     return SharedArtifacts(files, database, clock_of(database, SystemClock()))
 
 
 def check_writable(operator: Operator) -> None:
-    """See that the ledger can be written; a MulliganError says why not. Changes nothing."""
+    """Raise a MulliganError if the ledger cannot be written; change nothing."""
     with open_database(operator.state.url) as database, database.write():
         pass
     place = state_directory(operator.state.url)
@@ -161,13 +158,13 @@ def check_writable(operator: Operator) -> None:
 
 
 def state_directory_of(operator: Operator) -> Path:
-    """Name the directory of the ledger, or that of the work where a server keeps the ledger."""
+    """Return the directory of the ledger, or the workspace if the ledger is on a server."""
     return state_directory(operator.state.url) or operator.workspace.root
 
 
 def at_work(operator: Operator) -> str | None:
-    """Name the Mulligan that works here now, or those of the fleet; takes nothing from it."""
-    here, url = holder(_claimed_by_work(operator)), operator.state.url
+    """Name the worker that runs here, or the workers of the fleet; None if there is none."""
+    here, url = holder(_locked_directory(operator)), operator.state.url
     if here or state_directory(url):
         return here
     with open_database(url) as database:
@@ -180,19 +177,19 @@ def at_work(operator: Operator) -> str | None:
 
 @contextmanager
 def lock_state(operator: Operator, what: str) -> Generator[None]:
-    """Hold this place of work for a command that works; UsageError names who has it already.
+    """Lock the state for the command `what`; UsageError names the holder of the lock.
 
-    Whoever held a lease of a state directory before is dead then, so all its leases are ended.
-    Those in a database that workers share run out by themselves.
+    With the lock, no other worker uses a state directory, so all its leases are released.
+    Leases in a database that workers share expire by themselves.
     """
     url, clock = operator.state.url, SystemClock()
-    with locked(_claimed_by_work(operator), what=what, since=clock.now()):
+    with locked(_locked_directory(operator), what=what, since=clock.now()):
         if state_directory(url):
             with open_database(url) as database:
                 SqlLeases(database, clock).release_all()
         yield
 
 
-def _claimed_by_work(operator: Operator) -> Path:
-    """Give the directory that one worker has to itself: of the state, or its workspace."""
+def _locked_directory(operator: Operator) -> Path:
+    """Return the directory to lock: the state directory, or else the workspace."""
     return state_directory(operator.state.url) or operator.workspace.root
