@@ -40,11 +40,11 @@ sys.meta_path.insert(0, Broken())
 """
 RENDER = f"""
 from mulligan.config.policy import Policy
-from mulligan.implement.prompt.prompt import Request, render_prompt
+from mulligan.implement.prompt.prompt import PromptRequest, render_prompt
 from world.attempts import ISSUE
 
 policy = Policy.model_validate_json({POLICY.model_dump_json()!r})
-sys.stdout.write(render_prompt(Request(ISSUE, policy, (1, 3), None)))
+sys.stdout.write(render_prompt(PromptRequest(ISSUE, policy, (1, 3), None)))
 """
 
 

@@ -15,8 +15,8 @@ from world.confined import sandbox
 TRY = """
 import os
 from mulligan.config.operator import SandboxSettings
-from mulligan.sandbox.probe import try_out
-print(try_out(SandboxSettings(), os.environ).trouble)
+from mulligan.sandbox.probe import probe_sandbox
+print(probe_sandbox(SandboxSettings(), os.environ).problem)
 """
 
 

@@ -25,12 +25,12 @@ from datetime import timedelta
 from pathlib import Path
 from mulligan.config.operator import SandboxSettings
 from mulligan.sandbox.process import Command
-from mulligan.sandbox.probe import try_out
-from mulligan.sandbox.sandbox import Reach
+from mulligan.sandbox.probe import probe_sandbox
+from mulligan.sandbox.sandbox import CommandAccess
 here = Path(sys.argv[1])
 line = "echo > up; setsid sleep 30 & sleep 30"
 run = Command(("/bin/sh", "-c", line), here, {"PATH": os.defpath}, timedelta(minutes=1))
-try_out(SandboxSettings(), os.environ).sandbox.run(run, Reach(write=(here,)))
+probe_sandbox(SandboxSettings(), os.environ).sandbox.run(run, CommandAccess(write=(here,)))
 """
 
 

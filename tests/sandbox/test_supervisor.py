@@ -183,9 +183,9 @@ def test_descendants_are_found_below_their_parents() -> None:
 
 NOBODY_REAPS = """
 import subprocess
-from mulligan.sandbox.supervisor import Family, verdict
+from mulligan.sandbox.supervisor import ProcessTree, verdict
 with subprocess.Popen(["/bin/sleep", "58"]) as child:
-    assert verdict(Family(child.pid, ended=-1, bounds=[])) == f"left {child.pid}"
+    assert verdict(ProcessTree(child.pid, ended=-1, bounds=[])) == f"left {child.pid}"
     child.kill()
 """
 
