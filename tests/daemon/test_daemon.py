@@ -136,7 +136,7 @@ def test_a_new_configuration_serves_the_next_visit_and_the_old_one_ends_its_own(
     assert here.ledger.status(second).stage is Stage.REVIEW
     assert here.ledger.status(first).stage is Stage.RESOLVED
     workers = [here.ledger.history(ref)[0].worker for ref in (first, second)]
-    assert workers == ["old", "mend"]
+    assert workers == ["old", "fix_the_bug"]
 
 
 def context(here: WorkerEnvironment, behaviour: Behaviour) -> BotContext:

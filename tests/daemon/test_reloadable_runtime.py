@@ -51,7 +51,7 @@ def test_it_is_closed_when_its_last_visit_has_ended(here: WorkerEnvironment) -> 
     assert closed == ["old"]
     assert here.ledger.status(first).stage is Stage.REVIEW
     daemon.close()
-    assert closed == ["old", "mend"]
+    assert closed == ["old", "fix_the_bug"]
     assert daemon.context is None
 
 
