@@ -60,7 +60,7 @@ def _beside(one: WorkerEnvironment, directory: Path) -> Generator[WorkerEnvironm
             directory=directory,
             ledger=SqlLedger(database, clock),
             leases=SqlLeases(database, clock),
-            usage=SqlUsageStore(database),
+            accounts=SqlUsageStore(database),
         )
 
 
