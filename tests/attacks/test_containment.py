@@ -58,7 +58,7 @@ def target(tmp_path: Path) -> Generator[Target]:
 def _stand_in(place: Path) -> Generator[tuple[int, int, str]]:
     secret = SECRET.decode()
     with subprocess.Popen(
-        [sys.executable, str(TESTS / "world" / "stand_in.py"), str(place), secret],
+        [sys.executable, str(TESTS / "world" / "victim_process.py"), str(place), secret],
         env={**os.environ, "GITHUB_TOKEN": secret},
         stdout=subprocess.PIPE,
         text=True,
