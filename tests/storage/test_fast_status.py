@@ -85,7 +85,7 @@ def test_status_of_an_open_ledger_needs_neither_sqlalchemy_nor_the_route(tmp_pat
     code = (
         "import sys; sys.argv[1:] = ['status']; from mulligan.interfaces.cli.app import app;"
         "app(standalone_mode=False);"
-        "heavy = {'sqlalchemy', 'structlog', 'mulligan.implement.ports'};"
+        "heavy = {'sqlalchemy', 'structlog', 'jinja2', 'mulligan.implement.ports'};"
         "print(sorted(heavy & {*sys.modules}))"
     )
     argv = [sys.executable, "-c", code]

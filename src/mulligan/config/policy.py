@@ -8,7 +8,6 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
-from mulligan.config.prompt_template import check_prompt_template
 from mulligan.config.settings import Duration, Settings
 from mulligan.domain.issue import Stage
 from mulligan.domain.result import CheckKind
@@ -34,6 +33,9 @@ LabelName = Annotated[str, AfterValidator(_label), Field(json_schema_extra={"pat
 def _prompt(template: str) -> str:
     if not template:
         return template
+    # Loaded only where there is a template: Jinja2 takes a tenth of the start of `mulligan status`.
+    from mulligan.config.prompt_template import check_prompt_template  # noqa: PLC0415
+
     return check_prompt_template(template)
 
 
