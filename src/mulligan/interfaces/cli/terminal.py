@@ -10,7 +10,6 @@ from enum import IntEnum
 from pathlib import Path
 
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
-from rich.markdown import Markdown
 from rich.measure import Measurement
 from rich.panel import Panel
 from rich.segment import Segment
@@ -126,6 +125,9 @@ def print_point(console: Console, mark: Text, said: str) -> None:
 
 def show_comment(console: Console, body: str) -> None:
     """Print what counts of a comment in a frame."""
+    # Every command imports this module; few need to parse Markdown.
+    from rich.markdown import Markdown  # noqa: PLC0415
+
     width = min(WIDTH, console.width)
     console.print(Panel(Markdown(_in_short(body)), width=width), soft_wrap=False)
 
