@@ -1,4 +1,4 @@
-"""Digests of real outputs (SPEC D6, DESIGN 7): what they name, how sure they recognise, how fast.
+"""Digests of real outputs (DIGEST-6): what they name, how sure they recognise, how fast.
 
 Speed is per second of processor time. The five gigabytes come first, since the peak of memory
 never falls. The corpus is described in corpus/README.md.
@@ -16,7 +16,7 @@ from itertools import chain
 import pytest
 
 from mulligan.checks.digest import digest
-from world.digest_corpus import BASELINES, CorpusCase, cases, recall
+from world.digest_corpus import BASELINES, FRESH, CorpusCase, cases, recall
 
 RECALL = 0.97
 ALIKE = 0.98
@@ -70,6 +70,19 @@ def passing(lines: int) -> Iterator[str]:
         yield f"tests/test_part{number % 97}.py::test_number_{number} PASSED [{number % 100:>3}%]\n"
 
 
+def decoys(lines: int) -> Iterator[str]:
+    for number in range(lines):
+        mark = f"{(number + 1) * 2654435761 % 16**10:010x}"
+        yield f"batch {mark} done by worker-{mark[:5]}: errors=0 failed=0 warnings=0 missing=0\n"
+
+
+def records(lines: int) -> Iterator[str]:
+    trace = 'Traceback (most recent call last):\\n  File \\"a.py\\", line 4, in f\\n    g()\\n' * 4
+    for number in range(lines // 5):
+        level = "error" if number % 3 == 0 else "info"
+        yield f'{{"ts": {number}, "level": "{level}", "msg": "failed", "exc_info": "{trace}"}}\n'
+
+
 def compiling(lines: int) -> Iterator[str]:
     for number in range(lines):
         yield f"[{number}/{lines}] cc -O2 -Wall -Werror -c src/part_{number}.c -o {number}.o\n"
@@ -108,6 +121,14 @@ def test_digests_name_what_failed() -> None:
     assert overall["digest"] > max(share for name, share in overall.items() if name != "digest")
 
 
+def test_digests_of_fresh_outputs_are_measured() -> None:
+    """No figure gates: they are reported as they are."""
+    fresh = cases(FRESH)
+    row(f"fresh, of {len({case.tool for case in fresh})} tools", fresh)
+    row("fresh, > 2,000", [case for case in fresh if case.is_long])
+    assert not {case.tool for case in fresh} & {case.tool for case in cases()}
+
+
 @pytest.mark.timeout(600)
 def test_a_failure_is_recognised_and_no_other_taken_for_it() -> None:
     corpus = cases()
@@ -127,7 +148,10 @@ def test_a_failure_is_recognised_and_no_other_taken_for_it() -> None:
 
 @pytest.mark.timeout(600)
 def test_large_outputs_are_read_fast() -> None:
-    for name, lines in (("passing tests", passing), ("a build", compiling)):
+    for name, lines in (
+        *(("passing tests", passing), ("a build", compiling)),
+        *(("lines with decoy words", decoys), ("JSON records with tracebacks", records)),
+    ):
         data = "".join(lines(LARGE // 80)).encode()
         begun = time.process_time()
         found = digest(BytesIO(data), exit_code=1)

@@ -1,4 +1,4 @@
-"""The ledger with 10,000 issues and 100,000 attempts (DESIGN 7): `status`, and one history.
+"""The ledger with 10,000 issues and 100,000 attempts: `status`, and one history.
 
 Rows in milliseconds are printed; only ratios gate. The yardsticks are measured in the same run:
 plain sqlite3 and json reading the same rows, and a ledger that holds one issue alone.
@@ -83,7 +83,7 @@ def life(ref: IssueRef) -> Iterator[Event]:
         yield completed(ref, number).model_copy(update={"meta": done})
         yield Decided(decision=Retry(reason="1 check failed. 2 attempts left."))
         yield RetryScheduled(due=START, reason="1 check failed. 2 attempts left.")
-    yield Decided(decision=Escalate(reason="All 10 attempts failed; the last: 1 check failed."))
+    yield Decided(decision=Escalate(reason="All 10 attempts failed. The last one: 1 check failed."))
     yield Escalated(reason="All 10 attempts failed.", comment=f"https://x/{ref.number}#c")
 
 

@@ -1,4 +1,4 @@
-"""What confining a command costs (DESIGN 7); reported, with a bound that only a fault breaks."""
+"""What confining a command costs; reported, with a bound that only a fault breaks."""
 
 import os
 import statistics

@@ -1,4 +1,4 @@
-"""A worktree of 11,000 files (DESIGN 7): its reset, and all that Mulligan adds to an attempt.
+"""A worktree of 11,000 files: its reset, and all that Mulligan adds to an attempt.
 
 Rows in milliseconds are printed; only ratios gate. The yardsticks are bare git commands on the same
 files, measured in the same run, turn and turn about.
