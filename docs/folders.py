@@ -70,7 +70,7 @@ def _job(place: Path) -> str:
     """Give the first sentence of a package or module, without the mark that it is pure."""
     file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
     said = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
-    return re.sub(r" \(SPEC [^)]*\)", "", said.partition("\n")[0].removesuffix(" Pure."))
+    return re.sub(r" \([A-Z]+-\d+[^)]*\)", "", said.partition("\n")[0].removesuffix(" Pure."))
 
 
 def main(root: Path) -> None:
