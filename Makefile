@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 # Where Python may not keep what it compiled, each worker of the tests compiles them all again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test test-deep check check-agents bench bench-digest bench-retry docs format update clean
+.PHONY: install demo test test-deep mutants check check-agents bench bench-digest bench-retry docs format update clean
 
 install: $(STAMP)
 
@@ -23,9 +23,14 @@ demo: install
 test: install
 	$(BIN)/pytest
 
-# What takes too long for every run: a kill before and after everything that lasts.
+# What takes too long for every run: a kill before and after everything that lasts, the stories that
+# repeat others on emulate, PostgreSQL and the command line, and many examples of every property.
 test-deep: install
-	$(BIN)/pytest -m deep
+	$(BIN)/pytest -m "deep or hypothesis" --hypothesis-profile=deep
+
+# Faults planted one by one, each of which the suite has to notice: about half an hour.
+mutants: install
+	PYTHONPATH=tests $(BIN)/python -m mutants.run
 
 check: install
 	$(BIN)/ruff format --check .
@@ -35,7 +40,7 @@ check: install
 	$(BIN)/zizmor --offline --quiet --no-progress --persona pedantic action.yml .github
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-actions action.yml
-	$(BIN)/pytest -q -p no:randomly -p no:cacheprovider tests/test_shape.py tests/interfaces/test_workflow_text.py
+	$(BIN)/pytest -q -p no:randomly -p no:cacheprovider tests/test_shape.py tests/docs/test_specification.py tests/interfaces/test_workflow_text.py
 
 # The real coding agents, installed below .agents/, against a scripted model, with loopback only.
 # One that cannot be installed fails it, unless it is left out by name: make check-agents WITHOUT=gemini
@@ -76,4 +81,4 @@ update: install
 	.venv/update/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra dev pyproject.toml -o requirements/dev.txt
 
 clean:
-	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .coverage
+	rm -rf .venv .mutants .pytest_cache .ruff_cache .hypothesis .coverage

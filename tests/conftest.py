@@ -1,17 +1,38 @@
 """What tests of every package may ask for."""
 
+import gc
 import signal
 from collections.abc import Generator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from world.postgres import Server, server
+
+# No deadline and no complaint of slowness: the machine may have other work. The suite tries the
+# same examples each time; `make test-deep` tries many, and others each time.
+SLOW_MACHINE = (HealthCheck.too_slow, HealthCheck.function_scoped_fixture)
+settings.register_profile(
+    "suite", max_examples=30, deadline=None, derandomize=True, suppress_health_check=SLOW_MACHINE
+)
+settings.register_profile(
+    "deep", max_examples=500, deadline=None, suppress_health_check=SLOW_MACHINE
+)
+settings.load_profile("suite")
 
 
 def pytest_configure() -> None:
     """Hear SIGINT: what a shell starts in the background ignores it, and so do its children."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Collect no garbage while tests are found, and never look through what was found again."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ BROAD_HANDLERS = {
     "mulligan/daemon/poll.py": 1,
     "mulligan/daemon/worker.py": 1,
 }
-"""The three places that may catch Exception (DESIGN 3)."""
+"""The three places that may catch Exception (RECOVERY-4)."""
 
 
 def test_every_module_opens_with_its_job() -> None:
@@ -62,7 +62,8 @@ def comments(file: Path) -> Iterator[str]:
 
 def test_work_that_is_left_is_in_issues_not_in_comments() -> None:
     words = ("TO" + "DO", "FIX" + "ME", "X" * 3)
-    said = {str(file): " ".join(comments(file)) for file in FILES}
+    suspects = [file for file in FILES if any(word in file.read_text() for word in words)]
+    said = {str(file): " ".join(comments(file)) for file in suspects}
     assert [file for file, text in said.items() if any(word in text for word in words)] == []
 
 

@@ -92,13 +92,13 @@ def build_app(world: World) -> Starlette:
         return Route(path, partial(_respond, world, executor, handler), methods=[method])
 
     known = [route(method, path, handler) for method, path, handler in ROUTES]
-    rest = Route("/{path:path}", partial(_respond, world, executor, _unknown_path), methods=METHODS)
+    rest = Route("/{path:path}", partial(_respond, world, executor, unknown_path), methods=METHODS)
     app = Starlette(routes=[*known, rest], lifespan=threads)
     app.add_middleware(_RepositoriesById, world=world)
     return app
 
 
-def _unknown_path(_: ApiCall) -> Reply:
+def unknown_path(_: ApiCall) -> Reply:
     raise not_found()
 
 
@@ -134,7 +134,7 @@ async def _respond(
     fault = world.faults(incoming.method, incoming.path) if world.faults else None
     if fault and fault.delay:
         await asyncio.sleep(fault.delay)
-    work = partial(_answer, world, handler, incoming, fault)
+    work = partial(answer_request, world, handler, incoming, fault)
     answer = await asyncio.get_running_loop().run_in_executor(executor, work)
     if fault and fault.cut:
         return StreamingResponse(_is_truncated(answer.body), answer.status, answer.headers)
@@ -147,7 +147,7 @@ async def _is_truncated(body: bytes) -> AsyncIterator[bytes]:
     raise ConnectionAbortedError(message)
 
 
-def _answer(
+def answer_request(
     world: World, handler: Handler, incoming: IncomingRequest, fault: Fault | None
 ) -> Answer:
     """Carry a request out, unless a fault says otherwise, and put it on record."""

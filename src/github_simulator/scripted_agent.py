@@ -151,7 +151,7 @@ def make_sums_exact(_: str) -> int:
 
 def explain_usage(prompt: str) -> int:
     """Ask first, as agents do, unless the prompt tells that nothing was changed by that."""
-    if "without a change" not in prompt:
+    if "changed nothing" not in prompt:
         say("I would check in main() that there are three words, and print a usage line if not.")
         say("Shall I make that change?")
         return 0

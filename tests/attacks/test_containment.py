@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from datetime import timedelta
@@ -12,12 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from attacks.tricks import SECRET, TRICKS, Target
+from attacks.tricks import SECRET, TRICKS_IN_ORDER, Target
 from mulligan.config.operator import SandboxLimits
 from mulligan.sandbox.process import Command, Finished
 from mulligan.sandbox.sandbox import Bubblewrap, CommandAccess
 from world.confined import sandbox
-from world.other_user import run_as_another_user
 from world.processes import wait_until
 
 TESTS = Path(__file__).parents[1]
@@ -71,29 +70,31 @@ def _stand_in(place: Path) -> Generator[tuple[int, int, str]]:
             process.kill()
 
 
-def try_plainly(trick: str, target: Target) -> int:
-    """Run a trick as a naive program would: with everything that the parent has."""
+def try_plainly(tricks: Sequence[str], target: Target) -> list[str]:
+    """Try as a naive program would: with everything that the parent has. Give what worked."""
     os.set_inheritable(target.descriptor, True)  # noqa: FBT003 - it has no name
-    return subprocess.run(
-        [sys.executable, TRICK_FILE, trick, json.dumps(asdict(target))],
+    done = subprocess.run(
+        [sys.executable, TRICK_FILE, ",".join(tricks), json.dumps(asdict(target))],
         cwd=target.root / "work" / "issue-1",
         env={**os.environ, "GITHUB_TOKEN": SECRET.decode()},
-        stderr=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
         close_fds=False,
         check=False,
-        timeout=20,
-    ).returncode
+        timeout=25,
+    )
+    return done.stdout.splitlines()
 
 
-def try_confined(trick: str, target: Target, walls: Bubblewrap) -> Finished:
-    """Run a trick as an agent without a network is run, with an environment of its own."""
+def try_confined(tricks: Sequence[str], target: Target, walls: Bubblewrap) -> Finished:
+    """Try as an agent without a network is run, with an environment of its own."""
     work = target.root / "work"
     os.set_inheritable(target.descriptor, True)  # noqa: FBT003 - it has no name
     command = Command(
-        argv=(sys.executable, TRICK_FILE, trick, json.dumps(asdict(target))),
+        argv=(sys.executable, TRICK_FILE, ",".join(tricks), json.dumps(asdict(target))),
         directory=work / "issue-1",
         environment={"PATH": os.environ["PATH"]},
-        timeout=timedelta(seconds=20),
+        timeout=timedelta(seconds=25),
     )
     reach = CommandAccess(
         read=(work / "issue-1/.git", work / "mirror.git/objects", target.root / "tools"),
@@ -106,15 +107,13 @@ def walls_of(target: Target) -> Bubblewrap:
     return sandbox((target.root / "state", target.root / "work"), SMALL)
 
 
-@pytest.mark.parametrize("trick", TRICKS)
-def test_what_works_from_a_plain_process_is_stopped_inside(trick: str, target: Target) -> None:
-    walls = walls_of(target)
-    ended = try_confined(trick, target, walls)
-    assert ended.exit_code != 0, ended.text
+def test_what_works_from_a_plain_process_is_stopped_inside(target: Target) -> None:
+    tried = [trick for trick in TRICKS_IN_ORDER if trick not in TOO_MUCH]
+    ended = try_confined(tried, target, walls_of(target))
+    assert (ended.exit_code, ended.text) == (0, "")
     assert target.alive()
     assert (target.root / "state" / "mulligan.db").read_bytes() == SECRET
-    assert SECRET not in ended.tail
-    assert try_plainly(trick, target) == 0, "the attack itself does not work"
+    assert try_plainly(TRICKS_IN_ORDER, target) == TRICKS_IN_ORDER, "some attacks do not work"
 
 
 def ask_inside(target: Target, walls: Bubblewrap) -> set[str]:
@@ -141,29 +140,25 @@ def test_no_setting_of_the_kernel_can_be_changed_inside(target: Target) -> None:
 
 def test_what_is_left_running_ends_with_the_command(target: Target) -> None:
     survived = target.root / "work" / "issue-1" / "survived"
-    try_confined("leave_a_process_behind", target, walls_of(target))
-    try_plainly("leave_a_process_behind", target)
+    try_confined(["leave_a_process_behind"], target, walls_of(target))
+    try_plainly(["leave_a_process_behind"], target)
     wait_until(survived.exists)
     survived.unlink()
-    try_confined("leave_a_process_behind", target, walls_of(target))
+    try_confined(["leave_a_process_behind"], target, walls_of(target))
     assert not survived.exists()
 
 
-@pytest.mark.parametrize(
-    ("trick", "said"),
-    [
-        ("fill_the_memory", "it used more than 200 MiB of memory"),
-        ("start_many_processes", "it had more than 40 processes"),
-    ],
-)
-def test_who_wants_too_much_is_told_so(trick: str, said: str, target: Target) -> None:
-    ended = try_confined(trick, target, walls_of(target))
-    assert ended.text.endswith(f"Mulligan ended this command: {said}.\n")
+TOO_MUCH = {
+    "fill_the_memory": "it used more than 200 MiB of memory",
+    "fill_files_in_memory": "it used more than 200 MiB of memory",
+    "share_much_memory": "it used more than 200 MiB of memory",
+    "start_many_processes": "it had more than 40 processes and threads",
+    "start_many_threads": "it had more than 40 processes and threads",
+}
+
+
+@pytest.mark.parametrize("trick", TOO_MUCH)
+def test_who_wants_too_much_is_told_so(trick: str, target: Target) -> None:
+    ended = try_confined([trick], target, walls_of(target))
+    assert ended.text == f"\nMulligan ended this command: {TOO_MUCH[trick]}.\n"
     assert ended.exit_code in {-9, 137}
-
-
-@pytest.mark.skipif(os.getuid() != 0, reason="is not root, so all of these ran as a user already")
-def test_the_walls_stand_for_a_user_who_is_not_root() -> None:
-    chosen = "of_others or _mulligan or namespace or terminal or many_processes or left_running"
-    chosen += " or setting_of_the_kernel"
-    assert "12 passed" in run_as_another_user(__file__, chosen)

@@ -1,4 +1,4 @@
-"""What is planted in git works on plain `git worktree`, and does Mulligan no harm (SPEC S2)."""
+"""What is planted in git works on plain `git worktree`, and does Mulligan no harm (SECURITY-2)."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -98,6 +98,42 @@ def test_without_an_attack_the_naive_way_does_its_work(planter: Planter) -> None
     assert naively(None, planter) == []
 
 
+TOGETHER = {
+    "what git would start": (
+        *("41-hooks", "41-core.hooksPath", "41-core.fsmonitor", "41-filter.clean"),
+        *("41-filter.smudge", "41-diff.external", "41-gpg.program", "41-receivepack"),
+        *("41-uploadpack", "41-insteadOf", "41-pushurl", "41-include.path", "41-config.worktree"),
+    ),
+    "what git would believe": (
+        *("41-diff.textconv", "41-diff.command", "43-nested-repository", "44-replace"),
+        *("46-skip-worktree", "45-locks"),
+    ),
+    "another git directory": ("42-commondir", "45-objects"),
+    "another repository": ("42-pointer",),
+}
+"""All attacks, in groups that do not undo each other."""
+
+
+def test_no_attack_is_left_out() -> None:
+    assert sorted(attack for group in TOGETHER.values() for attack in group) == sorted(GIT_ATTACKS)
+
+
+@pytest.mark.parametrize("group", TOGETHER)
+def test_none_works_on_mulligans_worktree(
+    group: str, planter: Planter, worktrees: GitWorktrees
+) -> None:
+    with worktrees.open(REF) as tree:
+        decoy = tree.worktree.paths.agent_git_dir
+        shell(tree.path, WORK)
+        for attack in TOGETHER[group]:
+            shell(tree.path, planter.script(attack, tree.path, decoy, decoy))
+        # The agent's own git may have met what was planted before.
+        planter.marker.unlink(missing_ok=True)
+        finish(worktrees, tree)
+    assert look_around(worktrees, planter) == []
+
+
+@pytest.mark.deep
 @pytest.mark.parametrize("attack", GIT_ATTACKS)
 def test_it_works_on_a_plain_worktree_and_not_on_mulligans(
     attack: str, planter: Planter, worktrees: GitWorktrees
@@ -138,6 +174,7 @@ def test_without_a_sandbox_most_of_it_fails_on_mulligans_own_git_directory(
     assert attack_the_mirror(worktrees, planter, *others) == []
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("attack", sorted(WITHOUT_A_SANDBOX))
 def test_without_a_sandbox_these_work_as_the_page_says(
     attack: str, planter: Planter, worktrees: GitWorktrees

@@ -188,7 +188,10 @@ def starts(tool: str) -> bool:
     return not subprocess.run([tool, "--version"], capture_output=True, check=False).returncode
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize(
+    "tool",
+    [tool if tool == "pytest" else pytest.param(tool, marks=pytest.mark.deep) for tool in TOOLS],
+)
 def test_what_projects_are_built_with_works_inside(tool: str, tmp_path: Path) -> None:
     # One that a version manager stands in for may be there and not set up for this user.
     if tool != "pytest" and (not shutil.which(tool) or not starts(tool)):

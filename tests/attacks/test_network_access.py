@@ -183,7 +183,10 @@ SIX = ("-i", "https://packages.example/simple", "six")
 PIP = (sys.executable, *("-m", "pip", "download", "--retries", "0", "--no-input"), *SIX)
 
 
-@pytest.mark.parametrize(("argv", "host"), [(GIT, "github.com"), (PIP, "packages.example")])
+@pytest.mark.parametrize(
+    ("argv", "host"),
+    [(GIT, "github.com"), pytest.param(PIP, "packages.example", marks=pytest.mark.deep)],
+)
 def test_git_and_pip_do_not_get_out(
     argv: tuple[str, ...], host: str, tree: Worktree, model: ScriptedModel, tmp_path: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""What an agent's code leaves behind makes no failure of its own look older than it is (SPEC A4).
+"""What an agent's code leaves behind makes no failure of its own look old (BASELINE-1).
 
 Each attack breaks a function, and adds a test that makes the start tree fail in the same way.
 """
@@ -69,13 +69,16 @@ ATTACKS = {
     "HOME closed for good": "plant(in_home)\nos.chmod(os.path.expanduser('~'), 0o500)",
 }
 
+ALL_AT_ONCE = "\n".join(ATTACKS.values())
+"""Whoever lets one of them through lets it through here as well."""
+
 
 def attacking(attack: str) -> str:
     """Write an agent that breaks the shop, and adds a test with an attack in it."""
     return f"{BREAK}pathlib.Path('test_more.py').write_text({PLANT + attack!r})\n"
 
 
-@pytest.fixture(params=["required", "off"])
+@pytest.fixture(params=["off", pytest.param("required", marks=pytest.mark.deep)])
 def here(tmp_path: Path, request: pytest.FixtureRequest) -> Generator[MulliganInstallation]:
     mode: str = request.param
     if mode == "required":
@@ -101,7 +104,13 @@ def outcome(here: MulliganInstallation, agent: str) -> Outcome:
     return meta.outcome
 
 
-@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
+@pytest.mark.parametrize(
+    "attack",
+    [
+        pytest.param(ALL_AT_ONCE, id="all at once"),
+        *(pytest.param(each, id=name, marks=pytest.mark.deep) for name, each in ATTACKS.items()),
+    ],
+)
 def test_what_a_test_leaves_does_not_excuse_what_it_breaks(
     here: MulliganInstallation, attack: str
 ) -> None:
@@ -110,11 +119,13 @@ def test_what_a_test_leaves_does_not_excuse_what_it_breaks(
     assert found == [Outcome.CHECKS_FAILED, Outcome.CHECKS_FAILED]
 
 
+@pytest.mark.parametrize("here", ["off"], indirect=True)
 def test_what_the_agent_itself_leaves_excuses_nothing(here: MulliganInstallation) -> None:
     plant = f"exec({PLANT!r})\nplant(in_build)\n"
     assert outcome(here, BREAK + plant) is Outcome.CHECKS_FAILED
 
 
+@pytest.mark.parametrize("here", ["off"], indirect=True)
 def test_what_an_earlier_version_recorded_of_a_start_tree_excuses_nothing(
     here: MulliganInstallation,
 ) -> None:

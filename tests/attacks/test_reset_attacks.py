@@ -1,4 +1,4 @@
-"""What outlives `git reset --hard && git clean -fdx` does not outlive Mulligan's (SPEC A2)."""
+"""What outlives `git reset --hard && git clean -fdx` does not outlive Mulligan's (WORKTREE-1)."""
 
 import os
 import stat
@@ -9,8 +9,8 @@ import pytest
 
 from attacks.leftovers import NOT_AS_ROOT, RESET_ATTACKS
 from attacks.plants import AGENT
+from mulligan.git.worktrees.attempt_worktree import Checkout
 from world.checkouts import FILES, REF, calc_remote, contents, files_as_committed, worktrees_of
-from world.other_user import run_as_another_user
 from world.repositories import git
 
 NAIVE = "git fetch -q origin; git reset -q --hard origin/main && git clean -qfdx"
@@ -73,21 +73,33 @@ def leaves_something(attack: str, place: Path) -> bool:
         subprocess.run(["rm", "-rf", str(own)], check=False)
 
 
+def assert_clean(tree: Checkout) -> None:
+    assert is_clean(tree.path)
+    assert tree.worktree.git.line("rev-parse", "HEAD") == tree.start_sha
+    written = tree.worktree.git.line("write-tree")
+    assert written == tree.worktree.git.line("rev-parse", f"{tree.start_sha}^{{tree}}")
+    assert stat.S_ISREG((tree.path / ".git").lstat().st_mode)
+
+
+CHANGED_SETTINGS = [attack for attack in RESET_ATTACKS if attack[:2] in {"44", "46", "47", "58"}]
+"""Those that tests/git/test_clean_start.py has none of."""
+
+
+def test_none_outlives_mulligans_reset(place: Path, subtests: pytest.Subtests) -> None:
+    worktrees = worktrees_of(place / "work", place / "remote.git")
+    for attack, before in zip([*CHANGED_SETTINGS, ""], ["", *CHANGED_SETTINGS], strict=True):
+        with subtests.test(before), worktrees.open(REF) as tree:
+            assert_clean(tree)
+            shell(tree.path, RESET_ATTACKS.get(attack, ""))
+
+
+@pytest.mark.deep
 @pytest.mark.parametrize("attack", RESET_ATTACKS)
 def test_it_outlives_a_plain_reset_and_not_mulligans(attack: str, place: Path) -> None:
     worktrees = worktrees_of(place / "work", place / "remote.git")
     with worktrees.open(REF) as tree:
         shell(tree.path, RESET_ATTACKS[attack])
     with worktrees.open(REF) as tree:
-        assert is_clean(tree.path)
-        assert tree.worktree.git.line("rev-parse", "HEAD") == tree.start_sha
-        written = tree.worktree.git.line("write-tree")
-        assert written == tree.worktree.git.line("rev-parse", f"{tree.start_sha}^{{tree}}")
-        assert stat.S_ISREG((tree.path / ".git").lstat().st_mode)
+        assert_clean(tree)
     if not (AS_ROOT and attack in NOT_AS_ROOT):
         assert leaves_something(attack, place), "the attack itself does not work"
-
-
-@pytest.mark.skipif(not AS_ROOT, reason="is not root, so all of these ran as a user already")
-def test_closed_directories_do_not_outlive_it_for_a_user_who_is_not_root() -> None:
-    assert "2 passed" in run_as_another_user(__file__, "33-closed or 33-read")

@@ -8,13 +8,10 @@ from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 
-import pytest
-
 from attacks.test_containment import TRICK_FILE, target
-from attacks.tricks import TRICKS, Target
+from attacks.tricks import TRICKS, TRICKS_IN_ORDER, Target
 from mulligan.sandbox.process import Command
 from mulligan.sandbox.sandbox import CommandAccess, Unconfined
-from world.other_user import run_as_another_user
 
 __all__ = ["target"]
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
@@ -31,27 +28,16 @@ def listed() -> list[str]:
     return sorted(" ".join(each.split()) for each in words if each.strip())
 
 
-def works(trick: str, target: Target) -> bool:
+def test_without_walls_what_is_listed_works_and_nothing_else(target: Target) -> None:
     """Try as an agent is run where nothing confines it: with an environment of its own."""
     command = Command(
-        argv=(sys.executable, TRICK_FILE, trick, json.dumps(asdict(target))),
+        argv=(sys.executable, TRICK_FILE, ",".join(TRICKS_IN_ORDER), json.dumps(asdict(target))),
         directory=target.root / "work" / "issue-1",
         environment={"PATH": os.environ["PATH"]},
-        timeout=timedelta(seconds=20),
+        timeout=timedelta(seconds=25),
     )
-    return Unconfined().run(command, CommandAccess()).exit_code == 0
-
-
-def test_without_walls_what_is_listed_works_and_nothing_else(target: Target) -> None:
-    """Whatever ends Mulligan's stand-in comes last."""
-    last = ("trace_mulligan", "freeze_mulligan", "kill_mulligan")
-    tried = [*(trick for trick in TRICKS if trick not in last), *last]
-    assert sorted(trick.replace("_", " ") for trick in tried if works(trick, target)) == listed()
-
-
-@pytest.mark.skipif(os.getuid() != 0, reason="is not root, so all of these ran as a user already")
-def test_the_list_is_the_same_for_a_user_who_is_not_root() -> None:
-    assert "1 passed" in run_as_another_user(__file__, "what_is_listed")
+    ended = Unconfined().run(command, CommandAccess())
+    assert sorted(ended.text.replace("_", " ").splitlines()) == listed()
 
 
 def test_only_attacks_are_listed() -> None:

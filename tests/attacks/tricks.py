@@ -1,17 +1,20 @@
-"""What untrusted code would try, by the standard library alone: exits with 0 where it worked.
+"""What untrusted code would try, by the standard library alone: prints the names of what worked.
 
-Run as a program: the name of a trick, then what it is about (`Target`), as JSON.
+Run as a program: names of tricks with commas, then what they are about (`Target`), as JSON. Each is
+tried in a process of its own.
 """
 
 import ctypes
 import errno
 import fcntl
 import json
+import mmap
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -202,6 +205,36 @@ def fill_the_memory(_: Target) -> bool:
     return True
 
 
+def fill_files_in_memory(_: Target) -> bool:
+    """Write what no process maps, and so none has among its pages; each file is small."""
+    part = bytes(4 * 1024**2)
+    files = [os.memfd_create("filled") for _part in range(MEMORY // len(part))]
+    for file in files:
+        os.write(file, part)
+    time.sleep(0.7)
+    for file in files:
+        os.close(file)
+    return True
+
+
+def share_much_memory(_: Target) -> bool:
+    with mmap.mmap(-1, MEMORY) as shared:
+        for place in range(0, MEMORY, 4096):
+            shared[place] = 1
+        time.sleep(0.7)
+    return True
+
+
+def start_many_threads(_: Target) -> bool:
+    done = threading.Event()
+    many = [threading.Thread(target=done.wait) for _ in range(PROCESSES)]
+    for each in many:
+        each.start()
+    time.sleep(0.7)
+    done.set()
+    return True
+
+
 def start_many_processes(_: Target) -> bool:
     many = [subprocess.Popen(["sleep", "5"]) for _ in range(PROCESSES)]
     time.sleep(0.7)
@@ -257,12 +290,35 @@ TRICKS: dict[str, Callable[[Target], bool]] = {
         type_into_the_terminal,
         use_the_kernels_keys,
         fill_the_memory,
+        fill_files_in_memory,
+        share_much_memory,
+        start_many_threads,
         start_many_processes,
         write_a_huge_file,
     )
 }
 
+
+LAST = ("trace_mulligan", "freeze_mulligan", "kill_mulligan")
+TRICKS_IN_ORDER = [*(trick for trick in TRICKS if trick not in LAST), *LAST]
+"""Whatever ends Mulligan's stand-in comes last."""
+
+
+def works(trick: Callable[[Target], bool], target: Target) -> bool:
+    """Try in a child, which may be killed for it."""
+    child = os.fork()
+    if child == 0:
+        code = 3
+        try:
+            code = 0 if trick(target) else 3
+        finally:
+            os._exit(code)
+    return os.waitpid(child, 0)[1] == 0
+
+
 if __name__ == "__main__":
-    name, about = sys.argv[1:]
-    chosen = TRICKS.get(name, leave_a_process_behind)
-    sys.exit(0 if chosen(Target(**json.loads(about))) else 3)
+    names, about = sys.argv[1:]
+    for name in names.split(","):
+        if works(TRICKS.get(name, leave_a_process_behind), Target(**json.loads(about))):
+            sys.stdout.write(f"{name}\n")
+            sys.stdout.flush()

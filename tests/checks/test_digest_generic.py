@@ -315,12 +315,12 @@ def test_after_five_findings_come_ids_and_then_a_count() -> None:
 
 
 def test_a_window_marks_what_it_leaves_out() -> None:
-    lines = [f"line {n} says nothing" for n in range(300)]
-    lines[150] = "src/a.c:3:5: error: no"
+    lines = [f"line {n} says nil" for n in range(300)]
+    lines[150] = "fatal error: no"
     text = told("\n".join(lines)).text
-    assert "    line 151 says nothing\n    line 152" in text
-    assert "\n[... 144 lines omitted]\nline 144 says nothing\n" in text
-    assert text.endswith("\nline 149 says nothing\n[... 135 lines omitted]")
+    assert "    line 151 says nil\n    line 152" in text
+    assert "\n[... 144 lines omitted]\nline 144 says nil\n" in text
+    assert text.endswith("\nline 149 says nil\n[... 135 lines omitted]")
 
 
 def test_without_findings_the_telling_lines_and_the_ends_are_shown() -> None:

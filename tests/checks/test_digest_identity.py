@@ -503,7 +503,7 @@ def test_the_same_title_twice_in_one_list_is_two_failures() -> None:
 def test_a_list_of_names_tells_whose_they_are() -> None:
     output, _ = NAMED["rspec"]
     many = checked(*(output.format(f"part_{n}", n) for n in range(1, 9)))
-    assert "- Store opens (./part_8/spec/store_spec.rb)" in many.digest
+    assert "- Store opens (./part_8/spec/store_spec.rb:3)" in many.digest
 
 
 def test_a_report_lends_its_package_to_the_output_that_names_none() -> None:

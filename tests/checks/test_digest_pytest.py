@@ -1,5 +1,6 @@
 """What is read out of pytest, from runs of the real one."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -89,7 +90,14 @@ def told(project: Path, options: str = "") -> Digest:
     return digest(ran.output, command=f"pytest {options}", exit_code=ran.exit_code)
 
 
-@pytest.mark.parametrize("style", STYLES)
+def some(names: Iterable[str], every_run: set[str]) -> list[object]:
+    """Leave the others to `make test-deep`: each starts a pytest of its own."""
+    return [
+        name if name in every_run else pytest.param(name, marks=pytest.mark.deep) for name in names
+    ]
+
+
+@pytest.mark.parametrize("style", some(STYLES, {"", "-q", "--tb=no"}))
 def test_every_style_of_output_names_all_failing_tests(project: Path, style: str) -> None:
     found = told(project, style)
     assert {finding.test_id for finding in found.findings} == FAILING
@@ -168,6 +176,7 @@ def test_one_failure_is_found_among_twenty_thousand_passing_lines(project: Path)
     assert found.text.count("PASSED") < 20
 
 
+@pytest.mark.deep
 def test_hundreds_of_failures_are_counted_and_the_first_ones_told(tmp_path: Path) -> None:
     many = """\
 import pytest
@@ -249,7 +258,7 @@ def test_x(subtests):
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", some(CASES, {"an import that fails", "a crash", "a subtest"}))
 def test_what_is_no_ordinary_failure_is_told_too(name: str, tmp_path: Path) -> None:
     files, options, expected = CASES[name]
     found = told(write_files(tmp_path, files), options)

@@ -6,7 +6,7 @@ import pytest
 
 from mulligan.checks.digest import digest
 from mulligan.checks.digest.documents import BufferedOutput
-from mulligan.checks.digest.reports import LARGEST, read_report
+from mulligan.checks.digest.reports import LARGEST_REPORT, read_report
 
 pytestmark = pytest.mark.pure
 
@@ -85,10 +85,16 @@ def test_what_is_no_report_says_nothing(report: str) -> None:
     assert read_report(report.encode()).found == ()
 
 
+def test_suites_may_nest_without_end() -> None:
+    case = "<testcase name='t'><failure message='m'/></testcase>"
+    deep = f"<?xml version='1.0'?>{'<testsuite>' * 3000}{case}{'</testsuite>' * 3000}"
+    assert read_report(deep.encode()).count == 1
+
+
 def test_a_report_that_is_too_large_is_left_alone() -> None:
     report = RUFF.encode()
-    assert read_report(report + b" " * (LARGEST - len(report))).found
-    assert not read_report(report + b" " * LARGEST).found
+    assert read_report(report + b" " * (LARGEST_REPORT - len(report))).found
+    assert not read_report(report + b" " * LARGEST_REPORT).found
 
 
 def test_an_output_that_is_a_report_is_read_as_one() -> None:

@@ -91,7 +91,7 @@ def test_every_failure_is_told_with_message_and_place(
         assert finding.line == line
     assert found.count == 7
     assert "FAILED (failures=2, errors=4, unexpected successes=1)" in found.text
-    assert "test_lists (test_cart.TestCart.test_lists)" in found.text
+    assert "test_cart.TestCart.test_lists" in found.text
 
 
 def test_what_led_to_an_exception_is_told(project: Path) -> None:

@@ -32,7 +32,7 @@ def test_an_address_or_none(written: object, address: tuple[str, int] | None) ->
 
 @pytest.mark.parametrize("written", ["8787", "127.0.0.1", "x:y", "127.0.0.1:70000", ":80", "on"])
 def test_what_is_no_address_is_refused(written: str) -> None:
-    with pytest.raises(ValidationError, match="is no address; write HOST:PORT"):
+    with pytest.raises(ValidationError, match="is not an address; write HOST:PORT"):
         read(written)
 
 

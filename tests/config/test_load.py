@@ -81,13 +81,18 @@ def test_a_missing_file_says_how_to_name_one(tmp_path: Path) -> None:
 
 
 def test_a_directory_is_said_to_be_one(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"is a directory; name a file with --config FILE\."):
+    with pytest.raises(
+        ConfigError,
+        match=r"is a directory, not a configuration file. Name a file with --config FILE\.",
+    ):
         load_operator(tmp_path, {})
 
 
 @pytest.mark.parametrize("name", ["a\0b", "x" * 300])
 def test_what_cannot_be_the_name_of_a_file_is_refused(name: str) -> None:
-    with pytest.raises(ConfigError, match=r"cannot be read \(.*\); see to its rights, or name"):
+    with pytest.raises(
+        ConfigError, match=r"cannot read .* \(.*\)\. Correct its permissions, or name"
+    ):
         load_operator(Path(name), {})
 
 

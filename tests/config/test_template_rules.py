@@ -100,7 +100,7 @@ def test_what_grows_is_stopped() -> None:
 
 
 def test_a_variable_that_is_not_there_is_an_error_not_an_empty_place() -> None:
-    with pytest.raises(UnfitTemplateError, match="'gone' is undefined; mend it"):
+    with pytest.raises(UnfitTemplateError, match="'gone' is undefined; fix it"):
         render("{{ gone }}", {})
 
 

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from mulligan.config.policy import CommitSettings
-from mulligan.implement.ports import PullRequestBase, Worktrees
+from mulligan.implement.ports import PullRequestBase
 from world.checkouts import REF, REPOSITORY, TEXT, calc_remote, run_in_worktree, worktrees_of
-from world.fresh_clones import FreshClones
+from world.kept_work import KINDS, kept_work
+from world.plain_worktrees import Clones, PlainWorktrees
 from world.repositories import branch_head, commit_to, git
 
 SETTINGS = CommitSettings()
@@ -19,35 +20,30 @@ def remote(tmp_path: Path) -> Path:
     return calc_remote(tmp_path / "remote.git")
 
 
-@pytest.fixture(params=["git", "fresh_clones"])
-def worktrees(request: pytest.FixtureRequest, tmp_path: Path, remote: Path) -> Worktrees:
+@pytest.fixture(params=KINDS)
+def worktrees(request: pytest.FixtureRequest, tmp_path: Path, remote: Path) -> Clones:
     root = tmp_path / "work"
     root.mkdir()
-    return worktrees_of(root, remote) if request.param == "git" else FreshClones(root, remote)
+    return KINDS[request.param](root, remote)
 
 
-def propose(worktrees: Worktrees, what: str = "two") -> str:
+def propose(worktrees: Clones, remote: Path) -> str:
     """Have an agent change the file that says hello, and push that."""
-    with worktrees.open(REF) as tree:
-        run_in_worktree(tree, f"echo {what} > README.md")
-        head = tree.capture(TEXT, SETTINGS).head_sha
-    assert head
-    worktrees.push(REF, head, worktrees.remote_head(REF))
-    return head
+    return kept_work(remote.parent, worktrees, pushed=True)
 
 
 def standing(*own: str, answered: bool = False) -> PullRequestBase:
     return PullRequestBase(frozenset(own), is_answered=answered)
 
 
-def test_without_a_branch_there_is_nothing_to_build_upon(worktrees: Worktrees) -> None:
+def test_without_a_branch_there_is_nothing_to_build_upon(worktrees: Clones) -> None:
     assert worktrees.remote_head(REF) is None
     with worktrees.open(REF, standing()) as tree:
         assert (tree.start_sha, tree.pull_request_diff) == (tree.base_sha, b"")
 
 
-def test_own_commits_are_made_again_from_the_base_branch(worktrees: Worktrees) -> None:
-    head = propose(worktrees)
+def test_own_commits_are_made_again_from_the_base_branch(worktrees: Clones, remote: Path) -> None:
+    head = propose(worktrees, remote)
     assert worktrees.remote_head(REF) == head
     with worktrees.open(REF, standing(head)) as tree:
         assert tree.start_sha == tree.base_sha
@@ -59,10 +55,11 @@ def test_own_commits_are_made_again_from_the_base_branch(worktrees: Worktrees) -
 
 @pytest.mark.parametrize("answered", [True, False])
 def test_the_pull_requests_own_tree_is_no_change_on_review(
-    worktrees: Worktrees,
+    worktrees: Clones,
+    remote: Path,
     answered: bool,  # noqa: FBT001
 ) -> None:
-    head = propose(worktrees)
+    head = propose(worktrees, remote)
     with worktrees.open(REF, standing(head, answered=answered)) as tree:
         run_in_worktree(tree, "echo two > README.md")
         change = tree.capture(TEXT, SETTINGS)
@@ -85,14 +82,14 @@ CONFLICTING = {**MOVED, "README.md": "three\n"}
     ],
 )
 def test_the_same_change_on_a_base_that_moved_is_none_on_review(
-    worktrees: Worktrees,
+    worktrees: Clones,
     remote: Path,
     moved: dict[str, str],
     reviewed: bool,  # noqa: FBT001
     work: str,
     proposed: bool,  # noqa: FBT001
 ) -> None:
-    head = propose(worktrees)
+    head = propose(worktrees, remote)
     commit_to(remote, moved)
     stands = PullRequestBase(frozenset({head}), is_answered=True, is_reviewed=reviewed)
     with worktrees.open(REF, stands) as tree:
@@ -103,11 +100,11 @@ def test_the_same_change_on_a_base_that_moved_is_none_on_review(
 
 @pytest.mark.parametrize("above", [True, False])
 def test_work_begins_on_top_of_other_peoples_commits(
-    worktrees: Worktrees,
+    worktrees: Clones,
     remote: Path,
     above: bool,  # noqa: FBT001
 ) -> None:
-    head = propose(worktrees)
+    head = propose(worktrees, remote)
     theirs = commit_to(remote, {"by_hand": "1\n"}, BRANCH)
     own = [head]
     if above:
@@ -134,9 +131,9 @@ def test_work_begins_on_top_of_other_peoples_commits(
 
 
 def test_a_commit_on_top_of_others_is_brought_back_from_its_file(
-    worktrees: Worktrees, remote: Path, tmp_path: Path
+    worktrees: Clones, remote: Path, tmp_path: Path
 ) -> None:
-    head = propose(worktrees)
+    head = propose(worktrees, remote)
     commit_to(remote, {"by_hand": "1\n"}, BRANCH)
     with worktrees.open(REF, standing(head)) as tree:
         run_in_worktree(tree, "echo four > README.md")
@@ -147,25 +144,29 @@ def test_a_commit_on_top_of_others_is_brought_back_from_its_file(
     assert kept.stat().st_size
     other = tmp_path / "other"
     other.mkdir()
-    elsewhere = worktrees_of(other, remote)
+    elsewhere = (
+        PlainWorktrees(other, remote)
+        if isinstance(worktrees, PlainWorktrees)
+        else worktrees_of(other, remote)
+    )
     assert elsewhere.ensure_commit(REF, mine, kept)
     elsewhere.push(REF, mine, branch_head(remote, BRANCH))
     assert branch_head(remote, BRANCH) == mine
 
 
 def test_a_branch_is_dropped_but_not_with_commits_of_others(
-    worktrees: Worktrees, remote: Path
+    worktrees: Clones, remote: Path
 ) -> None:
     assert not worktrees.delete_branch(REF, set())
-    head = propose(worktrees)
+    head = propose(worktrees, remote)
     assert not worktrees.delete_branch(REF, set())
     assert branch_head(remote, BRANCH) == head
     assert worktrees.delete_branch(REF, {head})
     assert branch_head(remote, BRANCH) is None
 
 
-def test_conflicts_are_named_by_file(worktrees: Worktrees, remote: Path) -> None:
-    head, base = propose(worktrees), worktrees.base_sha(REPOSITORY)
+def test_conflicts_are_named_by_file(worktrees: Clones, remote: Path) -> None:
+    head, base = propose(worktrees, remote), worktrees.base_sha(REPOSITORY)
     assert base == branch_head(remote, "main")
     assert base
     assert worktrees.conflicts(REF, base, head) == ()
@@ -177,10 +178,8 @@ def test_conflicts_are_named_by_file(worktrees: Worktrees, remote: Path) -> None
     assert worktrees.conflicts(REF, moved, head) == ("README.md",)
 
 
-def test_a_head_is_behind_once_the_base_branch_has_moved(
-    worktrees: Worktrees, remote: Path
-) -> None:
-    head = propose(worktrees)
+def test_a_head_is_behind_once_the_base_branch_has_moved(worktrees: Clones, remote: Path) -> None:
+    head = propose(worktrees, remote)
     base = worktrees.base_sha(REPOSITORY) or ""
     assert not worktrees.is_behind(REF, base, head)
     commit_to(remote, {"new": "1\n"})
@@ -190,9 +189,9 @@ def test_a_head_is_behind_once_the_base_branch_has_moved(
 
 
 def test_a_merge_of_the_base_branch_is_the_same_whoever_makes_it(
-    worktrees: Worktrees, remote: Path
+    worktrees: Clones, remote: Path
 ) -> None:
-    head = propose(worktrees)
+    head = propose(worktrees, remote)
     base = commit_to(remote, {"new": "1\n"})
     worktrees.fetch_base(REPOSITORY)
     merged = worktrees.merge(REF, base, head, SETTINGS)
@@ -209,8 +208,8 @@ def test_a_merge_of_the_base_branch_is_the_same_whoever_makes_it(
         assert tree.start_sha == base
 
 
-def test_what_conflicts_is_not_merged(worktrees: Worktrees, remote: Path) -> None:
-    head = propose(worktrees)
+def test_what_conflicts_is_not_merged(worktrees: Clones, remote: Path) -> None:
+    head = propose(worktrees, remote)
     base = commit_to(remote, {"README.md": "three\n"})
     worktrees.fetch_base(REPOSITORY)
     assert worktrees.is_behind(REF, base, head)
@@ -219,10 +218,10 @@ def test_what_conflicts_is_not_merged(worktrees: Worktrees, remote: Path) -> Non
 
 @pytest.mark.parametrize("taken_back", [True, False])
 def test_what_work_stands_on_may_be_taken_off_the_base_branch(
-    worktrees: Worktrees, remote: Path, *, taken_back: bool
+    worktrees: Clones, remote: Path, *, taken_back: bool
 ) -> None:
     before = branch_head(remote, "main") or ""
-    first = propose(worktrees)
+    first = propose(worktrees, remote)
     theirs = commit_to(remote, {"by_hand": "x\n"}, BRANCH)
     dropped = commit_to(remote, {"more": "1\n"})
     with worktrees.open(REF, standing(first)) as tree:

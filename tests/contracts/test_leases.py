@@ -233,7 +233,7 @@ def test_the_next_lease_writes_where_the_last_one_left(office: Office) -> None:
         ledger.append(REF, IssueSeen(title="Mend it well"))
     with pytest.raises(LeaseLostError):
         lost.append(REF, IssueSeen(title="Mend it badly"))
-    assert office.ledger.status(REF).title == "Mend it well"
+    assert office.ledger.status(REF).text.title == "Mend it well"
 
 
 def test_of_eight_threads_that_claim_at_once_one_wins(office: Office) -> None:
@@ -264,7 +264,7 @@ def test_of_eight_threads_with_room_for_three_three_win(office: Office) -> None:
         assert len([lease for lease in pool.map(claim, range(8)) if lease]) == 3
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.deep)])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return url_for(request, tmp_path)
 

@@ -21,6 +21,7 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome, Retry
+from mulligan.domain.recorded_effects import UnknownEffect
 from mulligan.domain.status import IssueStatus, Phase
 from mulligan.implement.ports import Ledger
 from mulligan.storage.git_ref import RefLedger
@@ -75,12 +76,12 @@ def test_the_status_after_an_event_is_given_back_and_kept(ledger: Ledger) -> Non
     ledger.append(REF, IssueSeen(title="Mend it"))
     ledger.append(REF, AUTHORISED)
     status = ledger.append(REF, STARTED)
-    assert (status.title, status.stage, status.phase) == (
+    assert (status.text.title, status.stage, status.phase) == (
         "Mend it",
         Stage.RUNNING,
         Phase.ATTEMPTING,
     )
-    assert (status.epoch, status.attempt, status.act_at) == (1, 1, START)
+    assert (status.epoch, status.attempt, status.request.at) == (1, 1, START)
     assert ledger.status(REF) == status
 
 
@@ -97,7 +98,7 @@ def test_issues_are_listed_by_repository_and_number(ledger: Ledger) -> None:
     for ref in (THIRD, OTHER, REF):
         ledger.append(ref, IssueSeen(title=str(ref)))
     assert [status.issue for status in ledger.statuses()] == [REF, OTHER, THIRD]
-    assert [status.title for status in ledger.statuses()] == [str(REF), str(OTHER), str(THIRD)]
+    assert [status.text.title for status in ledger.statuses()] == [str(REF), str(OTHER), str(THIRD)]
 
 
 def test_the_history_is_that_of_one_issue_oldest_first(ledger: Ledger) -> None:
@@ -155,14 +156,14 @@ def test_repositories_with_the_same_number_are_told_apart(ledger: Ledger) -> Non
 )
 def test_any_text_is_kept_as_it_is(ledger: Ledger, text: str) -> None:
     ledger.append(REF, IssueSeen(title=text))
-    assert ledger.status(REF).title == text
+    assert ledger.status(REF).text.title == text
     assert ledger.events(REF)[0].event == IssueSeen(title=text)
 
 
 def test_half_a_character_does_not_stop_the_ledger(ledger: Ledger) -> None:
     ledger.append(REF, AUTHORISED.model_copy(update={"actor": "caf\udce9"}))
-    assert ledger.status(REF).actor == "caf?"
-    assert ledger.status(REF).act_at == START
+    assert ledger.status(REF).request.actor == "caf?"
+    assert ledger.status(REF).request.at == START
     assert ledger.status(REF) == folded(ledger, REF)
 
 
@@ -187,11 +188,11 @@ def test_eight_threads_lose_nothing_of_one_another(ledger: Ledger) -> None:
             ledger.append(own, IssueSeen(title=f"{turn}"))
             done = EffectDone(effect="thread", key=f"{thread}-{turn}", remote_id="x")
             ledger.append(REF, done)
-            assert ledger.status(REF).effect("thread", f"{thread}-{turn}") == "x"
+            assert UnknownEffect("thread", done.key, "x") in ledger.status(REF).effects.done
 
     with switching_often(), ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(8)))
-    assert len(ledger.status(REF).effects) == 8 * turns
+    assert len(ledger.status(REF).effects.done) == 8 * turns
     recorded = ledger.events()
     assert [each.seq for each in recorded] == list(range(1, 16 * turns + 1))
     assert sorted(each.at for each in recorded) == [each.at for each in recorded]

@@ -14,17 +14,16 @@ from mulligan.domain.events import (
     MERGED,
     Authorised,
     CommandReceived,
-    EffectDone,
     Forgotten,
     HumanResponded,
     IssueSeen,
     Published,
     Resolved,
 )
-from mulligan.domain.issue import Stage
+from mulligan.domain.issue import CommentAct, Stage
+from mulligan.domain.recorded_effects import CommentsRead, event_of
 from mulligan.domain.result import AgentFacts
 from mulligan.domain.spending import Run
-from mulligan.domain.status import READ_TO
 from mulligan.interfaces.cli.app import app
 from mulligan.interfaces.cli.events import number_at, pages
 from mulligan.interfaces.dashboard.state import RecentEventsReader
@@ -112,7 +111,7 @@ def test_the_dashboard_reads_on_from_where_it_was(ledger: SqlLedger) -> None:
 
 def test_an_old_issue_is_let_go_of_at_once(ledger: SqlLedger) -> None:
     attic = SqlRetentionStore(ledger.database, ledger.clock)
-    ledger.append(ONE, EffectDone(effect=READ_TO, key="issue", remote_id="to:9"))
+    ledger.append(ONE, event_of(CommentsRead(9)))
     assert list(attic.outdated(LATER)) == [ONE]
     assert attic.forget(ONE, LATER)
     (kept,) = ledger.events(ONE)
@@ -131,7 +130,7 @@ def test_a_command_that_two_workers_hear_at_once_is_to_be_obeyed_once(
     with open_ledger_url(url) as other:
         ledger.append(TWO, heard)
         other.append(TWO, heard)
-        assert [each.key for each in other.status(TWO).pending] == ["comment:9"]
+        assert [each.act for each in other.status(TWO).pending] == [CommentAct(9)]
         done = HumanResponded(key="comment:9", command=Verb.RETRY, actor="ada", answer="")
         ledger.append(TWO, done)
         other.append(TWO, heard)

@@ -26,10 +26,9 @@ def office(tmp_path: Path) -> Iterator[TrackerEnvironment]:
         yield found
 
 
-@pytest.fixture(params=["github", "dry run"])
-def pulls(request: pytest.FixtureRequest, office: TrackerEnvironment) -> PullRequests:
-    tracker = office.tracker if request.param == "github" else office.rehearsal()
-    return tracker.pulls
+@pytest.fixture
+def pulls(office: TrackerEnvironment) -> PullRequests:
+    return office.tracker.pulls
 
 
 @pytest.fixture
@@ -110,11 +109,11 @@ def notes(office: TrackerEnvironment, pull: IssueRef) -> list[tuple[int, str]]:
 def test_an_answer_shows_once(
     office: TrackerEnvironment, ref: IssueRef, pull: IssueRef, thread: int
 ) -> None:
-    pulls = office.tracker.pulls
-    one = pulls.answer(ref, pull.number, thread, "Done in c0ffee.")
-    assert pulls.answer(ref, pull.number, thread, "Done in c0ffee.") == one
+    writer = office.writer
+    one = writer.answer_thread(ref, pull.number, thread, "Done in c0ffee.")
+    assert writer.answer_thread(ref, pull.number, thread, "Done in c0ffee.") == one
     assert [body for _, body in notes(office, pull)] == ["Why?", "Done in c0ffee."]
-    assert pulls.answer(ref, pull.number, thread, "And again.") != one
+    assert writer.answer_thread(ref, pull.number, thread, "And again.") != one
 
 
 def test_an_answer_that_was_not_acknowledged_is_found(
@@ -124,10 +123,10 @@ def test_an_answer_that_was_not_acknowledged_is_found(
         return Fault(502, apply=True) if method == "POST" else None
 
     office.hub.world.faults = lose
-    office.tracker.pulls.answer(ref, pull.number, thread, "Done.")
+    office.writer.answer_thread(ref, pull.number, thread, "Done.")
     office.hub.world.faults = lambda method, _: Fault(502) if method == "POST" else None
     with pytest.raises(UnavailableError):
-        office.tracker.pulls.answer(ref, pull.number, thread, "Again.")
+        office.writer.answer_thread(ref, pull.number, thread, "Again.")
     office.hub.world.faults = None
     assert [body for _, body in notes(office, pull)] == ["Why?", "Done."]
 
@@ -135,9 +134,9 @@ def test_an_answer_that_was_not_acknowledged_is_found(
 def test_a_review_is_answered_in_one_comment(
     office: TrackerEnvironment, ref: IssueRef, pull: IssueRef
 ) -> None:
-    pulls = office.tracker.pulls
+    writer = office.writer
     for review, text in ((7, "Done."), (7, "Done."), (77, "Done as well."), (7, "Done again.")):
-        pulls.answer_review(ref, pull.number, review, text)
+        writer.answer_review(ref, pull.number, review, text)
     assert [comment.body for comment in office.hub.world.comments_of(pull)] == [
         f"<!-- mulligan:answer {ref} review=7 -->\nDone again.",
         f"<!-- mulligan:answer {ref} review=77 -->\nDone as well.",
@@ -148,24 +147,24 @@ def test_there_is_no_answer_to_what_is_not_there(
     office: TrackerEnvironment, ref: IssueRef, pull: IssueRef
 ) -> None:
     with pytest.raises(DeniedError):
-        office.tracker.pulls.answer(ref, pull.number, 1, "Hello?")
+        office.writer.answer_thread(ref, pull.number, 1, "Hello?")
 
 
 def test_an_issue_is_closed_once(office: TrackerEnvironment, ref: IssueRef) -> None:
     for _ in range(2):
-        office.tracker.pulls.close_issue(ref)
+        office.writer.close_issue(ref)
     assert office.hub.world.issue_of(ref).state == "closed"
     writes = [one for one in office.hub.world.requests if one.method == "PATCH"]
     assert len(writes) == 1
 
 
-def test_a_rehearsal_writes_nothing(
+def test_a_dry_run_writes_nothing(
     office: TrackerEnvironment, ref: IssueRef, pull: IssueRef, thread: int
 ) -> None:
-    pulls = office.rehearsal().pulls
-    assert pulls.answer(ref, pull.number, thread, "Done.") == "dry-run"
-    assert pulls.answer_review(ref, pull.number, 7, "Done.") == "dry-run"
-    pulls.close_issue(ref)
+    writer = office.dry_run()
+    assert writer.answer_thread(ref, pull.number, thread, "Done.") == "dry-run"
+    assert writer.answer_review(ref, pull.number, 7, "Done.") == "dry-run"
+    writer.close_issue(ref)
     assert [said.partition(":")[0] for said in office.said] == [
         f"Would answer comment {thread} on #{pull.number} of {NAME}",
         f"Would answer review 7 on #{pull.number} of {NAME}",

@@ -1,4 +1,4 @@
-"""What any tracker does: issues in; labels, comments and pull requests out, each of them once."""
+"""What a tracker reads, and what any writer does: labels, comments, pull requests, each once."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,11 +9,12 @@ import pytest
 
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
 from mulligan.domain.errors import DeniedError
-from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.issue import IssueRef, OperatorAct, Stage
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.status import IssueStatus
-from mulligan.implement.ports import Tracker
+from mulligan.domain.recorded_effects import Effects, StatusWritten
+from mulligan.domain.status import IssueStatus, PullStatus, Request, SeenText
+from mulligan.implement.ports import Tracker, TrackerWriter
 from world.simulated import NAME
 from world.stories import attempt, case, escalated, published
 from world.trackers import BOT, TrackerEnvironment, case_for, tracker_environment
@@ -28,9 +29,14 @@ def office(tmp_path: Path) -> Iterator[TrackerEnvironment]:
         yield found
 
 
+@pytest.fixture
+def tracker(office: TrackerEnvironment) -> Tracker:
+    return office.tracker
+
+
 @pytest.fixture(params=["github", "dry run"])
-def tracker(request: pytest.FixtureRequest, office: TrackerEnvironment) -> Tracker:
-    return office.tracker if request.param == "github" else office.rehearsal()
+def writer(request: pytest.FixtureRequest, office: TrackerEnvironment) -> TrackerWriter:
+    return office.writer if request.param == "github" else office.dry_run()
 
 
 def stage_labels(tracker: Tracker, ref: IssueRef) -> set[str]:
@@ -70,7 +76,7 @@ def test_priority_labels_come_before_age(office: TrackerEnvironment, tracker: Tr
 def test_a_pull_request_is_not_an_issue(office: TrackerEnvironment, tracker: Tracker) -> None:
     ref = office.ready()
     office.branch(ref)
-    office.tracker.open_pull_request(case_for(published(attempt(1)), ref), "main", SETTINGS)
+    office.writer.open_pull_request(case_for(published(attempt(1)), ref), "main", SETTINGS)
     pull = IssueRef(NAME, office.hub.world.pulls_of(NAME)[0].number)
     office.hub.world.label(pull, "mulligan", "wes")
     assert tracker.list_labelled(NAME, "mulligan") == [ref]
@@ -120,7 +126,7 @@ def test_the_last_labelling_counts(office: TrackerEnvironment, tracker: Tracker)
     last = tracker.authorising_act(ref, "mulligan")
     assert last
     assert (last.actor, last.trusted, last.reason) == ("wes", True, "")
-    assert last.act.startswith("labeled:")
+    assert last.by_label
     assert last.act != first.act
 
 
@@ -133,8 +139,8 @@ def test_labels_follow_the_stages_of_a_life(office: TrackerEnvironment, tracker:
     office.hub.world.label(ref, "bug", "wes")
     seen: list[set[str]] = []
     for stage in (Stage.RUNNING, Stage.READY, Stage.RUNNING, Stage.HITL, Stage.REVIEW):
-        tracker.set_stage_labels(ref, stage, LABELS)
-        tracker.set_stage_labels(ref, stage, LABELS)
+        office.writer.set_stage_labels(ref, stage, LABELS)
+        office.writer.set_stage_labels(ref, stage, LABELS)
         seen.append(stage_labels(tracker, ref))
     assert seen == [
         {"mulligan", "mulligan:running"},
@@ -145,34 +151,36 @@ def test_labels_follow_the_stages_of_a_life(office: TrackerEnvironment, tracker:
     ]
     assert tracker.list_labelled(NAME, "mulligan") == []
     assert tracker.list_labelled(NAME, "mulligan:review") == [ref]
-    tracker.set_stage_labels(ref, Stage.RESOLVED, LABELS)
+    office.writer.set_stage_labels(ref, Stage.RESOLVED, LABELS)
     assert tracker.read(ref).labels == {"bug"}
 
 
 def test_the_ready_label_is_never_put_on(office: TrackerEnvironment, tracker: Tracker) -> None:
     ref = office.hub.issue()
     for stage in Stage:
-        tracker.set_stage_labels(ref, stage, LABELS)
+        office.writer.set_stage_labels(ref, stage, LABELS)
         assert "mulligan" not in tracker.read(ref).labels
 
 
-def test_there_is_one_status_comment(office: TrackerEnvironment, tracker: Tracker) -> None:
+def test_there_is_one_status_comment(
+    office: TrackerEnvironment, tracker: Tracker, writer: TrackerWriter
+) -> None:
     ref = office.ready()
-    first = tracker.update_status(case_for(case(), ref))
-    assert tracker.update_status(case_for(case(), ref)) == first
-    assert tracker.update_status(case_for(case(attempt(1)), ref)) == first
+    first = writer.update_status(case_for(case(), ref))
+    assert writer.update_status(case_for(case(), ref)) == first
+    assert writer.update_status(case_for(case(attempt(1)), ref)) == first
     assert tracker.read(ref).comments == ()
 
 
 def test_a_status_comment_on_record_is_the_one(
-    office: TrackerEnvironment, tracker: Tracker
+    office: TrackerEnvironment, writer: TrackerWriter
 ) -> None:
     ref = office.ready()
-    known = office.tracker.update_status(case_for(case(), ref))
+    known = office.writer.update_status(case_for(case(), ref))
     told = case_for(case(attempt(1), stage=Stage.HITL), ref)
-    effects = (("status_comment:issue", known or ""),)
+    effects = Effects().plus(StatusWritten(known or ""))
     recorded = replace(told, status=replace(told.status, effects=effects))
-    assert tracker.update_status(recorded) == known
+    assert writer.update_status(recorded) == known
 
 
 def hopeless(ref: IssueRef, epoch: int = 1) -> IssueContext:
@@ -180,39 +188,43 @@ def hopeless(ref: IssueRef, epoch: int = 1) -> IssueContext:
     return replace(found, status=replace(found.status, epoch=epoch))
 
 
-def test_help_is_asked_for_once_in_an_epoch(office: TrackerEnvironment, tracker: Tracker) -> None:
+def test_help_is_asked_for_once_in_an_epoch(
+    office: TrackerEnvironment, writer: TrackerWriter
+) -> None:
     ref = office.ready()
-    first = tracker.post_escalation(hopeless(ref), Escalation())
-    assert tracker.post_escalation(hopeless(ref), Escalation()) == first
-    assert tracker.post_escalation(hopeless(ref, epoch=2), Escalation()) != first
-    assert tracker.post_escalation(hopeless(ref), Escalation()) == first
+    first = writer.post_escalation(hopeless(ref), Escalation())
+    assert writer.post_escalation(hopeless(ref), Escalation()) == first
+    assert writer.post_escalation(hopeless(ref, epoch=2), Escalation()) != first
+    assert writer.post_escalation(hopeless(ref), Escalation()) == first
 
 
-def test_there_is_one_pull_request(office: TrackerEnvironment, tracker: Tracker) -> None:
+def test_there_is_one_pull_request(office: TrackerEnvironment, writer: TrackerWriter) -> None:
     ref = office.ready()
     office.branch(ref)
     verified = case_for(published(attempt(1, Outcome.SUCCEEDED)), ref)
-    first = tracker.open_pull_request(verified, "main", SETTINGS)
+    first = writer.open_pull_request(verified, "main", SETTINGS)
     assert first.url
-    assert tracker.open_pull_request(verified, "main", SETTINGS) == first
+    assert writer.open_pull_request(verified, "main", SETTINGS) == first
     again = case_for(published(attempt(1), attempt(2, Outcome.SUCCEEDED)), ref)
-    assert tracker.open_pull_request(again, "main", SETTINGS) == first
+    assert writer.open_pull_request(again, "main", SETTINGS) == first
 
 
-def test_a_draft_becomes_the_pull_request(office: TrackerEnvironment, tracker: Tracker) -> None:
+def test_a_draft_becomes_the_pull_request(
+    office: TrackerEnvironment, writer: TrackerWriter
+) -> None:
     ref = office.ready()
     office.branch(ref)
     red = case_for(escalated(attempt(1), reason="It is hard."), ref)
-    first = tracker.open_draft(red, "main")
-    assert tracker.open_draft(red, "main") == first
+    first = writer.open_draft(red, "main")
+    assert writer.open_draft(red, "main") == first
     verified = case_for(published(attempt(1), attempt(2, Outcome.SUCCEEDED)), ref)
-    verified = replace(verified, status=replace(verified.status, draft_of=1))
-    assert tracker.open_pull_request(verified, "main", SETTINGS) == first
+    verified = replace(verified, status=replace(verified.status, pull=PullStatus(draft_of=1)))
+    assert writer.open_pull_request(verified, "main", SETTINGS) == first
 
 
 def test_mulligan_does_not_listen_to_itself(office: TrackerEnvironment, tracker: Tracker) -> None:
     ref = office.ready()
-    office.tracker.update_status(case_for(case(), ref))
+    office.writer.update_status(case_for(case(), ref))
     office.hub.world.comment(ref, "By hand, with the same account.", BOT)
     assert [comment.author for comment in tracker.read(ref).comments] == [BOT]
 
@@ -222,12 +234,12 @@ def asked(tracker: Tracker, ref: IssueRef) -> IssueStatus:
     act = tracker.authorising_act(ref, "mulligan")
     assert act
     status = case_for(case(), ref).status
-    return replace(status, act=act.act, actor=act.actor, act_at=act.at)
+    return replace(status, request=Request(act.act, act.actor, at=act.at))
 
 
 def recorded(tracker: Tracker, ref: IssueRef) -> IssueStatus:
     """Give the same with the text that was asked for."""
-    return replace(asked(tracker, ref), text_sha256=tracker.read(ref).text_sha256)
+    return replace(asked(tracker, ref), text=SeenText(sha256=tracker.read(ref).text_sha256))
 
 
 def test_nothing_stands_against_work_whose_text_and_trust_are_as_they_were(
@@ -254,15 +266,17 @@ def test_a_text_that_a_stranger_changed_stands_against_it(
 
 
 def test_the_label_is_asked_for_once_for_each_act(
-    office: TrackerEnvironment, tracker: Tracker
+    office: TrackerEnvironment, writer: TrackerWriter
 ) -> None:
     told = case_for(case(), office.ready())
-    first = tracker.ask_for_label(told, "labeled:7", "zoe changed the title")
-    assert tracker.ask_for_label(told, "labeled:7", "zoe changed the title") == first
-    tracker.ask_for_label(told, "labeled:8", "zoe changed the title")
+    first = writer.ask_for_label(told, "labeled:7", "zoe changed the title")
+    assert writer.ask_for_label(told, "labeled:7", "zoe changed the title") == first
+    writer.ask_for_label(told, "labeled:8", "zoe changed the title")
     written = [*office.said, *(each.body for each in office.hub.world.comments_of(told.issue.ref))]
     assert len(written) == 2
-    assert all("put the label `mulligan` on again" in text for text in written)
+    assert all(
+        "remove the label `mulligan` if it is there, and add it again" in text for text in written
+    )
 
 
 def test_a_request_stands_while_nobody_takes_it_back(
@@ -274,8 +288,8 @@ def test_a_request_stands_while_nobody_takes_it_back(
     status = asked(tracker, ref)
     office.hub.world.label(ref, "bug", "wes")
     office.hub.world.unlabel(ref, "bug", "wes")
-    office.tracker.set_stage_labels(ref, Stage.RUNNING, LABELS)
-    office.tracker.set_stage_labels(ref, Stage.READY, LABELS)
+    office.writer.set_stage_labels(ref, Stage.RUNNING, LABELS)
+    office.writer.set_stage_labels(ref, Stage.READY, LABELS)
     assert tracker.withdrawal(ref, status, LABELS) is None
 
 
@@ -285,7 +299,7 @@ def test_taking_a_label_off_takes_the_request_back(
 ) -> None:
     ref = office.ready()
     status = asked(tracker, ref)
-    office.tracker.set_stage_labels(ref, Stage.RUNNING, LABELS)
+    office.writer.set_stage_labels(ref, Stage.RUNNING, LABELS)
     office.hub.world.unlabel(ref, label, "tri")
     assert tracker.withdrawal(ref, status, LABELS) == "Its label was taken off."
 
@@ -296,9 +310,9 @@ def test_a_command_is_taken_back_by_a_label_that_goes_later(
     ref = office.ready()
     office.hub.world.unlabel(ref, "mulligan", "wes")
     off = office.hub.world.events_of(ref)[-1].created_at
-    status = replace(case_for(case(), ref).status, act="operator:now", act_at=off)
+    status = replace(case_for(case(), ref).status, request=Request(OperatorAct("now"), at=off))
     assert tracker.withdrawal(ref, status, LABELS) is None
-    earlier = replace(status, act_at=off - timedelta(seconds=1))
+    earlier = replace(status, request=Request(OperatorAct("now"), at=off - timedelta(seconds=1)))
     assert tracker.withdrawal(ref, earlier, LABELS)
 
 

@@ -8,7 +8,6 @@ import pytest
 from mulligan.config.policy import CommitSettings
 from mulligan.domain.errors import DeniedError, MisconfiguredError, UnavailableError
 from mulligan.domain.result import FileChange
-from mulligan.implement.ports import Worktrees
 from world.checkouts import (
     FILES,
     REF,
@@ -18,9 +17,9 @@ from world.checkouts import (
     contents,
     files_as_committed,
     run_in_worktree,
-    worktrees_of,
 )
-from world.fresh_clones import FreshClones
+from world.kept_work import KINDS, kept_work, work
+from world.plain_worktrees import Clones
 from world.repositories import branch_head, commit_to, git, make_remote, read_branch
 
 SETTINGS = CommitSettings(name="Mull Igan", email="mulligan@example.org", signoff=True)
@@ -32,22 +31,28 @@ def remote(tmp_path: Path) -> Path:
     return calc_remote(tmp_path / "remote.git")
 
 
-@pytest.fixture(params=["git", "fresh_clones"])
-def worktrees(request: pytest.FixtureRequest, tmp_path: Path, remote: Path) -> Worktrees:
+@pytest.fixture(params=KINDS)
+def worktrees(request: pytest.FixtureRequest, tmp_path: Path, remote: Path) -> Clones:
     root = tmp_path / "work"
     root.mkdir()
-    return worktrees_of(root, remote) if request.param == "git" else FreshClones(root, remote)
+    return KINDS[request.param](root, remote)
 
 
-def test_a_worktree_holds_what_the_base_branch_holds(worktrees: Worktrees, remote: Path) -> None:
+@pytest.fixture
+def with_git(tmp_path: Path, remote: Path) -> Clones:
+    """Give the worktrees in which an agent finds git; the plain ones are for agents without."""
+    return KINDS["git"](tmp_path / "work", remote)
+
+
+def test_a_worktree_holds_what_the_base_branch_holds(worktrees: Clones, remote: Path) -> None:
     with worktrees.open(REF) as tree:
         assert contents(tree.path) == files_as_committed()
         assert tree.base_sha == tree.start_sha == branch_head(remote, "main")
         assert tree.recreated is False
 
 
-def test_an_agent_can_use_git_as_it_is_used_to(worktrees: Worktrees, remote: Path) -> None:
-    with worktrees.open(REF) as tree:
+def test_an_agent_can_use_git_as_it_is_used_to(with_git: Clones, remote: Path) -> None:
+    with with_git.open(REF) as tree:
         assert run_in_worktree(tree, "git status --porcelain --ignored", "git diff HEAD") == ""
         assert (
             run_in_worktree(tree, "git rev-parse HEAD origin/main main").split()
@@ -66,13 +71,10 @@ def test_an_agent_can_use_git_as_it_is_used_to(worktrees: Worktrees, remote: Pat
 
 
 def test_the_next_worktree_has_the_new_base_and_nothing_of_the_last(
-    worktrees: Worktrees, remote: Path
+    worktrees: Clones, remote: Path
 ) -> None:
     with worktrees.open(REF) as tree:
-        run_in_worktree(
-            tree, CHANGE, "rm -r src", "echo new > new", "echo x > x.log", "git stash -u"
-        )
-        run_in_worktree(tree, CHANGE, "echo new > new", "echo x > x.log", "git add -A")
+        run_in_worktree(tree, CHANGE, "rm -r src", "echo new > new", "echo x > x.log")
         (tree.private / "report").write_text("done")
         tree.capture(TEXT, SETTINGS)
     sha = commit_to(remote, {"more.txt": "more\n"})
@@ -80,6 +82,14 @@ def test_the_next_worktree_has_the_new_base_and_nothing_of_the_last(
         assert contents(tree.path) == files_as_committed({**FILES, "more.txt": "more\n"})
         assert tree.start_sha == sha
         assert list(tree.private.iterdir()) == []
+
+
+def test_nothing_that_an_agent_does_with_git_is_there_for_the_next(with_git: Clones) -> None:
+    with with_git.open(REF) as tree:
+        run_in_worktree(tree, CHANGE, "echo new > new", "echo x > x.log", "git stash -u")
+        run_in_worktree(tree, CHANGE, "echo new > new", "echo x > x.log", "git add -A")
+        tree.capture(TEXT, SETTINGS)
+    with with_git.open(REF) as tree:
         assert run_in_worktree(tree, "git status --porcelain --ignored", "git stash list") == ""
 
 
@@ -88,19 +98,36 @@ def test_the_next_worktree_has_the_new_base_and_nothing_of_the_last(
     [
         ([":"], 0, False),
         ([CHANGE], 1, True),
+        (["chmod +x README.md"], 1, True),
+        (["rm README.md; ln -s src README.md"], 1, True),
+        (["echo x > x.log; mkdir build; echo x > build/x"], 0, False),
+    ],
+)
+def test_work_is_read_from_the_files(
+    worktrees: Clones, lines: list[str], commits: int, *, changed: bool
+) -> None:
+    with worktrees.open(REF) as tree:
+        run_in_worktree(tree, *lines)
+        change = tree.capture(TEXT, SETTINGS)
+    assert (change.commits, change.tree_changed) == (commits, changed)
+    assert bool(change.files) == bool(change.diff) == changed
+
+
+@pytest.mark.parametrize(
+    ("lines", "commits", "changed"),
+    [
         ([CHANGE, "git commit -qam one"], 1, True),
         ([CHANGE, "git commit -qam one", "echo new > new"], 2, True),
         ([CHANGE, "git commit -qam one", "git revert --no-edit HEAD"], 2, False),
         ([CHANGE, "git commit -qam one", "git reset -q --hard HEAD~1"], 0, False),
         (["git checkout -q -b other", CHANGE, "git commit -qam one"], 1, True),
         ([CHANGE, "git commit -qam one", "git checkout -q --detach main"], 1, False),
-        (["echo x > x.log; mkdir build; echo x > build/x"], 0, False),
     ],
 )
 def test_work_is_read_from_git(
-    worktrees: Worktrees, lines: list[str], commits: int, *, changed: bool
+    with_git: Clones, lines: list[str], commits: int, *, changed: bool
 ) -> None:
-    with worktrees.open(REF) as tree:
+    with with_git.open(REF) as tree:
         run_in_worktree(
             tree, "git config user.name A", "git config user.email a@example.org", *lines
         )
@@ -114,7 +141,7 @@ def changed(path: str, status: str, plus: int, minus: int, **more: str | int) ->
     return FileChange.model_validate({"mode": "100644", **told, **more})
 
 
-def test_a_moved_file_is_told_by_both_names(worktrees: Worktrees) -> None:
+def test_a_moved_file_is_told_by_both_names(worktrees: Clones) -> None:
     with worktrees.open(REF) as tree:
         run_in_worktree(tree, "mv src/calc.py moved.py")
         (moved,) = tree.capture(TEXT, SETTINGS).files
@@ -122,7 +149,7 @@ def test_a_moved_file_is_told_by_both_names(worktrees: Worktrees) -> None:
     assert (moved.insertions, moved.deletions) == (0, 0)
 
 
-def test_the_commit_is_mulligans_own(worktrees: Worktrees, remote: Path) -> None:
+def test_the_commit_is_mulligans_own(worktrees: Clones, remote: Path) -> None:
     with worktrees.open(REF) as tree:
         run_in_worktree(tree, CHANGE, "rm src/calc.py", "echo new > new; ln -s new link")
         change = tree.capture(TEXT, SETTINGS)
@@ -145,7 +172,7 @@ def test_the_commit_is_mulligans_own(worktrees: Worktrees, remote: Path) -> None
     assert b"-Adds.\n+changed\n" in change.diff
 
 
-def test_checks_see_the_commit_and_nothing_else(worktrees: Worktrees) -> None:
+def test_checks_see_the_commit_and_nothing_else(worktrees: Clones) -> None:
     with worktrees.open(REF) as tree:
         run_in_worktree(tree, CHANGE, "echo x > x.log")
         change = tree.capture(TEXT, SETTINGS)
@@ -153,37 +180,43 @@ def test_checks_see_the_commit_and_nothing_else(worktrees: Worktrees) -> None:
         run_in_worktree(tree, "echo lies > README.md; echo about > about")
         tree.check_out(change.head_sha)
         assert contents(tree.path) == files_as_committed({**FILES, "README.md": "changed\n"})
+
+
+def test_git_sees_the_commit_that_is_checked_and_nothing_else(with_git: Clones) -> None:
+    with with_git.open(REF) as tree:
+        run_in_worktree(tree, CHANGE, "echo x > x.log")
+        change = tree.capture(TEXT, SETTINGS)
+        assert change.head_sha
+        with tree.pristine_checkout():
+            assert run_in_worktree(tree, "git rev-parse HEAD") == tree.start_sha
+        tree.check_out(change.head_sha)
         assert run_in_worktree(tree, "git rev-parse HEAD") == change.head_sha
         assert run_in_worktree(tree, "git status --porcelain --ignored") == ""
 
 
-def worked(worktrees: Worktrees, text: str = "changed") -> str:
+def worked(worktrees: Clones, remote: Path) -> str:
     """Let an agent work; give Mulligan's commit."""
-    with worktrees.open(REF) as tree:
-        run_in_worktree(tree, f"echo {text} > README.md")
-        change = tree.capture(TEXT, SETTINGS)
-        assert change.head_sha
-    return change.head_sha
+    return kept_work(remote.parent, worktrees, pushed=False)
 
 
-def test_a_push_may_be_repeated(worktrees: Worktrees, remote: Path) -> None:
-    head = worked(worktrees)
+def test_a_push_may_be_repeated(worktrees: Clones, remote: Path) -> None:
+    head = worked(worktrees, remote)
     worktrees.push(REF, head, None)
     worktrees.push(REF, head, None)
     worktrees.push(REF, head, head)
-    assert read_branch(remote, REF.branch, "README.md") == "changed"
+    assert read_branch(remote, REF.branch, "README.md") == "two"
     assert read_branch(remote, "main", "README.md") == "Adds."
 
 
-def test_new_work_takes_the_place_of_mulligans_own(worktrees: Worktrees, remote: Path) -> None:
-    first, second = worked(worktrees, "one"), worked(worktrees, "two")
+def test_new_work_takes_the_place_of_mulligans_own(worktrees: Clones, remote: Path) -> None:
+    first, second = worked(worktrees, remote), work(worktrees, "three", SETTINGS)
     worktrees.push(REF, first, None)
     worktrees.push(REF, second, first)
     assert branch_head(remote, REF.branch) == second
 
 
-def test_a_persons_commit_is_never_pushed_over(worktrees: Worktrees, remote: Path) -> None:
-    head = worked(worktrees)
+def test_a_persons_commit_is_never_pushed_over(worktrees: Clones, remote: Path) -> None:
+    head = worked(worktrees, remote)
     theirs = commit_to(remote, {"mine.txt": "mine\n"}, REF.branch)
     for expected in (None, head):
         with pytest.raises(DeniedError, match=REF.branch):
@@ -191,18 +224,19 @@ def test_a_persons_commit_is_never_pushed_over(worktrees: Worktrees, remote: Pat
     assert branch_head(remote, REF.branch) == theirs
 
 
-def test_a_refused_push_needs_a_person(worktrees: Worktrees, remote: Path) -> None:
+def test_a_refused_push_needs_a_person(worktrees: Clones, remote: Path) -> None:
+    head = worked(worktrees, remote)
     hook = remote / "hooks" / "pre-receive"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\necho 'branch names must begin with feature/' >&2\nexit 1\n")
     hook.chmod(0o755)
     with pytest.raises(DeniedError):
-        worktrees.push(REF, worked(worktrees), None)
+        worktrees.push(REF, head, None)
     assert branch_head(remote, REF.branch) is None
 
 
-def test_a_remote_that_is_away_is_tried_again(worktrees: Worktrees, remote: Path) -> None:
-    head = worked(worktrees)
+def test_a_remote_that_is_away_is_tried_again(worktrees: Clones, remote: Path) -> None:
+    head = worked(worktrees, remote)
     remote.rename(remote.with_name("away"))
     with pytest.raises(UnavailableError):
         worktrees.push(REF, head, None)
@@ -215,14 +249,14 @@ def test_a_remote_that_is_away_is_tried_again(worktrees: Worktrees, remote: Path
     assert branch_head(remote, REF.branch) == head
 
 
-def test_an_empty_repository_needs_its_operator(worktrees: Worktrees, remote: Path) -> None:
+def test_an_empty_repository_needs_its_operator(worktrees: Clones, remote: Path) -> None:
     shutil.rmtree(remote)
     make_remote(remote, {})
     with pytest.raises(MisconfiguredError), worktrees.open(REF):
         pass
 
 
-def test_files_of_the_base_branch_can_be_read(worktrees: Worktrees, remote: Path) -> None:
+def test_files_of_the_base_branch_can_be_read(worktrees: Clones, remote: Path) -> None:
     assert worktrees.base_file(REPOSITORY, "README.md") is None
     worktrees.fetch_base(REPOSITORY)
     old = branch_head(remote, "main")
@@ -242,19 +276,17 @@ def lose_everything(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
 
 
-def test_kept_work_outlives_its_repository(
-    worktrees: Worktrees, remote: Path, tmp_path: Path
-) -> None:
-    head, place = worked(worktrees), tmp_path / "verified.bundle"
+def test_kept_work_outlives_its_repository(worktrees: Clones, remote: Path, tmp_path: Path) -> None:
+    head, place = worked(worktrees, remote), tmp_path / "verified.bundle"
     worktrees.store_commit(REF, head, place)
     lose_everything(tmp_path)
     assert worktrees.ensure_commit(REF, head, place)
     worktrees.push(REF, head, None)
     assert branch_head(remote, REF.branch) == head
-    assert read_branch(remote, REF.branch, "README.md") == "changed"
+    assert read_branch(remote, REF.branch, "README.md") == "two"
 
 
-def test_an_untouched_worktree_has_nothing_of_an_agent_for_a_while(worktrees: Worktrees) -> None:
+def test_an_untouched_worktree_has_nothing_of_an_agent_for_a_while(worktrees: Clones) -> None:
     with worktrees.open(REF) as tree:
         run_in_worktree(tree, CHANGE, "echo x > x.log", "mkdir build", "echo x > build/x")
         head = tree.capture(TEXT, SETTINGS).head_sha
@@ -262,15 +294,13 @@ def test_an_untouched_worktree_has_nothing_of_an_agent_for_a_while(worktrees: Wo
         for _ in range(2):
             with tree.pristine_checkout():
                 assert contents(tree.path) == files_as_committed()
-                assert run_in_worktree(tree, "git rev-parse HEAD") == tree.start_sha
                 run_in_worktree(tree, "rm -r src", "echo y > y.log", "mkdir build", "chmod 0 build")
         tree.check_out(head)
-        assert run_in_worktree(tree, "git rev-parse HEAD") == head
         assert not (tree.path / "y.log").exists()
 
 
-def test_kept_work_is_kept_once(worktrees: Worktrees, tmp_path: Path) -> None:
-    head, place = worked(worktrees), tmp_path / "verified.bundle"
+def test_kept_work_is_kept_once(worktrees: Clones, remote: Path, tmp_path: Path) -> None:
+    head, place = worked(worktrees, remote), tmp_path / "verified.bundle"
     worktrees.store_commit(REF, head, place)
     kept = place.read_bytes()
     lose_everything(tmp_path)
@@ -278,17 +308,17 @@ def test_kept_work_is_kept_once(worktrees: Worktrees, tmp_path: Path) -> None:
     assert place.read_bytes() == kept
 
 
-def test_work_that_is_here_needs_no_file(worktrees: Worktrees, tmp_path: Path) -> None:
-    head = worked(worktrees)
-    worked(worktrees, "something else")
+def test_work_that_is_here_needs_no_file(worktrees: Clones, remote: Path, tmp_path: Path) -> None:
+    head = worked(worktrees, remote)
+    work(worktrees, "something else", SETTINGS)
     assert worktrees.ensure_commit(REF, head, tmp_path / "nowhere.bundle")
 
 
 @pytest.mark.parametrize("content", [None, b"", b"not a bundle"])
 def test_work_that_is_nowhere_is_gone(
-    worktrees: Worktrees, tmp_path: Path, content: bytes | None
+    worktrees: Clones, remote: Path, tmp_path: Path, content: bytes | None
 ) -> None:
-    head, place = worked(worktrees), tmp_path / "verified.bundle"
+    head, place = worked(worktrees, remote), tmp_path / "verified.bundle"
     if content is not None:
         place.write_bytes(content)
     lose_everything(tmp_path)
@@ -296,9 +326,9 @@ def test_work_that_is_nowhere_is_gone(
 
 
 def test_work_on_a_base_that_is_gone_is_gone_with_it(
-    worktrees: Worktrees, remote: Path, tmp_path: Path
+    worktrees: Clones, remote: Path, tmp_path: Path
 ) -> None:
-    head, place = worked(worktrees), tmp_path / "verified.bundle"
+    head, place = worked(worktrees, remote), tmp_path / "verified.bundle"
     worktrees.store_commit(REF, head, place)
     lose_everything(tmp_path)
     shutil.rmtree(remote)
@@ -306,10 +336,8 @@ def test_work_on_a_base_that_is_gone_is_gone_with_it(
     assert not worktrees.ensure_commit(REF, head, place)
 
 
-def test_work_that_was_pushed_is_not_gone(
-    worktrees: Worktrees, remote: Path, tmp_path: Path
-) -> None:
-    head = worked(worktrees)
+def test_work_that_was_pushed_is_not_gone(worktrees: Clones, remote: Path, tmp_path: Path) -> None:
+    head = worked(worktrees, remote)
     worktrees.push(REF, head, None)
     lose_everything(tmp_path)
     place = tmp_path / "verified.bundle"
@@ -321,11 +349,11 @@ def test_work_that_was_pushed_is_not_gone(
 
 
 def test_a_worktree_that_was_discarded_is_made_anew_and_its_commit_stays(
-    worktrees: Worktrees, remote: Path
+    worktrees: Clones, remote: Path
 ) -> None:
     assert not worktrees.exists(REF)
     worktrees.discard(REF)
-    head = worked(worktrees)
+    head = worked(worktrees, remote)
     for _ in range(2):
         worktrees.discard(REF)
         assert not worktrees.exists(REF)

@@ -98,7 +98,15 @@ def opened(watch: CrashPointWatcher) -> int:
     return watch.passed.index(CrashPoint(AFTER, "ledger authorised")) + 2
 
 
-@pytest.mark.timeout(120)
+def test_a_kill_at_a_point_that_is_drawn_doubles_no_command(
+    life: IssueLifecycle, watched: dict[str, CrashPointWatcher]
+) -> None:
+    assert_killed_commands_are_answered_once(life, watched[TALK].drawn())
+    until = CrashPoint(AFTER, "ledger authorised")
+    assert_a_killed_retry_opens_one_epoch(life, watched[BEGIN].drawn(until=until))
+
+
+@pytest.mark.deep
 def test_commands_that_talk_are_answered_once(
     life: IssueLifecycle, watched: dict[str, CrashPointWatcher]
 ) -> None:
@@ -106,7 +114,7 @@ def test_commands_that_talk_are_answered_once(
         assert_killed_commands_are_answered_once(life, number)
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.deep
 def test_a_retry_opens_one_epoch(
     life: IssueLifecycle, watched: dict[str, CrashPointWatcher]
 ) -> None:
@@ -118,7 +126,6 @@ def test_a_retry_opens_one_epoch(
 
 
 @pytest.mark.deep
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("part", range(DEEP_SLICES))
 def test_commands_are_answered_once_wherever_mulligan_is_killed(
     part: int, life: IssueLifecycle, watched: dict[str, CrashPointWatcher]

@@ -1,5 +1,6 @@
 """Killed while red checks on GitHub, or the end of the pull request, are taken in: each once."""
 
+import random
 from collections.abc import Generator
 
 import pytest
@@ -85,29 +86,44 @@ def around_the_start(watch: CrashPointWatcher) -> list[int]:
     return [number for number in watch.different() if number <= started]
 
 
-@pytest.mark.timeout(120)
+def assert_a_kill_takes_them_in_once(life: IssueLifecycle, number: int) -> None:
+    life.begin(RED, "answers")
+    assert life.make_pass(CrashPointWatcher(fatal=number)) == KILLED, life.said
+    for _ in range(PASSES):
+        assert life.make_pass() == 0, life.said
+        if life.here.world.labels_of(life.ref) == ["mulligan:review"] and life.agent_runs:
+            break
+    assert_mended_once(life)
+
+
+def assert_a_kill_resolves_it_once(life: IssueLifecycle, number: int) -> None:
+    life.begin(MERGED, "answers")
+    assert life.make_pass(CrashPointWatcher(fatal=number)) == KILLED, life.said
+    assert life.make_pass() == 0, life.said
+    assert_resolved_once(life)
+
+
+def test_a_kill_at_a_point_that_is_drawn_takes_nothing_in_twice(
+    life: IssueLifecycle, watched: dict[str, CrashPointWatcher]
+) -> None:
+    assert_a_kill_takes_them_in_once(life, random.choice(around_the_start(watched[RED])))
+    assert_a_kill_resolves_it_once(life, watched[MERGED].drawn())
+
+
+@pytest.mark.deep
 def test_red_checks_are_taken_in_once(
     life: IssueLifecycle, watched: dict[str, CrashPointWatcher]
 ) -> None:
     for number in around_the_start(watched[RED]):
-        life.begin(RED, "answers")
-        assert life.make_pass(CrashPointWatcher(fatal=number)) == KILLED, life.said
-        for _ in range(PASSES):
-            assert life.make_pass() == 0, life.said
-            if life.here.world.labels_of(life.ref) == ["mulligan:review"] and life.agent_runs:
-                break
-        assert_mended_once(life)
+        assert_a_kill_takes_them_in_once(life, number)
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.deep
 def test_the_end_of_a_pull_request_is_taken_in_once(
     life: IssueLifecycle, watched: dict[str, CrashPointWatcher]
 ) -> None:
     for number in watched[MERGED].different():
-        life.begin(MERGED, "answers")
-        assert life.make_pass(CrashPointWatcher(fatal=number)) == KILLED, life.said
-        assert life.make_pass() == 0, life.said
-        assert_resolved_once(life)
+        assert_a_kill_resolves_it_once(life, number)
 
 
 def test_what_comes_back_is_among_the_points(watched: dict[str, CrashPointWatcher]) -> None:

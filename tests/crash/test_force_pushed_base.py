@@ -4,6 +4,7 @@ Either that happens while the agent works, and Mulligan is killed as it finds ou
 killed while it publishes, and the base branch is put back before it is started again.
 """
 
+import random
 import shutil
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -139,7 +140,12 @@ def what_goes_wrong(when: str, base: Base, wanted: slice) -> dict[str, str]:
     return wrong
 
 
-@pytest.mark.timeout(180)
+def test_a_kill_at_a_point_that_is_drawn_brings_back_no_base(base: Base) -> None:
+    when, part = random.choice([MEANWHILE, LATER]), random.randrange(EVERY)
+    assert what_goes_wrong(when, base, slice(part, part + 1)) == {}, when
+
+
+@pytest.mark.deep
 @WHEN
 def test_a_kill_where_the_base_is_taken_back_loses_and_doubles_nothing(
     when: str, base: Base
@@ -148,7 +154,6 @@ def test_a_kill_where_the_base_is_taken_back_loses_and_doubles_nothing(
 
 
 @pytest.mark.deep
-@pytest.mark.timeout(180)
 @WHEN
 @pytest.mark.parametrize("part", range(DEEP_SLICES))
 def test_a_kill_anywhere_where_the_base_is_taken_back_loses_and_doubles_nothing(

@@ -12,7 +12,9 @@ from mulligan.daemon.worker import Worker
 from mulligan.domain.issue import Stage
 from mulligan.github.app import AppCredentials
 from mulligan.github.client import Client, RetrySettings
+from mulligan.github.comments import StatusComments
 from mulligan.github.tracker import GitHubTracker
+from mulligan.github.writer import GitHubWriter
 from world.app_keys import JumpingClock, key_pair
 from world.behaviours import AgentInput
 from world.simulated import NAME
@@ -36,7 +38,8 @@ def test_an_attempt_of_90_minutes_is_published_with_a_new_token(tmp_path: Path) 
             fix_the_bug(given)
 
         tracker = GitHubTracker(client, Trust(), here.desk.clock, credentials.login)
-        context = replace(here.context(take_long), tracker=tracker)
+        writer = GitHubWriter(client, tracker.own_login, StatusComments(here.desk.clock))
+        context = replace(here.context(take_long), tracker=tracker, writer=writer)
         ref, first = here.desk.ready(), credentials.git_token(NAME)
         done = Worker(context).visit(ref)
         assert (done.attempts, done.problem) == (1, None)

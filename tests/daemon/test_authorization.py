@@ -1,4 +1,4 @@
-"""Who starts work: every role, and everything that GitHub may answer when it is asked (SPEC T1)."""
+"""Who starts work: every role, and everything that GitHub may answer when it is asked (TRUST-1)."""
 
 from collections.abc import Generator
 from dataclasses import replace

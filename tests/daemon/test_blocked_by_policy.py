@@ -38,7 +38,7 @@ def test_it_is_told_once_and_spends_nothing(here: WorkerEnvironment) -> None:
     assert first == second
     assert "max_issue_attempts is 'many'" in str(first.skipped)
     (said,) = here.said(ref)
-    assert "cannot work on this yet" in said
+    assert "cannot start work yet" in said
     assert len(here.writes()) == 1
     assert [event for event in here.events(ref) if isinstance(event, Waiting)] != []
     status = here.ledger.status(ref)

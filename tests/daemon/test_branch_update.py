@@ -16,7 +16,7 @@ from mulligan.domain.outcome import Outcome
 from mulligan.domain.status import IssueStatus
 from mulligan.storage.ledger import WatchedLedger
 from world.behaviours import AgentInput
-from world.fresh_clones import FreshClones
+from world.plain_worktrees import PlainWorktrees
 from world.repositories import commit_to, git, read_branch
 from world.simulated import NAME
 from world.workers import WorkerEnvironment, worker_environment
@@ -69,7 +69,7 @@ def test_a_base_that_moved_is_merged_once_and_costs_no_attempt(here: WorkerEnvir
     assert read_branch(here.desk.hub.bare, ref.branch, "new") == "1"
     (update,) = updates(here, ref)
     assert (update.base_sha, update.head_sha) == (base, here.pushed(ref))
-    assert f"at {base[:10]}, was merged into the pull request" in here.said(ref)[0]
+    assert f"at {base[:10]}, into the pull request" in here.said(ref)[0]
     assert len(here.ledger.history(ref)) == 1
     assert here.ledger.status(ref).stage is Stage.REVIEW
     second = move_base(here, "2\n")
@@ -101,7 +101,7 @@ def test_the_new_head_is_mulligans_own(here: WorkerEnvironment) -> None:
     world, head = here.desk.hub.world, here.pushed(ref) or ""
     world.runs.check((NAME, head), "tests", "success")
     make_pass(here)
-    assert "On GitHub 1 check passed" in here.said(ref)[0]
+    assert "On GitHub, 1 check passed" in here.said(ref)[0]
     move_base(here)
     make_pass(here)
     make_pass(here)
@@ -132,7 +132,7 @@ def test_a_conflict_is_left_to_the_rule_for_conflicts(here: WorkerEnvironment) -
     assert updates(here, ref) == []
 
 
-class Refusing(FreshClones):
+class Refusing(PlainWorktrees):
     """Worktrees whose server takes no merge."""
 
     def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
@@ -157,7 +157,7 @@ class Killed(BaseException):
     """The end of a process, as far as a test can have it."""
 
 
-class Fatal(FreshClones):
+class Fatal(PlainWorktrees):
     """Worktrees in which the process ends right after a push."""
 
     def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
@@ -179,7 +179,8 @@ def test_who_is_killed_after_it_finds_the_merge_to_be_its_own(
 
     context = here.context(count_up)
     if last == "the push":
-        context = replace(context, worktrees=Fatal(tmp_path / "one", here.desk.hub.bare))
+        fatal = Fatal(tmp_path / "one", here.desk.hub.bare)
+        context = replace(context, worktrees=fatal, git=fatal)
     here.desk.clock.time += timedelta(hours=1)
     dying = replace(context, ledger=WatchedLedger(context.ledger, die))
     run_once([NAME], dying)
@@ -190,7 +191,7 @@ def test_who_is_killed_after_it_finds_the_merge_to_be_its_own(
     make_pass(here)
     (update,) = updates(here, ref)
     assert (update.base_sha, update.head_sha) == (base, here.pushed(ref))
-    assert "was merged into the pull request" in here.said(ref)[0]
+    assert "then merged the base branch" in here.said(ref)[0]
 
 
 def test_a_github_that_is_away_is_told_of(here: WorkerEnvironment) -> None:

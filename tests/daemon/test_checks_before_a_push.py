@@ -1,4 +1,4 @@
-"""Right before a push, people, text and base branch are looked at once more (SPEC T1, T2, A2)."""
+"""Right before a push, people, text and base are checked again (TRUST-1, TRUST-2, WORKTREE-4)."""
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
@@ -16,17 +16,17 @@ from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.status import IssueStatus
 from mulligan.git.worktrees.worktrees import GitWorktrees
-from mulligan.implement.ports import BotContext, Worktrees
+from mulligan.implement.ports import BotContext
 from mulligan.storage.ledger import WatchedLedger
 from world.behaviours import AgentInput, Behaviour
 from world.checkouts import FixedToken, never_asked
-from world.fresh_clones import FreshClones
+from world.plain_worktrees import Clones, PlainWorktrees
 from world.repositories import branch_head, commit_to, git
 from world.scripted_agent import ScriptedAgent
 from world.simulated import NAME
 from world.workers import PATH, WorkerEnvironment, fix_the_bug, worker_environment
 
-DROPPED = "The base branch was force-pushed and no longer contains"
+DROPPED = "A force-push removed"
 
 
 @pytest.fixture
@@ -49,10 +49,10 @@ def real(here: WorkerEnvironment, worker: str = "one") -> GitWorktrees:
 
 
 def make_pass(
-    here: WorkerEnvironment, agent: ScriptedAgent | Behaviour, worktrees: Worktrees | None = None
+    here: WorkerEnvironment, agent: ScriptedAgent | Behaviour, worktrees: Clones | None = None
 ) -> PassResult:
     here.desk.clock.time += timedelta(hours=1)
-    return run_once([NAME], here.context(agent, worktrees=worktrees or real(here)))
+    return run_once([NAME], here.context(agent, worktrees=worktrees))
 
 
 def force_push(here: WorkerEnvironment, sha: str) -> None:
@@ -132,7 +132,7 @@ def test_somebody_who_may_not_any_more_gets_no_pull_request(here: WorkerEnvironm
 
 def test_nobody_is_demoted_too_late_for_a_push(here: WorkerEnvironment) -> None:
     ref = here.desk.ready(by="wes")
-    context = here.context(fix_the_bug, worktrees=real(here))
+    context = here.context(fix_the_bug)
 
     def demote() -> None:
         here.desk.hub.world.set_role(NAME, "wes", "read")
@@ -166,7 +166,7 @@ def test_a_stranger_who_edits_at_the_last_moment_keeps_it_from_being_pushed(
     ref, world = here.desk.ready(), here.desk.hub.world
     before = world.stamps.clock
     world.stamps = replace(world.stamps, clock=lambda: before() + timedelta(minutes=1))
-    context = here.context(fix_the_bug, worktrees=real(here))
+    context = here.context(fix_the_bug)
     run_once([NAME], at(PublishStarted, lambda: world.edit(ref, "zoe", **what), context))
     assert (pulls(here), here.pushed(ref)) == ([], None)
     assert "zoe changed the" in here.ledger.status(ref).reason
@@ -174,7 +174,7 @@ def test_a_stranger_who_edits_at_the_last_moment_keeps_it_from_being_pushed(
 
 
 @pytest.mark.parametrize("moment", ["during the agent", "as it is published"])
-@pytest.mark.parametrize("kind", ["git", "fresh clones"])
+@pytest.mark.parametrize("kind", ["git", "plain"])
 def test_what_was_taken_back_from_the_base_branch_does_not_come_back(
     here: WorkerEnvironment, moment: str, kind: str
 ) -> None:
@@ -219,7 +219,7 @@ def test_a_base_that_is_force_pushed_for_ever_reaches_a_person(here: WorkerEnvir
     assert outcomes(here, ref) == [Outcome.INFRASTRUCTURE] * 6
     assert len(agent.tasks) == 6
     assert here.ledger.status(ref).stage is Stage.HITL
-    assert f"Something around the agent failed 6 times, the last: {DROPPED}" in here.said(ref)[-1]
+    assert f"The environment failed 6 times. The last failure: {DROPPED}" in here.said(ref)[-1]
     assert (pulls(here), here.pushed(ref)) == ([], None)
 
 
@@ -261,15 +261,15 @@ def test_what_was_kept_is_not_published_on_a_base_that_is_gone(here: WorkerEnvir
     refusing.parent.mkdir(exist_ok=True)
     refusing.write_text("#!/bin/sh\ncase $1 in refs/heads/mull*) echo no >&2; exit 1; esac\n")
     refusing.chmod(0o755)
-    make_pass(here, agent)
+    make_pass(here, agent, real(here))
     assert here.ledger.status(ref).is_kept
     refusing.unlink()
     taken.take_back()
     here.desk.hub.world.comment(ref, "/mulligan retry", "wes")
-    make_pass(here, agent)
+    make_pass(here, agent, real(here))
     assert here.pushed(ref) is None
     assert "waits until" in explain(ref, here.context(agent, worktrees=real(here)), None).summary
-    make_pass(here, agent)
+    make_pass(here, agent, real(here))
     assert outcomes(here, ref) == [Outcome.INFRASTRUCTURE, Outcome.SUCCEEDED]
     assert not contains(here, ref.branch, taken.dropped[0])
     assert len(agent.tasks) == 2
@@ -284,7 +284,7 @@ def test_another_machine_that_never_had_the_base_says_what_happened(
     broken.parent.mkdir(exist_ok=True)
     broken.write_text("#!/bin/sh\nkill -9 $PPID\n")
     broken.chmod(0o755)
-    make_pass(here, fix_the_bug)
+    make_pass(here, fix_the_bug, real(here))
     broken.unlink()
     taken.take_back()
     make_pass(here, fix_the_bug, real(here, "two"))
@@ -302,8 +302,8 @@ def published(here: WorkerEnvironment, kind: str = "git") -> IssueRef:
     return ref
 
 
-def trees(here: WorkerEnvironment, kind: str) -> Worktrees | None:
-    return real(here) if kind == "git" else here.context(fix_the_bug).worktrees
+def trees(here: WorkerEnvironment, kind: str) -> Clones | None:
+    return real(here) if kind == "git" else None
 
 
 def review(here: WorkerEnvironment) -> None:
@@ -317,7 +317,7 @@ def add_more(given: AgentInput) -> None:
     given.write("more.txt", "more\n")
 
 
-KINDS = pytest.mark.parametrize("kind", ["git", "fresh clones"])
+KINDS = pytest.mark.parametrize("kind", [pytest.param("git", marks=pytest.mark.deep), "plain"])
 
 
 @KINDS
@@ -405,7 +405,7 @@ def behind(here: WorkerEnvironment) -> tuple[IssueRef, str | None]:
     return ref, here.pushed(ref)
 
 
-class Late(FreshClones):
+class Late(PlainWorktrees):
     """Clones to whose base branch something happens once a merge of it is made."""
 
     def merge(

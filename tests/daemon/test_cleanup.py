@@ -13,9 +13,9 @@ from mulligan.config.operator import Limits, RepositorySettings, Retention
 from mulligan.daemon.cleanup import MIB, clean_up
 from mulligan.daemon.daemon import Daemon, Runtime, serving
 from mulligan.daemon.worker import Visit, Worker
-from mulligan.domain.events import EffectDone, RetryScheduled
+from mulligan.domain.events import RetryScheduled
 from mulligan.domain.issue import IssueRef, Stage
-from mulligan.domain.status import READ_TO
+from mulligan.domain.recorded_effects import CommentsRead, event_of
 from mulligan.git.worktrees.files import locked
 from mulligan.git.worktrees.naming import WorktreePaths, worktree_paths
 from mulligan.git.worktrees.worktrees import GitWorktrees
@@ -99,7 +99,7 @@ def test_that_comments_of_the_repository_were_read_keeps_no_worktree(
 ) -> None:
     ref = reviewed(here, context)
     here.desk.clock.time += 8 * DAY
-    here.ledger.append(ref, EffectDone(effect=READ_TO, key="issue", remote_id="to:9"))
+    here.ledger.append(ref, event_of(CommentsRead(9)))
     clean_up(context, Worker(context))
     assert not context.worktrees.exists(ref)
 

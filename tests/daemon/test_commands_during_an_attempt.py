@@ -1,4 +1,4 @@
-"""Who asks while an attempt runs is answered meanwhile, once; what changes anything waits (H4)."""
+"""Queries during an attempt are answered once, meanwhile; changes wait (COMMAND-1)."""
 
 import time
 from collections.abc import Generator
@@ -21,7 +21,7 @@ from world.workers import WorkerEnvironment, fix_the_bug, worker_environment
 
 @pytest.fixture
 def here(tmp_path: Path) -> Generator[WorkerEnvironment]:
-    with worker_environment(tmp_path) as made:
+    with worker_environment(tmp_path, database=True) as made:
         yield made
 
 
@@ -55,7 +55,7 @@ def test_questions_are_answered_and_the_rest_waits_for_the_end(here: WorkerEnvir
     assert answered(here, ref) == [*meanwhile, Verb.PAUSE]
     status, retry, usage = replies(here, ref)
     assert "Mulligan is working on this" in status
-    assert "An attempt runs already" in retry
+    assert "An attempt is already running" in retry
     assert "| comment |" in usage
     assert here.ledger.status(ref).stage is Stage.REVIEW
 
@@ -115,7 +115,7 @@ def test_a_single_pass_answers_meanwhile_as_well(here: WorkerEnvironment) -> Non
     def work(given: AgentInput) -> None:
         fix_the_bug(given)
         say(here, ref, "status")
-        end = time.monotonic() + 10
+        end = time.monotonic() + 120
         while not answered(here, ref) and time.monotonic() < end:
             time.sleep(0.02)
         meanwhile.extend(answered(here, ref))

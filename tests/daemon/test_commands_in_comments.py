@@ -1,4 +1,4 @@
-"""People command in comments: in every stage, once each, whoever is killed meanwhile (SPEC H4)."""
+"""People command in comments: in every stage, once each, whoever is killed (COMMAND-1)."""
 
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +16,7 @@ from mulligan.daemon.poll import poll
 from mulligan.daemon.worker import Worker
 from mulligan.domain.command import Verb
 from mulligan.domain.events import Authorised, CommandReceived, HumanResponded, Resolved
-from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.issue import CommentAct, IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.status import STATUS_EDIT_INTERVAL
 from mulligan.implement.ports import CodingAgent
@@ -93,7 +93,7 @@ def test_retry_gives_new_attempts_and_keeps_the_history(here: WorkerEnvironment)
     do(here)
     status = here.ledger.status(ref)
     assert (status.stage, status.epoch, status.attempt, status.number) == (Stage.REVIEW, 2, 1, 2)
-    assert (status.act, status.actor) == (f"comment:{comment}", "wes")
+    assert (status.request.act, status.request.actor) == (CommentAct(comment), "wes")
     assert here.labels(ref) == ["mulligan:review"]
     assert reactions(here, comment) == ["eyes", "rocket"]
     (response,) = answered(here, ref)
@@ -105,7 +105,7 @@ def test_fix_gives_the_new_attempts_what_was_said(here: WorkerEnvironment) -> No
     say(here, ref, "/mulligan fix: Use integers.\n\nNot floats.")
     do(here)
     status = here.ledger.status(ref)
-    assert (status.epoch, status.guidance) == (2, "Use integers.\n\nNot floats.")
+    assert (status.epoch, status.request.guidance) == (2, "Use integers.\n\nNot floats.")
     assert [meta.epoch for meta in here.ledger.history(ref)] == [1, 2]
 
 
@@ -116,7 +116,11 @@ def test_fix_on_the_pull_request_is_about_its_issue(here: WorkerEnvironment) -> 
     say(here, IssueRef(NAME, pull.number), "/mulligan fix: Use integers.", "ada")
     do(here, lambda given: given.write("src/tool.py", "X = 3\n"))
     status = here.ledger.status(ref)
-    assert (status.stage, status.epoch, status.guidance) == (Stage.REVIEW, 2, "Use integers.")
+    assert (status.stage, status.epoch, status.request.guidance) == (
+        Stage.REVIEW,
+        2,
+        "Use integers.",
+    )
     assert [each.number for each in here.desk.hub.world.pulls_of(NAME)] == [pull.number]
     assert [each.issue for each in here.ledger.statuses()] == [ref]
 
@@ -169,7 +173,7 @@ def test_what_runs_is_stopped_costs_nothing_and_is_kept(
         wait_until(lambda: begun(here))
         comment = say(here, ref, words)
         assert poll((NAME,), context, worker) == ([], {})
-        assert visit.result(timeout=10).problem is None
+        assert visit.result(timeout=120).problem is None
     (meta,) = here.ledger.history(ref)
     assert meta.outcome is Outcome.CANCELLED
     assert meta.diff_artifact
@@ -185,7 +189,7 @@ def test_fix_while_an_attempt_runs_begins_afresh_at_once(here: WorkerEnvironment
     told = list[str]()
 
     def slow(given: AgentInput) -> None:
-        told.append(here.ledger.status(ref).guidance)
+        told.append(here.ledger.status(ref).request.guidance)
         if len(told) == 1:
             say(here, ref, "/mulligan fix: Use integers.")
             context.ledger.append(ref, _received(here, ref))
@@ -237,7 +241,7 @@ def test_a_paused_attempt_goes_on_to_its_end_and_no_further(here: WorkerEnvironm
     do(here, work)
     assert [meta.outcome for meta in here.ledger.history(ref)] == [Outcome.CHECKS_FAILED]
     assert here.ledger.status(ref).paused_by == "wes"
-    assert "wes has paused this" in here.said(ref)[0]
+    assert "wes has paused work on this issue" in here.said(ref)[0]
 
 
 def test_status_is_told_in_one_reply(here: WorkerEnvironment) -> None:
@@ -246,7 +250,7 @@ def test_status_is_told_in_one_reply(here: WorkerEnvironment) -> None:
     do(here)
     do(here)
     *_, reply = here.said(ref)
-    assert "handed this issue to a person" in reply
+    assert "needs human review (HITL)" in reply
     assert len(here.said(ref)) == 3
 
 

@@ -1,4 +1,4 @@
-"""A server that does not list all comments of a repository is asked issue by issue (SPEC H4)."""
+"""A server that does not list all comments of a repository is asked issue by issue (COMMAND-1)."""
 
 from collections.abc import Generator
 from pathlib import Path

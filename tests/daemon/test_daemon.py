@@ -28,7 +28,7 @@ SOON = timedelta(milliseconds=50)
 
 @pytest.fixture
 def here(tmp_path: Path) -> Generator[WorkerEnvironment]:
-    with worker_environment(tmp_path) as made:
+    with worker_environment(tmp_path, database=True) as made:
         yield made
 
 
@@ -118,7 +118,7 @@ def test_a_new_configuration_serves_the_next_visit_and_the_old_one_ends_its_own(
 
     def old(given: AgentInput) -> None:
         begun.set()
-        assert go_on.wait(10)
+        assert go_on.wait(120)
         fix_the_bug(given)
 
     first, second = here.desk.ready(), here.desk.ready()
@@ -126,7 +126,7 @@ def test_a_new_configuration_serves_the_next_visit_and_the_old_one_ends_its_own(
     daemon.poll(lambda refs: None)
     visit = threading.Thread(target=daemon.visit, args=(first,))
     visit.start()
-    assert begun.wait(10)
+    assert begun.wait(120)
     daemon.poll(lambda refs: None)
     daemon.visit(second)
     here.desk.hub.world.close(first, "ada")

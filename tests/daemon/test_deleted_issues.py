@@ -1,4 +1,4 @@
-"""An issue that is gone is left, whatever Mulligan was about to do with it (SPEC L7)."""
+"""An issue that is gone is left, whatever Mulligan was about to do with it (LABEL-7)."""
 
 from collections.abc import Callable, Generator
 from pathlib import Path

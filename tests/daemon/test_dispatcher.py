@@ -58,6 +58,23 @@ def test_an_issue_may_be_visited_again_later() -> None:
     assert visitor.seen[REFS[0]] == 3
 
 
+def test_an_issue_that_is_being_visited_is_not_queued_again() -> None:
+    begun, go_on, seen = threading.Event(), threading.Event(), list[IssueRef]()
+
+    def visit(ref: IssueRef) -> None:
+        begun.set()
+        assert go_on.wait(60)
+        seen.append(ref)
+
+    with PoolDispatcher(visit, 2, 2) as dispatcher:
+        dispatcher.wake(REFS[:1])
+        assert begun.wait(60)
+        dispatcher.wake(REFS[:1])
+        go_on.set()
+        dispatcher.drain()
+    assert seen == REFS[:1]
+
+
 def test_nothing_to_visit_is_nothing_to_wait_for() -> None:
     with PoolDispatcher(Visitor(), 4, 2) as dispatcher:
         dispatcher.wake([])
@@ -68,14 +85,14 @@ def test_a_pool_visits_several_at_a_time_and_says_which() -> None:
     both, names = threading.Barrier(3), set[IssueRef]()
 
     def visit(_ref: IssueRef) -> None:
-        both.wait(5)
-        both.wait(5)
+        both.wait(120)
+        both.wait(120)
 
     with PoolDispatcher(visit, 2, 1) as dispatcher:
         dispatcher.wake([IssueRef("a/b", 1), IssueRef("c/d", 1)])
-        both.wait(5)
+        both.wait(120)
         names |= dispatcher.running()
-        both.wait(5)
+        both.wait(120)
         dispatcher.drain()
         assert dispatcher.running() == frozenset()
     assert names == {IssueRef("a/b", 1), IssueRef("c/d", 1)}
@@ -86,7 +103,7 @@ def test_one_slow_repository_does_not_hold_up_the_others() -> None:
 
     def visit(ref: IssueRef) -> None:
         if ref.repository == "slow/one":
-            assert released.wait(5)
+            assert released.wait(120)
         order.append(ref.repository)
         if len(order) == 2:
             released.set()
@@ -108,11 +125,11 @@ def test_leaving_a_pool_waits_for_what_has_begun_and_starts_nothing_more() -> No
 
     def visit(ref: IssueRef) -> None:
         begun.set()
-        assert go_on.wait(5)
+        assert go_on.wait(120)
         seen.append(ref)
 
     with PoolDispatcher(visit, 1, 1) as dispatcher:
         dispatcher.wake(REFS[:2])
-        assert begun.wait(5)
+        assert begun.wait(120)
         threading.Timer(0.05, go_on.set).start()
     assert seen == REFS[:1]

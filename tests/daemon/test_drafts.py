@@ -1,4 +1,4 @@
-"""Work that does not hold is shown as a draft, and becomes the pull request in the end (H3)."""
+"""Unverified work is shown as a draft, and becomes the pull request later (ESCALATION-3)."""
 
 from collections.abc import Generator
 from datetime import timedelta
@@ -81,9 +81,9 @@ def test_the_last_attempt_is_shown_as_a_draft_that_says_what_fails(here: WorkerE
     assert here.pushed(ref) == here.ledger.history(ref)[-1].head_sha
     standing, plea = here.said(ref)
     url = f"{here.desk.hub.url}/{NAME}/pull/{pull.number}"
-    assert f"draft, and is not verified: {url}" in standing
-    assert f"This work is shown as a draft pull request, and **is not verified**: {url}" in plea
-    assert (status.stage, status.pull_number, status.draft_of) == (Stage.HITL, pull.number, 1)
+    assert f"draft pull request: {url}" in standing
+    assert f"The work is in a draft pull request, **not verified**: {url}" in plea
+    assert (status.stage, status.pull.number, status.pull.draft_of) == (Stage.HITL, pull.number, 1)
 
 
 def test_verified_work_takes_its_place_and_it_is_ready(here: WorkerEnvironment) -> None:
@@ -146,7 +146,7 @@ def test_a_failure_without_work_leaves_the_draft_as_it_is(here: WorkerEnvironmen
     say(here, ref, "/mulligan retry")
     make_pass(here, lambda given: None)
     assert (here.pushed(ref), pull_of(here).body) == (first, body)
-    assert "The work of an earlier attempt stands in the pull request" in here.said(ref)[-1]
+    assert "The work of an earlier attempt is in a draft pull request" in here.said(ref)[-1]
 
 
 @pytest.mark.parametrize("who", ["made it ready", "pushed to it"])
@@ -215,7 +215,7 @@ def test_a_person_ends_the_draft_and_the_issue_with_it(here: WorkerEnvironment, 
     assert here.pushed(ref) is None
     assert [isinstance(each, Resolved) for each in here.events(ref)].count(True) == 1
     status = here.ledger.status(ref)
-    assert (status.pull_number, status.draft_of) == (None, 0)
+    assert (status.pull.number, status.pull.draft_of) == (None, 0)
 
 
 def test_changes_requested_of_a_draft_make_another_attempt(here: WorkerEnvironment) -> None:
@@ -232,7 +232,7 @@ def test_where_there_are_no_drafts_the_comment_says_so(here: WorkerEnvironment) 
     here.desk.hub.world.repository(NAME).drafts = False
     ref = handed_over(here)
     plea = here.said(ref)[-1]
-    assert "It could not be shown as a draft pull request: GitHub refused" in plea
+    assert "Mulligan could not open a draft pull request: GitHub refused" in plea
     assert "Draft pull requests are not supported in this repository" in plea
     assert "git fetch origin refs/mulligan/attempts/1-1" in plea
     assert here.pushed(ref) is None
@@ -269,7 +269,10 @@ def test_a_draft_that_cannot_be_ended_is_told_of_and_tried_again(
     assert make_pass(here, mend) == ()
     assert is_draft(here)
     assert here.labels(ref) == ["mulligan:review"]
-    assert "**It is still a draft:** please press *Ready for review*." in here.said(ref)[0]
+    assert (
+        "**The pull request is still a draft:** please press *Ready for review*."
+        in here.said(ref)[0]
+    )
     here.desk.hub.world.faults = before
     say(here, ref, "/mulligan fix: once more")
     make_pass(here, mend)

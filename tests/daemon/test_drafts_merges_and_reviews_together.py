@@ -11,7 +11,7 @@ from mulligan.domain.events import Conflicted
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 from world.behaviours import AgentInput, Behaviour
-from world.fresh_clones import FreshClones
+from world.plain_worktrees import PlainWorktrees
 from world.repositories import commit_to, git
 from world.simulated import NAME
 from world.workers import WorkerEnvironment, worker_environment
@@ -101,7 +101,7 @@ def test_the_pull_request_of_an_issue_that_was_skipped_ends_as_any_other(
     (pull,) = here.desk.hub.world.pulls_of(NAME)
     here.desk.hub.world.close(IssueRef(NAME, pull.number), "wes")
     make_pass(here, mend)
-    assert here.ledger.status(ref).pull_number is None
+    assert here.ledger.status(ref).pull.number is None
     assert here.pushed(ref) is None
 
 
@@ -120,14 +120,14 @@ def test_nothing_is_pushed_of_work_on_a_text_that_a_stranger_changed(
     assert here.pushed(ref) is None
     assert "refs/mulligan/attempts" not in git(here.desk.hub.bare, "for-each-ref")
     if setting == "draft_pr":
-        assert "could not be shown as a draft" in here.said(ref)[-1]
+        assert "could not open a draft pull request" in here.said(ref)[-1]
 
 
 class Killed(BaseException):
     """The end of a process, as far as a test can have it."""
 
 
-class Fatal(FreshClones):
+class Fatal(PlainWorktrees):
     """Worktrees in which the process ends right after a push."""
 
     def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:

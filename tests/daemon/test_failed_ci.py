@@ -1,4 +1,4 @@
-"""The checks that GitHub runs on a pull request ask for another attempt, or are told (SPEC P4)."""
+"""The checks that GitHub runs on a pull request ask for another attempt, or are told (PR-3)."""
 
 from collections.abc import Generator
 from datetime import timedelta
@@ -22,7 +22,7 @@ from world.workers import WorkerEnvironment, worker_environment
 FILE = "src/tool.py"
 DONE = Outcome.SUCCEEDED
 LOG = "2025-11-21T09:00:00.1234567Z E   AssertionError: 41 is not 42\n"
-PASSED = "On GitHub 2 checks passed, and none failed."
+PASSED = "On GitHub, 2 checks passed and none failed."
 
 
 def count_up(given: AgentInput) -> None:
@@ -148,7 +148,7 @@ def test_a_person_is_asked_after_so_many_attempts(here: WorkerEnvironment) -> No
     first, second = failures(here, ref)
     assert first.refused == ""
     assert second.refused == (
-        "Checks of the pull request fail on GitHub after 1 attempt at them: tests."
+        "Checks of the pull request still fail on GitHub after 1 attempt: tests."
     )
     assert here.labels(ref) == ["mulligan:hitl"]
 

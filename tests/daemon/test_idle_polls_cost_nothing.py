@@ -1,4 +1,4 @@
-"""A daemon that has nothing to do costs nothing, however long it has nothing to do (SPEC E2)."""
+"""A daemon that has nothing to do costs nothing, however long it has nothing to do (DAEMON-2)."""
 
 import gc
 import sys

@@ -22,7 +22,7 @@ LONG = timedelta(days=91)
 
 @pytest.fixture
 def here(tmp_path: Path) -> Generator[WorkerEnvironment]:
-    with worker_environment(tmp_path) as made:
+    with worker_environment(tmp_path, database=True) as made:
         yield made
 
 
@@ -34,7 +34,7 @@ def merged(here: WorkerEnvironment) -> IssueRef:
     """Give an issue whose pull request was merged just now."""
     ref = here.desk.ready()
     do(here)
-    pull = here.ledger.status(ref).pull_number
+    pull = here.ledger.status(ref).pull.number
     assert pull
     here.desk.hub.world.merge(IssueRef(NAME, pull), "wes")
     do(here)
@@ -91,7 +91,7 @@ def test_one_that_is_labelled_again_is_worked_on_from_the_first_attempt(
 
 
 def test_a_person_is_asked_anew_and_not_in_a_comment_of_long_ago(here: WorkerEnvironment) -> None:
-    ref, asked = here.desk.ready(), "needs a person here"
+    ref, asked = here.desk.ready(), "<!-- mulligan:hitl"
 
     def nothing(given: AgentInput) -> None:
         given.write("src/tool.py", "X = 1\n")

@@ -1,4 +1,4 @@
-"""Whatever people do with the labels, in whatever stage, means what they expect (SPEC L5, L6)."""
+"""Whatever people do with labels, in any stage, means what they expect (LABEL-5, LABEL-6)."""
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -119,7 +119,7 @@ def test_a_label_moved_by_hand_means_what_people_expect(here: WorkerEnvironment,
     status = here.ledger.status(ref)
     assert (status.stage, status.epoch) == (row.stage, row.epoch)
     assert tuple(here.labels(ref)) == row.labels
-    assert status.stage is not Stage.HITL or "put the label on" in explained(here, ref)
+    assert status.stage is not Stage.HITL or "add the label" in explained(here, ref)
 
 
 def explained(here: WorkerEnvironment, ref: IssueRef) -> str:
@@ -221,7 +221,7 @@ def test_a_label_on_an_issue_that_rests_by_a_pause_opens_an_epoch_that_waits(
     assert here.labels(ref) == [READY]
     here.desk.clock.time += STATUS_EDIT_INTERVAL
     do(here)
-    assert "wes has paused this" in here.said(ref)[0]
+    assert "wes has paused work on this issue" in here.said(ref)[0]
     here.desk.hub.world.comment(ref, "/mulligan resume", "wes")
     do(here)
     do(here)

@@ -1,4 +1,4 @@
-"""A worker whose lease ran out has no effect any more, wherever it was when it did (SPEC E4)."""
+"""A worker whose lease ran out has no effect any more, wherever it was when it did (RECOVERY-2)."""
 
 import threading
 from collections.abc import Callable, Generator, Sequence
@@ -17,16 +17,18 @@ from mulligan.daemon.worker import Visit, Worker
 from mulligan.domain.command import PendingCommand, Verb
 from mulligan.domain.errors import LeaseLostError, UnavailableError, WithdrawnError
 from mulligan.domain.events import IssueSeen
-from mulligan.domain.issue import IssueRef, Lease, Stage
+from mulligan.domain.issue import CommentAct, IssueRef, Lease, Stage
 from mulligan.domain.outcome import Outcome
+from mulligan.domain.status import Request
 from mulligan.implement.issue_snapshot import load_context
-from mulligan.implement.ports import BotContext, Leases
+from mulligan.implement.ports import BotContext, GitWriter, Leases, TrackerWriter
 from mulligan.sandbox.cancellation import CURRENT_CANCELLATION, Cancellation, reason_to_stop
 from mulligan.sandbox.process import run
 from mulligan.storage.leases import LEASE_TIME
 from world.behaviours import AgentInput
 from world.processes import processes_in, shell, wait_until
 from world.simulated import NAME
+from world.trackers import BOT
 from world.workers import WorkerEnvironment, fix_the_bug, worker_environment
 
 SOON = timedelta(milliseconds=5)
@@ -35,7 +37,7 @@ WORDS = "Another worker has taken over"
 
 @pytest.fixture
 def here(tmp_path: Path) -> Generator[WorkerEnvironment]:
-    with worker_environment(tmp_path) as made:
+    with worker_environment(tmp_path, database=True) as made:
         yield made
 
 
@@ -48,7 +50,7 @@ class Sleeper:
 
     def sleep(self) -> None:
         self.asleep.set()
-        assert self.woken.wait(20)
+        assert self.woken.wait(120)
 
     def agent(self, given: AgentInput) -> None:
         self.sleep()
@@ -60,7 +62,7 @@ def asleep(visit: Callable[[], Visit], sleeper: Sleeper) -> Generator[Future[Vis
     """Start a visit in which somebody is asleep; it is woken at the latest at the end."""
     with ThreadPoolExecutor(1) as pool:
         under_way = pool.submit(visit)
-        assert sleeper.asleep.wait(10)
+        assert sleeper.asleep.wait(120)
         try:
             yield under_way
         finally:
@@ -284,40 +286,58 @@ def test_what_is_only_read_needs_no_lease(here: WorkerEnvironment) -> None:
         act = fenced.tracker.authorising_act(ref, "mulligan")
         assert act
         labels = fenced.policies.in_force(NAME).labels
-        status = replace(fenced.ledger.status(ref), act=act.act)
+        status = replace(fenced.ledger.status(ref), request=Request(act.act))
         assert fenced.tracker.withdrawal(ref, status, labels) is None
+
+
+def writes_of(port: type) -> set[str]:
+    return {name for name in vars(port) if not name.startswith("_")} - {"guarded"}
 
 
 def test_nothing_is_written_anywhere_without_the_lease(here: WorkerEnvironment) -> None:
     ref = here.desk.ready()
+    other = here.desk.ready()
+    here.desk.branch(other)
+    body = {"title": "T", "head": other.branch, "base": "main"}
+    pull: int = here.desk.hub.post("pulls", body, by=BOT).json()["number"]
     lease = here.leases.claim(ref, "one")
     assert lease
     with under_lease(lease, here.context(fix_the_bug), Cancellation()) as fenced:
-        case, tracker = load_context(fenced.tracker.read(ref), fenced), fenced.tracker
+        case, writer, git = (
+            load_context(fenced.tracker.read(ref), fenced),
+            fenced.writer,
+            fenced.git,
+        )
         order = PendingCommand(
-            "comment:7", Verb.RESUME, "", "wes", here.desk.clock.now(), Stage.READY
+            CommentAct(7), Verb.RESUME, "", "wes", here.desk.clock.now(), Stage.READY
         )
         here.let_leases_run_out()
-        settings = fenced.policies.in_force(NAME)
-        writes: list[Callable[[], object]] = [
-            lambda: tracker.set_stage_labels(ref, Stage.RUNNING, settings.labels),
-            lambda: tracker.update_status(case),
-            lambda: tracker.post_escalation(case, settings.escalation),
-            lambda: tracker.open_pull_request(case, "main", settings.pull_request),
-            lambda: tracker.open_draft(case, "main"),
-            lambda: tracker.ask_for_label(case, "labeled:1", "It was changed"),
-            lambda: tracker.react(NAME, 7, "eyes"),
-            lambda: tracker.reply(case, order, "It goes on."),
-            lambda: tracker.pulls.answer(ref, 7, 8, "Changed."),
-            lambda: tracker.pulls.close_issue(ref),
-            lambda: fenced.worktrees.push(ref, "0" * 40, None),
-            lambda: fenced.worktrees.push_attempt(ref, "0" * 40, 1),
-            lambda: fenced.worktrees.store_commit(ref, "0" * 40, here.directory / "kept"),
-            lambda: fenced.worktrees.delete_branch(ref, ()),
-            lambda: fenced.worktrees.discard(ref),
-            lambda: fenced.ledger.append(ref, IssueSeen(title="Mend it")),
-        ]
-        for write in writes:
+        settings, before = fenced.policies.in_force(NAME), here.writes()
+        writes: dict[str, Callable[[], object]] = {
+            "set_stage_labels": lambda: writer.set_stage_labels(
+                ref, Stage.RUNNING, settings.labels
+            ),
+            "update_status": lambda: writer.update_status(case),
+            "post_escalation": lambda: writer.post_escalation(case, settings.escalation),
+            "open_pull_request": lambda: writer.open_pull_request(
+                case, "main", settings.pull_request
+            ),
+            "open_draft": lambda: writer.open_draft(case, "main"),
+            "ask_for_label": lambda: writer.ask_for_label(case, "labeled:1", "It was changed"),
+            "react": lambda: writer.react(NAME, 7, "eyes"),
+            "reply": lambda: writer.reply(case, order, "It goes on."),
+            "answer_thread": lambda: writer.answer_thread(ref, pull, 8, "Changed."),
+            "answer_review": lambda: writer.answer_review(ref, pull, 8, "Changed."),
+            "close_issue": lambda: writer.close_issue(ref),
+            "push": lambda: git.push(ref, "0" * 40, None),
+            "push_attempt": lambda: git.push_attempt(ref, "0" * 40, 1),
+            "store_commit": lambda: git.store_commit(ref, "0" * 40, here.directory / "kept"),
+            "delete_branch": lambda: git.delete_branch(ref, ()),
+            "discard": lambda: git.discard(ref),
+        }
+        assert set(writes) == writes_of(TrackerWriter) | writes_of(GitWriter)
+        writes["append"] = lambda: fenced.ledger.append(ref, IssueSeen(title="Mend it"))
+        for write in writes.values():
             with pytest.raises(LeaseLostError, match=WORDS):
                 write()
-    assert (here.writes(), here.events(ref)) == ([], [])
+    assert (here.writes(), here.events(ref)) == (before, [])

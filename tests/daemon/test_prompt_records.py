@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mulligan.domain.events import AttemptContextAssembled, AttemptContextDelivered
-from mulligan.domain.issue import AuthorisingAct, IssueRef
+from mulligan.domain.issue import AuthorisingAct, IssueRef, OperatorAct
 from mulligan.implement.phase import implement
 from mulligan.implement.prompt.manifest import (
     Manifest,
@@ -35,10 +35,10 @@ def test_guidance_is_told_in_every_attempt_of_its_epoch_and_of_no_other(
     here.check(fail_once_changed)
     agent = ScriptedAgent(fix_the_bug)
     context, ref, now = here.context(agent), here.desk.ready(), here.desk.clock.now()
-    guided = AuthorisingAct("operator:1", "wes", now, trusted=True, guidance=WORDS)
+    guided = AuthorisingAct(OperatorAct("1"), "wes", now, trusted=True, guidance=WORDS)
     implement(ref, context, guided)
     implement(ref, context, guided)
-    later = AuthorisingAct("operator:2", "wes", now + timedelta(hours=1), trusted=True)
+    later = AuthorisingAct(OperatorAct("2"), "wes", now + timedelta(hours=1), trusted=True)
     here.policy["max_issue_attempts"] = 1
     implement(ref, context, guided)
     implement(ref, context, later)

@@ -1,4 +1,4 @@
-"""An open pull request asks for more work, or comes to its end (SPEC P3, P5, P6)."""
+"""An open pull request asks for more work, or comes to its end (PR-2, PR-4, PR-5)."""
 
 from collections.abc import Generator
 from datetime import timedelta
@@ -124,7 +124,7 @@ def test_every_thread_is_answered_once(here: WorkerEnvironment) -> None:
     changed, left = answers(here, pull)
     head = here.pushed(ref)
     assert changed.endswith(f"Changed in {head}: Wrote 3")
-    assert left.endswith(f"Not changed here; the work is in {head}: Wrote 3")
+    assert left.endswith(f"This file is unchanged; the work is in {head}: Wrote 3")
 
 
 def test_a_review_without_comments_on_lines_is_answered_once_as_a_whole(
@@ -136,7 +136,7 @@ def test_a_review_without_comments_on_lines_is_answered_once_as_a_whole(
     for _ in range(2):
         make_pass(here)
     (told,) = here.said(pull)
-    head, url = here.pushed(ref), here.ledger.status(ref).pull_request
+    head, url = here.pushed(ref), here.ledger.status(ref).pull.url
     assert told.startswith(f"<!-- mulligan:answer {ref} review={whole} -->\nTo [the review](")
     assert f"({url}#pullrequestreview-{whole}) by wes: the work is in {head}: Wrote 3" in told
     assert len(answers(here, pull)) == 1
@@ -148,7 +148,7 @@ def test_what_leaves_the_pull_request_as_it_is_counts_as_no_change(here: WorkerE
     here.policy["max_issue_attempts"] = 2
     make_pass(here)
     assert outcomes(here, ref) == [(1, DONE), (1, Outcome.ZERO_DIFF)]
-    assert "left the pull request's change as it was" in here.ledger.history(ref)[-1].error
+    assert "the pull request's files are unchanged" in here.ledger.history(ref)[-1].error
     assert here.labels(ref) == ["mulligan:hitl"]
     (found,) = here.desk.hub.world.pulls_of(NAME)
     assert found.state == "open"
@@ -165,7 +165,7 @@ def test_a_review_after_the_last_attempt_opens_a_round_until_a_person_is_asked(
     review(here, pull, "Please write 2")
     make_pass(here)
     assert here.labels(ref) == ["mulligan:hitl"]
-    assert "Reviews have opened 1 round already" in here.said(ref)[-1]
+    assert "Reviews have already started 1 round" in here.said(ref)[-1]
     assert len(here.ledger.history(ref)) == 2
     here.desk.hub.advance_one_second()
     here.desk.hub.world.label(ref, "mulligan", "wes")
@@ -219,7 +219,7 @@ def test_a_merge_resolves_the_issue_and_leaves_nothing(here: WorkerEnvironment) 
     assert "Its pull request was merged." in here.said(ref)[0]
     (resolved,) = [each for each in here.events(ref) if isinstance(each, Resolved)]
     assert (resolved.total_attempts, resolved.resolution) == (1, "Its pull request was merged.")
-    assert not here.ledger.status(ref).pull_number
+    assert not here.ledger.status(ref).pull.number
 
 
 def test_an_issue_is_closed_where_the_merge_did_not_go_to_the_default_branch(

@@ -1,4 +1,4 @@
-"""What an attempt left can be fetched by people, but not what a guard stopped (SPEC H3)."""
+"""What an attempt left can be fetched by people, but not what a guard stopped (ESCALATION-3)."""
 
 from collections.abc import Generator
 from pathlib import Path

@@ -37,7 +37,7 @@ from world.workers import WorkerEnvironment, fail_once_changed, fix_the_bug, wor
 
 @pytest.fixture
 def here(tmp_path: Path) -> Generator[WorkerEnvironment]:
-    with worker_environment(tmp_path) as made:
+    with worker_environment(tmp_path, database=True) as made:
         yield made
 
 

@@ -13,7 +13,7 @@ from mulligan.agents.runner import CommandAgent
 from mulligan.config.adapters import Adapter, Fact, Meaning, Rule
 from mulligan.config.operator import AgentSettings
 from mulligan.daemon.worker import Visit, Worker
-from mulligan.domain.issue import AuthorisingAct, IssueRef, Stage
+from mulligan.domain.issue import AuthorisingAct, IssueRef, OperatorAct, Stage
 from mulligan.domain.outcome import Outcome, Retry
 from mulligan.implement.ports import AgentRegistry
 from world.scripted_agent import ScriptedAgent
@@ -99,6 +99,6 @@ def test_an_operators_command_tries_it_at_once(here: WorkerEnvironment) -> None:
     visit(here, refs[0])
     (here.directory / "mended").touch()
     here.desk.clock.time += timedelta(seconds=1)
-    act = AuthorisingAct("operator:1", "ada", here.desk.clock.time, trusted=True)
+    act = AuthorisingAct(OperatorAct("1"), "ada", here.desk.clock.time, trusted=True)
     assert visit(here, refs[1], act).attempts == 1
     assert visit(here, refs[2]).attempts == 1

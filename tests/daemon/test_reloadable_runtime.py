@@ -32,7 +32,7 @@ def test_it_is_closed_when_its_last_visit_has_ended(here: WorkerEnvironment) -> 
 
     def old(given: AgentInput) -> None:
         begun.set()
-        assert go_on.wait(10)
+        assert go_on.wait(120)
         fix_the_bug(given)
 
     first, second = here.desk.ready(), here.desk.ready()
@@ -41,7 +41,7 @@ def test_it_is_closed_when_its_last_visit_has_ended(here: WorkerEnvironment) -> 
     daemon.poll(lambda refs: None)
     visit = threading.Thread(target=daemon.visit, args=(first,))
     visit.start()
-    assert begun.wait(10)
+    assert begun.wait(120)
     daemon.poll(lambda refs: None)
     daemon.visit(second)
     daemon.watch()

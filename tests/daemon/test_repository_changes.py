@@ -1,4 +1,4 @@
-"""Whatever becomes of an issue or its repository ends in the ledger, with a reason (SPEC L7)."""
+"""Whatever becomes of an issue or its repository ends in the ledger, with a reason (LABEL-7)."""
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -13,16 +13,17 @@ from mulligan.domain.explanation import LOCKED, Explanation
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.status import Phase
 from mulligan.git.worktrees.worktrees import GitWorktrees
-from mulligan.implement.ports import CodingAgent, Worktrees
+from mulligan.implement.ports import CodingAgent
 from world.behaviours import AgentInput, Behaviour, crash
 from world.checkouts import FixedToken
+from world.plain_worktrees import Clones
 from world.repositories import git
 from world.scripted_agent import ScriptedAgent
 from world.simulated import NAME
 from world.workers import PATH, WorkerEnvironment, fix_the_bug, worker_environment
 
 MAINTAINER = "wes"
-ASKED, DONE = "A person is asked: ", "It is done with: "
+ASKED, DONE = "It needs human review: ", "It is resolved: "
 LEFT = "It will not be worked on: "
 
 
@@ -93,11 +94,19 @@ QUEUED = [
 ]
 UNDER_WAY = [
     *QUEUED[:-1],
-    Row(rename_branch, Stage.HITL, "could not be published", f"{ASKED}The verified work could"),
+    Row(
+        rename_branch,
+        Stage.HITL,
+        "could not publish",
+        f"{ASKED}Mulligan could not publish",
+    ),
 ]
 
 
-def worktrees(here: WorkerEnvironment) -> Worktrees:
+def worktrees(here: WorkerEnvironment, row: Row | None) -> Clones | None:
+    """Take those that run git where it is git that tells of the change."""
+    if row is None or row.happen is not rename_branch:
+        return None
     bare = str(here.desk.hub.bare)
     settings = RepositorySettings(name=NAME, clone_url=bare, base_branch="main")
     facts = here.desk.tracker.repository
@@ -105,14 +114,17 @@ def worktrees(here: WorkerEnvironment) -> Worktrees:
 
 
 def make_pass(
-    here: WorkerEnvironment, agent: CodingAgent | Behaviour, attempts: int | None = None
+    here: WorkerEnvironment,
+    agent: CodingAgent | Behaviour,
+    attempts: int | None = None,
+    row: Row | None = None,
 ) -> PassResult:
-    context = here.context(agent, worktrees=worktrees(here))
+    context = here.context(agent, worktrees=worktrees(here, row))
     return run_once([NAME], context, PassLimits(attempts=attempts))
 
 
-def explained(here: WorkerEnvironment, ref: IssueRef) -> Explanation:
-    return explain(ref, here.context(fix_the_bug, worktrees=worktrees(here)), at_work="it")
+def explained(here: WorkerEnvironment, ref: IssueRef, row: Row | None = None) -> Explanation:
+    return explain(ref, here.context(fix_the_bug, worktrees=worktrees(here, row)), at_work="it")
 
 
 def assert_ended(here: WorkerEnvironment, ref: IssueRef, row: Row) -> None:
@@ -120,9 +132,9 @@ def assert_ended(here: WorkerEnvironment, ref: IssueRef, row: Row) -> None:
     status = here.ledger.status(ref)
     assert (status.stage, status.phase) == (row.stage, Phase.IDLE), status
     assert row.reason in status.reason
-    assert explained(here, ref).summary.startswith(row.said)
+    assert explained(here, ref, row).summary.startswith(row.said)
     idle, before = ScriptedAgent(fix_the_bug), (here.events(ref), here.writes())
-    make_pass(here, idle)
+    make_pass(here, idle, row=row)
     assert idle.tasks == []
     assert (here.events(ref), here.writes()) == before
 
@@ -130,9 +142,9 @@ def assert_ended(here: WorkerEnvironment, ref: IssueRef, row: Row) -> None:
 @pytest.mark.parametrize("row", QUEUED, ids=lambda row: row.happen.__name__)
 def test_while_it_is_queued(here: WorkerEnvironment, row: Row) -> None:
     ref = here.desk.ready()
-    make_pass(here, crash, attempts=1)
+    make_pass(here, crash, attempts=1, row=row)
     row.happen(here, ref)
-    make_pass(here, fix_the_bug)
+    make_pass(here, fix_the_bug, row=row)
     assert_ended(here, ref, row)
 
 
@@ -144,7 +156,7 @@ def test_while_an_agent_is_at_it(here: WorkerEnvironment, row: Row) -> None:
         row.happen(here, ref)
         fix_the_bug(given)
 
-    make_pass(here, work, attempts=1)
+    make_pass(here, work, attempts=1, row=row)
     assert_ended(here, ref, row)
 
 

@@ -38,7 +38,7 @@ def put_off(here: WorkerEnvironment) -> tuple[IssueRef, BotContext]:
     run_once([NAME], context)
     assert here.ledger.status(ref).stage is Stage.RESOLVED
     assert here.labels(ref) == []
-    assert "handed this issue to a person" in told(here, ref)
+    assert "needs human review (HITL)" in told(here, ref)
     return ref, context
 
 

@@ -214,7 +214,7 @@ def test_the_label_is_asked_for_once_whatever_is_started_anew(here: WorkerEnviro
         run_once([NAME], here.context(story.agent, worker))
     assert len(story.asked()) == 1
     (text,) = story.asked()
-    assert "put the label `mulligan` on again" in text
+    assert "remove the label `mulligan` if it is there, and add it again" in text
     assert "zoe changed the" in text
 
 
@@ -257,7 +257,7 @@ def test_explain_names_who_changed_the_text(here: WorkerEnvironment) -> None:
     found = explain(story.ref, here.context(story.agent), None)
     assert not found.eligible
     assert "zoe changed the text" in found.summary
-    assert "put it on again" in found.summary
+    assert "add it again" in found.summary
     assert here.said(story.ref) == []
     assert here.ledger.events() == []
 
@@ -269,11 +269,11 @@ def test_where_nobody_tells_who_it_was_the_text_seen_first_counts(here: WorkerEn
     Worker(here.context(story.agent), max_attempts=1).visit(story.ref)
     story.comes("later")
     found = explain(story.ref, here.context(story.agent), None)
-    assert "after Mulligan saw it first" in found.summary
-    assert any("does not tell who changed a text" in note for note in found.notes)
+    assert "after Mulligan first read it" in found.summary
+    assert any("does not report who edited a text" in note for note in found.notes)
     skipped = story.visit().skipped
     assert skipped
-    assert "after Mulligan saw it first" in skipped
+    assert "after Mulligan first read it" in skipped
     assert len(story.asked()) == 1
 
 
@@ -286,7 +286,7 @@ def test_a_text_is_frozen_even_if_nothing_can_be_started_yet(here: WorkerEnviron
     story.comes("later")
     skipped = story.visit().skipped
     assert skipped
-    assert "after Mulligan saw it first" in skipped
+    assert "after Mulligan first read it" in skipped
 
 
 def test_what_cannot_be_read_is_not_started_and_nobody_is_asked(here: WorkerEnvironment) -> None:
@@ -294,7 +294,7 @@ def test_what_cannot_be_read_is_not_started_and_nobody_is_asked(here: WorkerEnvi
     here.desk.hub.world.faults = lambda _, path: Fault(500) if path == "/graphql" else None
     skipped = story.visit().skipped
     assert skipped
-    assert "could not be read" in skipped
+    assert "could not read" in skipped
     assert here.said(story.ref) == []
     here.desk.hub.world.faults = None
     story.visit()

@@ -46,7 +46,10 @@ class Two:
 
 @pytest.fixture
 def here(tmp_path: Path) -> Generator[Two]:
-    with worker_environment(tmp_path) as one, _beside(one, tmp_path / "other") as other:
+    with (
+        worker_environment(tmp_path, database=True) as one,
+        _beside(one, tmp_path / "other") as other,
+    ):
         yield Two(one, other)
 
 

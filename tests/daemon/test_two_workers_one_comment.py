@@ -15,7 +15,7 @@ from world.workers import WorkerEnvironment, fix_the_bug, worker_environment
 
 @pytest.fixture
 def here(tmp_path: Path) -> Generator[WorkerEnvironment]:
-    with worker_environment(tmp_path) as made:
+    with worker_environment(tmp_path, database=True) as made:
         yield made
 
 

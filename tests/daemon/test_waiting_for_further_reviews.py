@@ -1,4 +1,4 @@
-"""While further reviews are waited for, whoever looks is told that one has come (SPEC P3)."""
+"""While further reviews are waited for, whoever looks is told that one has come (PR-2)."""
 
 from collections.abc import Generator
 from datetime import datetime, timedelta

@@ -15,7 +15,7 @@ from mulligan.daemon.recovery import recover
 from mulligan.daemon.worker import BUG_MESSAGE, Worker
 from mulligan.domain.attempt import SHUTDOWN as SHUT_DOWN
 from mulligan.domain.events import AttemptStarted, Decided
-from mulligan.domain.issue import AuthorisingAct, IssueRef, Stage
+from mulligan.domain.issue import AuthorisingAct, IssueRef, OperatorAct, Stage
 from mulligan.domain.outcome import Outcome, StandDown
 from mulligan.implement.decide import EndedAttempt, RetryPolicy, count_spent
 from mulligan.implement.issue_snapshot import load_context
@@ -37,7 +37,7 @@ MAINTAINER = "wes"
 
 @pytest.fixture
 def here(tmp_path: Path) -> Generator[WorkerEnvironment]:
-    with worker_environment(tmp_path) as made:
+    with worker_environment(tmp_path, database=True) as made:
         yield made
 
 
@@ -88,7 +88,7 @@ def test_a_withdrawal_ends_the_agent_costs_nothing_and_leaves_nothing(
         assert not visit.done()
         withdraw(here, ref)
         worker.watch()
-        assert visit.result(timeout=10).attempts == 1
+        assert visit.result(timeout=120).attempts == 1
     (meta,) = here.ledger.history(ref)
     assert (meta.outcome, meta.error) == (Outcome.CANCELLED, words)
     assert Decided(decision=StandDown(reason=words)) in here.events(ref)
@@ -166,7 +166,7 @@ def test_a_withdrawal_that_cannot_be_read_now_is_read_later(
         assert not visit.done()
         here.github_answers(None)
         worker.watch()
-        visit.result(timeout=10)
+        visit.result(timeout=120)
     assert here.ledger.status(ref).outcome is Outcome.CANCELLED
 
 
@@ -271,7 +271,7 @@ def test_a_shutdown_ends_the_agent_and_costs_nothing(
         visit = pool.submit(Worker(here.context(endless(tmp_path))).visit, ref)
         wait_until((tmp_path / "begun").exists)
         shutdown()
-        assert visit.result(timeout=10).attempts == 1
+        assert visit.result(timeout=120).attempts == 1
     (meta,) = here.ledger.history(ref)
     assert (meta.outcome, meta.failure_reason) == (Outcome.INTERRUPTED, SHUT_DOWN)
     assert here.ledger.status(ref).stage is Stage.READY
@@ -289,12 +289,14 @@ def test_nothing_begins_after_a_shutdown(
 
 def test_an_operator_needs_no_label(here: WorkerEnvironment) -> None:
     ref = here.desk.hub.issue()
-    act = AuthorisingAct("operator:now", "", here.desk.clock.time, trusted=True)
+    act = AuthorisingAct(OperatorAct("now"), "", here.desk.clock.time, trusted=True)
     assert Worker(here.context(fix_the_bug)).visit(ref, act).attempts == 1
     assert here.labels(ref) == ["mulligan:review"]
 
 
-def test_what_a_start_tree_says_is_kept_for_a_day(here: WorkerEnvironment) -> None:
+def test_a_start_trees_failures_are_kept_for_a_day_and_one_toolchain(
+    here: WorkerEnvironment,
+) -> None:
     asked = list[Path]()
 
     def red_as_before(tree: Path) -> str:
@@ -305,8 +307,9 @@ def test_what_a_start_tree_says_is_kept_for_a_day(here: WorkerEnvironment) -> No
     here.check(red_as_before)
     here.policy["max_issue_attempts"] = 1
     told = list[int]()
-    for later in (timedelta(), timedelta(), timedelta(days=1)):
-        here.desk.clock.time += later
+    for later, programs in ((0, "old"), (0, "old"), (0, "new"), (1, "new")):
+        here.desk.clock.time += timedelta(days=later)
+        here.programs = programs
         Worker(here.context(fix_the_bug)).visit(here.desk.ready())
         told.append(len(asked))
-    assert told == [2, 2, 4]
+    assert told == [2, 2, 4, 6]

@@ -75,6 +75,7 @@ def do(block: str, root: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.deep
 def test_every_line_that_the_page_shows_can_be_typed(
     here: MulliganInstallation, tmp_path: Path
 ) -> None:

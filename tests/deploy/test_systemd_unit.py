@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mulligan.config.settings import parse_duration
-from mulligan.interfaces.cli.terminal import Exit
+from mulligan.interfaces.cli.exit_codes import Exit
 from world.deployment import DEPLOY, MARGIN, example, flags_exist, judge
 from world.place import BIN
 

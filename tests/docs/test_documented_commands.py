@@ -69,7 +69,16 @@ def test_links_and_make_targets_lead_somewhere(page: Path) -> None:
 def test_links_into_a_page_lead_to_a_heading(page: Path) -> None:
     for file, anchor in ANCHOR.findall(page.read_text()):
         target = page.parent / file if file else page
-        assert anchor in {slug(each) for each in HEADING.findall(target.read_text())}, anchor
+        assert anchor in anchors(target.read_text()), anchor
+
+
+def anchors(page: str) -> set[str]:
+    """Give the anchors of a page; GitHub numbers equal headings."""
+    slugs = [slug(each) for each in HEADING.findall(page)]
+    return {
+        name if (count := slugs[:place].count(name)) == 0 else f"{name}-{count}"
+        for place, name in enumerate(slugs)
+    }
 
 
 def slug(heading: str) -> str:
@@ -77,7 +86,6 @@ def slug(heading: str) -> str:
     return re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-")
 
 
-@pytest.mark.timeout(120)
 def test_the_front_page_leads_to_a_pull_request_in_at_most_six_commands(tmp_path: Path) -> None:
     page = (ROOT / "README.md").read_text()
     section = page.partition("## The first five minutes")[2].partition("\n## ")[0]
@@ -85,7 +93,7 @@ def test_the_front_page_leads_to_a_pull_request_in_at_most_six_commands(tmp_path
     assert (install, len(others) <= 4) == ("make install", True)
     shown = dict[str, str]()
     with subprocess.Popen(words(f"{simulate} --port 0"), cwd=tmp_path) as simulator:
-        patience = time.monotonic() + 15
+        patience = time.monotonic() + 120
         while not (tmp_path / "practice" / "mulligan.yml").exists():
             assert time.monotonic() < patience
             time.sleep(0.05)

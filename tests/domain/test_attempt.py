@@ -1,4 +1,4 @@
-"""The outcome of an attempt is the first of SPEC 6 that matches what is known."""
+"""The outcome of an attempt is the first that matches what is known (OUTCOME-1)."""
 
 import signal
 from collections.abc import Callable
@@ -258,7 +258,7 @@ MATCHES: dict[Outcome, Callable[[AgentRun, Change, AttemptState], bool]] = {
     ),
     Outcome.SUCCEEDED: lambda _, __, ___: True,
 }
-"""What SPEC 6 says of each outcome that is read from what the agent did, on its own."""
+"""Each outcome that is read from what the agent did, on its own (OUTCOME-1)."""
 
 
 @given(

@@ -6,7 +6,6 @@ import pytest
 
 from mulligan.domain.feedback import (
     CheckRun,
-    failed_head_key,
     failed_of,
     latest,
     passed_of,
@@ -79,7 +78,3 @@ def test_nothing_is_said_before_all_are_complete() -> None:
 
 def test_a_head_without_checks_has_neither_passed_nor_failed() -> None:
     assert (failed_of(()), passed_of(())) == ((), 0)
-
-
-def test_a_head_has_a_key() -> None:
-    assert failed_head_key("abc") == "ci:abc"

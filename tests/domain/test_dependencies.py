@@ -91,9 +91,17 @@ def test_a_circle_is_told_in_its_order() -> None:
     ("missing", "itself", "said"),
     [
         ([], False, ""),
-        ([], True, "depends on itself, which nobody can wait for; that holds nothing up."),
-        ([99], False, "depends on #99, which is not there; that holds nothing up."),
-        ([99], True, "depends on itself, #99, which is not there; that holds nothing up."),
+        (
+            [],
+            True,
+            "names itself as a dependency, which cannot be waited for; Mulligan ignores that.",
+        ),
+        ([99], False, "names #99 as a dependency, which does not exist; Mulligan ignores that."),
+        (
+            [99],
+            True,
+            "names itself, #99 as a dependency, which does not exist; Mulligan ignores that.",
+        ),
     ],
 )
 def test_what_is_not_waited_for_is_told(missing: list[int], itself: bool, said: str) -> None:  # noqa: FBT001

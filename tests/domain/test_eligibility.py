@@ -17,8 +17,19 @@ from mulligan.domain.eligibility import (
     refusal,
 )
 from mulligan.domain.feedback import Feedback
-from mulligan.domain.issue import AuthorisingAct, Edit, Edits, Issue, IssueRef, Stage
-from mulligan.domain.status import IssueStatus, Phase
+from mulligan.domain.issue import (
+    Act,
+    AuthorisingAct,
+    CommentAct,
+    Edit,
+    Edits,
+    Issue,
+    IssueRef,
+    LabelAct,
+    OperatorAct,
+    Stage,
+)
+from mulligan.domain.status import IssueStatus, Phase, Request, SeenText
 
 pytestmark = pytest.mark.pure
 
@@ -27,19 +38,25 @@ LATER = NOW + timedelta(minutes=5)
 EARLIER = NOW - timedelta(minutes=5)
 REF = IssueRef("octo/hello", 12)
 ISSUE = Issue(REF, "Mend it", "", labels=frozenset({"mulligan"}))
-FIRST = AuthorisingAct("labeled:7", "ada", EARLIER, trusted=True)
-AGAIN = AuthorisingAct("labeled:8", "ada", NOW, trusted=True)
-STRANGER = AuthorisingAct("labeled:7", "eve", EARLIER, trusted=False, reason="eve may only read.")
-OPERATOR = AuthorisingAct("operator:2025-03-01", "", NOW, trusted=True)
-TOLD = AuthorisingAct("comment:9", "wes", NOW, trusted=True)
+FIRST = AuthorisingAct(LabelAct(7), "ada", EARLIER, trusted=True)
+AGAIN = AuthorisingAct(LabelAct(8), "ada", NOW, trusted=True)
+STRANGER = AuthorisingAct(LabelAct(7), "eve", EARLIER, trusted=False, reason="eve may only read.")
+OPERATOR = AuthorisingAct(OperatorAct("2025-03-01"), "", NOW, trusted=True)
+TOLD = AuthorisingAct(CommentAct(9), "wes", NOW, trusted=True)
 NEW = IssueStatus(REF)
-TOLD_LATER = IssueStatus(REF, epoch=2, act="comment:9", actor="wes", act_at=NOW, due=LATER)
-KNOWN = IssueStatus(REF, epoch=1, act="labeled:7", actor="ada", act_at=EARLIER)
-SEEN = replace(KNOWN, text_act="labeled:7", text_sha256=ISSUE.text_sha256)
+TOLD_LATER = IssueStatus(REF, epoch=2, request=Request(CommentAct(9), "wes", at=NOW), due=LATER)
+KNOWN = IssueStatus(REF, epoch=1, request=Request(LabelAct(7), "ada", at=EARLIER))
+SEEN = replace(KNOWN, text=SeenText(sha256=ISSUE.text_sha256, act=LabelAct(7)))
+
+
+def seen(sha256: str, act: Act = LabelAct(7)) -> IssueStatus:  # noqa: B008 - frozen
+    return replace(KNOWN, text=SeenText(sha256=sha256, act=act))
+
+
 REVIEWED = replace(KNOWN, feedback=Feedback(at=NOW))
 BY_EVE = Edit("eve", NOW, "title")
 SILENT = replace(FIRST, edits=Edits(names_authors=False))
-"""A labelling on a server that does not tell who changed a text."""
+"""A labelling on a server that does not report who edited a text."""
 
 
 class Parts(TypedDict, total=False):
@@ -128,17 +145,15 @@ def facts(**parts: Unpack[Parts]) -> Facts:
                 facts(act=replace(TOLD, edits=Edits((BY_EVE,)))),
                 facts(act=replace(FIRST, edits=Edits((BY_EVE,), names_authors=False))),
                 facts(act=replace(FIRST, edits=Edits(unread_reason="GitHub is away."))),
-                facts(act=SILENT, status=replace(SEEN, text_sha256="another")),
+                facts(act=SILENT, status=seen("another")),
             ],
             [
                 facts(),
                 facts(act=SILENT),
                 facts(act=SILENT, status=SEEN),
-                facts(
-                    act=SILENT, status=replace(SEEN, text_sha256="another", text_act="labeled:6")
-                ),
-                facts(act=FIRST, status=replace(SEEN, text_sha256="another")),
-                facts(act=OPERATOR, status=replace(SEEN, text_sha256="another")),
+                facts(act=SILENT, status=seen("another", LabelAct(6))),
+                facts(act=FIRST, status=seen("another")),
+                facts(act=OPERATOR, status=seen("another")),
             ],
         ),
         (
@@ -178,7 +193,7 @@ def test_a_settled_issue_without_the_label_only_has_to_get_it() -> None:
     bare = facts(status=replace(KNOWN, stage=Stage.HITL), issue=replace(ISSUE, labels=frozenset()))
     found = {found.rule: found.refusal for found in findings(bare)}
     assert found["stage"] == (
-        "It is with a person; put the label on, or write `/mulligan retry`, for new attempts."
+        "It needs human review; add the label, or write `/mulligan retry`, for new attempts."
     )
 
 
@@ -217,10 +232,10 @@ def test_the_first_rule_that_is_broken_gives_the_reason() -> None:
         ),
         (
             facts(act=replace(FIRST, edits=Edits(unread_reason="GitHub is away."))),
-            "Whether its text was changed could not be read: GitHub is away.",
+            "Mulligan could not read whether the text was changed: GitHub is away.",
         ),
         (
-            facts(act=SILENT, status=replace(SEEN, text_sha256="another")),
+            facts(act=SILENT, status=seen("another")),
             f"{CHANGED_BY_SOMEBODY}; {READ_AND_ASK}",
         ),
         (
@@ -230,13 +245,13 @@ def test_the_first_rule_that_is_broken_gives_the_reason() -> None:
         (
             facts(status=replace(KNOWN, stage=Stage.HITL)),
             (
-                "It is with a person; take the label off and put it on again, or write "
+                "It needs human review; remove the label and add it again, or write "
                 "`/mulligan retry`, for new attempts."
             ),
         ),
         (
             facts(issue=replace(ISSUE, labels=frozenset())),
-            "The label 'mulligan' is not on it; put it on.",
+            "The label 'mulligan' is not on it; add it.",
         ),
     ],
 )
@@ -253,18 +268,18 @@ def test_a_reason_says_what_would_change_it(case: Facts, reason: str) -> None:
         (False, NEW, STRANGER),
         (False, KNOWN, FIRST),
         (True, KNOWN, AGAIN),
-        (False, KNOWN, replace(AGAIN, act="labeled:6")),
+        (False, KNOWN, replace(AGAIN, act=LabelAct(6))),
         (False, KNOWN, OPERATOR),
-        (False, replace(KNOWN, act="operator:now"), AGAIN),
+        (False, replace(KNOWN, request=replace(KNOWN.request, act=OperatorAct("now"))), AGAIN),
         (False, replace(KNOWN, phase=Phase.DECIDED), AGAIN),
         (False, replace(KNOWN, stage=Stage.RUNNING), AGAIN),
         (True, replace(KNOWN, stage=Stage.HITL), AGAIN),
         (True, replace(KNOWN, stage=Stage.REVIEW), AGAIN),
         (True, replace(KNOWN, stage=Stage.RESOLVED), AGAIN),
-        (True, replace(KNOWN, stage=Stage.HITL, act_at=None), AGAIN),
+        (True, replace(KNOWN, stage=Stage.HITL, request=Request(LabelAct(7))), AGAIN),
         (False, replace(KNOWN, stage=Stage.HITL), FIRST),
         (True, replace(KNOWN, stage=Stage.HITL), replace(AGAIN, at=EARLIER)),
-        (False, replace(KNOWN, stage=Stage.HITL), replace(AGAIN, act="labeled:6")),
+        (False, replace(KNOWN, stage=Stage.HITL), replace(AGAIN, act=LabelAct(6))),
         (False, replace(KNOWN, stage=Stage.HITL), replace(OPERATOR, at=EARLIER)),
         (False, replace(KNOWN, stage=Stage.HITL), replace(AGAIN, trusted=False)),
     ],

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import reduce
 
 import pytest
 
@@ -16,9 +17,19 @@ from mulligan.domain.explanation import (
     explain,
     explain_unread,
 )
-from mulligan.domain.issue import AuthorisingAct, Edits, Issue, IssueRef, Stage
+from mulligan.domain.issue import (
+    AuthorisingAct,
+    Edits,
+    Issue,
+    IssueRef,
+    LabelAct,
+    OperatorAct,
+    ReviewAct,
+    Stage,
+)
 from mulligan.domain.outcome import Escalate, OpenPullRequest
-from mulligan.domain.status import REVIEWS_SETTLING, IssueStatus, Phase
+from mulligan.domain.recorded_effects import NO_EFFECTS, ReviewsSettling
+from mulligan.domain.status import Handled, IssueStatus, Phase, PullStatus, Request, SeenText
 
 pytestmark = pytest.mark.pure
 
@@ -26,11 +37,11 @@ NOON = datetime(2025, 3, 1, 12, 0, tzinfo=UTC)
 REF = IssueRef("octo/hello", 12)
 ISSUE = Issue(REF, "Mend it", "", labels=frozenset({"mulligan"}))
 BARE = replace(ISSUE, labels=frozenset[str]())
-FIRST = AuthorisingAct("labeled:7", "ada", NOON, trusted=True)
-AGAIN = AuthorisingAct("labeled:8", "bob", NOON + timedelta(hours=1), trusted=True)
-STRANGER = AuthorisingAct("labeled:9", "eve", NOON, trusted=False, reason="eve may only read.")
+FIRST = AuthorisingAct(LabelAct(7), "ada", NOON, trusted=True)
+AGAIN = AuthorisingAct(LabelAct(8), "bob", NOON + timedelta(hours=1), trusted=True)
+STRANGER = AuthorisingAct(LabelAct(9), "eve", NOON, trusted=False, reason="eve may only read.")
 NEW = IssueStatus(REF)
-KNOWN = IssueStatus(REF, epoch=1, attempt=1, number=1, act="labeled:7", actor="ada", act_at=NOON)
+KNOWN = IssueStatus(REF, epoch=1, attempt=1, number=1, request=Request(LabelAct(7), "ada", at=NOON))
 HITL = replace(KNOWN, stage=Stage.HITL, reason="All 3 attempts failed.")
 RUNNING = replace(KNOWN, stage=Stage.RUNNING, phase=Phase.ATTEMPTING, started_at=NOON)
 DECIDED = replace(RUNNING, phase=Phase.DECIDED)
@@ -50,29 +61,29 @@ def facts(
 @pytest.mark.parametrize(
     ("case", "around", "summary"),
     [
-        (facts(NEW), ALONE, "It will be worked on at the next pass: attempt 1 of 3."),
-        (facts(), ALONE, "It will be worked on at the next pass: attempt 2 of 3."),
-        (facts(HITL, act=AGAIN), ALONE, "It will be worked on at the next pass: attempt 1 of 3."),
+        (facts(NEW), ALONE, "Mulligan starts work at the next pass: attempt 1 of 3."),
+        (facts(), ALONE, "Mulligan starts work at the next pass: attempt 2 of 3."),
+        (facts(HITL, act=AGAIN), ALONE, "Mulligan starts work at the next pass: attempt 1 of 3."),
         (
             facts(RUNNING),
             HELD,
-            "The worker vm:4711 is on it now: attempt 1, since 2025-03-01 12:00:00 UTC.",
+            "The worker vm:4711 is working on it now: attempt 1, since 2025-03-01 12:00:00 UTC.",
         ),
         (
             facts(replace(RUNNING, started_at=None)),
             HELD,
-            "The worker vm:4711 is on it now: attempt 1.",
+            "The worker vm:4711 is working on it now: attempt 1.",
         ),
-        (facts(DECIDED), HELD, "The worker vm:4711 is on it now."),
+        (facts(DECIDED), HELD, "The worker vm:4711 is working on it now."),
         (
             facts(RUNNING),
             ALONE,
-            "Attempt 1 was cut off; the next pass records that and goes on with it.",
+            "Attempt 1 was cut off; the next pass records that and continues.",
         ),
         (
             facts(replace(RUNNING, phase=Phase.COMPLETED)),
             ALONE,
-            "Attempt 1 is over; the next pass decides what follows from it.",
+            "Attempt 1 has ended; the next pass decides what follows.",
         ),
         (
             facts(replace(DECIDED, decision=OpenPullRequest())),
@@ -82,29 +93,29 @@ def facts(
         (
             facts(replace(DECIDED, decision=Escalate(reason="No."), reason="No.")),
             ALONE,
-            "The next pass carries out what was decided: No.",
+            "The next pass carries out the decision: No.",
         ),
         (
-            facts(replace(KNOWN, stage=Stage.REVIEW, pull_request=URL), BARE),
+            facts(replace(KNOWN, stage=Stage.REVIEW, pull=PullStatus(URL)), BARE),
             ALONE,
             f"It is in review: {URL}",
         ),
-        (facts(HITL, BARE), ALONE, "A person is asked: All 3 attempts failed."),
+        (facts(HITL, BARE), ALONE, "It needs human review: All 3 attempts failed."),
         (
             facts(HITL, act=STRANGER),
             replace(ALONE, asked_at=COMMENT),
-            f"A person is asked: All 3 attempts failed. See {COMMENT}",
+            f"It needs human review: All 3 attempts failed. See {COMMENT}",
         ),
         (
             facts(replace(KNOWN, stage=Stage.RESOLVED, reason="Its label was taken off.")),
             ALONE,
-            "It is done with: Its label was taken off.",
+            "It is resolved: Its label was taken off.",
         ),
         (facts(WAITING), ALONE, "It waits until 2025-03-01 12:05:00 UTC: No disk."),
         (
             facts(WAITING, BARE),
             ALONE,
-            "It will not be worked on: The label 'mulligan' is not on it; put it on.",
+            "It will not be worked on: The label 'mulligan' is not on it; add it.",
         ),
         (facts(act=STRANGER), ALONE, "It will not be worked on: eve may only read."),
         (
@@ -136,32 +147,38 @@ def test_one_line_says_what_will_be_done_and_why(
 @pytest.mark.parametrize(
     ("case", "said"),
     [
-        (facts(), "ada asked for the work, by the label at 2025-03-01 12:00:00 UTC."),
+        (facts(), "ada requested the work with the label at 2025-03-01 12:00:00 UTC."),
         (
             facts(RUNNING, act=AGAIN),
-            "ada asked for the work, by the label at 2025-03-01 12:00:00 UTC.",
+            "ada requested the work with the label at 2025-03-01 12:00:00 UTC.",
         ),
-        (facts(act=AGAIN), "bob asked for the work, by the label at 2025-03-01 13:00:00 UTC."),
+        (facts(act=AGAIN), "bob requested the work with the label at 2025-03-01 13:00:00 UTC."),
         (
             facts(HITL, act=AGAIN),
-            "bob asked for the work, by the label at 2025-03-01 13:00:00 UTC.",
+            "bob requested the work with the label at 2025-03-01 13:00:00 UTC.",
         ),
         (
             facts(NEW, act=STRANGER),
-            "eve put the label on at 2025-03-01 12:00:00 UTC, which is not enough.",
+            (
+                "eve added the label at 2025-03-01 12:00:00 UTC, without the permission to start "
+                "work."
+            ),
         ),
         (
             facts(NEW, act=replace(STRANGER, actor="")),
-            "Somebody put the label on at 2025-03-01 12:00:00 UTC, which is not enough.",
+            (
+                "Somebody added the label at 2025-03-01 12:00:00 UTC, without the permission to "
+                "start work."
+            ),
         ),
-        (facts(NEW, act=None), "Nobody has asked for the work."),
+        (facts(NEW, act=None), "Nobody has requested the work."),
         (
-            facts(replace(KNOWN, act="review:7", actor="wes")),
-            "wes asked for the work, by a review at 2025-03-01 12:00:00 UTC.",
+            facts(replace(KNOWN, request=Request(ReviewAct(7), "wes", at=NOON))),
+            "wes requested the work with a review at 2025-03-01 12:00:00 UTC.",
         ),
         (
-            facts(replace(KNOWN, act="operator:2025", actor="")),
-            "An operator's command asked for the work at 2025-03-01 12:00:00 UTC.",
+            facts(replace(KNOWN, request=Request(OperatorAct("2025"), at=NOON))),
+            "An operator's command requested the work at 2025-03-01 12:00:00 UTC.",
         ),
     ],
 )
@@ -201,28 +218,33 @@ def test_a_base_branch_that_cannot_be_fetched_is_told_before_the_next_pass_is_pr
     ("stage", "heard", "told"),
     [
         (Stage.REVIEW, (), True),
-        (Stage.READY, ("review:6",), True),
-        (Stage.HITL, ("review:7",), False),
+        (Stage.READY, (ReviewAct(6),), True),
+        (Stage.HITL, (ReviewAct(7),), False),
         (Stage.RESOLVED, (), False),
     ],
 )
 def test_a_review_that_further_ones_are_waited_for_is_told(
     stage: Stage,
-    heard: tuple[str, ...],
+    heard: tuple[ReviewAct, ...],
     told: bool,  # noqa: FBT001
 ) -> None:
-    effects = ((f"{REVIEWS_SETTLING}:issue", f"7 {NOON.isoformat()}"),)
-    status = replace(KNOWN, stage=stage, heard=heard, effects=effects)
+    effects, handled = (
+        NO_EFFECTS.plus(ReviewsSettling(7, NOON)),
+        reduce(Handled.plus, heard, Handled()),
+    )
+    status = replace(KNOWN, stage=stage, handled=handled, effects=effects)
     words = (
         "A review requests changes; it is acted on after 2025-03-01 12:00:00 UTC, together with "
         "those that come until then."
     )
     assert (words in explain(facts(status), HELD).notes) is told
-    assert describe_review(replace(status, effects=((f"{REVIEWS_SETTLING}:issue", ""),))) == ""
+    assert describe_review(replace(status, effects=effects.plus(ReviewsSettling()))) == ""
 
 
 def test_an_issue_that_is_gone_keeps_what_the_ledger_knows() -> None:
-    found = explain_unread(replace(HITL, title="Mend it"), "The issue is gone.", exists=False)
+    found = explain_unread(
+        replace(HITL, text=SeenText("Mend it")), "The issue is gone.", exists=False
+    )
     assert (found.issue, found.title, found.stage) == (REF, "Mend it", Stage.HITL)
     assert found.summary == "It will not be worked on: The issue is gone."
     assert not found.eligible

@@ -1,6 +1,7 @@
 """What a pull request brings back, folded into where its issue stands."""
 
 from datetime import timedelta
+from functools import reduce
 
 import pytest
 
@@ -26,10 +27,19 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.feedback import Feedback, Review
 from mulligan.domain.fold import advance
-from mulligan.domain.issue import Stage
+from mulligan.domain.issue import LabelAct, ReviewAct, Stage
 from mulligan.domain.issue_context import own_commits
 from mulligan.domain.outcome import Escalate, Outcome
-from mulligan.domain.status import IssueStatus, Phase
+from mulligan.domain.recorded_effects import BaseMerged
+from mulligan.domain.status import (
+    Conflict,
+    FailedHead,
+    Handleable,
+    Handled,
+    IssueStatus,
+    Phase,
+    Request,
+)
 from world.ledgers import ISSUES, START, completed
 
 pytestmark = pytest.mark.pure
@@ -55,10 +65,17 @@ def after(*events: Event) -> IssueStatus:
     return status
 
 
+def handled(*each: Handleable) -> Handled:
+    return reduce(Handled.plus, each, Handled())
+
+
 def test_a_review_makes_the_issue_due_in_the_same_epoch() -> None:
     status = after(REVIEWED)
     assert (status.stage, status.phase, status.epoch) == (Stage.READY, Phase.IDLE, 1)
-    assert (status.act, status.heard) == ("labeled:7", ("review:5", "review:6"))
+    assert (status.request.act, status.handled) == (
+        LabelAct(7),
+        handled(ReviewAct(5), ReviewAct(6)),
+    )
     assert status.feedback == Feedback(at=START, remarks=(ONE,))
     assert not status.is_shown
 
@@ -68,8 +85,8 @@ def test_feedback_is_told_until_an_attempt_at_it_is_published() -> None:
     assert after(REVIEWED, begun).feedback
     assert after(REVIEWED, begun, Escalated(reason="x", comment="")).feedback
     done = after(REVIEWED, begun, PUBLISHED)
-    assert (done.feedback, done.stage, done.pull_number) == (None, Stage.REVIEW, 2)
-    assert done.heard == ("review:5", "review:6")
+    assert (done.feedback, done.stage, done.pull.number) == (None, Stage.REVIEW, 2)
+    assert done.handled == handled(ReviewAct(5), ReviewAct(6))
 
 
 def test_what_comes_back_adds_up() -> None:
@@ -77,7 +94,8 @@ def test_what_comes_back_adds_up() -> None:
     assert status.feedback == Feedback(at=AGAIN.at, remarks=(ONE, TWO), conflict="a, c")
     assert status.feedback
     assert status.feedback.threads == (7,)
-    assert status.heard == ("review:5", "review:6", "review:8", "conflict:b:h")
+    reviews = map(ReviewAct, (5, 6, 8))
+    assert status.handled == handled(*reviews, Conflict("b", "h"))
     assert after(CONFLICTED, REVIEWED).feedback == Feedback(
         at=START, remarks=(ONE,), conflict="a, c"
     )
@@ -86,7 +104,7 @@ def test_what_comes_back_adds_up() -> None:
 def test_a_review_can_open_an_epoch_in_its_authors_name() -> None:
     status = after(REVIEWED.model_copy(update={"opens_epoch": True}))
     assert (status.epoch, status.attempt, status.rounds) == (2, 0, 1)
-    assert (status.act, status.actor, status.actor_id) == ("review:6", "wes", 3)
+    assert status.request == Request(ReviewAct(6), "wes", 3, REVIEWED.at)
     asked = Authorised(act="labeled:9", actor="ada", act_at=START)
     assert advance(status, asked, START).rounds == 0
 
@@ -112,7 +130,7 @@ def test_a_review_that_is_refused_asks_a_person() -> None:
 def test_an_end_leaves_nothing_pending(end: Event, number: int | None) -> None:
     status = after(REVIEWED, end)
     assert (status.stage, status.feedback) == (Stage.RESOLVED, None)
-    assert status.pull_number == number
+    assert status.pull.number == number
 
 
 def test_a_conflict_in_no_file_by_name_is_one() -> None:
@@ -122,13 +140,13 @@ def test_a_conflict_in_no_file_by_name_is_one() -> None:
 
 
 def test_a_review_has_a_key() -> None:
-    assert Review(5, "wes", None, START, requests_changes=True).key == "review:5"
+    assert Review(5, "wes", None, START, requests_changes=True).act == ReviewAct(5)
 
 
 def test_checks_that_fail_on_github_make_the_issue_due_in_the_same_epoch() -> None:
     status = after(FAILED)
     assert (status.stage, status.phase, status.epoch) == (Stage.READY, Phase.IDLE, 1)
-    assert (status.heard, status.ci_attempts) == (("ci:h",), 1)
+    assert (status.handled, status.ci_attempts) == (handled(FailedHead("h")), 1)
     assert status.feedback == Feedback(at=START, checks=FAILED.checks)
     again = FAILED.model_copy(update={"head_sha": "i", "checks": (FailedCheck(name="lint"),)})
     both = after(REVIEWED, FAILED, again).feedback
@@ -139,7 +157,8 @@ def test_attempts_for_checks_on_github_are_counted_by_the_epoch() -> None:
     begun = AttemptStarted(attempt=2, number=2, worker="here")
     refused = FAILED.model_copy(update={"head_sha": "i", "refused": "That is enough."})
     status = after(FAILED, begun, PUBLISHED, refused)
-    assert (status.ci_attempts, status.heard) == (1, ("ci:h", "ci:i"))
+    assert status.ci_attempts == 1
+    assert status.handled == handled(FailedHead("h"), FailedHead("i"))
     assert status.decision == Escalate(reason="That is enough.")
     asked = Authorised(act="labeled:9", actor="ada", act_at=START)
     assert advance(status, asked, START).ci_attempts == 0
@@ -148,20 +167,20 @@ def test_attempts_for_checks_on_github_are_counted_by_the_epoch() -> None:
 def test_what_passed_on_github_is_shown_until_the_head_is_another() -> None:
     shown = EffectDone(effect="shown_stage", key="issue", remote_id="review")
     passed = after(shown, CiPassed(head_sha="h", count=2))
-    assert (passed.ci_passed, passed.stage, passed.is_shown) == (2, Stage.REVIEW, False)
+    assert (passed.pull.passed, passed.stage, passed.is_shown) == (2, Stage.REVIEW, False)
     for event in (REVIEWED, FAILED, PUBLISHED, AttemptStarted(attempt=2, number=2, worker="x")):
-        assert advance(passed, event, START).ci_passed == 0
+        assert advance(passed, event, START).pull.passed == 0
 
 
 def test_a_draft_is_known_until_its_work_is_verified() -> None:
     drafted = Drafted(pull_request="https://x/pull/3", number=3, head_sha="abc", attempt=1)
     status = after(Resolved(resolution="x", total_attempts=1, total_duration_ms=1), drafted)
-    assert (status.pull_request, status.pull_number) == ("https://x/pull/3", 3)
-    assert status.draft_of == 1
+    assert (status.pull.url, status.pull.number) == ("https://x/pull/3", 3)
+    assert status.pull.draft_of == 1
     again = PUBLISHED.model_copy(update={"left_draft": "There is no GraphQL."})
     left = advance(status, again, START)
-    assert (left.draft_of, left.left_draft) == (0, "There is no GraphQL.")
-    assert advance(left, PUBLISHED, START).left_draft == ""
+    assert (left.pull.draft_of, left.pull.left_draft) == (0, "There is no GraphQL.")
+    assert advance(left, PUBLISHED, START).pull.left_draft == ""
 
 
 def test_a_merge_of_the_base_is_mulligans_own_and_its_checks_are_to_come() -> None:
@@ -169,10 +188,11 @@ def test_a_merge_of_the_base_is_mulligans_own_and_its_checks_are_to_come() -> No
     shown = EffectDone(effect="shown_stage", key="issue", remote_id="review")
     update = BroughtUpToDate(base_sha="b", head_sha="def")
     pushed = EffectDone(effect="push", key=REF.branch, remote_id="abc")
-    assert after(pushed, merge).merged_since == {"def": "b"}
-    assert after(pushed, merge, update).merged_since == {}
+    assert after(pushed, merge).unrecorded_merge("def") == BaseMerged("b", "abc", "def")
+    assert after(pushed, merge).unrecorded_merge("abc") is None
+    assert after(pushed, merge, update).unrecorded_merge("def") is None
     status = after(CiPassed(head_sha="abc", count=2), merge, shown, update)
-    assert (status.ci_passed, status.updated_to, status.is_shown) == (0, "b", False)
-    assert status.effect("push", status.issue.branch) == "def"
+    assert (status.pull.passed, status.pull.updated_to, status.is_shown) == (0, "b", False)
+    assert status.effects.pushed == "def"
     assert own_commits(status, ()) == {"def"}
-    assert advance(status, PUBLISHED, START).updated_to == ""
+    assert advance(status, PUBLISHED, START).pull.updated_to == ""

@@ -1,89 +1,195 @@
 """What was done is not done twice, however much was done since, and the record stays small."""
 
-from hashlib import sha256
+from datetime import UTC, datetime
+from functools import reduce
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mulligan.domain.events import EffectDone, IssueSeen
+from mulligan.domain.issue import (
+    CommentAct,
+    ConsoleAct,
+    LabelAct,
+    OperatorAct,
+    ReviewAct,
+    Stage,
+    UnknownAct,
+    parse_act,
+)
+from mulligan.domain.recorded_effects import (
+    MAX_EFFECTS_PER_KIND,
+    NO_EFFECTS,
+    Answered,
+    BaseMerged,
+    BlockShown,
+    CommandAnswered,
+    CommentsRead,
+    Effect,
+    Effects,
+    LabelRequested,
+    MergeRefused,
+    Obstacle,
+    Pushed,
+    ReviewsSettling,
+    StageShown,
+    StatusWritten,
+    UnknownEffect,
+    WorkPushed,
+    comments_read_to,
+    effect_of,
+    event_of,
+)
 from mulligan.domain.status import (
-    MAX_KEYS_PER_KIND,
-    add_handled,
-    is_handled,
-    summarise_handled,
-    trim_effects,
+    MAX_HANDLED_PER_KIND,
+    Conflict,
+    FailedHead,
+    Handleable,
+    Handled,
+    handled_of,
 )
 
 pytestmark = pytest.mark.pure
 
-KINDS = ("comment", "review", "command", "conflict", "ci")
-KEYS = st.builds("{}:{}".format, st.sampled_from(KINDS), st.integers(1, 10**6))
-
-
-@given(st.lists(KEYS, max_size=400))
-def test_what_was_heard_of_people_is_never_forgotten(keys: list[str]) -> None:
-    heard: tuple[str, ...] = ()
-    for key in keys:
-        heard = add_handled(heard, key)
-        assert is_handled(heard, key)
-    said = [key for key in keys if key.startswith(("comment:", "review:"))]
-    assert all(is_handled(heard, key) for key in said)
-    assert len(heard) <= len(KINDS) * MAX_KEYS_PER_KIND + 2
-
-
-@given(
-    st.sampled_from(["comment", "review"]),
-    st.integers(MAX_KEYS_PER_KIND + 2, 4 * MAX_KEYS_PER_KIND),
+NOON = datetime(2025, 3, 1, 12, 0, tzinfo=UTC)
+IDS = st.integers(1, 10**6)
+KINDS = (
+    st.builds(CommentAct, IDS),
+    st.builds(ReviewAct, IDS),
+    st.builds(ConsoleAct, IDS.map(str)),
+    st.builds(Conflict, IDS.map(str), IDS.map(str)),
+    st.builds(FailedHead, IDS.map(str)),
 )
-def test_what_comes_after_all_that_was_heard_is_new(kind: str, count: int) -> None:
-    heard = add_handled((), *(f"{kind}:{number}" for number in range(1, count)))
-    assert len(heard) == MAX_KEYS_PER_KIND + 1
-    assert all(is_handled(heard, f"{kind}:{number}") for number in range(1, count))
-    assert not is_handled(heard, f"{kind}:{count}")
-    assert not is_handled(heard, "review:1" if kind == "comment" else "comment:1")
+HANDLEABLE = st.one_of(*KINDS)
 
 
-@given(st.lists(KEYS, max_size=250))
-def test_in_sum_it_is_one_mark_for_each_kind_that_has_an_order(keys: list[str]) -> None:
-    marks = summarise_handled(add_handled((), *keys))
-    said = [key for key in keys if key.startswith(("comment:", "review:"))]
-    assert all(is_handled(marks, key) for key in said)
-    assert len(marks) == len({key.partition(":")[0] for key in said})
-    assert summarise_handled(marks) == marks
+def handled(*each: Handleable) -> Handled:
+    return reduce(Handled.plus, each, Handled())
+
+
+def size(found: Handled) -> int:
+    ids = len(found.comments.ids) + len(found.reviews.ids)
+    return ids + len(found.console) + len(found.conflicts) + len(found.failed_heads)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(HANDLEABLE, max_size=400))
+def test_what_was_heard_of_people_is_never_forgotten(said: list[Handleable]) -> None:
+    found = Handled()
+    for each in said:
+        found = found.plus(each)
+        assert each in found
+    assert all(each in found for each in said if isinstance(each, CommentAct | ReviewAct))
+    assert size(found) <= len(KINDS) * MAX_HANDLED_PER_KIND
+
+
+@pytest.mark.parametrize(("kind", "other"), [(CommentAct, ReviewAct), (ReviewAct, CommentAct)])
+@settings(max_examples=25, deadline=None)
+@given(count=st.integers(MAX_HANDLED_PER_KIND + 2, 4 * MAX_HANDLED_PER_KIND))
+def test_what_comes_after_all_that_was_heard_is_new(
+    kind: type[CommentAct | ReviewAct], other: type[CommentAct | ReviewAct], count: int
+) -> None:
+    found = handled(*map(kind, range(1, count)))
+    assert size(found) == MAX_HANDLED_PER_KIND
+    assert all(kind(number) in found for number in range(1, count))
+    assert kind(count) not in found
+    assert other(1) not in found
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(HANDLEABLE, max_size=250))
+def test_in_sum_it_is_one_mark_for_each_kind_that_has_an_order(said: list[Handleable]) -> None:
+    marks = handled(*said).marks
+    ordered = [each for each in said if isinstance(each, CommentAct | ReviewAct)]
+    assert all(each in handled_of(marks) for each in ordered)
+    assert len(marks) == len({type(each) for each in ordered})
+    assert handled_of(marks).marks == marks
 
 
 def test_the_last_of_what_has_no_order_is_kept() -> None:
-    heard = add_handled((), *(f"ci:{number:040}" for number in range(MAX_KEYS_PER_KIND + 5)))
-    assert len(heard) == MAX_KEYS_PER_KIND
-    assert is_handled(heard, f"ci:{MAX_KEYS_PER_KIND + 4:040}")
-    assert not is_handled(heard, f"ci:{0:040}")
+    found = handled(*(FailedHead(f"{number}") for number in range(MAX_HANDLED_PER_KIND + 5)))
+    assert size(found) == MAX_HANDLED_PER_KIND
+    assert FailedHead(f"{MAX_HANDLED_PER_KIND + 4}") in found
+    assert FailedHead("0") not in found
 
 
-def test_a_key_is_kept_once() -> None:
-    assert add_handled(("ci:a",), "ci:a", "ci:b") == ("ci:a", "ci:b")
+def test_each_is_kept_once() -> None:
+    twice = handled(*[FailedHead("a"), FailedHead("a"), FailedHead("b")], *map(CommentAct, (3, 3)))
+    assert twice.failed_heads == (FailedHead("a"), FailedHead("b"))
+    assert twice.comments.ids == (3,)
 
 
-@given(st.lists(st.integers(1, 10**6), max_size=300), st.integers(10**6, 10**7))
+def effects(*each: Effect) -> Effects:
+    return reduce(Effects.plus, each, NO_EFFECTS)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(1, 10**6), max_size=150), st.integers(10**6, 10**7))
 def test_the_effects_of_the_last_attempt_are_kept(numbers: list[int], last: int) -> None:
-    effects = {"push:mulligan/issue-12": "c0ffee", "status_comment:issue": "7"}
-    effects |= {f"reply:comment:{number}": "1" for number in numbers}
-    effects |= {f"answer:{number}:1": "2" for number in numbers}
-    effects |= {f"answer:{thread}:{last}": "3" for thread in range(50)}
-    kept = dict(trim_effects(effects))
-    assert len(kept) <= 2 * MAX_KEYS_PER_KIND + 2
-    assert kept.items() <= effects.items()
-    assert all(f"answer:{thread}:{last}" in kept for thread in range(50))
-    assert {"push:mulligan/issue-12", "status_comment:issue"} <= kept.keys()
+    once = (Pushed("mulligan/issue-12", "c0ffee"), StatusWritten("7"))
+    replies = (CommandAnswered(CommentAct(number), "1") for number in numbers)
+    answers = (Answered(number, 1, "2") for number in numbers)
+    found = effects(*once, *replies, *answers, *(Answered(n, last, "3") for n in range(50)))
+    assert len(found.done) <= 2 * MAX_EFFECTS_PER_KIND + 2
+    assert all(found.has_answered(number, last) for number in range(50))
+    assert (found.pushed, found.status_comment) == ("c0ffee", "7")
 
 
 def test_what_was_done_last_is_kept_whatever_its_key() -> None:
-    merges = {
-        f"merge:{sha(number)}:{sha(number - 1)}": sha(number)
-        for number in range(3 * MAX_KEYS_PER_KIND)
-    }
-    assert trim_effects(merges) == tuple(merges.items())[-MAX_KEYS_PER_KIND:]
+    merges = [BaseMerged(f"b{n}", f"h{n}", f"m{n}") for n in range(3 * MAX_EFFECTS_PER_KIND)]
+    assert effects(*merges).all(BaseMerged) == tuple(merges[-MAX_EFFECTS_PER_KIND:])
 
 
-def sha(number: int) -> str:
-    """Make one up; some of the real ones have hardly a digit in them."""
-    return sha256(str(number).encode()).hexdigest()[:40]
+@pytest.mark.parametrize(
+    ("effect", "kind", "key", "remote_id"),
+    [
+        (StageShown(Stage.REVIEW), "shown_stage", "issue", "review"),
+        (StageShown(None), "shown_stage", "issue", "later"),
+        (StatusWritten("77"), "status_comment", "issue", "77"),
+        (LabelRequested(LabelAct(7), "78"), "label_comment", "labeled:7", "78"),
+        (BlockShown(Obstacle.ISSUE, 2, "ab"), "held", "issue", "2:ab"),
+        (BlockShown(Obstacle.DISK, 2, "ab"), "held", "disk", "2:ab"),
+        (Pushed("mulligan/issue-1", "c0"), "push", "mulligan/issue-1", "c0"),
+        (WorkPushed(3, "refs/x"), "pushed_work", "3", "refs/x"),
+        (BaseMerged("b", "h", "m"), "merge", "b:h", "m"),
+        (MergeRefused("b", "h"), "merge_refused", "b:h", "refused"),
+        (ReviewsSettling(7, NOON), "settling", "issue", f"7 {NOON.isoformat()}"),
+        (ReviewsSettling(), "settling", "issue", ""),
+        (Answered(7, 2, "79"), "answer", "7:2", "79"),
+        (Answered(7, None, "79"), "answer", "review:7", "79"),
+        (CommandAnswered(ConsoleAct("x"), "80"), "reply", "command:x", "80"),
+        (CommentsRead(9), "comments_read", "issue", "to:9"),
+        (UnknownEffect("later_kind", "k", "v"), "later_kind", "k", "v"),
+        (UnknownEffect("pushed_work", "no number", "v"), "pushed_work", "no number", "v"),
+    ],
+)
+def test_an_effect_is_read_as_it_was_written(
+    effect: Effect, kind: str, key: str, remote_id: str
+) -> None:
+    assert event_of(effect) == EffectDone(effect=kind, key=key, remote_id=remote_id)
+    assert effect_of(kind, key, remote_id) == effect
+
+
+@pytest.mark.parametrize(
+    ("act", "text"),
+    [
+        (LabelAct(7), "labeled:7"),
+        (CommentAct(9), "comment:9"),
+        (ReviewAct(5), "review:5"),
+        (ConsoleAct("2025-03-01T12:00:00+00:00"), "command:2025-03-01T12:00:00+00:00"),
+        (OperatorAct("now"), "operator:now"),
+        (UnknownAct("labeled:x"), "labeled:x"),
+        (UnknownAct("seance"), "seance"),
+    ],
+)
+def test_an_act_is_read_as_it_was_written(act: object, text: str) -> None:
+    assert str(act) == text
+    assert parse_act(text) == act
+
+
+def test_only_a_cursor_says_how_far_comments_were_read() -> None:
+    assert comments_read_to(event_of(CommentsRead(9))) == 9
+    assert comments_read_to(EffectDone(effect="comments_read", key="issue", remote_id="x")) == 0
+    assert comments_read_to(event_of(StatusWritten("9"))) == 0
+    assert comments_read_to(IssueSeen(title="to:9")) == 0

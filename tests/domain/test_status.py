@@ -27,9 +27,10 @@ from mulligan.domain.events import (
     WorktreeReset,
 )
 from mulligan.domain.fold import advance
-from mulligan.domain.issue import Stage
+from mulligan.domain.issue import LabelAct, Stage
 from mulligan.domain.outcome import Escalate, OpenPullRequest, Outcome, Retry
-from mulligan.domain.status import SHOWN_STAGE, IssueStatus, Phase
+from mulligan.domain.recorded_effects import Pushed, StageShown, UnknownEffect, event_of
+from mulligan.domain.status import IssueStatus, Phase, Request
 from world.ledgers import ISSUES, START, completed, events
 
 pytestmark = pytest.mark.pure
@@ -92,7 +93,7 @@ def test_an_issue_that_is_settled_waits_for_no_time(last: Event) -> None:
 
 def test_an_attempt_leaves_its_numbers_its_outcome_and_its_start() -> None:
     status = after(SEEN, AUTHORISED, FIRST, FAILED)
-    assert (status.title, status.epoch, status.attempt, status.number) == ("Mend it", 1, 1, 1)
+    assert (status.text.title, status.epoch, status.attempt, status.number) == ("Mend it", 1, 1, 1)
     assert status.outcome is Outcome.CHECKS_FAILED
     assert status.started_at == START + timedelta(minutes=2)
 
@@ -106,10 +107,10 @@ def test_a_new_epoch_counts_afresh_and_forgets_nothing_that_was_made() -> None:
     pushed = EffectDone(effect="push", key="branch", remote_id="abc")
     status = after(SEEN, AUTHORISED, FIRST, pushed, GOOD, OPEN, PUBLISHED, answer)
     assert (status.epoch, status.attempt, status.number) == (2, 0, 1)
-    assert (status.act, status.actor, status.act_at) == ("labeled:9", "bob", DUE)
+    assert status.request == Request(LabelAct(9), "bob", at=DUE)
     assert (status.outcome, status.decision) == (None, None)
-    assert status.pull_request == "https://x/pull/2"
-    assert status.effect("push", "branch") == "abc"
+    assert status.pull.url == "https://x/pull/2"
+    assert status.effects.pushed == "abc"
 
 
 def test_an_effect_done_again_takes_the_place_of_the_first() -> None:
@@ -117,13 +118,12 @@ def test_an_effect_done_again_takes_the_place_of_the_first() -> None:
     second = EffectDone(effect="push", key="branch", remote_id="def")
     other = EffectDone(effect="comment", key="issue", remote_id="1")
     status = after(first, other, second)
-    assert status.effects == (("comment:issue", "1"), ("push:branch", "def"))
-    assert status.effect("push", "branch") == "def"
-    assert status.effect("push", "elsewhere") is None
+    assert status.effects.done == (UnknownEffect("comment", "issue", "1"), Pushed("branch", "def"))
+    assert status.effects.pushed == "def"
 
 
 def test_a_stage_is_shown_until_it_changes() -> None:
-    shown = EffectDone(effect=SHOWN_STAGE, key="issue", remote_id="ready")
+    shown = event_of(StageShown(Stage.READY))
     assert after(AUTHORISED, shown).is_shown
     assert after(AUTHORISED, shown, SEEN).is_shown
     assert not after(AUTHORISED, shown, FIRST).is_shown
@@ -136,6 +136,10 @@ def test_a_stage_is_shown_until_it_changes() -> None:
 )
 def test_events_that_only_tell_a_story_change_nothing(story: Event) -> None:
     assert after(AUTHORISED, FIRST, story) == after(AUTHORISED, FIRST)
+
+
+def written(status: IssueStatus) -> set[tuple[str, str]]:
+    return {(each.kind, each.written[0]) for each in status.effects.done}
 
 
 @given(st.lists(events(), max_size=20))
@@ -153,7 +157,7 @@ def test_whatever_happens_an_issue_is_in_one_stage_and_its_counts_never_fall(
             continue
         opens = event.opens_epoch if isinstance(event, ReviewReceived) else False
         assert following.epoch - status.epoch == (event.kind == "authorised" or opens)
-        assert set(dict(status.effects)) <= set(dict(following.effects))
+        assert written(status) <= written(following)
         settled = following.stage in {Stage.REVIEW, Stage.HITL, Stage.RESOLVED}
         if settled and following.stage is not status.stage:
             assert (following.phase, following.due) == (Phase.IDLE, None)

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from mulligan.config.policy import CommitSettings
 from mulligan.domain.attempt import Change, CommitText
 from mulligan.domain.errors import MisconfiguredError, UnavailableError
 from mulligan.domain.result import FileChange
-from mulligan.git.worktrees.attempt_worktree import diff_of
+from mulligan.git.worktrees import agent_git_directory
+from mulligan.git.worktrees.attempt_worktree import Checkout, check_out_commit, diff_of
 from mulligan.git.worktrees.worktrees import GitWorktrees
 from world.checkouts import (
     FILES,
@@ -22,6 +24,7 @@ from world.checkouts import (
     contents,
     files_as_committed,
     run_in_worktree,
+    set_up_in_worktree,
     worktrees_of,
 )
 from world.repositories import branch_head, commit_to, git, make_remote
@@ -51,6 +54,14 @@ def added(path: str, *, binary: bool = False, lines: int = 1) -> FileChange:
     return FileChange(path=path, status="A", insertions=counts[0], deletions=counts[1])
 
 
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Generator[Checkout]:
+    """Open one worktree for all tests that only look at the agent's git directory."""
+    place = tmp_path_factory.mktemp("opened")
+    with worktrees_of(place / "work", calc_remote(place / "remote.git")).open(REF) as tree:
+        yield tree
+
+
 @pytest.mark.parametrize(
     ("line", "commits"),
     [
@@ -66,20 +77,33 @@ def added(path: str, *, binary: bool = False, lines: int = 1) -> FileChange:
         ("ln -sf /etc/passwd $(git rev-parse --git-dir)/refs/heads/passwd", 1),
         ("echo nonsense > $(git rev-parse --git-dir)/refs/heads/nonsense", 1),
         (f"echo {'1' * 40} > $(git rev-parse --git-dir)/refs/heads/missing", 1),
-        ("echo ref: refs/heads/../../../x > $(git rev-parse --git-dir)/HEAD", 2),
-        (r"printf 'ref: refs/\0' > $(git rev-parse --git-dir)/HEAD", 2),
+        ("echo ref: refs/heads/../../../x > $(git rev-parse --git-dir)/HEAD", 1),
+        (r"printf 'ref: refs/\0' > $(git rev-parse --git-dir)/HEAD", 1),
         ("echo /etc > $(git rev-parse --git-dir)/objects/info/alternates", 1),
         ("cd $(git rev-parse --git-dir); mkfifo objects/00 objects/pack/x.idx refs/heads/x", 1),
     ],
 )  # fmt: skip
 def test_the_agents_own_commits_are_counted_after(
-    worktrees: GitWorktrees, line: str, commits: int
+    opened: Checkout, line: str, commits: int
+) -> None:
+    own = opened.worktree.paths.agent_git_dir
+    check_out_commit(opened.worktree, "main", opened.base_sha, opened.start_sha)
+    run_in_worktree(opened, "git reset -q --hard", COMMIT, line)
+    opened.worktree.cleaner.only_files(own)
+    with_objects = replace(opened.worktree.git, alternates=(own / "objects",))
+    assert agent_git_directory.read(own, with_objects, opened.start_sha).commits == commits
+
+
+@pytest.mark.parametrize("line", ["echo ref: refs/heads/../../../x", r"printf 'ref: refs/\0'"])
+def test_work_on_a_branch_that_cannot_be_is_a_change_beside_the_commits(
+    worktrees: GitWorktrees, line: str
 ) -> None:
     with worktrees.open(REF) as tree:
-        run_in_worktree(tree, COMMIT, line)
-        assert tree.capture(TEXT, SETTINGS).commits == commits
+        run_in_worktree(tree, COMMIT, f"{line} > $(git rev-parse --git-dir)/HEAD")
+        assert tree.capture(TEXT, SETTINGS).commits == 2
 
 
+@pytest.mark.deep
 def test_refs_of_a_thousand_levels_are_survived(worktrees: GitWorktrees) -> None:
     levels = "import os; [(os.mkdir('d'), os.chdir('d')) for level in range(1500)]"
     with worktrees.open(REF) as tree:
@@ -170,9 +194,9 @@ def test_ignored_files_are_not_looked_for_where_there_is_a_change(worktrees: Git
 
 
 def test_what_set_up_lines_wrote_is_not_the_agents(tmp_path: Path, remote: Path) -> None:
-    worktrees = worktrees_of(tmp_path / "work", remote, sets_up=True)
+    worktrees = worktrees_of(tmp_path / "work", remote)
     with worktrees.open(REF) as tree:
-        run_in_worktree(tree, "echo installed > deps.log")
+        set_up_in_worktree(tree, "echo installed > deps.log")
         (tree.private / "home-of-the-agent").mkdir()
         assert tree.capture(TEXT, SETTINGS).ignored_files == ()
         run_in_worktree(tree, "echo more >> deps.log")
@@ -235,6 +259,7 @@ def test_odd_names_and_kinds_are_all_told(worktrees: GitWorktrees) -> None:
     assert b"Binary files /dev/null and b/large differ" in change.diff
 
 
+@pytest.mark.deep
 def test_of_many_links_some_are_told_without_where_they_lead(worktrees: GitWorktrees) -> None:
     with worktrees.open(REF) as tree:
         run_in_worktree(tree, "for n in {1..203}; do ln -s to-$n link-$n; done")
@@ -279,21 +304,26 @@ def test_a_submodule_that_is_taken_out_is_told(worktrees: GitWorktrees, remote: 
     assert b"-Subproject commit" in change.diff
 
 
-@pytest.mark.parametrize("sets_up", [True, False])
+@pytest.mark.parametrize("has_set_up", [True, False])
 def test_what_set_up_lines_installed_is_there_for_the_checks(
-    tmp_path: Path, remote: Path, *, sets_up: bool
+    tmp_path: Path, remote: Path, *, has_set_up: bool
 ) -> None:
-    worktrees = worktrees_of(tmp_path / "work", remote, sets_up=sets_up)
+    worktrees = worktrees_of(tmp_path / "work", remote)
     with worktrees.open(REF) as tree:
-        run_in_worktree(tree, "echo installed > deps.log")
+        if has_set_up:
+            set_up_in_worktree(tree, "echo installed > deps.log; touch not-ignored")
+        run_in_worktree(tree, "rm -f not-ignored; echo agent > deps.log; echo agent > own.log")
         run_in_worktree(tree, "echo new > new; mkdir .claude; touch .claude/y")
         change = tree.capture(TEXT, SETTINGS)
         assert change.head_sha
-        run_in_worktree(tree, "touch about")
-        tree.check_out(change.head_sha)
-        kept = {"deps.log"} if sets_up else set[str]()
-        assert contents(tree.path).keys() - files_as_committed().keys() == {"new", *kept}
-        assert run_in_worktree(tree, "git status --porcelain") == ""
+        for _ in range(2):
+            run_in_worktree(tree, "touch about; echo check > deps.log; touch check.log")
+            tree.check_out(change.head_sha)
+            kept = {"deps.log"} if has_set_up else set[str]()
+            assert contents(tree.path).keys() - files_as_committed().keys() == {"new", *kept}
+            assert run_in_worktree(tree, "git status --porcelain", "cat new") == "new"
+            if has_set_up:
+                assert (tree.path / "deps.log").read_text() == "installed\n"
     with worktrees.open(REF) as tree:
         assert not (tree.path / "deps.log").exists()
 

@@ -5,9 +5,12 @@ from pathlib import Path
 import pytest
 
 from mulligan.config.policy import CommitSettings
-from mulligan.domain.errors import DeniedError, UnavailableError
+from mulligan.domain.errors import DeniedError, UnavailableError, WorldError
+from mulligan.git.repository import Remote
+from mulligan.git.worktrees.mirror import Mirror
+from mulligan.git.worktrees.naming import repository_paths
 from mulligan.git.worktrees.worktrees import GitWorktrees
-from world.checkouts import REF, TEXT, calc_remote, run_in_worktree, worktrees_of
+from world.checkouts import REF, REPOSITORY, TEXT, calc_remote, run_in_worktree, worktrees_of
 from world.repositories import branch_head, commit_to, git
 
 
@@ -99,3 +102,14 @@ def test_the_base_branch_is_never_pushed_to(tmp_path: Path, remote: Path, head: 
     worktrees = worktrees_of(tmp_path / "work", remote, REF.branch)
     with pytest.raises(DeniedError, match="base branch"):
         worktrees.push(REF, head, None)
+
+
+def test_who_pushes_between_the_look_and_the_push_wins(
+    worktrees: GitWorktrees, remote: Path, head: str
+) -> None:
+    theirs = commit_to(remote, {"mine": "mine\n"}, REF.branch)
+    mirror = Mirror(REPOSITORY, repository_paths(worktrees.root, REPOSITORY), {})
+    for seen in (None, head):
+        with pytest.raises(WorldError, match="stale info"):
+            Remote(str(remote)).push(mirror.git, head, f"refs/heads/{REF.branch}", seen)
+    assert branch_head(remote, REF.branch) == theirs

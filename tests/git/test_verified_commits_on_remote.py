@@ -89,3 +89,7 @@ def test_a_refusal_is_left_to_the_publication(
     first.store_commit(REF, head, tmp_path / "refused.bundle")
     assert refs(remote) == []
     assert (tmp_path / "refused.bundle").exists()
+
+
+def test_what_nobody_handed_over_is_gone(second: GitWorktrees, tmp_path: Path) -> None:
+    assert not second.ensure_commit(REF, "1" * 40, tmp_path / "not here.bundle")

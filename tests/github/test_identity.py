@@ -55,6 +55,6 @@ def test_an_app_knows_its_own_comments(tmp_path: Path) -> None:
         world.set_role("acme/tools", APP, "write")
         ref = office.ready()
         told = case_for(case(), ref)
-        assert office.tracker.update_status(told) == office.tracker.update_status(told)
+        assert office.writer.update_status(told) == office.writer.update_status(told)
         assert [comment.author.login for comment in world.comments_of(ref)] == [APP]
         assert office.tracker.read(ref).comments == ()

@@ -10,10 +10,13 @@ from github_simulator.world import Fault, Faults
 from mulligan.config.operator import Trust
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
 from mulligan.domain.errors import DeniedError, UnavailableError
-from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.issue import IssueRef, LabelAct, Stage
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
+from mulligan.domain.status import Request, SeenText
+from mulligan.github.comments import StatusComments
 from mulligan.github.tracker import GitHubTracker
+from mulligan.github.writer import GitHubWriter
 from world.simulated import NAME
 from world.stories import attempt, case, escalated, published
 from world.trackers import TrackerEnvironment, case_for
@@ -28,6 +31,11 @@ def fresh(office: TrackerEnvironment) -> GitHubTracker:
     return GitHubTracker(office.client, Trust(), office.clock)
 
 
+def fresh_writer(office: TrackerEnvironment) -> GitHubWriter:
+    """Give a writer that remembers nothing."""
+    return GitHubWriter(office.client, fresh(office).own_login, StatusComments(office.clock))
+
+
 def verified(ref: IssueRef) -> IssueContext:
     return case_for(published(attempt(1, Outcome.SUCCEEDED)), ref)
 
@@ -38,8 +46,8 @@ def hopeless(ref: IssueRef) -> IssueContext:
 
 def object_to(office: TrackerEnvironment, ref: IssueRef) -> object:
     """Look again at an issue whose text was changed since by somebody with rights."""
-    act = f"labeled:{office.hub.world.events_of(ref)[0].id}"
-    told = replace(case_for(case(), ref).status, act=act, text_sha256="another")
+    request = Request(LabelAct(office.hub.world.events_of(ref)[0].id))
+    told = replace(case_for(case(), ref).status, request=request, text=SeenText(sha256="another"))
     return fresh(office).objection(ref, told)
 
 
@@ -48,11 +56,11 @@ def withdraw(office: TrackerEnvironment, ref: IssueRef) -> object:
 
 
 def show(stage: Stage) -> Ask:
-    return lambda office, ref: fresh(office).set_stage_labels(ref, stage, Labels())
+    return lambda office, ref: fresh_writer(office).set_stage_labels(ref, stage, Labels())
 
 
 def publish(office: TrackerEnvironment, ref: IssueRef) -> object:
-    return fresh(office).open_pull_request(verified(ref), "main", PullRequestSettings())
+    return fresh_writer(office).open_pull_request(verified(ref), "main", PullRequestSettings())
 
 
 REQUESTS: dict[str, tuple[Ask, str, str]] = {
@@ -73,17 +81,19 @@ REQUESTS: dict[str, tuple[Ask, str, str]] = {
     "labels put on": (show(Stage.REVIEW), "POST", f"{ISSUE}/labels"),
     "a label taken off": (show(Stage.RESOLVED), "DELETE", f"{ISSUE}/labels/mulligan"),
     "a comment written": (
-        lambda office, ref: fresh(office).update_status(case_for(case(), ref)),
+        lambda office, ref: fresh_writer(office).update_status(case_for(case(), ref)),
         "POST",
         f"{ISSUE}/comments",
     ),
     "help asked for": (
-        lambda office, ref: fresh(office).post_escalation(hopeless(ref), Escalation()),
+        lambda office, ref: fresh_writer(office).post_escalation(hopeless(ref), Escalation()),
         "POST",
         f"{ISSUE}/comments",
     ),
     "the label asked for": (
-        lambda office, ref: fresh(office).ask_for_label(case_for(case(), ref), "labeled:7", "No"),
+        lambda office, ref: fresh_writer(office).ask_for_label(
+            case_for(case(), ref), "labeled:7", "No"
+        ),
         "POST",
         f"{ISSUE}/comments",
     ),
@@ -200,4 +210,4 @@ def test_labels_that_were_taken_and_not_put_on_are_missed(office: TrackerEnviron
     ref = prepared(office)
     office.hub.world.faults = meets("POST", f"{ISSUE}/labels", Fault(200, "[]"))
     with pytest.raises(UnavailableError, match="did not put the labels on"):
-        fresh(office).set_stage_labels(ref, Stage.REVIEW, Labels())
+        fresh_writer(office).set_stage_labels(ref, Stage.REVIEW, Labels())

@@ -1,4 +1,4 @@
-"""Who changed title or text after the label was put on, as GitHub tells it (SPEC T2)."""
+"""Who changed title or text after the label was put on, as GitHub tells it (TRUST-2)."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,8 +9,8 @@ import pytest
 from github_simulator.world import Fault
 from mulligan.config.operator import Trust
 from mulligan.domain.errors import UnavailableError
-from mulligan.domain.issue import AuthorisingAct, Edits, IssueRef
-from mulligan.domain.status import IssueStatus
+from mulligan.domain.issue import AuthorisingAct, Edits, IssueRef, LabelAct, OperatorAct
+from mulligan.domain.status import IssueStatus, Request, SeenText
 from mulligan.github.authorization import MAX_PAGES_OF_EDITS
 from mulligan.github.client import Client, RetrySettings
 from mulligan.github.tracker import GitHubTracker
@@ -163,12 +163,8 @@ def status(office: TrackerEnvironment, ref: IssueRef) -> IssueStatus:
     return IssueStatus(
         ref,
         epoch=1,
-        act=found.act,
-        actor=found.actor,
-        actor_id=found.actor_id,
-        act_at=found.at,
-        text_sha256=issue.text_sha256,
-        text_act=found.act,
+        request=Request(found.act, found.actor, found.actor_id, found.at),
+        text=SeenText(issue.title, issue.text_sha256, found.act),
     )
 
 
@@ -219,12 +215,12 @@ def test_where_nobody_tells_who_it_was_any_change_does(
     change(office, ref, "wes")
     found = office.tracker.objection(ref, known)
     assert found
-    assert "does not tell by whom" in found.reason
+    assert "does not report who changed it" in found.reason
 
 
 def test_a_status_without_a_text_goes_by_what_github_tells(office: TrackerEnvironment) -> None:
     ref = office.ready()
-    old = replace(status(office, ref), text_sha256="", text_act="")
+    old = replace(status(office, ref), text=SeenText())
     assert office.tracker.objection(ref, old) is None
     office.hub.world.edit(ref, "zoe", body="Another.")
     assert office.tracker.objection(ref, old)
@@ -234,7 +230,9 @@ def test_an_operators_command_is_not_looked_up(office: TrackerEnvironment) -> No
     ref = office.ready(by="tri")
     issue = office.tracker.read(ref)
     known = IssueStatus(
-        ref, act="operator:now", act_at=office.clock.now(), text_sha256=issue.text_sha256
+        ref,
+        request=Request(OperatorAct("now"), at=office.clock.now()),
+        text=SeenText(sha256=issue.text_sha256),
     )
     assert office.tracker.objection(ref, known) is None
     wait(office)
@@ -248,7 +246,8 @@ def test_an_account_that_took_the_place_of_another_is_not_obeyed(
     office: TrackerEnvironment,
 ) -> None:
     ref = office.ready()
-    known = replace(status(office, ref), actor_id=4711)
+    known = status(office, ref)
+    known = replace(known, request=replace(known.request, actor_id=4711))
     found = office.tracker.objection(ref, known)
     assert found
     assert "not the account" in found.reason
@@ -258,7 +257,9 @@ def test_a_label_that_github_does_not_show_any_more_is_asked_about_later(
     office: TrackerEnvironment,
 ) -> None:
     ref = office.ready()
-    known = replace(status(office, ref), act="labeled:1", text_act="labeled:1")
+    known, act = status(office, ref), LabelAct(1)
+    request, text = replace(known.request, act=act), replace(known.text, act=act)
+    known = replace(known, request=request, text=text)
     with pytest.raises(UnavailableError, match="does not show who"):
         office.tracker.objection(ref, known)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mulligan.github.dry_run import split_issue
+from mulligan.github.issue_file import split_issue
 
 pytestmark = pytest.mark.pure
 

@@ -10,6 +10,8 @@ PAGES = pages()
 CALM = [name for name in PAGES if not name.endswith("-hostile")]
 SHAPE = re.compile(r"<(h[1-6]|table|tr|th|td|pre|ul|ol|li|blockquote|hr|details)\b")
 ACTIVE = re.compile(r"<(a|img|script|iframe|s|del|details|form|input)\b")
+FOLDED = {"escalation": ["details"]}
+"""What Mulligan folds itself: the history of attempts."""
 MARKER = re.compile(r"<!-- mulligan:[^\n]*? -->")
 
 
@@ -21,7 +23,7 @@ def shape(text: str) -> list[str]:
 @pytest.mark.parametrize("name", PAGES)
 def test_nothing_of_others_becomes_active(name: str) -> None:
     shown = to_html(PAGES[name])
-    assert ACTIVE.findall(shown) == []
+    assert ACTIVE.findall(shown) == FOLDED.get(name.removesuffix("-hostile"), [])
     assert len(MARKER.findall(shown)) == shown.count("<!--") == 1
 
 

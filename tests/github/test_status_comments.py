@@ -9,7 +9,8 @@ import pytest
 
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.issue_context import IssueContext
-from mulligan.domain.status import DEFERRED, STATUS_EDIT_INTERVAL
+from mulligan.domain.recorded_effects import NO_EFFECTS, StageShown, StatusWritten
+from mulligan.domain.status import STATUS_EDIT_INTERVAL
 from world.simulated import NAME
 from world.stories import attempt, case, published
 from world.trackers import BOT, TrackerEnvironment, case_for, tracker_environment
@@ -26,7 +27,7 @@ def office(tmp_path: Path) -> Iterator[TrackerEnvironment]:
 def known(found: IssueContext, ref: IssueRef, *, since: int = 1, comment: str = "") -> IssueContext:
     """Let an installation tell of the issue that heard of it at some second."""
     told = case_for(found, ref)
-    effects = (("status_comment:issue", comment),) if comment else ()
+    effects = NO_EFFECTS.plus(StatusWritten(comment)) if comment else NO_EFFECTS
     at = EARLY + timedelta(seconds=since)
     return replace(told, status=replace(told.status, known_since=at, effects=effects))
 
@@ -37,16 +38,16 @@ def bodies(office: TrackerEnvironment, ref: IssueRef) -> list[str]:
 
 def test_two_installations_keep_a_comment_each_and_say_so(office: TrackerEnvironment) -> None:
     ref = office.ready()
-    mine = office.tracker.update_status(known(case(), ref)) or ""
-    theirs = office.tracker.update_status(known(case(stage=Stage.HITL), ref, since=2))
+    mine = office.writer.update_status(known(case(), ref)) or ""
+    theirs = office.writer.update_status(known(case(stage=Stage.HITL), ref, since=2))
     assert mine != theirs
-    office.tracker.update_status(known(published(attempt(1)), ref, comment=mine))
+    office.writer.update_status(known(published(attempt(1)), ref, comment=mine))
     first, second = bodies(office, ref)
     link = f"/{NAME}/issues/{ref.number}#issuecomment-"
     assert "asks for a review" in first
     assert "Another installation of Mulligan" in first
     assert f"{link}{theirs}" in first
-    assert "handed this issue to a person" in second
+    assert "needs human review (HITL)" in second
     assert f"{link}{mine}" in second
 
 
@@ -54,8 +55,8 @@ def test_one_that_crashed_before_it_took_its_comment_down_finds_it_again(
     office: TrackerEnvironment,
 ) -> None:
     ref = office.ready()
-    first = office.tracker.update_status(known(case(), ref))
-    assert office.tracker.update_status(known(published(attempt(1)), ref)) == first
+    first = office.writer.update_status(known(case(), ref))
+    assert office.writer.update_status(known(published(attempt(1)), ref)) == first
     assert "Another installation" not in bodies(office, ref)[0]
 
 
@@ -63,7 +64,7 @@ def test_a_comment_of_an_earlier_version_is_taken_over(office: TrackerEnvironmen
     ref = office.ready()
     old = f"<!-- mulligan:status {ref} -->\n\nMulligan is working on this."
     written = office.hub.world.comment(ref, old, BOT)
-    assert office.tracker.update_status(known(case(), ref)) == str(written)
+    assert office.writer.update_status(known(case(), ref)) == str(written)
     (body,) = bodies(office, ref)
     assert " by=" in body
 
@@ -72,17 +73,17 @@ def test_two_changes_lie_fifteen_seconds_apart_whatever_they_say(
     office: TrackerEnvironment,
 ) -> None:
     ref = office.ready()
-    comment = office.tracker.update_status(known(case(), ref)) or ""
+    comment = office.writer.update_status(known(case(), ref)) or ""
     waits = known(case(attempt(1), stage=Stage.READY, reason="It waits."), ref, comment=comment)
-    assert office.tracker.update_status(waits) == comment
+    assert office.writer.update_status(waits) == comment
     office.requests()
     done = known(published(attempt(1)), ref, comment=comment)
     office.clock.time += STATUS_EDIT_INTERVAL - timedelta(seconds=1)
-    assert office.tracker.update_status(done) is None
+    assert office.writer.update_status(done) is None
     assert office.requests() == []
     assert "It waits." in bodies(office, ref)[0]
     office.clock.time += timedelta(seconds=1)
-    assert office.tracker.update_status(done) == comment
+    assert office.writer.update_status(done) == comment
     assert "asks for a review" in bodies(office, ref)[0]
 
 
@@ -91,12 +92,12 @@ def test_what_passes_in_a_moment_is_told_by_the_next_pass(
     office: TrackerEnvironment, stage: Stage
 ) -> None:
     ref = office.ready()
-    comment = office.tracker.update_status(known(published(attempt(1)), ref)) or ""
+    comment = office.writer.update_status(known(published(attempt(1)), ref)) or ""
     passing = known(case(attempt(1), stage=stage), ref, comment=comment)
-    assert office.tracker.update_status(passing) is None
-    late = (*passing.status.effects, ("shown_stage:issue", DEFERRED))
+    assert office.writer.update_status(passing) is None
+    late = passing.status.effects.plus(StageShown(None))
     still = replace(passing, status=replace(passing.status, effects=late))
-    assert office.tracker.update_status(still) == comment
+    assert office.writer.update_status(still) == comment
     assert "asks for a review" not in bodies(office, ref)[0]
 
 
@@ -105,7 +106,7 @@ def test_where_it_comes_to_rest_first_is_told_at_once(
     office: TrackerEnvironment, stage: Stage
 ) -> None:
     ref = office.ready()
-    comment = office.tracker.update_status(known(case(), ref)) or ""
+    comment = office.writer.update_status(known(case(), ref)) or ""
     rests = known(case(attempt(1), stage=stage, reason="It rests."), ref, comment=comment)
-    office.tracker.update_status(rests)
+    office.writer.update_status(rests)
     assert "is working on this" not in bodies(office, ref)[0]

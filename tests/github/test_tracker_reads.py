@@ -8,12 +8,14 @@ from mulligan.config.policy import PullRequestSettings
 from mulligan.domain.errors import DeniedError, GoneError, UnavailableError
 from mulligan.domain.issue import IssueRef
 from mulligan.github.client import Client, RetrySettings
+from mulligan.github.comments import StatusComments
 from mulligan.github.markdown_parts import MARKER
 from mulligan.github.tracker import MAX_PERMISSION_LOOKUPS, GitHubTracker
+from mulligan.github.writer import GitHubWriter
 from world.faulty_http_server import Reply, faulty_server
 from world.simulated import NAME
 from world.stories import attempt, case, published
-from world.trackers import FrozenClock, TrackerEnvironment, case_for, tracker_environment
+from world.trackers import BOT, FrozenClock, TrackerEnvironment, case_for, tracker_environment
 
 
 def path_of(ref: IssueRef) -> str:
@@ -156,9 +158,9 @@ def test_a_pull_request_of_another_repository_is_an_error() -> None:
     pull = {"number": 3, "title": "x", "html_url": "x", "url": url, "head": head}
     with faulty_server([Reply(content=[pull])]) as told:
         client = Client(told.url, lambda _: "t")
-        tracker = GitHubTracker(client, Trust(), FrozenClock())
+        writer = GitHubWriter(client, lambda: BOT, StatusComments(FrozenClock()))
         with pytest.raises(UnavailableError, match="another repository"):
-            tracker.open_pull_request(published(attempt(1)), "main", PullRequestSettings())
+            writer.open_pull_request(published(attempt(1)), "main", PullRequestSettings())
         client.close()
 
 
@@ -181,8 +183,8 @@ def test_a_branch_of_a_fork_is_not_the_issues_branch() -> None:
     ]
     with faulty_server([Reply(content=pulls)]) as told:
         client = Client(told.url, lambda _: "t")
-        tracker = GitHubTracker(client, Trust(), FrozenClock())
-        opened = tracker.open_pull_request(published(attempt(1)), "main", PullRequestSettings())
+        writer = GitHubWriter(client, lambda: BOT, StatusComments(FrozenClock()))
+        opened = writer.open_pull_request(published(attempt(1)), "main", PullRequestSettings())
         client.close()
     assert opened.number == 5
 
@@ -239,7 +241,7 @@ def test_names_are_compared_as_github_does(office: TrackerEnvironment) -> None:
 def test_who_mulligan_is_is_asked_once(office: TrackerEnvironment) -> None:
     ref = office.ready()
     for _ in range(3):
-        office.tracker.update_status(case_for(case(), ref))
+        office.writer.update_status(case_for(case(), ref))
     assert office.requests().count("GET /user") == 1
 
 

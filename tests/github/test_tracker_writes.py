@@ -9,10 +9,11 @@ import pytest
 from github_simulator.world import Fault, Faults
 from mulligan.config.policy import Escalation, Labels, PullRequestSettings
 from mulligan.domain.errors import DeniedError, UnavailableError
-from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.issue import IssueRef, Stage, parse_act
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.status import DEFERRED, STATUS_EDIT_INTERVAL
+from mulligan.domain.recorded_effects import NO_EFFECTS, StageShown, StatusWritten
+from mulligan.domain.status import STATUS_EDIT_INTERVAL, Request
 from mulligan.github.markdown_parts import MARKER
 from world.simulated import NAME
 from world.stories import attempt, case, escalated, published
@@ -45,32 +46,32 @@ def always(verb: str, part: str, fault: Fault) -> Faults:
 
 
 def start(office: TrackerEnvironment, ref: IssueRef) -> None:
-    office.tracker.set_stage_labels(ref, Stage.RUNNING, LABELS)
+    office.writer.set_stage_labels(ref, Stage.RUNNING, LABELS)
 
 
 def finish(office: TrackerEnvironment, ref: IssueRef) -> None:
-    office.tracker.set_stage_labels(ref, Stage.HITL, LABELS)
+    office.writer.set_stage_labels(ref, Stage.HITL, LABELS)
 
 
 def tell(office: TrackerEnvironment, ref: IssueRef) -> None:
-    office.tracker.update_status(case_for(case(), ref))
+    office.writer.update_status(case_for(case(), ref))
 
 
 def tell_again(office: TrackerEnvironment, ref: IssueRef) -> None:
-    office.tracker.update_status(case_for(case(attempt(1)), ref))
+    office.writer.update_status(case_for(case(attempt(1)), ref))
 
 
 def ask(office: TrackerEnvironment, ref: IssueRef) -> None:
-    office.tracker.post_escalation(hopeless(ref), Escalation())
+    office.writer.post_escalation(hopeless(ref), Escalation())
 
 
 def publish(office: TrackerEnvironment, ref: IssueRef) -> None:
-    office.tracker.open_pull_request(verified(ref), "main", SETTINGS)
+    office.writer.open_pull_request(verified(ref), "main", SETTINGS)
 
 
 def publish_again(office: TrackerEnvironment, ref: IssueRef) -> None:
     told = case_for(published(attempt(1), attempt(2, Outcome.SUCCEEDED)), ref)
-    office.tracker.open_pull_request(told, "main", SETTINGS)
+    office.writer.open_pull_request(told, "main", SETTINGS)
 
 
 Step = Callable[[TrackerEnvironment, IssueRef], None]
@@ -230,26 +231,26 @@ def test_a_status_comment_that_says_the_same_is_left_alone(office: TrackerEnviro
 
 def test_a_status_comment_on_record_is_found_by_its_id(office: TrackerEnvironment) -> None:
     ref = office.ready()
-    known = office.tracker.update_status(case_for(case(), ref)) or ""
+    known = office.writer.update_status(case_for(case(), ref)) or ""
     told = on_record(case_for(case(attempt(1)), ref), known)
     office.clock.time += STATUS_EDIT_INTERVAL
     office.requests()
-    assert office.tracker.update_status(told) == known
+    assert office.writer.update_status(told) == known
     path = f"/repos/{NAME}/issues/comments/{known}"
     assert office.requests()[-2:] == [f"GET {path}", f"PATCH {path}"]
 
 
 def on_record(told: IssueContext, known: str) -> IssueContext:
-    effects = (("status_comment:issue", known), ("shown_stage:issue", DEFERRED))
+    effects = NO_EFFECTS.plus(StatusWritten(known)).plus(StageShown(None))
     return replace(told, status=replace(told.status, effects=effects))
 
 
 def test_a_status_comment_that_a_person_deleted_is_written_anew(office: TrackerEnvironment) -> None:
     ref = office.ready()
-    known = office.tracker.update_status(case_for(case(), ref)) or ""
+    known = office.writer.update_status(case_for(case(), ref)) or ""
     office.hub.ask("DELETE", f"issues/comments/{known}", by=BOT)
     office.clock.time += STATUS_EDIT_INTERVAL
-    again = office.tracker.update_status(on_record(case_for(case(), ref), known))
+    again = office.writer.update_status(on_record(case_for(case(), ref), known))
     assert again != known
     assert len(office.hub.world.comments_of(ref)) == 1
 
@@ -257,15 +258,15 @@ def test_a_status_comment_that_a_person_deleted_is_written_anew(office: TrackerE
 def test_a_record_of_a_dry_run_does_not_count(office: TrackerEnvironment) -> None:
     ref = office.ready()
     assert (
-        office.tracker.update_status(on_record(case_for(case(), ref), "dry-run")) or ""
+        office.writer.update_status(on_record(case_for(case(), ref), "dry-run")) or ""
     ).isdecimal()
 
 
 def test_a_comment_on_record_of_another_issue_is_an_error(office: TrackerEnvironment) -> None:
     ref, other = office.ready(), office.ready()
-    known = office.tracker.update_status(case_for(case(), other)) or ""
+    known = office.writer.update_status(case_for(case(), other)) or ""
     with pytest.raises(UnavailableError, match="another issue"):
-        office.tracker.update_status(on_record(case_for(case(), ref), known))
+        office.writer.update_status(on_record(case_for(case(), ref), known))
 
 
 def test_of_two_comments_the_oldest_stays(office: TrackerEnvironment) -> None:
@@ -273,20 +274,20 @@ def test_of_two_comments_the_oldest_stays(office: TrackerEnvironment) -> None:
     text = f"{MARKER}status {ref} -->\n\nOld."
     first = office.hub.world.comment(ref, text, BOT)
     office.hub.world.comment(ref, text, BOT)
-    assert office.tracker.update_status(case_for(case(), ref)) == str(first)
+    assert office.writer.update_status(case_for(case(), ref)) == str(first)
 
 
 @pytest.mark.parametrize("pretender", ["zoe", "ada"])
 def test_a_marker_by_somebody_else_is_ignored(pretender: str, office: TrackerEnvironment) -> None:
     ref = office.ready()
     false = office.hub.world.comment(ref, f"{MARKER}status {ref} -->", pretender)
-    assert office.tracker.update_status(case_for(case(), ref)) != str(false)
+    assert office.writer.update_status(case_for(case(), ref)) != str(false)
 
 
 def test_the_comment_that_asks_for_help_is_linked(office: TrackerEnvironment) -> None:
     ref = office.ready()
     office.hub.world.add_user("ada")
-    url = office.tracker.post_escalation(hopeless(ref), Escalation(assignees=("ada",)))
+    url = office.writer.post_escalation(hopeless(ref), Escalation(assignees=("ada",)))
     comment = office.hub.world.comments_of(ref)[0]
     assert url.endswith(f"/issues/{ref.number}#issuecomment-{comment.id}")
     assert [user.login for user in office.hub.world.issue_of(ref).assignees] == ["ada"]
@@ -297,7 +298,7 @@ def test_an_assignee_who_is_refused_does_not_stop_the_escalation(
 ) -> None:
     ref = office.ready()
     office.hub.world.faults = always("POST", "/assignees", Fault(422, '{"message": "No"}'))
-    assert office.tracker.post_escalation(hopeless(ref), Escalation(assignees=("nobody",)))
+    assert office.writer.post_escalation(hopeless(ref), Escalation(assignees=("nobody",)))
 
 
 def test_a_locked_conversation_is_a_matter_for_a_person(office: TrackerEnvironment) -> None:
@@ -313,7 +314,7 @@ def test_a_pull_request_has_what_was_configured(office: TrackerEnvironment) -> N
     office.branch(ref)
     settings = PullRequestSettings(draft=True, reviewers=("ada", "mia"), labels=("bot",))
     told = replace(verified(ref), issue=office.tracker.read(ref))
-    opened = office.tracker.open_pull_request(told, "main", settings)
+    opened = office.writer.open_pull_request(told, "main", settings)
     found = office.hub.world.pulls_of(NAME)[0]
     assert found.pull
     assert opened.number == found.number
@@ -326,7 +327,7 @@ def test_a_pull_request_has_what_was_configured(office: TrackerEnvironment) -> N
 
 
 def by(found: IssueContext, act: str, actor: str) -> IssueContext:
-    return replace(found, status=replace(found.status, act=act, actor=actor))
+    return replace(found, status=replace(found.status, request=Request(parse_act(act), actor)))
 
 
 @pytest.mark.parametrize(
@@ -343,7 +344,7 @@ def test_who_put_the_label_on_is_asked_for_the_review(
 ) -> None:
     ref = office.ready()
     office.branch(ref)
-    office.tracker.open_pull_request(by(verified(ref), act, actor), "main", SETTINGS)
+    office.writer.open_pull_request(by(verified(ref), act, actor), "main", SETTINGS)
     pull = office.hub.world.pulls_of(NAME)[0].pull
     assert pull
     assert [user.login for user in pull.reviewers] == asked
@@ -359,7 +360,7 @@ def test_reviewers_and_labels_that_are_refused_do_not_stop_the_publishing(
         reviewers=("nobody-at-all",), team_reviewers=("core",), labels=("bot",)
     )
     office.hub.world.faults = always("POST", "/labels", Fault(403))
-    assert office.tracker.open_pull_request(verified(ref), "main", settings).number
+    assert office.writer.open_pull_request(verified(ref), "main", settings).number
     assert len(office.hub.world.pulls_of(NAME)) == 1
 
 
@@ -367,9 +368,9 @@ def test_a_second_publishing_asks_nobody_again(office: TrackerEnvironment) -> No
     ref = office.ready()
     office.branch(ref)
     settings = PullRequestSettings(reviewers=("ada",), labels=("bot",))
-    office.tracker.open_pull_request(verified(ref), "main", settings)
+    office.writer.open_pull_request(verified(ref), "main", settings)
     office.requests()
-    office.tracker.open_pull_request(verified(ref), "main", settings)
+    office.writer.open_pull_request(verified(ref), "main", settings)
     assert [line for line in office.requests() if not line.startswith("GET ")] == []
 
 
@@ -380,7 +381,7 @@ def test_a_pull_request_that_another_worker_opened_meanwhile_is_the_one(
     office.branch(ref)
     publish(office, ref)
     office.hub.world.faults = once("GET", "/pulls", Fault(200, "[]"))
-    opened = office.tracker.open_pull_request(verified(ref), "main", SETTINGS)
+    opened = office.writer.open_pull_request(verified(ref), "main", SETTINGS)
     assert opened.number == office.hub.world.pulls_of(NAME)[0].number
     assert len(office.hub.world.pulls_of(NAME)) == 1
 

@@ -1,4 +1,4 @@
-"""Who is trusted: the matrix of SPEC T1, and what cannot be read counts against somebody."""
+"""Who is trusted: the matrix of TRUST-1, and what cannot be read counts against somebody."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -2,7 +2,6 @@
 
 import json
 import sys
-import time
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -16,7 +15,7 @@ from world.processes import PATH, output_of
 POWER, AVERAGE, SUMS, USAGE, SERVICE, REMAINDER = (
     f"# {report.title}\n\n{report.body}" for report in REPORTS
 )
-NOTHING_CHANGED = "The agent ended without a commit and without a change. It asked: Shall I?"
+NOTHING_CHANGED = "Zero commits: the agent changed nothing. It asked: Shall I?"
 FAILED = """
 FAIL: test_divide_by_zero (tests.test_operations.ArithmeticTest.test_divide_by_zero)
 AssertionError: CalculatorError not raised : dividing by zero must stay an error
@@ -145,9 +144,7 @@ def test_a_task_that_it_does_not_know_is_reported(desk: Desk) -> None:
     assert desk.diff() == ""
 
 
-def test_it_tells_what_it_does_and_is_quick(desk: Desk) -> None:
-    started = time.monotonic()
+def test_it_tells_what_it_does(desk: Desk) -> None:
     finished = desk.work(POWER)
     assert len(finished.text.splitlines()) >= 3
     assert "power" in finished.text
-    assert time.monotonic() - started < 5

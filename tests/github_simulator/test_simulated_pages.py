@@ -7,7 +7,7 @@ from world.simulated import NAME, SimulatedGitHub, push
 
 
 def page(url: str) -> str:
-    answer = requests.get(url, timeout=10)
+    answer = requests.get(url, timeout=120)
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     return answer.text
 
@@ -52,5 +52,5 @@ def test_a_pull_request_and_its_repository_are_shown(github: SimulatedGitHub) ->
 
 def test_what_is_not_there_is_still_an_error_of_the_api(github: SimulatedGitHub) -> None:
     html = github.get("").json()["html_url"]
-    answer = requests.get(f"{html}/issues/99", timeout=10)
+    answer = requests.get(f"{html}/issues/99", timeout=120)
     assert (answer.status_code, answer.json()["message"]) == (404, "Not Found")

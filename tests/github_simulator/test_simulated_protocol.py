@@ -22,7 +22,7 @@ def test_lists_come_thirty_at_a_time(github: SimulatedGitHub) -> None:
     first = github.get("issues")
     assert [issue["number"] for issue in first.json()] == list(range(31, 1, -1))
     assert pages(first) == {"next": "2", "last": "2"}
-    second = requests.get(first.links["next"]["url"], timeout=10)
+    second = requests.get(first.links["next"]["url"], timeout=120)
     assert [issue["number"] for issue in second.json()] == [1]
     assert pages(second) == {"prev": "1", "first": "1"}
 
@@ -37,7 +37,7 @@ def test_pages_keep_the_query_and_name_the_repository_by_its_id(github: Simulate
     number = github.get("").json()["id"]
     assert following.startswith(f"{github.url}/repositories/{number}/issues?")
     assert "direction=asc" in following
-    last = requests.get(following, timeout=10)
+    last = requests.get(following, timeout=120)
     assert [issue["number"] for issue in last.json()] == [5]
     assert github.world.requests[-1].path == f"/repos/{NAME}/issues"
 
@@ -144,12 +144,12 @@ def test_an_unknown_token_is_refused_even_for_reading(github: SimulatedGitHub) -
 
 @pytest.mark.parametrize("header", ["token token-wes", "bearer token-wes", "Bearer token-wes"])
 def test_tokens_are_written_in_either_way(github: SimulatedGitHub, header: str) -> None:
-    answer = requests.get(f"{github.url}/user", headers={"authorization": header}, timeout=10)
+    answer = requests.get(f"{github.url}/user", headers={"authorization": header}, timeout=120)
     assert (answer.json()["login"], answer.json()["type"]) == ("wes", "User")
 
 
 def test_a_token_may_be_the_password(github: SimulatedGitHub) -> None:
-    answer = requests.get(f"{github.url}/user", auth=("x-access-token", "token-wes"), timeout=10)
+    answer = requests.get(f"{github.url}/user", auth=("x-access-token", "token-wes"), timeout=120)
     assert answer.json()["login"] == "wes"
 
 
@@ -189,9 +189,9 @@ def test_a_method_that_is_not_there_is_a_404(github: SimulatedGitHub) -> None:
 def test_a_body_that_is_not_json_is_refused(github: SimulatedGitHub) -> None:
     where = f"{github.url}/repos/{NAME}/issues"
     headers = {"authorization": "Bearer token-wes"}
-    broken = requests.post(where, data=b'{"title": ', headers=headers, timeout=10)
+    broken = requests.post(where, data=b'{"title": ', headers=headers, timeout=120)
     assert (broken.status_code, broken.json()["message"]) == (400, "Problems parsing JSON")
-    listed = requests.post(where, data=b'["title"]', headers=headers, timeout=10)
+    listed = requests.post(where, data=b'["title"]', headers=headers, timeout=120)
     assert (listed.status_code, listed.json()["message"]) == (400, "Body should be a JSON object")
 
 
@@ -218,7 +218,7 @@ def test_a_renamed_repository_redirects_reading_and_writing(github: SimulatedGit
     assert read.status_code == 301
     assert read.headers["location"] == f"{github.url}/repositories/{number}/issues/1"
     assert read.json()["message"] == "Moved Permanently"
-    there = requests.get(read.headers["location"], timeout=10).json()
+    there = requests.get(read.headers["location"], timeout=120).json()
     assert there["repository_url"].endswith("/repos/acme/toolbox")
     written = github.post(f"issues/{ref.number}/comments", {"body": "x"})
     assert written.status_code == 307

@@ -81,7 +81,7 @@ def test_an_answer_can_be_late(github: SimulatedGitHub) -> None:
 def test_a_late_answer_holds_up_nobody_else(github: SimulatedGitHub) -> None:
     github.world.faults = lambda _, path: Fault(delay=60) if path == "/user" else None
     with pytest.raises(requests.exceptions.ReadTimeout):
-        requests.get(f"{github.url}/user", timeout=0.05)
+        requests.get(f"{github.url}/user", timeout=(120, 0.05))
     assert github.get("issues").status_code == 200
 
 

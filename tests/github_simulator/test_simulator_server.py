@@ -49,7 +49,7 @@ def test_a_port_can_be_asked_for() -> None:
         port = free.getsockname()[1]
     with running(World(), port) as address:
         assert address == f"http://127.0.0.1:{port}"
-        assert requests.get(f"{address}/rate_limit", timeout=5).status_code == 200
+        assert requests.get(f"{address}/rate_limit", timeout=120).status_code == 200
 
 
 def test_it_serves_in_the_foreground_until_told_to_stop() -> None:
@@ -57,7 +57,7 @@ def test_it_serves_in_the_foreground_until_told_to_stop() -> None:
 
     def announce(address: str) -> None:
         told.append(address)
-        told.append(str(requests.get(f"{address}/rate_limit", timeout=5).status_code))
+        told.append(str(requests.get(f"{address}/rate_limit", timeout=120).status_code))
         stop.set()
 
     serve(World(), announce=announce, stop=stop)
@@ -89,9 +89,9 @@ def test_eight_clients_at_once_lose_nothing(github: SimulatedGitHub) -> None:
                     ("issues", {"title": f"{client}.{turn}"}),
                     ("pulls", {"title": "x", "head": "topic", "base": "main"}),
                 ):
-                    answer = session.post(f"{base}/{path}", json=body, timeout=20)
+                    answer = session.post(f"{base}/{path}", json=body, timeout=120)
                     done.append(answer.status_code)
-                session.get(f"{base}/issues?per_page=100", timeout=20).raise_for_status()
+                session.get(f"{base}/issues?per_page=100", timeout=120).raise_for_status()
         return done
 
     with ThreadPoolExecutor(8) as pool:

@@ -164,7 +164,7 @@ def known(limits: Budget, usd: float) -> AttemptState:
 def test_an_attempt_that_passes_its_own_budget_ran_out_of_time() -> None:
     over = known(budget(issue=9, attempt=0.4), 0.5)
     assert classify(over) is Outcome.AGENT_TIMED_OUT
-    told = "The agent was stopped when it had used more than its budget: $0.50 and 100 tokens."
+    told = "Mulligan stopped the agent because it exceeded its budget: $0.50 and 100 tokens."
     assert error_line(Outcome.AGENT_TIMED_OUT, over) == told
 
 

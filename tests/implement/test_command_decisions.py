@@ -7,8 +7,8 @@ import pytest
 
 from mulligan.domain.command import Command as Typed
 from mulligan.domain.command import CommentCommand, PendingCommand, Verb, skipped
-from mulligan.domain.issue import IssueRef, Stage
-from mulligan.domain.status import IssueStatus
+from mulligan.domain.issue import CommentAct, ConsoleAct, IssueRef, LabelAct, Stage
+from mulligan.domain.status import IssueStatus, Request
 from mulligan.implement.decide import CommandAction, decide_command
 
 pytestmark = pytest.mark.pure
@@ -19,12 +19,13 @@ STAGES = (*Stage,)
 
 
 def order(verb: Verb, stage: Stage, text: str = "") -> PendingCommand:
-    return PendingCommand("comment:9", verb, text, "ada", NOON, stage)
+    return PendingCommand(CommentAct(9), verb, text, "ada", NOON, stage)
 
 
 def tried(stage: Stage) -> IssueStatus:
     """Give an issue of which one attempt was made."""
-    return IssueStatus(REF, stage=stage, epoch=1, attempt=1, act="labeled:1", reason="It is red.")
+    asked = Request(LabelAct(1))
+    return IssueStatus(REF, stage, epoch=1, attempt=1, request=asked, reason="It is red.")
 
 
 @pytest.mark.parametrize(
@@ -66,7 +67,7 @@ def test_every_command_in_every_stage(verb: Verb, deeds: list[CommandAction]) ->
 @pytest.mark.parametrize("verb", [Verb.RETRY, Verb.FIX])
 def test_a_closed_issue_is_not_taken_up(verb: Verb) -> None:
     ruled = decide_command(order(verb, Stage.HITL), tried(Stage.HITL), is_open=False)
-    assert (ruled.action, "reopen" in ruled.answer) == (CommandAction.REPLY, True)
+    assert (ruled.action, "Reopen" in ruled.answer) == (CommandAction.REPLY, True)
 
 
 def test_an_issue_that_nobody_asked_for_can_be_begun_by_a_command() -> None:
@@ -76,9 +77,9 @@ def test_an_issue_that_nobody_asked_for_can_be_begun_by_a_command() -> None:
 
 
 def test_one_that_is_queued_already_stays_as_it_is() -> None:
-    queued = IssueStatus(REF, epoch=1, act="labeled:1")
+    queued = IssueStatus(REF, epoch=1, request=Request(LabelAct(1)))
     ruled = decide_command(order(Verb.RETRY, Stage.READY), queued, is_open=True)
-    assert (ruled.action, ruled.answer) == (CommandAction.SHOW, "It is queued already.")
+    assert (ruled.action, ruled.answer) == (CommandAction.SHOW, "This issue is already queued.")
 
 
 def test_an_abort_that_ended_the_attempt_is_done() -> None:
@@ -88,9 +89,21 @@ def test_an_abort_that_ended_the_attempt_is_done() -> None:
     assert given.as_withdrawal.startswith("ada stopped it")
 
 
+@pytest.mark.parametrize(
+    ("stage", "said"),
+    [
+        (Stage.RUNNING, "The attempt ended before Mulligan could stop it."),
+        (Stage.HITL, "No attempt is running or queued, so there is nothing to stop."),
+    ],
+)
+def test_an_abort_with_nothing_to_stop_is_told_why(stage: Stage, said: str) -> None:
+    ruled = decide_command(order(Verb.ABORT, stage), tried(Stage.HITL), is_open=True)
+    assert (ruled.action, ruled.answer) == (CommandAction.REPLY, said)
+
+
 def test_what_was_done_before_a_crash_is_not_done_again() -> None:
     retry, skip = order(Verb.RETRY, Stage.HITL), order(Verb.SKIP, Stage.HITL, "too old")
-    opened = replace(tried(Stage.READY), act=retry.key)
+    opened = replace(tried(Stage.READY), request=Request(retry.act))
     left = replace(tried(Stage.RESOLVED), reason=skipped(skip))
     assert decide_command(retry, opened, is_open=True).action is CommandAction.SHOW
     assert decide_command(skip, left, is_open=True).action is CommandAction.SHOW
@@ -99,8 +112,8 @@ def test_what_was_done_before_a_crash_is_not_done_again() -> None:
 
 def test_a_command_is_known_by_its_comment_or_by_its_moment() -> None:
     spoken = CommentCommand(12, 9, Typed(Verb.RETRY), "ada", NOON)
-    typed = replace(order(Verb.FIX, Stage.HITL), key="command:2025-03-01T12:00", actor="")
-    assert (spoken.key, order(Verb.FIX, Stage.HITL).comment) == ("comment:9", 9)
+    typed = replace(order(Verb.FIX, Stage.HITL), act=ConsoleAct("2025-03-01T12:00"), actor="")
+    assert (spoken.act, order(Verb.FIX, Stage.HITL).comment) == (CommentAct(9), 9)
     assert (typed.comment, typed.who) == (None, "An operator")
     assert typed.as_withdrawal == "An operator gave new guidance, with which it begins afresh."
     assert order(Verb.SKIP, Stage.READY).as_withdrawal == "ada has it left out."

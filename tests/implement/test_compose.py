@@ -33,7 +33,7 @@ def test_a_first_attempt_is_told_of_no_other() -> None:
 
 
 def test_a_retry_is_told_of_the_attempt_that_ended_by_the_agents_doing() -> None:
-    interrupted = attempt(3, Outcome.INTERRUPTED, "Mulligan died during the attempt.")
+    interrupted = attempt(3, Outcome.INTERRUPTED, "Mulligan crashed during the attempt.")
     told = composed(case(red(1), red(2), interrupted))
     assert told.context
     assert told.context in told.prompt

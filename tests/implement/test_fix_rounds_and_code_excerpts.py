@@ -23,8 +23,7 @@ from mulligan.domain.result import (
     VerifierOutcome,
     WorkerResultMeta,
 )
-from mulligan.implement.prompt.context_sections import assemble
-from mulligan.implement.prompt.fix_prompt import failing_checks, render_fix_prompt
+from mulligan.implement.prompt.context_sections import assemble, failing_checks, render_fix_prompt
 from mulligan.implement.prompt.retry_context import AssembledContext
 from mulligan.implement.result import attempt_record
 from world.attempts import DIFF, NINE, TEST_ID, attempt, case, check, failing_test, red

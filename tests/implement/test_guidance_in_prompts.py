@@ -1,12 +1,11 @@
-"""What a person decided stands first, whole, in every attempt of the epoch (SPEC C14)."""
+"""What a person decided stands first, whole, in every attempt of the epoch (CONTEXT-12)."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mulligan.config.policy import ContextLimits, Policy
-from mulligan.implement.prompt.context_sections import assemble
-from mulligan.implement.prompt.fix_prompt import failing_checks, render_fix_prompt
+from mulligan.implement.prompt.context_sections import assemble, failing_checks, render_fix_prompt
 from mulligan.implement.prompt.manifest import inputs_of
 from mulligan.implement.prompt.prompt import PromptRequest, render_prompt
 from mulligan.implement.prompt.retry_context import AssembledContext
@@ -58,7 +57,6 @@ def test_a_fix_round_is_told_too() -> None:
     assert guidance_block(WORDS) in prompt
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.text(min_size=1, max_size=80), st.integers(1, MAX_GUIDANCE), st.integers(500, 5000))
 def test_whatever_is_cut_guidance_and_the_failure_are_told(
     words: str, length: int, tokens: int

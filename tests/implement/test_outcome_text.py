@@ -42,15 +42,18 @@ pytestmark = pytest.mark.pure
 
 CHANGED = Change("base", "head", 1)
 NO_CHANGE = Change("base", None, 0)
-NOTHING_LEFT = "The agent ended without a commit and without a change."
-KILLED = "The agent was killed by SIGKILL and left no change."
-CUT_OFF = "The agent was cut off: it ended without its last record, and left no change."
-KILLED_IN_ITS_SHELL = "The agent ended with exit code 137 (killed by SIGKILL) and left no change."
+NOTHING_LEFT = "Zero commits: the agent changed nothing."
+KILLED = "The agent was killed by SIGKILL and changed nothing."
+CUT_OFF = "The agent was cut off: its final record is missing, and it changed nothing."
+KILLED_IN_ITS_SHELL = "The agent ended with exit code 137 (killed by SIGKILL) and changed nothing."
 FIVE_CHECKS = " ".join(f"Check 'check {n}' failed with exit code 1." for n in range(1, 6))
 
 
 REFUSED_HOSTS = ("a.example", "b.example:22", "c.example", "d.example")
-TRIED = "The agent tried to reach a.example, which is not allowed; add it to sandbox.hosts if"
+TRIED = (
+    "The sandbox blocked the agent's access to a.example. If the agent needs it, add it to "
+    "sandbox.hosts."
+)
 
 
 def led(hosts: tuple[str, ...], fault: Fault | None = None) -> AgentRun:
@@ -62,7 +65,7 @@ def led(hosts: tuple[str, ...], fault: Fault | None = None) -> AgentRun:
 
 def test_who_came_to_nothing_is_told_what_was_out_of_reach() -> None:
     known = AttemptState(run=led(REFUSED_HOSTS[:1]), change=NO_CHANGE)
-    assert f"left no change. {TRIED}" in failure_reason(Outcome.AGENT_CRASHED, known)
+    assert f"changed nothing. {TRIED}" in failure_reason(Outcome.AGENT_CRASHED, known)
     failed = Fault(Outcome.INFRASTRUCTURE, "The model's service failed: it gave no answer.")
     known = AttemptState(run=led(REFUSED_HOSTS[:1], failed), change=NO_CHANGE)
     assert failure_reason(Outcome.INFRASTRUCTURE, known).startswith(f"{failed.reason} {TRIED}")
@@ -70,7 +73,7 @@ def test_who_came_to_nothing_is_told_what_was_out_of_reach() -> None:
 
 def test_of_many_hosts_the_first_are_named() -> None:
     known = AttemptState(run=led(REFUSED_HOSTS), change=NO_CHANGE)
-    told = "a.example, b.example:22, c.example and more, which is not allowed"
+    told = "a.example, b.example:22, c.example and more. If the agent needs it"
     assert told in failure_reason(Outcome.AGENT_CRASHED, known)
 
 
@@ -158,19 +161,19 @@ TABLE = [
     (
         left(ended()),
         Outcome.ZERO_COMMIT,
-        "The agent ended without a commit and without a change.",
+        "Zero commits: the agent changed nothing.",
         "",
     ),
     (
         left(ended(), commits=1),
         Outcome.ZERO_DIFF,
-        "The agent made 1 commit, but the tree equals the base.",
+        "Zero diff: the agent made 1 commit, but the files equal the base branch.",
         "",
     ),
     (
         left(ended(), commits=2),
         Outcome.ZERO_DIFF,
-        "The agent made 2 commits, but the tree equals the base.",
+        "Zero diff: the agent made 2 commits, but the files equal the base branch.",
         "",
     ),
     (
@@ -182,19 +185,22 @@ TABLE = [
     (
         left(replace(ended(), question="Shall I go on?"), commits=1),
         Outcome.ZERO_DIFF,
-        "The agent made 1 commit, but the tree equals the base. It asked: Shall I go on?",
+        (
+            "Zero diff: the agent made 1 commit, but the files equal the base branch. It asked: "
+            "Shall I go on?"
+        ),
         "",
     ),
     (
         left(ended(), ignored=("build/a.o", "b\nc.log")),
         Outcome.ZERO_COMMIT,
-        f"{NOTHING_LEFT} It wrote only what git ignores: build/a.o, b c.log.",
+        f"{NOTHING_LEFT} It wrote only files that git ignores: build/a.o, b c.log.",
         "",
     ),
     (
         left(ended(), ignored=("a", "b", "c", "d")),
         Outcome.ZERO_COMMIT,
-        f"{NOTHING_LEFT} It wrote only what git ignores: a, b, c and more.",
+        f"{NOTHING_LEFT} It wrote only files that git ignores: a, b, c and more.",
         "",
     ),
     (
@@ -206,8 +212,8 @@ TABLE = [
     (
         left(ended(3)),
         Outcome.AGENT_CRASHED,
-        "The agent ended with exit code 3 and left no change.",
-        "The agent ended with exit code 3 and left no change. Last observed activity: none",
+        "The agent ended with exit code 3 and changed nothing.",
+        "The agent ended with exit code 3 and changed nothing. Last observed activity: none",
     ),
     (
         left(ended(-9, doing="reading\nsrc/a.py")),
@@ -224,14 +230,14 @@ TABLE = [
     (
         left(ended(1, TimeLimit.OWN_LIMIT)),
         Outcome.AGENT_TIMED_OUT,
-        "The agent stopped at a limit of its own.",
-        "The agent stopped at a limit of its own. Last observed activity: none",
+        "The agent reached its own limit.",
+        "The agent reached its own limit. Last observed activity: none",
     ),
     (
         left(with_stop_reason(ended(1, TimeLimit.OWN_LIMIT), "error_max_turns")),
         Outcome.AGENT_TIMED_OUT,
-        "The agent stopped at a limit of its own (error_max_turns).",
-        "The agent stopped at a limit of its own (error_max_turns). Last observed activity: none",
+        "The agent reached its own limit (error_max_turns).",
+        "The agent reached its own limit (error_max_turns). Last observed activity: none",
     ),
     (
         left(replace(ended(), refusal="The agent was refused Bash; allow it.")),
@@ -248,8 +254,8 @@ TABLE = [
     (
         left(ended(-99)),
         Outcome.AGENT_CRASHED,
-        "The agent was killed by signal 99 and left no change.",
-        "The agent was killed by signal 99 and left no change. Last observed activity: none",
+        "The agent was killed by signal 99 and changed nothing.",
+        "The agent was killed by signal 99 and changed nothing. Last observed activity: none",
     ),
     (
         left(ended(-15, TimeLimit.TIMEOUT, 300, "pytest -x")),
@@ -272,19 +278,19 @@ TABLE = [
     (
         left(reported(ReportedStatus.BLOCKED, "Which\nformat?")),
         Outcome.BLOCKED,
-        "The agent cannot go on: Which format?",
+        "The agent is blocked: Which format?",
         "",
     ),
     (
         left(reported(ReportedStatus.BLOCKED, " ")),
         Outcome.BLOCKED,
-        "The agent cannot go on: it gave no reason.",
+        "The agent is blocked: it gave no reason.",
         "",
     ),
     (
         left(reported(ReportedStatus.NOTHING_TO_DO, "It works.", "See test_old_dates.")),
         Outcome.NOTHING_TO_DO,
-        "The agent says that there is nothing to do: It works. Evidence: See test_old_dates.",
+        "The agent reports that there is nothing to do: It works. Evidence: See test_old_dates.",
         "",
     ),
     (

@@ -39,7 +39,11 @@ def out_of_scope(number: int, *paths: str | None) -> WorkerResultMeta:
         ),
         (
             (red(1), red(2, OTHER, files=("b.py",))),
-            ("Check 'pytest' failed in attempts 1 and 2.",),
+            (
+                "Fixed since attempt 1: tests/test_importer.py::test_old_dates.",
+                "New since attempt 1: tests/test_b.py::test_b.",
+                "Check 'pytest' failed in attempts 1 and 2.",
+            ),
         ),
         (
             (red(1, files=("a.py",)), STOPPED, red(3, check("ruff")), red(4, files=())),
@@ -56,7 +60,7 @@ def out_of_scope(number: int, *paths: str | None) -> WorkerResultMeta:
         ),
         (
             (attempt(1, Outcome.ZERO_DIFF), attempt(2, Outcome.ZERO_DIFF)),
-            ("The outcome was 'Commits without a change' in attempts 1 and 2.",),
+            ("The outcome was 'Zero diff' in attempts 1 and 2.",),
         ),
         (
             tuple(attempt(number, Outcome.AGENT_TIMED_OUT) for number in (1, 2, 3)),
@@ -133,3 +137,39 @@ def test_over_several_epochs_attempts_are_numbered_through() -> None:
 def test_attempts_without_a_common_file_drift(changed: list[str], *, drifts: bool) -> None:
     epoch = [red(number, files=tuple(files)) for number, files in enumerate(changed, 1)]
     assert drift(epoch) == (DRIFT if drifts else None)
+
+
+def several(number: int, *names: str) -> WorkerResultMeta:
+    """Make an attempt in which these tests failed; its change is that of every other one."""
+    failed = failing_test()
+    found = tuple(failed.findings[0].model_copy(update={"test_id": name}) for name in names)
+    meta = red(number, failed.model_copy(update={"findings": found, "fingerprint": str(names)}))
+    return meta.model_copy(update={"sketch": ("one", "two", "three")})
+
+
+def test_advice_to_change_course_is_kept_while_the_failures_become_fewer() -> None:
+    """ "Take a different approach" was said while the failing tests went from three to two."""
+    three, two = several(1, "a.py::x", "a.py::y", "b.py::z"), several(2, "a.py::x", "a.py::y")
+    told = find_patterns((three, two))
+    assert "Fixed since attempt 1: b.py::z." in told
+    assert not any("different approach" in line for line in told)
+    assert any(
+        "different approach" in line
+        for line in find_patterns((two, several(3, "a.py::y", "a.py::x")))
+    )
+
+
+def test_a_check_that_did_not_run_again_fixed_nothing() -> None:
+    lint = several(1, "a.py::x")
+    other = red(2, failing_test("mypy", "b.py::z"))
+    assert not any(line.startswith("Fixed") for line in find_patterns((lint, other)))
+
+
+def test_many_that_are_fixed_are_told_in_short() -> None:
+    names = [f"a.py::t{number}" for number in range(9)]
+    (fixed,) = [
+        line
+        for line in find_patterns((several(1, *names), several(2, names[0])))
+        if line.startswith("Fixed")
+    ]
+    assert fixed.endswith("(+ 3 more).")

@@ -62,7 +62,7 @@ def test_the_first_prompt_is_as_agreed() -> None:
 
 
 def test_the_first_prompt_does_not_need_the_retry_machinery() -> None:
-    """SPEC C2: equal to the golden file while the retry machinery raises on import."""
+    """Equal to the golden file while the retry machinery raises on import (PROMPT-1)."""
     program = f"{BREAK_IMPORT}\n{RENDER}"
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=TESTS, capture_output=True, check=False
@@ -89,7 +89,7 @@ def third_context() -> str:
     )
     history = (
         red(1, files=("src/importer.py",)),
-        attempt(2, Outcome.INTERRUPTED, "Mulligan died during the attempt."),
+        attempt(2, Outcome.INTERRUPTED, "Mulligan crashed during the attempt."),
         timed_out.model_copy(update={"agent": doing}),
         attempt(4, Outcome.INFRASTRUCTURE, "GitHub is away."),
     )

@@ -3,7 +3,7 @@
 from functools import cache
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mulligan.checks.digest import digest
@@ -76,7 +76,6 @@ def result(before: int) -> CheckResult:
     )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.sampled_from([0, 77_777, LINES]), LIMITS)
 def test_wherever_a_failure_is_and_whatever_is_cut_the_prompt_names_it(
     before: int, limits: ContextLimits

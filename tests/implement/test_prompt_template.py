@@ -68,7 +68,7 @@ def test_nothing_in_an_issue_is_taken_for_a_template() -> None:
             "{{ criterai }}",
             "line 1 of the template: 'criterai' is not a variable; the nearest is",
         ),
-        ("{{ task }", "line 1 of the template: unexpected '}'; mend it"),
+        ("{{ task }", "line 1 of the template: unexpected '}'; fix it"),
         ("Do it.", "the template leaves out 'task' on first attempts; write {{ task }} there"),
         ("{{ task|upper }}", "leaves out 'task' on first attempts"),
         ("{{ task }}", "leaves out 'guidance' on first attempts; write {{ guidance }} there"),

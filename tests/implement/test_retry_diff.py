@@ -115,3 +115,27 @@ def test_what_git_prints_is_understood(tmp_path: Path) -> None:
     assert lines(git("diff", "--cached", "--binary", "logo.png")) == [
         "logo.png: binary file, not shown"
     ]
+
+
+ROWS = "".join(f"+row {number}\n" for number in range(200))
+BULKY = (
+    "diff --git a/aaa_rows.py b/aaa_rows.py\nnew file mode 100644\nindex 0000000..1111111\n"
+    f"--- /dev/null\n+++ b/aaa_rows.py\n@@ -0,0 +1,200 @@\n{ROWS}"
+)
+FIX = (
+    "diff --git a/src/z.py b/src/z.py\nindex 1111111..2222222 100644\n--- a/src/z.py\n"
+    "+++ b/src/z.py\n@@ -1 +1 @@\n-old\n+the fix\n"
+)
+
+
+def test_a_bulky_new_file_is_folded_and_comes_last() -> None:
+    told = readable((BULKY + FIX).encode(), 500).lines
+    assert "+the fix" in told[:8]
+    assert told[-1] == "aaa_rows.py: new file, 196 more lines, not shown"
+
+
+def test_files_that_failures_name_come_first_and_whole() -> None:
+    told = readable((FIX + BULKY).encode(), 500, ["./aaa_rows.py"]).lines
+    assert told[0].startswith("diff --git a/aaa_rows.py")
+    assert "+row 199" in told
+    assert "+the fix" in readable((BULKY + FIX).encode(), 7, ["z.py"]).lines

@@ -35,8 +35,10 @@ DEATH = EndedAttempt(O.INTERRUPTED, DIED)
 STOP = EndedAttempt(O.INTERRUPTED, SHUTDOWN)
 FAULT = EndedAttempt(O.INFRASTRUCTURE, "GitHub is away.")
 TIMEOUT = EndedAttempt(O.AGENT_TIMED_OUT, "Attempt timed out after 300 seconds.")
-SILENT = EndedAttempt(O.ZERO_COMMIT, "The agent ended without a commit and without a change.")
-EMPTY = EndedAttempt(O.ZERO_DIFF, "The agent made 2 commits, but the tree equals the base.")
+SILENT = EndedAttempt(O.ZERO_COMMIT, "Zero commits: the agent changed nothing.")
+EMPTY = EndedAttempt(
+    O.ZERO_DIFF, "Zero diff: the agent made 2 commits, but the files equal the base branch."
+)
 RED = EndedAttempt(O.CHECKS_FAILED, "Check 'pytest' failed with exit code 1.")
 
 policies = st.builds(
@@ -82,9 +84,19 @@ def test_a_reason_that_was_not_recorded_is_told_by_the_outcome() -> None:
     assert after(EndedAttempt(O.OVER_BUDGET)) == WaitForBudget(reason="Budget used up.")
 
 
+def test_a_refused_key_that_was_only_tried_again_is_tried_later() -> None:
+    tried = EndedAttempt(O.DENIED, "The key is refused.", probe=True)
+    assert after(tried) == Retry(reason="The key is refused.", backoff_step=1)
+
+
+def test_a_fault_around_the_agent_gives_no_further_attempt() -> None:
+    used_up = after(RED, RED, FAULT, policy=RetryPolicy(max_issue_attempts=2))
+    assert used_up == Escalate(reason="All 2 attempts failed. The last one: GitHub is away.")
+
+
 @pytest.mark.parametrize("attempts", range(1, 6))
 @pytest.mark.parametrize("spent", range(1, 6))
-@pytest.mark.parametrize("outcome", [*AGENT, *NO_OUTPUT])
+@pytest.mark.parametrize("outcome", sorted({*AGENT, *NO_OUTPUT}))
 def test_what_the_agent_did_is_retried_until_the_attempts_are_used_up(
     outcome: Outcome, spent: int, attempts: int
 ) -> None:
@@ -105,13 +117,14 @@ def test_what_the_agent_did_is_retried_until_the_attempts_are_used_up(
         (
             (RED, SILENT),
             RetryPolicy(),
-            Retry(reason="The agent ended without a commit and without a change. 1 attempt left."),
+            Retry(reason="Zero commits: the agent changed nothing. 1 attempt left."),
         ),
         (
             (RED, SILENT, RED),
             RetryPolicy(),
             Escalate(
-                reason="All 3 attempts failed, the last: Check 'pytest' failed with exit code 1."
+                reason="All 3 attempts failed. The last one: Check 'pytest' failed with exit "
+                "code 1."
             ),
         ),
         (
@@ -127,7 +140,7 @@ def test_what_the_agent_did_is_retried_until_the_attempts_are_used_up(
         (
             (DEATH,),
             RetryPolicy(),
-            Retry(reason="Mulligan died during the attempt. 3 attempts left."),
+            Retry(reason="Mulligan crashed during the attempt. 3 attempts left."),
         ),
         (
             (EndedAttempt(O.AGENT_TIMED_OUT, "Timed out. Last observed activity: pytest -x"),),
@@ -137,32 +150,30 @@ def test_what_the_agent_did_is_retried_until_the_attempts_are_used_up(
         (
             (FAULT,),
             RetryPolicy(),
-            Retry(reason="This was not the agent's doing. GitHub is away.", backoff_step=1),
+            Retry(reason="Not caused by the agent. GitHub is away.", backoff_step=1),
         ),
         (
             (FAULT, FAULT),
             RetryPolicy(infrastructure_retries=1),
-            Escalate(reason="Something around the agent failed 2 times, the last: GitHub is away."),
+            Escalate(reason="The environment failed 2 times. The last failure: GitHub is away."),
         ),
         (
             (FAULT,),
             RetryPolicy(infrastructure_retries=0),
-            Escalate(reason="Something around the agent failed 1 time, the last: GitHub is away."),
+            Escalate(reason="The environment failed 1 time. The last failure: GitHub is away."),
         ),
         (
             (SILENT, EMPTY),
             RetryPolicy(max_no_output_attempts=2),
             Escalate(
                 reason="2 attempts changed nothing. "
-                "The agent made 2 commits, but the tree equals the base."
+                "Zero diff: the agent made 2 commits, but the files equal the base branch."
             ),
         ),
         (
             (TIMEOUT, TIMEOUT),
             RetryPolicy(),
-            Escalate(
-                reason="2 attempts in a row ran out of time. Attempt timed out after 300 seconds."
-            ),
+            Escalate(reason="2 attempts in a row timed out. Attempt timed out after 300 seconds."),
         ),
     ],
 )
@@ -191,8 +202,8 @@ def test_an_issue_that_eats_the_day_twice_is_handed_to_a_person(
     asks: bool,  # noqa: FBT001 - a column of the table
 ) -> None:
     plea = Escalate(
-        reason="This issue has used up most of budget.day on 2 days, and would again; raise "
-        "budget.day in mulligan.yml, or split the issue."
+        reason="This issue used up most of budget.day on 2 days. Raise budget.day in mulligan.yml, "
+        "or split the issue."
     )
     waits = WaitForBudget(reason="The budget of the day is used up.")
     assert after(*epoch) == (plea if asks else waits)

@@ -84,7 +84,7 @@ def test_a_dead_workers_attempt_is_recorded_as_interrupted(started: object) -> N
     meta = interrupted_record(status, {0: used(0.25), 1: used(0.5)}, LATER)
     assert (meta.epoch, meta.attempt, meta.number) == (2, 3, 5)
     assert meta.outcome is Outcome.INTERRUPTED
-    assert meta.error == meta.failure_reason == "Mulligan died during the attempt."
+    assert meta.error == meta.failure_reason == "Mulligan crashed during the attempt."
     assert meta.duration_ms == (120_000 if started else 0)
     assert spent_by([meta]) == Spent(0.75, 0)
 

@@ -8,9 +8,9 @@ import pytest
 from mulligan.config.policy import ContextLimits, ReviewSettings, WatchCi
 from mulligan.domain.events import FailedCheck, Remark
 from mulligan.domain.feedback import Feedback, Review
-from mulligan.domain.issue import Stage
+from mulligan.domain.issue import ReviewAct, Stage
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.status import IssueStatus
+from mulligan.domain.status import Handled, IssueStatus
 from mulligan.implement.decide import (
     AttemptsLeft,
     decide_on_failed_checks,
@@ -35,7 +35,7 @@ SOME, NONE = AttemptsLeft(1, 3), AttemptsLeft(3, 3)
 
 def test_only_reviews_that_were_not_heard_are_new() -> None:
     assert new_reviews([FIRST, NEXT], STATUS) == [FIRST, NEXT]
-    assert new_reviews([FIRST, NEXT], replace(STATUS, heard=("review:1",))) == []
+    assert new_reviews([FIRST, NEXT], replace(STATUS, handled=Handled().plus(ReviewAct(1)))) == []
     assert new_reviews([], STATUS) == []
 
 
@@ -51,7 +51,7 @@ def test_reviews_settle_when_nobody_adds_to_them(minutes: int, settled: bool) ->
         (STATUS, NONE, True, ""),
         (replace(STATUS, stage=Stage.HITL), SOME, True, ""),
         (replace(STATUS, rounds=2), SOME, False, ""),
-        (replace(STATUS, rounds=2), NONE, False, "Reviews have opened 2 rounds already"),
+        (replace(STATUS, rounds=2), NONE, False, "Reviews have already started 2 rounds"),
     ],
 )
 def test_a_review_makes_an_attempt_or_a_round_or_asks_a_person(
@@ -66,6 +66,12 @@ def test_a_review_makes_an_attempt_or_a_round_or_asks_a_person(
     assert event.opens_epoch is opens
     assert event.refused.startswith(refused)
     assert bool(event.refused) is bool(refused)
+
+
+def test_who_asked_for_changes_last_is_named() -> None:
+    later = Review(3, "mia", 31, NOON + timedelta(minutes=5), requests_changes=True)
+    event = decide_on_reviews([later, FIRST], STATUS, SOME, SETTINGS)
+    assert (event.author, event.at) == ("mia", later.at)
 
 
 def told(feedback: Feedback, budget: int = 4000, *, standing: bool = True) -> str:
@@ -115,7 +121,7 @@ def test_many_remarks_are_cut_with_a_mark() -> None:
     ("path", "said", "answer"),
     [
         ("src/add.py", "Did it, @bob.", "Changed in c0ffee: Did it, "),
-        ("src/other.py", "", "Not changed here; the work is in c0ffee."),
+        ("src/other.py", "", "This file is unchanged; the work is in c0ffee."),
     ],
 )
 def test_a_thread_is_answered_with_what_was_done(path: str, said: str, answer: str) -> None:
@@ -136,7 +142,7 @@ RED = (
     [
         (0, SOME, ""),
         (1, SOME, ""),
-        (2, SOME, "Checks of the pull request fail on GitHub after 2 attempts at them: "),
+        (2, SOME, "Checks of the pull request still fail on GitHub after 2 attempts: "),
         (0, NONE, "Checks of the pull request fail on GitHub, and no attempt is left: "),
     ],
 )

@@ -9,7 +9,6 @@ import pytest
 from mulligan.config.operator import Operator
 from mulligan.domain.errors import ConfigError, UsageError
 from mulligan.interfaces.action.inputs import (
-    Inputs,
     bootstrap_operator,
     inputs_of,
     operator_of,
@@ -119,7 +118,7 @@ def test_an_authority_leaves_the_token_of_the_run_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("github", "said"),
     [
-        ("{app: {id: 7, private_key: $NOT_SET}}", "line 1: github.app.private_key asks for the"),
+        ("{app: {id: 7, private_key: $NOT_SET}}", "line 1: github.app.private_key needs the"),
         ("{app: {id: 7}}", "line 1: github.app"),
         ("7", ""),
     ],
@@ -145,7 +144,7 @@ def test_without_an_agent_it_is_said_what_is_missing() -> None:
 
 
 def test_a_mistake_in_the_file_is_told_with_its_line() -> None:
-    with pytest.raises(ConfigError, match=r"ops/mulligan.yml, line 2: limit is not"):
+    with pytest.raises(ConfigError, match=r"ops/mulligan.yml, line 2: limit is an unknown key"):
         read({**RUN, "INPUT_CONFIG": "ops/mulligan.yml"}, b"agent: {kind: claude}\nlimit: {}\n")
 
 
@@ -154,7 +153,7 @@ def test_numbers_and_times_are_read() -> None:
     inputs = inputs_of({**RUN, **given}, runner_of(RUN, "ab12"))
     assert (inputs.attempts, inputs.limit, inputs.lease) == (1, 20, timedelta(seconds=90))
     nothing = inputs_of(RUN, runner_of(RUN, "ab12"))
-    assert (nothing.attempts, nothing.limit, nothing.lease) == (None, None, Inputs.lease)
+    assert (nothing.attempts, nothing.limit, nothing.lease) == (None, None, None)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from mulligan.daemon.worker import Visit
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import Finding
+from mulligan.domain.status import PullStatus, SeenText
 from mulligan.interfaces.action.inputs import Runner
 from mulligan.interfaces.action.report import (
     MAX_SUMMARY_CHARS,
@@ -80,7 +81,7 @@ def test_where_an_issue_ended_is_told() -> None:
     asked = replace(asked, history=[])
     review = told(Outcome.SUCCEEDED, stage=Stage.REVIEW)
     url = "https://github.com/octo/calc/pull/13"
-    review = replace(review, status=replace(review.status, pull_request=url))
+    review = replace(review, status=replace(review.status, pull=PullStatus(url)))
     assert list(annotations([asked, review, told()], [])) == [
         "::warning title=octo/calc#12 needs a person::All 3 attempts failed.",
         f"::notice title=octo/calc#12 is in review::{url}",
@@ -91,7 +92,7 @@ def test_outputs_are_those_of_the_issue_worked_on_last() -> None:
     first = told(Outcome.CHECKS_FAILED)
     last = told(Outcome.CHECKS_FAILED, Outcome.SUCCEEDED, stage=Stage.REVIEW)
     url = "https://github.com/octo/calc/pull/13"
-    last = replace(last, status=replace(last.status, pull_request=url))
+    last = replace(last, status=replace(last.status, pull=PullStatus(url)))
     written = outputs([first, last], "/runner/temp/artifacts", "END")
     blocks = [block.split("<<END\n") for block in written.split("\nEND\n") if block]
     found = dict(blocks)
@@ -144,7 +145,7 @@ def test_a_run_without_work_says_so() -> None:
 def test_a_title_is_text_and_nothing_else() -> None:
     found = told(Outcome.SUCCEEDED, stage=Stage.REVIEW, reason=EVIL)
     url = "https://github.com/octo/calc/pull/13"
-    found = replace(found, status=replace(found.status, title=EVIL, pull_request=url))
+    found = replace(found, status=replace(found.status, text=SeenText(EVIL), pull=PullStatus(url)))
     text = summary([found], PassResult(), RUNNER)
     assert "<img" not in text.replace("\\<img", "")
     assert f"Pull request: {url}" in text

@@ -1,6 +1,8 @@
 """`/healthz`, `/readyz` and `/metrics` say how Mulligan is, to anybody, and name nobody."""
 
+import socket
 from collections.abc import Generator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -126,3 +128,17 @@ def test_before_the_configuration_is_read_there_is_little_to_say(tmp_path: Path)
         assert dashboard.ask_without_key("/healthz").status == 200
         assert dashboard.ask("/").status == 503
         assert "Mulligan is starting" in dashboard.ask("/api/issues").text
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"", b"GET / HTTP/1.1\r\nHost: a", b"POST /login HTTP/1.1\r\nContent-Length: 9\r\n\r\n"],
+)
+def test_who_asks_half_a_question_keeps_nobody_from_an_answer(
+    dashboard: Dashboard, said: bytes
+) -> None:
+    with ExitStack() as held:
+        for _ in range(100):
+            line = socket.create_connection(("127.0.0.1", dashboard.port), timeout=10)
+            held.enter_context(line).sendall(said)
+        assert dashboard.ask_without_key("/healthz").text == "ok\n"

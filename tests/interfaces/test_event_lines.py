@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from jsonschema import Draft202012Validator
 
 from mulligan.domain.events import (
@@ -47,7 +47,6 @@ def recorded(event: Event, attempt: int | None = 2) -> RecordedEvent:
     return RecordedEvent(seq=17, at=NOON, issue=REF, epoch=1, attempt=attempt, event=event)
 
 
-@settings(max_examples=60, deadline=None)
 @given(events())
 def test_every_event_is_as_the_schema_says(event: Event) -> None:
     line = json.loads(event_json(recorded(event), Redactor()))

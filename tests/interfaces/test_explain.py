@@ -38,7 +38,7 @@ def ask(here: MulliganInstallation, ref: IssueRef) -> Explanation:
 def test_an_issue_that_asks_for_work_is_next(here: MulliganInstallation) -> None:
     found = ask(here, here.issue())
     assert found.eligible
-    assert found.summary == "It will be worked on at the next pass: attempt 1 of 3."
+    assert found.summary == "Mulligan starts work at the next pass: attempt 1 of 3."
     assert found.act
     assert (found.act.actor, found.act.trusted) == (MAINTAINER, True)
     assert found.notes == (NOBODY_AT_WORK,)
@@ -47,7 +47,7 @@ def test_an_issue_that_asks_for_work_is_next(here: MulliganInstallation) -> None
 
 def test_a_label_by_somebody_who_may_not_names_that_person(here: MulliganInstallation) -> None:
     ref = ref_of(here.world.open_issue(NAME, "Mend it", "Please.", "zoe"))
-    assert "put it on" in ask(here, ref).summary
+    assert "add it" in ask(here, ref).summary
     here.world.label(ref, "mulligan", "tri")
     found = ask(here, ref)
     assert not found.eligible
@@ -117,15 +117,15 @@ def test_beside_a_worker_it_names_the_worker_and_takes_nothing(here: MulliganIns
     here.agent(WAIT)
     ref, other = here.issue(), here.issue()
     worker = here.start("once")
-    patience = time.monotonic() + 20
+    patience = time.monotonic() + 120
     while not here.agent_started():
         assert time.monotonic() < patience
         time.sleep(0.02)
     found = ask(here, ref)
-    assert "is on it now: attempt 1, since" in found.summary
+    assert "is working on it now: attempt 1, since" in found.summary
     assert found.stage is Stage.RUNNING
     assert ask(here, other).notes == ()
-    assert "is on it now" in ask(here, ref).summary
+    assert "is working on it now" in ask(here, ref).summary
     assert worker.poll() is None
     worker.kill()
     worker.communicate()
@@ -139,14 +139,14 @@ def test_the_command_prints_every_rule_behind_its_mark(here: MulliganInstallatio
     assert (done.returncode, done.stderr) == (0, "")
     headline, summary, asked, gap, *rules = done.stdout.splitlines()
     assert headline == f"{ref}  Mend it"
-    assert summary.startswith("A person is asked: ")
+    assert summary.startswith("It needs human review: ")
     assert "/nowhere/agent" in summary
     assert "#issuecomment-" in summary
-    assert asked.startswith(f"{MAINTAINER} asked for the work, by the label at ")
+    assert asked.startswith(f"{MAINTAINER} requested the work with the label at ")
     assert gap == ""
     assert "✓ It is open." in rules
-    asks = "put the label on, or write `/mulligan retry`, for new attempts."
-    assert f"✗ It is with a person; {asks}" in rules
+    asks = "add the label, or write `/mulligan retry`, for new attempts."
+    assert f"✗ It needs human review; {asks}" in rules
 
 
 def test_programs_get_json(here: MulliganInstallation) -> None:
@@ -154,7 +154,7 @@ def test_programs_get_json(here: MulliganInstallation) -> None:
     found = here.ask("explain", str(ref))
     assert isinstance(found, dict)
     rules = found.pop("rules")
-    reason = "The label 'mulligan' is not on it; put it on."
+    reason = "The label 'mulligan' is not on it; add it."
     assert found == {
         "issue": str(ref),
         "stage": "ready",

@@ -103,4 +103,4 @@ def test_hints_name_the_program_as_it_was_started(
         check=False,
     )
     assert done.returncode == 2
-    assert f"; run `{named} init`, or name it" in done.stderr
+    assert f" Run `{named} init` to write one, or name another" in done.stderr

@@ -85,7 +85,7 @@ def test_it_asks_on_a_terminal(tmp_path: Path, answer: bytes, code: int, *, writ
         stdout=subprocess.DEVNULL,
     ) as asked:
         os.write(ours, answer)
-        assert asked.wait(20) == code
+        assert asked.wait(120) == code
     os.close(ours)
     os.close(theirs)
     assert (here / ".github" / "mulligan.yml").exists() is written

@@ -34,11 +34,11 @@ def start(here: MulliganInstallation, *arguments: str) -> tuple[subprocess.Popen
 
 def press(address: str) -> str:
     """Press the button as a person does; give where GitHub sends the browser back to."""
-    page = requests.get(address, timeout=5).text
+    page = requests.get(address, timeout=120).text
     found = re.findall(r'(?:action|value)="([^"]*)"', page)
     action, manifest = (html.unescape(each) for each in found)
     form = {"manifest": manifest}
-    sent = requests.post(action, data=form, timeout=5, allow_redirects=False)
+    sent = requests.post(action, data=form, timeout=120, allow_redirects=False)
     assert sent.status_code == 302
     return sent.headers["Location"]
 
@@ -46,9 +46,9 @@ def press(address: str) -> str:
 def test_an_app_is_made_and_its_key_is_this_users_alone(here: MulliganInstallation) -> None:
     process, address = start(here, "--organization", "acme")
     back = press(address)
-    assert requests.get(f"{back}x", timeout=5).status_code == 400
-    assert requests.get(back, timeout=5).ok
-    said, wrong = process.communicate(timeout=20)
+    assert requests.get(f"{back}x", timeout=120).status_code == 400
+    assert requests.get(back, timeout=120).ok
+    said, wrong = process.communicate(timeout=120)
     assert (process.returncode, wrong) == (0, "")
     key = here.directory / "mulligan-app.pem"
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
@@ -77,7 +77,7 @@ def test_a_key_that_is_there_is_never_written_over(here: MulliganInstallation) -
 def test_an_interrupt_leaves_nothing(here: MulliganInstallation) -> None:
     process, _ = start(here, "--key-file", "keys/own.pem")
     process.send_signal(signal.SIGINT)
-    _, wrong = process.communicate(timeout=20)
+    _, wrong = process.communicate(timeout=120)
     assert process.returncode == 130
     assert wrong.startswith("mulligan: Interrupted; no key was written. Begin again with `")
     assert wrong.count("\n") == 1
@@ -88,8 +88,8 @@ def test_a_code_that_github_does_not_know_is_one_sentence(here: MulliganInstalla
     process, address = start(here)
     back = press(address)
     here.world.apps.manifests.clear()
-    assert requests.get(back, timeout=5).ok
-    _, wrong = process.communicate(timeout=20)
+    assert requests.get(back, timeout=120).ok
+    _, wrong = process.communicate(timeout=120)
     assert process.returncode == 1
     assert "GitHub does not know the code that the browser brought" in wrong
     assert not (here.directory / "mulligan-app.pem").exists()

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.stats import summarise
-from mulligan.domain.status import IssueStatus
+from mulligan.domain.status import IssueStatus, PullStatus
 from mulligan.interfaces.cli.inspect import print_attempt
 from mulligan.interfaces.cli.stats import print_figures
 from mulligan.interfaces.cli.status import print_statuses
@@ -19,10 +19,10 @@ REVIEW = IssueStatus(
     stage=Stage.REVIEW,
     epoch=1,
     attempt=2,
-    pull_request="https://github.com/acme/calculator/pull/7",
+    pull=PullStatus("https://github.com/acme/calculator/pull/7", 7),
 )
 ASKED = replace(
-    REVIEW, stage=Stage.HITL, pull_request=None, reason="All 3 attempts failed: " + "why " * 20
+    REVIEW, stage=Stage.HITL, pull=PullStatus(), reason="All 3 attempts failed: " + "why " * 20
 )
 
 
@@ -54,7 +54,7 @@ def test_a_wide_terminal_has_it_in_one_row() -> None:
 def test_where_a_person_is_asked_the_reason_comes_before_the_draft() -> None:
     console = terminal(120)
     print_statuses(
-        [replace(ASKED, pull_request="https://x.example/pull/8", reason="Why.")], console
+        [replace(ASKED, pull=PullStatus("https://x.example/pull/8"), reason="Why.")], console
     )
     assert lines(console)[1].endswith("Why.")
 

@@ -52,7 +52,7 @@ def test_a_message_is_sent_again_until_it_is_taken() -> None:
         hook = WebhookNotifier(settings(url), waits=(0.0, 0.01, 0.01))
         with hook.running():
             hook.on_event(STATUS, ASKED)
-            until = time.monotonic() + 5
+            until = time.monotonic() + 120
             while len(heard) < 3:
                 assert time.monotonic() < until
                 time.sleep(0.01)
@@ -64,7 +64,7 @@ def test_what_was_not_asked_for_is_not_sent_and_the_end_waits_for_the_rest() -> 
         assert hook
         hook.on_event(STATUS, ASKED)
         hook.on_event(STATUS, PAUSED)
-        until = time.monotonic() + 5
+        until = time.monotonic() + 120
         while not heard:
             assert time.monotonic() < until
             time.sleep(0.01)
@@ -79,7 +79,7 @@ def test_an_address_that_is_away_blocks_nobody_and_is_not_told(
     with hook.running():
         for _ in range(150):
             hook.on_event(STATUS, ASKED)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 50
     said = capfd.readouterr()
     assert "not_notified" in said.out
     assert "secret" not in said.out + said.err

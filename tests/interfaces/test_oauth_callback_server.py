@@ -13,7 +13,7 @@ SOON = timedelta(seconds=5)
 
 
 def get(url: str, host: str = "") -> tuple[int, str]:
-    answer = requests.get(url, headers={"Host": host} if host else {}, timeout=5)
+    answer = requests.get(url, headers={"Host": host} if host else {}, timeout=120)
     return answer.status_code, answer.text
 
 

@@ -57,14 +57,14 @@ from mulligan.domain.outcome import (
 )
 from mulligan.domain.result import CheckResult, VerifierOutcome
 from mulligan.domain.retention import remnant_of
-from mulligan.domain.status import IssueStatus
+from mulligan.domain.status import IssueStatus, SeenText
 from mulligan.interfaces.cli.work import ProgressLog, event_line
 from world.attempts import MESSAGE, REF, TEST_ID, attempt, check, failing_test
 
 pytestmark = pytest.mark.pure
 
 NOON = datetime(2025, 3, 4, 12, 30, 5, tzinfo=UTC)
-FIRST = IssueStatus(REF, title="Mend it", epoch=1, attempt=1, number=1)
+FIRST = IssueStatus(REF, text=SeenText("Mend it"), epoch=1, attempt=1, number=1)
 SECOND = replace(FIRST, attempt=2, number=2)
 STARTED = AttemptStarted(attempt=4, number=4, worker="w", position=2, most=3)
 OLD_STARTED = AttemptStarted(attempt=1, number=1, worker="w")
@@ -199,7 +199,7 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
     (
         came_to(Outcome.ZERO_DIFF),
         Decided(decision=Escalate(reason="All 3 attempts failed.")),
-        "  Commits without a change → a person is asked: All 3 attempts failed.",
+        "  Zero diff → a person is asked: All 3 attempts failed.",
     ),
     (
         came_to(Outcome.CANCELLED),
@@ -238,7 +238,7 @@ UNTOLD: list[tuple[IssueStatus, Event]] = [
     (came_to(Outcome.CHECKS_FAILED, Retry(reason="x")), RetryScheduled(due=NOON, reason="x")),
     (came_to(Outcome.CANCELLED, StandDown(reason="x")), StoodDown(reason="x")),
     (FIRST, CommandReceived(key="comment:1", command=Verb.RETRY, at=NOON)),
-    (FIRST, remnant_of(FIRST)),
+    (FIRST, remnant_of(FIRST, ())),
 ]
 """What a line before or after it says already, or nobody needs while waiting."""
 
@@ -271,7 +271,7 @@ def told(width: int, *heard: tuple[IssueStatus, Event]) -> list[str]:
 
 
 def test_the_lines_of_an_issue_stand_below_its_title() -> None:
-    other = replace(FIRST, issue=replace(REF, number=13), title="[red]:bug: of\n@zoe")
+    other = replace(FIRST, issue=replace(REF, number=13), text=SeenText("[red]:bug: of\n@zoe"))
     assert told(
         100, (FIRST, STARTED), (FIRST, finished()), (other, OLD_STARTED), (FIRST, finished(1))
     ) == [

@@ -53,7 +53,7 @@ def test_it_is_the_prompt_that_is_sent_next_byte_for_byte(here: MulliganInstalla
     assert "over max_diff_lines (500)" in sizes
     here.run("once", "--attempts", "1")
     assert here.prompt(ref, 2) == second
-    # It is with a person now: a new request would open an epoch, and know of both attempts.
+    # It needs human review now: a new request would open an epoch, and know of both attempts.
     third, sizes = shown(here, ref)
     assert "attempt 1 of 2" in sizes
     assert "Attempt 2 ended CHECKS_FAILED" in third

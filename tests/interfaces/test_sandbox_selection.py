@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from mulligan.config.load import load_operator
+from mulligan.config.load import load_operator, load_policy
 from mulligan.config.operator import AppSettings, Operator
 from mulligan.domain.errors import ConfigError
 from mulligan.interfaces.bootstrap.sandbox import confine, network_for
@@ -51,12 +51,16 @@ def test_the_key_of_an_app_is_hidden_as_a_token_is(tmp_path: Path) -> None:
     assert set(chosen.hidden_paths) == {tmp_path / name for name in ("state", "work", "app.pem")}
 
 
-def test_where_it_does_not_work_that_is_said(tmp_path: Path) -> None:
-    with capture_logs() as logs:
-        assert isinstance(confine(operator(tmp_path, "auto"), WITHOUT), Unconfined)
-    assert [entry["event"] for entry in logs] == ["not_confined"]
-    assert "bubblewrap is not installed" in logs[0]["reason"]
-    assert "apt-get install bubblewrap" in logs[0]["reason"]
+def test_where_it_does_not_work_nothing_starts_and_the_cures_are_said(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"auto cannot be kept. bubblewrap is not") as caught:
+        confine(operator(tmp_path, "auto"), WITHOUT)
+    assert "apt-get install bubblewrap" in str(caught.value)
+    assert "`sandbox: off`" in str(caught.value)
+
+
+def test_a_repository_has_no_say_in_it() -> None:
+    with pytest.raises(ConfigError, match="sandbox"):
+        load_policy(b"sandbox: off", {}, "mulligan.yml")
 
 
 def test_where_it_is_required_nothing_starts_without(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_check_ends_as_its_policy_deserves(
             "report is '../report.xml'; write a path that lies in the worktree",
         ),
         ("report: .", "report is '.'; write a path that lies in the worktree"),
-        ("patterns: ['(']", "'(' is no regular expression"),
+        ("patterns: ['(']", "'(' is not a valid regular expression"),
     ],
 )
 def test_a_check_that_cannot_be_kept_is_refused(check: str, mistake: str) -> None:

@@ -33,33 +33,36 @@ def here(tmp_path: Path) -> Generator[MulliganInstallation]:
             "describing it is not enough",
             "The agent changed nothing.",
         ),
-        (
+        pytest.param(
             "print('I would change `add.py`. **Shall I go ahead?**')",
             Outcome.ZERO_COMMIT,
             ZeroKind.ASKED,
             "Nobody answers while you work",
             "It asked: Shall I go ahead?",
+            marks=pytest.mark.deep,
         ),
-        (
+        pytest.param(
             "pathlib.Path('plan.log').write_text('later')",
             Outcome.ZERO_COMMIT,
             ZeroKind.ONLY_IGNORED,
-            "It wrote only what git ignores: plan.log.",
-            "It wrote only what git ignores: plan.log.",
+            "It wrote only files that git ignores: plan.log.",
+            "It wrote only files that git ignores: plan.log.",
+            marks=pytest.mark.deep,
         ),
         (
             f"{GIT}git('commit', '-q', '--allow-empty', '-m', 'Mend')",
             Outcome.ZERO_DIFF,
             ZeroKind.UNDONE,
             "the commits were empty or undid each other",
-            "The agent made 1 commit, but the tree equals the base.",
+            "Zero diff: the agent made 1 commit, but the files equal the base branch.",
         ),
-        (
+        pytest.param(
             "os.kill(os.getpid(), 9)",
             Outcome.AGENT_CRASHED,
             ZeroKind.CUT_OFF,
             "your program was killed before it had changed a file",
             "killed by SIGKILL",
+            marks=pytest.mark.deep,
         ),
     ],
 )
@@ -88,6 +91,7 @@ def test_what_it_is_told_makes_the_next_attempt_better(here: MulliganInstallatio
     assert outcomes == [Outcome.ZERO_COMMIT, Outcome.SUCCEEDED]
 
 
+@pytest.mark.deep
 def test_agents_that_change_nothing_may_be_given_up_earlier(tmp_path: Path) -> None:
     with mulligan_installation(
         tmp_path, FILES, max_issue_attempts=5, max_no_output_attempts=2
@@ -100,6 +104,7 @@ def test_agents_that_change_nothing_may_be_given_up_earlier(tmp_path: Path) -> N
         assert here.world.labels_of(ref) == ["mulligan:hitl"]
 
 
+@pytest.mark.deep
 def test_other_failures_do_not_bring_that_closer(tmp_path: Path) -> None:
     check = {"name": "adds", "run": "python3 -c 'import add; assert add.add(1, 1) == 2'"}
     with mulligan_installation(tmp_path, FILES, [check], max_no_output_attempts=2) as here:
@@ -118,6 +123,7 @@ def test_other_failures_do_not_bring_that_closer(tmp_path: Path) -> None:
         ]
 
 
+@pytest.mark.deep
 def test_an_agent_that_finds_it_done_already_asks_a_person_at_once(
     here: MulliganInstallation,
 ) -> None:

@@ -57,7 +57,7 @@ def test_one_comment_says_what_is_wrong_and_mending_it_is_enough(
     assert f"{NAME}: Its policy is invalid" in done.stdout
     assert len(here.world.pulls_of(OTHER)) == 1
     (comment,) = here.comments(ref)
-    for part in ("cannot work on this yet", "line 2", "line 3", "chekcs", "checks"):
+    for part in ("cannot start work yet", "line 2", "line 3", "chekcs", "checks"):
         assert part in comment
     assert here.world.labels_of(ref) == ["robot"]
     assert len(writes(here)) == 1
@@ -73,6 +73,7 @@ def test_one_comment_says_what_is_wrong_and_mending_it_is_enough(
     assert "asks for a review" in comment
 
 
+@pytest.mark.deep
 def test_an_issue_that_is_withdrawn_meanwhile_is_left(here: MulliganInstallation) -> None:
     commit_to(here.bare, {FILE: "- not\n- a mapping\n"})
     ref = labelled(here, NAME, "mulligan")
@@ -81,7 +82,7 @@ def test_an_issue_that_is_withdrawn_meanwhile_is_left(here: MulliganInstallation
     here.world.unlabel(ref, "mulligan", MAINTAINER)
     assert here.run("once").returncode == 1
     (comment,) = here.comments(ref)
-    assert "has left this issue" in comment
+    assert "has stopped work on this issue" in comment
     here.world.label(ref, "mulligan", MAINTAINER)
     commit_to(here.bare, {FILE: None})
     assert here.run("once").returncode == 0

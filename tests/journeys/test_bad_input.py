@@ -64,6 +64,7 @@ def test_each_repository_that_is_not_right_has_its_sentence(
     assert "The repository is archived" in looked
 
 
+@pytest.mark.deep
 def test_titles_are_words_and_nothing_else(here: MulliganInstallation) -> None:
     here.configure(limits={"per_repository": 2})
     for title in TITLES:
@@ -96,6 +97,7 @@ def test_names_and_words_that_are_not_utf_8_are_kept_and_shown(here: MulliganIns
     assert b"caf\xe9/\xff" in diff.read_bytes()
 
 
+@pytest.mark.deep
 def test_a_check_whose_program_is_missing_is_named(here: MulliganInstallation) -> None:
     (known,) = here.operator().repositories
     checks: JsonValue = [{"name": "tests", "run": "no-such-program --all"}]
@@ -114,6 +116,7 @@ def test_a_check_whose_program_is_missing_is_named(here: MulliganInstallation) -
     )
 
 
+@pytest.mark.deep
 def test_200_megabytes_of_log_are_kept_and_read_in_seconds(here: MulliganInstallation) -> None:
     here.agent(
         f"block = (b'x' * 99 + b'\\n') * 20_000\nfor _ in range(100): os.write(1, block)\n{WRITE}"

@@ -33,6 +33,7 @@ def emulate(tmp_path_factory: pytest.TempPathFactory) -> Generator[Emulate]:
         yield running
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [
@@ -48,11 +49,13 @@ def test_it_still_lacks(emulate: Emulate, method: str, path: str, body: JsonValu
     assert emulate.send(method, WHERE + path, body).status_code == 404
 
 
+@pytest.mark.deep
 def test_it_still_lacks_graphql(emulate: Emulate) -> None:
     query: JsonValue = {"query": "query { viewer { login } }"}
     assert emulate.send("POST", "/graphql", query).status_code == 404
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("named", "status"), [("line", 422), ("position", 201)])
 def test_it_still_knows_lines_by_their_position_only(
     emulate: Emulate, named: str, status: int
@@ -62,10 +65,12 @@ def test_it_still_knows_lines_by_their_position_only(
     assert emulate.send("POST", f"{WHERE}/pulls/2/reviews", said, "wes").status_code == status
 
 
+@pytest.mark.deep
 def test_it_still_gives_no_etag(emulate: Emulate) -> None:
     assert "etag" not in emulate.send("GET", f"{WHERE}/issues/1").headers
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "path",
     ["/issues/1/comments", "/issues/2/comments", "/issues/1/events", "/pulls/2/reviews"],

@@ -47,5 +47,5 @@ def test_red_on_github_is_mended_and_green_is_told(tmp_path: Path) -> None:
         for name in ("lint", "tests (3.12)"):
             runs.check((NAME, second), name, "success")
         assert here.run("once").returncode == 0
-        assert "On GitHub 2 checks passed, and none failed." in here.comments(ref)[0]
+        assert "On GitHub, 2 checks passed and none failed." in here.comments(ref)[0]
         assert len(here.attempts(ref)) == 2

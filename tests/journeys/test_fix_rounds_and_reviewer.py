@@ -60,6 +60,7 @@ def test_a_fix_round_mends_the_change_within_one_attempt(tmp_path: Path) -> None
         assert "after 1 fix round" in (pull.body or "")
 
 
+@pytest.mark.deep
 def test_when_no_fix_round_helps_the_next_attempt_is_told_of_them(tmp_path: Path) -> None:
     with mulligan_installation(
         tmp_path, FILES, [TESTS], max_fix_rounds=1, max_issue_attempts=2
@@ -116,6 +117,7 @@ def test_a_reviewer_may_reject_one_attempt_of_an_epoch(strict: MulliganInstallat
     assert " @zoe" not in (pull.body or "")
 
 
+@pytest.mark.deep
 def test_an_answer_that_cannot_be_read_lets_the_change_pass(tmp_path: Path) -> None:
     with mulligan_installation(
         tmp_path, FILES, [CHECK], reviewer={"run": "echo no idea; exit 3"}

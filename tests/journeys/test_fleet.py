@@ -11,15 +11,13 @@ import pytest
 
 from mulligan.domain.events import EffectDone
 from mulligan.domain.outcome import Outcome
-from mulligan.domain.status import SHOWN_STAGE
-from mulligan.implement.effects import STATUS_COMMENT
+from mulligan.domain.recorded_effects import StageShown, StatusWritten
 from mulligan.interfaces.bootstrap.stores import at_work
 from world.fleet import Fleet, fleet
 from world.place import NAME
 from world.postgres import server
 from world.repositories import branch_head
 
-pytestmark = pytest.mark.timeout(90)
 WRITE = "pathlib.Path('notes.txt').write_text(os.environ['MULLIGAN_ATTEMPT'])\n"
 STARTED = "(pathlib.Path.home() / 'started').touch()\nimport time\n"
 FIRST_WAITS = f"{STARTED}if os.environ['MULLIGAN_ATTEMPT'] == '1': time.sleep(30)\n{WRITE}"
@@ -34,7 +32,7 @@ def crew(tmp_path: Path, postgres_url: str) -> Generator[Fleet]:
 
 
 def get(port: int, path: str, key: str = "") -> str:
-    line = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    line = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     line.request("GET", path, headers={"Authorization": f"Bearer {key}"})
     content = line.getresponse().read().decode()
     line.close()
@@ -42,12 +40,13 @@ def get(port: int, path: str, key: str = "") -> str:
 
 
 def until(happened: Callable[[], bool]) -> None:
-    patience = time.monotonic() + 40
+    patience = time.monotonic() + 120
     while not happened():
         assert time.monotonic() < patience
         time.sleep(0.05)
 
 
+@pytest.mark.deep
 def test_three_workers_share_the_work_and_keep_to_the_limit_of_all(crew: Fleet) -> None:
     crew.place.agent(f"import time\ntime.sleep(0.3)\n{WRITE}")
     issues = [crew.place.issue(f"Mend {n}") for n in range(3)]
@@ -82,7 +81,7 @@ def test_what_a_killed_worker_had_is_taken_over_by_another(crew: Fleet) -> None:
 
 def lasting(crew: Fleet) -> list[int]:
     """Leave out the status comment: it may have been put off, and any worker writes it then."""
-    shown = {STATUS_COMMENT, SHOWN_STAGE}
+    shown = {StatusWritten.kind, StageShown.kind}
     return [
         each.seq
         for each in crew.events()
@@ -90,6 +89,7 @@ def lasting(crew: Fleet) -> list[int]:
     ]
 
 
+@pytest.mark.deep
 def test_a_frozen_worker_that_wakes_up_publishes_nothing(crew: Fleet) -> None:
     crew.place.agent(FIRST_WAITS.replace("30", "3"))
     ref = crew.place.issue()
@@ -99,12 +99,12 @@ def test_a_frozen_worker_that_wakes_up_publishes_nothing(crew: Fleet) -> None:
     other = crew.start("two")
     until(lambda: crew.place.world.labels_of(ref) == REVIEW)
     other.send_signal(signal.SIGTERM)
-    other.wait(20)
+    other.wait(120)
     head, recorded = branch_head(crew.place.bare, ref.branch), lasting(crew)
     frozen.send_signal(signal.SIGCONT)
     time.sleep(1.5)
     frozen.send_signal(signal.SIGTERM)
-    frozen.wait(20)
+    frozen.wait(120)
     assert branch_head(crew.place.bare, ref.branch) == head
     assert lasting(crew) == recorded
     assert [meta.outcome for meta in crew.history(ref)] == [
@@ -115,6 +115,7 @@ def test_a_frozen_worker_that_wakes_up_publishes_nothing(crew: Fleet) -> None:
     assert len(crew.place.comments(ref)) == 1
 
 
+@pytest.mark.deep
 def test_verified_work_of_a_worker_that_died_is_published_by_another(crew: Fleet) -> None:
     """The commit is in no place that both can reach but the database."""
     crew.place.agent(WRITE)
@@ -133,6 +134,7 @@ def test_verified_work_of_a_worker_that_died_is_published_by_another(crew: Fleet
     assert branch_head(crew.place.bare, ref.branch) == meta.head_sha
 
 
+@pytest.mark.deep
 def test_an_attempt_goes_on_while_the_database_is_away_for_a_moment(tmp_path: Path) -> None:
     with server() as own, own.fresh() as url, fleet(tmp_path, url) as crew:
         crew.place.agent(f"{STARTED}time.sleep(1)\n{WRITE}")
@@ -147,6 +149,7 @@ def test_an_attempt_goes_on_while_the_database_is_away_for_a_moment(tmp_path: Pa
         assert meta.outcome is Outcome.SUCCEEDED
 
 
+@pytest.mark.deep
 def test_each_worker_serves_a_dashboard_of_the_work_of_all(crew: Fleet) -> None:
     crew.place.agent(WRITE)
     crew.place.configure(dashboard="127.0.0.1:0")

@@ -113,23 +113,24 @@ def test_three_failures_reach_a_person_with_everything_they_need(
     assert here.world.pulls_of(NAME) == []
     assert branch_head(here.bare, ref.branch) is None
     status, asked = here.comments(ref)
-    assert "has handed this issue to a person" in status
+    assert "needs human review (HITL)" in status
     assert f"/issues/{ref.number}#issuecomment-" in status
     assert "All 3 attempts failed" in asked
     sections = [line for line in asked.splitlines() if line.startswith("#")]
     assert [section.lstrip("# ") for section in sections] == [
         "Failure summary",
-        "Attempt history",
-        "Last failure",
-        "Files touched by the last attempt",
-        "Observed patterns",
         "Suggested actions",
         "Your options",
+        "Attempt history",
+        "Last failure",
+        "Files changed by the last attempt",
+        "Observed patterns",
     ]
     for word in ("test_add.AddTest.test_sum", "two and three", "3 of 3", "add.py"):
         assert word in asked
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("agent", "outcome", "words"),
     [
@@ -153,6 +154,7 @@ def test_changing_nothing_is_tried_again_and_told(
     assert here.world.labels_of(ref) == ["mulligan:hitl"]
 
 
+@pytest.mark.deep
 def test_an_agent_that_cannot_go_on_reaches_a_person_at_once(here: MulliganInstallation) -> None:
     here.agent("""
     report = '{"status": "blocked", "reason": "Which rounding?"}'
@@ -183,6 +185,7 @@ def test_a_new_request_opens_an_epoch_and_keeps_the_history(here: MulliganInstal
     assert here.world.labels_of(ref) == ["mulligan:review"]
 
 
+@pytest.mark.deep
 def test_one_attempt_each_leaves_the_issue_ready_for_the_next_pass(
     here: MulliganInstallation,
 ) -> None:
@@ -209,6 +212,7 @@ def test_a_label_by_somebody_without_write_access_starts_nothing(
     assert here.comments(ref) == []
 
 
+@pytest.mark.deep
 def test_the_operator_needs_no_label(here: MulliganInstallation) -> None:
     here.agent(MEND)
     ref = here.world.open_issue(NAME, "Mend it", "Please.", "zoe")
@@ -228,6 +232,7 @@ def test_a_dry_run_changes_nothing_on_github(here: MulliganInstallation) -> None
     assert here.ask("status") == []
 
 
+@pytest.mark.deep
 def test_a_failing_set_up_costs_no_attempt_and_waits(tmp_path: Path) -> None:
     with mulligan_installation(tmp_path, FILES, [TESTS], setup=["echo no network; exit 7"]) as here:
         here.agent(MEND)
@@ -241,6 +246,7 @@ def test_a_failing_set_up_costs_no_attempt_and_waits(tmp_path: Path) -> None:
         assert here.world.labels_of(ref) == ["mulligan"]
 
 
+@pytest.mark.deep
 def test_without_checks_the_pull_request_says_that_nothing_was_verified(tmp_path: Path) -> None:
     with mulligan_installation(tmp_path, FILES) as here:
         here.agent(SPOIL)
@@ -264,6 +270,7 @@ def test_a_change_out_of_scope_is_named_and_tried_again(tmp_path: Path) -> None:
         assert first.guard_violations
 
 
+@pytest.mark.deep
 def test_an_issue_that_was_closed_is_left_alone(here: MulliganInstallation) -> None:
     here.agent(MEND)
     ref = here.issue()

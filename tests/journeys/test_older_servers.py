@@ -12,7 +12,12 @@ WORKED, LEFT = 1, 0
 
 @pytest.mark.parametrize(
     ("lacks", "pulls"),
-    [("/graphql", WORKED), ("/check-runs", WORKED), ("/permission", LEFT), ("/events", LEFT)],
+    [
+        ("/graphql", WORKED),
+        ("/permission", LEFT),
+        pytest.param("/check-runs", WORKED, marks=pytest.mark.deep),
+        pytest.param("/events", LEFT, marks=pytest.mark.deep),
+    ],
 )
 def test_a_missing_endpoint_is_no_crash(lacks: str, pulls: int, tmp_path: Path) -> None:
     with mulligan_installation(tmp_path, {"notes.txt": "one\n"}) as here:

@@ -15,8 +15,6 @@ from world.emulated import Emulate, emulating, installation_on
 from world.place import MulliganInstallation
 from world.repositories import read_branch
 
-pytestmark = pytest.mark.timeout(120)
-
 FILES = {"notes.txt": "one\n"}
 CHECK: JsonValue = {
     "name": "two",
@@ -63,6 +61,7 @@ def test_a_good_change_becomes_one_pull_request(
     assert len(emulate.pulls(repository(here))) == 1
 
 
+@pytest.mark.deep
 def test_a_red_change_is_mended_by_the_second_try(
     here: MulliganInstallation, emulate: Emulate
 ) -> None:
@@ -77,6 +76,7 @@ def test_a_red_change_is_mended_by_the_second_try(
     assert len(emulate.pulls(repository(here))) == 1
 
 
+@pytest.mark.deep
 def test_a_hopeless_issue_reaches_a_person_and_comes_back(
     here: MulliganInstallation, emulate: Emulate
 ) -> None:
@@ -86,7 +86,7 @@ def test_a_hopeless_issue_reaches_a_person_and_comes_back(
     assert len(here.attempts(ref)) == 2
     assert emulate.labels(ref) == ["mulligan:hitl"]
     status, cry = emulate.comments(ref)
-    assert "handed this issue to a person" in (status.body or "")
+    assert "needs human review (HITL)" in (status.body or "")
     assert "no line two" in (cry.body or "")
     assert emulate.pulls(repository(here)) == []
     here.agent(WRITE)
@@ -96,6 +96,7 @@ def test_a_hopeless_issue_reaches_a_person_and_comes_back(
     assert len(emulate.comments(ref)) == 2
 
 
+@pytest.mark.deep
 def test_work_that_does_not_hold_is_a_draft_that_a_person_ends(
     emulate: Emulate, tmp_path: Path
 ) -> None:
@@ -117,6 +118,7 @@ def test_work_that_does_not_hold_is_a_draft_that_a_person_ends(
     assert "please press *Ready for review*" in (emulate.comments(ref)[0].body or "")
 
 
+@pytest.mark.deep
 def test_nobody_starts_work_who_may_not(here: MulliganInstallation, emulate: Emulate) -> None:
     here.agent(WRITE)
     where = repository(here)
@@ -125,7 +127,7 @@ def test_nobody_starts_work_who_may_not(here: MulliganInstallation, emulate: Emu
     done = here.run("once")
     assert done.returncode == 0
     said = dict(line.split("  skipped: ") for line in done.stdout.splitlines())
-    assert "wait, or put it on again" in said[str(at_birth)]
+    assert "wait, or add it again" in said[str(at_birth)]
     assert "zoe has the permission none" in said[str(stranger)]
     assert emulate.pulls(where) == []
     assert here.ask("status") == []

@@ -41,7 +41,7 @@ def test_plural() -> None:
 '''
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.deep
 def test_a_red_try_on_its_own_code_is_mended_by_the_next(tmp_path: Path) -> None:
     bare = tmp_path / "mulligan.git"
     subprocess.run(["git", "clone", "-q", "--bare", str(ROOT), str(bare)], check=True)

@@ -72,6 +72,7 @@ def test_the_second_try_succeeds_and_the_clone_is_untouched(clone: Path) -> None
     assert git(clone, "show", "mulligan/issue-1:notes.txt") == "two"
 
 
+@pytest.mark.deep
 def test_an_agent_that_never_does_it_ends_with_a_person(clone: Path) -> None:
     done = rehearse(clone, "pass\n", "--attempts", "3")
     assert done.returncode == 3, done.stdout + done.stderr
@@ -79,6 +80,7 @@ def test_an_agent_that_never_does_it_ends_with_a_person(clone: Path) -> None:
     assert "Your options" in done.stdout
 
 
+@pytest.mark.deep
 def test_the_agent_may_come_from_the_operators_file(clone: Path) -> None:
     (clone.parent / "mulligan.yml").write_text(
         "github: {token: $GITHUB_TOKEN}\nrepositories: [{name: acme/other}]\n"

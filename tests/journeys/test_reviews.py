@@ -71,6 +71,7 @@ def test_a_review_is_answered_by_an_attempt_that_has_read_it(here: MulliganInsta
     assert f"Changed in {two.head_sha}: Wrote line 3" in answers[0].body
 
 
+@pytest.mark.deep
 def test_nobodys_commit_is_lost_in_three_rounds_of_review(here: MulliganInstallation) -> None:
     """An open pull request that a person also commits to survives three rounds of review."""
     ref = here.issue()

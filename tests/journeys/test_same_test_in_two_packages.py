@@ -67,7 +67,9 @@ SPOIL = "pathlib.Path('b', 'store').write_text('1\\n')\n"
 RUN = "if grep -q 2 b/store; then cat before.txt; else cat after.txt; fi; exit 1"
 
 
-@pytest.mark.parametrize("tool", OUTPUTS)
+@pytest.mark.parametrize(
+    "tool", ["go", *(pytest.param(each, marks=pytest.mark.deep) for each in ("go -v", "mocha"))]
+)
 def test_the_red_test_of_one_package_excuses_no_other(tmp_path: Path, tool: str) -> None:
     before, after, named = OUTPUTS[tool]
     files = {"b/store": "2\n", "before.txt": before, "after.txt": after}
@@ -89,6 +91,7 @@ def test_the_red_test_of_one_package_excuses_no_other(tmp_path: Path, tool: str)
         assert not here.world.pulls_of(NAME)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("tool", OUTPUTS)
 def test_what_was_red_before_still_counts_for_nothing(tmp_path: Path, tool: str) -> None:
     files = {"b/store": "2\n", "before.txt": OUTPUTS[tool][0], "after.txt": OUTPUTS[tool][1]}

@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+import pytest
+
 from world.place import mulligan_installation
 
 TEST = """
@@ -85,6 +87,7 @@ def test_the_agent_sees_what_the_design_promises_and_nothing_else(tmp_path: Path
     assert "MULLIGAN_PREVIOUS_DIFF" not in seen
 
 
+@pytest.mark.deep
 def test_a_retry_finds_the_whole_discarded_diff(tmp_path: Path) -> None:
     with mulligan_installation(
         tmp_path, {"a.txt": "a\n"}, [{"name": "never", "run": "false"}]

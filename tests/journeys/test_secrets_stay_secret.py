@@ -87,7 +87,7 @@ def test_a_secret_is_in_no_log_artifact_comment_database_argument_or_configurati
         first = here.issue(f"Mend it {IN_THE_TITLE}")
         second = here.issue("Decide", "Which of them?")
         with watched_arguments() as arguments, here.start("once") as started:
-            out, err = started.communicate(timeout=60)
+            out, err = started.communicate(timeout=120)
         assert started.returncode == 3, err
         shown = [here.run("inspect", str(first), "--attempt", "2", "--prompt").stdout]
         shown += [here.run("inspect", str(ref)).stdout for ref in (first, second)]

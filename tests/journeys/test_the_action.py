@@ -37,8 +37,6 @@ else:
     {BAD}
 """
 
-pytestmark = pytest.mark.timeout(120)
-
 
 @dataclass
 class Hosted:
@@ -130,6 +128,7 @@ def test_three_runs_make_three_attempts_and_then_a_person_is_asked(hosted: Hoste
     assert "| 3 |" in jobs[-1].summary
 
 
+@pytest.mark.deep
 def test_an_issue_at_rest_is_left_alone_by_the_next_run(hosted: Hosted) -> None:
     hosted.here.agent(GOOD)
     ref = hosted.here.issue()
@@ -180,14 +179,15 @@ def test_a_run_that_is_killed_loses_nothing_and_costs_nothing(hosted: Hosted) ->
     assert outcomes == [Outcome.INTERRUPTED, Outcome.CHECKS_FAILED, Outcome.SUCCEEDED]
     assert (last.outputs["stage"], last.outputs["outcome"]) == ("review", "SUCCEEDED")
     assert last.outputs["attempts"] == "2"
-    assert last.outputs["pull-request"] == status.pull_request
-    assert last.annotations == [f"::notice title={NAME}#1 is in review::{status.pull_request}"]
+    assert last.outputs["pull-request"] == status.pull.url
+    assert last.annotations == [f"::notice title={NAME}#1 is in review::{status.pull.url}"]
     assert git(here.bare, "cat-file", "blob", f"{ref.branch}:notes.txt") == "two"
     assert here.world.labels_of(ref) == ["mulligan:review"]
     assert len(here.world.pulls_of(NAME)) == 1
     assert hosted.refs() == [STATE_REF]
 
 
+@pytest.mark.deep
 def test_a_command_is_heard_once_by_runs_that_share_no_disk(hosted: Hosted) -> None:
     here = hosted.here
     policy = {"checks": [CHECK], "max_issue_attempts": 1}
@@ -206,6 +206,7 @@ def test_a_command_is_heard_once_by_runs_that_share_no_disk(hosted: Hosted) -> N
     assert sum("mulligan:reply" in said for said in here.comments(ref)) == 1
 
 
+@pytest.mark.deep
 def test_whoever_is_to_be_notified_hears_of_an_escalation(hosted: Hosted) -> None:
     here = hosted.here
     policy = {"checks": [CHECK], "max_issue_attempts": 1}
@@ -220,6 +221,7 @@ def test_whoever_is_to_be_notified_hears_of_an_escalation(hosted: Hosted) -> Non
     assert [(each["event"], each["issue"]) for each in heard] == [("escalated", str(ref))]
 
 
+@pytest.mark.deep
 def test_what_one_run_verified_another_publishes(hosted: Hosted) -> None:
     """The operator's own file says which agent works; only the base branch's counts."""
     here = hosted.here

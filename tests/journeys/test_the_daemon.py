@@ -2,8 +2,7 @@
 
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from mulligan.domain.outcome import Outcome
 from world.place import MAINTAINER, NAME, MulliganInstallation, mulligan_installation
+from world.processes import said_until, wait_until
 
 WRITE = "pathlib.Path('notes.txt').write_text('two')\n"
 WAIT = "(pathlib.Path.home() / 'started').touch()\nimport time\ntime.sleep(60)\n"
@@ -33,22 +33,16 @@ def running(here: MulliganInstallation) -> Generator[subprocess.Popen[str]]:
         daemon.communicate()
 
 
-def until(happened: Callable[[], bool]) -> None:
-    patience = time.monotonic() + 20
-    while not happened():
-        assert time.monotonic() < patience
-        time.sleep(0.05)
-
-
+@pytest.mark.deep
 def test_an_issue_that_is_labelled_while_it_runs_becomes_a_pull_request(
     here: MulliganInstallation,
 ) -> None:
     here.agent(WRITE)
     with running(here) as daemon:
         ref = here.issue()
-        until(lambda: here.world.labels_of(ref) == ["mulligan:review"])
+        wait_until(lambda: here.world.labels_of(ref) == ["mulligan:review"])
         daemon.send_signal(signal.SIGTERM)
-        _, said = daemon.communicate(timeout=20)
+        _, said = daemon.communicate(timeout=120)
     assert daemon.returncode == 0
     assert "action=published" in said
     assert "action=attempt_started" in said
@@ -58,21 +52,22 @@ def test_taking_the_label_off_ends_the_agent_and_costs_nothing(here: MulliganIns
     here.agent(WAIT)
     with running(here):
         ref = here.issue()
-        until(here.agent_started)
+        wait_until(here.agent_started)
         here.world.unlabel(ref, "mulligan", MAINTAINER)
-        until(lambda: here.world.labels_of(ref) == [])
+        wait_until(lambda: here.world.labels_of(ref) == [])
     (meta,) = here.attempts(ref)
     assert meta.outcome is Outcome.CANCELLED
     assert here.world.pulls_of(NAME) == []
 
 
+@pytest.mark.deep
 def test_a_queued_issue_that_is_closed_is_let_go(here: MulliganInstallation) -> None:
     here.agent("sys.exit(1)")
     ref = here.issue()
     here.run("once", "--attempts", "1")
     here.world.close(ref, MAINTAINER)
     with running(here):
-        until(lambda: here.world.labels_of(ref) == [])
+        wait_until(lambda: here.world.labels_of(ref) == [])
     found = here.ask("status")
     assert isinstance(found, list)
     assert isinstance(found[0], dict)
@@ -86,9 +81,9 @@ def test_running_attempts_have_their_grace_and_are_then_interrupted(
     here.configure(limits={"shutdown_grace": "500ms"})
     with running(here) as daemon:
         ref = here.issue()
-        until(here.agent_started)
+        wait_until(here.agent_started)
         daemon.send_signal(signal.SIGTERM)
-        daemon.communicate(timeout=20)
+        daemon.communicate(timeout=120)
     assert daemon.returncode == 0
     (meta,) = here.attempts(ref)
     assert (meta.outcome, meta.failure_reason) == (Outcome.INTERRUPTED, "shutdown")
@@ -100,16 +95,16 @@ def test_a_mistake_in_the_configuration_is_reported_and_the_last_good_one_kept(
     here.agent(WRITE)
     with running(here) as daemon:
         first = here.issue()
-        until(lambda: here.world.labels_of(first) == ["mulligan:review"])
+        wait_until(lambda: here.world.labels_of(first) == ["mulligan:review"])
         good = here.config.read_text()
         here.config.write_text("nonsense: [")
-        time.sleep(0.7)
+        said = said_until(daemon, "configuration_refused")
         second = here.issue("Another")
-        until(lambda: here.world.labels_of(second) == ["mulligan:review"])
+        wait_until(lambda: here.world.labels_of(second) == ["mulligan:review"])
         here.config.write_text(good.replace("300ms", "200ms"))
-        time.sleep(0.7)
+        said += said_until(daemon, "event=configured")
         daemon.send_signal(signal.SIGTERM)
-        _, said = daemon.communicate(timeout=20)
+        said += daemon.communicate(timeout=120)[1]
     assert said.count("configuration_refused") == 1
     assert "is not YAML" in said
     assert said.count("event=configured") == 2

@@ -26,9 +26,18 @@ def test_the_command_comes_last_and_starts_in_its_directory() -> None:
     assert said.endswith(f"--remount-ro / --chdir {TREE} -- /bin/sh -c true")
 
 
-@pytest.mark.parametrize(("network", "cut"), [(Network.NONE, True), (Network.OPEN, False)])
-def test_the_network_is_cut_unless_it_is_open(network: Network, cut: bool) -> None:  # noqa: FBT001
-    assert ("--unshare-net" in written(Confinement(network=network))) is cut
+def test_walls_that_others_stand_behind_are_asked_for_as_well() -> None:
+    said = written(Confinement())
+    for wall in ("--unshare-pid", "--unshare-ipc", "--cap-drop ALL", "--die-with-parent"):
+        assert wall in said
+    # The supervisor has begun a session already.
+    assert "--new-session" in said
+
+
+@pytest.mark.parametrize("network", Network)
+def test_the_network_is_cut_unless_it_is_open(network: Network) -> None:
+    cut = "--unshare-net" in written(Confinement(network=network))
+    assert cut is (network is not Network.OPEN)
 
 
 def test_descriptors_are_named_where_there_are_any() -> None:

@@ -1,10 +1,16 @@
 """Where a request goes, and what is changed of it on the way, as tables."""
 
+from base64 import b64encode
+from dataclasses import replace
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mulligan.sandbox.egress_rules import (
     Allowed,
     Decision,
+    KeyFilter,
     Refused,
     Route,
     ToHost,
@@ -22,6 +28,12 @@ pytestmark = pytest.mark.pure
 MODEL = Route("model", "https://api.model.example", "x-api-key", "sk-real")
 FREE = Route("free", "http://127.0.0.1:11434")
 ALLOWED = Allowed(3128, (MODEL, FREE), (("packages.example", 443), ("10.0.0.5", 8080)))
+
+
+def test_a_tunnel_does_not_lead_to_the_proxy_again() -> None:
+    nested = replace(ALLOWED, tunnels_to_itself=False)
+    found = decide_route(b"CONNECT", b"localhost:3128", nested)
+    assert found == Refused("This is a tunnel already.")
 
 
 def refused(host: str) -> Refused:
@@ -56,6 +68,7 @@ PLAIN = "is asked for without TLS, which nothing is but the model"
         ("CONNECT [::1]:443", refused("::1")),
         ("CONNECT 127.0.0.1:3128", ToItself()),
         ("CONNECT localhost:3128", ToItself()),
+        ("TRACE /model/v1/messages", Refused("This method is not allowed.")),
         ("CONNECT nonsense:x", NO_ADDRESS),
         ("CONNECT u@packages.example:443", NO_ADDRESS),
         ("CONNECT packages.example:443/x", NO_ADDRESS),
@@ -125,6 +138,7 @@ def test_a_service_gets_the_key_from_outside_and_none_from_inside() -> None:
     assert request_headers(MODEL, given) == [
         (b"Host", b"api.model.example"),
         (b"Accept", b"*/*"),
+        (b"Accept-Encoding", b"identity"),
         (b"x-api-key", b"sk-real"),
     ]
 
@@ -134,12 +148,42 @@ def test_a_service_without_a_key_gets_none() -> None:
     assert request_headers(FREE, given) == [
         (b"Host", b"127.0.0.1:11434"),
         (b"Content-Length", b"2"),
+        (b"Accept-Encoding", b"identity"),
     ]
+
+
+def test_of_two_lengths_only_one_is_sent_on() -> None:
+    given = [(b"Content-Length", b"2"), (b"transfer-encoding", b"chunked")]
+    assert [name for name, _ in request_headers(FREE, given)] == [b"Host", b"Accept-Encoding"]
 
 
 def test_an_answer_comes_back_whole_but_for_its_connection() -> None:
     given = [(b"Content-Type", b"text/event-stream"), (b"Transfer-Encoding", b"chunked")]
     assert response_headers(given) == [(b"Content-Type", b"text/event-stream")]
+    packed = [(b"Content-Encoding", b"gzip"), (b"Content-Length", b"20"), (b"ETag", b"1")]
+    assert response_headers(packed, is_plain=False) == [(b"ETag", b"1")]
+
+
+LONG = "sk-the-key-of-the-model"
+
+
+@given(st.lists(st.sampled_from([LONG, "sk-", "sk-the-", "x", "é", "model"])), st.integers(1, 40))
+def test_a_key_is_blanked_however_an_answer_is_cut(parts: list[str], size: int) -> None:
+    whole, found = "".join(parts).encode(), KeyFilter(LONG)
+    shown = b"".join(found.feed(whole[at : at + size]) for at in range(0, len(whole), size))
+    assert shown + found.end() == whole.replace(LONG.encode(), b"*" * len(LONG))
+
+
+@pytest.mark.parametrize("form", [LONG, LONG.encode().hex(), b64encode(LONG.encode()).decode()])
+def test_a_key_is_blanked_however_it_is_written(form: str) -> None:
+    shown = KeyFilter(LONG).text(form.encode())
+    assert len(shown) == len(form)
+    assert shown.count(b"*") > len(form) - 4
+
+
+def test_without_a_key_everything_comes_through() -> None:
+    found = KeyFilter("")
+    assert (found.feed(b"a"), found.text(b"b"), found.end()) == (b"a", b"b", b"")
 
 
 def test_the_key_is_not_in_what_is_printed_of_a_route() -> None:

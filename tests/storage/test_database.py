@@ -53,7 +53,7 @@ def test_the_directory_and_the_database_are_made_for_the_owner_alone(tmp_path: P
 
 def test_what_was_kept_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
     with open_ledger_at(kept(tmp_path / "ledger.db")) as ledger:
-        assert ledger.status(REF).title == "kept"
+        assert ledger.status(REF).text.title == "kept"
 
 
 def test_the_settings_are_those_that_lose_nothing(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_ledger_of_the_first_version_is_brought_up_to_date_with_all_it_holds(
     with open_ledger_at(path) as ledger:
         assert ledger.events()[0].event == seen
         rebuild(ledger)
-        assert ledger.append(REF, seen).title == "kept"
+        assert ledger.append(REF, seen).text.title == "kept"
 
 
 def test_the_migrations_lead_to_the_tables_in_the_code(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_block_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
         with contextlib.suppress(RuntimeError), ledger.database.write() as connection:
             connection.execute(text("DELETE FROM issues"))
             raise RuntimeError
-        assert ledger.status(REF).title == "kept"
+        assert ledger.status(REF).text.title == "kept"
 
 
 def test_a_wrong_statement_is_a_bug_and_not_the_worlds_fault(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_wrong_statement_is_a_bug_and_not_the_worlds_fault(tmp_path: Path) -> 
 def test_a_reader_sees_one_moment_and_does_not_wait_for_a_writer(tmp_path: Path) -> None:
     with open_ledger_at(kept(tmp_path / "ledger.db")) as ledger, ledger.database.write() as writing:
         writing.execute(text("DELETE FROM issues"))
-        assert ledger.status(REF).title == "kept"
+        assert ledger.status(REF).text.title == "kept"
 
 
 def test_writers_take_turns_from_their_first_statement(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_a_full_disk_is_a_sentence_and_loses_nothing(tmp_path: Path) -> None:
             connection.execute(text("PRAGMA max_page_count = 1"))
         with pytest.raises(UnavailableError, match="The disk is full"):
             ledger.append(REF, IssueSeen(title="too long " * 10_000))
-        assert ledger.status(REF).title == "kept"
+        assert ledger.status(REF).text.title == "kept"
 
 
 def test_a_ledger_held_up_for_too_long_is_a_sentence(tmp_path: Path) -> None:

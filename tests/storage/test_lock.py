@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import stat
 import subprocess
 import sys
 import threading
@@ -13,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from mulligan.domain.errors import UnavailableError, UsageError
-from mulligan.storage.state_directory import LOCK_FILE, holder, locked
+from mulligan.storage.database import open_database
+from mulligan.storage.state_directory import LOCK_FILE, holder, locked, make_private
 
 SINCE = datetime(2025, 3, 1, 12, 0, tzinfo=UTC)
 HOLD = """
@@ -149,3 +151,17 @@ def test_a_glance_at_the_lock_keeps_nobody_from_it(tmp_path: Path) -> None:
         threading.Timer(0.01, fcntl.flock, (glance, fcntl.LOCK_UN)).start()
         with locked(tmp_path, what="once", since=SINCE):
             pass
+
+
+def test_a_directory_and_a_ledger_are_for_their_owner_alone(tmp_path: Path) -> None:
+    made, there = tmp_path / "new" / "work", tmp_path / "there"
+    there.mkdir(mode=0o755)
+    make_private(made)
+    make_private(there)
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (made, there)] == [0o700, 0o700]
+    ledger = there / "mulligan.db"
+    ledger.touch(mode=0o644)
+    with open_database(f"sqlite:///{ledger}") as database, database.write():
+        files = sorted(there.iterdir())
+        assert [stat.S_IMODE(file.stat().st_mode) for file in files] == [0o600] * len(files)
+        assert len(files) > 1

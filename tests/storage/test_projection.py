@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select
 
@@ -43,9 +43,6 @@ def columns(ledger: SqlLedger) -> list[tuple[str, int, str, str, bool]]:
     return [(row[0], row[1], row[2], row[3], row[4] is not None) for row in rows]
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
 @given(happened=st.lists(st.tuples(st.sampled_from(ISSUES), events()), max_size=15))
 def test_projection_fold_replay_and_memory_agree_whatever_happens(
     happened: Happened, template: Path, tmp_path: Path

@@ -25,7 +25,7 @@ STORED = IssueSeen(title='A "[redacted]" [redacted]', url="https://x:[redacted]@
 def told_by(ledger: Ledger) -> tuple[str, list[Event]]:
     """Record an event; give the status's title, and the events that are read back."""
     status = ledger.append(REF, SEEN)
-    return status.title, [each.event for each in ledger.events(REF)]
+    return status.text.title, [each.event for each in ledger.events(REF)]
 
 
 @pytest.mark.pure

@@ -15,7 +15,7 @@ from mulligan.domain.events import (
     StoodDown,
 )
 from mulligan.domain.issue import IssueRef
-from mulligan.domain.status import READ_TO
+from mulligan.domain.recorded_effects import CommentsRead, event_of
 from mulligan.storage.git_ref import (
     LEASES_FILE,
     RESOLVED_RETENTION,
@@ -113,7 +113,7 @@ def test_an_issue_without_a_completed_attempt_is_shortened_too() -> None:
 
 
 def test_of_how_far_comments_were_read_a_long_issue_keeps_the_last() -> None:
-    marks = [EffectDone(effect=READ_TO, key="issue", remote_id=f"to:{n}") for n in range(9)]
+    marks = [event_of(CommentsRead(n)) for n in range(9)]
     answered = [EffectDone(effect="reply", key=f"comment:{n}", remote_id=f"{n}") for n in (1, 2)]
     events = recorded(IssueSeen(title="a"), *marks, *answered)
     text = write_lines(events, PLAIN)
@@ -123,7 +123,7 @@ def test_of_how_far_comments_were_read_a_long_issue_keeps_the_last() -> None:
 
 
 def test_the_issue_that_holds_how_far_comments_were_read_stays() -> None:
-    mark = EffectDone(effect=READ_TO, key="issue", remote_id="to:7")
+    mark = event_of(CommentsRead(7))
     stood = {REF: recorded(StoodDown(reason="a"), mark), OTHER: recorded(StoodDown(reason="a"))}
     assert outdated(stood, dict.fromkeys(stood, 1), START + RESOLVED_RETENTION + DAY) == {OTHER}
 

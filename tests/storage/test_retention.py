@@ -25,10 +25,10 @@ from mulligan.domain.events import (
     ReviewReceived,
     StoodDown,
 )
-from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.issue import CommentAct, IssueRef, ReviewAct, Stage
+from mulligan.domain.recorded_effects import CommentsRead, event_of
 from mulligan.domain.result import AgentFacts
 from mulligan.domain.spending import Run
-from mulligan.domain.status import READ_TO, is_handled
 from mulligan.storage.ledger import SqlLedger
 from mulligan.storage.retention import SqlRetentionStore
 from mulligan.storage.usage import SqlUsageStore
@@ -46,7 +46,7 @@ LIFE: tuple[Event, ...] = (
     PUSHED,
     PULL,
     RESOLVED,
-    EffectDone(effect=READ_TO, key="issue", remote_id="to:9"),
+    event_of(CommentsRead(9)),
 )
 
 
@@ -90,7 +90,7 @@ def test_a_remnant_holds_what_the_next_request_needs(
         pull_request="https://x.example/pull/7",
         effects=(
             KeptEffect(name=f"push:{REF.branch}", remote_id="c0ffee"),
-            KeptEffect(name=f"{READ_TO}:issue", remote_id="to:9"),
+            KeptEffect(name="comments_read:issue", remote_id="to:9"),
         ),
     )
     assert kept.seq > max(each.seq for each in ledger.events(OTHER))
@@ -109,6 +109,7 @@ def test_a_remnant_is_folded_as_it_is_stored(ledger: SqlLedger, attic: SqlRetent
     assert (status.epoch, status.number, status.stage) == (0, 2, Stage.RESOLVED)
     assert status.instance == before.instance
     assert status.effects == before.effects
+    assert ledger.comments_read_to(REF.repository) == 9
 
 
 def test_what_people_said_up_to_then_counts_as_heard(
@@ -119,9 +120,9 @@ def test_what_people_said_up_to_then_counts_as_heard(
     answer = HumanResponded(key="comment:9", command=Verb.STATUS, actor="ada", answer="Well.")
     live(ledger, REF, *LIFE[:5], review, command, answer, RESOLVED)
     assert attic.forget(REF, LATER)
-    heard = ledger.status(REF).heard
-    assert all(is_handled(heard, key) for key in ("review:7", "review:3", "comment:9"))
-    assert not any(is_handled(heard, key) for key in ("review:8", "comment:10"))
+    handled = ledger.status(REF).handled
+    assert all(each in handled for each in (ReviewAct(7), ReviewAct(3), CommentAct(9)))
+    assert not any(each in handled for each in (ReviewAct(8), CommentAct(10)))
     assert attic.forget(REF, LATER) is False
 
 
@@ -147,9 +148,9 @@ def test_that_comments_were_read_does_not_make_a_remnant_old_again(
 ) -> None:
     live(ledger, REF, *LIFE)
     attic.forget(REF, LATER)
-    ledger.append(REF, EffectDone(effect=READ_TO, key="issue", remote_id="to:12"))
+    ledger.append(REF, event_of(CommentsRead(12)))
     assert list(attic.outdated(LATER + timedelta(days=400))) == []
-    assert ledger.status(REF).effect(READ_TO, "issue") == "to:12"
+    assert ledger.comments_read_to(REF.repository) == 12
 
 
 def test_a_transaction_that_fails_leaves_everything(

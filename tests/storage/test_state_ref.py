@@ -1,7 +1,7 @@
 """Runs that share nothing but the ref lose nothing of one another, and never work twice."""
 
-import threading
-from collections.abc import Generator
+import time
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -18,6 +18,7 @@ from mulligan.sandbox.cancellation import SHUTDOWN
 from mulligan.storage.git_ref import (
     LEASE_TIME,
     RESOLVED_RETENTION,
+    RETRY_WAITS,
     STATE_REF,
     RefLeases,
     RefLedger,
@@ -25,6 +26,7 @@ from mulligan.storage.git_ref import (
     StateRef,
 )
 from mulligan.text.redact import Redactor
+from world.fake_sleep import FakeSleep
 from world.ledgers import START, completed
 from world.repositories import git
 from world.stores import ref_session, shared_remote
@@ -48,9 +50,9 @@ class Runs:
         self.clock = FrozenClock()
         self._stack = stack
 
-    def begin(self) -> RefSession:
+    def begin(self, sleep: Callable[[float], None] = time.sleep) -> RefSession:
         return self._stack.enter_context(
-            ref_session(self.directory, self.clock, redactor=Redactor((SECRET,)))
+            ref_session(self.directory, self.clock, redactor=Redactor((SECRET,)), sleep=sleep)
         )
 
     def stored(self) -> str:
@@ -88,9 +90,9 @@ def test_what_one_run_recorded_the_next_knows(runs: Runs) -> None:
 def test_what_only_tells_a_story_is_pushed_with_the_next_thing_that_lasts(runs: Runs) -> None:
     _, ledger = take(runs.begin(), "one")
     ledger.append(REF, IssueSeen(title="Mend it"))
-    assert RefLedger(runs.begin()).status(REF).title == ""
+    assert RefLedger(runs.begin()).status(REF).text.title == ""
     ledger.append(REF, started())
-    assert RefLedger(runs.begin()).status(REF).title == "Mend it"
+    assert RefLedger(runs.begin()).status(REF).text.title == "Mend it"
 
 
 def test_runs_on_different_issues_keep_what_the_other_wrote(runs: Runs) -> None:
@@ -210,14 +212,29 @@ def test_what_a_shutdown_cut_short_is_still_written_down(runs: Runs) -> None:
 
 
 def test_a_remote_that_is_away_for_a_moment_is_tried_again(runs: Runs, tmp_path: Path) -> None:
-    book = runs.begin()
-    good = shared_remote(tmp_path)
-    away = good.rename(tmp_path / "away")
-    back = threading.Timer(0.3, away.rename, [good])
-    back.start()
+    good, away, waits = shared_remote(tmp_path), tmp_path / "away", list[float]()
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == len(RETRY_WAITS):
+            away.rename(good)
+
+    book = runs.begin(sleep)
+    good.rename(away)
     RefLedger(book).append(REF, DONE)
-    back.join()
-    assert RefLedger(runs.begin()).status(REF).effect("status_comment", "issue") == "77"
+    assert waits == [*RETRY_WAITS]
+    assert RefLedger(runs.begin()).status(REF).effects.status_comment == "77"
+
+
+def test_a_remote_that_stays_away_is_given_up_after_the_last_wait(
+    runs: Runs, tmp_path: Path
+) -> None:
+    naps = FakeSleep()
+    book = runs.begin(naps)
+    shared_remote(tmp_path).rename(tmp_path / "away")
+    with pytest.raises(UnavailableError):
+        RefLedger(book).append(REF, DONE)
+    assert naps.taken == [*RETRY_WAITS]
 
 
 def test_a_push_that_failed_and_happened_counts(runs: Runs, tmp_path: Path) -> None:
@@ -226,7 +243,7 @@ def test_a_push_that_failed_and_happened_counts(runs: Runs, tmp_path: Path) -> N
     hook.write_text("#!/bin/sh\nkill -9 $(ps -o ppid= $PPID) $PPID\n")
     hook.chmod(0o755)
     RefLedger(runs.begin()).append(REF, DONE)
-    assert RefLedger(runs.begin()).status(REF).effect("status_comment", "issue") == "77"
+    assert RefLedger(runs.begin()).status(REF).effects.status_comment == "77"
 
 
 def test_a_remote_that_stays_away_is_an_error_in_one_sentence(tmp_path: Path) -> None:

@@ -78,9 +78,9 @@ def test_the_status_follows_from_events_of_version_1(ledger: SqlLedger) -> None:
     store(ledger, ROWS)
     rebuild(ledger)
     status = ledger.status(REF)
-    assert (status.title, status.actor) == ("Add is wrong – mend it", "ada")
+    assert (status.text.title, status.request.actor) == ("Add is wrong – mend it", "ada")
     assert (status.stage, status.epoch, status.attempt) == (Stage.RESOLVED, 1, 2)
-    assert status.pull_request == "https://github.com/octo/hello/pull/13"
+    assert status.pull.url == "https://github.com/octo/hello/pull/13"
     assert [meta.number for meta in ledger.history(REF)] == [1, 2]
 
 

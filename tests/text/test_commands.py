@@ -87,3 +87,8 @@ def test_the_longest_guidance_is_taken_whole() -> None:
 def test_the_command_line_gives_the_same_commands() -> None:
     assert command(Verb.FIX, " Use integers. ") == Command(Verb.FIX, "Use integers.")
     assert command(Verb.RETRY, "") == RETRY
+
+
+@pytest.mark.parametrize("before", ["\u200b", "\u2060\n", " \u00ad", "\ufeff", "\x1b[0m", "\u3164"])
+def test_what_has_something_invisible_before_it_is_no_command(before: str) -> None:
+    assert parse(f"{before}/mulligan retry") is None

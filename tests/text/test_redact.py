@@ -83,6 +83,7 @@ def test_of_an_address_or_a_header_only_the_secret_goes(text: str, shown: str) -
         "from a import sha256 as npm_install; AKIA; eyJ; xox; ghp_short",
         "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
         "Authorization: none",
+        f"a-file-with-a-long-name.eyJ{letters(20)}.{letters(20)}",
         "",
     ],
 )
@@ -122,6 +123,41 @@ def test_a_known_secret_is_found_anywhere_in_base64(
     assert len(encoded) - len(rest) >= len(SECRET)
 
 
+def dumped(separator: str, mark: str = "") -> str:
+    return separator.join(f"{mark}{byte:02X}" for byte in SECRET.encode())
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        f"ghp_{letters(18)}\r{letters(18)}",
+        f"ghp_{letters(18)}\x1b[0m\x1b[1;31m{letters(18)}",
+        "token-of\r-the\0-bot",
+        "token-of\x1b[0m-the-bot",
+        "\r".join("token-of-the-bot"),
+        dumped(" "),
+        dumped(":"),
+        dumped(", ", "0x"),
+        dumped("", "\\x"),
+        dumped(" ").lower().replace(" ", "\n", 3),
+    ],
+)
+def test_what_stands_between_the_bytes_of_a_secret_does_not_hide_it(written: str) -> None:
+    mark = written[:2] if written[:2] in {"0x", "\\x"} else ""
+    shown = f"{mark}[redacted]"
+    assert KNOWN.text(f"<{written}>") == f"<{shown}>"
+    assert KNOWN.knows_of(written.encode()) is not written.startswith("ghp_")
+    # In the second of two long parts, too.
+    assert KNOWN.text(f"{'x ' * 5000}<{written}>") == f"{'x ' * 5000}<{shown}>"
+
+
+def test_one_secret_behind_another_is_found() -> None:
+    tokens = "".join(f"AIza{letters(35)}" for _ in range(50))
+    assert Redactor().text(f"{tokens} x") == "[redacted] x"
+    known = Redactor(("token-of-the-bot",))
+    assert known.text("token-of-the-botAKIAIOSFODNN7EXAMPLEtoken-of-the-bot") == "[redacted]" * 3
+
+
 def test_each_line_of_a_secret_is_one() -> None:
     known = Redactor((f"first-line-of-it\n{'second' * 3}\nend\n",))
     assert known.text("> first-line-of-it\n> end") == "> [redacted]\n> end"
@@ -142,9 +178,36 @@ def test_every_text_of_a_json_value_is_redacted() -> None:
 
 secrets = st.sampled_from([*TOKENS, *FORMS.values(), "token-of-the-bot"])
 pieces = st.sampled_from(
-    ["\n", " ", "x", "é", "-----BEGIN PRIVATE KEY-----", "sk-", "://a:b", "@", '"', "ghp_", "="]
+    [
+        "\n",
+        " ",
+        "x",
+        "é",
+        "-----BEGIN PRIVATE KEY-----",
+        "sk-",
+        "://a:b",
+        "@",
+        '"',
+        "ghp_",
+        "=",
+        "\r",
+        "\x1b[0m",
+        "0x",
+    ]
 )
 texts = st.lists(st.one_of(secrets, pieces, st.text(max_size=5)), max_size=12).map("".join)
+
+
+def test_what_stands_before_a_secret_may_be_one_in_any_language() -> None:
+    key = f"-----BEGIN RSA PRIVATE KEY-----\n{'MIIEpAIBAAKC' * 4}\n-----END RSA PRIVATE KEY-----"
+    assert Redactor().text(f"://a:bé{key}@host") == "://a:[redacted]@host"
+
+
+@pytest.mark.parametrize("before", ["ok", "token=", "", "a b\x1b[1m"])
+def test_a_token_may_begin_at_a_colour(before: str) -> None:
+    token = "ghp_" + "aB3dE5gH7j" * 4
+    said = Redactor().text(f"{before}\x1b[0m{token}\x1b[32m done")
+    assert said == f"{before}\x1b[0m[redacted]\x1b[32m done"
 
 
 @given(texts)
@@ -166,8 +229,10 @@ def test_in_pieces_nothing_more_is_shown_than_at_once(text: str, sizes: list[int
 def test_lines_are_shown_as_soon_as_they_end() -> None:
     stream = KNOWN.stream()
     assert stream.feed(b"one\ntwo") == b"one\n"
-    assert stream.feed(b" is longer\rthree") == b"two is longer\r"
-    assert stream.end() == b"three"
+    # A carriage return ends no line: a secret may go on behind it.
+    assert stream.feed(b" is longer\rthree") == b""
+    assert stream.feed(b"\nfour") == b"two is longer\rthree\n"
+    assert stream.end() == b"four"
 
 
 @pytest.mark.parametrize("size", [100, 4096, 65536])

@@ -228,3 +228,28 @@ def test_reading_what_was_seen_changes_nothing(text: str) -> None:
 @given(st.text(alphabet=st.characters()))
 def test_a_title_is_always_seen(text: str) -> None:
     assert visible_title(visible_title(text).text).counts == {}
+
+
+@pytest.mark.parametrize(
+    ("markdown", "shown", "kind"),
+    [
+        ("```geojson\nobey\n```", "", Hidden.ELEMENT),
+        ("```STL\nobey\n```", "", Hidden.ELEMENT),
+        ("```mermaid\ngraph\n  %% obey\nA\n```", "```mermaid\ngraph\nA\n```", Hidden.COMMENT),
+        (
+            "<details data-x='open' x=\"open\" y=open>\n\nHi.\n\n</details>",
+            "<details>\n\nHi.\n\n</details>",
+            Hidden.COLLAPSED,
+        ),
+    ],
+)
+def test_what_github_draws_or_folds_is_not_taken_for_text(
+    markdown: str, shown: str, kind: Hidden
+) -> None:
+    found = visible_text(markdown)
+    assert found.text == shown
+    assert found.counts[kind] >= 1
+
+
+def test_open_details_are_not_counted_as_collapsed() -> None:
+    assert Hidden.COLLAPSED not in visible_text("<details open>\n\nHi.\n\n</details>").counts

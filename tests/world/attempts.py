@@ -14,7 +14,7 @@ from mulligan.domain.result import (
     GuardViolation,
     WorkerResultMeta,
 )
-from mulligan.domain.status import IssueStatus
+from mulligan.domain.status import IssueStatus, Request, SeenText
 
 REF = IssueRef("octo/almanac", 12)
 NINE = datetime(2025, 3, 4, 9, 0, tzinfo=UTC)
@@ -134,13 +134,12 @@ def case(
     """Put an issue together that was tried so, and whose next attempt begins."""
     status = IssueStatus(
         issue=REF,
-        title=ISSUE.title,
+        text=SeenText(ISSUE.title),
         epoch=history[-1].epoch if history else 1,
         attempt=len(history) + 1,
         number=len(history) + 1,
-        actor="ann",
+        request=Request(actor="ann", guidance=guidance),
         started_at=NINE,
-        guidance=guidance,
     )
     spent = len(history) if counted is None else counted
     return IssueContext(ISSUE, status, tuple(history), max_attempts=3, counted=spent)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mulligan.agents.adapters import BUILT_IN
+from mulligan.checks.runner import CommandVerifier
 from mulligan.config.operator import RepositorySettings
 from mulligan.domain.attempt import CommitText
 from mulligan.domain.issue import IssueRef, RepositoryFacts
@@ -46,7 +47,6 @@ def worktrees_of(
     base: str = "main",
     *,
     keep_ignored: bool = False,
-    sets_up: bool = False,
 ) -> GitWorktrees:
     """Build Mulligan's worktrees of one repository."""
     settings = RepositorySettings(name=REPOSITORY, clone_url=str(remote), base_branch=base)
@@ -57,7 +57,6 @@ def worktrees_of(
         facts=never_asked,
         environment={"PATH": os.environ["PATH"]},
         keep_ignored=keep_ignored,
-        has_set_up=lambda repository, sha: sets_up,
         litter=LITTER,
     )
 
@@ -78,7 +77,7 @@ def run_in_worktree(tree: Worktree, *lines: str, check: bool = True) -> str:
         text=True,
         errors="replace",
         check=False,
-        timeout=20,
+        timeout=120,
     )
     assert done.returncode == 0 or not check, done.stdout + done.stderr
     return done.stdout.rstrip("\n")
@@ -117,3 +116,9 @@ def files_as_committed(files: dict[str, str] = FILES) -> dict[str, str]:
     return {name: f"= {text}" for name, text in files.items()} | dict.fromkeys(
         directories, "directory"
     )
+
+
+def set_up_in_worktree(tree: Worktree, line: str) -> None:
+    """Run a set-up line as checks/runner.py does, and have its files kept."""
+    verifier = CommandVerifier({"PATH": os.environ["PATH"]})
+    verifier.set_up((line,), tree, tree.private / "setup.log")

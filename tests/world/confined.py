@@ -1,6 +1,7 @@
 """A sandbox that works, or the reason why a test is skipped."""
 
 import os
+import shutil
 from functools import cache
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from mulligan.config.operator import SandboxLimits, SandboxSettings
 from mulligan.sandbox.probe import probe_sandbox
-from mulligan.sandbox.sandbox import Bubblewrap
+from mulligan.sandbox.sandbox import NAME, Bubblewrap
 
 GENEROUS_LIMITS = SandboxLimits()
 
@@ -19,9 +20,19 @@ def _unavailable_reason() -> str:
 
 
 def sandbox(hide: tuple[Path, ...] = (), limits: SandboxLimits = GENEROUS_LIMITS) -> Bubblewrap:
-    """Give a sandbox, built as wiring builds it; skip the test where none works."""
+    """Give a sandbox, built as wiring builds it; skip the test where none works.
+
+    In CI, where bubblewrap is installed, one that does not work is a failure.
+    """
     if why := _unavailable_reason():
+        if os.environ.get("CI") == "true" and shutil.which(NAME):
+            pytest.fail(why)
         pytest.skip(why)
     made = probe_sandbox(SandboxSettings(limits=limits), os.environ, hide).sandbox
     assert made
     return made
+
+
+def usable_mode() -> str:
+    """Give the mode in which Mulligan starts here: `auto`, or `off` where no sandbox works."""
+    return "off" if _unavailable_reason() else "auto"

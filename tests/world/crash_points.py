@@ -16,6 +16,7 @@ has not heard of it. Points that find all files and GitHub as the one before did
 """
 
 import os
+import random
 import shutil
 import signal
 import threading
@@ -130,7 +131,7 @@ class CrashPointWatcher:
             self.states.append(f"{self.asked} {state_of(self.lasting)}")
         if self.fatal not in (number, point):
             return LIVE
-        os.kill(self.worker.result(timeout=10), signal.SIGKILL)
+        os.kill(self.worker.result(timeout=120), signal.SIGKILL)
         return DIE
 
     def different(self) -> list[int]:
@@ -154,6 +155,11 @@ class CrashPointWatcher:
         return sorted(
             [*each.values()][turn % len(each)] for turn, each in enumerate(sides.values())
         )
+
+    def drawn(self, *, until: CrashPoint | None = None) -> int:
+        """Draw one of the different points, with the seed that pytest prints (`-p randomly`)."""
+        last = self.passed.index(until) if until else len(self.passed)
+        return random.choice([each for each in self.different() if each <= last])
 
     def answer(self, method: str, path: str) -> Fault | None:
         """Take down what the simulated GitHub is asked to change."""
@@ -239,3 +245,6 @@ class CountedLedger:
 
     def last_seq(self) -> int:
         return self.inner.last_seq()
+
+    def comments_read_to(self, repository: str) -> int:
+        return self.inner.comments_read_to(repository)

@@ -76,7 +76,7 @@ class Dashboard:
         """Send one request, as whoever has the key unless an `authorization` is given."""
         sent = {"authorization": f"Bearer {self.key.secret}"} | headers
         named = {name.replace("_", "-"): value for name, value in sent.items()}
-        line = http.client.HTTPConnection(LOCAL, self.port, timeout=10)
+        line = http.client.HTTPConnection(LOCAL, self.port, timeout=120)
         try:
             line.request(method, path, body, named)
             answer = line.getresponse()
@@ -120,7 +120,7 @@ def _following(
     if meta.attempt < 3:
         again = RetryScheduled(due=START, reason=meta.error)
         return [_decided(Retry(reason=meta.error)), again]
-    said = f"All 3 attempts failed, the last: {meta.error}"
+    said = f"All 3 attempts failed. The last one: {meta.error}"
     asked = Escalated(reason=said, comment="https://github.com/octo/one/issues/1#issuecomment-9")
     return [_decided(Escalate(reason=said)), asked]
 

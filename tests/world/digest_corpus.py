@@ -10,9 +10,11 @@ from pathlib import Path
 from mulligan.checks.digest import Digest, digest
 
 CASES = Path(__file__).parents[1] / "bench" / "corpus" / "cases"
+FRESH = Path(__file__).parents[1] / "bench" / "fresh" / "cases"
+"""Outputs of tools that the corpus does not have, made after the parsers."""
 MAX_DIGEST_CHARS = 2000
 IN_FULL = 5
-"""Findings that a digest tells in full (SPEC D5): of more, any five have to be named."""
+"""Findings that a digest tells in full (DIGEST-5): of more, any five have to be named."""
 ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 SPEAKS = re.compile("error|fail", re.IGNORECASE)
 
@@ -42,14 +44,14 @@ class CorpusCase:
         return digest(self.output, command=self.command, exit_code=self.exit_code)
 
 
-def cases() -> list[CorpusCase]:
-    return [_read(file) for file in sorted(CASES.glob("*.json"))]
+def cases(directory: Path = CASES) -> list[CorpusCase]:
+    return [_read(file) for file in sorted(directory.glob("*.json"))]
 
 
 def _read(file: Path) -> CorpusCase:
     told = json.loads(file.read_text())
     name = file.stem
-    report = CASES / f"{name}.report.gz"
+    report, again = file.with_name(f"{name}.report.gz"), file.with_name(f"{name}.again.gz")
     return CorpusCase(
         name=name,
         tool=told["tool"],
@@ -58,14 +60,14 @@ def _read(file: Path) -> CorpusCase:
         held_out=told["held_out"],
         need=told["need"],
         wanted=told["wanted"],
-        output=_unpacked(f"{name}.out.gz"),
-        again=_unpacked(f"{name}.again.gz"),
-        report=_unpacked(report.name) if report.exists() else None,
+        output=_unpacked(file.with_name(f"{name}.out.gz")),
+        again=_unpacked(again) if again.exists() else b"",
+        report=_unpacked(report) if report.exists() else None,
     )
 
 
-def _unpacked(name: str) -> bytes:
-    return gzip.decompress((CASES / name).read_bytes())
+def _unpacked(file: Path) -> bytes:
+    return gzip.decompress(file.read_bytes())
 
 
 def recall(case: CorpusCase, text: str) -> float:

@@ -33,7 +33,7 @@ class EgressProxy:
     def connect(self, target: str) -> tuple[int, socket.socket]:
         """Ask for a tunnel; give the status of the answer, and the connection."""
         line = socket.socket(socket.AF_UNIX)
-        line.settimeout(10)
+        line.settimeout(120)
         line.connect(str(self.door))
         line.sendall(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode())
         answer = b""

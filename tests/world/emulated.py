@@ -18,6 +18,7 @@ from pydantic import JsonValue
 
 from github_simulator.world import World
 from mulligan.github.shapes import ANYTHING
+from world.confined import usable_mode
 from world.people import REFERENCE, GitHubUsers
 from world.place import MAINTAINER, TOKEN, MulliganInstallation
 from world.repositories import make_remote
@@ -42,7 +43,7 @@ for line in sys.stdin:
     old, new, ref = line.split()
     body = json.dumps({{"ref": ref, "sha": "{sha}"}}).encode()
     signed = {{"authorization": "Bearer token-of-ada"}}
-    urllib.request.urlopen(urllib.request.Request("{refs}", body, signed), timeout=10).close()
+    urllib.request.urlopen(urllib.request.Request("{refs}", body, signed), timeout=120).close()
 """
 
 
@@ -73,6 +74,7 @@ def installation_on(
         agent={"command": [sys.executable, str(directory / "agent.py")]},
         state={"url": f"sqlite:///{directory}/mulligan.db"},
         workspace={"root": str(directory / "work")},
+        sandbox=usable_mode(),
     )
     return here
 

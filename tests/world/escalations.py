@@ -8,6 +8,7 @@ from mulligan.domain.events import FailedCheck, Remark
 from mulligan.domain.feedback import Feedback
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Escalate, Outcome, ZeroKind
+from mulligan.domain.recorded_effects import NO_EFFECTS, WorkPushed
 from mulligan.domain.result import (
     AgentFacts,
     FileChange,
@@ -16,7 +17,7 @@ from mulligan.domain.result import (
     GuardViolation,
     WorkerResultMeta,
 )
-from mulligan.domain.status import PUSHED_WORK
+from mulligan.domain.status import PullStatus
 from mulligan.implement.decide import EndedAttempt, RetryPolicy, count_spent, decide
 from mulligan.implement.prompt.patterns import find_patterns
 from world.stories import NOON, attempt, escalated, red_check
@@ -58,7 +59,7 @@ def red_differently() -> IssueContext:
 
 def work_pushed() -> IssueContext:
     found = red_three_times()
-    effects = ((f"{PUSHED_WORK}:3", "refs/mulligan/attempts/12-3"),)
+    effects = NO_EFFECTS.plus(WorkPushed(3, "refs/mulligan/attempts/12-3"))
     return replace(found, status=replace(found.status, effects=effects))
 
 
@@ -73,18 +74,18 @@ def nearly_the_same_change() -> IssueContext:
 
 
 def silent() -> IssueContext:
-    said = "The agent ended without a commit and without a change."
+    said = "Zero commits: the agent changed nothing."
     found = escalated_case(*three_times(Outcome.ZERO_COMMIT, said, zero_kind=ZeroKind.NOTHING))
     return replace(found, verifies=False)
 
 
 def asked() -> IssueContext:
-    said = "The agent ended without a commit and without a change. It asked: Shall I go on?"
+    said = "Zero commits: the agent changed nothing. It asked: Shall I go on?"
     return escalated_case(*three_times(Outcome.ZERO_COMMIT, said, zero_kind=ZeroKind.ASKED))
 
 
 def undone() -> IssueContext:
-    said = "The agent made 2 commits, but the tree equals the base."
+    said = "Zero diff: the agent made 2 commits, but the files equal the base branch."
     return escalated_case(
         *three_times(Outcome.ZERO_DIFF, said, zero_kind=ZeroKind.UNDONE, commits=2)
     )
@@ -119,27 +120,29 @@ def timed_out(limit: TimeLimit, said: str) -> IssueContext:
 
 
 def crashed() -> IssueContext:
-    said = "The agent ended with exit code 1 and left no change."
+    said = "The agent ended with exit code 1 and changed nothing."
     return escalated_case(*three_times(Outcome.AGENT_CRASHED, said))
 
 
 def killed() -> IssueContext:
-    said = "The agent ended with exit code 137 (killed by SIGKILL) and left no change."
+    said = "The agent ended with exit code 137 (killed by SIGKILL) and changed nothing."
     return escalated_case(*three_times(Outcome.AGENT_CRASHED, said, zero_kind=ZeroKind.CUT_OFF))
 
 
 def blocked() -> IssueContext:
     said = "The issue names a file `prices.csv`, which is not in the repository."
-    return escalated_case(attempt(1, Outcome.BLOCKED, f"The agent cannot go on: {said}"))
+    return escalated_case(attempt(1, Outcome.BLOCKED, f"The agent is blocked: {said}"))
 
 
 def nothing_to_do() -> IssueContext:
-    said = "The agent says that there is nothing to do: add() handles signs. Evidence: tests pass."
+    said = (
+        "The agent reports that there is nothing to do: add() handles signs. Evidence: tests pass."
+    )
     return escalated_case(attempt(1, Outcome.NOTHING_TO_DO, said))
 
 
 def interrupted() -> IssueContext:
-    said = "Mulligan died during the attempt."
+    said = "Mulligan crashed during the attempt."
     return escalated_case(*(attempt(number, Outcome.INTERRUPTED, said) for number in range(1, 7)))
 
 
@@ -199,25 +202,27 @@ def too_much_for_a_day() -> IssueContext:
 
 
 def not_published() -> IssueContext:
-    why = "The verified work could not be published: the server declined the push (pre-receive)."
-    fix = "Mend this, then write /mulligan retry; the verified commit is kept."
+    why = (
+        "Mulligan could not publish the verified work: the server declined the push (pre-receive)."
+    )
+    fix = "Fix this, then write /mulligan retry. Mulligan keeps the verified commit."
     return escalated(attempt(1, Outcome.SUCCEEDED), reason=why, fix=fix)
 
 
 def returned_from_review(reason: str, back: Feedback) -> IssueContext:
     found = escalated(attempt(1, Outcome.SUCCEEDED), reason=reason)
-    status = replace(found.status, outcome=None, pull_number=13, feedback=back)
+    status = replace(found.status, outcome=None, pull=PullStatus(number=13), feedback=back)
     return replace(found, status=status)
 
 
 def reviewed_again() -> IssueContext:
-    said = "Reviews have opened 3 rounds already, and changes are requested again."
+    said = "Reviews have already started 3 rounds, and a review requests changes again."
     back = Feedback(at=NOON, remarks=(Remark(author="ann", body="Please use Decimal."),))
     return returned_from_review(said, back)
 
 
 def red_on_github() -> IssueContext:
-    said = "Checks of the pull request fail on GitHub after 2 attempts at them: windows, macos."
+    said = "Checks of the pull request still fail on GitHub after 2 attempts: windows, macos."
     digest = "FAILED tests/test_add.py::test_negative - OSError"
     checks = (FailedCheck(name="windows", digest=digest), FailedCheck(name="macos"))
     return returned_from_review(said, Feedback(at=NOON, checks=checks))
@@ -237,7 +242,7 @@ ESCALATIONS: Mapping[str, Callable[[], IssueContext]] = {
     "stalled": lambda: timed_out(
         TimeLimit.STALL_TIMEOUT, "Attempt was stopped after 300 seconds without output."
     ),
-    "own-limit": lambda: timed_out(TimeLimit.OWN_LIMIT, "The agent stopped at a limit of its own."),
+    "own-limit": lambda: timed_out(TimeLimit.OWN_LIMIT, "The agent reached its own limit."),
     "crashed": crashed,
     "killed": killed,
     "blocked": blocked,

@@ -1,19 +1,20 @@
 """The life of one issue, in chapters that can begin again and again, on disk and on GitHub."""
 
+import atexit
 import copy
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from pydantic import JsonValue
 
 from mulligan.domain.issue import IssueRef
-from mulligan.storage.database import open_database
 from world.crash_points import CrashPointPipe, CrashPointWatcher
 from world.place import TOKEN, MulliganInstallation, mulligan_installation
 from world.processes import wait_until
@@ -128,25 +129,27 @@ def issue_lifecycle(directory: Path, **policy: JsonValue) -> Generator[IssueLife
     desk.prepare()
     (desk.directory / "agent").write_text(AGENT.format(here=desk.directory))
     home.mkdir()
-    environment = {**os.environ, "PYTHONPATH": str(TESTS), "GITHUB_TOKEN": TOKEN}
     checks = [{"name": "two", "run": CHECK}]
     rules: dict[str, JsonValue] = {"review": {"settle": "0s"}, **policy}
-    with (
-        mulligan_installation(home, FILES, checks, **rules) as here,
-        subprocess.Popen(
-            [sys.executable, str(TESTS / "world" / "pass_maker.py")],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment,
-            text=True,
-        ) as maker,
-    ):
+    with mulligan_installation(home, FILES, checks, **rules) as here:
         # The agent says where it is, at a desk that no sandbox would show it.
         here.configure(sandbox="off")
         # All lives of a test run are lived within one hour of GitHub's.
         here.world.meter.limit = 10**9
-        # A new database costs more than an attempt.
-        open_database(f"sqlite:///{home}/mulligan.db").close()
-        yield IssueLifecycle(here, here.issue(), desk, maker)
-        assert maker.stdin
-        maker.stdin.close()
+        yield IssueLifecycle(here, here.issue(), desk, _pass_maker())
+
+
+@cache
+def _pass_maker() -> subprocess.Popen[str]:
+    """Start the one process of this test worker that makes passes; it ends when the worker does."""
+    maker = subprocess.Popen(
+        [sys.executable, str(TESTS / "world" / "pass_maker.py")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(TESTS), "GITHUB_TOKEN": TOKEN},
+        text=True,
+    )
+    stack = ExitStack()
+    atexit.register(stack.close)
+    stack.enter_context(maker)
+    return maker

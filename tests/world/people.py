@@ -51,7 +51,7 @@ class GitHubUsers:
     ) -> requests.Response:
         """Send a request as somebody, whatever comes of it."""
         signed = {"authorization": f"Bearer {token_of(by)}"}
-        return requests.request(method, self.url + path, json=body, headers=signed, timeout=10)
+        return requests.request(method, self.url + path, json=body, headers=signed, timeout=120)
 
     def ask(
         self,

@@ -19,8 +19,10 @@ from mulligan.config.load import load_operator
 from mulligan.config.operator import Operator
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import WorkerResultMeta
+from world.confined import usable_mode
 from world.fork_server import run_forked
 from world.issue_names import ref_of
+from world.ledgers import migrated, url_of
 from world.repositories import git, make_remote
 
 NAME = "acme/tools"
@@ -132,7 +134,7 @@ def mulligan_installation(
 ) -> Generator[MulliganInstallation]:
     """Set up a repository, of files or bare already, with checks, and a GitHub that shows it."""
     bare = files if isinstance(files, Path) else make_remote(directory / "remote.git", files)
-    branch = git(bare, "symbolic-ref", "--short", "HEAD")
+    branch, ledger = git(bare, "symbolic-ref", "--short", "HEAD"), directory / "mulligan.db"
     world = World()
     world.add_user("mulligan-bot", "Bot", TOKEN)
     roles = {MAINTAINER: "admin", "wes": "write", "tri": "triage", "mulligan-bot": "write"}
@@ -146,8 +148,9 @@ def mulligan_installation(
             github={"api_url": url, "token": "$GITHUB_TOKEN"},
             repositories=[{"name": NAME, "clone_url": str(bare), "policy": wanted}],
             agent={"kind": "command", "command": [sys.executable, str(directory / "agent.py")]},
-            state={"url": f"sqlite:///{directory}/mulligan.db"},
+            state={"url": url_of(ledger) if ledger.exists() else migrated(ledger)},
             workspace={"root": str(directory / "work")},
+            sandbox=usable_mode(),
             dashboard="off",
         )
         yield made

@@ -60,7 +60,7 @@ class Server:
         with (self.home / "log").open("ab") as log:
             command = [*_as_owner("--pdeathsig=QUIT"), *argv, *settings]
             self.process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.home)
-        patience = time.monotonic() + 20
+        patience = time.monotonic() + 120
         while True:
             try:
                 psycopg.connect(self.url()).close()
@@ -74,7 +74,7 @@ class Server:
         """End it, as an administrator who does not wait does."""
         if self.process:
             self.process.send_signal(signal.SIGINT)
-            self.process.wait(timeout=20)
+            self.process.wait(timeout=120)
             self.process = None
 
     def execute(self, statement: str) -> None:

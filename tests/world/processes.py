@@ -1,5 +1,6 @@
 """Ready-made commands for the shell, and a look at the processes that are really there."""
 
+import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,7 +26,7 @@ def shell(
     line: str,
     directory: Path,
     *,
-    timeout: float = 20,
+    timeout: float = 120,
     stall: float | None = None,
     grace: float = 5,
     stdin: bytes = b"",
@@ -69,9 +70,20 @@ def processes_in(directory: Path) -> list[str]:
     return found
 
 
-def wait_until(true: Callable[[], bool], seconds: float = 10) -> None:
+def wait_until(true: Callable[[], bool], seconds: float = 120) -> None:
     """Wait for something to become true; fail where it does not."""
     until = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < until, "it did not become true"
-        time.sleep(0.005)
+        time.sleep(0.01)
+
+
+def said_until(daemon: subprocess.Popen[str], words: str) -> str:
+    """Read what a process says on standard error, up to the line with these words."""
+    assert daemon.stderr
+    said = ""
+    while words not in said:
+        line = daemon.stderr.readline()
+        assert line, said
+        said += line
+    return said

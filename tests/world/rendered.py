@@ -16,6 +16,7 @@ from mulligan.config.policy import Escalation
 from mulligan.domain.issue import Stage
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.result import FileChange
+from mulligan.domain.status import PullStatus, SeenText
 from mulligan.github.escalation import escalation_comment
 from mulligan.github.messages import draft_body, pull_request_body, status_comment
 from world.escalations import work_pushed
@@ -57,7 +58,7 @@ def with_hostile_texts(found: IssueContext) -> IssueContext:
         )
         for meta in found.history
     )
-    status = replace(found.status, reason=HOSTILE, title=HOSTILE)
+    status = replace(found.status, reason=HOSTILE, text=SeenText(HOSTILE))
     issue = replace(found.issue, title=HOSTILE, body=HOSTILE)
     return replace(found, issue=issue, history=history, status=status, observed=(HOSTILE,))
 
@@ -67,7 +68,7 @@ def pages() -> dict[str, str]:
     red = work_pushed()
     running = case(attempt(1), stage=Stage.RUNNING)
     done = published(attempt(1), attempt(2, red.history[0].outcome.SUCCEEDED))
-    draft = replace(red.status, pull_request="#13", draft_of=3)
+    draft = replace(red.status, pull=PullStatus("#13", draft_of=3))
     told = Escalation(mention=("ann",))
     return {
         "escalation": escalation_comment(red, told),

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from world.git_objects import FILE, Entry, ObjectStore
+
 NOBODY = {
     "PATH": os.environ["PATH"],
     "HOME": "/nonexistent",
@@ -36,7 +38,7 @@ def run_git(
         text=True,
         errors="surrogateescape",
         check=False,
-        timeout=25,
+        timeout=120,
     )
 
 
@@ -60,7 +62,8 @@ def _template(branch: str, files: tuple[tuple[str, str], ...]) -> Path:
     """Make what such repositories are copied from, once."""
     made = Path(_templates(), str(len(list(Path(_templates()).iterdir()))))
     made.mkdir()
-    git(made, "init", "-q", "--bare", f"--initial-branch={branch}")
+    git(made, "init", "-q", "--bare", "--template=", f"--initial-branch={branch}")
+    (made / "hooks").mkdir()
     if files:
         commit_to(made, dict(files), branch)
     return made
@@ -77,25 +80,40 @@ def commit_to(
     remote: Path, files: Mapping[str, str | None], branch: str = "main", message: str = "Change"
 ) -> str:
     """Put a commit on a branch, new or not; a file that is None is deleted. Gives the commit."""
-    ref = f"refs/heads/{branch}"
-    held = git(remote, "for-each-ref", "--format=%(objectname)", ref)
-    stream = [f"commit {ref}", "committer Ada <ada@example.org> 1700000000 +0000"]
-    stream += [f"data {len(message.encode())}", message]
-    stream += [f"from {held}"] if held else []
+    return add_commit(remote, files, f"refs/heads/{branch}", message=message)
+
+
+def add_commit(
+    remote: Path,
+    files: Mapping[str, str | None],
+    ref: str,
+    *,
+    message: str,
+    who: str = "Ada <ada@example.org> 1700000000",
+    start: str | None = None,
+) -> str:
+    """Put a commit on a ref, on top of what that holds or of `start`; `who` ends with the time."""
+    store = ObjectStore(remote)
+    held = start or store.ref(ref)
+    after = {**store.files(held)} if held else {}
     for name, content in files.items():
-        if content is None:
-            stream.append(f"D {name}")
-        else:
-            stream += [f"M 100644 inline {name}", f"data {len(content.encode())}", content]
-    git(remote, "fast-import", "--quiet", "--force", stdin="\n".join((*stream, "")))
-    return git(remote, "rev-parse", ref)
+        after.pop(name, None)
+        if content is not None:
+            after[name] = Entry(FILE, store.write("blob", os.fsencode(content)))
+    person, _, when = who.rpartition(" ")
+    parents = [held] if held else []
+    made = store.write_commit(store.write_tree(after), parents, message, person, int(when))
+    store.set_ref(ref, made)
+    return made
 
 
 def read_branch(remote: Path, branch: str, path: str) -> str:
-    """Read a file as it is on a branch."""
-    return git(remote, "cat-file", "blob", f"refs/heads/{branch}:{path}")
+    """Read a file as it is on a branch, without the newline at its end."""
+    store, held = ObjectStore(remote), branch_head(remote, branch)
+    assert held, branch
+    return store.blob(store.files(held)[path].sha).decode().rstrip("\n")
 
 
 def branch_head(remote: Path, branch: str) -> str | None:
     """Give the commit of a branch; None where there is none."""
-    return git(remote, "for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}") or None
+    return ObjectStore(remote).branch(branch)

@@ -140,7 +140,7 @@ class Job:
             text=True,
             start_new_session=True,
         )
-        out, _ = self.process.communicate(timeout=60)
+        out, _ = self.process.communicate(timeout=120)
         self.said += out
         self.code = self.process.returncode
         self._run_what_was_asked()

@@ -22,6 +22,7 @@ class ScriptedVerifier:
     """The port Verifier on functions, by the shell lines that they stand for."""
 
     lines: Mapping[str, Verdict] = field(default_factory=dict[str, Verdict])
+    programs: str = ""
 
     def violations(self, change: Change, scope: Scope) -> tuple[GuardViolation, ...]:
         return violations(change, scope)
@@ -66,6 +67,9 @@ class ScriptedVerifier:
 
     def subtract_baseline(self, failed: CheckResult, before: CheckResult | None) -> CheckResult:
         return baseline.subtract_baseline(failed, before)
+
+    def toolchain(self, lines: Sequence[str]) -> str:
+        return self.programs
 
     def condense(self, output: bytes) -> str:
         return output.decode()

@@ -4,8 +4,8 @@ import functools
 import io
 import tarfile
 import tempfile
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -18,7 +18,9 @@ from github_simulator.bare_repository import git
 from github_simulator.reply import Json
 from github_simulator.world import World
 from mulligan.domain.issue import IssueRef
+from world.git_objects import ObjectStore
 from world.issue_names import ref_of
+from world.repositories import add_commit
 
 NAME = "acme/tools"
 ROLES = {
@@ -63,7 +65,7 @@ class SimulatedGitHub:
             self.url + where,
             json=body,
             headers={**signed, **(headers or {})},
-            timeout=10,
+            timeout=120,
             allow_redirects=False,
         )
 
@@ -98,7 +100,7 @@ def _template() -> bytes:
     with tempfile.TemporaryDirectory() as scratch:
         bare = Path(scratch, "tools.git")
         bare.mkdir()
-        assert git(bare, "init", "--quiet", "--bare", ".") is not None
+        assert git(bare, "init", "--quiet", "--bare", "--template=", ".") is not None
         assert git(bare, "symbolic-ref", "HEAD", "refs/heads/main") is not None
         push(bare, "main", {"README.md": "# tools\n", "src/tool.py": "X = 1\n"}, start=None)
         packed = io.BytesIO()
@@ -108,8 +110,15 @@ def _template() -> bytes:
 
 
 @contextmanager
-def simulated_github(directory: Path, **settings: bool) -> Generator[SimulatedGitHub]:
-    """Run a simulator with a repository of one commit, and close all of it afterwards."""
+def simulated_github(
+    directory: Path,
+    reach: Callable[[World], AbstractContextManager[str]] = running,
+    **settings: bool,
+) -> Generator[SimulatedGitHub]:
+    """Run a simulator with a repository of one commit, and close all of it afterwards.
+
+    `reach` gives the address at which it answers: by HTTP, or `world.in_process.in_process`.
+    """
     bare = directory / "tools.git"
     with tarfile.open(fileobj=io.BytesIO(_template())) as archive:
         archive.extractall(directory, filter="data")
@@ -117,7 +126,7 @@ def simulated_github(directory: Path, **settings: bool) -> Generator[SimulatedGi
     world.add_repository(NAME, bare, "main", ROLES, **settings)
     for login in (*ROLES, "zoe"):
         world.add_user(login, token=f"token-{login}")
-    with running(world) as url, requests.Session() as session:
+    with reach(world) as url, requests.Session() as session:
         yield SimulatedGitHub(world, url, bare, session)
 
 
@@ -125,17 +134,7 @@ def push(
     bare: Path, branch: str, files: dict[str, str], *, start: str | None = "refs/heads/main"
 ) -> str:
     """Put a commit with these files on a branch, as a push would; give its id."""
-    parent = f"from {start}^0\n" if start else ""
-    changes = "".join(
-        f"M 100644 inline {path}\ndata {len(text.encode())}\n{text}\n"
-        for path, text in files.items()
-    )
+    below = ObjectStore(bare).ref(start) if start else None
+    wes = "Wes <wes@acme.example> 1767603600"
     message = f"Change {', '.join(files)}"
-    stream = (
-        f"commit refs/heads/{branch}\ncommitter Wes <wes@acme.example> 1767603600 +0000\n"
-        f"data {len(message)}\n{message}\n{parent}{changes}\n"
-    )
-    assert git(bare, "fast-import", "--quiet", "--force", stdin=stream.encode()) is not None
-    sha = git(bare, "rev-parse", f"refs/heads/{branch}")
-    assert sha
-    return sha.decode().strip()
+    return add_commit(bare, files, f"refs/heads/{branch}", message=message, who=wes, start=below)

@@ -2,7 +2,8 @@
 
 import itertools
 import os
-from collections.abc import Generator
+import time
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -26,10 +27,14 @@ def shared_remote(directory: Path) -> Path:
 
 
 def ref_session(
-    directory: Path, clock: Clock, lease: timedelta = LEASE_TIME, redactor: Redactor | None = None
+    directory: Path,
+    clock: Clock,
+    lease: timedelta = LEASE_TIME,
+    redactor: Redactor | None = None,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> AbstractContextManager[RefSession]:
     """Begin a run: nothing of it is on this machine yet."""
-    return ref_session_on(shared_remote(directory), directory, clock, lease, redactor)
+    return ref_session_on(shared_remote(directory), directory, clock, lease, redactor, sleep)
 
 
 @contextmanager
@@ -39,6 +44,7 @@ def ref_session_on(
     clock: Clock,
     lease: timedelta = LEASE_TIME,
     redactor: Redactor | None = None,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> Generator[RefSession]:
     """Begin a run on a repository."""
     url = bare.as_uri()
@@ -47,6 +53,6 @@ def ref_session_on(
         open_database(migrated(directory / f"run-{next(RUNS)}" / "ledger.db")) as database,
         open_state_ref(environment, lambda: Remote(url)) as ref,
     ):
-        book = RefSession(ref, SqlLedger(database, clock), clock, redactor, lease)
+        book = RefSession(ref, SqlLedger(database, clock), clock, redactor, lease, sleep)
         book.restore()
         yield book

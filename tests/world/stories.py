@@ -3,11 +3,11 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from mulligan.domain.issue import Issue, IssueRef, Stage
+from mulligan.domain.issue import Issue, IssueRef, LabelAct, Stage
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Escalate, Outcome
 from mulligan.domain.result import AgentFacts, CheckKind, CheckResult, FileChange, WorkerResultMeta
-from mulligan.domain.status import IssueStatus
+from mulligan.domain.status import IssueStatus, PullStatus, Request, SeenText
 
 REF = IssueRef("octo/calc", 12)
 NOON = datetime(2025, 3, 4, 12, 0, tzinfo=UTC)
@@ -78,14 +78,12 @@ def case(
     """Put an issue together that stands in `stage` after these attempts of its first epoch."""
     status = IssueStatus(
         issue=REF,
-        title=ISSUE.title,
+        text=SeenText(ISSUE.title),
         stage=stage,
         epoch=1,
         attempt=len(history),
         number=len(history),
-        act="labeled:77",
-        actor="ann",
-        act_at=NOON,
+        request=Request(LabelAct(77), "ann", at=NOON),
         reason=reason,
         outcome=history[-1].outcome if history else None,
     )
@@ -103,4 +101,4 @@ def published(*history: WorkerResultMeta) -> IssueContext:
     """Put an issue together whose pull request is open."""
     found = case(*history, stage=Stage.REVIEW, reason="The change is verified.")
     url = "https://github.com/octo/calc/pull/13"
-    return replace(found, status=replace(found.status, pull_request=url))
+    return replace(found, status=replace(found.status, pull=PullStatus(url)))

@@ -41,7 +41,7 @@ def run_tool(directory: Path, *argv: str) -> ToolRun:
         stderr=subprocess.STDOUT,
         stdin=subprocess.DEVNULL,
         check=False,
-        timeout=25,
+        timeout=120,
     )
     return ToolRun(done.stdout, done.returncode)
 

@@ -1,17 +1,20 @@
-"""Trackers over a simulated GitHub: the real one, and the one that only says what it would do."""
+"""A tracker and a writer over a simulated GitHub, and a writer that only says what it would do."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from github_simulator.app import running
+from github_simulator.world import World
 from mulligan.config.operator import Trust
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.issue_context import IssueContext
 from mulligan.github.client import Client, RetrySettings
-from mulligan.github.dry_run import DryRunTracker
+from mulligan.github.comments import StatusComments
 from mulligan.github.tracker import GitHubTracker
+from mulligan.github.writer import DryRunWriter, GitHubWriter
 from world.fake_sleep import FakeSleep
 from world.simulated import NAME, SimulatedGitHub, push, simulated_github
 
@@ -39,12 +42,13 @@ class TrackerEnvironment:
     hub: SimulatedGitHub
     client: Client
     tracker: GitHubTracker
+    writer: GitHubWriter
     clock: FrozenClock
     said: list[str] = field(default_factory=list[str])
 
-    def rehearsal(self) -> DryRunTracker:
-        """Give the tracker that writes nothing; what it says is in `said`."""
-        return DryRunTracker(self.tracker, self.said.append)
+    def dry_run(self) -> DryRunWriter:
+        """Give the writer that writes nothing; what it says is in `said`."""
+        return DryRunWriter(self.tracker, self.said.append)
 
     def ready(self, title: str = "It is broken", by: str = "wes") -> IssueRef:
         """Open an issue, and have somebody ask for work on it."""
@@ -65,18 +69,21 @@ class TrackerEnvironment:
 
 @contextmanager
 def tracker_environment(
-    directory: Path, *trusted: str, token: str = TOKEN
+    directory: Path,
+    *trusted: str,
+    token: str = TOKEN,
+    reach: Callable[[World], AbstractContextManager[str]] = running,
 ) -> Generator[TrackerEnvironment]:
     """Set up a simulated GitHub and a tracker that never waits."""
-    with simulated_github(directory) as found:
+    with simulated_github(directory, reach) as found:
         found.world.add_user(BOT, token=TOKEN)
         found.world.set_role(NAME, BOT, "write")
         naps = FakeSleep()
-        patience = RetrySettings(attempts=3, timeout=5, sleep=naps, now=naps.now)
+        patience = RetrySettings(attempts=3, timeout=120, sleep=naps, now=naps.now)
         client, clock = Client(found.url, lambda _: token, patience), FrozenClock()
-        yield TrackerEnvironment(
-            found, client, GitHubTracker(client, Trust(users=trusted), clock), clock
-        )
+        tracker = GitHubTracker(client, Trust(users=trusted), clock)
+        writer = GitHubWriter(client, tracker.own_login, StatusComments(clock))
+        yield TrackerEnvironment(found, client, tracker, writer, clock)
         client.close()
 
 

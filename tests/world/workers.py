@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,17 +23,18 @@ from mulligan.implement.ports import (
     NoRetention,
     RetentionStore,
     UsageStore,
-    Worktrees,
 )
 from mulligan.storage.artifacts import FileArtifacts
 from mulligan.storage.database import open_database
 from mulligan.storage.leases import LEASE_TIME, SqlLeases
 from mulligan.storage.ledger import SqlLedger
+from mulligan.storage.memory import MemoryLeases, MemoryLedger
 from mulligan.storage.retention import SqlRetentionStore
-from mulligan.storage.usage import SqlUsageStore
+from mulligan.storage.usage import MemoryUsageStore, SqlUsageStore
 from world.behaviours import AgentInput, Behaviour
-from world.fresh_clones import FreshClones
+from world.in_process import in_process
 from world.ledgers import migrated
+from world.plain_worktrees import Clones, PlainWorktrees
 from world.repositories import branch_head
 from world.scripted_agent import ScriptedAgent
 from world.scripted_verifier import ScriptedVerifier, Verdict
@@ -55,24 +56,28 @@ class WorkerEnvironment:
     lines: dict[str, Verdict] = field(default_factory=dict[str, Verdict])
     policy: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     attic: RetentionStore = field(default_factory=NoRetention)
+    programs: str = ""
+    """The toolchain that the checks run with."""
 
     def context(
         self,
         agent: CodingAgent | Behaviour,
         worker: str = "one",
-        worktrees: Worktrees | None = None,
+        worktrees: Clones | None = None,
     ) -> BotContext:
         """Put a worker's tools together."""
         root = self.directory / worker
         root.mkdir(exist_ok=True)
-        clones = worktrees or FreshClones(root, self.desk.hub.bare)
+        clones = worktrees or PlainWorktrees(root, self.desk.hub.bare)
         overrides: Mapping[str, Mapping[str, JsonValue]] = {NAME: self.policy}
         return BotContext(
             tracker=self.desk.tracker,
+            writer=self.desk.writer,
             worktrees=clones,
+            git=clones,
             policies=BasePolicies(clones, overrides),
             agent=ScriptedAgent(agent) if callable(agent) else agent,
-            verifier=ScriptedVerifier(self.lines),
+            verifier=ScriptedVerifier(self.lines, self.programs),
             ledger=self.ledger,
             leases=self.leases,
             usage=self.accounts,
@@ -137,16 +142,25 @@ def fail_once_changed(tree: Path) -> str | None:
 
 
 @contextmanager
-def worker_environment(directory: Path) -> Generator[WorkerEnvironment]:
-    """Set up a GitHub, a ledger and leases on one clock that stands still."""
-    with (
-        tracker_environment(directory) as found,
-        open_database(migrated(directory / "mulligan.db")) as database,
-    ):
+def worker_environment(directory: Path, *, database: bool = False) -> Generator[WorkerEnvironment]:
+    """Set up a GitHub, a ledger and leases on one clock that stands still.
+
+    All is in memory but with `database`, which knows several workers and can delete history.
+    """
+    with tracker_environment(directory, reach=in_process) as found, ExitStack() as stack:
         # APScheduler goes by the true time, and would make up for what it missed since then.
         found.clock.time = datetime.now(UTC)
-        ledger, leases = SqlLedger(database, found.clock), SqlLeases(database, found.clock)
-        attic = SqlRetentionStore(database, found.clock)
+        if not database:
+            leases = MemoryLeases(found.clock)
+            ledger = MemoryLedger(found.clock, leases)
+            yield WorkerEnvironment(directory, found, ledger, leases, MemoryUsageStore())
+            return
+        opened = stack.enter_context(open_database(migrated(directory / "mulligan.db")))
         yield WorkerEnvironment(
-            directory, found, ledger, leases, SqlUsageStore(database), attic=attic
+            directory,
+            found,
+            SqlLedger(opened, found.clock),
+            SqlLeases(opened, found.clock),
+            SqlUsageStore(opened),
+            attic=SqlRetentionStore(opened, found.clock),
         )

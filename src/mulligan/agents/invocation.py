@@ -57,7 +57,7 @@ def program_of(settings: AgentSettings, adapter: Adapter) -> tuple[str, ...]:
 
 
 def litter_of(own: Mapping[str, Adapter]) -> tuple[str, ...]:
-    """List the files that agents leave behind and that are not work (SPEC A12a), `own` included.
+    """List the files that agents leave behind and that are not work (AGENT-2), `own` included.
 
     They are patterns as in .gitignore.
     """

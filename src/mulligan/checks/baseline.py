@@ -9,8 +9,11 @@ from mulligan.checks.digest.qualified_names import tells_apart
 from mulligan.domain.result import CheckResult, Finding, names_unit
 
 FINDINGS_IN_FULL = 5
-CRASH_EXIT_CODE = 124
-"""From this exit code on a check was stopped, was killed, or could not be run: it names not all."""
+TIMEOUT_EXIT_CODE = 124
+"""The exit code of a check that was stopped, as `timeout` gives it.
+
+From this one on, a check was stopped or killed or could not run: it does not name every failure.
+"""
 
 FLAKY = "Flaky: it failed, and passed when it was run again on the same tree."
 BASELINE_INCOMPARABLE = (
@@ -22,7 +25,7 @@ Key = Callable[[Finding], Hashable]
 
 
 def apply_rerun(first: CheckResult, again: CheckResult) -> CheckResult:
-    """Put two runs of a check on one tree together: what failed once only is flaky (SPEC A11).
+    """Put two runs of a check on one tree together: what failed once only is flaky (CHECK-3).
 
     Where the two have nothing in common, or their failures cannot be named, the second counts.
     """
@@ -51,7 +54,7 @@ def apply_rerun(first: CheckResult, again: CheckResult) -> CheckResult:
 
 
 def keep_reproduced(first: CheckResult, again: CheckResult) -> CheckResult:
-    """Put two runs on a start tree together: only what failed in both, in one way, counts (A4)."""
+    """Merge two runs on a start tree: only what failed alike in both counts (BASELINE-1)."""
     if first.passed or again.passed:
         return first if first.passed else again
     both, _ = _split(again.findings, first.findings, _failure_key)
@@ -60,7 +63,7 @@ def keep_reproduced(first: CheckResult, again: CheckResult) -> CheckResult:
 
 
 def subtract_baseline(failed: CheckResult, before: CheckResult | None) -> CheckResult:
-    """Separate the failures that the start tree had already from the new ones (SPEC A4).
+    """Separate the failures that the start tree had already from the new ones (BASELINE-1).
 
     If they cannot be separated, all of them count, and the digest says so.
     """
@@ -91,7 +94,7 @@ def _comparable(failed: CheckResult, before: CheckResult) -> bool:
 
 
 def _is_named(found: Finding) -> bool:
-    """Tell whether a failure has an identity: a test and what it is of, or a file (SPEC D4).
+    """Tell whether a failure has an identity: a test and what it is of, or a file (DIGEST-4).
 
     A bare name may be that of another package's test, and a bare line may be the failure that the
     agent has to fix.
@@ -100,7 +103,7 @@ def _is_named(found: Finding) -> bool:
 
 
 def _crashed(exit_code: int | None) -> bool:
-    return exit_code is None or not 0 <= exit_code < CRASH_EXIT_CODE
+    return exit_code is None or not 0 <= exit_code < TIMEOUT_EXIT_CODE
 
 
 def _names_all(result: CheckResult) -> bool:
@@ -112,7 +115,7 @@ def _unnamed(result: CheckResult) -> int:
 
 
 def _failure_key(found: Finding) -> tuple[str, str]:
-    """Know a failure by its identity (SPEC D4) and its message.
+    """Know a failure by its identity (DIGEST-4) and its message.
 
     A test that fails in another way than before was reached by the change, and not fixed.
     """

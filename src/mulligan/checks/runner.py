@@ -1,7 +1,9 @@
 """Run setup commands, checks and the reviewer command, and make results of their output."""
 
+import hashlib
 import io
 import json
+import os
 import re
 import shlex
 import shutil
@@ -13,8 +15,14 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mulligan.checks import source_code
-from mulligan.checks.baseline import apply_rerun, keep_reproduced, subtract_baseline
+from mulligan.checks.baseline import (
+    TIMEOUT_EXIT_CODE,
+    apply_rerun,
+    keep_reproduced,
+    subtract_baseline,
+)
 from mulligan.checks.digest import MAX_CHARS, Digest, digest
+from mulligan.checks.digest.reports import LARGEST_REPORT
 from mulligan.checks.guards import violations
 from mulligan.checks.source_code import code_around
 from mulligan.config.policy import Check, Reviewer, Scope
@@ -37,14 +45,8 @@ NOT_FOUND = 127
 MAX_FINDINGS = 1000
 """Findings of a check that are compared with the start tree; of further ones, only the count."""
 
-REPORT_BYTES = 32 * 1024**2
-"""The largest structured report that is read."""
-
 MAX_LOG_BYTES = 256 * 1024**2
 """Bytes of a command's output that are kept; a digest of that takes about five seconds."""
-
-TIMEOUT_EXIT_CODE = 124
-"""The exit code that a digest gets for a command that was stopped, as `timeout` gives it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +74,18 @@ class CommandVerifier:
     redactor: Redactor = field(default_factory=Redactor)
 
     def violations(self, change: Change, scope: Scope) -> tuple[GuardViolation, ...]:
-        """List every rule of the scope that the change breaks (SPEC A9)."""
+        """List every rule of the scope that the change breaks (GUARD-1)."""
         return violations(change, scope, self.redactor)
 
     def set_up(self, lines: Sequence[str], worktree: RunDirectory, log: Path) -> None:
-        """Run the setup commands in order; UnavailableError if one fails (SPEC A3)."""
+        """Run the setup commands in order; UnavailableError if one fails (SETUP-1).
+
+        HOME and tree are kept as they are then: the checks get copies of them.
+        """
         log.write_bytes(b"")
         part = log.with_name(f"{log.name}.part")
-        with Homes(worktree.private, self.environment).for_set_up() as home:
+        homes = Homes(worktree.private, self.environment)
+        with homes.for_set_up() as home:
             for text in lines:
                 line = _Line(text, self.set_up_timeout, Network.OPEN)
                 try:
@@ -92,6 +98,8 @@ class CommandVerifier:
                         f"The set-up line {text!r} failed: {self._failure_reason(ended, found)}"
                     )
                     raise UnavailableError(message)
+        if lines:
+            homes.keep_tree(worktree.path)
 
     def _failure_reason(self, ended: Finished, found: Digest) -> str:
         if ended.stopped_by:
@@ -102,7 +110,7 @@ class CommandVerifier:
         return f"exit code {ended.exit_code}, {said}"
 
     def check(self, check: Check, worktree: RunDirectory, log: Path) -> CheckResult:
-        """Run one check on the committed tree (SPEC A10), and write its output to `log`.
+        """Run one check on the committed tree (CHECK-2), and write its output to `log`.
 
         MisconfiguredError if the program of the check is not found.
         """
@@ -131,11 +139,11 @@ class CommandVerifier:
         )
 
     def merge_reruns(self, first: CheckResult, again: CheckResult) -> CheckResult:
-        """Merge two runs on one tree: a failure in only one of them is flaky (SPEC A11)."""
+        """Merge two runs on one tree: a failure in only one of them is flaky (CHECK-3)."""
         return apply_rerun(first, again)
 
     def subtract_baseline(self, failed: CheckResult, before: CheckResult | None) -> CheckResult:
-        """Separate the failures that the start tree had already from the new ones (SPEC A4)."""
+        """Separate the failures that the start tree had already from the new ones (BASELINE-1)."""
         return subtract_baseline(failed, before)
 
     def condense(self, output: bytes) -> str:
@@ -145,7 +153,7 @@ class CommandVerifier:
     def review(
         self, reviewer: Reviewer, question: bytes, worktree: RunDirectory, log: Path
     ) -> ReviewerResult:
-        """Run the reviewer command on a change; a missing answer counts as PASS (SPEC 10)."""
+        """Run the reviewer command on a change; a missing answer counts as PASS (REVIEWER-1)."""
         line = _Line(reviewer.run, reviewer.timeout, _network(reviewer), stdin=question)
         ended = self._run(line, worktree, log)
         if ended.stopped_by:
@@ -155,8 +163,12 @@ class CommandVerifier:
         return read_answer(ended.tail)
 
     def merge_baseline_runs(self, first: CheckResult, again: CheckResult) -> CheckResult:
-        """Merge two runs on a start tree: only failures in both count (SPEC A4)."""
+        """Merge two runs on a start tree: only failures in both count (BASELINE-1)."""
         return keep_reproduced(first, again)
+
+    def toolchain(self, lines: Sequence[str]) -> str:
+        """Name the programs on this machine that the shell lines can run, as a hash in hex."""
+        return toolchain_of(lines, self.environment.get("PATH", ""))
 
     def _run(self, line: _Line, worktree: RunDirectory, log: Path) -> Finished:
         """Run a line with its own copy of the HOME that the setup commands left."""
@@ -221,7 +233,7 @@ def _digest(line: str, ended: Finished, log: Path) -> Digest:
 def _digest_of(
     check: Check, ended: Finished, worktree: RunDirectory, log: Path, max_chars: int
 ) -> Digest:
-    report = source_code.read(worktree.path, check.report, REPORT_BYTES) if check.report else None
+    report = source_code.read(worktree.path, check.report, LARGEST_REPORT) if check.report else None
     with log.open("rb") as output:
         return digest(
             output,
@@ -288,6 +300,35 @@ def program_exists(program: str, environment: Mapping[str, str]) -> bool:
     return not looked.exit_code
 
 
+# The programs of this machine
+
+WORD = re.compile(r"[\w./+@-]+")
+
+
+def toolchain_of(lines: Sequence[str], path: str) -> str:
+    """Hash what `path` (as in PATH) offers to shell lines; equal while nothing was installed.
+
+    It covers each directory's time of change, and the real path, size and time of change of each
+    program that a line names. Programs inside the repository belong to its tree and its setup.
+    """
+    words = sorted({word for line in lines for word in WORD.findall(line)})
+    programs: list[str | None] = [
+        shutil.which(word, path=path) for word in words if "/" not in word
+    ]
+    directories = [_state(Path(directory)) for directory in path.split(os.pathsep) if directory]
+    found = [*directories, *(_state(Path(program)) for program in programs if program)]
+    return hashlib.sha256("\n".join(found).encode(errors="surrogateescape")).hexdigest()
+
+
+def _state(path: Path) -> str:
+    real = path.resolve()
+    try:
+        known = real.stat()
+    except OSError:
+        return f"{real} is missing"
+    return f"{real} {known.st_size} {known.st_mtime_ns}"
+
+
 # The reviewer's answer
 
 FEEDBACK_CHARS = 10_000
@@ -314,7 +355,7 @@ def read_answer(output: bytes) -> ReviewerResult:
 
 
 def unreadable(why: str) -> ReviewerResult:
-    """Count an unreadable answer as PASS, with the reason (SPEC 10)."""
+    """Count an unreadable answer as PASS, with the reason (REVIEWER-1)."""
     return ReviewerResult(VerifierOutcome.PASS, unreadable=why)
 
 

@@ -1,4 +1,4 @@
-"""Read the code around the places that a check names, safely, from a worktree (SPEC C16)."""
+"""Read the code around the places that a check names, safely, from a worktree (CONTEXT-14)."""
 
 import os
 import re

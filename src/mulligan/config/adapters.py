@@ -14,7 +14,7 @@ LITTERED = r"^\.?[\w-][^\s/\\]*/?$"
 
 
 class Fact(StrEnum):
-    """What a line of an agent's output may tell."""
+    """A fact that a line of an agent's output may contain."""
 
     SESSION = "session_id"
     MODEL = "model"
@@ -36,7 +36,7 @@ class Meaning(StrEnum):
     """What a line means for the run."""
 
     RESULT = "result"
-    """It is the record that ends a run; without it the run was cut off."""
+    """The final record of a run; without it, the run was cut off."""
     FAILED = "failed"
     """The model's service ended the run."""
     LIMIT = "limit"
@@ -58,24 +58,49 @@ Paths = Annotated[tuple[str, ...], BeforeValidator(_several)]
 
 
 class Rule(Settings):
-    """What is read from one kind of line; every rule that fits a line is applied, in order."""
+    """How to read one kind of line; every matching rule is applied, in order."""
 
     where: dict[str, JsonValue] = Field(default_factory=dict)
-    """Paths in a JSON line and what has to be there; a list: one of it; null: nothing."""
+    """Paths in a JSON line and their required values. A list: one of its values. null: no
+    value.
+
+    Example: {kind: end, ok: true}
+    """
     matching: dict[str, str] = Field(default_factory=dict)
-    """Paths in a JSON line and regular expressions that have to be found there."""
+    """Paths in a JSON line and regular expressions that must match there.
+
+    Example: {message: 'rate limit'}
+    """
     line: str = ""
-    """A regular expression for a line that is not JSON; its named groups are the facts."""
+    r"""A regular expression for a line that is not JSON. Its named groups are the facts.
+
+    Example: '^tokens: (?P<tokens>\d+)'
+    """
     means: Meaning | None = None
-    """result, failed, limit, refused, waiting or progress."""
+    """result, failed, limit, refused, waiting or progress.
+
+    Example: result
+    """
     once: str = ""
-    """A path to an id: of lines with the same id only the first is read."""
+    """The path of an id. Of several lines with one id, only the first counts.
+
+    Example: message.id
+    """
     take: dict[Fact, Paths] = Field(default_factory=dict[Fact, Paths])
-    """Facts and where they are; what a later line says replaces them."""
+    """Facts and their paths. A later line replaces an earlier value.
+
+    Example: {said: summary}
+    """
     add: dict[Fact, Paths] = Field(default_factory=dict[Fact, Paths])
-    """Numbers that are summed over all lines."""
+    """Facts that are summed over all lines, and their paths.
+
+    Example: {input_tokens: usage.prompt}
+    """
     put: dict[Fact, str] = Field(default_factory=dict[Fact, str])
-    """Facts that follow from the line itself."""
+    """Facts with a fixed value for a matching line.
+
+    Example: {stop_reason: limit}
+    """
 
     @field_validator("line")
     @classmethod
@@ -98,16 +123,28 @@ def _compiled(pattern: str) -> str:
 
 
 class Service(Settings):
-    """A model's service that an agent calls: where it is, and which key it is sent."""
+    """A model's service that an agent calls: its address, and how it receives the key."""
 
     url: str
-    """Its base URL, as the agent has it."""
+    """The base URL, as the agent uses it.
+
+    Example: https://api.tinker.example/v1
+    """
     url_variable: str = ""
-    """The variable with which the agent is pointed at another base URL."""
+    """The environment variable that sets another base URL.
+
+    Example: TINKER_URL
+    """
     url_arguments: tuple[str, ...] = ()
-    """Arguments that point it there, with {url} filled in."""
+    """Arguments that set another base URL, with {url} filled in.
+
+    Example: [--base-url, '{url}']
+    """
     keys: dict[str, str] = Field(default_factory=dict)
-    """Variables that hold a key, by name, and the header that it is sent in, as `NAME: {key}`."""
+    """Variables that hold a key, each with the header that sends it, as `NAME: {key}`.
+
+    Example: {TINKER_API_KEY: 'Authorization: Bearer {key}'}
+    """
 
     @field_validator("keys")
     @classmethod
@@ -120,43 +157,97 @@ class Service(Settings):
 
 
 class Adapter(Settings):
-    """How a command-line coding agent is called, and how what it prints is read."""
+    """How to start a command-line coding agent, and how to read its output."""
 
     program: str
-    """The program; found along PATH."""
+    """The program, found on the PATH.
+
+    Example: tinker
+    """
     arguments: tuple[str, ...] = ()
-    """Its arguments; {model}, {prompt}, {prompt_file} and {record} are filled in."""
+    """Its arguments. Mulligan fills in {model}, {prompt}, {prompt_file} and {record}.
+
+    Example: [--task, '{prompt_file}']
+    """
     model_arguments: tuple[str, ...] = ()
-    """Added where agent.model is set."""
+    """Arguments to add if agent.model is set.
+
+    Example: [--model, '{model}']
+    """
     turns_arguments: tuple[str, ...] = ()
-    """Added where agent.max_turns is set, as {turns}."""
+    """Arguments to add if agent.max_turns is set, as {turns}.
+
+    Example: [--max-turns, '{turns}']
+    """
     contained_arguments: tuple[str, ...] = ()
-    """Added where Mulligan's sandbox is around it: its own must not fight that."""
+    """Arguments to add inside Mulligan's sandbox, to switch off the agent's own.
+
+    Example: [--no-sandbox]
+    """
     uncontained_arguments: tuple[str, ...] = ()
-    """Added where no sandbox is around it."""
+    """Arguments to add without a sandbox.
+
+    Example: [--sandbox]
+    """
     version_arguments: tuple[str, ...] = ()
-    """With which it only says its version, as the manifests of its attempts have it."""
+    """Arguments that print only the version, for the manifests.
+
+    Example: [--version]
+    """
     prompt: Literal["stdin", "argument", "file"] = "stdin"
-    """How the prompt goes in: standard input, or wherever {prompt} or {prompt_file} stands."""
+    """How the agent gets the prompt: on standard input, or at the place of {prompt} or
+    {prompt_file}.
+
+    Example: file
+    """
     environment: tuple[str, ...] = ()
-    """Names of variables that it is given where they are set."""
+    """Names of variables to pass to the agent if they are set.
+
+    Example: [TINKER_API_KEY]
+    """
     variables: dict[str, str] = Field(default_factory=dict)
-    """Variables that it always has."""
+    """Variables that are always set.
+
+    Example: {TINKER_TELEMETRY: "0"}
+    """
     services: dict[str, Service] = Field(default_factory=dict)
-    """The models' services that it can call, by a name of yours."""
+    """The models' services that it calls, by name."""
     idle_hosts: tuple[str, ...] = ()
-    """Hosts that it asks for by itself and does without; that they are refused is only logged."""
+    """Hosts that the agent contacts without need. A refused request to them is only logged.
+
+    Example: [telemetry.tinker.example]
+    """
     files: dict[str, str] = Field(default_factory=dict)
-    """Files that its home has, by path."""
+    """Files to create in the agent's home, by path.
+
+    Example: {.tinker/settings: 'color = never'}
+    """
     record: str = ""
-    """The name of a JSON file that it writes at {record}, read after its output."""
+    """The name of a JSON file that the agent writes at {record}. Mulligan reads it after the
+    output.
+
+    Example: result.json
+    """
     litter: tuple[Annotated[str, Field(pattern=LITTERED)], ...] = ()
-    """Names of what it leaves behind that is no work: `.tinker*`, or `.tinker/`, a directory."""
+    """Names of files that the agent leaves behind and that are not part of its change. A
+    directory ends with a slash.
+
+    Example: [.tinker/]
+    """
     reads: tuple[Rule, ...] = ()
-    """How its output is read."""
+    """The rules that read its output."""
     needs_result: bool = False
-    """Whether a run without a result record was cut off."""
+    """Whether a run without a result record counts as cut off.
+
+    Example: true
+    """
     usage: Literal["message", "turn", "end", "none"] = "none"
-    """How often it says what it has used; a budget is enforced that often."""
+    """How often the agent reports its usage. Mulligan checks budgets that often.
+
+    Example: turn
+    """
     fix: str = ""
-    """What to do where its tools are refused."""
+    """What a person should do if the agent's tools are refused.
+
+    Example: start tinker with --trust
+    """

@@ -125,14 +125,14 @@ def read_document(text: str) -> Document:
         raise NotReadableError(_of_yaml(error)) from error
     except yaml.reader.ReaderError as error:
         line = text[: error.position].count("\n") + 1
-        said = "a character stands here that YAML does not allow; take it out"
+        said = "YAML does not allow this character; remove it"
         raise NotReadableError(ConfigMistake(line, "", said)) from error
     except RecursionError as error:
-        said = "the file is nested too deeply, or within itself; write it out flat"
+        said = "the file is nested too deeply, or contains itself; write it without the nesting"
         raise NotReadableError(ConfigMistake(None, "", said)) from error
     except ValueError as error:
         found = one_line(str(error), MAX_SHOWN_CHARS)
-        said = f"a value is not of the kind it says ({found}); write it plain"
+        said = f"a value does not match its YAML tag ({found}); write it without the tag"
         raise NotReadableError(ConfigMistake(None, "", said)) from error
 
 
@@ -151,7 +151,7 @@ def _read(loader: _Loader) -> Document:
 
 
 YAML_MESSAGES = (
-    (re.compile(r"found character '\\t' .*"), "a tab stands here; indent with spaces"),
+    (re.compile(r"found character '\\t' .*"), "there is a tab here; indent with spaces"),
     (re.compile(r"(mapping values are not allowed here)"), r"\1; check the indentation"),
     (re.compile(r"found unexpected end of stream"), "the closing quote is missing"),
     (re.compile(r"but found another document"), "a second document begins here; keep one"),
@@ -162,7 +162,7 @@ YAML_MESSAGES = (
 
 
 def _of_yaml(error: yaml.MarkedYAMLError) -> ConfigMistake:
-    said = error.problem or "it cannot be read"
+    said = error.problem or "it is invalid"
     for pattern, better in YAML_MESSAGES:
         said = pattern.sub(better, said)
     mark, begin = error.problem_mark, error.context_mark
@@ -190,13 +190,13 @@ def _mistakes(node: yaml.Node, place: KeyPath, seen: "count[int]") -> Iterator[C
     """Find what YAML allows and no configuration means, before it is read on."""
     if next(seen) > MAX_VALUES:
         raise NotReadableError(
-            ConfigMistake(None, "", f"the file has over {MAX_VALUES} values; cut it")
+            ConfigMistake(None, "", f"the file has over {MAX_VALUES} values; shorten it")
         )
     if node.tag not in PLAIN:
-        said = f"is of the kind {node.tag.removeprefix(TAG)}; write plain text"
+        said = f"has the YAML tag {node.tag.removeprefix(TAG)}; write it without the tag"
         yield ConfigMistake(_line(node), dotted(place), said)
     elif isinstance(node, yaml.ScalarNode) and UNUSABLE.search(node.value):
-        said = "has a character that no program takes; take it out"
+        said = "has a NUL character; remove it"
         yield ConfigMistake(_line(node), dotted(place), said)
     for key, child in _children(node):
         yield from _mistakes(child, (*place, key), seen)
@@ -213,7 +213,7 @@ def _wrong_keys(node: yaml.MappingNode, place: KeyPath) -> Iterator[ConfigMistak
             said = f"has the key {_found(key)}, which is not text; put it in quotes"
             yield ConfigMistake(_line(key), dotted(place) or "the file", said)
         elif key.value in first:
-            said = f"stands in line {first[key.value]} already; keep one of the two"
+            said = f"is already in line {first[key.value]}; keep one of the two"
             yield ConfigMistake(_line(key), dotted((*place, key.value)), said)
         else:
             first[key.value] = _line(key)

@@ -25,7 +25,8 @@ from mulligan.domain.errors import ConfigError
 # The operator's file
 
 EMPTY = (
-    "the file is empty; let `mulligan init` write one, or see docs/configuration.md for every key"
+    "the file is empty; run `mulligan init` to write one, or see docs/configuration.md for "
+    "every key"
 )
 
 
@@ -125,16 +126,21 @@ def _text_of(path: Path) -> str:
         return _decoded(path.read_bytes(), str(path))
     except FileNotFoundError:
         message = (
-            f"There is no configuration at {path}; run `mulligan init`, or name it with "
-            "--config FILE."
+            f"No configuration at {path}. Run `mulligan init` to write one, or name another "
+            "file with --config FILE."
         )
         raise ConfigError(message) from None
     except IsADirectoryError:
-        message = f"{path} is a directory; name a file with --config FILE."
+        message = (
+            f"{path} is a directory, not a configuration file. Name a file with --config FILE."
+        )
         raise ConfigError(message) from None
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "that is no name of a file"
-        message = f"{path} cannot be read ({reason}); see to its rights, or name another file."
+        reason = error.strerror if isinstance(error, OSError) else "invalid file name"
+        message = (
+            f"Mulligan cannot read {path} ({reason}). Correct its permissions, or name "
+            f"another file."
+        )
         raise ConfigError(message) from error
 
 
@@ -200,7 +206,7 @@ def _unset(document: Document, environment: Mapping[str, str]) -> Iterator[Confi
     for place, value in _texts(document.content):
         name = _variable(value)
         if name and name not in environment:
-            said = f"asks for the environment variable {name}, which is not set; set it"
+            said = f"needs the environment variable {name}, which is not set; set it"
             yield ConfigMistake(document.line(place), dotted(place), said)
 
 
@@ -212,13 +218,14 @@ def _empty_token(document: Document) -> dict[str, str]:
 PASSWORD = re.compile(r"[a-z][a-z0-9+.-]*://[^/@\s]*:[^/@\s]+@", re.IGNORECASE)
 
 WRITTEN_OUT = (
-    "is written out; put it in an environment variable and write token: $NAME, or in a file and "
-    "write token_file: PATH"
+    "is a secret in the file; put it into an environment variable and write token: $NAME, or "
+    "into a "
+    "file and write token_file: PATH"
 )
 
 
 def _secrets(document: Document) -> Iterator[ConfigMistake]:
-    """Find secrets that are written out (SPEC 17)."""
+    """Find secrets that are written out (CONFIG-2)."""
     spot = document.spots.get(TOKEN_KEY)
     if spot and spot.is_plain and spot.found != "empty":
         value = dict(_texts(document.content)).get(TOKEN_KEY, "")
@@ -226,7 +233,10 @@ def _secrets(document: Document) -> Iterator[ConfigMistake]:
             yield ConfigMistake(spot.line, dotted(TOKEN_KEY), WRITTEN_OUT)
     for place, value in _texts(document.content):
         if str(place[-1]).endswith("url") and PASSWORD.match(value):
-            said = "has a password in it; put the whole into a variable and write $NAME"
+            said = (
+                "contains a password; put the whole value into an environment variable and "
+                "write $NAME"
+            )
             yield ConfigMistake(document.line(place), dotted(place), said)
 
 
@@ -309,7 +319,7 @@ def _suggested_key(each: ErrorDetails, file: File) -> KeyPath | None:
 
 
 def _unknown(name: str, known: list[str]) -> str:
-    said = "is not a key that Mulligan knows"
+    said = "is an unknown key"
     if near := get_close_matches(name, known, n=1):
         return f"{said}; did you mean {near[0]}?"
-    return f"{said}; take it out, or write one of {', '.join(known)}"
+    return f"{said}; remove it, or write one of {', '.join(known)}"

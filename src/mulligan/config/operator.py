@@ -39,14 +39,23 @@ LISTEN = "127.0.0.1:8787"
 
 
 class AppSettings(Settings):
-    """A GitHub App that Mulligan acts as, with either of the two keys."""
+    """The GitHub App that Mulligan acts as; set one of the two keys."""
 
     id: int | str
-    """Its App ID or client ID."""
+    """The App ID or the client ID.
+
+    Example: 123456
+    """
     private_key_file: LocalPath | None = None
-    """The file that holds its private key, as GitHub gave it."""
+    """The file with the app's private key.
+
+    Example: /etc/mulligan/app.pem
+    """
     private_key: SecretStr | None = Field(default=None, validate_default=True)
-    """The key itself, given as $NAME (an environment variable)."""
+    """The private key itself, as $NAME (an environment variable).
+
+    Example: $MULLIGAN_APP_KEY
+    """
 
     @field_validator("private_key")
     @classmethod
@@ -58,18 +67,30 @@ class AppSettings(Settings):
 
 
 class GitHubSettings(Settings):
-    """Where GitHub is, and who Mulligan is there."""
+    """The address of GitHub, and the credentials."""
 
     api_url: str = "https://api.github.com"
-    """The REST API's address; GitHub Enterprise: https://HOST/api/v3."""
+    """The address of the REST API. For GitHub Enterprise: https://HOST/api/v3.
+
+    Example: https://github.example.com/api/v3
+    """
     token: SecretStr | None = None
-    """A token, given as $NAME (an environment variable); never written here."""
+    """The token, as $NAME (an environment variable). Mulligan refuses a token in the file.
+
+    Example: $GITHUB_TOKEN
+    """
     token_file: LocalPath | None = None
-    """A file that holds the token, instead."""
+    """A file with the token, instead of `token`.
+
+    Example: /etc/mulligan/github-token
+    """
     app: AppSettings | None = Field(default=None, validate_default=True)
-    """A GitHub App to act as, instead of a token; it is installed on each repository."""
+    """A GitHub App to act as, instead of a token. Install it on each repository."""
     ca_file: LocalPath | None = None
-    """The certificates to trust, in PEM form, where GitHub Enterprise has its own authority."""
+    """The certificates to trust, in PEM form, for a GitHub Enterprise with its own authority.
+
+    Example: /etc/ssl/example-authority.pem
+    """
 
     @field_validator("app")
     @classmethod
@@ -87,21 +108,28 @@ def _off(value: object) -> object:
 
 
 class Dashboard(Settings):
-    """Health, metrics and the dashboard of `mulligan run`; may be written as `listen` alone."""
+    """Health, metrics and the dashboard of `mulligan run`; may be given as `listen` alone."""
 
     listen: Annotated[str, BeforeValidator(_off, json_schema_input_type=str | Literal[False])] = (
         Field(default=LISTEN)
     )
-    """HOST:PORT, or off; the port 0 is any free one."""
+    """HOST:PORT, or off. Port 0 selects a free port.
+
+    Example: 127.0.0.1:9000
+    """
     hosts: tuple[str, ...] = ()
-    """Names by which browsers reach it, such as a proxy's; localhost and addresses always do."""
+    """Host names that browsers may use, such as a proxy's. localhost and IP addresses always
+    work.
+
+    Example: [mulligan.example.org]
+    """
 
     @field_validator("listen")
     @classmethod
     def _an_address(cls, listen: str) -> str:
         found = ADDRESS.fullmatch(listen)
         if listen != OFF and (found is None or int(found["port"]) > HIGHEST_PORT):
-            message = f"{listen!r} is no address; write HOST:PORT, as {LISTEN}, or off"
+            message = f"{listen!r} is not an address; write HOST:PORT, such as {LISTEN}, or off"
             raise ValueError(message)
         return listen
 
@@ -130,7 +158,7 @@ def parse_dashboard_address(value: object) -> object:
 
 
 class Occasion(StrEnum):
-    """What can be told."""
+    """The events that can be notified."""
 
     ESCALATED = "escalated"
     PAUSED = "paused"
@@ -138,12 +166,18 @@ class Occasion(StrEnum):
 
 
 class Notify(Settings):
-    """A web address that hears when a person is needed, or work rests."""
+    """A web address that receives notifications."""
 
     url: SecretStr | None = None
-    """Where to send it, given as $NAME: a Slack webhook, or anything that takes JSON."""
+    """The address to send JSON to, as $NAME: a Slack webhook or another receiver of JSON.
+
+    Example: $SLACK_WEBHOOK
+    """
     events: tuple[Occasion, ...] = (Occasion.ESCALATED, Occasion.PAUSED, Occasion.BUDGET)
-    """What is told: that a person is asked, that one paused an issue, that a budget is used up."""
+    """Which events to send: an issue needs human review, is paused, or a budget is used up.
+
+    Example: [escalated, budget]
+    """
 
     @field_validator("url")
     @classmethod
@@ -163,16 +197,29 @@ def _workspace_root() -> Path:
 
 
 class RepositorySettings(Settings):
-    """One repository that is served."""
+    """One repository."""
 
     name: str = Field(json_schema_extra={"pattern": f"^{REPOSITORY.pattern}$"})
-    """OWNER/NAME."""
+    """OWNER/NAME.
+
+    Example: octocat/hello-world
+    """
     clone_url: str | None = None
-    """A git URL or path; default: what the API says."""
+    """A git URL or path. Default: the URL that GitHub reports.
+
+    Example: /srv/git/hello-world.git
+    """
     base_branch: str | None = None
-    """The branch that work starts from and goes to; default: the repository's default branch."""
+    """The branch that work starts from, and that pull requests target. Default: the
+    repository's default branch.
+
+    Example: develop
+    """
     policy: dict[str, JsonValue] = Field(default_factory=dict)
-    """Keys of .github/mulligan.yml that are decided here instead."""
+    """Keys of .github/mulligan.yml that this file overrides.
+
+    Example: {max_issue_attempts: 2}
+    """
 
     @field_validator("name")
     @classmethod
@@ -190,33 +237,65 @@ class RepositorySettings(Settings):
 
 
 class PollSettings(Settings):
-    """How often GitHub is asked."""
+    """How often Mulligan polls GitHub."""
 
     interval: Duration = timedelta(seconds=30)
-    """Time between two polls; longer where more than 600 requests a minute would come of it."""
+    """The time between two polls. Mulligan polls less often if it would exceed 600 requests a
+    minute.
+
+    Example: 1m
+    """
 
 
 class AgentSettings(Settings):
     """The coding agent."""
 
     kind: str = "command"
-    """claude, codex, gemini, opencode, aider, mini, command, or a name of `adapters`."""
+    """claude, codex, gemini, opencode, aider, mini, command, or a name of `adapters`.
+
+    Example: claude
+    """
     command: tuple[str, ...] = Field(default=(), validate_default=True)
-    """For `command`: the program and its arguments; for others: what is run as their program."""
+    """The program and its arguments. For a kind other than `command`, the program to run
+    instead of the usual one.
+
+    Example: [python3, /srv/agent.py]
+    """
     model: str = ""
-    """The model, as the agent names it; default: its own."""
+    """The model, as the agent names it. Default: the agent's own default.
+
+    Example: claude-sonnet-4-5
+    """
     arguments: tuple[str, ...] = ()
-    """Further arguments, after those of the adapter."""
+    """Arguments to add after those of the adapter.
+
+    Example: [--verbose]
+    """
     max_turns: int | None = Field(default=None, ge=1)
-    """The agent's own limit of turns, where it has one."""
+    """The agent's own limit of turns, if it supports one.
+
+    Example: 60
+    """
     timeout: Duration = timedelta(hours=1)
-    """How long one run may take."""
+    """The time limit of one run.
+
+    Example: 30m
+    """
     stall_timeout: Duration = timedelta(minutes=15)
-    """How long it may print nothing."""
+    """The time limit without any output.
+
+    Example: 20m
+    """
     env: tuple[str, ...] = ()
-    """Names of environment variables it may have."""
+    """Names of environment variables to pass to the agent.
+
+    Example: [MODEL_API_KEY]
+    """
     fallback: tuple[str, ...] = ()
-    """Names in `agents` that make the second attempt, the third and so on; the last stays."""
+    """Names in `agents` for the second attempt, the third, and so on. The last one stays.
+
+    Example: [strong]
+    """
 
     @field_validator("command")
     @classmethod
@@ -228,7 +307,7 @@ class AgentSettings(Settings):
 
 
 class SandboxMode(StrEnum):
-    """What to do about isolation."""
+    """Whether to use the sandbox."""
 
     AUTO = "auto"
     REQUIRED = "required"
@@ -236,34 +315,63 @@ class SandboxMode(StrEnum):
 
 
 class SandboxLimits(Settings):
-    """The most that one confined command may have, with all that it starts."""
+    """The limits of one sandboxed command with all its processes."""
 
     processes: int = Field(default=4096, ge=16)
-    """Processes at a time."""
+    """The maximum number of processes and threads at a time.
+
+    Example: 1024
+    """
     memory_mib: int = Field(default=8192, ge=64)
-    """Memory in all, in MiB."""
+    """The maximum memory in total, in MiB.
+
+    Example: 16384
+    """
     file_mib: int = Field(default=4096, ge=1)
-    """A single file, in MiB."""
+    """The maximum size of a single file, in MiB.
+
+    Example: 1024
+    """
     tmp_mib: int = Field(default=1024, ge=1)
-    """What lies in its /tmp, in MiB."""
+    """The maximum size of /tmp, in MiB.
+
+    Example: 2048
+    """
 
 
 class SandboxSettings(Settings):
-    """How agents and checks are contained; may be written as the mode alone."""
+    """The sandbox of agents and checks; may be given as the mode alone."""
 
     mode: SandboxMode = SandboxMode.AUTO
-    """auto, required or off."""
+    """auto: use the sandbox if the machine allows it. required: refuse to start without it.
+    off: do not use it.
+
+    Example: required
+    """
     read: tuple[LocalPath, ...] = ()
-    """Further paths that may be read."""
+    """Further paths that may be read.
+
+    Example: [/opt/toolchain]
+    """
     write: tuple[LocalPath, ...] = ()
-    """Further paths that may be written."""
+    """Further paths that may be written.
+
+    Example: [/var/cache/build]
+    """
     network: Literal["model", "open", "none"] | None = None
-    """What an agent may reach: its model alone, everything, or nothing; default: model, or open
-    for agents of which Mulligan does not know where their model is."""
+    """What an agent may reach: its model only, the whole network (open), or nothing (none).
+    Default: model, or open if Mulligan does not know the agent's services.
+
+    Example: model
+    """
     hosts: tuple[str, ...] = ()
-    """Hosts that it may reach besides its model, each as NAME or NAME:PORT (else 443)."""
+    """Hosts that the agent may reach besides its model, as NAME or NAME:PORT (default port:
+    443).
+
+    Example: [pypi.org, files.pythonhosted.org]
+    """
     limits: SandboxLimits = SandboxLimits()
-    """What one confined command may have."""
+    """The limits of one sandboxed command."""
 
     @field_validator("hosts")
     @classmethod
@@ -286,57 +394,110 @@ def _mode_alone(value: object) -> object:
 
 
 class StateSettings(Settings):
-    """Where the ledger is."""
+    """The location of the ledger."""
 
     url: str = Field(default_factory=_state_url)
-    """sqlite:////PATH for one worker; postgresql://USER:PASSWORD@HOST/NAME for a fleet of them."""
+    """sqlite:////PATH for one worker; postgresql://USER:PASSWORD@HOST/NAME for a fleet.
+
+    Example: "sqlite:////var/lib/mulligan/mulligan.db"
+    """
 
 
 class WorkspaceSettings(Settings):
-    """Where mirrors, worktrees and artifacts are."""
+    """The location of mirrors, worktrees and artifacts."""
 
     root: LocalPath = Field(default_factory=_workspace_root)
-    """The directory; Mulligan makes it and owns all in it."""
+    """The directory. Mulligan creates it and owns everything in it.
+
+    Example: /var/lib/mulligan/work
+    """
     keep_ignored: bool = False
-    """Keep files that git ignores when a worktree is reset."""
+    """Keep files that git ignores when Mulligan resets a worktree.
+
+    Example: true
+    """
+
+
+LEASE_TIME = timedelta(seconds=60)
 
 
 class Limits(Settings):
-    """How much at once, and how often something that is not the agent's fault is tried."""
+    """Limits on parallel work, and on retries that are not the agent's fault."""
 
     concurrency: int = Field(default=2, ge=1, le=64)
-    """Issues worked on at the same time."""
+    """The maximum number of issues at the same time.
+
+    Example: 4
+    """
     per_repository: int = Field(default=1, ge=1, le=64)
-    """Issues of one repository worked on at the same time."""
+    """The maximum number of issues of one repository at the same time.
+
+    Example: 2
+    """
     fleet: int | None = Field(default=None, ge=1)
-    """Issues worked on at the same time by all workers on one ledger; default: any number."""
-    lease: Duration = Field(default=timedelta(seconds=60), ge=timedelta(seconds=1))
-    """How long a worker that is not heard of is believed alive; then others take its issues over.
-    It makes itself heard four times as often."""
+    """The maximum number of issues at the same time for all workers on one ledger. Default: no
+    limit.
+
+    Example: 6
+    """
+    lease: Duration = Field(default=LEASE_TIME, ge=timedelta(seconds=1))
+    """The time without a sign of life after which other workers take over a worker's issues. A
+    worker renews its lease four times in this time.
+
+    Example: 2m
+    """
     infrastructure_retries: int = Field(default=5, ge=0)
-    """Attempts in an epoch that may fail through GitHub, git, disk or set-up."""
+    """The number of attempts in a round that may fail because of GitHub, git, the disk or the
+    setup commands.
+
+    Example: 10
+    """
     consecutive_timeouts: int = Field(default=2, ge=1)
-    """Agent time-outs in a row after which a person is asked."""
+    """The number of agent timeouts in a row after which the issue needs human review.
+
+    Example: 3
+    """
     interruptions: int = Field(default=3, ge=0)
-    """Deaths of Mulligan in an epoch that cost no attempt."""
+    """The number of Mulligan's crashes in a round that cost no attempt.
+
+    Example: 5
+    """
     shutdown_grace: Duration = timedelta(seconds=30)
-    """How long running attempts may go on after `mulligan run` was told to stop."""
+    """The time for running attempts to finish after `mulligan run` was told to stop.
+
+    Example: 5m
+    """
     free_mib: int = Field(default=512, ge=0)
-    """MiB that have to be free on the disks of ledger and workspace for an attempt to begin; where
-    less than half of that is left, whatever runs is stopped."""
+    """The free space, in MiB, that the disks of the ledger and the workspace need for an
+    attempt to start. With less than half of it, Mulligan stops what is running.
+
+    Example: 2048
+    """
 
 
 class Retention(Settings):
-    """What is kept of issues that are in review, with a person or resolved."""
+    """How long data is kept for issues that are in review, need human review or are resolved."""
 
     artifacts: Duration = timedelta(days=30)
-    """How long prompts, diffs and logs of an attempt are kept."""
+    """How long to keep the prompts, diffs and logs of an attempt.
+
+    Example: 14d
+    """
     artifacts_mib: int = Field(default=5120, ge=1)
-    """How much all artifacts may take, in MiB; beyond it the oldest attempts go."""
+    """The maximum size of all artifacts, in MiB. Beyond it, Mulligan removes the oldest.
+
+    Example: 20480
+    """
     worktrees: Duration = timedelta(days=7)
-    """How long after the last event the worktree of an issue is kept."""
+    """How long to keep the worktree of an issue after its last event.
+
+    Example: 1d
+    """
     ledger: Duration = timedelta(days=90)
-    """How long after its last event the history of a resolved issue is kept; 2d at least."""
+    """How long to keep the history of a resolved issue after its last event; at least 2d.
+
+    Example: 180d
+    """
 
     @field_validator("ledger")
     @classmethod
@@ -349,53 +510,62 @@ class Retention(Settings):
 
 
 class Trust(Settings):
-    """Who may start work (SPEC T1)."""
+    """Who may start work (TRUST-1)."""
 
     permission: Permission = Permission.WRITE
-    """The least permission on the repository."""
+    """The least permission on the repository that may start work.
+
+    Example: maintain
+    """
     users: tuple[str, ...] = ()
-    """Logins that may start work whatever their permission; bots only if they are here."""
+    """Logins that may start work whatever their permission. Bots count only if they are listed.
+
+    Example: [octocat, "renovate[bot]"]
+    """
 
 
 class Operator(Settings):
-    """All that the operator decides."""
+    """The configuration of the operator."""
 
     github: GitHubSettings = GitHubSettings()
-    """Where GitHub is, and who Mulligan is there."""
+    """The address of GitHub, and the credentials."""
     repositories: tuple[RepositorySettings, ...] = Field(min_length=1)
-    """The repositories that are served."""
+    """The repositories to work on."""
     agent: AgentSettings
     """The coding agent."""
     agents: dict[str, AgentSettings] = Field(default_factory=dict[str, AgentSettings])
-    """Other agents, by names of yours; a repository may choose among them, by label or for all."""
+    """Further agents, by name. A repository can choose among them, for all issues or by label."""
     adapters: dict[str, Adapter] = Field(default_factory=dict[str, Adapter])
-    """Agents that are not built in, by name; docs/agents.md says how one is described."""
+    """Agents that are not built in, by name. [Agents](agents.md#describe-another-agent)
+    explains the format."""
     budget: Budget = Budget()
-    """What agents may spend."""
+    """The limits on what agents may spend. Omit a value for no limit."""
     prices: dict[str, Price] = Field(default_factory=dict[str, Price])
-    """What models cost, by name, for agents that report tokens only; before the built-in list."""
+    """The prices of models, by name, for agents that report only tokens. They override the
+    built-in list."""
     poll: PollSettings = PollSettings()
-    """How often GitHub is asked."""
+    """How often Mulligan polls GitHub."""
     limits: Limits = Limits()
-    """How much at once, and how often."""
+    """Limits on parallel work and on retries."""
     sandbox: Annotated[
         SandboxSettings, BeforeValidator(_mode_alone, json_schema_input_type=ModeOrMore)
     ] = SandboxSettings()
-    """How agents and checks are contained."""
+    """The sandbox of agents and checks. Short form: `sandbox: required`."""
     state: StateSettings = Field(default_factory=StateSettings)
-    """Where the ledger is."""
+    """The location of the ledger."""
     workspace: WorkspaceSettings = Field(default_factory=WorkspaceSettings)
-    """Where mirrors, worktrees and artifacts are."""
+    """The location of mirrors, worktrees and artifacts."""
     retention: Retention = Retention()
-    """What is kept of issues that are in review, with a person or resolved."""
+    """How long data is kept for issues that are in review, need human review or are resolved."""
     trust: Trust = Trust()
     """Who may start work."""
     dashboard: Annotated[
         Dashboard, BeforeValidator(parse_dashboard_address, json_schema_input_type=AddressOrMore)
     ] = Dashboard()
-    """Where `mulligan run` serves health, metrics and the dashboard."""
+    """The address of health, metrics and the dashboard of `mulligan run`. Short form:
+    `dashboard: off`."""
     notify: Notify = Notify()
-    """Who hears of what, besides GitHub."""
+    """Notifications besides GitHub."""
 
     @field_validator("repositories")
     @classmethod
@@ -403,7 +573,7 @@ class Operator(Settings):
         names = [repository.name.lower() for repository in found]
         for name in names:
             if names.count(name) > 1:
-                message = f"{name!r} stands twice; name each repository once"
+                message = f"{name!r} is listed twice; list each repository once"
                 raise ValueError(message)
         return found
 

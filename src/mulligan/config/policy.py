@@ -33,27 +33,45 @@ LabelName = Annotated[str, AfterValidator(_label), Field(json_schema_extra={"pat
 def _prompt(template: str) -> str:
     if not template:
         return template
-    # Loaded only where there is a template: Jinja2 takes a tenth of the start of `mulligan status`.
+    # Imported only where there is a template: Jinja2 takes 30 ms of CPU.
     from mulligan.config.prompt_template import check_prompt_template  # noqa: PLC0415
 
     return check_prompt_template(template)
 
 
 class Labels(Settings):
-    """The labels that show the stage of an issue (SPEC L1)."""
+    """The labels that show the stage of an issue (LABEL-1)."""
 
     ready: LabelName = "mulligan"
-    """A person's request: put it on an issue to have it worked on."""
+    """The request: put it on an issue to start work.
+
+    Example: bot
+    """
     running: LabelName = "mulligan:running"
-    """On while an attempt is being made."""
+    """Shown while an attempt runs.
+
+    Example: "bot: running"
+    """
     review: LabelName = "mulligan:review"
-    """On when the pull request is open."""
+    """Shown while the pull request is open.
+
+    Example: "bot: review"
+    """
     hitl: LabelName = "mulligan:hitl"
-    """On when a person is asked (human in the loop)."""
+    """Shown when the issue needs human review (HITL, human in the loop).
+
+    Example: "bot: needs human review"
+    """
     priority: tuple[str, ...] = ()
-    """Labels of yours that put an issue ahead of the others, the most urgent first."""
+    """Your own labels that put an issue ahead of others, the most urgent first.
+
+    Example: [urgent, bug]
+    """
     agents: dict[str, str] = Field(default_factory=dict[str, str])
-    """Labels of yours, and the agent that each chooses: a name in the operator's `agents`."""
+    """Your own labels, each with the agent that it selects: a name in the operator's `agents`.
+
+    Example: {"use strong": strong}
+    """
 
     def name(self, stage: Stage) -> str | None:
         """Give the label of a stage; a resolved issue has none."""
@@ -67,24 +85,49 @@ class Labels(Settings):
 
 
 class Check(Settings):
-    """One verification command of the repository (SPEC 10)."""
+    """One verification command of the repository (CHECK-1)."""
 
     name: str = Field(min_length=1, max_length=100)
-    """What the check is called in prompts and comments."""
+    """The name of the check in prompts and comments.
+
+    Example: tests
+    """
     run: str = Field(min_length=1)
-    """The shell line, run in the worktree."""
+    """The shell command, run in the worktree.
+
+    Example: python -m pytest -q
+    """
     kind: CheckKind = CheckKind.OTHER
-    """test, lint, type, build, format or other."""
+    """test, lint, type, build, format or other.
+
+    Example: test
+    """
     required: bool = True
-    """Whether its failure fails the attempt."""
+    """Whether a failure of the check fails the attempt.
+
+    Example: false
+    """
     timeout: Duration = timedelta(minutes=10)
-    """How long it may run."""
+    """The time limit of the check.
+
+    Example: 30m
+    """
     network: bool = False
-    """Whether it may use the network (kept to by the sandbox)."""
+    """Whether the check may use the network. The sandbox enforces it.
+
+    Example: true
+    """
     report: str | None = None
-    """A structured report that the command writes, relative to the worktree."""
+    """A structured report that the command writes, relative to the worktree.
+
+    Example: report.xml
+    """
     patterns: tuple[str, ...] = ()
-    """Regular expressions that find failures in the output; see Verification."""
+    r"""Regular expressions that find failures in the output. See
+    [Verification](verification.md#what-a-check-sees).
+
+    Example: ['^FAIL: (?P<test_id>\S+)']
+    """
 
     @field_validator("report")
     @classmethod
@@ -102,26 +145,39 @@ class Check(Settings):
             try:
                 re.compile(pattern)
             except re.error as error:
-                message = f"{pattern!r} is no regular expression ({error}); mend it"
+                message = f"{pattern!r} is not a valid regular expression ({error}); fix it"
                 raise ValueError(message) from error
         return patterns
 
 
 class Reviewer(Settings):
-    """A command that reads the task and the change, and gives a verdict (SPEC 10)."""
+    """A command that reads the task and the change, and gives a verdict (REVIEWER-1)."""
 
     run: str = Field(min_length=1)
-    """The shell line; JSON goes in on standard input, and JSON comes out. See Verification."""
+    """The shell command. It reads and writes JSON. See
+    [Verification](verification.md#the-reviewer).
+
+    Example: python3 tools/review.py
+    """
     timeout: Duration = timedelta(minutes=10)
-    """How long it may run."""
+    """The time limit of the reviewer.
+
+    Example: 5m
+    """
     network: bool = True
-    """Whether it may use the network (kept to by the sandbox)."""
+    """Whether the reviewer may use the network. The sandbox enforces it.
+
+    Example: false
+    """
     vetoes: int = Field(default=1, ge=0, le=10)
-    """How many attempts of an epoch its HARD_FAIL may fail; beyond that it is advice."""
+    """How many attempts of a round HARD_FAIL may reject. After that, it is advice.
+
+    Example: 2
+    """
 
 
 class Protected(StrEnum):
-    """Files that steer more than the program; see Guards for what each kind holds."""
+    """Kinds of files that control more than the program; see Guards."""
 
     WORKFLOWS = "workflows"
     INSTRUCTIONS = "instructions"
@@ -131,77 +187,156 @@ class Protected(StrEnum):
 
 
 class Scope(Settings):
-    """Which changes are allowed at all (SPEC A9); patterns are written as in .gitignore."""
+    """Which changes are allowed at all (GUARD-1); patterns are written as in .gitignore."""
 
     allow: tuple[str, ...] = ()
-    """Paths that may change; empty means all."""
+    """Paths that may change, as in .gitignore. Empty: all paths.
+
+    Example: [src/, tests/, "*.md"]
+    """
     deny: tuple[str, ...] = ()
-    """Paths that must not change, whatever `allow` says."""
+    """Paths that must not change, even if `allow` permits them.
+
+    Example: [".github/**"]
+    """
     protect: tuple[Protected, ...] = tuple(Protected)
-    """Kinds of files that must not change, whatever `allow` says; leave out what may."""
+    """Kinds of files that must not change, even if `allow` permits them.
+    [Guards](verification.md#guards) lists the files.
+
+    Example: [workflows, policy, owners, git]
+    """
     max_changed_files: int = Field(default=300, ge=1)
-    """The most files one attempt may change."""
+    """The maximum number of files that one attempt may change.
+
+    Example: 50
+    """
     max_file_bytes: int = Field(default=5 * 1024 * 1024, ge=1)
-    """The largest that a file may be which an attempt adds or changes."""
+    """The maximum size, in bytes, of a file that an attempt adds or changes.
+
+    Example: 1048576
+    """
     allow_deleted_tests: bool = False
-    """Whether a change may leave fewer tests than there were."""
+    """Whether a change may leave fewer tests than before.
+
+    Example: true
+    """
     allow_skipped_tests: bool = False
-    """Whether tests that ran before may be skipped."""
+    """Whether a change may skip tests that ran before.
+
+    Example: true
+    """
     allow_secrets: tuple[str, ...] = ()
-    """Paths that may hold what looks like a key or token, such as made-up ones in fixtures."""
+    """Paths that may contain text that looks like a key or token, such as invented ones in
+    fixtures.
+
+    Example: [tests/fixtures/]
+    """
 
 
 class ContextLimits(Settings):
-    """How much of the earlier attempts the next prompt holds (SPEC C7)."""
+    """How much the next prompt contains about earlier attempts (CONTEXT-5)."""
 
     max_prior_attempts: int = Field(default=3, ge=0)
-    """How many attempts before the last one get a line."""
+    """The number of earlier attempts that get a line, besides the last one.
+
+    Example: 5
+    """
     max_diff_lines: int = Field(default=500, ge=0)
-    """Lines of the last attempt's diff."""
+    """The maximum lines of the last attempt's diff.
+
+    Example: 200
+    """
     max_check_output_lines: int = Field(default=50, ge=1)
-    """Lines of each failing check's digest."""
+    """The maximum lines of the digest of each failing check.
+
+    Example: 100
+    """
     max_digest_chars: int = Field(default=2000, ge=200)
-    """Characters of each failing check's digest."""
+    """The maximum characters of the digest of each failing check.
+
+    Example: 4000
+    """
     max_code_lines: int = Field(default=60, ge=0)
-    """Lines of the code around the places that each failing check names."""
+    """The maximum lines of code around the places that each failing check names.
+
+    Example: 120
+    """
     max_verifier_feedback_chars: int = Field(default=2000, ge=0)
-    """Characters of the reviewer's words."""
+    """The maximum characters of the reviewer's feedback.
+
+    Example: 1000
+    """
     max_context_tokens: int = Field(default=4000, ge=500)
-    """The whole retry context; a token is 4 bytes of UTF-8."""
+    """The maximum size of the retry context. A token is 4 bytes of UTF-8.
+
+    Example: 8000
+    """
     include_prior_diffs: bool = True
-    """Whether the last attempt's diff goes in."""
+    """Whether to include the last attempt's diff.
+
+    Example: false
+    """
     include_check_output: bool = True
-    """Whether digests go in beyond name, exit code and first finding."""
+    """Whether to include digests. Otherwise only the name, the exit code and the first finding.
+
+    Example: false
+    """
     include_verifier_feedback: bool = True
-    """Whether the reviewer's words go in."""
+    """Whether to include the reviewer's feedback.
+
+    Example: false
+    """
 
 
 class PullRequestSettings(Settings):
-    """How the pull request is opened (SPEC P1)."""
+    """How the pull request is opened (PR-1)."""
 
     draft: bool = False
-    """Open it as a draft."""
+    """Open the pull request as a draft.
+
+    Example: true
+    """
     reviewers: tuple[str, ...] = ()
-    """Logins asked for a review; empty means the person who asked for the work."""
+    """Logins to ask for a review. Empty: the person who requested the work.
+
+    Example: [octocat]
+    """
     team_reviewers: tuple[str, ...] = ()
-    """Teams asked for a review."""
+    """Teams to ask for a review.
+
+    Example: [maintainers]
+    """
     labels: tuple[str, ...] = ()
-    """Labels put on the pull request."""
+    """Labels for the pull request.
+
+    Example: [bot]
+    """
     delete_branch: bool = True
-    """Delete its branch once it was merged or closed, unless others have commits there."""
+    """Whether to delete the branch after a merge or close. Mulligan keeps a branch with other
+    people's commits.
+
+    Example: false
+    """
 
 
 class ReviewSettings(Settings):
-    """How reviews of the pull request are answered (SPEC P3)."""
+    """How reviews of the pull request are answered (PR-2)."""
 
     settle: Duration = timedelta(minutes=2)
-    """How long nobody may have submitted a review, so that several are answered together."""
+    """The time without a new review after which Mulligan answers all reviews together.
+
+    Example: 10m
+    """
     rounds: int = Field(default=3, ge=0, le=20)
-    """How many epochs reviews may open when no attempt is left; then a person is asked."""
+    """How many rounds of attempts reviews may start when no attempt is left. After that, the
+    issue needs human review.
+
+    Example: 5
+    """
 
 
 class OnConflict(StrEnum):
-    """What to do when the base branch has moved and the pull request does not merge any more."""
+    """What to do if the base branch has moved and the pull request no longer merges."""
 
     IGNORE = "ignore"
     REBUILD = "rebuild"
@@ -212,83 +347,154 @@ def _as_mapping(value: object) -> object:
 
 
 class WatchCi(Settings):
-    """What comes of the checks that GitHub runs on the pull request (SPEC P4)."""
+    """The response to the checks that GitHub runs on the pull request (PR-3)."""
 
     enabled: bool = True
-    """Whether they are read; `watch_ci: true` is short for this alone. Off by default."""
+    """Whether Mulligan reads these checks. Short form: `watch_ci: true`. Off by default.
+
+    Example: true
+    """
     max_attempts: int = Field(default=2, ge=1, le=10)
-    """How many attempts of an epoch they may ask for when they fail; then a person is asked."""
+    """How many attempts of a round failing checks may start. After that, the issue needs human
+    review.
+
+    Example: 1
+    """
 
 
 class Escalation(Settings):
-    """Whom an escalation reaches (SPEC H1)."""
+    """How Mulligan asks for human review (ESCALATION-1)."""
 
     mention: tuple[str, ...] = ()
-    """Logins or `org/team` names mentioned in the comment."""
+    """Logins or `org/team` names to mention in the comment.
+
+    Example: [octocat, acme/maintainers]
+    """
     assignees: tuple[str, ...] = ()
-    """Logins the issue is assigned to."""
+    """Logins to assign to the issue.
+
+    Example: [octocat]
+    """
     push_work: bool = False
-    """Push the last attempt's work to refs/mulligan/attempts/N-K, where no workflow runs."""
+    """Whether to push the last attempt's work to refs/mulligan/attempts/N-K. No workflow runs
+    for this ref.
+
+    Example: true
+    """
     draft_pr: bool = False
-    """Open the pull request as a draft, with the last attempt's work; workflows do run on it."""
+    """Whether to open the pull request as a draft with the last attempt's work. Workflows run
+    on it.
+
+    Example: true
+    """
 
 
 class CommitSettings(Settings):
-    """How Mulligan's commit looks (SPEC A7)."""
+    """The author of Mulligan's commits (COMMIT-1)."""
 
     name: str = "mulligan"
-    """Author and committer."""
+    """The name of the author and committer.
+
+    Example: acme-bot
+    """
     email: str = "mulligan@bot.invalid"
-    """Their address; the default belongs to nobody."""
+    """Their email address. The default belongs to nobody.
+
+    Example: bot@acme.example
+    """
     signoff: bool = False
-    """Add a Signed-off-by line."""
+    """Whether to add a Signed-off-by line.
+
+    Example: true
+    """
 
 
 class Policy(Settings):
-    """All that a repository decides; an operator's `policy` replaces its top-level keys."""
+    """The settings of a repository; an operator's `policy` replaces its top-level keys."""
 
     labels: Labels = Labels()
     """The labels that show the stage of an issue."""
     agent: str = ""
-    """The agent that works here: a name in the operator's `agents`; default: the operator's own."""
+    """The agent for this repository: a name in the operator's `agents`. Default: the operator's
+    `agent`.
+
+    Example: strong
+    """
     max_issue_attempts: int = Field(default=3, ge=1, le=10)
-    """Attempts that count, per epoch; then a person is asked."""
+    """The number of attempts in a round. After that, the issue needs human review.
+
+    Example: 5
+    """
     max_no_output_attempts: int | None = Field(default=None, ge=1, le=10)
-    """Attempts in an epoch that may change nothing; default: max_issue_attempts."""
+    """The number of attempts in a round that may change nothing. Default: the value of
+    max_issue_attempts.
+
+    Example: 2
+    """
     setup: tuple[str, ...] = ()
-    """Shell lines that install dependencies, run before the agent."""
+    """Setup commands: shell commands that install dependencies before the agent runs.
+
+    Example: [python -m venv .venv, .venv/bin/pip install -e .]
+    """
     checks: tuple[Check, ...] = ()
-    """What decides whether an attempt holds, in order."""
+    """The commands that verify a change, in order."""
     baseline: bool = True
-    """Whether what fails without the change as well fails no attempt; `off` lets it."""
+    """Whether failures that also occur without the change are ignored. With `off`, they fail
+    the attempt.
+
+    Example: off
+    """
     flaky_reruns: int = Field(default=1, ge=0, le=5)
-    """How often a failing check of kind `test` runs again on the same tree."""
+    """How often a failing check of kind `test` runs again on the same tree.
+
+    Example: 2
+    """
     max_fix_rounds: int = Field(default=0, ge=0, le=5)
-    """How often the agent may run again on its own change within one attempt, given what failed."""
+    """How often the agent may run again on its own change in one attempt, with the failing
+    checks.
+
+    Example: 2
+    """
     reviewer: Reviewer | None = None
-    """A command that has the last word on a change whose checks pass; none by default."""
+    """A command that judges a change whose checks pass. None by default."""
     scope: Scope = Scope()
-    """Which changes are allowed at all."""
+    """The changes that are allowed."""
     prompt: Annotated[str, AfterValidator(_prompt)] = ""
-    """A Jinja2 template of the whole prompt; by default the built-in one. See The prompt."""
+    """A Jinja2 template of the whole prompt. Default: the built-in template. See [The
+    prompt](prompt.md#a-prompt-of-your-own).
+
+    Example: |
+      {{ task }}
+      {{ guidance }}
+      {{ retry_context }}
+      {{ instructions }}
+    """
     context: ContextLimits = ContextLimits()
-    """How much the next attempt is told."""
+    """How much the next prompt contains about earlier attempts."""
     pull_request: PullRequestSettings = PullRequestSettings()
-    """How the pull request is opened."""
+    """How Mulligan opens the pull request."""
     review: ReviewSettings = ReviewSettings()
-    """How reviews of the pull request are answered."""
+    """How Mulligan answers reviews of the pull request."""
     on_conflict: OnConflict = OnConflict.IGNORE
-    """`rebuild` spends an attempt on a pull request that does not merge any more."""
+    """`rebuild` makes an attempt if the pull request no longer merges. `ignore` leaves the
+    conflict to you.
+
+    Example: rebuild
+    """
     update_branch: bool = False
-    """Merge the base branch into a pull request where GitHub wants that before it is merged."""
+    """Whether to merge the base branch into a pull request that GitHub reports as behind.
+
+    Example: true
+    """
     watch_ci: Annotated[
         WatchCi, BeforeValidator(_as_mapping, json_schema_input_type=WatchCi | bool)
     ] = WatchCi(enabled=False)
-    """`true`, or a mapping: the checks that GitHub runs on the pull request count too."""
+    """Whether failing checks of GitHub on the pull request start attempts. Short form:
+    `watch_ci: true`."""
     escalation: Escalation = Escalation()
-    """Whom an escalation reaches."""
+    """How Mulligan asks for human review."""
     commit: CommitSettings = CommitSettings()
-    """How Mulligan's commit looks."""
+    """The author of Mulligan's commits."""
 
     @field_validator("checks")
     @classmethod

@@ -56,7 +56,7 @@ def check_template(source: str, sample: Mapping[str, Value]) -> None:
             _check(node, _Scope(sample, frozenset(), 0))
     except TemplateSyntaxError as error:
         said = (error.message or "it cannot be read").rstrip(".")
-        _refuse(f"line {error.lineno} of the template: {said}; mend it")
+        _refuse(f"line {error.lineno} of the template: {said}; fix it")
     except (RecursionError, ValueError):
         _refuse("the template is nested too deeply, or has too long a number; simplify it")
 
@@ -74,7 +74,7 @@ def render(source: str, values: Mapping[str, Value]) -> str:
                 _refuse(f"the template makes more than {MAX_RESULT_BYTES} bytes; shorten it")
             pieces.append(piece)
     except (TemplateError, TypeError) as error:
-        _refuse(f"the template cannot be filled in: {str(error).rstrip('.')}; mend it")
+        _refuse(f"the template cannot be filled in: {str(error).rstrip('.')}; fix it")
     return "".join(pieces).strip("\n") + "\n"
 
 

@@ -66,7 +66,7 @@ def _expand(value: object) -> object:
     try:
         return Path(value).expanduser() if isinstance(value, str | Path) else value
     except RuntimeError as error:
-        message = "this machine knows no home directory of that name; write the whole path"
+        message = "there is no home directory of that name on this machine; write the whole path"
         raise ValueError(message) from error
 
 
@@ -77,7 +77,7 @@ LocalPath = Annotated[Path, BeforeValidator(_expand)]
 class Settings(BaseModel):
     """Frozen, and strict about unknown keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     @field_validator("*", mode="before")
     @classmethod
@@ -91,12 +91,18 @@ class Settings(BaseModel):
 
 
 class AllowanceSettings(Settings):
-    """What may be spent; what is not given is not limited."""
+    """A spending limit; omit a value for no limit."""
 
     usd: float | None = Field(default=None, gt=0)
-    """US dollars."""
+    """The maximum in US dollars.
+
+    Example: 2.50
+    """
     tokens: int | None = Field(default=None, gt=0)
-    """Input and output tokens together."""
+    """The maximum number of input and output tokens together.
+
+    Example: 3000000
+    """
 
     @property
     def allowance(self) -> Allowance:
@@ -105,24 +111,34 @@ class AllowanceSettings(Settings):
 
 
 class Budget(Settings):
-    """What agents may spend."""
+    """The limits on what agents may spend."""
 
     attempt: AllowanceSettings = AllowanceSettings()
-    """In one attempt; beyond it the agent is stopped, as at its time-out."""
+    """The limit for one attempt. Beyond it, Mulligan stops the agent as after a timeout."""
     issue: AllowanceSettings = AllowanceSettings()
-    """On one issue in all; beyond it a person is asked."""
+    """The limit for one issue in total. Beyond it, the issue needs human review."""
     repository_day: AllowanceSettings = AllowanceSettings()
-    """On the issues of one repository, by the day in UTC; beyond it they wait for the next day."""
+    """The limit for the issues of one repository per day (UTC). Beyond it, they wait for the
+    next day."""
     day: AllowanceSettings = AllowanceSettings()
-    """On everything, by the day in UTC; beyond it all issues wait for the next day."""
+    """The limit for everything per day (UTC). Beyond it, all issues wait for the next day."""
 
 
 class Price(Settings):
-    """What a model costs, in USD per million tokens."""
+    """The price of a model, in USD per million tokens."""
 
     input: float = Field(ge=0)
-    """Of input."""
+    """The price of a million input tokens, in US dollars.
+
+    Example: 3.00
+    """
     cached: float | None = Field(default=None, ge=0)
-    """Of input from the cache; default: as other input."""
+    """The price of a million cached input tokens, in US dollars. Default: the price of input.
+
+    Example: 0.30
+    """
     output: float = Field(ge=0)
-    """Of output."""
+    """The price of a million output tokens, in US dollars.
+
+    Example: 15.00
+    """

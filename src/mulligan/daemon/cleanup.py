@@ -80,7 +80,7 @@ def _clean_up(ref: IssueRef, files: Sequence[AttemptFiles], context: BotContext)
     for each in deleted:
         context.artifacts.remove(ref, each.number)
     if unused := _is_unused(ref, context):
-        context.worktrees.discard(ref)
+        context.git.discard(ref)
     log.info("cleaned_up", issue=str(ref), attempts=len(deleted), worktree=unused)
     return Visit(ref)
 
@@ -94,7 +94,7 @@ def _forget(
     for each in files:
         context.artifacts.remove(ref, each.number)
     if context.worktrees.exists(ref):
-        context.worktrees.discard(ref)
+        context.git.discard(ref)
     if context.retention_store.forget(ref, before):
         log.info("forgotten", issue=str(ref))
     return Visit(ref)

@@ -1,4 +1,4 @@
-"""Record the commands in comments, and execute each once, even after a `kill -9` (SPEC H4).
+"""Record the commands in comments, and execute each once, even after a `kill -9` (COMMAND-1).
 
 A command is recorded when it is read, without the issue's lease, and is in force from then on.
 It is executed under the lease, and recorded as answered when all its effects are done.
@@ -12,17 +12,15 @@ import structlog
 
 from mulligan.domain.command import ASKING, CommentCommand, PendingCommand, Verb
 from mulligan.domain.errors import DeniedError, GoneError, WorldError
-from mulligan.domain.events import Authorised, CommandReceived, EffectDone, HumanResponded, Resolved
+from mulligan.domain.events import Authorised, CommandReceived, HumanResponded, Resolved
 from mulligan.domain.issue import AuthorisingAct, IssueRef, Stage
 from mulligan.domain.outcome import StandDown
-from mulligan.domain.status import READ_TO, IssueStatus, Phase, is_handled
+from mulligan.domain.recorded_effects import CommandAnswered, CommentsRead, event_of
+from mulligan.domain.status import IssueStatus, Phase
 from mulligan.implement.decide import CommandAction, CommandDecision, decide_command
-from mulligan.implement.effects import SINGLE_KEY, stand_down, sync_labels_and_status
+from mulligan.implement.effects import stand_down, sync_labels_and_status
 from mulligan.implement.issue_snapshot import load_context, pull_request_elsewhere
 from mulligan.implement.ports import BotContext
-
-READ_TO_PREFIX = "to:"
-"""Prefix of the id of the newest comment that was read, in the ledger's remote id of an effect."""
 
 INITIAL_LOOKBACK = timedelta(days=1)
 """How long before the first known issue of a repository its comments are read from."""
@@ -39,7 +37,7 @@ def record_commands(repository: str, known: KnownIssues, context: BotContext) ->
 
     If GitHub cannot be read, log that and return no issues.
     """
-    after = max(map(_read_to, known.values()), default=0)
+    after = context.ledger.comments_read_to(repository)
     try:
         batch = context.tracker.read_commands(
             repository, after, _since(known, context), _places(known)
@@ -53,10 +51,8 @@ def record_commands(repository: str, known: KnownIssues, context: BotContext) ->
             _record(ref, command, context)
             commanded.append(ref)
     if batch.read_to > after and known:
-        done = EffectDone(
-            effect=READ_TO, key=SINGLE_KEY, remote_id=f"{READ_TO_PREFIX}{batch.read_to}"
-        )
-        context.ledger.append(next(iter(known)), done)
+        # The ledger has only events of issues; which issue has this one does not matter.
+        context.ledger.append(next(iter(known)), event_of(CommentsRead(batch.read_to)))
     return commanded
 
 
@@ -69,9 +65,9 @@ def known_of(repository: str, context: BotContext) -> KnownIssues:
 def _places(known: KnownIssues) -> list[IssueRef]:
     """List where people may write commands: the issues, and their pull requests."""
     pulls = [
-        IssueRef(ref.repository, status.pull_number)
+        IssueRef(ref.repository, status.pull.number)
         for ref, status in known.items()
-        if status.pull_number
+        if status.pull.number
     ]
     return [*known, *pulls]
 
@@ -80,11 +76,8 @@ def _since(known: KnownIssues, context: BotContext) -> datetime:
     """Return the time from which comments count: the first request, or else INITIAL_LOOKBACK."""
     known_since = (each.known_since for each in known.values() if each.known_since)
     lookback = min(known_since, default=context.clock.now()) - INITIAL_LOOKBACK
-    return min((each.act_at for each in known.values() if each.act_at), default=lookback)
-
-
-def _read_to(status: IssueStatus) -> int:
-    return int((status.effect(READ_TO, SINGLE_KEY) or "0").removeprefix(READ_TO_PREFIX))
+    requests = (each.request.at for each in known.values())
+    return min((at for at in requests if at), default=lookback)
 
 
 def _issue_of(
@@ -95,16 +88,16 @@ def _issue_of(
     of_pull_request = (
         status.issue
         for status in known
-        if (status.pull_request or "").endswith(f"/pull/{command.number}")
+        if (status.pull.url or "").endswith(f"/pull/{command.number}")
     )
     return next(of_pull_request, own_issue)
 
 
 def _record(ref: IssueRef, command: CommentCommand, context: BotContext) -> None:
-    if is_handled(context.ledger.status(ref).heard, command.key):
+    if command.act in context.ledger.status(ref).handled:
         return
     received = CommandReceived(
-        key=command.key,
+        key=str(command.act),
         command=command.command.verb,
         text=command.command.text,
         actor=command.actor,
@@ -112,7 +105,7 @@ def _record(ref: IssueRef, command: CommentCommand, context: BotContext) -> None
         at=command.at,
     )
     context.ledger.append(ref, received)
-    context.tracker.react(ref.repository, command.comment, SEEN_REACTION)
+    context.writer.react(ref.repository, command.comment, SEEN_REACTION)
 
 
 def execute_commands(ref: IssueRef, context: BotContext) -> None:
@@ -144,9 +137,9 @@ def _respond(
 ) -> None:
     _carry_out(ref, order, decision, context)
     if order.comment is not None:
-        context.tracker.react(ref.repository, order.comment, _reaction(order))
+        context.writer.react(ref.repository, order.comment, _reaction(order))
     responded = HumanResponded(
-        key=order.key, command=order.verb, actor=order.actor, answer=decision.answer
+        key=str(order.act), command=order.verb, actor=order.actor, answer=decision.answer
     )
     context.ledger.append(ref, responded)
 
@@ -198,9 +191,8 @@ def _reply(ref: IssueRef, order: PendingCommand, text: str, context: BotContext)
     """Answer in a comment; if GitHub denies that, the reaction is the only answer."""
     case = load_context(context.tracker.read(ref), context)
     try:
-        written = context.tracker.reply(case, order, text)
-        done = EffectDone(effect="reply", key=order.key, remote_id=written)
-        context.ledger.append(ref, done)
+        written = context.writer.reply(case, order, text)
+        context.ledger.append(ref, event_of(CommandAnswered(order.act, written)))
     except DeniedError as error:
         log.warning("not_answered", issue=str(ref), reason=str(error))
 
@@ -208,7 +200,7 @@ def _reply(ref: IssueRef, order: PendingCommand, text: str, context: BotContext)
 def _act(order: PendingCommand) -> AuthorisingAct:
     guidance = order.text if order.verb is Verb.FIX else ""
     return AuthorisingAct(
-        order.key,
+        order.act,
         order.actor,
         order.at,
         trusted=True,

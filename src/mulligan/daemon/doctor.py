@@ -475,10 +475,10 @@ def _sandbox(mode: SandboxMode, probes: Probes, agents: Collection[str]) -> Iter
     if walls.available:
         yield fine(SANDBOX, "Agents, set-up lines and checks are confined by bubblewrap.")
         yield from (_network(name, probes) for name in agents)
-    elif mode is SandboxMode.REQUIRED:
-        yield fault(SANDBOX, f"sandbox: required cannot be kept. {walls.reason}", walls.fix)
     else:
-        yield warning(SANDBOX, f"{walls.reason} So {UNCONFINED}", walls.fix)
+        off = "" if mode is SandboxMode.REQUIRED else f" Or set sandbox to off: {UNCONFINED}"
+        reason = f"sandbox: {mode} cannot be kept. {walls.reason}"
+        yield fault(SANDBOX, reason, f"{walls.fix}{off}")
     if walls.available and not walls.calls_filtered:
         fix = "Nothing is to be done; the other walls stand."
         yield note(SANDBOX, "System calls are not filtered on this processor.", fix)

@@ -9,7 +9,7 @@ from mulligan.domain.events import Authorised
 from mulligan.domain.explanation import Explanation, ExplanationInputs, explain_unread
 from mulligan.domain.explanation import explain as word
 from mulligan.domain.fold import advance
-from mulligan.domain.issue import IssueRef
+from mulligan.domain.issue import IssueRef, OperatorAct
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.issue_snapshot import collect_facts, ignored_dependencies, load_context
@@ -94,7 +94,7 @@ def _as_requested(case: IssueContext, facts: Facts) -> IssueContext:
     if facts.act and opens_epoch(facts):
         act = Authorised.of(facts.act)
     elif case.status.stage in SETTLED_STAGES:
-        act = Authorised(act="operator", actor="", act_at=facts.now)
+        act = Authorised(act=str(OperatorAct()), actor="", act_at=facts.now)
     else:
         return case
     return replace(case, status=advance(case.status, act, facts.now), counted=0)

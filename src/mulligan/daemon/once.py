@@ -78,6 +78,6 @@ def problem_line(ref: IssueRef, problem: str) -> str:
 
 
 def _invalid(repositories: Sequence[str], context: BotContext) -> dict[str, str]:
-    """Return the repositories whose invalid policy blocks all their issues (SPEC 17)."""
+    """Return the repositories whose invalid policy blocks all their issues (CONFIG-3)."""
     faults = {name: context.policies.fault(name) for name in repositories}
     return {name: f"Its policy is invalid: {wrong}" for name, wrong in faults.items() if wrong}

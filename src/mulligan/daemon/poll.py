@@ -131,7 +131,9 @@ def _poll_repository(
     known |= {done.issue: context.ledger.status(done.issue) for done in followed}
     _execute_all(commanded, known, context, worker)
     stand_down_unlabelled((status for ref, status in known.items() if ref not in labelled), worker)
-    requested = (ref for ref, status in known.items() if status.by_command and is_queued(status))
+    requested = (
+        ref for ref, status in known.items() if status.request.by_command and is_queued(status)
+    )
     due = [
         ref for ref in dict.fromkeys([*labelled, *requested]) if _is_due(known.get(ref), context)
     ]

@@ -24,7 +24,6 @@ from mulligan.domain.feedback import (
     CheckRun,
     OpenPull,
     PullState,
-    failed_head_key,
     failed_of,
     latest,
     passed_of,
@@ -32,7 +31,8 @@ from mulligan.domain.feedback import (
 )
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.issue_context import is_on_others, own_commits
-from mulligan.domain.status import MERGE, PUSH, REVIEWS_SETTLING, IssueStatus, Phase
+from mulligan.domain.recorded_effects import BaseMerged, MergeRefused, ReviewsSettling
+from mulligan.domain.status import Conflict, FailedHead, IssueStatus, Phase
 from mulligan.implement.decide import (
     REVIEWABLE_STAGES,
     AttemptsLeft,
@@ -44,16 +44,13 @@ from mulligan.implement.decide import (
     is_settled,
     new_reviews,
 )
-from mulligan.implement.effects import SINGLE_KEY, record_effect, sync_labels_and_status
+from mulligan.implement.effects import record_effect, sync_labels_and_status
 from mulligan.implement.issue_snapshot import objection
 from mulligan.implement.phase import resume
 from mulligan.implement.ports import BotContext
 
 TIMESTAMP_TOLERANCE = timedelta(seconds=5)
 """GitHub's times are whole seconds: a pull request updated more recently is read again."""
-
-MERGE_REFUSED = "merge_refused"
-"""The effect of a merge that could not be pushed, by base and head; it is not retried."""
 
 MAX_LOGS = 5
 """Logs read for one head; of further failed checks only the name is recorded."""
@@ -85,12 +82,12 @@ def follow_pull_requests(
     Return the visits to changed ones. One that is missing from the list is read itself before it
     counts as ended.
     """
-    waiting = [each for each in known if each.pull_number and each.phase is Phase.IDLE]
+    waiting = [each for each in known if each.pull.number and each.phase is Phase.IDLE]
     if not waiting:
         return []
     open_pulls = {pull.number: pull for pull in context.tracker.pulls.list_open(repository)}
     visits = [
-        _follow_one(each, open_pulls.get(each.pull_number or 0), context, worker, cache)
+        _follow_one(each, open_pulls.get(each.pull.number or 0), context, worker, cache)
         for each in waiting
     ]
     return [done for done in visits if done]
@@ -121,7 +118,7 @@ def _follow_one(
 def _read_reviews(
     ref: IssueRef, pull: OpenPull, cache: PullRequestCache, context: BotContext
 ) -> Visit:
-    """Read the reviews, and record them once no more have come for `review.settle` (SPEC P3)."""
+    """Read the reviews, and record them once no more have come for `review.settle` (PR-2)."""
     status, settings = context.ledger.status(ref), context.policies.in_force(ref.repository).review
     if status.phase is not Phase.IDLE or status.stage not in REVIEWABLE_STAGES:
         return Visit(ref)
@@ -129,12 +126,11 @@ def _read_reviews(
     new = new_reviews(context.tracker.pulls.reviews(ref, pull.number), status)
     if new and not is_settled(new, settings, now):
         last = max(new, key=lambda each: each.at)
-        until = last.at + settings.settle
-        record_effect(ref, REVIEWS_SETTLING, SINGLE_KEY, f"{last.id} {until.isoformat()}", context)
+        record_effect(ref, ReviewsSettling(last.id, last.at + settings.settle), context)
         return Visit(ref)
     if status.reviews_settle_at and not new:
         # The review was dismissed meanwhile.
-        record_effect(ref, REVIEWS_SETTLING, SINGLE_KEY, "", context)
+        record_effect(ref, ReviewsSettling(), context)
     if new:
         event = decide_on_reviews(new, status, attempts_left(status, context), settings)
         context.ledger.append(ref, event)
@@ -149,7 +145,7 @@ def _read_reviews(
 def _find_conflicts(
     ref: IssueRef, pull: OpenPull, context: BotContext, worker: Worker, cache: PullRequestCache
 ) -> Visit | None:
-    """Check whether the pull request still merges, once for each base and head (SPEC P5)."""
+    """Check whether the pull request still merges, once for each base and head (PR-4)."""
     base = context.worktrees.base_sha(ref.repository)
     rebuilds = context.policies.in_force(ref.repository).on_conflict is OnConflict.REBUILD
     if not rebuilds or base is None or cache.merged.get(ref) == (base, pull.head_sha):
@@ -161,9 +157,9 @@ def _find_conflicts(
 
 
 def _rebuild(ref: IssueRef, pair: tuple[str, str], context: BotContext) -> Visit:
-    """Record a conflict for the next attempt, if one is left and all commits are ours (P2)."""
+    """Record a conflict for the next attempt, if any is left and all commits are ours (PR-4)."""
     status, (base, head) = context.ledger.status(ref), pair
-    history, known = context.ledger.history(ref), f"conflict:{base}:{head}" in status.heard
+    history, known = context.ledger.history(ref), Conflict(base, head) in status.handled
     is_ours = head in own_commits(status, history) and not is_on_others(history)
     if (
         known
@@ -178,11 +174,11 @@ def _rebuild(ref: IssueRef, pair: tuple[str, str], context: BotContext) -> Visit
 
 
 def _end(ref: IssueRef, context: BotContext) -> Visit:
-    """Resolve an issue whose pull request was merged or closed; safe to repeat (P6)."""
+    """Resolve an issue whose pull request was merged or closed; safe to repeat (PR-5)."""
     status = context.ledger.status(ref)
-    if not status.pull_number or status.phase is not Phase.IDLE:
+    if not status.pull.number or status.phase is not Phase.IDLE:
         return Visit(ref)
-    ended = context.tracker.pulls.state(ref, status.pull_number)
+    ended = context.tracker.pulls.state(ref, status.pull.number)
     if ended.is_open:
         return Visit(ref)
     history = context.ledger.history(ref)
@@ -201,13 +197,13 @@ def _clean_up(ref: IssueRef, ended: PullState, own: Collection[str], context: Bo
     """Close the issue if GitHub does not; delete branch and worktree; log failures."""
     try:
         if ended.is_merged and not ended.into_default:
-            context.tracker.pulls.close_issue(ref)
+            context.writer.close_issue(ref)
         if context.policies.in_force(ref.repository).pull_request.delete_branch:
-            context.worktrees.delete_branch(ref, own)
+            context.git.delete_branch(ref, own)
     except DeniedError as error:
         log.warning("not_cleaned_up", issue=str(ref), reason=str(error))
     try:
-        context.worktrees.discard(ref)
+        context.git.discard(ref)
     except UnavailableError as error:
         log.warning("not_cleaned_up", issue=str(ref), reason=str(error))
 
@@ -221,7 +217,7 @@ def update_branch(
     A head that Mulligan did not push is not changed.
     """
     ref = status.issue
-    if pull.head_sha in status.merged_since:
+    if status.unrecorded_merge(pull.head_sha):
         return worker.run_leased(ref, partial(_finish, ref, pull.head_sha))
     base = context.worktrees.base_sha(ref.repository)
     if base is None or not context.policies.in_force(ref.repository).update_branch:
@@ -233,13 +229,10 @@ def update_branch(
     return worker.run_leased(ref, partial(_update, ref, pull.head_sha, base)) if needed else None
 
 
-def _pushed(status: IssueStatus) -> str | None:
-    return status.effect(PUSH, status.issue.branch)
-
-
 def _is_update_needed(status: IssueStatus, pull: OpenPull, base: str, context: BotContext) -> bool:
     ref, head = status.issue, pull.head_sha
-    if head != _pushed(status) or status.effect(MERGE_REFUSED, f"{base}:{head}"):
+    effects = status.effects
+    if head != effects.pushed or MergeRefused(base, head) in effects.all(MergeRefused):
         return False
     behind = context.worktrees.is_behind(ref, base, head)
     return behind and context.tracker.pulls.state(ref, pull.number).is_behind
@@ -254,17 +247,17 @@ def _update(ref: IssueRef, head: str, base: str, context: BotContext) -> Visit:
     merged = context.worktrees.merge(ref, base, head, commit)
     if merged is None:
         return Visit(ref)
-    record_effect(ref, MERGE, f"{base}:{head}", merged, context)
+    record_effect(ref, BaseMerged(base, head, merged), context)
     try:
         refusal = _push_refusal(ref, base, context)
         if not refusal:
-            context.worktrees.push(ref, merged, head)
+            context.git.push(ref, merged, head)
     except DeniedError as error:
         # Somebody pushed meanwhile, or a rule of the server refuses the commit.
         refusal = str(error)
     if refusal:
         log.warning("not_updated", issue=str(ref), reason=refusal)
-        record_effect(ref, MERGE_REFUSED, f"{base}:{head}", "refused", context)
+        record_effect(ref, MergeRefused(base, head), context)
         return Visit(ref)
     return _finish(ref, merged, context)
 
@@ -273,10 +266,10 @@ def _push_refusal(ref: IssueRef, base: str, context: BotContext) -> str:
     """Check again, right before a push; return why it is refused, or "".
 
     The merged base and the start of the pull request must still be on the base branch, and the
-    requester must still be trusted (SPEC T1). Edits of the published issue do not matter.
+    requester must still be trusted (TRUST-1). Edits of the published issue do not matter.
     """
     stands_on = {(meta.start_sha, meta.base_sha) for meta in context.ledger.history(ref)[-1:]}
-    merged = {base, context.ledger.status(ref).updated_to} - {""}
+    merged = {base, context.ledger.status(ref).pull.updated_to} - {""}
     for start, known in [*((sha, sha) for sha in merged), *stands_on]:
         if not context.worktrees.is_in_base(ref, start, known):
             return f"The base branch was force-pushed and no longer contains {known[:10]}."
@@ -287,10 +280,10 @@ def _push_refusal(ref: IssueRef, base: str, context: BotContext) -> str:
 def _finish(ref: IssueRef, merged: str, context: BotContext) -> Visit:
     """Record a pushed merge, and update the status comment."""
     status = context.ledger.status(ref)
-    base = status.merged_since.get(merged)
-    if base and status.stage is Stage.REVIEW and status.phase is Phase.IDLE:
-        context.ledger.append(ref, BroughtUpToDate(base_sha=base, head_sha=merged))
-        log.info("brought_up_to_date", issue=str(ref), base=base)
+    found = status.unrecorded_merge(merged)
+    if found and status.stage is Stage.REVIEW and status.phase is Phase.IDLE:
+        context.ledger.append(ref, BroughtUpToDate(base_sha=found.base_sha, head_sha=merged))
+        log.info("brought_up_to_date", issue=str(ref), base=found.base_sha)
         sync_labels_and_status(ref, context)
     return Visit(ref)
 
@@ -308,7 +301,7 @@ def watch_ci(
     """
     ref = status.issue
     watches = context.policies.in_force(ref.repository).watch_ci.enabled
-    if not watches or status.effect(PUSH, ref.branch) != pull.head_sha:
+    if not watches or status.effects.pushed != pull.head_sha:
         return None
     try:
         now = (pull.head_sha, latest(context.tracker.pulls.checks(ref, pull.head_sha)))
@@ -334,12 +327,12 @@ def _judge(ref: IssueRef, now: SeenChecks, context: BotContext) -> Visit:
     """Record the results of the checks, once for each head; ignore those that still run."""
     status, (head, runs) = context.ledger.status(ref), now
     rests = status.stage is Stage.REVIEW and status.phase is Phase.IDLE
-    if not rests or status.effect(PUSH, ref.branch) != head:
+    if not rests or status.effects.pushed != head:
         return Visit(ref)
     failed, passed = failed_of(runs), passed_of(runs)
-    if failed and failed_head_key(head) not in status.heard:
+    if failed and FailedHead(head) not in status.handled:
         _record_checks(status, head, failed, context)
-    elif passed and passed != status.ci_passed:
+    elif passed and passed != status.pull.passed:
         context.ledger.append(ref, CiPassed(head_sha=head, count=passed))
         sync_labels_and_status(ref, context)
     return Visit(ref)

@@ -31,7 +31,7 @@ class Recovered:
 
 
 def recover(context: BotContext, worker: Worker, among: Collection[str] | None = None) -> Recovered:
-    """Resume every unfinished issue without a lease holder, whatever its phase (DESIGN 1).
+    """Resume every unfinished issue without a lease holder, whatever its phase (RECOVERY-1).
 
     `among` limits this to some repositories; default: all in the ledger.
     """
@@ -65,7 +65,7 @@ def _recover(ref: IssueRef, context: BotContext) -> Visit:
 def write_deferred_comments(
     context: BotContext, worker: Worker, among: Collection[str], wait: Wait = sleep_until_cancelled
 ) -> None:
-    """Write the delayed status comments, for a run that no other pass follows (SPEC H5)."""
+    """Write the delayed status comments, for a run that no other pass follows (STATUS-1)."""
     with suppress(ShutdownError):
         if _write_deferred(context, worker, among):
             wait(STATUS_EDIT_INTERVAL.total_seconds())
@@ -86,7 +86,7 @@ def _write_deferred(context: BotContext, worker: Worker, among: Collection[str])
 
 
 def stand_down_unlabelled(unlabelled: Iterable[IssueStatus], worker: Worker) -> None:
-    """Stand down from queued issues that lost their label or were closed (SPEC L5).
+    """Stand down from queued issues that lost their label or were closed (LABEL-5).
 
     Each issue is read itself first, since the list of labelled issues may be out of date.
     """

@@ -145,7 +145,7 @@ class Worker:
         return done
 
     def cancel_commanded(self, refs: Iterable[IssueRef]) -> None:
-        """Stop running attempts whose issue has a command that ends them (SPEC H4)."""
+        """Stop running attempts whose issue has a command that ends them (COMMAND-1)."""
         with self._lock:
             running = {
                 ref: self._leased_visits[ref].stop for ref in refs if ref in self._leased_visits
@@ -157,7 +157,7 @@ class Worker:
                 stop.cancel(WithdrawnError(status.ending_reason))
 
     def answer_queries(self, ref: IssueRef) -> None:
-        """Answer the queries on an issue that this worker is visiting (SPEC H4)."""
+        """Answer the queries on an issue that this worker is visiting (COMMAND-1)."""
         # claim_lease waits for this lock before it releases, so no other worker answers as well.
         with self._answering:
             with self._lock:
@@ -197,7 +197,7 @@ class Worker:
             return Visit(ref, problem=BUG_MESSAGE)
 
     def watch(self) -> None:
-        """Stop running attempts whose request was withdrawn (SPEC L5).
+        """Stop running attempts whose request was withdrawn (LABEL-5).
 
         For the others, write the status comment if it was delayed.
         """
@@ -276,7 +276,7 @@ def _write_deferred_status(ref: IssueRef, context: BotContext) -> None:
 
 
 def stand_down_if_withdrawn(ref: IssueRef, context: BotContext) -> None:
-    """Stand down from a queued issue whose request was withdrawn (SPEC L5, L7)."""
+    """Stand down from a queued issue whose request was withdrawn (LABEL-5, LABEL-7)."""
     if is_queued(context.ledger.status(ref)) and (reason := withdrawal(ref, context)):
         stand_down(ref, StandDown(reason=reason), context)
 
@@ -285,7 +285,7 @@ def is_queued(status: IssueStatus) -> bool:
     """Tell whether a requested issue waits for an attempt, or for its first epoch."""
     waits = status.phase is Phase.IDLE and status.stage is Stage.READY
     blocked = not status.epoch and bool(status.reason)
-    requested = status.by_command or status.act.startswith("labeled:")
+    requested = status.request.by_command or status.request.by_label
     return waits and (blocked or requested or status.feedback is not None)
 
 

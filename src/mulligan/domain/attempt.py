@@ -24,7 +24,7 @@ from mulligan.domain.result import (
 )
 
 SHUTDOWN = "shutdown"
-"""The reason of an interruption by a shutdown, which never costs an attempt (SPEC 6)."""
+"""The reason of an interruption by a shutdown, which never costs an attempt (OUTCOME-4)."""
 
 
 # What an agent is started with.
@@ -104,7 +104,7 @@ class TimeLimit(StrEnum):
 
 
 class ReportedStatus(StrEnum):
-    """The statuses an agent can report in `$MULLIGAN_REPORT` (SPEC 13b)."""
+    """The statuses an agent can report in `$MULLIGAN_REPORT` (AGENT-3)."""
 
     BLOCKED = "blocked"
     NOTHING_TO_DO = "nothing_to_do"
@@ -142,7 +142,7 @@ class AgentRun:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The agent's change in the worktree, read from git only (SPEC A7, A8, A12a).
+    """The agent's change in the worktree, read from git only (COMMIT-1, ATTEMPT-2, AGENT-2).
 
     `commits` counts the agent's commits, plus one for uncommitted changes. `head_sha` is Mulligan's
     commit of the tree; None if the tree equals the start tree, or the open pull request's change
@@ -176,7 +176,7 @@ class CommitText:
 class ReviewerResult:
     """The reviewer's answer; if it is `unreadable` (the reason), it counts as PASS.
 
-    `vetoes` is set if a HARD_FAIL rejects the change; an epoch has a limit of those (SPEC 10).
+    `vetoes` is set if a HARD_FAIL rejects the change; an epoch has a limit of those (REVIEWER-1).
     """
 
     verdict: VerifierOutcome
@@ -192,7 +192,7 @@ class ReviewerResult:
 class AttemptState:
     """The state of an attempt so far; each step adds to it.
 
-    `earlier` holds the state at the end of each round before this one (fix rounds, SPEC A12).
+    `earlier` holds the state at the end of each round before this one (fix rounds, ATTEMPT-3).
     `probe` is set if the agent's key was refused in its last run.
     """
 
@@ -236,7 +236,7 @@ def next_round(known: AttemptState) -> AttemptState:
 
 
 def classify(known: AttemptState) -> Outcome:
-    """Name the outcome: the first of SPEC 6 that matches. Never reads error texts."""
+    """Name the outcome: the first that matches (OUTCOME-1). Never reads error texts (OUTCOME-2)."""
     if known.ending_fault:
         return known.ending_fault.outcome
     if known.run is None or known.change is None:
@@ -315,7 +315,7 @@ def signal_of(exit_code: int | None) -> signal.Signals | None:
 
 
 def fault_of(error: WorldError | ShutdownError | WithdrawnError) -> Fault:
-    """Turn an error that ended an attempt into its fault (SPEC A13)."""
+    """Turn an error that ended an attempt into its fault (OUTCOME-2)."""
     match error:
         case ShutdownError():
             return Fault(Outcome.INTERRUPTED, SHUTDOWN)

@@ -1,10 +1,10 @@
-"""The commands that people give in comments or on the command line (SPEC H4). Pure."""
+"""The commands that people give in comments or on the command line (COMMAND-1). Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from mulligan.domain.issue import Stage
+from mulligan.domain.issue import Act, CommentAct, Stage
 
 
 class Verb(StrEnum):
@@ -51,9 +51,9 @@ class CommentCommand:
     on_pull_request: bool = False
 
     @property
-    def key(self) -> str:
-        """Give the key by which the command runs only once."""
-        return f"comment:{self.comment}"
+    def act(self) -> CommentAct:
+        """Give the act that the command is; it runs only once."""
+        return CommentAct(self.comment)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class CommandBatch:
 class PendingCommand:
     """A recorded command without an answer; `stage` is the issue's when it was given."""
 
-    key: str
+    act: Act
     verb: Verb
     text: str
     actor: str
@@ -84,8 +84,7 @@ class PendingCommand:
     @property
     def comment(self) -> int | None:
         """Give the comment that it stands in; None for one that came by the command line."""
-        kind, _, number = self.key.partition(":")
-        return int(number) if kind == "comment" else None
+        return self.act.comment if isinstance(self.act, CommentAct) else None
 
     @property
     def as_withdrawal(self) -> str:

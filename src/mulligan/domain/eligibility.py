@@ -6,7 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from mulligan.domain.issue import REPOSITORY, AuthorisingAct, Issue, IssueRef, Stage
+from mulligan.domain.issue import (
+    REPOSITORY,
+    AuthorisingAct,
+    Issue,
+    IssueRef,
+    LabelAct,
+    OperatorAct,
+    Stage,
+)
 from mulligan.domain.status import IssueStatus, Phase
 
 
@@ -38,7 +46,7 @@ class Facts:
     @property
     def at_once(self) -> bool:
         """Tell whether an operator requests one attempt now, without waiting."""
-        return self.act is not None and self.act.act.startswith("operator:")
+        return self.act is not None and isinstance(self.act.act, OperatorAct)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +71,16 @@ class Finding:
 
 
 POLICY = "policy"
-"""The rule that an invalid policy breaks; a person must fix it (SPEC 17)."""
+"""The rule that an invalid policy breaks; a person must fix it (CONFIG-3)."""
 
 DEPENDS = "dependencies"
 """The rule that an open dependency breaks."""
 
 UNCHANGED = "text"
-"""The rule that a change of the text breaks (SPEC T2)."""
+"""The rule that a change of the text breaks (TRUST-2)."""
 
 PAUSED = "paused"
-"""The rule that a pause breaks (SPEC H4)."""
+"""The rule that a pause breaks (COMMAND-1)."""
 
 TEMPORARY_RULES = frozenset({PAUSED, "due", POLICY})
 """The rules that only delay work; the request still holds."""
@@ -114,7 +122,7 @@ def _archived(facts: Facts) -> str | None:
 def _unlabelled(facts: Facts) -> str | None:
     if not facts.needs_label or facts.status.feedback or _carried(facts):
         return None
-    return f"The label {facts.ready_label!r} is not on it; put it on."
+    return f"The label {facts.ready_label!r} is not on it; add it."
 
 
 def _carried(facts: Facts) -> bool:
@@ -126,7 +134,7 @@ def _unauthorised(facts: Facts) -> str | None:
     if facts.status.feedback:
         return None  # The reviewer was checked when the review was received.
     if facts.act is None:
-        return "GitHub does not show yet who put the label on; wait, or put it on again."
+        return "GitHub does not yet report who added the label; wait, or add it again."
     return None if facts.act.trusted else facts.act.reason
 
 
@@ -140,44 +148,44 @@ def _unconcluded(facts: Facts) -> str | None:
 def _held_elsewhere(facts: Facts) -> str | None:
     if not facts.elsewhere or (facts.act and not (facts.act.by_label or facts.act.by_comment)):
         return None  # An operator's command is for this installation.
-    return f"{facts.elsewhere}; it answers what is asked for until that is merged or closed."
+    return f"{facts.elsewhere}; it handles requests until that pull request is merged or closed."
 
 
 SETTLED_STAGES = frozenset({Stage.REVIEW, Stage.HITL, Stage.RESOLVED})
-"""Stages from which only a new authorising act leads back to work (SPEC L6)."""
+"""Stages from which only a new authorising act leads back to work (LABEL-6)."""
 
 SETTLED_PHRASES = {
     Stage.REVIEW: "It is in review",
-    Stage.HITL: "It is with a person",
-    Stage.RESOLVED: "It is done with",
+    Stage.HITL: "It needs human review",
+    Stage.RESOLVED: "It is resolved",
 }
 
 
 def _settled(facts: Facts) -> str | None:
     if facts.status.stage not in SETTLED_STAGES or opens_epoch(facts):
         return None
-    how = "take the label off and put it on again" if _carried(facts) else "put the label on"
+    how = "remove the label and add it again" if _carried(facts) else "add the label"
     settled = SETTLED_PHRASES[facts.status.stage]
     return f"{settled}; {how}, or write `/mulligan retry`, for new attempts."
 
 
-READ_AND_ASK = "read what stands there now, take the label off and put it on again."
+READ_AND_ASK = "read what stands there now, remove the label and add it again."
 
 CHANGED_BY_SOMEBODY = (
-    "The text was changed after Mulligan saw it first, and this server does not tell by whom"
+    "The text changed after Mulligan first read it, and this server does not report who changed it"
 )
 
 
 def _changed(facts: Facts) -> str | None:
     unread = facts.act.edits.unread_reason if facts.act else ""
     if unread:
-        return f"Whether its text was changed could not be read: {unread}"
+        return f"Mulligan could not read whether the text was changed: {unread}"
     changed = changed_text(facts)
     return f"{changed}; {READ_AND_ASK}" if changed else None
 
 
 def changed_text(facts: Facts) -> str | None:
-    """Say who changed title or text since the request; None if nobody did (SPEC T2)."""
+    """Say who changed title or text since the request; None if nobody did (TRUST-2)."""
     if facts.act is None or not (facts.act.by_label or facts.act.by_comment):
         return None
     edits = facts.act.edits
@@ -189,15 +197,15 @@ def changed_text(facts: Facts) -> str | None:
 def _as_seen_first(facts: Facts) -> bool:
     """Tell whether the text equals the one first seen under this act; True without one."""
     status = facts.status
-    seen = facts.act is not None and status.text_act == facts.act.act
-    return not seen or status.text_sha256 == facts.issue.text_sha256
+    seen = facts.act is not None and status.text.act == facts.act.act
+    return not seen or status.text.sha256 == facts.issue.text_sha256
 
 
 def _paused(facts: Facts) -> str | None:
     who = facts.status.paused_by
     if not who or facts.at_once:
         return None
-    return f"{who} paused it; /mulligan resume in a comment lets it go on."
+    return f"{who} paused it; write /mulligan resume to continue."
 
 
 def _not_due(facts: Facts) -> str | None:
@@ -211,8 +219,8 @@ def _misconfigured(facts: Facts) -> str | None:
     if not facts.policy_fault:
         return None
     return (
-        f"The repository's policy is invalid: {facts.policy_fault} Mend it on the base branch; "
-        "the work then begins by itself."
+        f"The repository's policy is invalid: {facts.policy_fault} Fix it on the base branch; "
+        "work then starts by itself."
     )
 
 
@@ -221,11 +229,11 @@ RULES = (
     Rule("issue", "It is an issue, not a pull request.", _pull_request),
     Rule("repository", "Its repository can be written to.", _archived),
     Rule("labelled", "The label is on it.", _unlabelled),
-    Rule("authorised", "A person who may has asked for the work.", _unauthorised),
+    Rule("authorised", "A trusted person requested the work.", _unauthorised),
     Rule("concluded", "No attempt at it is unfinished.", _unconcluded),
     Rule("elsewhere", "No other installation of Mulligan has it.", _held_elsewhere),
-    Rule("stage", "It is not in review, with a person, or done with.", _settled),
-    Rule(UNCHANGED, "Nobody else changed its text since the label was put on.", _changed),
+    Rule("stage", "It is not in review, waiting for human review, or resolved.", _settled),
+    Rule(UNCHANGED, "No untrusted person changed its text since the request.", _changed),
     Rule(DEPENDS, "It waits for no other issue.", lambda facts: facts.waits_for or None),
     Rule(PAUSED, "Nobody has paused it.", _paused),
     Rule("due", "It has nothing to wait for.", _not_due),
@@ -237,14 +245,14 @@ RULES = (
 
 
 def opens_epoch(facts: Facts) -> bool:
-    """Tell whether the act is a new request (SPEC L6), which opens an epoch."""
-    if facts.act is None or not facts.act.trusted or facts.act.act == facts.status.act:
+    """Tell whether the act is a new request (LABEL-6), which opens an epoch."""
+    if facts.act is None or not facts.act.trusted or facts.act.act == facts.status.request.act:
         return False
     if facts.status.epoch == 0:
         return True
     waits = facts.status.stage is Stage.READY and facts.status.phase is Phase.IDLE
     # A newer label means that it was taken off and put on again, which is a new request.
-    asked = facts.status.by_command or facts.status.act.startswith("labeled:")
+    asked = facts.status.request.by_command or facts.status.request.by_label
     again = waits and facts.act.by_label and asked
     instead = waits and facts.at_once and facts.withdrawn
     wanted = again or instead or facts.status.stage in SETTLED_STAGES
@@ -253,13 +261,13 @@ def opens_epoch(facts: Facts) -> bool:
 
 def is_newer_request(act: AuthorisingAct, status: IssueStatus) -> bool:
     """Tell whether the act is newer than the epoch's; labels compare by id, others by time."""
-    kind, _, number = status.act.partition(":")
-    if act.by_label and kind == "labeled":
-        return int(act.act.partition(":")[2]) > int(number)
-    return status.act_at is None or act.at > status.act_at
+    request = status.request
+    if isinstance(act.act, LabelAct) and isinstance(request.act, LabelAct):
+        return act.act.event > request.act.event
+    return request.at is None or act.at > request.at
 
 
-# Dependencies: `Depends on #n` and `Blocked by #n` in the text (SPEC H4).
+# Dependencies: `Depends on #n` and `Blocked by #n` in the text (COMMAND-1).
 
 MAX_DEPENDENCIES = 10
 """How many dependencies of an issue are checked; further ones are ignored."""
@@ -341,8 +349,8 @@ def ignored_reason(of: IssueRef, missing: list[IssueRef], *, itself: bool) -> st
     names = [*(["itself"] if itself else []), *(_short(ref, of) for ref in missing)]
     if not names:
         return ""
-    why = "which is not there" if missing else "which nobody can wait for"
-    return f"It says that it depends on {', '.join(names)}, {why}; that holds nothing up."
+    why = "which does not exist" if missing else "which cannot be waited for"
+    return f"It names {', '.join(names)} as a dependency, {why}; Mulligan ignores that."
 
 
 def _short(ref: IssueRef, of: IssueRef) -> str:

@@ -1,4 +1,4 @@
-"""The events that the ledger records, one record for each kind (SPEC 14). Pure."""
+"""The events that the ledger records, one record for each kind (LEDGER-1). Pure."""
 
 from datetime import datetime
 from typing import Annotated, Literal, Self, get_args
@@ -32,7 +32,7 @@ class IssueSeen(Record):
 
 
 class Authorised(Record):
-    """A trusted person asked for work; opens an epoch, in which `guidance` holds (T1, C14)."""
+    """A trusted person asked for work (TRUST-1); opens an epoch with `guidance` (CONTEXT-12)."""
 
     kind: Literal["authorised"] = "authorised"
     act: str
@@ -45,7 +45,7 @@ class Authorised(Record):
     def of(cls, act: AuthorisingAct) -> Self:
         """Record an act that was found to be trusted."""
         return cls(
-            act=act.act,
+            act=str(act.act),
             actor=act.actor,
             act_at=act.at,
             actor_id=act.actor_id,
@@ -82,7 +82,7 @@ class HumanResponded(Record):
 
 
 class AttemptStarted(Record):
-    """Durable before anything else of the attempt happens (SPEC A1).
+    """Durable before anything else of the attempt happens (ATTEMPT-1).
 
     `position` is its place among the `most` attempts of the epoch, those that cost none left out.
     """
@@ -171,10 +171,10 @@ class CheckFinished(Record):
 
 
 class BaselineRecorded(Record):
-    """What a check says of an untouched start tree; None where it could not run (SPEC A4).
+    """What a check says of an untouched start tree; None where it could not run (BASELINE-1).
 
-    `key` is a hash of the start tree, all that defines the check, and the day, whichever issue
-    asked. Only what failed in both of two runs is in it.
+    `key` is a hash of the start tree, the check, the setup commands, the installed programs and the
+    day; it is the same for every issue. Only what failed in both of two runs is in it.
     """
 
     kind: Literal["baseline_recorded"] = "baseline_recorded"
@@ -185,7 +185,7 @@ class BaselineRecorded(Record):
 
 
 class FixRoundStarted(Record):
-    """The agent runs again in the same worktree, given the checks that failed (SPEC A12)."""
+    """The agent runs again in the same worktree, given the checks that failed (ATTEMPT-3)."""
 
     kind: Literal["fix_round_started"] = "fix_round_started"
     number: int
@@ -194,7 +194,7 @@ class FixRoundStarted(Record):
 
 
 class ReviewFinished(Record):
-    """The reviewer command answered; `unreadable` says why an answer counts as PASS (SPEC 10)."""
+    """The reviewer command answered; `unreadable`: why the answer counts as PASS (REVIEWER-1)."""
 
     kind: Literal["review_finished"] = "review_finished"
     verdict: VerifierOutcome
@@ -247,7 +247,7 @@ class Published(Record):
 
 
 class Drafted(Record):
-    """The pull request is a draft, with the work of an attempt that was not verified (SPEC H3).
+    """The pull request is a draft with the unverified work of an attempt (ESCALATION-3).
 
     `attempt` is its number over all epochs.
     """
@@ -312,7 +312,7 @@ class Remark(Record):
 
 
 class ReviewReceived(Record):
-    """Trusted people request changes (SPEC P3); `reviews` are the ids, `at` that of the last.
+    """Trusted people request changes (PR-2); `reviews` are the ids, `at` that of the last.
 
     `opens_epoch` where no attempt was left; `refused` says why a person is asked instead.
     """
@@ -328,7 +328,7 @@ class ReviewReceived(Record):
 
 
 class Conflicted(Record):
-    """The base branch moved, and the pull request does not merge any more (SPEC P5)."""
+    """The base branch moved, and the pull request does not merge any more (PR-4)."""
 
     kind: Literal["conflicted"] = "conflicted"
     base_sha: str
@@ -344,7 +344,7 @@ class FailedCheck(Record):
 
 
 class CiFailed(Record):
-    """The checks of a head are complete, and some failed (SPEC P4).
+    """The checks of a head are complete, and some failed (PR-3).
 
     `refused` says why a person is asked, where no attempt is made.
     """

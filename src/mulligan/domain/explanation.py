@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from mulligan.domain.eligibility import DEPENDS, Facts, Finding, findings, opens_epoch, refusal
-from mulligan.domain.issue import AuthorisingAct, IssueRef, Stage
-from mulligan.domain.outcome import OpenPullRequest, Outcome
+from mulligan.domain.issue import AuthorisingAct, IssueRef, ReviewAct, Stage
+from mulligan.domain.outcome import OpenPullRequest
 from mulligan.domain.status import IssueStatus, Phase
 
 
@@ -64,7 +64,12 @@ def explain_unread(status: IssueStatus, reason: str, *, exists: bool) -> Explana
     """Explain an issue that cannot be read now, is not there any more, or never was."""
     summary = f"It will not be worked on: {reason}"
     return Explanation(
-        status.issue, status.title, status.stage, eligible=False, summary=summary, exists=exists
+        status.issue,
+        status.text.title,
+        status.stage,
+        eligible=False,
+        summary=summary,
+        exists=exists,
     )
 
 
@@ -72,13 +77,13 @@ def _summary(facts: Facts, around: ExplanationInputs) -> str:
     broken = {found.rule: found.refusal for found in findings(facts) if found.refusal}
     if around.holder:
         return _under_way(around.holder, facts.status)
-    if not broken and _has_kept(facts.status):
+    if not broken and facts.status.is_kept:
         return "The verified commit of its last attempt will be published at the next pass."
     if not broken and around.unreachable:
         return f"It cannot be worked on now: {around.unreachable}"
     if not broken:
         counted = 0 if opens_epoch(facts) else around.counted
-        return f"It will be worked on at the next pass: attempt {counted + 1} of {around.most}."
+        return f"Mulligan starts work at the next pass: attempt {counted + 1} of {around.most}."
     rule, why = next(iter(broken.items()))
     if rule in {"open", "issue", "repository"}:
         return f"It will not be worked on: {why}"
@@ -89,48 +94,41 @@ def _summary(facts: Facts, around: ExplanationInputs) -> str:
     return why if rule in {"due", DEPENDS} else f"It will not be worked on: {why}"
 
 
-def _has_kept(status: IssueStatus) -> bool:
-    """Tell whether verified work waits; what was kept may have turned out to be lost since."""
-    return status.is_kept and status.outcome in {None, Outcome.SUCCEEDED}
-
-
 def _under_way(holder: str, status: IssueStatus) -> str:
     if status.phase is Phase.ATTEMPTING:
         since = f", since {_written(status.started_at)}" if status.started_at else ""
-        return f"The worker {holder} is on it now: attempt {status.attempt}{since}."
-    return f"The worker {holder} is on it now."
+        return f"The worker {holder} is working on it now: attempt {status.attempt}{since}."
+    return f"The worker {holder} is working on it now."
 
 
 def _unfinished(status: IssueStatus) -> str:
     if status.phase is Phase.ATTEMPTING:
-        return (
-            f"Attempt {status.attempt} was cut off; the next pass records that and goes on with it."
-        )
+        return f"Attempt {status.attempt} was cut off; the next pass records that and continues."
     if status.phase is Phase.COMPLETED:
-        return f"Attempt {status.attempt} is over; the next pass decides what follows from it."
+        return f"Attempt {status.attempt} has ended; the next pass decides what follows."
     if isinstance(status.decision, OpenPullRequest):
         return "Its change is verified and not published yet; the next pass publishes it."
-    return f"The next pass carries out what was decided: {status.reason}"
+    return f"The next pass carries out the decision: {status.reason}"
 
 
 def _settled(status: IssueStatus, around: ExplanationInputs) -> str:
     """Word the stages that only a new request ends."""
     if status.stage is Stage.REVIEW:
-        return f"It is in review: {status.pull_request}"
+        return f"It is in review: {status.pull.url}"
     if status.stage is Stage.HITL:
         where = f" See {around.asked_at}" if around.asked_at else ""
-        return f"A person is asked: {status.reason}{where}"
+        return f"It needs human review: {status.reason}{where}"
     if status.elsewhere:
-        return f"It is left to whoever has it now: {status.reason}"
-    return f"It is done with: {status.reason}"
+        return f"Another installation of Mulligan has it: {status.reason}"
+    return f"It is resolved: {status.reason}"
 
 
 def _act(facts: Facts) -> AuthorisingAct | None:
     """Give the request that counts: a new one, else the epoch's, else one that does not suffice."""
-    status = facts.status
-    if opens_epoch(facts) or not status.epoch or status.act_at is None:
+    request = facts.status.request
+    if opens_epoch(facts) or request.act is None or request.at is None:
         return facts.act
-    return AuthorisingAct(status.act, status.actor, status.act_at, trusted=True)
+    return AuthorisingAct(request.act, request.actor, request.at, trusted=True)
 
 
 def _notes(facts: Facts, around: ExplanationInputs) -> list[str]:
@@ -147,36 +145,36 @@ def _notes(facts: Facts, around: ExplanationInputs) -> list[str]:
 
 
 LOCKED = (
-    "Its conversation is locked, which does not stop the work; but only people with write access "
-    "can answer there."
+    "Its conversation is locked. The work continues, but only people with write access can "
+    "answer there."
 )
 
 NOBODY_AT_WORK = (
-    "No Mulligan is at work with this state now; start `mulligan run`, or make one pass with "
+    "No Mulligan is running with this state. Start `mulligan run`, or make one pass with "
     "`mulligan once`."
 )
 
 NOT_TELLING = (
-    "This server does not tell who changed a text; it is compared with the one that Mulligan saw "
-    "first."
+    "This server does not report who edited a text. Mulligan compares the text with the one that "
+    "it first read."
 )
 
 
 def describe_request(act: AuthorisingAct | None) -> str:
     """Say who asked for the work, and how."""
     if act is None:
-        return "Nobody has asked for the work."
+        return "Nobody has requested the work."
     at = _written(act.at)
     if act.by_comment and act.trusted:
-        return f"{act.actor} asked for the work, by a comment at {at}."
-    if act.by_review:
-        return f"{act.actor} asked for the work, by a review at {at}."
+        return f"{act.actor} requested the work with a comment at {at}."
+    if isinstance(act.act, ReviewAct):
+        return f"{act.actor} requested the work with a review at {at}."
     if not act.by_label and not act.by_comment:
-        return f"An operator's command asked for the work at {at}."
+        return f"An operator's command requested the work at {at}."
     if not act.trusted:
-        how = "put the label on" if act.by_label else "gave a command"
-        return f"{act.actor or 'Somebody'} {how} at {at}, which is not enough."
-    return f"{act.actor} asked for the work, by the label at {at}."
+        how = "added the label" if act.by_label else "wrote a command"
+        return f"{act.actor or 'Somebody'} {how} at {at}, without the permission to start work."
+    return f"{act.actor} requested the work with the label at {at}."
 
 
 def describe_review(status: IssueStatus) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from mulligan.domain.events import FailedCheck, Remark
+from mulligan.domain.issue import ReviewAct
 from mulligan.domain.outcome import Record
 
 # Feedback that waits for an attempt.
@@ -90,9 +91,9 @@ class Review:
     remarks: tuple[Remark, ...] = ()
 
     @property
-    def key(self) -> str:
-        """Give the key under which a review is recorded as handled."""
-        return f"review:{self.id}"
+    def act(self) -> ReviewAct:
+        """Give the act that the review is; it is handled once."""
+        return ReviewAct(self.id)
 
 
 # Checks on GitHub.
@@ -156,8 +157,3 @@ def passed_of(runs: Sequence[CheckRun]) -> int:
 
 def _complete(runs: Sequence[CheckRun]) -> bool:
     return all(run.conclusion is not None for run in runs)
-
-
-def failed_head_key(head_sha: str) -> str:
-    """Give the key under which the failed checks of a head are recorded as handled."""
-    return f"ci:{head_sha}"

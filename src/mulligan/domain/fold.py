@@ -6,6 +6,7 @@ stored statuses again when it is migrated. Pure.
 
 from dataclasses import replace
 from datetime import datetime
+from functools import reduce
 from typing import assert_never
 
 from mulligan.domain.command import OPENING, PendingCommand, Verb
@@ -34,17 +35,28 @@ from mulligan.domain.events import (
     StoodDown,
     Waiting,
 )
-from mulligan.domain.feedback import Feedback, failed_head_key, merge_feedback
-from mulligan.domain.issue import Stage
+from mulligan.domain.feedback import Feedback, merge_feedback
+from mulligan.domain.issue import ReviewAct, Stage, parse_act
 from mulligan.domain.outcome import Escalate, Outcome
+from mulligan.domain.recorded_effects import (
+    CommentsRead,
+    Effect,
+    Effects,
+    Pushed,
+    StageShown,
+    effect_of,
+)
 from mulligan.domain.status import (
-    PUSH,
-    SHOWN_STAGE,
+    Conflict,
+    FailedHead,
+    Handleable,
+    Handled,
     IssueStatus,
     Phase,
-    add_handled,
-    is_handled,
-    trim_effects,
+    PullStatus,
+    Request,
+    SeenText,
+    handled_of,
 )
 
 
@@ -53,18 +65,18 @@ def advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
     after = _advance(replace(status, known_since=status.known_since or at), event, at)
     if _shown_of(after) == _shown_of(status):
         return after
-    lasting = tuple(done for done in after.effects if not done[0].startswith(f"{SHOWN_STAGE}:"))
-    return replace(after, effects=lasting)
+    return replace(after, effects=after.effects.without(StageShown))
 
 
 def _shown_of(status: IssueStatus) -> tuple[object, ...]:
-    return status.stage, status.ci_passed, status.updated_to
+    return status.stage, status.pull.passed, status.pull.updated_to
 
 
 def _advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
     match event:
         case IssueSeen(title=title, text_sha256=text, act=act):
-            return replace(status, title=title, text_sha256=text, text_act=act)
+            seen = SeenText(title, text, parse_act(act) if act else None)
+            return replace(status, text=seen)
         case Authorised():
             return _new_epoch(replace(status, rounds=0), event)
         case AttemptStarted() | AttemptCompleted() | Decided():
@@ -74,23 +86,20 @@ def _advance(status: IssueStatus, event: Event, at: datetime) -> IssueStatus:
         case ReviewReceived() | Conflicted() | CiFailed() | CiPassed():
             return _advance_returned(status, event, at)
         case EffectDone(effect=effect, key=key, remote_id=remote_id):
-            return _with_effect(_labelled_still(status, effect), f"{effect}:{key}", remote_id)
+            return _with_effect(status, effect_of(effect, key, remote_id))
         case Published() | Drafted() | BroughtUpToDate():
             return _advance_proposed(status, event)
         case _:
             return _advance_result(status, event)
 
 
-def _labelled_still(status: IssueStatus, effect: str) -> IssueStatus:
-    """Note that the review or hitl label was removed once another stage is shown."""
-    if effect != SHOWN_STAGE or status.stage in {Stage.REVIEW, Stage.HITL}:
-        return status
-    return replace(status, labelled=False)
-
-
-def _with_effect(status: IssueStatus, key: str, remote_id: str) -> IssueStatus:
-    effects = {name: given for name, given in status.effects if name != key} | {key: remote_id}
-    return replace(status, effects=trim_effects(effects))
+def _with_effect(status: IssueStatus, effect: Effect) -> IssueStatus:
+    """Add an effect; showing another stage has removed the review or hitl label."""
+    if isinstance(effect, CommentsRead):
+        return status  # It is the repository's, not the issue's.
+    removed = isinstance(effect, StageShown) and status.stage not in {Stage.REVIEW, Stage.HITL}
+    labelled = status.labelled and not removed
+    return replace(status, effects=status.effects.plus(effect), labelled=labelled)
 
 
 def _advance_proposed(
@@ -100,21 +109,17 @@ def _advance_proposed(
         case Published(pull_request=url, number=number, left_draft=left_draft):
             return replace(
                 _at_rest(status, Stage.REVIEW),
-                pull_request=url,
-                pull_number=number,
+                pull=PullStatus(url, number, left_draft=left_draft),
                 feedback=None,
                 is_kept=False,
-                ci_passed=0,
-                draft_of=0,
-                left_draft=left_draft,
-                updated_to="",
                 labelled=True,
             )
         case Drafted(pull_request=url, number=number, attempt=attempt):
-            return replace(status, pull_request=url, pull_number=number, draft_of=attempt)
+            pull = replace(status.pull, url=url, number=number, draft_of=attempt)
+            return replace(status, pull=pull)
         case BroughtUpToDate(base_sha=base, head_sha=head):
-            pushed = _with_effect(status, f"{PUSH}:{status.issue.branch}", head)
-            return replace(pushed, ci_passed=0, updated_to=base)
+            pull = replace(status.pull, passed=0, updated_to=base)
+            return _with_effect(replace(status, pull=pull), Pushed(status.issue.branch, head))
         case _:
             assert_never(event)
 
@@ -124,7 +129,7 @@ def _advance_commands(status: IssueStatus, event: CommandReceived | HumanRespond
         case CommandReceived():
             return _take_command(status, event)
         case HumanResponded(key=key):
-            left = tuple(each for each in status.pending if each.key != key)
+            left = tuple(each for each in status.pending if str(each.act) != key)
             return replace(status, pending=left)
         case _:
             assert_never(event)
@@ -139,7 +144,7 @@ def _advance_returned(status: IssueStatus, event: Returned, at: datetime) -> Iss
         case CiFailed():
             return _failed_on_github(status, event, at)
         case CiPassed(count=count):
-            return replace(status, ci_passed=count)
+            return replace(status, pull=replace(status.pull, passed=count))
         case _:
             assert_never(event)
 
@@ -151,11 +156,9 @@ def _new_epoch(status: IssueStatus, event: Authorised) -> IssueStatus:
         phase=Phase.IDLE,
         epoch=status.epoch + 1,
         attempt=0,
-        act=event.act,
-        actor=event.actor,
-        actor_id=event.actor_id,
-        act_at=event.act_at,
-        guidance=event.guidance,
+        request=Request(
+            parse_act(event.act), event.actor, event.actor_id, event.act_at, event.guidance
+        ),
         # New guidance requests other work than the verified commit.
         is_kept=status.is_kept and not event.guidance,
         outcome=None,
@@ -169,10 +172,11 @@ def _new_epoch(status: IssueStatus, event: Authorised) -> IssueStatus:
 
 def _take_command(status: IssueStatus, event: CommandReceived) -> IssueStatus:
     """Add a command to the pending ones, once; a pause begins or ends at once."""
-    if is_handled(status.heard, event.key):
+    act = parse_act(event.key)
+    if act in status.handled:
         return status
     order = PendingCommand(
-        event.key,
+        act,
         event.command,
         event.text,
         event.actor,
@@ -188,7 +192,7 @@ def _take_command(status: IssueStatus, event: CommandReceived) -> IssueStatus:
     return replace(
         status,
         pending=(*status.pending, order),
-        heard=add_handled(status.heard, event.key),
+        handled=status.handled.plus(act),
         paused_by=paused_by,
     )
 
@@ -208,10 +212,13 @@ def _advance_attempt(
                 due=None,
                 reason="",
                 is_kept=False,
-                ci_passed=0,
+                pull=replace(status.pull, passed=0),
             )
         case AttemptCompleted(meta=meta):
-            return replace(status, phase=Phase.COMPLETED, outcome=meta.outcome, reason=meta.error)
+            # The commit of a kept attempt may turn out to be lost, which changes its outcome.
+            is_kept = status.is_kept and meta.outcome is Outcome.SUCCEEDED
+            status = replace(status, phase=Phase.COMPLETED, is_kept=is_kept)
+            return replace(status, outcome=meta.outcome, reason=meta.error)
         case Decided(decision=decision):
             return replace(status, phase=Phase.DECIDED, decision=decision, reason=decision.reason)
         case _:
@@ -244,13 +251,22 @@ def _forgotten(status: IssueStatus, event: Forgotten) -> IssueStatus:
         stage=Stage.RESOLVED,
         reason=event.reason,
         number=event.number,
-        act=event.act,
+        request=Request(parse_act(event.act) if event.act else None),
         known_since=event.known_since,
-        pull_request=event.pull_request,
-        effects=tuple((each.name, each.remote_id) for each in event.effects),
+        pull=PullStatus(event.pull_request),
+        effects=_kept_effects(event),
         forgotten_epochs=event.epochs,
-        heard=event.heard,
+        handled=handled_of(event.heard),
     )
+
+
+def _kept_effects(event: Forgotten) -> Effects:
+    kept = Effects()
+    for each in event.effects:
+        kind, _, key = each.name.partition(":")
+        effect = effect_of(kind, key, each.remote_id)
+        kept = kept if isinstance(effect, CommentsRead) else kept.plus(effect)
+    return kept
 
 
 def _resolved(status: IssueStatus, event: Resolved) -> IssueStatus:
@@ -258,7 +274,8 @@ def _resolved(status: IssueStatus, event: Resolved) -> IssueStatus:
     rests = replace(_resolve(status, event.resolution), paused_by="")
     if not event.ends_pull:
         return rests
-    return replace(rests, pull_number=None, draft_of=0, left_draft="")
+    pull = replace(rests.pull, number=None, draft_of=0, left_draft="")
+    return replace(rests, pull=pull)
 
 
 def _resolve(status: IssueStatus, reason: str) -> IssueStatus:
@@ -268,11 +285,11 @@ def _resolve(status: IssueStatus, reason: str) -> IssueStatus:
 
 def _reviewed(status: IssueStatus, event: ReviewReceived) -> IssueStatus:
     """Add a review to the feedback: the issue is due again, or is escalated."""
-    keys = tuple(f"review:{number}" for number in event.reviews)
+    keys = tuple(map(ReviewAct, event.reviews))
     found = Feedback(at=event.at, remarks=event.remarks)
     if event.opens_epoch:
         act = Authorised(
-            act=f"review:{max(event.reviews, default=0)}",
+            act=str(ReviewAct(max(event.reviews, default=0))),
             actor=event.author,
             act_at=event.at,
             actor_id=event.author_id,
@@ -283,7 +300,7 @@ def _reviewed(status: IssueStatus, event: ReviewReceived) -> IssueStatus:
 
 
 def _conflicted(status: IssueStatus, event: Conflicted, at: datetime) -> IssueStatus:
-    key = f"conflict:{event.base_sha}:{event.head_sha}"
+    key = Conflict(event.base_sha, event.head_sha)
     found = Feedback(at=at, conflict=", ".join(event.files) or "the same lines")
     return _due_again(status, (key,), found)
 
@@ -291,23 +308,21 @@ def _conflicted(status: IssueStatus, event: Conflicted, at: datetime) -> IssueSt
 def _failed_on_github(status: IssueStatus, event: CiFailed, at: datetime) -> IssueStatus:
     made = status.ci_attempts + (not event.refused)
     found = Feedback(at=at, checks=event.checks)
-    return _due_again(
-        replace(status, ci_attempts=made), (failed_head_key(event.head_sha),), found, event.refused
-    )
+    counted, key = replace(status, ci_attempts=made), FailedHead(event.head_sha)
+    return _due_again(counted, (key,), found, event.refused)
 
 
 def _due_again(
-    status: IssueStatus, keys: tuple[str, ...], found: Feedback, refused: str = ""
+    status: IssueStatus, keys: tuple[Handleable, ...], found: Feedback, refused: str = ""
 ) -> IssueStatus:
-    heard, pending = add_handled(status.heard, *keys), merge_feedback(status.feedback, found)
     status = replace(
         status,
-        heard=heard,
-        feedback=pending,
+        handled=reduce(Handled.plus, keys, status.handled),
+        feedback=merge_feedback(status.feedback, found),
         outcome=None,
         reason=refused,
         is_kept=False,
-        ci_passed=0,
+        pull=replace(status.pull, passed=0),
     )
     if refused:
         return replace(status, phase=Phase.DECIDED, decision=Escalate(reason=refused))

@@ -72,8 +72,6 @@ MIB = 1024**2
 MIN_FREE_FILES = 1000
 """How many more files a disk must have room for."""
 
-MAKE_ROOM = "make room on that disk."
-
 
 @dataclass(frozen=True, slots=True)
 class DiskSpace:
@@ -97,13 +95,8 @@ def disk_shortage(rooms: Iterable[DiskSpace], least: int) -> str | None:
             short = f"Hardly any more files can be made on the disk of {room.path}"
         else:
             continue
-        return f"{short}; {MAKE_ROOM}"
+        return f"{short}; make room on that disk."
     return None
-
-
-def is_shortage(reason: str) -> bool:
-    """Tell whether a reason is a disk shortage, of this worker or another one."""
-    return reason.endswith(MAKE_ROOM)
 
 
 # Agents and the sandbox.

@@ -2,10 +2,13 @@
 
 import hashlib
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Self
+from typing import Annotated, Self
+
+from pydantic import PlainSerializer, PlainValidator
 
 from mulligan.domain.errors import LeaseLostError, UsageError
 
@@ -89,9 +92,105 @@ class Issue:
 
     @property
     def text_sha256(self) -> str:
-        """Hash title and body, to detect later changes (SPEC T2)."""
+        """Hash title and body, to detect later changes (TRUST-2)."""
         text = f"{self.title}\0{self.body}".encode(errors="surrogatepass")
         return hashlib.sha256(text).hexdigest()
+
+
+# The acts that ask for work.
+
+
+@dataclass(frozen=True, slots=True)
+class LabelAct:
+    """Somebody put the ready label on; `event` is the id of GitHub's event."""
+
+    event: int
+
+    def __str__(self) -> str:
+        return f"labeled:{self.event}"
+
+
+@dataclass(frozen=True, slots=True)
+class CommentAct:
+    """Somebody wrote a command in a comment."""
+
+    comment: int
+
+    def __str__(self) -> str:
+        return f"comment:{self.comment}"
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewAct:
+    """Somebody requested changes in a review, and no attempt was left."""
+
+    review: int
+
+    def __str__(self) -> str:
+        return f"review:{self.review}"
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleAct:
+    """The operator gave a command on the command line (`mulligan retry`); `at` is ISO 8601."""
+
+    at: str
+
+    def __str__(self) -> str:
+        return f"command:{self.at}"
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorAct:
+    """The operator ran `mulligan work`; `at` is ISO 8601."""
+
+    at: str = ""
+
+    def __str__(self) -> str:
+        return f"operator:{self.at}"
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownAct:
+    """An act that another version wrote."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Act = LabelAct | CommentAct | ReviewAct | ConsoleAct | OperatorAct | UnknownAct
+"""An authorising act (TRUST-1); `str` writes it for events, and `parse_act` reads it back."""
+
+ACTS_WITH_ID: Mapping[str, Callable[[int], Act]] = {
+    "labeled": LabelAct,
+    "comment": CommentAct,
+    "review": ReviewAct,
+}
+
+ACTS_WITH_TIME: Mapping[str, Callable[[str], Act]] = {
+    "command": ConsoleAct,
+    "operator": OperatorAct,
+}
+
+
+def parse_act(text: str) -> Act:
+    """Read an act as events hold it."""
+    kind, _, rest = text.partition(":")
+    if kind in ACTS_WITH_ID and re.fullmatch("[0-9]+", rest):
+        return ACTS_WITH_ID[kind](int(rest))
+    if kind in ACTS_WITH_TIME:
+        return ACTS_WITH_TIME[kind](rest)
+    return UnknownAct(text)
+
+
+def _read_act(text: object) -> Act:
+    return parse_act(str(text))
+
+
+WrittenAct = Annotated[Act, PlainValidator(_read_act), PlainSerializer(str, return_type=str)]
+"""An act in a record that is stored as JSON."""
 
 
 # Who asked for the work, and who changed the text since.
@@ -131,7 +230,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """The known edits of title and text since the act (SPEC T2).
+    """The known edits of title and text since the act (TRUST-2).
 
     `by_strangers` are by people who may not request work, oldest first. `unread_reason` says why
     the edits could not be read. If the server does not record who changed a text, `names_authors`
@@ -145,16 +244,14 @@ class Edits:
 
 @dataclass(frozen=True, slots=True)
 class AuthorisingAct:
-    """Who asked for the work, and how (SPEC T1).
+    """Who asked for the work, and how (TRUST-1).
 
-    `act` is `labeled:<event id>`, `comment:<comment id>`, `command:<time>` for a command on the
-    command line, or `operator:<time>` for `mulligan work`; `trusted` says whether the actor's
-    permission sufficed when it was read; `reason` explains a refusal. `actor_id` is GitHub's number
-    of the account, which stays when it is renamed. `guidance` is that person's instructions,
-    which hold for the whole epoch (SPEC C14).
+    `trusted` says whether the actor's permission sufficed when it was read; `reason` explains a
+    refusal. `actor_id` is GitHub's number of the account, which stays when it is renamed.
+    `guidance` is that person's instructions, which hold for the whole epoch (CONTEXT-12).
     """
 
-    act: str
+    act: Act
     actor: str
     at: datetime
     trusted: bool
@@ -166,22 +263,17 @@ class AuthorisingAct:
     @property
     def by_label(self) -> bool:
         """Tell whether a label asked for the work."""
-        return self.act.startswith("labeled:")
+        return isinstance(self.act, LabelAct)
 
     @property
     def by_comment(self) -> bool:
         """Tell whether a command in a comment asked for the work."""
-        return self.act.startswith("comment:")
-
-    @property
-    def by_review(self) -> bool:
-        """Tell whether a review of the pull request asked for the work."""
-        return self.act.startswith("review:")
+        return isinstance(self.act, CommentAct)
 
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """Why running work must stop: trust was lost, or the text was changed (SPEC T1, T2)."""
+    """Why running work must stop: trust was lost, or the text was changed (TRUST-1, TRUST-2)."""
 
     reason: str
     by_edit: bool = False

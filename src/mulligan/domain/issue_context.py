@@ -46,7 +46,7 @@ class IssueContext:
 
 def own_commits(status: IssueStatus, history: Iterable[WorkerResultMeta]) -> frozenset[str]:
     """Name the commits of a pull request that are Mulligan's own: of attempts, and merges."""
-    return status.merges | {meta.head_sha for meta in history if meta.head_sha}
+    return status.merge_commits | {meta.head_sha for meta in history if meta.head_sha}
 
 
 def bases_of(status: IssueStatus, history: Iterable[WorkerResultMeta]) -> frozenset[str]:

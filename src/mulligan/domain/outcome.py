@@ -1,4 +1,4 @@
-"""The outcomes of an attempt, and the decisions that follow: the sets of SPEC 6. Pure."""
+"""The outcomes of an attempt, and the decisions that follow (OUTCOME-1). Pure."""
 
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -13,7 +13,7 @@ class Record(BaseModel):
 
 
 class Outcome(StrEnum):
-    """The closed set of SPEC 6, in the order in which they are looked for."""
+    """What an attempt can come to, in the order in which it is looked for (OUTCOME-1)."""
 
     CANCELLED = "CANCELLED"
     INTERRUPTED = "INTERRUPTED"
@@ -43,14 +43,14 @@ FREE = frozenset(
         Outcome.OVER_BUDGET,
     }
 )
-"""Outcomes that are not the agent's doing, and cost no attempt (but see `INTERRUPTED`, SPEC 6)."""
+"""Outcomes that are not the agent's doing, and cost no attempt (OUTCOME-4)."""
 
 NO_OUTPUT = frozenset({Outcome.ZERO_COMMIT, Outcome.ZERO_DIFF})
 """Outcomes of an agent that left the tree as it was."""
 
 
 class ZeroKind(StrEnum):
-    """How an agent came to leave no change, in the order in which it is looked for (SPEC 6)."""
+    """How an agent came to leave no change, in the order in which it is looked for (OUTCOME-3)."""
 
     REFUSED = "refused"
     CUT_OFF = "cut_off"
@@ -72,7 +72,7 @@ class OpenPullRequest(Record):
 
 
 class Retry(Record):
-    """Make another attempt: at once (step 0), or after the k-th step of the backoff (SPEC O3)."""
+    """Make another attempt: at once (step 0), or after step k of the backoff (DECISION-4)."""
 
     decision: Literal["retry"] = "retry"
     reason: str
@@ -88,7 +88,7 @@ class Escalate(Record):
 
 
 class WaitForBudget(Record):
-    """Go on when the next budget window opens (SPEC 13a)."""
+    """Go on when the next budget window opens (BUDGET-1)."""
 
     decision: Literal["wait"] = "wait"
     reason: str

@@ -1,4 +1,4 @@
-"""The record of an attempt, with its guards, checks, agent and change (SPEC 14). Pure."""
+"""The record of an attempt, with its guards, checks, agent and change (RECORD-1). Pure."""
 
 import re
 from collections.abc import Iterable
@@ -53,7 +53,7 @@ class GuardViolation(Record):
 
 
 class CheckKind(StrEnum):
-    """What a check looks at (SPEC 10)."""
+    """What a check looks at (CHECK-1)."""
 
     TEST = "test"
     LINT = "lint"
@@ -69,10 +69,10 @@ NAMES_UNIT = re.compile(
 
 
 class Finding(Record):
-    """One thing a tool complains about; `summary` is one line of at most 100 characters (SPEC D1).
+    """One thing a tool complains about; `summary` is one line of at most 100 characters (DIGEST-1).
 
     `line` and `column` count from 1. A finding's identity is its test id, with the package, crate,
-    module or file of the test, or else its file, code and message (SPEC D4); `summary` names it to
+    module or file of the test, or else its file, code and message (DIGEST-4); `summary` names it to
     a reader.
     """
 
@@ -99,7 +99,7 @@ def names_unit(test_id: str) -> bool:
 
 
 class SourceExcerpt(Record):
-    """The lines around a place that a check complained about, its own line marked (SPEC C16)."""
+    """The lines around a place that a check complained about, its own line marked (CONTEXT-14)."""
 
     file: str
     line: int
@@ -141,7 +141,7 @@ class CheckResult(Record):
 
 
 class VerifierOutcome(StrEnum):
-    """What the optional reviewer command said (SPEC 10)."""
+    """What the optional reviewer command said (REVIEWER-1)."""
 
     PASS = "PASS"  # noqa: S105 - a verdict, not a password
     SOFT_FAIL = "SOFT_FAIL"
@@ -201,7 +201,7 @@ class AgentFacts(Record):
 
 
 class FixRound(Record):
-    """A further agent run inside the same attempt, and the checks after it (SPEC A12)."""
+    """A further agent run inside the same attempt, and the checks after it (ATTEMPT-3)."""
 
     number: int
     checks: tuple[CheckResult, ...] = ()
@@ -256,5 +256,5 @@ class WorkerResultMeta(Record):
 
 
 def as_they_stand(recorded: Iterable[WorkerResultMeta]) -> tuple[WorkerResultMeta, ...]:
-    """Give each attempt as it was recorded last: verified work may turn out to be lost (A15)."""
+    """Give each attempt as recorded last: verified work may turn out to be lost (COMMIT-2)."""
     return tuple({meta.number: meta for meta in recorded}.values())

@@ -1,13 +1,14 @@
-"""Choose which files and histories to delete, and which to keep (SPEC 14). Pure."""
+"""Choose which files and histories to delete, and which to keep (LEDGER-3). Pure."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from mulligan.domain.eligibility import SETTLED_STAGES
-from mulligan.domain.events import Forgotten, KeptEffect
+from mulligan.domain.events import Event, Forgotten, KeptEffect
 from mulligan.domain.issue import IssueRef, Stage
-from mulligan.domain.status import IssueStatus, Phase, summarise_handled
+from mulligan.domain.recorded_effects import CommentsRead, Effect, comments_read_to
+from mulligan.domain.status import IssueStatus, Phase
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +57,32 @@ def outdated(
 
 def may_be_forgotten(status: IssueStatus) -> bool:
     """Tell whether the history may be deleted: nothing is open, and nobody paused the issue."""
-    waits = status.pull_number or status.feedback or status.pending or status.paused_by
+    waits = status.pull.number or status.feedback or status.pending or status.paused_by
     return status.stage is Stage.RESOLVED and status.phase is Phase.IDLE and not waits
 
 
-def remnant_of(status: IssueStatus) -> Forgotten:
-    """Give what a new request still needs of a deleted history: effects and handled keys."""
+def remnant_of(status: IssueStatus, events: Iterable[Event]) -> Forgotten:
+    """Give what is still needed of a deleted history: effects, and what was handled.
+
+    `events` are the history; one may say up to where the repository's comments were read.
+    """
+    read_to = max(map(comments_read_to, events), default=0)
+    cursor = (CommentsRead(read_to),) if read_to else ()
     return Forgotten(
         reason=status.reason,
         number=status.number,
-        act=status.act,
+        act=str(status.request.act or ""),
         known_since=status.known_since,
-        pull_request=status.pull_request,
-        effects=tuple(KeptEffect(name=name, remote_id=given) for name, given in status.effects),
+        pull_request=status.pull.url,
+        effects=tuple(map(_kept, (*status.effects.done, *cursor))),
         epochs=status.epochs,
-        heard=summarise_handled(status.heard),
+        heard=status.handled.marks,
     )
+
+
+def _kept(effect: Effect) -> KeptEffect:
+    key, remote_id = effect.written
+    return KeptEffect(name=f"{effect.kind}:{key}", remote_id=remote_id)
 
 
 def has_rested(status: IssueStatus, last_event: datetime, now: datetime, time: timedelta) -> bool:

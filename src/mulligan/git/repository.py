@@ -83,6 +83,11 @@ HARDENED = tuple(part for key, value in SETTINGS.items() for part in ("-c", f"{k
 COMMAND_TIMEOUT = timedelta(minutes=2)
 """Time limit of local commands, which take milliseconds on a healthy disk."""
 
+MAX_MEMORY_KIB = 1024 * 1024
+"""KiB of memory of a git that reads what an agent made, beside the files that it maps."""
+
+LIMITED = ("/bin/sh", "-c", f'ulimit -d {MAX_MEMORY_KIB}; exec "$@"', "sh")
+
 NO_SUCH_PROGRAM = 127
 """The exit code of env(1) if it does not find git."""
 
@@ -125,6 +130,8 @@ class Repository:
 
     `outer` is Mulligan's environment; `alternates` are further object directories to read;
     `name` stands for the repository in errors; `extra` are more variables for git.
+    With `is_limited`, git may not use more than MAX_MEMORY_KIB: objects that an agent made may
+    be a thousand times as large as their files.
     """
 
     name: str
@@ -133,11 +140,12 @@ class Repository:
     work_tree: Path | None = None
     alternates: tuple[Path, ...] = ()
     extra: Mapping[str, str] = field(default_factory=dict[str, str])
+    is_limited: bool = False
 
     def query(self, *arguments: str) -> GitOutput:
         """Run a local command that may fail; raise only if git is missing or times out."""
         try:
-            # Half of Mulligan's commands never call git, and importing this takes 80 ms.
+            # Half of Mulligan's commands never call git, and importing this takes 50 ms of CPU.
             from git.cmd import Git  # noqa: PLC0415
         except ImportError as error:
             raise _no_git(str(error)) from error
@@ -145,7 +153,7 @@ class Repository:
         variables = [f"{name}={value}" for name, value in self._environment().items()]
         # GitPython adds its own process's environment: env takes all of it away again.
         code, output, stderr = Git(self.work_tree or self.git_dir).execute(
-            ["env", "-i", *variables, "git", *HARDENED, *arguments],
+            ["env", "-i", *variables, *self._argv(arguments)],
             with_extended_output=True,
             with_exceptions=False,
             stdout_as_string=False,
@@ -200,11 +208,15 @@ class Repository:
 
     def _command(self, arguments: tuple[str, ...], patience: timedelta) -> Command:
         return Command(
-            argv=["git", *HARDENED, *arguments],
+            argv=self._argv(arguments),
             directory=self.work_tree or self.git_dir,
             environment=self._environment(),
             timeout=patience,
         )
+
+    def _argv(self, arguments: tuple[str, ...]) -> tuple[str, ...]:
+        git = ("git", *HARDENED, *arguments)
+        return (*LIMITED, *git) if self.is_limited else git
 
     def _environment(self) -> dict[str, str]:
         variables = {

@@ -1,4 +1,4 @@
-"""Check who requested work, whether they are trusted, and whether it is withdrawn (L5, T1-T3)."""
+"""Check who requested work, if they are trusted (TRUST-1), and if it is withdrawn (LABEL-5)."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -13,14 +13,19 @@ from mulligan.config.policy import Labels
 from mulligan.domain.eligibility import CHANGED_BY_SOMEBODY
 from mulligan.domain.errors import GoneError, UnavailableError, WorldError
 from mulligan.domain.issue import (
+    Act,
     AuthorisingAct,
+    CommentAct,
     Edit,
     Edits,
     Issue,
     IssueRef,
+    LabelAct,
     Objection,
+    OperatorAct,
     Permission,
     RepositoryFacts,
+    ReviewAct,
 )
 from mulligan.domain.status import IssueStatus
 from mulligan.github.answers import NotFoundError
@@ -144,17 +149,16 @@ def last_label_event(events: Iterable[EventShape], label: str) -> EventShape | N
     return max(labelled, key=lambda event: event.id, default=None)
 
 
-def number_of(act: str) -> int | None:
+def number_of(act: Act | None) -> int | None:
     """Return the event id of an act; None if the act is no label event."""
-    kind, _, number = act.partition(":")
-    return int(number) if kind == "labeled" else None
+    return act.event if isinstance(act, LabelAct) else None
 
 
 def unlabelled_since(
     events: Iterable[EventShape], label: str, status: IssueStatus
 ) -> list[EventShape]:
     """List the `unlabeled` events of a label after the epoch's authorising act."""
-    first = number_of(status.act)
+    first = number_of(status.request.act)
     return [
         event
         for event in events
@@ -170,7 +174,7 @@ def settlement(
 ) -> EventShape | None:
     """Find the review or hitl label by which another installation settled the epoch's request.
 
-    Mulligan adds that label before it removes ready and running (SPEC L3). If this ledger has no
+    Mulligan adds that label before it removes ready and running (LABEL-3). If this ledger has no
     record of it, another installation did it, perhaps under the same login. For the login
     `begun_by`, adding the label suffices: the other installation has yet to remove the others.
     """
@@ -188,7 +192,7 @@ def settlement(
             on.pop(name, None)
             if name in asking and _since(event, status):
                 moved += [each for each in on.values() if _login(each) == _login(event)]
-    if number_of(status.act) is None:
+    if number_of(status.request.act) is None:
         # Without an event id, only times order events. Our own earlier labels are no longer on.
         moved = [each for each in moved if each in on.values()]
     if begun_by is not None:
@@ -203,15 +207,15 @@ def _login(event: EventShape) -> str:
 
 def _since(event: EventShape, status: IssueStatus) -> bool:
     """Tell whether an event came after the epoch's authorising act, or in the same second."""
-    first = number_of(status.act)
+    first = number_of(status.request.act)
     if first:
         return event.id > first
-    return status.act_at is None or event.created_at >= status.act_at
+    return status.request.at is None or event.created_at >= status.request.at
 
 
 def _later(event: EventShape, status: IssueStatus) -> bool:
     # GitHub's times are whole seconds.
-    return status.act_at is None or event.created_at > status.act_at
+    return status.request.at is None or event.created_at > status.request.at
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +234,9 @@ class EditsReader:
         self._client = client
         self._trust = trust
 
-    def since(self, ref: IssueRef, act: str, at: datetime, events: Iterable[EventShape]) -> Edits:
+    def since(
+        self, ref: IssueRef, act: Act | None, at: datetime, events: Iterable[EventShape]
+    ) -> Edits:
         """Return the edits by untrusted people since an act; never raises a WorldError."""
         changes, names_authors = list(_renamings(events, act, at)), True
         try:
@@ -280,7 +286,7 @@ class EditsReader:
         raise UnavailableError(message)
 
 
-def _renamings(events: Iterable[EventShape], act: str, at: datetime) -> Iterator[TextChange]:
+def _renamings(events: Iterable[EventShape], act: Act | None, at: datetime) -> Iterator[TextChange]:
     """List the title changes since an act, by event id if the act has one, else by time."""
     first = number_of(act)
     for event in events:
@@ -334,7 +340,7 @@ class Authorization:
         event = last_label_event(events, ready_label)
         if event is None:
             return None
-        refusal, act = self._trust.refusal(ref.repository, event.actor), f"labeled:{event.id}"
+        refusal, act = self._trust.refusal(ref.repository, event.actor), LabelAct(event.id)
         at = event.created_at
         return AuthorisingAct(
             act=act,
@@ -349,12 +355,12 @@ class Authorization:
     def reauthorise(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
         """Check again the command that opened the epoch; an operator's command needs no check."""
         act = AuthorisingAct(
-            status.act,
-            status.actor,
-            status.act_at or LONG_AGO,
+            status.request.act or OperatorAct(),
+            status.request.actor,
+            status.request.at or LONG_AGO,
             trusted=True,
-            actor_id=status.actor_id,
-            guidance=status.guidance,
+            actor_id=status.request.actor_id,
+            guidance=status.request.guidance,
         )
         if not act.by_comment:
             return act
@@ -367,7 +373,7 @@ class Authorization:
         return replace(act, edits=self._edits.since(ref, act.act, act.at, events))
 
     def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
-        """Return why the request of the epoch is withdrawn (SPEC L5), or None."""
+        """Return why the request of the epoch is withdrawn (LABEL-5), or None."""
         try:
             issue = self._read(ref)
             archived = self._place.repository(ref.repository).archived
@@ -399,7 +405,7 @@ class Authorization:
         asked = unlabelled_since(events, labels.ready, status)
         # Mulligan itself removes the running label when an issue waits, but never the ready label.
         shown = unlabelled_since(events, labels.running, status)
-        if status.by_command:
+        if status.request.by_command:
             # After a command, Mulligan may also have removed the ready label with its stage.
             asked, shown = [], [*asked, *shown]
         if asked or any(not self._is_own(each) for each in shown):
@@ -408,7 +414,7 @@ class Authorization:
             return elsewhere or "Its label was taken off."
         # GitHub records no event where a label of the repository is deleted.
         carried = {label.name.casefold() for label in issue.labels}
-        if status.act.startswith("labeled:") and labels.ready.casefold() not in carried:
+        if status.request.by_label and labels.ready.casefold() not in carried:
             return f"The label {labels.ready!r} is not on it any more; it was deleted or renamed."
         return None
 
@@ -416,7 +422,7 @@ class Authorization:
         return event.actor is not None and event.actor.login == self._place.own_login()
 
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
-        """Return why the epoch is no longer trusted, or that its text was edited (T1, T2).
+        """Return why the epoch is not trusted any more (TRUST-1), or who edited its text (TRUST-2).
 
         Permissions are read anew, without the cache.
         """
@@ -428,11 +434,11 @@ class Authorization:
         events = self._events(ref)
         if distrust := _trust_refusal(ref, status, events, trust):
             return Objection(distrust.rstrip("."))
-        if Issue(ref, found.title, found.body or "").text_sha256 == status.text_sha256:
+        if Issue(ref, found.title, found.body or "").text_sha256 == status.text.sha256:
             return None
-        at = status.act_at or LONG_AGO
+        at = status.request.at or LONG_AGO
         reader = EditsReader(self._client, trust)
-        edits = reader.since(ref, status.text_act or status.act, at, events)
+        edits = reader.since(ref, status.text.act or status.request.act, at, events)
         if edits.unread_reason:
             message = f"Whether the text was changed could not be read: {edits.unread_reason}"
             raise UnavailableError(message)
@@ -452,10 +458,10 @@ def _trust_refusal(
     ref: IssueRef, status: IssueStatus, events: list[EventShape], trust: TrustReader
 ) -> str | None:
     """Check the requester again; an operator's command needs no check."""
-    if status.act.startswith("review:"):
+    if isinstance(status.request.act, ReviewAct):
         return _checked(ref, _account(status), trust)
-    number = number_of(status.text_act or status.act)
-    if number is None and not status.act.startswith("comment:"):
+    number = number_of(status.text.act or status.request.act)
+    if number is None and not isinstance(status.request.act, CommentAct):
         return None
     if number is None:
         return _checked(ref, _account(status), trust)
@@ -464,7 +470,7 @@ def _trust_refusal(
         message = f"GitHub does not show who put the label on {ref}; try again later."
         raise UnavailableError(message)
     who = act.actor
-    if who and who.id and status.actor_id and who.id != status.actor_id:
+    if who and who.id and status.request.actor_id and who.id != status.request.actor_id:
         return f"{who.login} is not the account that put the label on; put it on again."
     return _checked(ref, who, trust)
 
@@ -479,8 +485,8 @@ def _checked(ref: IssueRef, who: Account | None, trust: TrustReader) -> str | No
 
 def _since_feedback(status: IssueStatus) -> IssueStatus:
     """Count events from the pull request's feedback, if any: the label was removed before it."""
-    if status.feedback and (status.act_at or LONG_AGO) <= status.feedback.at:
-        return replace(status, act="review", act_at=status.feedback.at)
+    if status.feedback and (status.request.at or LONG_AGO) <= status.feedback.at:
+        return replace(status, request=replace(status.request, act=None, at=status.feedback.at))
     return status
 
 
@@ -494,7 +500,7 @@ def _moved_on(event: EventShape) -> str:
 
 def _account(status: IssueStatus) -> Account:
     """Return the account whose command or review opened the epoch."""
-    return Account(login=status.actor, id=status.actor_id)
+    return Account(login=status.request.actor, id=status.request.actor_id)
 
 
 def _belongs(event: EventShape, ref: IssueRef) -> None:

@@ -4,11 +4,14 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TypeVar
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
+from github.Issue import Issue
+from github.Repository import Repository
 from pydantic import JsonValue, TypeAdapter
 from requests import RequestException
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
@@ -16,7 +19,8 @@ from tenacity.wait import wait_exponential, wait_random
 from urllib3.exceptions import HTTPError
 
 from github import GithubException
-from mulligan.domain.errors import ConfigError, UnavailableError
+from mulligan.domain.errors import ConfigError, InvariantError, UnavailableError
+from mulligan.domain.issue import IssueRef
 from mulligan.github.answers import (
     Answer,
     MovedError,
@@ -30,6 +34,7 @@ from mulligan.github.answers import (
 )
 from mulligan.github.connection import (
     InvalidResponseError,
+    RecordingRequester,
     RedirectError,
     Sessions,
     Transport,
@@ -39,6 +44,8 @@ from mulligan.github.connection import (
 )
 from mulligan.github.graphql import answered
 from mulligan.github.rate_limits import Backoff
+from mulligan.github.shapes import ANYTHING
+from mulligan.implement.ports import Guard
 from mulligan.sandbox.cancellation import sleep_until_cancelled
 from mulligan.text.redact import Redactor
 
@@ -67,6 +74,17 @@ LIBRARY_FAULTS = (
     AssertionError,  # PyGithub's own checks
     InvalidResponseError,
 )
+
+
+ODD_ANSWERS = (
+    GithubException,
+    AssertionError,
+    AttributeError,
+    KeyError,
+    TypeError,
+    ValueError,
+)
+"""What PyGithub's objects raise for an answer of another shape."""
 
 
 class ETagCache:
@@ -116,7 +134,10 @@ class RetrySettings:
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """A request; `repository` chooses the token, if the path does not name one."""
+    """A request; `repository` chooses the token, if the path does not name one.
+
+    The client's guard is called right before one that `is_write`.
+    """
 
     verb: str
     path: str
@@ -124,6 +145,7 @@ class ApiRequest:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     body: object = None
     repository: str | None = None
+    is_write: bool = False
 
     @property
     def repository_asked(self) -> str | None:
@@ -160,6 +182,13 @@ class Client:
         self._transport = transport or Transport()
         self._sessions = Sessions(self._api_url, self._retry.timeout, self._transport)
         self._cache = ETagCache(self._retry.cache_chars)
+        self.guard: Guard | None = None
+
+    def guarded(self, guard: Guard) -> "Client":
+        """Return the same client, which calls `guard` right before each request that writes."""
+        made = copy(self)
+        made.guard = guard
+        return made
 
     def close(self) -> None:
         """Close every thread's connection; the next call opens its own again."""
@@ -210,7 +239,7 @@ class Client:
         After an UnavailableError the change may have happened.
         """
         body = {"query": text, "variables": dict(variables)}
-        ask = ApiRequest("POST", self._graphql, body=body, repository=repository)
+        ask = ApiRequest("POST", self._graphql, body=body, repository=repository, is_write=True)
         return answered(shape, self._ask(ask), "the permission to write pull requests")
 
     def write(self, shape: TypeAdapter[T], verb: str, path: str, body: object) -> T:
@@ -219,7 +248,42 @@ class Client:
         The body is redacted; `as_sent` returns a text as it will appear on GitHub.
         """
         sent = self._redactor.tree(BODY.validate_python(body))
-        return parsed(shape, self._ask(ApiRequest(verb, path, body=sent)), f"{verb} {path}")
+        return parsed(
+            shape, self._ask(ApiRequest(verb, path, body=sent, is_write=True)), f"{verb} {path}"
+        )
+
+    def call(
+        self, shape: TypeAdapter[T], repository: str, use: Callable[[Repository], object]
+    ) -> T:
+        """Use PyGithub's object of a repository for one request; return the validated answer.
+
+        A GET is conditional and tried again, as in `read`. A write is sent once, as in `write`.
+        """
+        requester = RecordingRequester(self._api_url, self._send)
+        try:
+            use(Repository(requester, url=f"/repos/{repository}"))
+        except ODD_ANSWERS:
+            # PyGithub does not validate what it is given; `parsed` below says what is wrong.
+            if requester.answer is None:
+                raise
+        if requester.answer is None:
+            message = f"PyGithub asked nothing of {repository}."
+            raise InvariantError(message)
+        return parsed(shape, requester.answer, requester.request)
+
+    def on_issue(self, shape: TypeAdapter[T], ref: IssueRef, use: Callable[[Issue], object]) -> T:
+        """Use PyGithub's object of an issue or pull request, as `call` does."""
+        return self.call(shape, ref.repository, lambda here: use(here.get_issue(ref.number)))
+
+    def _send(self, verb: str, path: str, query: Mapping[str, str], body: object) -> Answer:
+        if verb == "GET":
+            found, _ = self._with_retries(lambda: self._conditional_get(ANYTHING, path, query))
+            return found
+        sent = None if body is None else self._redactor.tree(BODY.validate_python(body))
+        answer = self._ask(ApiRequest(verb, path, query, body=sent, is_write=True))
+        if wrong := fault(answer, f"{verb} {path}"):
+            raise wrong
+        return answer
 
     def as_sent(self, text: str) -> str:
         """Return a text as `write` sends it, to compare it with the text on GitHub."""
@@ -227,7 +291,7 @@ class Client:
 
     def remove(self, shape: TypeAdapter[T], path: str) -> T:
         """Send a DELETE, once, and return the answer; NotFoundError if nothing was there."""
-        return parsed(shape, self._ask(ApiRequest("DELETE", path)), f"DELETE {path}")
+        return parsed(shape, self._ask(ApiRequest("DELETE", path, is_write=True)), f"DELETE {path}")
 
     def _with_retries(self, call: Callable[[], T]) -> T:
         settings = self._retry
@@ -304,6 +368,8 @@ class Client:
         sent = {"Accept": "application/vnd.github+json", **ask.headers}
         request = f"{ask.verb} {urlsplit(ask.path).path}"
         self._await_rate_limit(session.backoff, request)
+        if ask.is_write and self.guard:
+            self.guard()
         try:
             status, received, text = session.github.requester.requestJson(
                 ask.verb, ask.path, dict(ask.query), sent, ask.body, session.connection

@@ -17,7 +17,7 @@ from mulligan.github.authorization import TrustReader
 from mulligan.github.client import Client
 from mulligan.github.markdown_parts import MARKER
 from mulligan.github.messages import status_comment, status_marker
-from mulligan.github.shapes import ANYTHING, COMMENT, COMMENTS, Account, CommentShape, leads_to
+from mulligan.github.shapes import COMMENT, COMMENTS, Account, CommentShape, leads_to
 from mulligan.implement.ports import Clock
 from mulligan.text.commands import parse
 
@@ -31,7 +31,7 @@ Enough = Callable[[Sequence[CommentShape]], bool]
 
 
 class Comments:
-    """Reads comments, and keeps one of each kind up to date (SPEC H5, O5)."""
+    """Reads comments, and keeps one of each kind up to date (STATUS-1, PUBLISH-1)."""
 
     def __init__(self, client: Client, own_login: Callable[[], str]) -> None:
         self._client = client
@@ -39,7 +39,8 @@ class Comments:
 
     def list_on(self, ref: IssueRef) -> list[CommentShape]:
         """Read all comments of an issue, oldest first."""
-        found = self._client.read_all(COMMENTS, _path(ref))
+        path = f"/repos/{ref.repository}/issues/{ref.number}/comments"
+        found = self._client.read_all(COMMENTS, path)
         for comment in found:
             _belongs(comment, ref)
         return sorted(found, key=lambda comment: comment.id)
@@ -61,7 +62,7 @@ class Comments:
         found = self._by_id(ref, known) or self._by_marker(ref, marker)
         if found is None:
             return self._write(ref, marker, text)
-        if _same(found.body, text):
+        if same_text(found.body, text):
             return found
         return self._edit(found, ref, text)
 
@@ -69,40 +70,46 @@ class Comments:
         if known is None or not known.isdecimal():
             return None
         try:
-            return _belongs(self._client.read(COMMENT, _path_of(ref, int(known))), ref)
+            return _belongs(self._read(ref, int(known)), ref)
         except NotFoundError:
             return None
+
+    def _read(self, ref: IssueRef, comment: int) -> CommentShape:
+        return self._client.on_issue(
+            COMMENT,
+            ref,
+            lambda issue: issue.get_comment(comment).raw_data,
+        )
 
     def _by_marker(self, ref: IssueRef, marker: str) -> CommentShape | None:
         return next((found for found in self.list_on(ref) if self.is_own(found, marker)), None)
 
     def _write(self, ref: IssueRef, marker: str, text: str) -> CommentShape:
         try:
-            written = self._client.write(COMMENT, "POST", _path(ref), {"body": text})
+            written = self._client.on_issue(
+                COMMENT,
+                ref,
+                lambda issue: issue.create_comment(text),
+            )
         except UnavailableError:
-            # A failed answer does not mean that it did not happen (SPEC E7).
+            # A failed answer does not mean that it did not happen (PUBLISH-2).
             if found := self._by_marker(ref, marker):
                 return found
             raise
         return _belongs(written, ref)
 
     def _edit(self, comment: CommentShape, ref: IssueRef, text: str) -> CommentShape:
-        path = _path_of(ref, comment.id)
         try:
-            edited = self._client.write(COMMENT, "PATCH", path, {"body": text})
+            edited = self._client.on_issue(
+                COMMENT,
+                ref,
+                lambda issue: issue.get_comment(comment.id).edit(text),
+            )
         except UnavailableError:
-            edited = self._client.read(COMMENT, path)
-            if not _same(edited.body, text):
+            edited = self._read(ref, comment.id)
+            if not same_text(edited.body, text):
                 raise
         return _belongs(edited, ref)
-
-
-def _path(ref: IssueRef) -> str:
-    return f"/repos/{ref.repository}/issues/{ref.number}/comments"
-
-
-def _path_of(ref: IssueRef, comment: int) -> str:
-    return f"/repos/{ref.repository}/issues/comments/{comment}"
 
 
 def _belongs(comment: CommentShape, ref: IssueRef) -> CommentShape:
@@ -115,20 +122,20 @@ def _belongs(comment: CommentShape, ref: IssueRef) -> CommentShape:
     return comment
 
 
-def _same(body: str | None, text: str) -> bool:
+def same_text(body: str | None, text: str) -> bool:
+    """Tell whether GitHub has a text; its line ends and outer blanks may differ."""
     return (body or "").replace("\r\n", "\n").strip() == text.strip()
 
 
 class StatusComments:
     """Keeps the status comments up to date; the same for all threads."""
 
-    def __init__(self, comments: Comments, clock: Clock) -> None:
-        self._comments = comments
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._edited: dict[IssueRef, tuple[datetime, str]] = {}
         self._lock = Lock()
 
-    def update(self, case: IssueContext, known: str | None) -> str | None:
+    def update(self, case: IssueContext, known: str | None, comments: Comments) -> str | None:
         """Write it, and give its id; `known` is what the ledger has.
 
         None where that is put off: it was changed a moment ago, or says what passes in a moment.
@@ -137,9 +144,9 @@ class StatusComments:
         if known and not self._may_edit(case):
             return None
         try:
-            text = status_comment(case, self._of_another(case, known))
-            mine = known or self._without_a_name(ref)
-            return str(self._comments.upsert(ref, status_marker(case), text, mine).id)
+            text = status_comment(case, _of_another(case, known, comments))
+            mine = known or _without_a_name(ref, comments)
+            return str(comments.upsert(ref, status_marker(case), text, mine).id)
         except WorldError:
             self._edited.pop(ref, None)
             raise
@@ -156,26 +163,31 @@ class StatusComments:
             self._edited[ref] = (now, text)
             return True
 
-    def _of_another(self, case: IssueContext, known: str | None) -> str:
-        """Find where another installation tells how it stands; empty where none does."""
-        for comment, by in self._found(case.issue.ref):
-            if by and by != case.status.instance and str(comment.id) != known:
-                log.warning("another_installation", comment=comment.html_url)
-                return comment.html_url
-        return ""
 
-    def _without_a_name(self, ref: IssueRef) -> str | None:
-        """Find the one that an earlier version wrote, which named no installation."""
-        return next((str(comment.id) for comment, by in self._found(ref) if not by), None)
+def _of_another(case: IssueContext, known: str | None, comments: Comments) -> str:
+    """Find where another installation tells how it stands; empty where none does."""
+    for comment, by in _status_comments(case.issue.ref, comments):
+        if by and by != case.status.instance and str(comment.id) != known:
+            log.warning("another_installation", comment=comment.html_url)
+            return comment.html_url
+    return ""
 
-    def _found(self, ref: IssueRef) -> list[tuple[CommentShape, str]]:
-        start = rf"{re.escape(MARKER)}status {re.escape(str(ref))}(?: by=(?P<by>\w+))? -->"
-        found = [
-            (comment, re.search(start, comment.body or "", re.IGNORECASE))
-            for comment in self._comments.list_on(ref)
-            if self._comments.is_own(comment)
-        ]
-        return [(comment, match["by"] or "") for comment, match in found if match]
+
+def _without_a_name(ref: IssueRef, comments: Comments) -> str | None:
+    """Find the one that an earlier version wrote, which named no installation."""
+    return next(
+        (str(comment.id) for comment, by in _status_comments(ref, comments) if not by), None
+    )
+
+
+def _status_comments(ref: IssueRef, comments: Comments) -> list[tuple[CommentShape, str]]:
+    start = rf"{re.escape(MARKER)}status {re.escape(str(ref))}(?: by=(?P<by>\w+))? -->"
+    found = [
+        (comment, re.search(start, comment.body or "", re.IGNORECASE))
+        for comment in comments.list_on(ref)
+        if comments.is_own(comment)
+    ]
+    return [(comment, match["by"] or "") for comment, match in found if match]
 
 
 def _passes(case: IssueContext) -> bool:
@@ -241,14 +253,6 @@ class CommandReader:
             return self._comments.list_on(ref)
         except (NotFoundError, MovedError):
             return []
-
-    def react(self, repository: str, comment: int, reaction: str) -> None:
-        """Acknowledge a comment; a refusal is only logged."""
-        path = f"/repos/{repository}/issues/comments/{comment}/reactions"
-        try:
-            self._client.write(ANYTHING, "POST", path, {"content": reaction})
-        except WorldError as error:
-            log.info("not_acknowledged", comment=comment, reason=str(error))
 
     def _command_in(self, repository: str, comment: CommentShape) -> CommentCommand | None:
         user, command = comment.user, parse(comment.body or "")

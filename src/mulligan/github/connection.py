@@ -3,6 +3,7 @@
 import threading
 import time
 import weakref
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 from github.Requester import (
     HTTPRequestsConnectionClass,
     HTTPSRequestsConnectionClass,
+    Requester,
     RequestsResponse,
 )
 from requests import PreparedRequest, RequestException, Response, Session, Timeout
@@ -20,7 +22,7 @@ from urllib3.exceptions import TimeoutError as SocketTimeout
 
 from github import Auth, Github
 from mulligan.domain.errors import UnavailableError
-from mulligan.github.answers import NotFoundError, TransientError
+from mulligan.github.answers import Answer, NotFoundError, TransientError
 from mulligan.github.rate_limits import Backoff, Backoffs, RateLimitMetrics
 
 CHUNK = 64 * 1024
@@ -29,6 +31,9 @@ MAX_BODY = 50 * 1024 * 1024
 """Bytes of one answer; GitHub's largest pages are about 10 MB."""
 
 Connection = HTTPRequestsConnectionClass | HTTPSRequestsConnectionClass
+
+Send = Callable[[str, str, Mapping[str, str], object], Answer]
+"""Sends a verb, a path, a query and a body; WorldError for an answer that is no success."""
 
 MAX_SESSIONS = 64
 """Of one thread; an app has one for each repository, and a new one every hour."""
@@ -151,6 +156,46 @@ class Bearer(Auth.Token):
     def token_type(self) -> str:
         """Name the scheme of the header `Authorization`."""
         return "Bearer"
+
+
+class RecordingRequester(Requester):
+    """The requester of PyGithub's objects for one call; keeps the answer, for its validation.
+
+    Every method of these objects asks through `requestJson`, which is `send` here: it adds ETags,
+    retries, rate limits and the check of the lease, and raises a WorldError for a refusal.
+    """
+
+    def __init__(self, api_url: str, send: Send) -> None:
+        super().__init__(
+            auth=None,
+            base_url=api_url,
+            timeout=1,
+            user_agent="mulligan",
+            per_page=100,
+            verify=True,
+            retry=None,
+            pool_size=None,
+            lazy=True,
+        )
+        self._send = send
+        self.request = ""
+        self.answer: Answer | None = None
+
+    def requestJson(  # noqa: N802, PLR0917 - as PyGithub has it
+        self,
+        verb: str,
+        url: str,
+        parameters: dict[str, str] | None = None,
+        headers: dict[str, str] | None = None,
+        input: object = None,  # noqa: A002
+        cnx: Connection | None = None,
+        follow_302_redirect: bool = False,  # noqa: FBT001, FBT002
+    ) -> tuple[int, dict[str, str], str]:
+        """Send a request by `send`, and keep its answer."""
+        del headers, cnx, follow_302_redirect
+        self.request = f"{verb} {url}"
+        self.answer = self._send(verb, url, parameters or {}, input)
+        return self.answer.status, dict(self.answer.headers), self.answer.body
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,16 @@
-"""Write the escalation comment, with the advice for each outcome. Pure."""
+"""Write the comment that asks for human review, with the advice for each outcome. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mulligan.config.policy import Escalation
 from mulligan.domain.attempt import TimeLimit
+from mulligan.domain.events import Remark
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Escalate, Outcome, ZeroKind
+from mulligan.domain.recorded_effects import WorkPushed
 from mulligan.domain.result import CheckResult, GuardKind, WorkerResultMeta
-from mulligan.domain.status import PUSHED_WORK
 from mulligan.github.markdown_parts import (
     attempts_table,
     attempts_used,
@@ -17,82 +18,89 @@ from mulligan.github.markdown_parts import (
     code,
     file_line,
     marker,
+    quoted,
     spending_line,
 )
-from mulligan.implement.prompt.outcome_text import explain, failing, pluralize, verdict
+from mulligan.implement.prompt.outcome_text import explain, failing, pluralize
 from mulligan.implement.prompt.patterns import SAME_FAILURE, drift, is_same_change, without_advice
 from mulligan.text.escape import code_block, defuse, one_line, visible
 
 MAX_NAMED = 3
 
-WIDEN = "If {} should change, widen `scope` in `.github/mulligan.yml` on the base branch."
+WIDEN = "To allow changes of {}, widen `scope` in `.github/mulligan.yml` on the base branch."
 
 ON_GUARDS: Mapping[GuardKind, str] = {
     GuardKind.SCOPE: WIDEN,
     GuardKind.PROTECTED: (
-        "If {} should change, change it yourself, or take its kind out of `scope.protect` in "
-        "`.github/mulligan.yml`: such files steer what runs here."
+        "To change {}, change it yourself, or remove its kind from `scope.protect` in "
+        "`.github/mulligan.yml`. Such files control what runs in this repository."
     ),
     GuardKind.SIZE: (
-        "If a change of {} is wanted, raise the limit that is named, under `scope` in "
-        "`.github/mulligan.yml`; else split the issue."
+        "To allow the change of {}, raise the limit under `scope` in `.github/mulligan.yml`. "
+        "Otherwise split the issue."
     ),
-    GuardKind.LINK: "If the link {} is wanted, make it yourself; an agent's may lead anywhere.",
-    GuardKind.SUBMODULE: "If {} is to move, move the submodule yourself; agents must not.",
+    GuardKind.LINK: "To add the link {}, create it yourself: an agent's link could lead anywhere.",
+    GuardKind.SUBMODULE: "To update {}, change the submodule yourself; agents must not.",
     GuardKind.DELETED_TEST: (
-        "If tests in {} may go, allow it by `scope.allow_deleted_tests` in `.github/mulligan.yml`."
+        "To allow deleted tests in {}, set `scope.allow_deleted_tests` in `.github/mulligan.yml`."
     ),
     GuardKind.SKIPPED_TEST: (
-        "If tests in {} may be skipped, allow it by `scope.allow_skipped_tests` in "
-        "`.github/mulligan.yml`."
+        "To allow skipped tests in {}, set `scope.allow_skipped_tests` in `.github/mulligan.yml`."
     ),
     GuardKind.SECRET: (
-        "Look at {}: if it is a real secret, find out how the agent came to it, and renew it; if "
-        "it only looks like one, name the file under `scope.allow_secrets`."
+        "Check {}: if it contains a real secret, find out how the agent got it, and renew it. If "
+        "it does not, add the file to `scope.allow_secrets`."
     ),
 }
-"""What a person may decide, by the rule that was broken; `{}` names the files."""
+"""The maintainer's choice, by the broken rule; `{}` names the files."""
 
 ON_TIME: Mapping[str, str] = {
     TimeLimit.TIMEOUT: (
-        "It worked until `agent.timeout` in `mulligan.yml`. Split the issue, or raise that."
+        "It reached `agent.timeout` in `mulligan.yml`. Split the issue, or raise the limit."
     ),
     TimeLimit.STALL_TIMEOUT: (
-        "It printed nothing for `agent.stall_timeout` in `mulligan.yml`: it may have waited for an "
-        "answer, a download or a long test run."
+        "It printed nothing for `agent.stall_timeout` in `mulligan.yml`. It may have waited for "
+        "an answer, a download or a long test run."
     ),
     TimeLimit.BUDGET: (
-        "It used up `budget.attempt` in `mulligan.yml`. Split the issue, or raise that."
+        "It used up `budget.attempt` in `mulligan.yml`. Split the issue, or raise the budget."
     ),
 }
-"""What stopped an agent, by the recorded reason; any other is a limit of the agent's own."""
+"""The limit that stopped an agent, by the recorded reason; any other is the agent's own."""
 
 OWN_LIMIT = (
-    "It stopped at a limit of its own, of turns or cost: raise that in `agent.arguments` in "
+    "The agent reached its own limit of turns or cost. Raise it in `agent.arguments` in "
     "`mulligan.yml`, or split the issue."
 )
 
 MODELS_KEY = (
-    "Renew the key of the agent's model, or its credit, where Mulligan runs; then write `/mulligan "
-    "retry`. It is tried within the hour."
+    "Renew the key of the agent's model, or its credit, where Mulligan runs. Then write `/mulligan "
+    "retry`. Mulligan tries the key within the hour."
 )
 
 NO_CHECKS = (
-    "No checks are configured, so nothing tells the agent whether it is done: name some under "
-    "`checks` in `.github/mulligan.yml`."
+    "No checks are configured, so the agent cannot tell whether it is done. Add `checks` to "
+    "`.github/mulligan.yml`."
 )
 
-OR_ANOTHER = "If that is not in your hands, pass this on to whoever runs Mulligan here."
+OR_ANOTHER = "If you cannot do that, ask the operator of Mulligan."
 
 SHOWN_CHECKS = 3
 
 SHOWN_FILES = 20
 
+SHOWN_REMARKS = 5
+
+MAX_FOLDED = 40_000
+"""Characters of the folded part; the rest of the comment needs up to 20,000."""
+
+WORDS_CHARS = 600
+
 DIGEST_CHARS = 6000
 
 REASON_CHARS = 1000
 
-TO_BE_MENDED = frozenset(
+TO_BE_FIXED = frozenset(
     {
         Outcome.DENIED,
         Outcome.MISCONFIGURED,
@@ -102,11 +110,11 @@ TO_BE_MENDED = frozenset(
         Outcome.AGENT_CRASHED,
     }
 )
-"""Outcomes after which nothing has to be said to the agent, once their cause is gone."""
+"""Outcomes that need no new instruction for the agent once their cause is fixed."""
 
 
 def attempt_actions(case: IssueContext) -> Iterator[str]:
-    """Give what the attempts show, the most telling first (SPEC H2)."""
+    """Give what the attempts show, the most telling first (ESCALATION-2)."""
     last = case.epoch_history[-1] if case.epoch_history else None
     if last is None:
         return
@@ -115,7 +123,7 @@ def attempt_actions(case: IssueContext) -> Iterator[str]:
     yield from _on_repetition(case, last)
     if drift(case.epoch_history):
         yield (
-            "The last two attempts changed different files altogether: the task may be unclear. "
+            "The last two attempts changed entirely different files, so the task may be unclear. "
             "Say where the change belongs."
         )
     if not case.verifies:
@@ -137,34 +145,38 @@ def _on_the_ending(last: WorkerResultMeta) -> Iterator[str]:
     if last.outcome is Outcome.AGENT_TIMED_OUT and agent:
         yield ON_TIME.get(agent.stop_reason or "", OWN_LIMIT)
         if agent.last_activity:
-            yield f"The last thing that it did: {code(agent.last_activity, 150)}."
+            yield f"Its last activity: {code(agent.last_activity, 150)}."
     if last.outcome is Outcome.DENIED and agent and agent.denied:
         yield MODELS_KEY
     late = [check.name for check in failing(last.checks) if check.timed_out]
     if late:
-        yield f"Give {_named(late)} a longer `timeout` in `.github/mulligan.yml`, if it is slow."
+        yield f"If {_named(late)} is slow, raise its `timeout` in `.github/mulligan.yml`."
     if agent and agent.refused_hosts:
         hosts = _named(agent.refused_hosts)
-        yield f"The sandbox did not let the agent reach {hosts}; `sandbox.hosts` lets it."
+        yield f"The sandbox blocked {hosts}. To allow access, add the host to `sandbox.hosts`."
 
 
 def _on_repetition(case: IssueContext, last: WorkerResultMeta) -> Iterator[str]:
     if SAME_FAILURE in case.observed and (what := _failed(last)):
         yield (
-            f"The same failure came back. Look at {what} itself: it may expect something else than "
-            "this issue asks for."
+            f"The same failure occurred again. Check {what} itself: it may expect something other "
+            "than this issue asks for."
         )
     if any(map(is_same_change, case.observed)):
         yield (
-            "Nearly the same change was made again; say in `/mulligan fix:` what to do "
-            "differently, or more attempts will end alike."
+            "Two attempts made nearly the same change. Say in `/mulligan fix:` what to do "
+            "differently."
         )
 
 
 def _failed(last: WorkerResultMeta) -> str:
-    red = failing(last.checks)
-    tests = [finding.name for check in red for finding in check.findings if finding.test_id]
-    return _named(tests or [check.name for check in red])
+    return _named(_tests(last) or [check.name for check in failing(last.checks)])
+
+
+def _tests(last: WorkerResultMeta) -> list[str]:
+    """Name the failing tests, each once."""
+    found = [each for check in failing(last.checks) for each in check.findings if each.test_id]
+    return list(dict.fromkeys(finding.name for finding in found))
 
 
 def _named(names: list[str] | tuple[str, ...]) -> str:
@@ -175,7 +187,7 @@ def _named(names: list[str] | tuple[str, ...]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """`ask` is what is wanted; `actions` are things to do, the likeliest to help first.
+    """The request to the maintainer, and the suggested actions, most helpful first.
 
     `{issue}` in an action stands for the issue's name.
     """
@@ -184,100 +196,102 @@ class Advice:
     actions: tuple[str, ...]
 
 
+ANSWER_HERE = "Answer with `/mulligan fix:` and your answer. A plain comment starts nothing."
+
 UNPUBLISHED = Advice(
-    "The work is done and verified, but it could not be published. Please mend what is in the way.",
-    ("Give Mulligan's token the right that is named, or change the rule that stands against it.",),
+    "The work is verified, but Mulligan could not publish it. Please remove the obstacle.",
+    ("Give Mulligan's token the missing permission, or change the rule that blocks it.",),
 )
 
-NO_ATTEMPT = Advice("Please look at why no attempt could be made.", ("Mend what is named above.",))
+NO_ATTEMPT = Advice("Mulligan could not make an attempt.", ("Fix the problem above.",))
 
 AFTER_REVIEWS = Advice(
-    "Changes are requested once more, and the rounds of review are used up. Please say what is "
-    "still missing.",
+    "The review asks for more changes, but no review round is left. Please say what is missing.",
     (
-        "Say it in one `/mulligan fix:`; the agent is given that before everything else.",
-        "Or finish it on the pull request's branch yourself: commits of others are kept.",
+        "Say it in one `/mulligan fix:` comment. The next prompt begins with it.",
+        "Finish it on the pull request's branch yourself. Mulligan keeps your commits.",
         "For more rounds, raise `review.rounds` in `.github/mulligan.yml`.",
     ),
 )
 
 CI_FAILED_ADVICE = Advice(
-    "The pull request fails checks on GitHub, and the attempts at them are used up. Please look at "
-    "these checks.",
+    "Checks of the pull request fail on GitHub, and no attempt is left. Please review them.",
     (
-        "If it fails without this change too, run it again, or mend it; then go on reviewing.",
-        "If the change is to blame, say in `/mulligan fix:` what it has to do differently.",
+        (
+            "If a check fails without this change too, fix it or run it again, then continue the "
+            "review."
+        ),
+        "If the change causes the failure, say in `/mulligan fix:` what to do differently.",
     ),
 )
 
 CHECKS_FAILED_ADVICE = Advice(
-    "The attempts did not pass the checks. Please look at what failed and decide how to go on.",
+    "The change does not pass the checks. Please decide how to continue.",
     (
-        "Read the last failure: is it about the change, or does the check fail without it too?",
-        "If the tests expect something else than the issue, say in `/mulligan fix:` which holds.",
-        "Else say more there: where to change what, an example, what must not change.",
-        "Split the issue, if it asks for several things at once.",
+        "Read the last failure: does the check also fail without the change?",
+        "If the tests and the issue disagree, say in `/mulligan fix:` which one is right.",
+        "Otherwise add details: where to change what, an example, what must not change.",
+        "If the issue asks for several things, split it.",
     ),
 )
 
 NOTHING_CHANGED = Advice(
-    "The agent changed nothing. Please check that there is something to do, and that the text says "
-    "what.",
+    "The agent changed nothing. Please check that the issue says what to change.",
     (
-        "Is it done already? Then close the issue.",
-        "Is the text clear? Say in `/mulligan fix:` what should be different, and where.",
-        "Is it a question rather than a change? Then answer it yourself.",
+        "If the work is already done, close the issue.",
+        "If the text is unclear, say in `/mulligan fix:` what should change, and where.",
+        "If the issue is a question, answer it yourself.",
     ),
 )
 
 AGENT_KILLED_ADVICE = Advice(
-    "The agent was killed, and had changed nothing by then. Please see what killed it.",
+    "The agent was killed before its first change. Please find the cause.",
     (
-        "Look at the log of the machine that runs it: was it out of memory?",
-        "See what it did last: `mulligan inspect {issue} --log`.",
+        "Check the log of the machine that runs it: was it out of memory?",
+        "See its last output: `mulligan inspect {issue} --log`.",
         OR_ANOTHER,
     ),
 )
 
 QUESTION = Advice(
-    "The agent asked a question instead of changing anything. Please answer it.",
+    "The agent asked a question and changed nothing. Please answer it.",
     (
-        "Answer with `/mulligan fix:` and your answer; a plain comment starts nothing.",
-        "If it only waits for permission, let its program work without asking for it.",
+        ANSWER_HERE,
+        "If the agent only waited for permission, configure it to work without asking.",
     ),
 )
 
 ONLY_IGNORED = Advice(
-    "The agent wrote only files that git ignores. Please say which ones are to be changed.",
+    "The agent wrote only files that git ignores. Please say which files to change.",
     (
         "Say in the issue which files should be different afterwards.",
-        "If one that is ignored belongs into the repository, take it out of `.gitignore`.",
+        "If an ignored file belongs in the repository, remove it from `.gitignore`.",
     ),
 )
 
 OUT_OF_SCOPE = Advice(
-    "The agent changed what it must not. Please decide whether the rule or the task is to change.",
-    ("If not, say in `/mulligan fix:` which files are to be changed instead.",),
+    "The agent changed files that it must not change. Please change the rule or the task.",
+    ("If the rule is right, say in `/mulligan fix:` which files to change instead.",),
 )
 
 REJECTED = Advice(
-    "The reviewer command rejected the work. Please decide who is right.",
+    "The reviewer command rejected the change. Please decide who is right.",
     (
-        "Read its words above: if they are right, say in `/mulligan fix:` what they ask for.",
-        "If they are wrong, mend or switch off `reviewer` in `.github/mulligan.yml`.",
+        "If the feedback above is right, repeat it in `/mulligan fix:`.",
+        "If it is wrong, fix or switch off `reviewer` in `.github/mulligan.yml`.",
     ),
 )
 
 OUT_OF_TIME = Advice(
-    "The agent met a limit before it was done. Please make the task smaller, or raise the limit.",
+    "The agent reached a limit. Please make the task smaller, or raise the limit.",
     (
-        "Say in `/mulligan fix:` where to look, so that there is less to find out.",
-        "See in the log whether it waited for something: `mulligan inspect {issue} --log`.",
+        "Say in `/mulligan fix:` where to look, so that the agent has less to search.",
+        "Check in the log whether it waited for something: `mulligan inspect {issue} --log`.",
     ),
 )
 
 CRASHED = Advice(
-    "The agent's program failed. Please see that it runs.",
+    "The agent's program failed. Please check that it runs.",
     (
         "Run the agent by hand on the machine that runs Mulligan: is it logged in and up to date?",
         "Read its log: `mulligan inspect {issue} --log`.",
@@ -286,63 +300,63 @@ CRASHED = Advice(
 )
 
 BLOCKED = Advice(
-    "The agent cannot go on without you. Please answer what it asks.",
+    "The agent cannot continue without you. Please answer it.",
     (
-        "Answer with `/mulligan fix:` and your answer; a plain comment starts nothing.",
-        "If it lacks access or a tool, give it that, and write `/mulligan retry`.",
+        ANSWER_HERE,
+        "If it lacks access or a tool, provide it, then write `/mulligan retry`.",
     ),
 )
 
 DONE_ALREADY = Advice(
-    "The agent says that there is nothing to do. Please say whether it is right.",
+    "The agent reports that there is nothing to do. Please check whether it is right.",
     (
         "If it is right, close the issue.",
-        "If it is not, say in `/mulligan fix:` how to see that something is missing.",
+        "If it is wrong, say in `/mulligan fix:` how to see what is missing.",
     ),
 )
 
 INFRASTRUCTURE_ADVICE = Advice(
-    "Something around the agent is in the way; the issue may be fine. Please mend it.",
+    "The environment failed, not the agent. Please fix it.",
     (
-        "Has it passed by itself, as a server that is back? Then write `/mulligan retry`.",
-        "Else pass this on to whoever runs Mulligan here: `mulligan doctor` looks at everything.",
+        "If the problem is over, for example a server is back, write `/mulligan retry`.",
+        "Otherwise ask the operator of Mulligan to run `mulligan doctor`.",
     ),
 )
 
 SET_UP = Advice(
-    "Mulligan's set-up is not complete; the issue may be fine. Please mend it.",
+    "Mulligan's setup is incomplete. Please fix it.",
     (
-        "Mend it as the failure says; what is set by a repository is in `.github/mulligan.yml`.",
-        f"{OR_ANOTHER} `mulligan doctor` shows there whether it is mended.",
+        "Fix it as described above. The repository's settings are in `.github/mulligan.yml`.",
+        f"{OR_ANOTHER} `mulligan doctor` shows whether it is fixed.",
     ),
 )
 
 ACCESS = Advice(
-    "Access was refused; the issue may be fine. Please give the right that is missing.",
+    "A server refused access. Please give the missing permission.",
     (
-        "Renew the credential that the failure names, or give it the right that is missing.",
+        "Renew the credential that is named above, or give it the missing permission.",
         OR_ANOTHER,
     ),
 )
 
 INTERRUPTED_ADVICE = Advice(
-    "Mulligan itself was cut off again and again during this issue. Please see why.",
+    "Mulligan crashed repeatedly during this issue. Please find the cause.",
     (
-        "Look at the log of the machine that runs it: was it out of memory, or restarted?",
+        "Check the log of the machine that runs it: was it out of memory, or restarted?",
         "Check whether this issue makes the agent use up the machine.",
         OR_ANOTHER,
     ),
 )
 
 OVER_BUDGET_ADVICE = Advice(
-    "A budget is used up by this issue. Please decide whether it is worth more.",
+    "This issue has used up a budget. Please decide whether it is worth more.",
     (
-        "If it is worth more, have whoever runs Mulligan here raise the budget that is named.",
-        "If it is not worth more, split it, or do it yourself.",
+        "If it is, ask the operator of Mulligan to raise the budget.",
+        "If it is not, split the issue, or do it yourself.",
     ),
 )
 
-DEFAULT_ADVICE = Advice("Please decide how to go on.", ("Read what happened, above.",))
+DEFAULT_ADVICE = Advice("Please decide how to continue.", ("Read the summary above.",))
 
 ADVICE: Mapping[Outcome, Advice] = {
     Outcome.SUCCEEDED: UNPUBLISHED,
@@ -386,36 +400,83 @@ def escalation_marker(ref: IssueRef, epoch: int) -> str:
 
 
 def escalation_comment(case: IssueContext, escalation: Escalation) -> str:
-    """Ask for help, in the order of SPEC H2."""
-    ref, last = case.issue.ref, case.epoch_history[-1] if case.epoch_history else None
+    """Ask for human review: cause, suggestions and options, then the folded history (ESCALATION-2).
+
+    A part without content is omitted.
+    """
+    last = case.epoch_history[-1] if case.epoch_history else None
     advice = _advice(case, last)
     mentions = " ".join(f"@{name.removeprefix('@')}" for name in escalation.mention)
     return body(
-        escalation_marker(ref, case.status.epochs),
-        f"{mentions} **Mulligan needs a person here.** {advice.ask}".lstrip(),
-        f"Issue #{ref.number} · attempts used: {attempts_used(case)} · spent: {spending_line(case)}"
-        f"{_pull_request(case)}",
+        escalation_marker(case.issue.ref, case.status.epochs),
+        f"{mentions} **This issue needs human review.** {advice.ask}".lstrip(),
         "### Failure summary",
-        _summary(case),
-        "### Attempt history",
-        attempts_table(case) or "No attempt was made.",
-        "### Last failure",
-        last_failure(case, last),
-        "### Files touched by the last attempt",
-        _files(case, last),
-        "### Observed patterns",
-        _items([defuse(one_line(without_advice(seen), 300)) for seen in case.observed]) or "None.",
+        _summary(case, last),
         "### Suggested actions",
         _items(_actions(case, advice)),
         "### Your options",
-        "A comment that begins with one of these is obeyed; any other starts nothing.",
+        "Begin a comment with one of these commands. Other comments start nothing.",
         _items(_options(case, last)),
         _by_hand(case),
+        _folded(case, last),
     )
 
 
+def _summary(case: IssueContext, last: WorkerResultMeta | None) -> str:
+    """Give the cause, the failing tests, and the words of the agent, the reviewer or the review."""
+    reason = defuse(one_line(case.status.reason, REASON_CHARS)) or "The cause is unknown."
+    return body(
+        reason,
+        _failing_tests(last),
+        _last_words(case, last),
+        _feedback_of_reviewer(last),
+        _review(case),
+        _shared_work(case, last),
+        f"Attempts used: {attempts_used(case)} · spent: {spending_line(case)}{_pull_request(case)}",
+    )
+
+
+def _failing_tests(last: WorkerResultMeta | None) -> str:
+    tests = _tests(last) if last and last.outcome is Outcome.CHECKS_FAILED else []
+    return f"Failing {'test' if len(tests) == 1 else 'tests'}: {_named(tests)}" if tests else ""
+
+
+def _last_words(case: IssueContext, last: WorkerResultMeta | None) -> str:
+    """Quote the agent's last message if it changed nothing and the cause does not include it."""
+    silent = {Outcome.ZERO_COMMIT, Outcome.ZERO_DIFF, Outcome.AGENT_CRASHED}
+    if last is None or last.outcome not in silent or last.zero_kind is ZeroKind.ASKED:
+        return ""
+    words = visible(last.agent_summary).strip()
+    if not words or one_line(words, REASON_CHARS) in case.status.reason:
+        return ""
+    shown = words if len(words) <= WORDS_CHARS else f"{words[:WORDS_CHARS].rstrip()}…"
+    return f"The agent's last message:\n\n{quoted(shown)}"
+
+
+def _feedback_of_reviewer(last: WorkerResultMeta | None) -> str:
+    if last is None or last.outcome is not Outcome.REJECTED or not last.verifier_feedback:
+        return ""
+    return f"The reviewer's feedback:\n\n{quoted(last.verifier_feedback)}"
+
+
+def _review(case: IssueContext) -> str:
+    """Quote the review that is still open."""
+    back = case.status.feedback
+    remarks = back.remarks if back else ()
+    shown = [_remark(each) for each in remarks[:SHOWN_REMARKS]]
+    more = len(remarks) - SHOWN_REMARKS
+    return body(*shown, f"(+ {pluralize(more, 'comment')} in the review)" if more > 0 else "")
+
+
+def _remark(remark: Remark) -> str:
+    line = f":{remark.line}" if remark.line else ""
+    place = f" on {code(f'{remark.path}{line}', 150)}" if remark.path else ""
+    words = quoted(one_line(remark.body, WORDS_CHARS))
+    return f"The review by {code(remark.author, 50)}{place}:\n\n{words}" if words else ""
+
+
 def _pull_request(case: IssueContext) -> str:
-    number = case.status.pull_number
+    number = case.status.pull.number
     return f" · pull request #{number}" if number else ""
 
 
@@ -435,21 +496,43 @@ def _is_unpublished(case: IssueContext) -> bool:
     return case.status.is_kept or case.status.outcome is Outcome.SUCCEEDED
 
 
-def _summary(case: IssueContext) -> str:
-    return defuse(one_line(case.status.reason, REASON_CHARS)) or "Nothing is known."
+# The folded part.
+
+
+def _folded(case: IssueContext, last: WorkerResultMeta | None) -> str:
+    """Write the history, the output and the changed files, closed until somebody opens them."""
+    patterns = [defuse(one_line(without_advice(seen), 300)) for seen in case.observed]
+    sections = (
+        ("Attempt history", attempts_table(case) or "Mulligan made no attempt."),
+        ("Last failure", failure_output(case, last)),
+        ("Files changed by the last attempt", _files(case, last)),
+        ("Observed patterns", _items(patterns)),
+    )
+    shown, size = list[str](), 0
+    for heading, content in sections:
+        size += len(content)
+        if content and size <= MAX_FOLDED:
+            shown.append(f"### {heading}\n\n{content}")
+    summary = "<summary>Attempt history, output and files</summary>"
+    return body(f"<details>\n{summary}", *shown, "</details>")
+
+
+def failure_output(case: IssueContext, last: WorkerResultMeta | None) -> str:
+    """Show the output of the failing checks, here or on GitHub; empty if no check failed."""
+    if last is None or last.outcome is Outcome.SUCCEEDED:
+        return body(*_failed_ci(case))
+    red = failing(last.checks) if last.outcome is Outcome.CHECKS_FAILED else ()
+    more = len(red) - SHOWN_CHECKS
+    shown = [_digest(check) for check in red[:SHOWN_CHECKS]]
+    return body(*shown, f"(+ {pluralize(more, 'failing check')})" if more > 0 else "")
 
 
 def last_failure(case: IssueContext, last: WorkerResultMeta | None) -> str:
-    """Show what failed, word for word: red checks, broken rules, or the reason as recorded."""
+    """Show the output of the failing checks, or the reason as recorded, for the draft."""
+    if shown := failure_output(case, last):
+        return shown
     if last is None or last.outcome is Outcome.SUCCEEDED:
-        return body(*_failed_ci(case)) or code_block(_shortened(case.status.reason))
-    red = failing(last.checks)
-    if last.outcome is Outcome.CHECKS_FAILED and red:
-        more = len(red) - SHOWN_CHECKS
-        shown = [_digest(check) for check in red[:SHOWN_CHECKS]]
-        return body(*shown, f"(+ {pluralize(more, 'failing check')})" if more > 0 else "")
-    if last.guard_violations:
-        return code_block(_shortened("\n".join(broken.message for broken in last.guard_violations)))
+        return code_block(_shortened(case.status.reason))
     text = explain(last.outcome, last.failure_reason or last.error)
     if last.outcome is Outcome.REJECTED and last.verifier_feedback:
         text = f"{text}\n\n{last.verifier_feedback}"
@@ -457,22 +540,22 @@ def last_failure(case: IssueContext, last: WorkerResultMeta | None) -> str:
 
 
 def _failed_ci(case: IssueContext) -> Sequence[str]:
-    """Show what the checks printed that failed on GitHub, where that is what came back."""
+    """Show the output of the checks that failed on GitHub, if they are the feedback."""
     back = case.status.feedback
     if back is None or _is_unpublished(case):
         return ()
     return tuple(
         body(
-            f"{code(check.name, 100)} failed on GitHub.",
-            code_block(_shortened(check.digest) or "(it is not known what it printed)"),
+            f"Output of {code(check.name, 100)} on GitHub:",
+            code_block(_shortened(check.digest) or "(output unknown)"),
         )
         for check in back.checks[:SHOWN_CHECKS]
     )
 
 
 def _digest(check: CheckResult) -> str:
-    shown = _shortened(check.digest) or "(it printed nothing)"
-    return body(defuse(verdict(check)), code_block(shown))
+    shown = _shortened(check.digest) or "(no output)"
+    return body(f"Output of {code(check.name, 100)}:", code_block(shown))
 
 
 def _shortened(text: str) -> str:
@@ -485,39 +568,43 @@ def _shortened(text: str) -> str:
 def _files(case: IssueContext, last: WorkerResultMeta | None) -> str:
     files = last.files_modified if last else ()
     if not files:
-        return body("None.", _drafted(case, last))
+        return ""
     more = len(files) - SHOWN_FILES
     lines = [file_line(file) for file in files[:SHOWN_FILES]]
     listed = "\n".join([*lines, f"- (+ {more} more)"] if more > 0 else lines)
-    whole = f"The whole diff: `mulligan inspect {case.issue.ref} --diff`"
-    return body(listed, whole, _drafted(case, last), _fetching(case, last))
+    return body(listed, f"The whole diff: `mulligan inspect {case.issue.ref} --diff`")
+
+
+def _shared_work(case: IssueContext, last: WorkerResultMeta | None) -> str:
+    return body(_drafted(case, last), _fetching(case, last))
 
 
 def _drafted(case: IssueContext, last: WorkerResultMeta | None) -> str:
-    """Say where the work is shown as a draft, or why it is not (SPEC H3)."""
+    """Name the draft that shows the work, or the reason why there is none (ESCALATION-3)."""
     if case.no_draft:
         why = defuse(one_line(case.no_draft, REASON_CHARS))
-        return f"It could not be shown as a draft pull request: {why}"
-    shown, url = case.status.draft_of, case.status.pull_request
+        return f"Mulligan could not open a draft pull request: {why}"
+    shown, url = case.status.pull.draft_of, case.status.pull.url
     if not shown or not url:
         return ""
-    where = f"and **is not verified**: {one_line(url, 300)}"
-    if last and shown == last.number:
-        return f"This work is shown as a draft pull request, {where}"
-    return f"The work of an earlier attempt stands in the pull request, {where}"
+    whose = "The work" if last and shown == last.number else "The work of an earlier attempt"
+    return f"{whose} is in a draft pull request, **not verified**: {one_line(url, 300)}"
 
 
 def _fetching(case: IssueContext, last: WorkerResultMeta | None) -> str:
-    """Say how to get the work, where it was pushed (SPEC H3)."""
-    pushed = case.status.effect(PUSHED_WORK, str(last.number)) if last else None
-    if not pushed:
+    """Give the command that fetches the pushed work (ESCALATION-3)."""
+    pushed = {each.attempt: each.git_ref for each in case.status.effects.all(WorkPushed)}
+    if last is None or last.number not in pushed:
         return ""
-    commands = f"git fetch origin {pushed}\ngit switch --detach FETCH_HEAD"
-    return body("To look at the work:", code_block(commands))
+    commands = f"git fetch origin {pushed[last.number]}\ngit switch --detach FETCH_HEAD"
+    return body("To get the work of the last attempt:", code_block(commands))
+
+
+# What the maintainer can do.
 
 
 def _actions(case: IssueContext, advice: Advice) -> Sequence[str]:
-    """Give the fix that the decision names, what the attempts show, and what helps in general."""
+    """Give the fix of the decision, advice from the attempts, and general advice."""
     decision = case.status.decision
     named = decision.fix if isinstance(decision, Escalate) else ""
     general = [action.replace("{issue}", str(case.issue.ref)) for action in advice.actions]
@@ -526,26 +613,41 @@ def _actions(case: IssueContext, advice: Advice) -> Sequence[str]:
 
 
 def _options(case: IssueContext, last: WorkerResultMeta | None) -> Sequence[str]:
-    """Give the commands, the likeliest first."""
+    """Give the commands, the most likely first."""
     label = code(case.ready_label)
-    more = f"that gives {pluralize(case.max_attempts, 'new attempt')}"
-    guided = f"`/mulligan fix: <what to do>` tries again, and follows your words; {more}."
-    same = f"The label {label} does the same."
-    left = "`/mulligan skip [reason]` leaves the issue alone; so does closing it."
+    attempts = pluralize(case.max_attempts, "new attempt")
+    guided = f"`/mulligan fix: <what to do>` starts {attempts} that follow your instruction."
+    same = f"Adding the label {label} does the same."
+    skip = "`/mulligan skip [reason]` stops the work. Closing the issue does the same."
+    ends = _pull_request_option(case)
     if _is_unpublished(case):
-        again = "`/mulligan retry`, once what is in the way is mended, publishes the work."
-        return f"{again} {same}", guided, left
-    if last and last.outcome in TO_BE_MENDED:
-        return f"`/mulligan retry`, once it is mended, tries again; {more}. {same}", guided, left
-    return guided, f"`/mulligan retry` tries again as it stands; {more}. {same}", left
+        again = "`/mulligan retry` publishes the work, once the obstacle is removed."
+        return f"{again} {same}", guided, skip
+    if last and last.outcome in TO_BE_FIXED:
+        again = f"`/mulligan retry` starts {attempts}, once the problem is fixed. {same}"
+        return again, guided, *ends, skip
+    return (
+        guided,
+        f"`/mulligan retry` starts {attempts} without a new instruction. {same}",
+        *ends,
+        skip,
+    )
+
+
+def _pull_request_option(case: IssueContext) -> tuple[str, ...]:
+    """Offer to merge or close the open, verified pull request."""
+    number = case.status.pull.number
+    if not number or case.status.pull.draft_of:
+        return ()
+    return (f"Merge pull request #{number} as it is, or close it. Both end the work.",)
 
 
 def _by_hand(case: IssueContext) -> str:
-    if not case.status.draft_of:
-        return "Or do it yourself: nothing more happens here until somebody asks for it."
+    if not case.status.pull.draft_of:
+        return "Mulligan does nothing more until you choose one of these."
     return (
         f"Or finish it yourself: commit to {code(case.issue.ref.branch)}, and mark the draft as "
-        "ready for review. Closing the draft leaves the issue alone."
+        "ready for review. To stop the work, close the draft."
     )
 
 

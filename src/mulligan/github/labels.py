@@ -1,4 +1,4 @@
-"""Which labels an issue must get and lose to show its stage (SPEC L2, L3). Pure."""
+"""Which labels an issue must get and lose to show its stage (LABEL-2, LABEL-3). Pure."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -63,12 +63,12 @@ class LabelStyle:
 
 
 def label_styles(labels: Labels) -> tuple[LabelStyle, ...]:
-    """Say how the four labels look when Mulligan creates them (SPEC L1)."""
+    """Say how the four labels look when Mulligan creates them (LABEL-1)."""
     return (
-        LabelStyle(labels.ready, "0e8a16", "Mulligan is asked to work on this"),
+        LabelStyle(labels.ready, "0e8a16", "A request: Mulligan works on this"),
         LabelStyle(labels.running, "fbca04", "Mulligan is working on this"),
         LabelStyle(labels.review, "1d76db", "Mulligan has opened a pull request"),
-        LabelStyle(labels.hitl, "d93f0b", "Mulligan needs a person here"),
+        LabelStyle(labels.hitl, "d93f0b", "This needs human review (HITL)"),
     )
 
 

@@ -10,21 +10,19 @@ from mulligan.domain.result import AgentFacts, CheckResult, FileChange, Finding,
 from mulligan.implement.prompt.outcome_text import TITLES, duration_text, pluralize
 from mulligan.text.escape import defuse, one_line, table_cell, visible
 
-"""How each text of Mulligan's own can be told, together with its author."""
-
 MAX_BODY = 60_000
 """Characters of a comment or a pull request; GitHub takes 65,536."""
 
 CHANGES = {"A": "added", "D": "deleted", "R": "renamed", "C": "copied"}
 """What git's letters for a changed file mean, apart from a plain change."""
 
-BEFORE = "fails on the base branch as well, which this change did not cause"
-FLAKY = "is flaky, failed once and passed once on the same tree"
+BEFORE = "also fails on the base branch, so this change is not the cause"
+FLAKY = "is flaky: it failed once and passed once on the same tree"
 
 MAX_ROWS = 20
 MAX_NAMED_FINDINGS = 10
 QUOTED_CHARS = 4000
-CUT = "[… cut: GitHub takes no longer text]"
+CUT = "[… cut: GitHub does not accept a longer text]"
 
 
 def marker(kind: str, ref: IssueRef, more: str = "") -> str:
@@ -49,7 +47,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def attempts_table(case: IssueContext) -> str:
-    """Write the attempts of the epoch, one row each (SPEC H2)."""
+    """Write the attempts of the epoch, one row each (ESCALATION-2)."""
     history = case.epoch_history
     if not history:
         return ""
@@ -59,9 +57,9 @@ def attempts_table(case: IssueContext) -> str:
     hidden = max(0, len(history) - MAX_ROWS)
     before = len(case.history) - len(history)
     notes = [
-        *([f"{pluralize(hidden, 'earlier attempt')} left out."] if hidden else []),
+        *([f"{pluralize(hidden, 'earlier attempt')} not shown."] if hidden else []),
         *([f"{pluralize(before, 'attempt')} before the last request."] if before else []),
-        *(["\\* does not count."] if any(meta.outcome in free for meta in history) else []),
+        *(["\\* costs no attempt."] if any(meta.outcome in free for meta in history) else []),
     ]
     return body(rows, " ".join(notes))
 
@@ -79,7 +77,7 @@ def _row(meta: WorkerResultMeta, free: frozenset[Outcome]) -> Sequence[str]:
 
 
 def _free(case: IssueContext) -> frozenset[Outcome]:
-    """Name the outcomes that cost no attempt here; deaths do once there were too many (SPEC 6)."""
+    """Name the outcomes that cost no attempt; deaths do once there are too many (OUTCOME-4)."""
     return FREE if case.counted <= _counted_attempts(case) else FREE - {Outcome.INTERRUPTED}
 
 
@@ -117,7 +115,7 @@ def _runs(meta: WorkerResultMeta) -> Iterable[AgentFacts]:
 
 
 def baseline_and_flaky_notes(meta: WorkerResultMeta | None) -> str:
-    """Say of each check what failed before the change as well, and what is flaky (A4, A11)."""
+    """Say which failures each check had before the change, and which are flaky (CHECK-3)."""
     lines = [
         f"- {code(check.name)} {of}: {_named(findings)}"
         for check in (meta.checks if meta else ())
@@ -134,7 +132,7 @@ def _named(findings: Sequence[Finding]) -> str:
 
 
 def checks_table(checks: Iterable[CheckResult]) -> str:
-    """Write what each check came to, one row each (SPEC P1)."""
+    """Write what each check came to, one row each (PR-1)."""
     return table(("Check", "Result", "Command", "Took"), map(_check_row, checks))
 
 
@@ -145,7 +143,7 @@ def _check_row(check: CheckResult) -> tuple[str, ...]:
 
 def _verdict(check: CheckResult) -> str:
     if check.flaky:
-        return "passed, flaky: it failed first and passed when run again"
+        return "passed, flaky: it failed first, then passed"
     if check.passed:
         return "passed"
     if check.preexisting:

@@ -1,4 +1,4 @@
-"""Every comment and pull request of Mulligan's but the escalation, as people read them. Pure."""
+"""Write every comment and pull request of Mulligan except the escalation. Pure."""
 
 from typing import assert_never
 
@@ -23,14 +23,14 @@ from mulligan.implement.prompt.outcome_text import pluralize
 from mulligan.text.escape import defuse, one_line, subject_line
 
 USAGE = """\
-| comment | what it does |
+| comment | effect |
 |---|---|
-| `/mulligan retry` | new attempts, as many as at first |
-| `/mulligan fix: <what to do>` | new attempts, which follow these words |
-| `/mulligan skip [reason]` | leaves the issue alone |
-| `/mulligan abort` | stops the attempt that runs; its work is kept |
-| `/mulligan pause`, `/mulligan resume` | no new attempt meanwhile |
-| `/mulligan status` | says where the issue stands |"""
+| `/mulligan retry` | starts new attempts |
+| `/mulligan fix: <what to do>` | starts new attempts that follow your instruction |
+| `/mulligan skip [reason]` | stops the work |
+| `/mulligan abort` | stops the running attempt and keeps its work |
+| `/mulligan pause`, `/mulligan resume` | no new attempt until you resume |
+| `/mulligan status` | replies with the status |"""
 
 UNVERIFIED = "Not verified: "
 
@@ -39,13 +39,13 @@ TITLE_CHARS = 200
 REASON_CHARS = 600
 
 NOTHING_VERIFIED = (
-    "**Nothing was verified.** No checks are configured for this repository; add some under "
-    "`checks` in `.github/mulligan.yml`."
+    "**Nothing was verified.** This repository has no checks. Add `checks` to "
+    "`.github/mulligan.yml`."
 )
 
 TWO_INSTALLATIONS = (
-    "> **Another installation of Mulligan works on this repository too:** it wrote [its own status]"
-    "({other}). Two that do not share their state disturb each other; stop one of them."
+    "> **Another installation of Mulligan works on this repository too:** see [its status comment]"
+    "({other}). The two run agents on the same issues. Stop one of them."
 )
 
 
@@ -55,48 +55,47 @@ def reply_marker(ref: IssueRef, key: str) -> str:
 
 
 def no_attempts_text(case: IssueContext) -> str:
-    """Say that there is nothing to tell."""
+    """Say that nobody requested the work, and how to request it."""
     return (
-        "Nobody has asked Mulligan to work on this; put the label "
-        f"{code(case.ready_label)} on, or write `/mulligan retry`."
+        "Nobody has asked Mulligan to work on this issue. To start, add the label "
+        f"{code(case.ready_label)}, or write `/mulligan retry`."
     )
 
 
 def reply_comment(case: IssueContext, order: PendingCommand, answer: str) -> str:
-    """Answer a command that did nothing that shows; `answer` is Mulligan's own sentence."""
+    """Reply to a command without a visible effect; `answer` is Mulligan's own sentence."""
     ref = case.issue.ref
     match order.verb:
         case Verb.STATUS:
             where = stage_summary(case) if case.status.epoch else no_attempts_text(case)
-            return body(reply_marker(ref, order.key), where)
+            return body(reply_marker(ref, str(order.act)), where)
         case Verb.MISTYPED:
-            return body(reply_marker(ref, order.key), answer, USAGE)
+            return body(reply_marker(ref, str(order.act)), answer, USAGE)
         case _:
-            return body(reply_marker(ref, order.key), answer)
+            return body(reply_marker(ref, str(order.act)), answer)
 
 
 def draft_title(case: IssueContext) -> str:
-    """Say before the issue's title what this is, for lists and mails that hide that it is one."""
+    """Mark the title as not verified, for lists and mails that do not show drafts."""
     return f"{UNVERIFIED}{pull_request_title(case)}"
 
 
 def draft_body(case: IssueContext) -> str:
-    """Say that the work does not hold, what fails, and how to go on (SPEC H3)."""
+    """Say that the work is not verified, which checks fail, and the options (ESCALATION-3)."""
     number, last = case.issue.ref.number, case.last
     return body(
         f"Closes #{number}",
-        "**This work is not verified: please do not merge it as it stands.** It is what the last "
-        f"attempt at #{number} left, shown as a draft so that somebody can look at it, or go on "
-        "from it.",
-        "### What fails",
-        checks_table(last.checks) if last and last.checks else "No check was run on it.",
+        f"**This work is not verified: do not merge it.** It is the last attempt at #{number}, "
+        "shown as a draft so that you can review or continue it.",
+        "### Failing checks",
+        checks_table(last.checks) if last and last.checks else "No check ran.",
         last_failure(case, last),
         "### What changed",
         what_changed(last),
-        "### How it came about",
-        f"Attempts used: {attempts_used(case)}; {spending_line(case)}.",
+        "### Attempt history",
+        f"Attempts used: {attempts_used(case)} · spent: {spending_line(case)}",
         attempts_table(case),
-        "### To go on",
+        "### Your options",
         _how_to_continue(case),
         marker("pull-request", case.issue.ref, f"by={case.status.instance}"),
     )
@@ -106,11 +105,10 @@ def _how_to_continue(case: IssueContext) -> str:
     number, branch = case.issue.ref.number, case.issue.ref.branch
     return body(
         f"- **Let Mulligan try again.** Write `/mulligan fix: <what to do>` here or on #{number}, "
-        "or request changes in a review. Once new work is verified, it takes the place of this "
-        "one, and a review is asked for.",
-        f"- **Finish it yourself.** Commit to `{branch}`, and press *Ready for review*. What "
-        "others commit here is never overwritten: new attempts go on top of it.",
-        "- **Leave it.** Close this, and Mulligan is done with the issue.",
+        "or request changes in a review. Verified work replaces this work and asks for a review.",
+        f"- **Finish it yourself.** Commit to `{branch}`, and press *Ready for review*. Mulligan "
+        "keeps your commits and adds new attempts on top.",
+        "- **Stop.** Close this pull request. Mulligan then stops work on the issue.",
     ).replace("\n\n", "\n")
 
 
@@ -120,22 +118,22 @@ def status_marker(case: IssueContext) -> str:
 
 
 def status_comment(case: IssueContext, other: str = "") -> str:
-    """Say where the issue stands, what happened so far and what comes next (SPEC H5).
+    """Show the stage, the attempts and the next step (STATUS-1).
 
-    `other` is where another installation does the same (SPEC E4).
+    `other` is the address of another installation's status comment (RECOVERY-3).
     """
     warning = TWO_INSTALLATIONS.format(other=other) if other else ""
     return body(status_marker(case), stage_summary(case), warning)
 
 
 def stage_summary(case: IssueContext) -> str:
-    """Say where the issue stands, as the status comment and the answer to `status` do.
+    """Write the text of the status comment and of the reply to `status`.
 
-    What the comment that asks a person says already is not said again.
+    If an escalation comment exists, link to it instead of repeating it.
     """
     asked = case.status.asked_at if case.status.stage is Stage.HITL else ""
     if asked:
-        told = f"[What happened, and what can be done]({asked})"
+        told = f"[Cause, attempts and your options]({asked})"
         return body(f"**{_headline(case)}**", told, _draft(case))
     return body(
         f"**{_headline(case)}**",
@@ -154,34 +152,34 @@ def _headline(case: IssueContext) -> str:
             attempt = f"attempt {case.counted + 1} of {case.max_attempts}"
             since = case.status.started_at
             started = f", since {moment(since)} UTC" if since else ""
-            return f"Mulligan is working on this: {attempt}{started}."
+            return f"Mulligan is working on this issue: {attempt}{started}."
         case Stage.REVIEW:
-            return f"Mulligan asks for a review: {one_line(case.status.pull_request or '', 300)}"
+            return f"Mulligan asks for a review: {one_line(case.status.pull.url or '', 300)}"
         case Stage.HITL:
-            return "Mulligan has handed this issue to a person."
+            return "This issue needs human review (HITL)."
         case Stage.RESOLVED:
             if case.status.elsewhere:
-                return "This Mulligan leaves the issue to whoever has it now."
-            return "Mulligan has left this issue."
+                return "Another installation of Mulligan has this issue."
+            return "Mulligan has stopped work on this issue."
         case _:
             assert_never(case.status.stage)
 
 
 def _queued(case: IssueContext) -> str:
     if case.status.paused_by:
-        return f"{one_line(case.status.paused_by, 100)} has paused this."
+        return f"{one_line(case.status.paused_by, 100)} has paused work on this issue."
     if case.status.due:
-        return f"Mulligan goes on after {moment(case.status.due)} UTC."
+        return f"Mulligan continues after {moment(case.status.due)} UTC."
     if case.status.reason:
-        return "Mulligan cannot work on this yet."
-    return "Mulligan will start on this shortly."
+        return "Mulligan cannot start work yet."
+    return "Mulligan will start work soon."
 
 
 def _reason(case: IssueContext) -> str:
-    """Say why, where that is not plain; what failed is in the table."""
+    """Give the reason for the stage, or what is happening now; the table has the failures."""
     match case.status.stage:
         case Stage.RUNNING:
-            return "The agent is told what went wrong before." if case.epoch_history else ""
+            return _at_work(case)
         case Stage.REVIEW:
             return body(
                 f"{_progress(case)}; {spending_line(case)}.{_on_github(case)}",
@@ -196,60 +194,73 @@ def _reason(case: IssueContext) -> str:
             assert_never(case.status.stage)
 
 
+def _at_work(case: IssueContext) -> str:
+    """Say what happens during an attempt."""
+    checks = "then Mulligan runs the checks" if case.verifies else "no checks are configured"
+    if not case.epoch_history:
+        return f"The agent works on the issue first; {checks}."
+    return f"The agent works with the record of the earlier failures; {checks}."
+
+
 def _progress(case: IssueContext) -> str:
     return f"Attempt {attempts_used(case)} succeeded"
 
 
 def _on_github(case: IssueContext) -> str:
-    count = case.status.ci_passed
-    return f" On GitHub {pluralize(count, 'check')} passed, and none failed." if count else ""
+    count = case.status.pull.passed
+    return f" On GitHub, {pluralize(count, 'check')} passed and none failed." if count else ""
 
 
 def _up_to_date(case: IssueContext) -> str:
-    """Say that the pull request holds a merge that nobody asked for; its files are new together."""
-    base = case.status.updated_to
+    """Say that Mulligan merged the base branch, which its own checks have not seen."""
+    base = case.status.pull.updated_to
     if not base:
         return ""
     return (
-        f"The base branch, at {base[:10]}, was merged into the pull request afterwards, without a "
-        "conflict. Mulligan's own checks ran before that; those on GitHub run on it."
+        f"Mulligan then merged the base branch, at {base[:10]}, into the pull request. Its own "
+        "checks ran before the merge. GitHub's checks run on it."
     )
 
 
 def _left_draft(case: IssueContext) -> str:
-    """Ask for the one thing that Mulligan could not do to the pull request."""
-    why = defuse(one_line(case.status.left_draft, REASON_CHARS))
-    return f"**It is still a draft:** please press *Ready for review*. {why}" if why else ""
+    """Ask to end the draft, if Mulligan could not."""
+    why = defuse(one_line(case.status.pull.left_draft, REASON_CHARS))
+    return (
+        f"**The pull request is still a draft:** please press *Ready for review*. {why}"
+        if why
+        else ""
+    )
 
 
 def _draft(case: IssueContext) -> str:
     """Name the draft that shows work that was not verified."""
-    if not case.status.draft_of or not case.status.pull_request:
+    if not case.status.pull.draft_of or not case.status.pull.url:
         return ""
-    url = one_line(case.status.pull_request, 300)
-    return f"What was done so far is in a draft, and is not verified: {url}"
+    url = one_line(case.status.pull.url, 300)
+    return f"The unverified work is in a draft pull request: {url}"
 
 
 def _next(case: IssueContext) -> str:
     label = code(case.ready_label)
     match case.status.stage:
         case Stage.READY if case.status.paused_by:
-            return "`/mulligan resume` in a comment lets it go on."
+            return "To continue, write `/mulligan resume`."
         case Stage.READY | Stage.RUNNING:
-            return f"To stop it, write `/mulligan abort`, take the label {label} off or close this."
+            return (
+                f"To stop, write `/mulligan abort`, remove the label {label}, or close the issue."
+            )
         case Stage.REVIEW:
             return (
-                "To ask for changes, request them in a review of the pull request, or write "
-                "`/mulligan fix:` and what to do in a comment."
+                "To change the work, request changes in a review, or write `/mulligan fix: <what "
+                "to "
+                "do>`. To end it, merge or close the pull request."
             )
         case Stage.HITL:
-            return "The comment that asks for help says what can be done."
+            return "The comment below lists your options."
         case Stage.RESOLVED if case.status.elsewhere:
             return ""
         case Stage.RESOLVED:
-            return (
-                f"To have it taken up again, write `/mulligan retry` or put the label {label} on."
-            )
+            return f"To start again, write `/mulligan retry`, or add the label {label}."
         case _:
             assert_never(case.status.stage)
 
@@ -260,13 +271,13 @@ def label_marker(ref: IssueRef, act: str) -> str:
 
 
 def label_comment(case: IssueContext, act: str, reason: str) -> str:
-    """Ask for the label again, since what stands there now was not asked for (SPEC T2)."""
+    """Ask for the label again after an untrusted edit (TRUST-2)."""
     return body(
         label_marker(case.issue.ref, act),
-        "**Mulligan does not work on this as it stands now.**",
+        "**Mulligan needs the label again: the issue was edited.**",
         f"{defuse(one_line(reason, REASON_CHARS))}.",
-        "Please read the title and the text. If they say what is wanted, put the label "
-        f"{code(case.ready_label)} on again; where it is still there, take it off first.",
+        "Please read the title and the text. To start work on them, remove the label "
+        f"{code(case.ready_label)} if it is there, and add it again.",
     )
 
 
@@ -277,7 +288,7 @@ def pull_request_title(case: IssueContext) -> str:
 
 
 def pull_request_body(case: IssueContext) -> str:
-    """Say what was changed, how it was verified and how to ask for changes (SPEC P1)."""
+    """Describe the change, its verification, and how to request changes (PR-1)."""
     number, last = case.issue.ref.number, case.last
     return body(
         f"Closes #{number}",
@@ -286,34 +297,33 @@ def pull_request_body(case: IssueContext) -> str:
         "### Checks",
         _checks(case, last),
         *_advice(last),
-        "### How it came about",
+        "### Attempts",
         f"{_progress(case)}{_fixed(last)}; {spending_line(case)}.",
         attempts_table(case) if len(case.epoch_history) > 1 else "",
-        "### To ask for changes",
-        "Submit a review that requests changes; comments on lines are read, and answered. Or write "
-        f"`/mulligan fix:` and what should be different in a comment on #{number}, or here. "
-        "Commits that others made on this branch are never overwritten: new work then goes on "
-        "top of them.",
+        "### To request changes",
+        "Submit a review that requests changes. Mulligan answers each line comment. Or write "
+        f"`/mulligan fix: <what to change>` here or on #{number}. Mulligan never overwrites "
+        "commits that you add to this branch.",
         marker("pull-request", case.issue.ref, f"by={case.status.instance}"),
     )
 
 
 def what_changed(meta: WorkerResultMeta | None) -> str:
-    """Say how much was changed, and what the agent says that it did."""
+    """Give the size of the change and the agent's summary."""
     if meta is None:
         return ""
     said = quoted(meta.agent_summary)
     return body(
         f"{meta.diff_summary}.",
-        f"In the agent's words:\n\n{said}" if said else "The agent did not say what it did.",
+        f"The agent's summary:\n\n{said}" if said else "The agent gave no summary.",
     )
 
 
 def _advice(meta: WorkerResultMeta | None) -> tuple[str, ...]:
-    """Show a reviewer's doubts, in its words; they are advice."""
+    """Quote the reviewer command's advice."""
     if meta is None or not meta.verifier_feedback:
         return ()
-    return ("### What the reviewer command says", quoted(meta.verifier_feedback))
+    return ("### Feedback of the reviewer command", quoted(meta.verifier_feedback))
 
 
 def _fixed(meta: WorkerResultMeta | None) -> str:

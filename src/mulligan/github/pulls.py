@@ -1,4 +1,4 @@
-"""Pull requests: Mulligan's own, opened and updated; reviews, ends and CI runs, read."""
+"""Read pull requests: Mulligan's own, their reviews, ends and CI runs."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -6,27 +6,19 @@ from datetime import datetime
 
 import structlog
 
-from mulligan.config.policy import PullRequestSettings
-from mulligan.domain.errors import DeniedError, UnavailableError, WorldError
+from mulligan.domain.errors import DeniedError, UnavailableError
 from mulligan.domain.events import Remark
 from mulligan.domain.feedback import BODY_CHARS, CODE_CHARS, CheckRun, OpenPull, PullState, Review
 from mulligan.domain.issue import BRANCH_PREFIX, IssueRef
-from mulligan.domain.issue_context import IssueContext, PullRequest
 from mulligan.domain.status import IssueStatus
-from mulligan.github.answers import AlreadyExistsError, NotFoundError, TransientError
+from mulligan.github.answers import NotFoundError
 from mulligan.github.authorization import TrustReader
 from mulligan.github.client import Client
-from mulligan.github.comments import Comments
-from mulligan.github.graphql import READY, READY_MUTATION
-from mulligan.github.markdown_parts import MARKER, marker
-from mulligan.github.messages import draft_body, draft_title, pull_request_body, pull_request_title
+from mulligan.github.markdown_parts import MARKER
 from mulligan.github.shapes import (
     ANNOTATIONS,
-    ANYTHING,
     CHECK_RUN,
     CHECK_RUNS,
-    ISSUE,
-    NOTE,
     NOTES,
     PULL,
     PULLS,
@@ -65,144 +57,34 @@ STATUS_APP = "status"
 PENDING_STATE = "pending"
 
 
-class PullRequestWriter:
-    """Opens and updates pull requests; never opens a second one for a branch."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-
-    def open(
-        self, case: IssueContext, base_branch: str, settings: PullRequestSettings
-    ) -> PullRequest:
-        """Open the pull request of the issue's branch, or bring the open one up to date."""
-        texts = {"title": pull_request_title(case), "body": pull_request_body(case)}
-        found = self._open_or_update(case, base_branch, texts, draft=settings.draft)
-        if _is_elsewhere(found, case.status):
-            return PullRequest(found.number, found.html_url, elsewhere=True)
-        was_ours = case.status.draft_of or case.status.left_draft
-        left_draft = ""
-        if found.draft and was_ours and not settings.draft:
-            left_draft = self._end_draft(found, case.issue.ref)
-        self._decorate(found, case, settings)
-        return PullRequest(found.number, found.html_url, left_draft)
-
-    def open_draft(self, case: IssueContext, base_branch: str) -> PullRequest:
-        """Open a draft with unverified work, or mark the open pull request as unverified."""
-        texts = {"title": draft_title(case), "body": draft_body(case)}
-        found = self._open_or_update(case, base_branch, texts, draft=True)
-        elsewhere = _is_elsewhere(found, case.status)
-        return PullRequest(found.number, found.html_url, elsewhere=elsewhere)
-
-    def opened_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
-        """Say that another installation has opened one for the epoch's request, if it has."""
-        found = self._find(ref)
-        if found is None or not _is_elsewhere(found, status):
-            return None
-        return f"Another installation of Mulligan has opened {found.html_url}"
-
-    def _open_or_update(
-        self, case: IssueContext, base_branch: str, texts: dict[str, str], *, draft: bool
-    ) -> PullShape:
-        """Have a pull request there that says these texts; another installation's is left alone."""
-        ref = case.issue.ref
-        wanted = {name: self._client.as_sent(text) for name, text in texts.items()}
-        found = self._find(ref)
-        if found is None:
-            created = {"head": ref.branch, "base": base_branch, "draft": draft}
-            found = self._create(ref, {**wanted, **created})
-        # If people removed the marker, the text is theirs and is not updated.
-        ours = MARKER in (found.body or "") and not _is_elsewhere(found, case.status)
-        if ours and not _says(found, wanted):
-            found = self._update(found, ref, wanted)
-        return found
-
-    def _end_draft(self, pull: PullShape, ref: IssueRef) -> str:
-        """Mark a draft as ready for review; say why it stays one, where it cannot be."""
-        path = f"/repos/{ref.repository}/pulls/{pull.number}"
-        try:
-            self._client.mutate(READY, READY_MUTATION, {"pull": pull.node_id}, ref.repository)
-        except NotFoundError:
-            return "This server has no GraphQL, by which alone a draft is ended."
-        except WorldError as error:
-            # A failed answer does not mean that it did not happen (SPEC E7).
-            if not self._client.read(PULL, path).draft:
-                return ""
-            if isinstance(error, TransientError):
-                raise
-            return str(error)
-        return ""
-
-    def _find(self, ref: IssueRef) -> PullShape | None:
-        """Return the open pull request of the branch; of several the oldest."""
-        owner = ref.repository.partition("/")[0]
-        query = {"head": f"{owner}:{ref.branch}", "state": "open"}
-        pulls = self._client.read_all(PULLS, f"/repos/{ref.repository}/pulls", query)
-        ours = [_belongs(pull, ref) for pull in pulls if _is_from(pull, ref)]
-        return min(ours, key=lambda pull: pull.number, default=None)
-
-    def _create(self, ref: IssueRef, body: dict[str, object]) -> PullShape:
-        try:
-            created = self._client.write(PULL, "POST", f"/repos/{ref.repository}/pulls", body)
-        except (UnavailableError, AlreadyExistsError):
-            # A failed answer does not mean that it did not happen (SPEC E7).
-            if found := self._find(ref):
-                return found
-            raise
-        return _belongs(created, ref)
-
-    def _update(self, pull: PullShape, ref: IssueRef, wanted: dict[str, str]) -> PullShape:
-        path = f"/repos/{ref.repository}/pulls/{pull.number}"
-        try:
-            updated = self._client.write(PULL, "PATCH", path, wanted)
-        except UnavailableError:
-            updated = self._client.read(PULL, path)
-            if not _says(updated, wanted):
-                raise
-        return _belongs(updated, ref)
-
-    def _decorate(self, pull: PullShape, case: IssueContext, settings: PullRequestSettings) -> None:
-        """Add labels and ask for reviews; a refusal never stops the publishing."""
-        repository = case.issue.ref.repository
-        there = {label.name.casefold() for label in pull.labels}
-        labels = [name for name in settings.labels if name.casefold() not in there]
-        if labels:
-            path = f"/repos/{repository}/issues/{pull.number}/labels"
-            self._try("labels", case, path, {"labels": labels})
-        people = _reviewers(pull, case, settings)
-        if people or settings.team_reviewers:
-            path = f"/repos/{repository}/pulls/{pull.number}/requested_reviewers"
-            asked = {"reviewers": people, "team_reviewers": list(settings.team_reviewers)}
-            self._try(
-                "reviewers", case, path, {who: names for who, names in asked.items() if names}
-            )
-
-    def _try(self, what: str, case: IssueContext, path: str, body: object) -> None:
-        try:
-            self._client.write(ANYTHING, "POST", path, body)
-        except WorldError as error:
-            log.warning("left_out", what=what, issue=str(case.issue.ref), reason=str(error))
+def read_pull(client: Client, repository: str, number: int) -> PullShape:
+    """Read a pull request itself; NotFoundError if it is gone."""
+    return client.call(PULL, repository, lambda here: here.get_pull(number).raw_data)
 
 
-def _is_elsewhere(pull: PullShape, status: IssueStatus) -> bool:
+def find_open(client: Client, ref: IssueRef) -> PullShape | None:
+    """Return the open pull request of the issue's branch; of several the oldest."""
+    owner = ref.repository.partition("/")[0]
+    query = {"head": f"{owner}:{ref.branch}", "state": "open"}
+    pulls = client.read_all(PULLS, f"/repos/{ref.repository}/pulls", query)
+    ours = [belongs(pull, ref) for pull in pulls if _is_from(pull, ref)]
+    return min(ours, key=lambda pull: pull.number, default=None)
+
+
+def opened_elsewhere(client: Client, ref: IssueRef, status: IssueStatus) -> str | None:
+    """Say that another installation has opened one for the epoch's request, if it has."""
+    found = find_open(client, ref)
+    if found is None or not is_elsewhere(found, status):
+        return None
+    return f"Another installation of Mulligan has opened {found.html_url}"
+
+
+def is_elsewhere(pull: PullShape, status: IssueStatus) -> bool:
     """Tell whether another installation opened it after the act that this one works for."""
     by = re.search(rf"{re.escape(MARKER)}pull-request \S+ by=(\w+) -->", pull.body or "")
-    if by is None or by[1] == status.instance or pull.number == status.pull_number:
+    if by is None or by[1] == status.instance or pull.number == status.pull.number:
         return False
-    return not pull.created_at or not status.act_at or pull.created_at >= status.act_at
-
-
-def _reviewers(pull: PullShape, case: IssueContext, settings: PullRequestSettings) -> list[str]:
-    """List whom to ask: as configured, else who put the label on; GitHub refuses the author."""
-    status = case.status
-    by_person = status.act.startswith(("labeled:", "comment:"))
-    asker = (status.actor,) if by_person else ()
-    author = pull.user.login.casefold() if pull.user else ""
-    done = {author, *(account.login.casefold() for account in pull.requested_reviewers)}
-    return [
-        login
-        for login in settings.reviewers or asker
-        if login.casefold() not in done and not login.endswith("[bot]")
-    ]
+    return not pull.created_at or not status.request.at or pull.created_at >= status.request.at
 
 
 def _is_from(pull: PullShape, ref: IssueRef) -> bool:
@@ -211,7 +93,7 @@ def _is_from(pull: PullShape, ref: IssueRef) -> bool:
     return pull.head.ref == ref.branch and where.casefold() == ref.repository.casefold()
 
 
-def _belongs(pull: PullShape, ref: IssueRef) -> PullShape:
+def belongs(pull: PullShape, ref: IssueRef) -> PullShape:
     if not leads_to(pull.url, f"/repos/{ref.repository}/pulls/{pull.number}"):
         message = (
             f"GitHub gave a pull request of another repository for {ref} ({pull.url}); if the "
@@ -221,11 +103,6 @@ def _belongs(pull: PullShape, ref: IssueRef) -> PullShape:
     return pull
 
 
-def _says(pull: PullShape, wanted: dict[str, str]) -> bool:
-    body = (pull.body or "").replace("\r\n", "\n").strip()
-    return pull.title == wanted["title"] and body == wanted["body"]
-
-
 class GitHubPulls:
     """The port PullRequests over GitHub's REST API."""
 
@@ -233,7 +110,6 @@ class GitHubPulls:
         self._client = client
         self._trust = trust
         self._own_login = own_login
-        self._comments = Comments(client, own_login)
 
     def list_open(self, repository: str) -> Sequence[OpenPull]:
         """List the open pull requests of Mulligan's branches; free while nothing changed."""
@@ -248,7 +124,7 @@ class GitHubPulls:
     def state(self, ref: IssueRef, number: int) -> PullState:
         """Read a pull request itself; one that is gone counts as closed."""
         try:
-            pull = self._client.read(PULL, f"/repos/{ref.repository}/pulls/{number}")
+            pull = read_pull(self._client, ref.repository, number)
         except NotFoundError:
             return PullState(is_open=False)
         into = pull.base.repo.default_branch if pull.base and pull.base.repo else ""
@@ -281,39 +157,6 @@ class GitHubPulls:
     def log(self, ref: IssueRef, run: CheckRun) -> bytes:
         """Fetch the end of what a failed check printed, or else what it says of itself."""
         return check_log(self._client, ref.repository, run)
-
-    def answer(self, ref: IssueRef, number: int, thread: int, text: str) -> str:
-        """Answer a comment on a line, once for each text; give the id of the answer."""
-        text = self._client.as_sent(text)
-        if found := self._answered(ref, number, thread, text):
-            return str(found.id)
-        path = f"/repos/{ref.repository}/pulls/{number}/comments/{thread}/replies"
-        try:
-            written = self._client.write(NOTE, "POST", path, {"body": text})
-        except UnavailableError:
-            # A failed answer does not mean that it did not happen (SPEC E7).
-            if found := self._answered(ref, number, thread, text):
-                return str(found.id)
-            raise
-        return str(written.id)
-
-    def answer_review(self, ref: IssueRef, number: int, review: int, text: str) -> str:
-        """Answer a review in one comment on the pull request; give the comment's id."""
-        named = marker("answer", ref, f"review={review}")
-        place = IssueRef(ref.repository, number)
-        return str(self._comments.upsert(place, named, f"{named}\n{text}").id)
-
-    def close_issue(self, ref: IssueRef) -> None:
-        """Close an issue whose pull request went to a branch that does not close it."""
-        path = f"/repos/{ref.repository}/issues/{ref.number}"
-        if self._client.read(ISSUE, path).state == "open":
-            body = {"state": "closed", "state_reason": "completed"}
-            self._client.write(ISSUE, "PATCH", path, body)
-
-    def _answered(self, ref: IssueRef, number: int, thread: int, text: str) -> NoteShape | None:
-        own = self._own_login().casefold()
-        notes = self._client.read_all(NOTES, f"/repos/{ref.repository}/pulls/{number}/comments")
-        return next((note for note in notes if _review_says(note, thread, own, text)), None)
 
     def _is_trusted(self, ref: IssueRef, who: Account) -> bool:
         own = who.login.casefold() == self._own_login().casefold()
@@ -358,12 +201,6 @@ def _remarks(who: Account, review: int, notes: Sequence[NoteShape]) -> Iterator[
             )
 
 
-def _review_says(note: NoteShape, thread: int, own: str, text: str) -> bool:
-    by_us = note.user is not None and note.user.login.casefold() == own
-    body = note.body.replace("\r\n", "\n").strip()
-    return by_us and note.in_reply_to_id == thread and body == text.strip()
-
-
 def check_runs_of(client: Client, repository: str, sha: str) -> tuple[CheckRun, ...]:
     """Read check runs and statuses of a commit; free of charge while nothing changed."""
     commit = f"/repos/{repository}/commits/{sha}"
@@ -387,7 +224,9 @@ def check_log(client: Client, repository: str, run: CheckRun) -> bytes:
 
 def _said(client: Client, repository: str, run: CheckRun) -> bytes:
     path = f"/repos/{repository}/check-runs/{run.id}"
-    output = client.read(CHECK_RUN, path).output
+    output = client.call(
+        CHECK_RUN, repository, lambda here: here.get_check_run(run.id).raw_data
+    ).output
     notes = client.read_all(ANNOTATIONS, f"{path}/annotations")
     parts = [output.title, *map(_annotation, notes), output.summary, output.text]
     return "\n".join(part for part in parts if part).encode()

@@ -1,4 +1,4 @@
-"""Track GitHub's rate limits: metrics from its answers, and the backoff of each token (E7)."""
+"""Track GitHub's rate limits: metrics, and the backoff of each token (GITHUB-1)."""
 
 import re
 import threading

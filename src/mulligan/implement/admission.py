@@ -17,10 +17,10 @@ from mulligan.domain.eligibility import (
     opens_epoch,
 )
 from mulligan.domain.events import AttemptStarted, Authorised, IssueSeen
-from mulligan.domain.host import is_shortage
 from mulligan.domain.issue import Issue, IssueRef
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import WaitForBudget
+from mulligan.domain.recorded_effects import Obstacle, block_shown
 from mulligan.domain.status import Phase
 from mulligan.implement.agent_selection import refused_until
 from mulligan.implement.budget_meter import spent_today
@@ -41,7 +41,7 @@ def admit(facts: Facts, context: BotContext) -> str | None:
     """Record an issue's text and request; give the reason if it must not be worked on.
 
     A new request opens an epoch, even while the issue is paused. If a person must act first (an
-    invalid policy, an open dependency, a changed text), the issue shows that (SPEC T2, 17).
+    invalid policy, an open dependency, a changed text), the issue shows that (TRUST-2, CONFIG-3).
     """
     ref, broken = facts.issue.ref, first_broken(facts)
     _record_text(facts, context, fine=broken is None)
@@ -60,18 +60,18 @@ def admit(facts: Facts, context: BotContext) -> str | None:
 
 
 def _record_text(facts: Facts, context: BotContext, *, fine: bool) -> None:
-    """Record the requested text: when an act is first seen, and when work starts (SPEC T2)."""
+    """Record the requested text: when an act is first seen, and when work starts (TRUST-2)."""
     act, issue, status = facts.act, facts.issue, facts.status
     if act is None or not act.trusted or status.phase is not Phase.IDLE:
         return
-    another = (status.text_sha256, status.title) != (issue.text_sha256, issue.title)
-    if status.text_act != act.act or (fine and another):
+    another = (status.text.sha256, status.text.title) != (issue.text_sha256, issue.title)
+    if status.text.act != act.act or (fine and another):
         seen = IssueSeen(
             title=issue.title,
             author=issue.author,
             url=issue.url,
             text_sha256=issue.text_sha256,
-            act=act.act,
+            act=str(act.act),
         )
         context.ledger.append(issue.ref, seen)
 
@@ -89,10 +89,11 @@ def defer(facts: Facts, context: BotContext) -> str | None:
     """
     ref = facts.issue.ref
     if short := _disk_shortage(ref, context):
-        shown = context.ledger.status(ref).reason
+        status = context.ledger.status(ref)
+        others = block_shown(Obstacle.DISK, status.epoch, status.reason)
         # Otherwise several workers with full disks would keep replacing each other's reason.
-        if shown == short or not is_shortage(shown):
-            report_blocked(ref, short, context)
+        if status.reason == short or others not in status.effects.done:
+            report_blocked(ref, short, context, Obstacle.DISK)
         log.warning("no_room", issue=str(ref), reason=short)
         return short
     if spent := spent_today(ref, context):
@@ -110,13 +111,13 @@ def _disk_shortage(ref: IssueRef, context: BotContext) -> str | None:
     """Check the disk space; if it is short, delete this issue's worktree and check again."""
     short = context.disk_shortage()
     if short and context.worktrees.exists(ref):
-        context.worktrees.discard(ref)
+        context.git.discard(ref)
         return context.disk_shortage()
     return short
 
 
 def begin_attempt(issue: Issue, context: BotContext) -> IssueContext:
-    """Record that an attempt starts, before any other step of it (SPEC A1)."""
+    """Record that an attempt starts, before any other step of it (ATTEMPT-1)."""
     case = load_context(issue, context)
     started = AttemptStarted(
         attempt=case.status.attempt + 1,

@@ -1,4 +1,4 @@
-"""Choose the agent of an attempt: by label, by repository, and by what was tried (SPEC 13b)."""
+"""Choose the agent of an attempt: by label, by repository, and by what was tried (AGENT-5)."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta

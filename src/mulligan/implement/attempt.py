@@ -50,7 +50,7 @@ def run_attempt(case: IssueContext, context: BotContext) -> Iterator[AttemptStat
 
 def _pull_request_base(case: IssueContext) -> PullRequestBase | None:
     """Describe the open pull request and Mulligan's commits in it; None without one."""
-    if case.status.pull_number is None:
+    if case.status.pull.number is None:
         return None
     own, bases = own_commits(case.status, case.history), bases_of(case.status, case.history)
     feedback = case.status.feedback
@@ -102,7 +102,7 @@ def _run_agent(known: AttemptState, task: Task, at: AttemptContext) -> AttemptSt
 
 
 def _keep_partial_change(known: AttemptState, at: AttemptContext) -> AttemptState:
-    """Commit the partial change of a stopped agent; best effort (SPEC A8, H4)."""
+    """Commit the partial change of a stopped agent; best effort (ATTEMPT-2, COMMAND-1)."""
     try:
         with ignore_cancellation():
             return _capture(known, at)

@@ -1,4 +1,4 @@
-"""Record what an attempt uses, and stop it when a budget is used up (SPEC 13a)."""
+"""Record what an attempt uses, and stop it when a budget is used up (BUDGET-1)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

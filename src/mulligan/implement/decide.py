@@ -26,7 +26,7 @@ from mulligan.domain.outcome import (
     WaitForBudget,
 )
 from mulligan.domain.result import WorkerResultMeta
-from mulligan.domain.status import IssueStatus, is_handled
+from mulligan.domain.status import IssueStatus
 from mulligan.implement.prompt.outcome_text import explain, pluralize
 from mulligan.text.escape import one_line
 
@@ -136,8 +136,9 @@ def _after_daily_budget(ended: EndedAttempt, history: Sequence[EndedAttempt]) ->
     key = f"budget.{ended.budget}"
     taken = pluralize(days, "day")
     return Escalate(
-        reason=f"This issue has used up most of {key} on {taken}, and would again; raise {key} in "
-        "mulligan.yml, or split the issue."
+        reason=f"This issue used up most of {key} on {taken}. Raise {key} in mulligan.yml, or "
+        f"split "
+        "the issue."
     )
 
 
@@ -146,16 +147,14 @@ def _after_infrastructure(
 ) -> Decision:
     spent = count_spent(history, policy)
     if spent >= policy.max_issue_attempts:
-        return Escalate(reason=_used_up(spent, ended))
+        return Escalate(reason=_used_up(spent, [*history, ended]))
     faults = 1 + sum(past.outcome is Outcome.INFRASTRUCTURE for past in history)
     if faults > policy.infrastructure_retries:
         times = pluralize(faults, "time")
         return Escalate(
-            reason=f"Something around the agent failed {times}, the last: {ended.reason_sentence}"
+            reason=f"The environment failed {times}. The last failure: {ended.reason_sentence}"
         )
-    return Retry(
-        reason=f"This was not the agent's doing. {ended.reason_sentence}", backoff_step=faults
-    )
+    return Retry(reason=f"Not caused by the agent. {ended.reason_sentence}", backoff_step=faults)
 
 
 def _within_limits(
@@ -164,7 +163,7 @@ def _within_limits(
     epoch = [*history, ended]
     spent = count_spent(epoch, policy)
     if spent >= policy.max_issue_attempts:
-        return Escalate(reason=_used_up(spent, ended))
+        return Escalate(reason=_used_up(spent, epoch))
     silent = sum(past.outcome in NO_OUTPUT for past in epoch)
     if ended.outcome in NO_OUTPUT and silent >= policy.max_no_output_attempts:
         return Escalate(
@@ -172,7 +171,7 @@ def _within_limits(
         )
     row = _timeouts_in_a_row(epoch)
     if _timed_out(ended) and row >= policy.consecutive_timeouts:
-        ran_out = f"{pluralize(row, 'attempt')} in a row ran out of time"
+        ran_out = f"{pluralize(row, 'attempt')} in a row timed out"
         return Escalate(reason=f"{ran_out}. {ended.reason_sentence}")
     left = pluralize(policy.max_issue_attempts - spent, "attempt")
     return Retry(reason=f"{_sentence(ended.reason_sentence)} {left} left.")
@@ -185,10 +184,14 @@ def count_spent(epoch: Sequence[EndedAttempt], policy: RetryPolicy) -> int:
     return paid + max(0, killed - policy.interruptions)
 
 
-def _used_up(spent: int, last: EndedAttempt) -> str:
+def _used_up(spent: int, epoch: Sequence[EndedAttempt]) -> str:
+    *before, last = epoch
+    if any(past.outcome is Outcome.SUCCEEDED for past in before):
+        # Attempts on a review share the epoch with the attempt that opened the pull request.
+        return f"No attempt is left ({spent} used). The last one failed: {last.reason_sentence}"
     if spent == 1:
         return f"The only attempt failed: {last.reason_sentence}"
-    return f"All {spent} attempts failed, the last: {last.reason_sentence}"
+    return f"All {spent} attempts failed. The last one: {last.reason_sentence}"
 
 
 def _timeouts_in_a_row(epoch: Sequence[EndedAttempt]) -> int:
@@ -226,7 +229,7 @@ class AttemptsLeft:
 
 def new_reviews(reviews: Sequence[Review], status: IssueStatus) -> list[Review]:
     """Pick the unhandled reviews; none unless at least one of them requests changes."""
-    new = [each for each in reviews if not is_handled(status.heard, each.key)]
+    new = [each for each in reviews if each.act not in status.handled]
     return new if any(each.requests_changes for each in new) else []
 
 
@@ -244,7 +247,7 @@ def decide_on_reviews(
     refused = ""
     if opens and status.rounds >= settings.rounds:
         rounds = pluralize(settings.rounds, "round")
-        refused = f"Reviews have opened {rounds} already, and changes are requested again."
+        refused = f"Reviews have already started {rounds}, and a review requests changes again."
     return ReviewReceived(
         reviews=tuple(each.id for each in new),
         author=last.author,
@@ -263,13 +266,13 @@ def decide_on_failed_checks(
     left: AttemptsLeft,
     settings: WatchCi,
 ) -> CiFailed:
-    """Decide on checks that failed on GitHub: an attempt, or an escalation (`refused`, P4)."""
+    """Decide on checks that failed on GitHub: an attempt, or an escalation (`refused`, PR-3)."""
     names = ", ".join(one_line(check.name, 100) for check in checks)
     made, refused = pluralize(status.ci_attempts, "attempt"), ""
     if left.nothing:
         refused = f"Checks of the pull request fail on GitHub, and no attempt is left: {names}."
     elif status.ci_attempts >= settings.max_attempts:
-        refused = f"Checks of the pull request fail on GitHub after {made} at them: {names}."
+        refused = f"Checks of the pull request still fail on GitHub after {made}: {names}."
     return CiFailed(head_sha=head_sha, checks=tuple(checks), refused=refused)
 
 
@@ -309,12 +312,12 @@ def decide_command(order: PendingCommand, status: IssueStatus, *, is_open: bool)
             )
         case Verb.PAUSE:
             return CommandDecision(
-                CommandAction.SHOW, "It is paused; an attempt that runs goes on to its end."
+                CommandAction.SHOW, "This issue is paused. A running attempt finishes."
             )
         case Verb.RESUME:
-            return CommandDecision(CommandAction.SHOW, "It goes on.")
+            return CommandDecision(CommandAction.SHOW, "Work continues.")
         case Verb.STATUS:
-            return CommandDecision(CommandAction.REPLY, "Told where it stands.")
+            return CommandDecision(CommandAction.REPLY, "Replied with the status.")
         case Verb.MISTYPED:
             return CommandDecision(CommandAction.REPLY, order.text)
         case _:
@@ -322,19 +325,19 @@ def decide_command(order: PendingCommand, status: IssueStatus, *, is_open: bool)
 
 
 def _decide_retry(order: PendingCommand, status: IssueStatus, *, is_open: bool) -> CommandDecision:
-    if status.act == order.key:
-        return CommandDecision(CommandAction.SHOW, "It is taken up again.")
+    if status.request.act == order.act:
+        return CommandDecision(CommandAction.SHOW, "New attempts start.")
     if not is_open:
         return CommandDecision(
-            CommandAction.REPLY, "This issue is closed; reopen it, then ask again."
+            CommandAction.REPLY, "This issue is closed. Reopen it, then write the command again."
         )
     if order.verb is Verb.RETRY and order.stage is Stage.RUNNING:
-        said = "An attempt runs already. To have it begin afresh with other guidance, use `fix:`."
+        said = "An attempt is already running. To start again with an instruction, use `fix:`."
         return CommandDecision(CommandAction.REPLY, said)
     waits_for_nothing = status.epoch and not status.attempt and not status.reason
     if order.verb is Verb.RETRY and status.stage is Stage.READY and waits_for_nothing:
-        return CommandDecision(CommandAction.SHOW, "It is queued already.")
-    return CommandDecision(CommandAction.OPEN_EPOCH, "It is taken up again.")
+        return CommandDecision(CommandAction.SHOW, "This issue is already queued.")
+    return CommandDecision(CommandAction.OPEN_EPOCH, "New attempts start.")
 
 
 def _decide_abort(order: PendingCommand, status: IssueStatus) -> CommandDecision:
@@ -345,6 +348,8 @@ def _decide_abort(order: PendingCommand, status: IssueStatus) -> CommandDecision
         return CommandDecision(CommandAction.NOTHING, words)
     if order.stage is Stage.RUNNING:
         return CommandDecision(
-            CommandAction.REPLY, "The attempt had ended before it could be stopped."
+            CommandAction.REPLY, "The attempt ended before Mulligan could stop it."
         )
-    return CommandDecision(CommandAction.REPLY, "No attempt runs, and none is queued.")
+    return CommandDecision(
+        CommandAction.REPLY, "No attempt is running or queued, so there is nothing to stop."
+    )

@@ -1,6 +1,5 @@
 """Carry decisions out on GitHub and git; every effect is recorded and can be repeated."""
 
-import hashlib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -22,7 +21,6 @@ from mulligan.domain.events import (
     Authorised,
     BroughtUpToDate,
     Drafted,
-    EffectDone,
     Escalated,
     Published,
     PublishStarted,
@@ -30,11 +28,23 @@ from mulligan.domain.events import (
     StoodDown,
     Waiting,
 )
-from mulligan.domain.issue import IssueRef, Stage
+from mulligan.domain.issue import Act, IssueRef, Stage
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Escalate, Outcome, Retry, StandDown, WaitForBudget
+from mulligan.domain.recorded_effects import (
+    Answered,
+    Effect,
+    LabelRequested,
+    Obstacle,
+    Pushed,
+    StageShown,
+    StatusWritten,
+    WorkPushed,
+    block_shown,
+    event_of,
+)
 from mulligan.domain.result import WorkerResultMeta
-from mulligan.domain.status import DEFERRED, PUSH, PUSHED_WORK, SHOWN_STAGE, IssueStatus
+from mulligan.domain.status import IssueStatus
 from mulligan.implement.budget_meter import spent_today
 from mulligan.implement.issue_snapshot import (
     base_has_start,
@@ -46,7 +56,7 @@ from mulligan.implement.issue_snapshot import (
     withdrawal,
 )
 from mulligan.implement.ports import BotContext
-from mulligan.implement.prompt.feedback import review_answer, thread_answer
+from mulligan.implement.prompt.feedback import review_answer, thread_answer, unchanged_answer
 from mulligan.implement.result import (
     base_dropped,
     base_dropped_record,
@@ -58,22 +68,10 @@ from mulligan.sandbox.cancellation import sleep_until_cancelled
 log = structlog.get_logger()
 
 
-# The names of the effects that only this module does.
-STATUS_COMMENT = "status_comment"
-LABEL_COMMENT = "label_comment"
-BLOCKED_NOTICE = "held"
-ANSWER_EFFECT = "answer"
-
-SINGLE_KEY = "issue"
-"""Key for effects that occur at most once per issue."""
-
-
-def record_effect(
-    ref: IssueRef, effect: str, key: str, remote_id: str, context: BotContext
-) -> None:
+def record_effect(ref: IssueRef, effect: Effect, context: BotContext) -> None:
     """Record an effect, unless the ledger has it already."""
-    if context.ledger.status(ref).effect(effect, key) != remote_id:
-        context.ledger.append(ref, EffectDone(effect=effect, key=key, remote_id=remote_id))
+    if effect not in context.ledger.status(ref).effects.done:
+        context.ledger.append(ref, event_of(effect))
 
 
 # Labels and the status comment.
@@ -88,11 +86,11 @@ def announce_attempt(case: IssueContext, context: BotContext) -> None:
 
 
 def sync_labels_and_status(ref: IssueRef, context: BotContext) -> None:
-    """Make the labels and the status comment match the ledger (SPEC L4, H5).
+    """Make the labels and the status comment match the ledger (LABEL-4, STATUS-1).
 
-    Shows nothing if the issue is not found or its repository is archived (SPEC L7). If a newer
+    Shows nothing if the issue is not found or its repository is archived (LABEL-7). If a newer
     request came while an earlier one was ended, that request opens its epoch and keeps its label
-    (SPEC L6). A pending command that asks for new attempts is carried out before anything is shown.
+    (LABEL-6). A pending command that asks for new attempts is carried out before anything is shown.
     """
     if context.ledger.status(ref).stage is Stage.RESOLVED:
         if context.ledger.status(ref).is_asked_anew:
@@ -106,15 +104,15 @@ def sync_labels_and_status(ref: IssueRef, context: BotContext) -> None:
         if not context.tracker.repository(ref.repository).archived:
             is_theirs = _is_left_to_others(case, labels, context)
             if not is_theirs:
-                context.tracker.set_stage_labels(ref, stage, labels)
-            if not is_theirs or case.status.effect(STATUS_COMMENT, SINGLE_KEY):
+                context.writer.set_stage_labels(ref, stage, labels)
+            if not is_theirs or case.status.effects.status_comment:
                 update_status_comment(case, context)
                 return
-    record_effect(ref, SHOWN_STAGE, SINGLE_KEY, stage, context)
+    record_effect(ref, StageShown(stage), context)
 
 
 def _is_left_to_others(case: IssueContext, labels: Labels, context: BotContext) -> bool:
-    """Tell whether the labels belong to another installation, which settled the request (E4)."""
+    """Tell whether the labels belong to another installation, which settled it (RECOVERY-3)."""
     status = case.status
     if status.elsewhere or status.stage in {Stage.REVIEW, Stage.HITL}:
         return status.elsewhere
@@ -126,10 +124,10 @@ def _is_left_to_others(case: IssueContext, labels: Labels, context: BotContext) 
 
 def update_status_comment(case: IssueContext, context: BotContext) -> None:
     """Write the status comment; if it was edited a moment ago, defer that to the next pass."""
-    ref, written = case.issue.ref, context.tracker.update_status(case)
+    ref, written = case.issue.ref, context.writer.update_status(case)
     if written:
-        record_effect(ref, STATUS_COMMENT, SINGLE_KEY, written, context)
-    record_effect(ref, SHOWN_STAGE, SINGLE_KEY, case.status.stage if written else DEFERRED, context)
+        record_effect(ref, StatusWritten(written), context)
+    record_effect(ref, StageShown(case.status.stage if written else None), context)
 
 
 def write_deferred_status(ref: IssueRef, context: BotContext) -> None:
@@ -139,7 +137,7 @@ def write_deferred_status(ref: IssueRef, context: BotContext) -> None:
         if not context.tracker.repository(ref.repository).archived:
             update_status_comment(case, context)
             return
-    record_effect(ref, SHOWN_STAGE, SINGLE_KEY, context.ledger.status(ref).stage, context)
+    record_effect(ref, StageShown(context.ledger.status(ref).stage), context)
 
 
 # Publishing a verified commit.
@@ -151,7 +149,7 @@ PULL_REQUEST_WAITS = (0.0, 1.0, 2.0)
 
 
 def ensure_commit_stored(ref: IssueRef, context: BotContext) -> str | None:
-    """Store the commit of the last attempt, if it succeeded, where every worker finds it (A15).
+    """Store the commit of the last attempt, if it succeeded, for every worker (COMMIT-2).
 
     Returns None if the attempt did not succeed, or its commit is lost; a lost commit is recorded
     as an interrupted attempt, or as an infrastructure failure if the base was force-pushed.
@@ -161,7 +159,7 @@ def ensure_commit_stored(ref: IssueRef, context: BotContext) -> str | None:
         return None
     place = context.artifacts.path(ref, last.number, VERIFIED_BUNDLE)
     if last.head_sha and context.worktrees.ensure_commit(ref, last.head_sha, place):
-        context.worktrees.store_commit(ref, last.head_sha, place)
+        context.git.store_commit(ref, last.head_sha, place)
         context.artifacts.share(place)
         return last.head_sha
     # A bundle needs the commit it is based on, which a force-push may have removed elsewhere.
@@ -171,17 +169,18 @@ def ensure_commit_stored(ref: IssueRef, context: BotContext) -> str | None:
 
 
 def has_foreign_push(ref: IssueRef, context: BotContext) -> bool:
-    """Tell whether somebody pushed to the pull request while the attempt ran (SPEC P2).
+    """Tell whether somebody pushed to the pull request while the attempt ran (PUBLISH-3).
 
     If so, record the attempt as interrupted: Mulligan does not overwrite other people's commits.
     """
     status, (*_, last) = context.ledger.status(ref), context.ledger.history(ref)
-    if status.pull_number is None:
+    if status.pull.number is None:
         return False
     tip = context.worktrees.remote_head(ref)
-    if tip and (base := status.merged_since.get(tip)):
+    if tip and (found := status.unrecorded_merge(tip)):
         # Mulligan merged the base branch and was killed before recording that.
-        status = context.ledger.append(ref, BroughtUpToDate(base_sha=base, head_sha=tip))
+        merged = BroughtUpToDate(base_sha=found.base_sha, head_sha=tip)
+        status = context.ledger.append(ref, merged)
     if tip in {None, last.head_sha, expected_remote_head(status, last)}:
         return False
     context.ledger.append(ref, AttemptCompleted(meta=overtaken_record(last)))
@@ -192,7 +191,7 @@ def publish(ref: IssueRef, head: str, context: BotContext) -> Escalate | StandDo
     """Push the verified commit and open the pull request; no agent runs, no attempt counts.
 
     Returns the decision that replaces the publication, if any: `Escalate` if GitHub refuses for
-    good (SPEC O5), `StandDown` if the request was withdrawn or is no longer trusted. If a
+    good (PUBLISH-1), `StandDown` if the request was withdrawn or is no longer trusted. If a
     force-push removed the base of the work, nothing is pushed, the attempt is recorded as one that
     does not count, and the caller must decide again.
     """
@@ -218,9 +217,9 @@ def publish(ref: IssueRef, head: str, context: BotContext) -> Escalate | StandDo
         _note_push(ref, head, context)
         return StandDown(reason=why)
     try:
-        context.worktrees.push(ref, head, expected_remote_head(case.status, last))
-        record_effect(ref, PUSH, ref.branch, head, context)
-        opened = context.tracker.open_pull_request(case, base, settings)
+        context.git.push(ref, head, expected_remote_head(case.status, last))
+        record_effect(ref, Pushed(ref.branch, head), context)
+        opened = context.writer.open_pull_request(case, base, settings)
     except DeniedError as error:
         if why := _taken_elsewhere(case, context):
             return StandDown(reason=why)
@@ -240,8 +239,8 @@ def publish(ref: IssueRef, head: str, context: BotContext) -> Escalate | StandDo
 
 
 def _unpublished(error: WorldError) -> Escalate:
-    fix = "Mend this, then write /mulligan retry; the verified commit is kept."
-    return Escalate(reason=f"The verified work could not be published: {error}", fix=fix)
+    fix = "Fix this, then write /mulligan retry. Mulligan keeps the verified commit."
+    return Escalate(reason=f"Mulligan could not publish the verified work: {error}", fix=fix)
 
 
 def _note_push(ref: IssueRef, head: str, context: BotContext) -> None:
@@ -251,7 +250,7 @@ def _note_push(ref: IssueRef, head: str, context: BotContext) -> None:
     """
     with suppress(WorldError):
         if context.worktrees.remote_head(ref) == head:
-            record_effect(ref, PUSH, ref.branch, head, context)
+            record_effect(ref, Pushed(ref.branch, head), context)
 
 
 def _taken_elsewhere(case: IssueContext, context: BotContext) -> str | None:
@@ -273,42 +272,63 @@ def expected_remote_head(status: IssueStatus, last: WorkerResultMeta | None) -> 
     """Give the commit the remote branch must have: the one worked on, or the last one pushed."""
     if last and last.start_sha != last.base_sha:
         return last.start_sha
-    return status.effect(PUSH, status.issue.branch)
+    return status.effects.pushed
 
 
 def answer_reviews(case: IssueContext, head: str, context: BotContext) -> None:
-    """Answer each review comment on a line, and each review that has none, once (SPEC P3)."""
+    """Answer each review comment on a line, and each review that has none, once (PR-2)."""
     ref, status, last = case.issue.ref, case.status, case.last
-    if status.feedback is None or status.pull_number is None or last is None:
+    if status.feedback is None or status.pull.number is None or last is None:
         return
-    pulls, number = context.tracker.pulls, status.pull_number
+    writer, number = context.writer, status.pull.number
     for thread in status.feedback.threads:
         path = next((each.path for each in status.feedback.remarks if each.thread == thread), "")
         text = thread_answer(ref, head, path, last)
-        said = partial(pulls.answer, ref, number, thread, text)
-        _answer(ref, f"{thread}:{last.number}", said, context)
+        said = partial(writer.answer_thread, ref, number, thread, text)
+        _answer(ref, (thread, last.number), said, context)
     for review, author in status.feedback.reviews.items():
-        where = f"{status.pull_request}#pullrequestreview-{review}"
+        where = f"{status.pull.url}#pullrequestreview-{review}"
         text = review_answer(head, where, author, last)
-        said = partial(pulls.answer_review, ref, number, review, text)
-        _answer(ref, f"review:{review}", said, context)
+        said = partial(writer.answer_review, ref, number, review, text)
+        _answer(ref, (review, None), said, context)
 
 
-def _answer(ref: IssueRef, key: str, said: Callable[[], str], context: BotContext) -> None:
+def answer_unchanged(case: IssueContext, comment: str, context: BotContext) -> None:
+    """Answer each open review on the pull request: no change was made, and why (PR-2).
+
+    `comment` is the address of the escalation comment. The answer to a review as a whole is
+    replaced if a later attempt succeeds.
+    """
+    ref, status = case.issue.ref, case.status
+    if status.feedback is None or status.pull.number is None or case.last is None:
+        return
+    writer, number, made = context.writer, status.pull.number, case.last.number
+    text = unchanged_answer(ref, status.reason, comment)
+    for thread in status.feedback.threads:
+        said = partial(writer.answer_thread, ref, number, thread, text)
+        _answer(ref, (thread, made), said, context)
+    for review in status.feedback.reviews:
+        said = partial(writer.answer_review, ref, number, review, text)
+        _answer(ref, (review, made), said, context)
+
+
+def _answer(
+    ref: IssueRef, to: tuple[int, int | None], said: Callable[[], str], context: BotContext
+) -> None:
     """Write an answer, unless it was written already; log a refusal and go on."""
-    if context.ledger.status(ref).effect(ANSWER_EFFECT, key):
+    if context.ledger.status(ref).effects.has_answered(*to):
         return
     try:
-        record_effect(ref, ANSWER_EFFECT, key, said(), context)
+        record_effect(ref, Answered(*to, said()), context)
     except DeniedError as error:
-        log.warning("not_answered", issue=str(ref), to=key, reason=str(error))
+        log.warning("not_answered", issue=str(ref), to=to[0], reason=str(error))
 
 
 # Checks before a write, and requests to a person.
 
 
 def stop_reason(ref: IssueRef, context: BotContext) -> str | None:
-    """Check again whether the work may go on (SPEC L5, T1, T2); give the reason if it may not.
+    """Check again whether the work may go on (LABEL-5, TRUST-1, TRUST-2); if not, give the reason.
 
     If the text was changed since the request, ask in a comment for the label again.
     """
@@ -317,34 +337,36 @@ def stop_reason(ref: IssueRef, context: BotContext) -> str | None:
     found = objection(ref, context)
     if found is None:
         return None
-    if found.by_edit:
-        ask_for_label(ref, context.ledger.status(ref).act, found.reason, context)
+    act = context.ledger.status(ref).request.act
+    if found.by_edit and act:
+        ask_for_label(ref, act, found.reason, context)
     return f"{found.reason}."
 
 
-def ask_for_label(ref: IssueRef, act: str, reason: str, context: BotContext) -> None:
-    """Ask for the label again after a text change, once for each act; best effort (SPEC T2)."""
-    if context.ledger.status(ref).effect(LABEL_COMMENT, act):
+def ask_for_label(ref: IssueRef, act: Act, reason: str, context: BotContext) -> None:
+    """Ask for the label again after a text change, once for each act; best effort (TRUST-2)."""
+    if context.ledger.status(ref).effects.label_request(act):
         return
     try:
         case = load_context(context.tracker.read(ref), context)
-        record_effect(
-            ref, LABEL_COMMENT, act, context.tracker.ask_for_label(case, act, reason), context
-        )
+        comment = context.writer.ask_for_label(case, str(act), reason)
+        record_effect(ref, LabelRequested(act, comment), context)
     except WorldError as error:
         log.warning("not_asked", issue=str(ref), reason=str(error))
 
 
-def report_blocked(ref: IssueRef, reason: str, context: BotContext) -> None:
+def report_blocked(
+    ref: IssueRef, reason: str, context: BotContext, obstacle: Obstacle = Obstacle.ISSUE
+) -> None:
     """Show on an issue, once for each reason, why it cannot be worked on; no attempt counts."""
     status = context.ledger.status(ref)
-    notice = f"{status.epoch}:{hashlib.sha256(reason.encode()).hexdigest()}"
-    if status.reason == reason and status.effect(BLOCKED_NOTICE, SINGLE_KEY) == notice:
+    notice = block_shown(obstacle, status.epoch, reason)
+    if status.reason == reason and notice in status.effects.done:
         return
     if status.reason != reason:
         context.ledger.append(ref, Waiting(until=None, reason=reason))
     sync_labels_and_status(ref, context)
-    record_effect(ref, BLOCKED_NOTICE, SINGLE_KEY, notice, context)
+    record_effect(ref, notice, context)
 
 
 # Waits and the end.
@@ -386,7 +408,7 @@ def stand_down(ref: IssueRef, decision: StandDown, context: BotContext) -> None:
 
 
 def escalate(ref: IssueRef, decision: Escalate, context: BotContext) -> StandDown | None:
-    """Hand the issue to a person: write the comment first, then set the label (SPEC H1).
+    """Hand the issue to a person: write the comment first, then set the label (ESCALATION-1).
 
     Returns `StandDown` instead if the request was withdrawn, or another installation answers it.
     """
@@ -397,7 +419,8 @@ def escalate(ref: IssueRef, decision: Escalate, context: BotContext) -> StandDow
     if escalation.push_work:
         push_work(ref, context)
     case = replace(load_context(context.tracker.read(ref), context), no_draft=no_draft)
-    comment = context.tracker.post_escalation(case, escalation)
+    comment = context.writer.post_escalation(case, escalation)
+    answer_unchanged(case, comment, context)
     context.ledger.append(ref, Escalated(reason=decision.reason, comment=comment))
     sync_labels_and_status(ref, context)
     return None
@@ -414,7 +437,7 @@ def draft_work(ref: IssueRef, context: BotContext) -> str:
     """Show the last attempt's change as a draft pull request; give the reason if refused for good.
 
     Does nothing unless the change passed the guards, and refuses if the request is no longer
-    trusted, its text was changed (SPEC T1), or the base was force-pushed. Only Mulligan's own open
+    trusted, its text was changed (TRUST-1), or the base was force-pushed. Only Mulligan's own open
     draft is updated, and only if nobody else pushed to it: unverified work never replaces verified
     work.
     """
@@ -438,10 +461,10 @@ def draft_work(ref: IssueRef, context: BotContext) -> str:
 def _is_taken(ref: IssueRef, last: WorkerResultMeta, context: BotContext) -> bool:
     """Tell whether there is a pull request that unverified work must not replace."""
     status = context.ledger.status(ref)
-    if status.pull_number is None:
+    if status.pull.number is None:
         return False
-    pull = context.tracker.pulls.state(ref, status.pull_number)
-    if not (status.draft_of and pull.is_open and pull.is_draft):
+    pull = context.tracker.pulls.state(ref, status.pull.number)
+    if not (status.pull.draft_of and pull.is_open and pull.is_draft):
         return True
     return context.worktrees.remote_head(ref) not in {
         None,
@@ -452,12 +475,12 @@ def _is_taken(ref: IssueRef, last: WorkerResultMeta, context: BotContext) -> boo
 
 def _open_draft(case: IssueContext, last: WorkerResultMeta, head: str, context: BotContext) -> None:
     ref = case.issue.ref
-    context.worktrees.push(ref, head, expected_remote_head(case.status, last))
-    record_effect(ref, PUSH, ref.branch, head, context)
-    opened = context.tracker.open_draft(case, context.worktrees.base_branch(ref.repository))
+    context.git.push(ref, head, expected_remote_head(case.status, last))
+    record_effect(ref, Pushed(ref.branch, head), context)
+    opened = context.writer.open_draft(case, context.worktrees.base_branch(ref.repository))
     if opened.elsewhere:
         return
-    shown = (case.status.draft_of, case.status.pull_number)
+    shown = (case.status.pull.draft_of, case.status.pull.number)
     if shown != (last.number, opened.number):
         drafted = Drafted(
             pull_request=opened.url, number=opened.number, head_sha=head, attempt=last.number
@@ -468,11 +491,11 @@ def _open_draft(case: IssueContext, last: WorkerResultMeta, head: str, context: 
 def _delete_unused_branch(ref: IssueRef, context: BotContext) -> None:
     """Delete the pushed branch if it has no pull request; best effort."""
     status = context.ledger.status(ref)
-    pushed = status.effect(PUSH, ref.branch)
-    if status.pull_number is not None or pushed is None:
+    pushed = status.effects.pushed
+    if status.pull.number is not None or pushed is None:
         return
     try:
-        context.worktrees.delete_branch(ref, {pushed})
+        context.git.delete_branch(ref, {pushed})
     except WorldError as error:
         log.warning("branch_left", issue=str(ref), reason=str(error))
 
@@ -491,11 +514,11 @@ def push_work(ref: IssueRef, context: BotContext) -> None:
         if why := _push_refusal(ref, last, context):
             log.warning("work_not_pushed", issue=str(ref), reason=why)
             return
-        pushed = context.worktrees.push_attempt(ref, last.head_sha, last.number)
+        pushed = context.git.push_attempt(ref, last.head_sha, last.number)
     except WorldError as error:
         log.warning("work_not_pushed", issue=str(ref), reason=str(error))
         return
-    record_effect(ref, PUSHED_WORK, str(last.number), pushed, context)
+    record_effect(ref, WorkPushed(last.number, pushed), context)
 
 
 def _push_refusal(ref: IssueRef, last: WorkerResultMeta, context: BotContext) -> str:

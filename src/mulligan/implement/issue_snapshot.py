@@ -18,7 +18,7 @@ from mulligan.domain.eligibility import (
 )
 from mulligan.domain.errors import DeniedError, GoneError
 from mulligan.domain.events import EffectDone, Escalated
-from mulligan.domain.issue import AuthorisingAct, Issue, IssueRef, Objection, Stage
+from mulligan.domain.issue import AuthorisingAct, CommentAct, Issue, IssueRef, Objection, Stage
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
@@ -59,7 +59,7 @@ def _request(ref: IssueRef, ready: str, context: BotContext) -> AuthorisingAct |
     """Find the request: the label, or the command that opened the epoch if that is newer."""
     status = context.ledger.status(ref)
     labelled = context.tracker.authorising_act(ref, ready)
-    if not status.by_command or (
+    if not status.request.by_command or (
         labelled and labelled.trusted and is_newer_request(labelled, status)
     ):
         return labelled
@@ -67,7 +67,7 @@ def _request(ref: IssueRef, ready: str, context: BotContext) -> AuthorisingAct |
 
 
 def _was_labelled(ref: IssueRef, context: BotContext) -> bool:
-    return context.ledger.status(ref).act.startswith("labeled:")
+    return context.ledger.status(ref).request.by_label
 
 
 def _left_to_installation(ref: IssueRef, context: BotContext) -> str:
@@ -78,7 +78,7 @@ def _left_to_installation(ref: IssueRef, context: BotContext) -> str:
 
 
 def newer_request(ref: IssueRef, context: BotContext) -> AuthorisingAct | None:
-    """Find a trusted request that is newer than the one that was ended, if any (SPEC L6)."""
+    """Find a trusted request that is newer than the one that was ended, if any (LABEL-6)."""
     try:
         facts = collect_facts(ref, context)
     except GoneError:
@@ -112,7 +112,7 @@ def load_context(issue: Issue, context: BotContext) -> IssueContext:
 
 
 def _without_own_comments(issue: Issue, status: IssueStatus, context: BotContext) -> Issue:
-    """Drop Mulligan's own comments, by the ids in the ledger (SPEC T3).
+    """Drop Mulligan's own comments, by the ids in the ledger (TRUST-3).
 
     Also drop the comment with the epoch's guidance, which has its own section in the prompt.
     """
@@ -124,8 +124,8 @@ def _without_own_comments(issue: Issue, status: IssueStatus, context: BotContext
 
 
 def _guidance_comment(status: IssueStatus) -> tuple[str, ...]:
-    kind, _, number = status.act.partition(":")
-    return (number,) if kind == "comment" and status.guidance else ()
+    act = status.request.act
+    return (str(act.comment),) if isinstance(act, CommentAct) and status.request.guidance else ()
 
 
 def _own_comments(ref: IssueRef, context: BotContext) -> Iterator[str]:
@@ -207,7 +207,7 @@ def _named_in(issue: Issue) -> tuple[IssueRef, ...]:
 
 
 def withdrawal(ref: IssueRef, context: BotContext) -> str | None:
-    """Check again whether the work is still requested (SPEC L5); give the reason if not."""
+    """Check again whether the work is still requested (LABEL-5); give the reason if not."""
     status = context.ledger.status(ref)
     if status.ending_reason:
         return status.ending_reason
@@ -216,7 +216,7 @@ def withdrawal(ref: IssueRef, context: BotContext) -> str | None:
 
 
 def objection(ref: IssueRef, context: BotContext) -> Objection | None:
-    """Check trust and text again, as before the work began (SPEC T1, T2)."""
+    """Check trust and text again, as before the work began (TRUST-1, TRUST-2)."""
     return context.tracker.objection(ref, context.ledger.status(ref))
 
 
@@ -228,13 +228,13 @@ def base_has_start(ref: IssueRef, meta: WorkerResultMeta, context: BotContext) -
 def pull_request_elsewhere(ref: IssueRef, context: BotContext) -> str | None:
     """Name another installation's open pull request for the request, if any."""
     status = context.ledger.status(ref)
-    if status.pull_number is not None:
+    if status.pull.number is not None:
         return None
     return context.tracker.pull_request_elsewhere(ref, status)
 
 
 def settled_elsewhere(ref: IssueRef, context: BotContext) -> str | None:
-    """Say how another installation settled the request, if one did (SPEC E4)."""
+    """Say how another installation settled the request, if one did (RECOVERY-3)."""
     labels = context.policies.in_force(ref.repository).labels
     try:
         return context.tracker.settled_elsewhere(ref, context.ledger.status(ref), labels)

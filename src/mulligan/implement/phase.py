@@ -69,7 +69,7 @@ def implement(ref: IssueRef, context: BotContext, act: AuthorisingAct | None = N
 
 
 def publish_kept(ref: IssueRef, context: BotContext) -> Decision:
-    """Publish the verified commit of an earlier attempt; no agent runs, no attempt counts (O5)."""
+    """Publish the verified commit of an earlier attempt; no agent runs (PUBLISH-1)."""
     decision = OpenPullRequest(reason="The change of the last attempt is verified and was kept.")
     context.ledger.append(ref, Decided(decision=decision))
     return carry_out(ref, decision, context)
@@ -146,7 +146,7 @@ def _publish(ref: IssueRef, context: BotContext) -> Escalate | StandDown | None:
 
 
 def resume(ref: IssueRef, context: BotContext) -> Decision | None:
-    """Continue where a killed process left an issue; None if nothing was unfinished (DESIGN 1)."""
+    """Continue where a killed process left an issue; None if nothing is unfinished (RECOVERY-1)."""
     status = context.ledger.status(ref)
     match status.phase:
         case Phase.IDLE:

@@ -43,30 +43,12 @@ from mulligan.text.redact import Redactor
 # GitHub.
 
 
-class CommandSource(Protocol):
-    """See github/comments.py and github/messages.py."""
-
-    def read_commands(
-        self, repository: str, after: int, since: datetime, places: Sequence[IssueRef] = ()
-    ) -> CommandBatch:
-        """Read the commands of trusted people in comments newer than id `after`, and `since`.
-
-        If the server cannot list all comments of a repository, read those of the issues and pull
-        requests in `places`.
-        """
-        ...
-
-    def react(self, repository: str, comment: int, reaction: str) -> None:
-        """Acknowledge a comment; best effort."""
-        ...
-
-    def reply(self, case: IssueContext, order: PendingCommand, answer: str) -> str:
-        """Write the one comment that answers a command; give its id."""
-        ...
+Guard = Callable[[], None]
+"""Raises LeaseLostError if the worker's lease is lost."""
 
 
 class PullRequests(Protocol):
-    """See github/pulls.py; every write may be repeated and shows once."""
+    """Reads pull requests. See github/pulls.py."""
 
     def list_open(self, repository: str) -> Sequence[OpenPull]:
         """List the open pull requests of Mulligan's branches; costs no quota if unchanged."""
@@ -88,24 +70,9 @@ class PullRequests(Protocol):
         """Fetch the end of a failed check's log, or else its own summary."""
         ...
 
-    def answer(self, ref: IssueRef, number: int, thread: int, text: str) -> str:
-        """Answer a comment on a line, once for each text; give the answer's id."""
-        ...
 
-    def answer_review(self, ref: IssueRef, number: int, review: int, text: str) -> str:
-        """Answer a review in one comment on the pull request; give the comment's id."""
-        ...
-
-    def close_issue(self, ref: IssueRef) -> None:
-        """Close an issue whose pull request was merged into a branch that closes no issues."""
-        ...
-
-
-class Tracker(CommandSource, Protocol):
-    """Reads issues and writes results. See github/tracker.py and github/dry_run.py.
-
-    Every write can be repeated without harm: it is looked up by its natural key first.
-    """
+class Tracker(Protocol):
+    """Reads issues, requests and commands; writes nothing. See github/tracker.py."""
 
     @property
     def pulls(self) -> PullRequests: ...
@@ -124,16 +91,26 @@ class Tracker(CommandSource, Protocol):
         """Read one issue now, with trusted comments; GoneError if it is not found or renamed."""
         ...
 
+    def read_commands(
+        self, repository: str, after: int, since: datetime, places: Sequence[IssueRef] = ()
+    ) -> CommandBatch:
+        """Read the commands of trusted people in comments newer than id `after`, and `since`.
+
+        If the server cannot list all comments of a repository, read those of the issues and pull
+        requests in `places`.
+        """
+        ...
+
     def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
-        """Find who last put the ready label on, if they may, and edits since (SPEC T1, T2)."""
+        """Find who last put the ready label on, if they may, and edits since (TRUST-1, TRUST-2)."""
         ...
 
     def reauthorise(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
-        """Check again the command that opened the epoch, and edits since (SPEC T1, T2)."""
+        """Check again the command that opened the epoch, and edits since (TRUST-1, TRUST-2)."""
         ...
 
     def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
-        """Say why the epoch's request no longer holds (SPEC L5); None if it does."""
+        """Say why the epoch's request no longer holds (LABEL-5); None if it does."""
         ...
 
     def settled_elsewhere(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
@@ -145,36 +122,68 @@ class Tracker(CommandSource, Protocol):
         ...
 
     def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
-        """Say why the request is no longer trusted, or its text was changed (SPEC T1, T2)."""
+        """Say why the request is no longer trusted, or its text was changed (TRUST-1, TRUST-2)."""
+        ...
+
+
+class TrackerWriter(Protocol):
+    """Writes on issues and pull requests; each write may be repeated and shows once.
+
+    See github/writer.py, also for the writer of a dry run. A write is looked up by its natural key
+    first.
+    """
+
+    def guarded(self, guard: Guard) -> "TrackerWriter":
+        """Give the same writer, which calls `guard` before each write."""
         ...
 
     def set_stage_labels(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
-        """Set the labels to show a stage (SPEC L2, L3); change no other label."""
+        """Set the labels to show a stage (LABEL-2, LABEL-3); change no other label."""
         ...
 
     def update_status(self, case: IssueContext) -> str | None:
-        """Write the issue's status comment (SPEC H5), give its id; None if that is delayed."""
+        """Write the issue's status comment (STATUS-1), give its id; None if that is delayed."""
         ...
 
     def ask_for_label(self, case: IssueContext, act: str, reason: str) -> str:
-        """Ask for the label again, in one comment for each act (SPEC T2); give its id."""
+        """Ask for the label again, in one comment for each act (TRUST-2); give its id."""
         ...
 
     def post_escalation(self, case: IssueContext, escalation: Escalation) -> str:
-        """Write the escalation comment of the epoch (SPEC H1, H2); give its URL."""
+        """Write the escalation comment of the epoch (ESCALATION-1, ESCALATION-2); give its URL."""
+        ...
+
+    def react(self, repository: str, comment: int, reaction: str) -> None:
+        """Acknowledge a comment; best effort."""
+        ...
+
+    def reply(self, case: IssueContext, order: PendingCommand, answer: str) -> str:
+        """Write the one comment that answers a command; give its id."""
         ...
 
     def open_pull_request(
         self, case: IssueContext, base_branch: str, settings: PullRequestSettings
     ) -> PullRequest:
-        """Open the pull request of the issue's branch, or update the open one (SPEC P1).
+        """Open the pull request of the issue's branch, or update the open one (PR-1).
 
         A draft with unverified work becomes ready for review.
         """
         ...
 
     def open_draft(self, case: IssueContext, base_branch: str) -> PullRequest:
-        """Show the last attempt's work in the pull request; open it as a draft (SPEC H3)."""
+        """Show the last attempt's work in the pull request; open it as a draft (ESCALATION-3)."""
+        ...
+
+    def answer_thread(self, ref: IssueRef, number: int, thread: int, text: str) -> str:
+        """Answer a comment on a line, once for each text; give the answer's id."""
+        ...
+
+    def answer_review(self, ref: IssueRef, number: int, review: int, text: str) -> str:
+        """Answer a review in one comment on the pull request; give the comment's id."""
+        ...
+
+    def close_issue(self, ref: IssueRef) -> None:
+        """Close an issue whose pull request was merged into a branch that closes no issues."""
         ...
 
 
@@ -198,7 +207,7 @@ class RunDirectory(Protocol):
 
 
 class Worktree(RunDirectory, Protocol):
-    """A private checkout for one attempt, equal to `start_sha` when it was opened (SPEC A2)."""
+    """A private checkout for one attempt, equal to `start_sha` when it was opened (WORKTREE-1)."""
 
     @property
     def base_sha(self) -> str: ...
@@ -210,15 +219,15 @@ class Worktree(RunDirectory, Protocol):
     def pull_request_diff(self) -> bytes: ...
 
     def capture(self, text: CommitText, settings: CommitSettings) -> Change:
-        """Read the agent's changes and commit them (SPEC A7, A8)."""
+        """Read the agent's changes and commit them (COMMIT-1, ATTEMPT-2)."""
         ...
 
     def check_out(self, head_sha: str) -> None:
-        """Reset the tree to exactly a commit, for a check to run on (SPEC A10)."""
+        """Reset the tree to exactly a commit, for a check to run on (CHECK-2)."""
         ...
 
     def pristine_checkout(self) -> AbstractContextManager[None]:
-        """Replace this checkout by a new one of `start_sha` inside the context (SPEC A4).
+        """Replace this checkout by a new one of `start_sha` inside the context (BASELINE-1).
 
         It has no files written by the agent, the checks or the setup commands.
         """
@@ -232,7 +241,7 @@ class PullRequestBase:
     `bases` are the base branch's commits below those. A force-push may have removed them from the
     base branch since, but they are not other people's commits to the pull request.
     If the attempt answers feedback (`is_answered`), a tree equal to the pull request's counts as
-    zero diff (SPEC 6); after a review (`is_reviewed`), so does the same change on a newer base.
+    zero diff (OUTCOME-1); after a review (`is_reviewed`), so does the same change on a newer base.
     """
 
     own: frozenset[str]
@@ -278,21 +287,9 @@ class Branches(Protocol):
         """Read the commit of the issue's branch from the remote; None if it has no branch."""
         ...
 
-    def delete_branch(self, ref: IssueRef, own: Collection[str]) -> bool:
-        """Delete the issue's branch on the remote, unless its commit is not in `own`."""
-        ...
-
-    def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
-        """Set the issue's branch on the remote to `head_sha`; safe to repeat.
-
-        `expected` is the commit that the branch must have now, None for no branch. Raises
-        DeniedError if the branch has another commit (SPEC P2), or the server refuses.
-        """
-        ...
-
 
 class Worktrees(Branches, Protocol):
-    """See git/worktrees/worktrees.py."""
+    """Fetches, and gives worktrees to work in. See git/worktrees/worktrees.py."""
 
     def fetch_base(self, repository: str) -> None:
         """Fetch the base branch."""
@@ -301,7 +298,7 @@ class Worktrees(Branches, Protocol):
     def open(
         self, ref: IssueRef, standing: PullRequestBase | None = None
     ) -> AbstractContextManager[Worktree]:
-        """Fetch, and give a clean worktree; UnavailableError if that fails (SPEC A2).
+        """Fetch, and give a clean worktree; UnavailableError if that fails (WORKTREE-1).
 
         It equals the base branch, or the pull request's head if others have commits in it.
         """
@@ -315,20 +312,36 @@ class Worktrees(Branches, Protocol):
         """Name the branch that work starts from and pull requests target."""
         ...
 
-    def store_commit(self, ref: IssueRef, head_sha: str, place: Path) -> None:
-        """Store a commit of `capture` as a git bundle at `place`, unless there is one."""
-        ...
-
     def ensure_commit(self, ref: IssueRef, head_sha: str, bundle: Path) -> bool:
         """Load a commit from its bundle if it is not here; False if both are lost."""
+        ...
+
+    def exists(self, ref: IssueRef) -> bool:
+        """Tell whether this machine has any file of an issue's worktree."""
+        ...
+
+
+class GitWriter(Protocol):
+    """Changes the remote, the stored commits and the worktrees. See git/worktrees/worktrees.py."""
+
+    def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
+        """Set the issue's branch on the remote to `head_sha`; safe to repeat.
+
+        `expected` is the commit that the branch must have now, None for no branch. Raises
+        DeniedError if the branch has another commit (PUBLISH-3), or the server refuses.
+        """
         ...
 
     def push_attempt(self, ref: IssueRef, head_sha: str, number: int) -> str:
         """Push an attempt's commit to its own ref, and give that; DeniedError if it is lost."""
         ...
 
-    def exists(self, ref: IssueRef) -> bool:
-        """Tell whether this machine has any file of an issue's worktree."""
+    def delete_branch(self, ref: IssueRef, own: Collection[str]) -> bool:
+        """Delete the issue's branch on the remote, unless its commit is not in `own`."""
+        ...
+
+    def store_commit(self, ref: IssueRef, head_sha: str, place: Path) -> None:
+        """Store a commit of `capture` as a git bundle at `place`, unless there is one."""
         ...
 
     def discard(self, ref: IssueRef) -> None:
@@ -367,33 +380,37 @@ class Verifier(Protocol):
     """See checks/runner.py."""
 
     def violations(self, change: Change, scope: Scope) -> tuple[GuardViolation, ...]:
-        """List every guard rule that the change breaks (SPEC A9)."""
+        """List every guard rule that the change breaks (GUARD-1)."""
         ...
 
     def set_up(self, lines: Sequence[str], worktree: RunDirectory, log: Path) -> None:
-        """Run the setup commands; UnavailableError with the digest if one fails (SPEC A3)."""
+        """Run the setup commands; UnavailableError with the digest if one fails (SETUP-1)."""
         ...
 
     def check(self, check: Check, worktree: RunDirectory, log: Path) -> CheckResult:
-        """Run one check on the committed tree (SPEC A10); `log` takes its output.
+        """Run one check on the committed tree (CHECK-2); `log` takes its output.
 
         Raises MisconfiguredError if the check's program is not found.
         """
         ...
 
     def merge_reruns(self, first: CheckResult, again: CheckResult) -> CheckResult:
-        """Merge two runs on one tree: a failure in only one of them is flaky (SPEC A11)."""
+        """Merge two runs on one tree: a failure in only one of them is flaky (CHECK-3)."""
         ...
 
     def merge_baseline_runs(self, first: CheckResult, again: CheckResult) -> CheckResult:
-        """Merge two runs on a start tree: only a failure in both of them counts (SPEC A4)."""
+        """Merge two runs on a start tree: only a failure in both of them counts (BASELINE-1)."""
         ...
 
     def subtract_baseline(self, failed: CheckResult, before: CheckResult | None) -> CheckResult:
-        """Separate the failures found on the start tree already from new ones (SPEC A4).
+        """Separate the failures found on the start tree already from new ones (BASELINE-1).
 
         `before` is None if the check could not run there. A failure that cannot be compared is new.
         """
+        ...
+
+    def toolchain(self, lines: Sequence[str]) -> str:
+        """Name the programs on this machine that the shell lines can run, as a hash in hex."""
         ...
 
     def condense(self, output: bytes) -> str:
@@ -403,7 +420,7 @@ class Verifier(Protocol):
     def review(
         self, reviewer: Reviewer, question: bytes, worktree: RunDirectory, log: Path
     ) -> ReviewerResult:
-        """Run the reviewer command on a change; an unreadable answer is a PASS (SPEC 10)."""
+        """Run the reviewer command on a change; an unreadable answer is a PASS (REVIEWER-1)."""
         ...
 
 
@@ -445,13 +462,17 @@ class Ledger(Protocol):
         """Give the highest `seq` there is; 0 for none."""
         ...
 
+    def comments_read_to(self, repository: str) -> int:
+        """Give the id up to which a repository's comments were read; 0 for none."""
+        ...
+
     def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
         """Give the last baseline recorded under a key for any issue of a repository."""
         ...
 
 
 class Leases(Protocol):
-    """Give each issue to at most one worker (SPEC E4). See storage/leases.py."""
+    """Give each issue to at most one worker (RECOVERY-2). See storage/leases.py."""
 
     def claim(self, ref: IssueRef, worker: str, most: int | None = None) -> Lease | None:
         """Claim an issue; None if it is claimed, or `most` issues are claimed already."""
@@ -518,7 +539,7 @@ class Artifacts(Protocol):
         ...
 
     def share(self, path: Path) -> None:
-        """Make a file that was written to a given `path` available to every worker (A15)."""
+        """Make a file that was written to a given `path` available to every worker (COMMIT-2)."""
         ...
 
     def name(self, path: Path) -> str:
@@ -597,7 +618,7 @@ class Clock(Protocol):
         ...
 
     def backoff(self, step: int) -> timedelta:
-        """Give the wait of a backoff step, with jitter (SPEC O3)."""
+        """Give the wait of a backoff step, with jitter (DECISION-4)."""
         ...
 
 
@@ -613,7 +634,9 @@ class BotContext:
     """Everything the route needs, built by interfaces/bootstrap/container.py."""
 
     tracker: Tracker
+    writer: TrackerWriter
     worktrees: Worktrees
+    git: GitWriter
     policies: Policies
     agent: CodingAgent
     verifier: Verifier

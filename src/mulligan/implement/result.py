@@ -128,19 +128,19 @@ def interrupted_record(
 
 
 def lost_record(meta: WorkerResultMeta) -> WorkerResultMeta:
-    """Rewrite the record of a verified attempt whose commit is lost (SPEC A15)."""
+    """Rewrite the record of a verified attempt whose commit is lost (COMMIT-2)."""
     reason = {"outcome": Outcome.INTERRUPTED, "error": GONE, "failure_reason": GONE}
     return meta.model_copy(update=reason)
 
 
 def overtaken_record(meta: WorkerResultMeta) -> WorkerResultMeta:
-    """Rewrite the record of a verified attempt that a foreign push overtook (SPEC P2)."""
+    """Rewrite the record of a verified attempt that a foreign push overtook (PUBLISH-3)."""
     reason = {"outcome": Outcome.INTERRUPTED, "error": OVERTAKEN, "failure_reason": OVERTAKEN}
     return meta.model_copy(update=reason)
 
 
 def base_dropped_record(meta: WorkerResultMeta) -> WorkerResultMeta:
-    """Rewrite the record of a verified attempt whose base a force-push removed (SPEC A2).
+    """Rewrite the record of a verified attempt whose base a force-push removed (WORKTREE-4).
 
     The attempt does not count, but falls under the limit of infrastructure failures.
     """
@@ -171,5 +171,5 @@ def commit_text(case: IssueContext, redactor: Redactor) -> CommitText:
     return CommitText(
         subject=f"{title}{tail}",
         body=f"Issue: {ref}\nMulligan-Attempt: {case.status.number}",
-        co_author=case.status.actor,
+        co_author=case.status.request.actor,
     )

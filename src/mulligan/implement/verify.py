@@ -1,4 +1,4 @@
-"""Verify a change: guards, checks and reviewer, each on the committed tree (SPEC A9-A12).
+"""Verify a change: guards, checks and reviewer, each on the committed tree (GUARD-1, CHECK-2).
 
 A check that passes runs once. A check that fails runs again, as it may be flaky, and then on the
 start tree, as it may have failed before the change.
@@ -79,7 +79,10 @@ BASELINE_VERSION = 2
 
 
 def _baseline(check: Check, name: str, at: AttemptContext) -> CheckResult | None:
-    """Give a check's result on the start tree, from the ledger if any issue ran it today."""
+    """Give a check's result on the start tree, from the ledger if any issue ran it today.
+
+    A recorded result counts for the same setup commands and the same programs on the machine only.
+    """
     ref, start_sha = at.case.issue.ref, at.worktree.start_sha
     key = hash_of(
         {
@@ -88,6 +91,7 @@ def _baseline(check: Check, name: str, at: AttemptContext) -> CheckResult | None
             "start_sha": start_sha,
             "check": check.model_dump(mode="json"),
             "setup": [*at.policy.setup],
+            "toolchain": at.context.verifier.toolchain([check.run, *at.policy.setup]),
         }
     )
     known = at.context.ledger.baseline(ref.repository, key)

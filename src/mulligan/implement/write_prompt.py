@@ -1,4 +1,4 @@
-"""Write the prompts of an attempt, store them as artifacts, and record them (SPEC A5, C1)."""
+"""Write the prompts of an attempt, store them as artifacts, and record them (PROMPT-4)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -21,7 +21,7 @@ from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.implement.ports import AttemptContext, BotContext, Worktree
 from mulligan.implement.prompt.compose import ComposedPrompt, Previous, compose
-from mulligan.implement.prompt.fix_prompt import failing_checks, render_fix_prompt
+from mulligan.implement.prompt.context_sections import failing_checks, render_fix_prompt
 from mulligan.implement.prompt.manifest import (
     CONTEXT,
     INPUTS,
@@ -83,7 +83,7 @@ def write_first_prompt(
 
 
 def write_fix_prompt(task: Task, known: AttemptState, at: AttemptContext) -> Task:
-    """Write the prompt of a fix round: the first prompt, and the failing checks (SPEC A12).
+    """Write the prompt of a fix round: the first prompt, and the failing checks (ATTEMPT-3).
 
     `known` is the state of the round that begins. The worktree is reset to the committed change
     first, so that files written by the checks do not get into the next change.
@@ -137,17 +137,17 @@ def _previous(case: IssueContext, tree: Worktree | None, context: BotContext) ->
     """Find the previous diff: of the attempt described in full, or of the pull request."""
     if not case.history:
         return None
-    # Imported here so that a first attempt does not depend on it in any way (SPEC C2).
+    # Imported here so that a first attempt does not depend on it in any way (PROMPT-1).
     from mulligan.implement.prompt.context_sections import detailed_attempt  # noqa: PLC0415
 
     told = detailed_attempt(case.history)
     published = told.outcome is Outcome.SUCCEEDED or not told.files_modified
     # Somebody committed on top of a draft, so the attempt in that draft was not discarded.
     goes_on = tree is not None and tree.start_sha != tree.base_sha
-    stands = published or (goes_on and case.status.draft_of == told.number)
+    stands = published or (goes_on and case.status.pull.draft_of == told.number)
     discarded = _diff(told, context)
     proposed = tree.pull_request_diff if tree else discarded
-    if case.status.pull_number is not None and stands and proposed:
+    if case.status.pull.number is not None and stands and proposed:
         return Previous(proposed, stands=True)
     return Previous(discarded)
 
@@ -164,7 +164,7 @@ PREVIOUS_DIFF = "previous.diff"
 
 
 def _write_previous_diff(previous: Previous | None, tree: Worktree) -> Path | None:
-    """Write the whole diff to a file that the agent can read (SPEC A2)."""
+    """Write the whole diff to a file that the agent can read (WORKTREE-3)."""
     if previous is None:
         return None
     place = tree.private / PREVIOUS_DIFF

@@ -18,7 +18,7 @@ def status_row(found: IssueStatus) -> Row:
         "attempt": found.attempt,
         "outcome": found.outcome,
         "reason": found.reason,
-        "pull_request": found.pull_request,
+        "pull_request": found.pull.url,
         "review_until": found.reviews_settle_at.isoformat() if found.reviews_settle_at else None,
     }
 
@@ -29,7 +29,7 @@ def inspection(
     """Tell what happened to one issue, as `mulligan inspect --json` does."""
     return {
         **status_row(found),
-        "title": found.title,
+        "title": found.text.title,
         "attempts": [meta.model_dump(mode="json") for meta in history],
         "decisions": [*decisions],
     }

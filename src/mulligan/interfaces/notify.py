@@ -1,4 +1,4 @@
-"""Posts messages about events to one web address, in a thread of its own (SPEC 17)."""
+"""Posts messages about events to one web address, in a thread of its own (NOTIFY-1)."""
 
 import queue
 import threading

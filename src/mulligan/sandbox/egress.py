@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, assert_never
@@ -17,6 +18,7 @@ import httpx
 from mulligan.domain.errors import UnavailableError
 from mulligan.sandbox.egress_rules import (
     Allowed,
+    KeyFilter,
     Refused,
     ToHost,
     ToItself,
@@ -160,6 +162,7 @@ class Connection:
 # The proxy.
 
 MAX_CONNECTIONS = 64
+"""Connections of one sandbox at a time; each takes two descriptors of Mulligan's at most."""
 
 CONNECT_SECONDS = 30.0
 
@@ -177,15 +180,24 @@ class Proxy:
     def __init__(self, allowed: Allowed, access_log: AccessLog) -> None:
         self._allowed = allowed
         self._log = access_log
-        self._slots = asyncio.Semaphore(MAX_CONNECTIONS)
         self._client: httpx.AsyncClient | None = None
         self._serving = dict[asyncio.Task[None], socket.socket]()
 
-    def accept(self, connection: socket.socket) -> None:
+    @property
+    def is_full(self) -> bool:
+        """Tell whether no connection may be accepted now."""
+        return len(self._serving) >= MAX_CONNECTIONS
+
+    def accept(self, connection: socket.socket, when_done: Callable[[], None]) -> None:
         """Serve one connection until it ends, concurrently with the others."""
         serving = asyncio.create_task(self._serve(connection))
         self._serving[serving] = connection
-        serving.add_done_callback(self._serving.pop)
+
+        def forget(task: asyncio.Task[None]) -> None:
+            del self._serving[task]
+            when_done()
+
+        serving.add_done_callback(forget)
 
     async def close(self) -> None:
         """Abort all connections."""
@@ -199,18 +211,21 @@ class Proxy:
             await self._client.aclose()
 
     async def _serve(self, connection: socket.socket) -> None:
-        async with self._slots:
-            reader, writer = await asyncio.open_unix_connection(sock=connection, limit=CHUNK)
-            try:
-                await self._serve_requests(Connection(reader, writer))
-            except (*CONNECTION_ERRORS, asyncio.CancelledError):
-                writer.transport.abort()
-            finally:
+        reader, writer = await asyncio.open_unix_connection(sock=connection, limit=CHUNK)
+        try:
+            await self._serve_requests(Connection(reader, writer), self._allowed)
+        except (*CONNECTION_ERRORS, asyncio.CancelledError):
+            writer.transport.abort()
+        finally:
+            # It counts for as long as it has a descriptor.
+            with suppress(*CONNECTION_ERRORS):
                 writer.close()
+                async with asyncio.timeout(SILENCE_SECONDS):
+                    await writer.wait_closed()
 
-    async def _serve_requests(self, connection: Connection) -> None:
+    async def _serve_requests(self, connection: Connection, allowed: Allowed) -> None:
         while request := await connection.request():
-            decision = decide_route(request.method, request.target, self._allowed)
+            decision = decide_route(request.method, request.target, allowed)
             match decision:
                 case ToService():
                     await self._forward(connection, request, decision)
@@ -219,8 +234,10 @@ class Proxy:
                     return
                 case ToItself():
                     said = await connection.open_tunnel()
+                    # A tunnel in a tunnel in a tunnel would have no end.
                     await self._serve_requests(
-                        Connection(connection.reader, connection.writer, said)
+                        Connection(connection.reader, connection.writer, said),
+                        replace(allowed, tunnels_to_itself=False),
                     )
                     return
                 case Refused():
@@ -248,7 +265,7 @@ class Proxy:
             return
         self._log.passed(f"{what} {answer.status_code}")
         try:
-            await _answer(connection, answer)
+            await _answer(connection, answer, KeyFilter(decision.route.value))
         finally:
             await answer.aclose()
 
@@ -321,17 +338,22 @@ async def _body(connection: Connection) -> AsyncIterator[bytes]:
         yield part
 
 
-async def _answer(connection: Connection, answer: httpx.Response) -> None:
-    headers = response_headers(answer.headers.raw)
+async def _answer(connection: Connection, answer: httpx.Response, key_filter: KeyFilter) -> None:
+    """Send an answer on, without the key that a service may have put into it."""
+    is_plain = "content-encoding" not in answer.headers
+    headers = response_headers(answer.headers.raw, is_plain=is_plain)
     await connection.send(
         h11.Response(
             status_code=answer.status_code,
-            headers=headers,
-            reason=answer.reason_phrase.encode("ascii", errors="replace"),
+            headers=[(name, key_filter.text(value)) for name, value in headers],
+            reason=key_filter.text(answer.reason_phrase.encode("ascii", errors="replace")),
         )
     )
-    async for part in answer.aiter_raw():
-        await connection.send(h11.Data(data=part))
+    async for part in answer.aiter_raw() if is_plain else answer.aiter_bytes():
+        if shown := key_filter.feed(part):
+            await connection.send(h11.Data(data=shown))
+    if rest := key_filter.end():
+        await connection.send(h11.Data(data=rest))
     await connection.send(h11.EndOfMessage())
 
 
@@ -384,15 +406,33 @@ def _run(runner: asyncio.Runner, serving: Coroutine[None, None, None]) -> None:
         runner.run(serving)
 
 
+PAUSE_SECONDS = 1.0
+"""How long the proxy accepts nothing after it could not, for want of descriptors for example."""
+
+
 async def _serve(listener: socket.socket, proxy: Proxy, ended: asyncio.Event) -> None:
+    """Accept connections while the proxy has room; the others wait in the listener's queue."""
     loop = asyncio.get_running_loop()
 
+    def resume() -> None:
+        if not (proxy.is_full or ended.is_set()):
+            loop.add_reader(listener, accept)
+
     def accept() -> None:
-        with suppress(BlockingIOError, ConnectionError):
-            proxy.accept(listener.accept()[0])
+        try:
+            connection = listener.accept()[0]
+        except (BlockingIOError, ConnectionError):
+            return
+        except OSError:
+            loop.remove_reader(listener)
+            loop.call_later(PAUSE_SECONDS, resume)
+            return
+        proxy.accept(connection, resume)
+        if proxy.is_full:
+            loop.remove_reader(listener)
 
     with listener:
-        loop.add_reader(listener, accept)
+        resume()
         await ended.wait()
         loop.remove_reader(listener)
         await proxy.close()

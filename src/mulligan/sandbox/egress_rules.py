@@ -1,11 +1,13 @@
 """What may be reached through the proxy, and what is changed of a request on its way. Pure."""
 
 import ipaddress
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, quote_plus, urlsplit
 
 from mulligan.text.escape import one_line
+from mulligan.text.redact import LEAST, forms_of
 
 HTTPS = 443
 NAME_CHARS = 100
@@ -25,7 +27,15 @@ CREDENTIALS = frozenset(
     }
 )
 """Headers that say who asks: from inside, that is never anybody else than from outside."""
+NOTHING = frozenset[bytes]()
+LENGTH = frozenset({b"content-length"})
+ENCODING = frozenset({b"content-encoding"})
 CREDENTIAL_PARAMETERS = frozenset({"key", "access_token"})
+
+METHODS = frozenset(
+    {b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS"},
+)
+"""What services are asked with. TRACE would have the key sent back."""
 
 Headers = Sequence[tuple[bytes, bytes]]
 Address = tuple[str, int]
@@ -46,11 +56,15 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """All that may be reached, and the port that the proxy itself is asked at."""
+    """All that may be reached, and the port that the proxy itself is asked at.
+
+    With `tunnels_to_itself`, a tunnel may lead to that port.
+    """
 
     port: int
     routes: tuple[Route, ...] = ()
     hosts: tuple[Address, ...] = ()
+    tunnels_to_itself: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +104,8 @@ def decide_route(method: bytes, target: bytes, allowed: Allowed) -> Decision:
     asked = target.decode("ascii", errors="replace")
     if method == b"CONNECT":
         return _tunnel(asked, allowed)
+    if method not in METHODS:
+        return Refused("This method is not allowed.")
     if asked.startswith("/"):
         return _service(asked, allowed)
     address = address_of(asked.partition("://")[2].partition("/")[0], 80)
@@ -136,12 +152,56 @@ def request_headers(route: Route, given: Headers) -> list[tuple[bytes, bytes]]:
     """Give the headers that a service gets: with the key from here, with none from inside."""
     host = route.origin.partition("://")[2].encode()
     key = [(route.header.encode(), route.value.encode())] if route.header else []
-    return [(b"Host", host), *_passed_on(given, HOP_BY_HOP | CREDENTIALS), *key]
+    chunked = any(name.lower() == b"transfer-encoding" for name, _ in given)
+    # Of two lengths, a service might believe the other one (RFC 9112, 6.1).
+    dropped = HOP_BY_HOP | CREDENTIALS | {b"accept-encoding"} | (LENGTH if chunked else NOTHING)
+    # A key in a compressed answer would not be found.
+    plain = (b"Accept-Encoding", b"identity")
+    return [(b"Host", host), *_passed_on(given, dropped), plain, *key]
 
 
-def response_headers(given: Headers) -> list[tuple[bytes, bytes]]:
-    """Give the headers of an answer that are not for one connection only."""
-    return [*_passed_on(given, HOP_BY_HOP)]
+def response_headers(given: Headers, *, is_plain: bool = True) -> list[tuple[bytes, bytes]]:
+    """Give the headers of an answer that are not for one connection only.
+
+    If it is not `is_plain`, it will be unpacked: its length and encoding are other ones then.
+    """
+    return [*_passed_on(given, HOP_BY_HOP | (NOTHING if is_plain else LENGTH | ENCODING))]
+
+
+class KeyFilter:
+    """Blanks a key in an answer that comes in parts, however the service wrote the key.
+
+    Every part keeps its length. What may be the beginning of a key waits for the next part.
+    """
+
+    def __init__(self, key: str) -> None:
+        self._forms = sorted(forms_of(key) if len(key) >= LEAST else (), key=len, reverse=True)
+        self._pattern = re.compile(b"|".join(map(re.escape, self._forms))) if self._forms else None
+        self._held = b""
+
+    def text(self, whole: bytes) -> bytes:
+        """Blank the key in a text that is whole."""
+        return (
+            self._pattern.sub(lambda found: b"*" * len(found[0]), whole) if self._pattern else whole
+        )
+
+    def feed(self, part: bytes) -> bytes:
+        """Take a part; give what can be shown by now."""
+        seen = self.text(self._held + part)
+        begun = max((_begun(form, seen) for form in self._forms), default=0)
+        self._held = seen[len(seen) - begun :]
+        return seen[: len(seen) - begun]
+
+    def end(self) -> bytes:
+        """Give what was held back, when nothing more comes."""
+        rest, self._held = self._held, b""
+        return rest
+
+
+def _begun(form: bytes, text: bytes) -> int:
+    """Count the bytes at the end of a text that are the beginning of a form."""
+    sizes = range(min(len(form) - 1, len(text)), 0, -1)
+    return next((size for size in sizes if text.endswith(form[:size])), 0)
 
 
 def _passed_on(given: Headers, dropped: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
@@ -156,7 +216,7 @@ def _tunnel(asked: str, allowed: Allowed) -> Decision:
     if address is None:
         return Refused("This is no address.")
     if _is_itself(address, allowed):
-        return ToItself()
+        return ToItself() if allowed.tunnels_to_itself else Refused("This is a tunnel already.")
     return ToHost(*address) if address in allowed.hosts else refuse(_named(address))
 
 

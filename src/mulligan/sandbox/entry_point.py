@@ -1,10 +1,10 @@
 """Inside a sandbox: become the user of the sandbox, and lead a port to the socket that leads out.
 
-Run as `python -I -S entry_point.py TROUBLE_FD USER DIRECTORY SOCKET PORT PROGRAM ARG…`, with the
-standard library only. USER is the number of the user and the group to become, and SOCKET what the
-port of loopback leads to; each is `-` for none. DIRECTORY may be closed to others than USER. It
-turns into the program, so that how that ends is how this ends; a process of its own stays behind
-and copies.
+Run as `python -I -S entry_point.py TROUBLE_FD USER PROCESSES DIRECTORY SOCKET PORT PROGRAM ARG…`,
+with the standard library only. USER is the number of the user and the group to become, and SOCKET
+what the port of loopback leads to; each is `-` for none. PROCESSES is how many processes and
+threads that user may have. DIRECTORY may be closed to others than USER. It turns into the program,
+so that how that ends is how this ends; a process of its own stays behind and copies.
 It dies with the sandbox. Where the program cannot be started, the number of the error is written to
 TROUBLE_FD, which the program never has.
 """
@@ -24,6 +24,7 @@ else:
 LOOPBACK = "127.0.0.1"
 BACKLOG = 128
 CHUNK = 65536
+SPARE_PROCESSES = 64
 IGNORED_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 """Who is asked to end is the program; what it still has to say goes through here."""
 RESET_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -108,6 +109,17 @@ def change_user(user: int) -> None:
     os.setresuid(user, user, user)
 
 
+def limit_processes(most: int) -> None:
+    """Have the kernel refuse further processes and threads of the user, in this namespace alone.
+
+    A little more than the supervisor allows, which then ends the command and says why.
+    """
+    import resource  # noqa: PLC0415 - the program of another user need not wait for it
+
+    limit = most + SPARE_PROCESSES
+    resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))
+
+
 def exec_program(argv: list[str], directory: str, variables: dict[bytes, bytes]) -> int:
     """Turn into the program in its directory; an errno where that fails."""
     for number in RESET_SIGNALS:
@@ -122,11 +134,12 @@ def exec_program(argv: list[str], directory: str, variables: dict[bytes, bytes])
 
 def main() -> None:
     """Change the user, open the way out, and start the program."""
-    trouble, user, directory, door, port, *argv = sys.argv[1:]
+    trouble, user, processes, directory, door, port, *argv = sys.argv[1:]
     os.set_inheritable(int(trouble), False)  # noqa: FBT003 - it has no name
     # Once the user is another one, the kernel shows this no more.
     variables = environment()
     if user != "-":
+        limit_processes(int(processes))
         change_user(int(user))
     if door != "-":
         listener = listen(int(port))

@@ -1,7 +1,8 @@
 """The HOME of one command: a private copy of what set-up left in its own, gone with the command.
 
 Programs note down where they were installed, so every copy lies where set-up had its HOME. What
-set-up left lies beside it, where no command in a sandbox sees it.
+set-up left lies beside it, where no command in a sandbox sees it. So does a copy of the worktree as
+set-up left it, from which each check gets a worktree of its own.
 """
 
 import os
@@ -20,6 +21,8 @@ COPY_TIMEOUT = timedelta(minutes=10)
 COPY = ("cp", "--archive", "--reflink=auto", "--no-target-directory")
 """No hard links: they are the same file, and whoever writes to one copy writes to all."""
 
+TREE_AFTER_SET_UP = "tree-after-set-up"
+
 
 @dataclass(frozen=True, slots=True)
 class Homes:
@@ -36,6 +39,14 @@ class Homes:
     @property
     def _kept(self) -> Path:
         return self.private / "home-after-set-up"
+
+    def keep_tree(self, tree: Path) -> None:
+        """Keep a copy of the worktree as set-up left it, for checks that run after an agent."""
+        kept = self.private / TREE_AFTER_SET_UP
+        self._clear(kept)
+        # What cp cannot read it leaves out.
+        self._do("chmod", "-R", "u+rX", str(tree))
+        self._do(*COPY, str(tree), str(kept))
 
     @contextmanager
     def for_set_up(self) -> Generator[Path]:
@@ -94,14 +105,24 @@ def clear(home: Path, environment: Mapping[str, str]) -> None:
             _do(remove, home.parent, environment)
 
 
+def has_tree_after_set_up(private: Path) -> bool:
+    """Tell whether set-up left a worktree that was kept."""
+    return (private / TREE_AFTER_SET_UP).is_dir()
+
+
+def copy_tree_after_set_up(private: Path, to: Path, environment: Mapping[str, str]) -> None:
+    """Copy the worktree as set-up left it to where nothing is."""
+    _do((*COPY, str(private / TREE_AFTER_SET_UP), str(to)), private, environment)
+
+
 def _do(argv: tuple[str, ...], directory: Path, environment: Mapping[str, str]) -> None:
-    """Run a program on a HOME; UnavailableError where it does not do all its work."""
+    """Run a program on files of a command; UnavailableError where it does not do all its work."""
     given = {"PATH": environment.get("PATH", os.defpath), "LC_ALL": "C"}
     ended = run(Command(argv, directory, given, COPY_TIMEOUT))
     if ended.stopped_by or ended.exit_code:
         lines = ended.text.strip().splitlines()
         why = "it takes too long" if ended.stopped_by or not lines else lines[-1]
-        message = f"No HOME can be made for a command: {why}; look at that disk."
+        message = f"The files of a command cannot be made: {why}; look at that disk."
         raise UnavailableError(message)
 
 

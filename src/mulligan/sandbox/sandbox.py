@@ -140,7 +140,10 @@ class Bubblewrap:
             return command.argv
         user = "-" if self.user is None else str(self.user)
         proxy_socket = PROXY_SOCKET if access.proxy_socket else "-"
-        relayed = (user, str(command.directory), proxy_socket, str(PROXY_PORT), *command.argv)
+        relayed = (
+            *(user, str(self.limits.processes), str(command.directory)),
+            *(proxy_socket, str(PROXY_PORT), *command.argv),
+        )
         return (*_port_forwarder(), str(descriptors.diagnostics), *relayed)
 
     def _confinement(self, command: Command, access: CommandAccess) -> Confinement:

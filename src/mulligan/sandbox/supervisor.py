@@ -83,9 +83,13 @@ class ProcessTree:
             return ""
         processes, memory, _ = self.bounds
         below = descendants()
-        if len(below) > processes:
-            return f"it had more than {processes} processes"
-        if sum(map(memory_of, below)) > memory:
+        if sum(map(threads_of, below)) > processes:
+            return f"it had more than {processes} processes and threads"
+        # Adding up what each has is fast, and counts shared memory too often.
+        held = memory_of_files(below)
+        if sum(map(resident_memory, below)) + held > memory and (
+            sum(map(memory_of, below)) + held > memory
+        ):
             return f"it used more than {memory // 1024**2} MiB of memory"
         return ""
 
@@ -132,14 +136,51 @@ def descendants() -> dict[int, int]:
     return found
 
 
-def memory_of(pid: int) -> int:
-    """Return the bytes of memory that a process shares with no file; 0 if it has ended."""
+def threads_of(pid: int) -> int:
+    """Count the threads of a process; 0 if it has ended."""
     try:
-        with open(f"/proc/{pid}/statm", "rb") as pages:
-            resident, shared = pages.read().split()[1:3]
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            return int(stat.read().rpartition(b")")[2].split()[17])
     except OSError:
         return 0
-    return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
+
+
+def resident_memory(pid: int) -> int:
+    """Return the bytes of all pages of a process, shared ones too; 0 if it has ended."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as pages:
+            return int(pages.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError):
+        return 0
+
+
+SHARES = (b"Pss_Anon:", b"Pss_Shmem:")
+"""What a process has of memory that is no file's: of shared pages, its share (proc(5))."""
+
+
+def memory_of(pid: int) -> int:
+    """Return the bytes of memory of a process that no file on a disk backs; 0 if it has ended."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as lines:
+            parts = [line.split() for line in lines if line.startswith(SHARES)]
+            return 1024 * sum(int(part[1]) for part in parts)
+    except OSError:
+        return 0
+
+
+def memory_of_files(pids: dict[int, int]) -> int:
+    """Return the bytes of files in memory (memfd_create(2)) that processes have open."""
+    sizes: dict[tuple[int, int], int] = {}
+    for pid in pids:
+        try:
+            for name in os.listdir(f"/proc/{pid}/fd"):
+                path = f"/proc/{pid}/fd/{name}"
+                if os.readlink(path).startswith("/memfd:"):
+                    found = os.stat(path)
+                    sizes[found.st_dev, found.st_ino] = 512 * found.st_blocks
+        except OSError:
+            continue
+    return sum(sizes.values())
 
 
 def send(target: int, number: int) -> None:

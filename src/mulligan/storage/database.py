@@ -1,6 +1,5 @@
 """Open the database of the ledger: made, brought up to date, and durable; its errors are ours."""
 
-import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -21,15 +20,23 @@ from sqlalchemy import (
     inspect,
     select,
     table,
+    update,
 )
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from mulligan.domain.errors import ConfigError, MulliganError
 from mulligan.sandbox.cancellation import sleep_until_cancelled
 from mulligan.storage import HEAD, VERSION_TABLE, sqlite
-from mulligan.storage.schema import EVENTS_TABLE, ISSUES_TABLE, WRITES
-from mulligan.storage.serialization import Row, projection_of, replay
+from mulligan.storage.schema import (
+    EVENTS_TABLE,
+    ISSUES_TABLE,
+    REPOSITORIES_TABLE,
+    REPOSITORY,
+    WRITES,
+)
+from mulligan.storage.serialization import Row, projection_of, recorded_of, replay
 
 ErrorTranslation = Callable[[str, DatabaseError], MulliganError | None]
 """Says of a named database what is wrong; None where a statement is, which is a bug."""
@@ -103,14 +110,18 @@ class Database:
 
     def _begun(self, engine: Engine) -> RootTransaction:
         """Begin; a server that is away is waited for, which nothing is lost by yet."""
-        give_up = time.monotonic() + SERVER_WAIT_SECONDS
-        while True:
-            try:
-                return _begin(engine)
-            except DatabaseError as error:
-                if not self.is_away(error) or _NO_WAIT.get() or time.monotonic() > give_up:
-                    raise
-            sleep_until_cancelled(SERVER_RETRY_SECONDS)
+
+        def is_waited_for(error: BaseException) -> bool:
+            return isinstance(error, DatabaseError) and self.is_away(error) and not _NO_WAIT.get()
+
+        retrying = Retrying(
+            retry=retry_if_exception(is_waited_for),
+            wait=wait_fixed(SERVER_RETRY_SECONDS),
+            stop=stop_after_delay(SERVER_WAIT_SECONDS),
+            sleep=sleep_until_cancelled,
+            reraise=True,
+        )
+        return retrying(_begin, engine)
 
 
 def _begin(engine: Engine) -> RootTransaction:
@@ -176,7 +187,7 @@ def _connected(url: URL) -> tuple[Database, Callable[[DatabaseError], bool]]:
     if url.drivername not in POSTGRES:
         path = sqlite.path_of(url)
         return Database(sqlite.set_up(path), str(path), sqlite.translate_error), _never
-    # Imported here, since most have no PostgreSQL, and need not have its driver.
+    # Imported here: it takes 270 ms of CPU, and its driver is an optional extra.
     try:
         from mulligan.storage import postgres  # noqa: PLC0415
     except ImportError as error:
@@ -218,7 +229,7 @@ def _revision(connection: Connection, where: str) -> str | None:
 
 
 def _migrate(connection: Connection) -> None:
-    # Imported here, since it takes as long as everything else that `mulligan status` does.
+    # Imported here, since it takes 230 ms of CPU.
     from alembic import command  # noqa: PLC0415
     from alembic.config import Config  # noqa: PLC0415
 
@@ -238,7 +249,31 @@ def reproject(connection: Connection) -> None:
     """
     wanted = select(EVENTS_TABLE).order_by(EVENTS_TABLE.c.seq)
     rows = connection.execute(wanted.execution_options(yield_per=ROWS_PER_STATEMENT))
-    found = map(projection_of, replay(Row._make(row) for row in rows).values())
+    recorded = (recorded_of(Row._make(row)) for row in rows)
+    statuses, cursors = replay(recorded)
+    found = map(projection_of, statuses.values())
     connection.execute(delete(ISSUES_TABLE))
+    connection.execute(delete(REPOSITORIES_TABLE))
     while some := [*islice(found, ROWS_PER_STATEMENT)]:
         connection.execute(insert(ISSUES_TABLE), some)
+    for repository, read_to in cursors.items():
+        raise_cursor(connection, repository, read_to)
+
+
+def stored_cursor(connection: Connection, repository: str) -> int | None:
+    """Read up to which id a repository's comments were read; None for none."""
+    wanted = select(REPOSITORY.comments_read_to).where(REPOSITORY.repository == repository)
+    return connection.execute(wanted).scalar()
+
+
+def raise_cursor(connection: Connection, repository: str, read_to: int) -> None:
+    """Store up to which id a repository's comments were read, unless that is known already."""
+    if not read_to:
+        return
+    known = stored_cursor(connection, repository)
+    if known is None:
+        row = {"repository": repository, "comments_read_to": read_to}
+        connection.execute(insert(REPOSITORIES_TABLE).values(row))
+    elif known < read_to:
+        writing = update(REPOSITORIES_TABLE).where(REPOSITORY.repository == repository)
+        connection.execute(writing.values(comments_read_to=read_to))

@@ -1,4 +1,4 @@
-"""Keep the ledger and the leases on a git ref of the repository (SPEC 18)."""
+"""Keep the ledger and the leases on a git ref of the repository (ACTION-1)."""
 
 import io
 import json
@@ -15,6 +15,14 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
+from tenacity import (
+    RetryError,
+    Retrying,
+    retry_if_exception_type,
+    stop_after_attempt,
+    wait_chain,
+    wait_fixed,
+)
 
 from mulligan.domain.errors import ConfigError, UnavailableError, WorldError
 from mulligan.domain.events import (
@@ -25,9 +33,10 @@ from mulligan.domain.events import (
     RecordedEvent,
 )
 from mulligan.domain.issue import REPOSITORY, IssueRef, Lease, Stage, lease_lost
+from mulligan.domain.recorded_effects import CommentsRead, StageShown, comments_read_to
 from mulligan.domain.result import CheckResult, WorkerResultMeta
 from mulligan.domain.retention import needs_commit
-from mulligan.domain.status import READ_TO, SHOWN_STAGE, IssueStatus
+from mulligan.domain.status import IssueStatus
 from mulligan.git.repository import Remote, Repository
 from mulligan.implement.ports import Clock
 from mulligan.implement.prompt.context_sections import detailed_attempt
@@ -228,6 +237,7 @@ class RefSession:
         clock: Clock,
         redactor: Redactor | None = None,
         lease: timedelta = LEASE_TIME,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.ledger = ledger
         self.clock = clock
@@ -235,6 +245,7 @@ class RefSession:
         self._ref = ref
         self._redactor = redactor or Redactor()
         self._time = lease
+        self._sleep = sleep
         self._base = Snapshot()
         self._dropped: frozenset[IssueRef] = frozenset()
         self._unsaved: dict[IssueRef, list[RecordedEvent]] = {}
@@ -269,28 +280,31 @@ class RefSession:
     def save(self) -> None:
         """Write all unsaved events and leases to the ref; drop claims taken by another run."""
         with self.lock:
-            for wait in (*RETRY_WAITS, None):
-                try:
-                    self._write()
-                except UnavailableError:
-                    if wait is None:
-                        raise
-                    time.sleep(wait)
-                else:
-                    return
+            retrying = Retrying(
+                retry=retry_if_exception_type(UnavailableError),
+                wait=wait_chain(*map(wait_fixed, RETRY_WAITS)),
+                stop=stop_after_attempt(len(RETRY_WAITS) + 1),
+                sleep=self._sleep,
+                reraise=True,
+            )
+            retrying(self._write)
 
     def _write(self) -> None:
-        for _ in range(MAX_READS):
-            self._drop_lost_claims()
-            try:
-                self._base = self._ref.write(self._next(), self._base)
-            except RefMovedError:
-                self.refresh()
-            else:
-                self._saved()
-                return
-        message = "Mulligan's state is written by too many at once; it is tried again later."
-        raise UnavailableError(message)
+        retrying = Retrying(
+            retry=retry_if_exception_type(RefMovedError),
+            stop=stop_after_attempt(MAX_READS),
+            before_sleep=lambda _: self.refresh(),
+        )
+        try:
+            retrying(self._write_once)
+        except RetryError as error:
+            message = "Mulligan's state is written by too many at once; it is tried again later."
+            raise UnavailableError(message) from error
+
+    def _write_once(self) -> None:
+        self._drop_lost_claims()
+        self._base = self._ref.write(self._next(), self._base)
+        self._saved()
 
     def claim(self, ref: IssueRef, worker: str, most: int | None) -> Lease | None:
         """Claim an issue by what the ref holds now; None if it is taken, or `most` are held."""
@@ -506,6 +520,10 @@ class RefLedger:
         """Return the highest `seq`; 0 if there are no events."""
         return self.session.ledger.last_seq()
 
+    def comments_read_to(self, repository: str) -> int:
+        """Return the id up to which a repository's comments were read; 0 for none."""
+        return self.session.ledger.comments_read_to(repository)
+
     def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
         """Return the last baseline recorded under a key, for any issue of the repository."""
         return self.session.ledger.baseline(repository, key)
@@ -566,7 +584,7 @@ MAX_ISSUE_BYTES = 256 * 1024
 PROGRESS_EVENTS = frozenset({"worktree_reset", "agent_started", "agent_finished", "check_finished"})
 """Events that no status depends on; the records of the attempts hold the same facts."""
 
-LAST_VALUE_EFFECTS = frozenset({SHOWN_STAGE, READ_TO})
+LAST_VALUE_EFFECTS = frozenset({StageShown.kind, CommentsRead.kind})
 """Effects of which only the last matters; every few comments in a repository record one."""
 
 
@@ -632,7 +650,7 @@ def _lean_check(check: CheckResult) -> CheckResult:
 # Deleting resolved issues.
 
 RESOLVED_RETENTION = timedelta(days=90)
-"""How long a resolved issue is kept after its last event (SPEC 14)."""
+"""How long a resolved issue is kept after its last event (LEDGER-3)."""
 
 MAX_TOTAL_BYTES = 16 * 1024 * 1024
 """Above this, resolved issues are deleted before RESOLVED_RETENTION is over."""
@@ -660,5 +678,5 @@ def outdated(
 
 def _is_deletable(ref: IssueRef, events: Sequence[RecordedEvent]) -> bool:
     status = folded(ref, events)
-    holds_cursor = any(name.startswith(f"{READ_TO}:") for name, _ in status.effects)
+    holds_cursor = any(comments_read_to(each.event) for each in events)
     return bool(events) and status.stage is Stage.RESOLVED and not holds_cursor

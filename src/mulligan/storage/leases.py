@@ -1,4 +1,4 @@
-"""Leases in the database: at most one worker on each issue, proven by a transaction (SPEC E4)."""
+"""Leases in the database: at most one worker per issue, ensured by transactions (RECOVERY-2)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, or_, select, update
 from sqlalchemy.sql.functions import count
 
+from mulligan.config.operator import LEASE_TIME
 from mulligan.domain.issue import IssueRef, Lease
 from mulligan.implement.ports import Clock
 from mulligan.storage.database import Database
@@ -15,8 +16,6 @@ from mulligan.storage.serialization import write_time
 
 LEASE = LEASES_TABLE.c
 WORKER = WORKERS_TABLE.c
-LEASE_TIME = timedelta(seconds=60)
-"""How long a worker counts as alive after its last heartbeat, by default."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, se
 from mulligan.domain.events import AttemptCompleted, BaselineRecorded, Event, RecordedEvent
 from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef, Lease, lease_lost
+from mulligan.domain.recorded_effects import comments_read_to
 from mulligan.domain.result import WorkerResultMeta, as_they_stand
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Clock, Ledger, Listener
-from mulligan.storage.database import Database
+from mulligan.storage.database import Database, raise_cursor, stored_cursor
 from mulligan.storage.leases import still_held
 from mulligan.storage.schema import BASELINES, COMPLETED, EVENT, EVENTS_TABLE, ISSUE, ISSUES_TABLE
 from mulligan.storage.serialization import (
@@ -60,6 +61,9 @@ class WatchedLedger:
     def last_seq(self) -> int:
         return self.inner.last_seq()
 
+    def comments_read_to(self, repository: str) -> int:
+        return self.inner.comments_read_to(repository)
+
     def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
         return self.inner.baseline(repository, key)
 
@@ -93,6 +97,7 @@ class SqlLedger:
             recorded = record_event(status, event, at, seq=0)
             connection.execute(insert(EVENTS_TABLE).values(values_of(recorded)))
             _keep(connection, status, known=before is not None)
+            raise_cursor(connection, ref.repository, comments_read_to(event))
         return status
 
     def status(self, ref: IssueRef) -> IssueStatus:
@@ -128,6 +133,11 @@ class SqlLedger:
         with self.database.read() as connection:
             return connection.execute(select(func.max(EVENT.seq))).scalar() or 0
 
+    def comments_read_to(self, repository: str) -> int:
+        """Return the id up to which a repository's comments were read; 0 for none."""
+        with self.database.read() as connection:
+            return stored_cursor(connection, repository) or 0
+
     def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
         """Return the last baseline recorded under a key, for any issue of the repository."""
         wanted = (
@@ -150,6 +160,8 @@ class SqlLedger:
             if events:
                 connection.execute(insert(EVENTS_TABLE), [*map(values_of, events)])
                 connection.execute(insert(ISSUES_TABLE).values(projection_of(status)))
+                read_to = max(comments_read_to(each.event) for each in events)
+                raise_cursor(connection, ref.repository, read_to)
 
     def _events(self, which: ColumnElement[bool], most: int | None = None) -> list[RecordedEvent]:
         wanted = select(EVENTS_TABLE).where(which).order_by(EVENT.seq).limit(most)

@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import Lock
 
+from mulligan.config.operator import LEASE_TIME
 from mulligan.domain.events import AttemptCompleted, BaselineRecorded, Event, RecordedEvent
 from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef, Lease, lease_lost
+from mulligan.domain.recorded_effects import comments_read_to
 from mulligan.domain.result import WorkerResultMeta, as_they_stand
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import Clock
-from mulligan.storage.leases import LEASE_TIME
 from mulligan.storage.serialization import record_event, redacted, storable
 from mulligan.text.redact import Redactor
 
@@ -118,6 +119,10 @@ class LeasedLedger:
         """Return the highest `seq`; 0 if there are no events."""
         return self.inner.last_seq()
 
+    def comments_read_to(self, repository: str) -> int:
+        """Return the id up to which a repository's comments were read; 0 for none."""
+        return self.inner.comments_read_to(repository)
+
     def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
         """Return the last baseline recorded under a key."""
         return self.inner.baseline(repository, key)
@@ -183,6 +188,11 @@ class MemoryLedger:
         """Return the highest `seq`; 0 if there are no events."""
         with self._lock:
             return len(self._events)
+
+    def comments_read_to(self, repository: str) -> int:
+        """Return the id up to which a repository's comments were read; 0 for none."""
+        events = (each.event for each in self.events() if each.issue.repository == repository)
+        return max(map(comments_read_to, events), default=0)
 
     def baseline(self, repository: str, key: str) -> BaselineRecorded | None:
         """Return the last baseline recorded under a key, for any issue of the repository."""

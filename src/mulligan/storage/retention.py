@@ -1,4 +1,4 @@
-"""Delete the events of old, resolved issues, one issue per transaction (SPEC 14)."""
+"""Delete the events of old, resolved issues, one issue per transaction (LEDGER-3)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +14,10 @@ from mulligan.implement.ports import Clock
 from mulligan.storage.database import Database
 from mulligan.storage.schema import EVENT, EVENTS_TABLE, ISSUE, ISSUES_TABLE, RUNS_TABLE
 from mulligan.storage.serialization import (
+    Row,
     projection_of,
     record_event,
+    recorded_of,
     statuses_of,
     values_of,
     write_time,
@@ -47,7 +49,10 @@ class SqlRetentionStore:
             current = statuses_of([found])[0] if found is not None else None
             if current is None or not may_be_forgotten(current):
                 return False
-            event, at = remnant_of(current), self.clock.now()
+            own = and_(EVENT.repository == ref.repository, EVENT.number == ref.number)
+            rows = connection.execute(select(EVENTS_TABLE).where(own)).all()
+            events = [recorded_of(Row._make(row)).event for row in rows]
+            event, at = remnant_of(current, events), self.clock.now()
             status = advance(IssueStatus(ref), event, at)
             for table in (EVENTS_TABLE, RUNS_TABLE):
                 own = and_(table.c.repository == ref.repository, table.c.number == ref.number)

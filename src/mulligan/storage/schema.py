@@ -110,8 +110,17 @@ WORKERS_TABLE = Table(
 )
 """Who makes itself heard, in a ledger that workers share."""
 
+REPOSITORIES_TABLE = Table(
+    "repositories",
+    METADATA,
+    Column("repository", String(140), primary_key=True),
+    Column("comments_read_to", BigInteger, nullable=False),
+)
+"""Up to which id the comments of each repository were read, as the events say."""
+
 EVENT = EVENTS_TABLE.c
 ISSUE = ISSUES_TABLE.c
+REPOSITORY = REPOSITORIES_TABLE.c
 
 COMPLETED = "attempt_completed"
 """The kind of the event that ends an attempt."""

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from datetime import UTC, datetime
 from functools import cache
 from typing import NamedTuple
@@ -14,16 +14,12 @@ from mulligan.domain.errors import ConfigError
 from mulligan.domain.events import EVENT_SCHEMA_VERSION, EVENTS, Event, RecordedEvent
 from mulligan.domain.fold import advance
 from mulligan.domain.issue import IssueRef
-from mulligan.domain.status import IssueStatus
+from mulligan.domain.recorded_effects import comments_read_to
+from mulligan.domain.status import IssueStatus, PullStatus, Request, SeenText
 from mulligan.text.redact import Redactor
 
-STATUS_DEFAULTS = {
-    each.name: each.default for each in fields(IssueStatus) if each.default is not MISSING
-}
-"""What each field is before anything happens, a third of what 10,000 statuses would be.
-
-Who changes one adds a migration, after which all statuses are folded anew.
-"""
+SubRecord = Request | SeenText | PullStatus
+"""The parts of a status whose own defaults are left out."""
 
 
 class Row(NamedTuple):
@@ -106,14 +102,16 @@ def recorded_of(row: Row) -> RecordedEvent:
     )
 
 
-def replay(rows: Iterable[Row]) -> dict[IssueRef, IssueStatus]:
-    """Fold events, in order, into where each issue stands."""
-    found: dict[IssueRef, IssueStatus] = {}
-    for row in rows:
-        recorded = recorded_of(row)
-        before = found.get(recorded.issue) or IssueStatus(recorded.issue)
-        found[recorded.issue] = advance(before, recorded.event, recorded.at)
-    return found
+def replay(events: Iterable[RecordedEvent]) -> tuple[dict[IssueRef, IssueStatus], dict[str, int]]:
+    """Fold events, in order: the status of each issue, and each repository's `comments_read_to`."""
+    found, cursors = dict[IssueRef, IssueStatus](), dict[str, int]()
+    for recorded in events:
+        ref = recorded.issue
+        before = found.get(ref) or IssueStatus(ref)
+        found[ref] = advance(before, recorded.event, recorded.at)
+        if read_to := comments_read_to(recorded.event):
+            cursors[ref.repository] = max(read_to, cursors.get(ref.repository, 0))
+    return found, cursors
 
 
 def folded(ref: IssueRef, events: Iterable[RecordedEvent]) -> IssueStatus:
@@ -150,8 +148,25 @@ def _not_readable(row: Row) -> ConfigError:
 
 def written(status: IssueStatus) -> str:
     """Write a status as JSON."""
-    as_ever = {name for name, first in STATUS_DEFAULTS.items() if getattr(status, name) == first}
-    return _one().dump_json(status, exclude=as_ever).decode()
+    return _one().dump_json(status, exclude=_unchanged(status)).decode()
+
+
+Excluded = dict[str, "bool | Excluded"]
+
+
+def _unchanged(record: IssueStatus | SubRecord) -> Excluded:
+    """Find the fields that are as before any event, a third of what 10,000 statuses would be.
+
+    Who changes a default adds a migration, after which all statuses are folded anew.
+    """
+    found: Excluded = {}
+    for each in fields(record):
+        value: object = getattr(record, each.name)
+        if value == each.default:
+            found[each.name] = True
+        elif isinstance(value, SubRecord):
+            found[each.name] = _unchanged(value)
+    return found
 
 
 def statuses_of(stored: Iterable[str]) -> list[IssueStatus]:

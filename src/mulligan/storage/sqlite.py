@@ -1,13 +1,15 @@
 """SQLite: set up so that it loses nothing, and what it complains of in our words."""
 
+import os
 import sqlite3
-import time
+from contextlib import suppress
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.pool import ConnectionPoolEntry
+from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
 
 from mulligan.domain.errors import ConfigError, MulliganError, UnavailableError
 from mulligan.storage import VERSION_TABLE
@@ -39,12 +41,17 @@ def path_of(url: URL) -> Path:
 def set_up(path: Path) -> Engine:
     """Give an engine for a file, as SQLAlchemy documents it, so that every BEGIN is ours to word.
 
-    The directory is made.
+    The directory is made, and a file that nobody else may read.
     """
     _make_directory(path.parent)
     url = URL.create("sqlite", database=str(path))
     engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS}, max_overflow=-1)
-    event.listen(engine, "connect", _prepare)
+
+    def prepare(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
+        _make_private(path)
+        _prepare(connection)
+
+    event.listen(engine, "connect", prepare)
     event.listen(engine, "begin", _begin)
     return engine
 
@@ -63,29 +70,39 @@ def _make_directory(directory: Path) -> None:
         raise UnavailableError(message) from error
 
 
-def _prepare(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
+def _make_private(path: Path) -> None:
+    """Keep a ledger from other users; SQLite gives its further files the same rights."""
+    with suppress(OSError):
+        found = path.stat()
+        if found.st_uid == os.geteuid() and found.st_mode & 0o077:
+            path.chmod(0o600)
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
     connection.isolation_level = None
     _switch_to_wal(connection)
     for setting in ("synchronous = FULL", "foreign_keys = ON"):
         connection.execute(f"PRAGMA {setting}").close()
 
 
+def _is_busy(error: BaseException) -> bool:
+    is_sqlite = isinstance(error, sqlite3.OperationalError)
+    return is_sqlite and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+
+
+@retry(
+    retry=retry_if_exception(_is_busy),
+    wait=wait_fixed(WAL_RETRY_SECONDS),
+    stop=stop_after_delay(BUSY_SECONDS),
+    reraise=True,
+)
 def _switch_to_wal(connection: sqlite3.Connection) -> None:
     """Set the journal mode; of several who make a new database at once, all but one must wait.
 
     SQLite does not apply its busy time-out to that switch. Later it changes nothing.
     """
-    give_up = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            if not _is_another_programs(connection):
-                connection.execute("PRAGMA journal_mode = WAL").close()
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
-                raise
-            time.sleep(WAL_RETRY_SECONDS)
-        else:
-            return
+    if not _is_another_programs(connection):
+        connection.execute("PRAGMA journal_mode = WAL").close()
 
 
 def _is_another_programs(connection: sqlite3.Connection) -> bool:

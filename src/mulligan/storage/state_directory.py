@@ -3,12 +3,13 @@
 import fcntl
 import json
 import os
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import IO
+
+from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 from mulligan.domain.errors import UnavailableError, UsageError
 from mulligan.domain.host import DiskSpace
@@ -17,6 +18,21 @@ LOCK_FILE = "mulligan.lock"
 
 LOCK_POLL_SECONDS = 0.05
 """Longer than `holder` has the lock for, in seconds."""
+
+
+def make_private(directory: Path) -> None:
+    """Make a directory that only its owner may enter, or close one that is there to others.
+
+    What is of somebody else stays as it is.
+    """
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = directory.stat()
+        if found.st_uid == os.geteuid() and found.st_mode & 0o077:
+            directory.chmod(0o700)
+    except OSError as error:
+        message = f"The directory {directory} cannot be made ({error.strerror}); make room for it."
+        raise UnavailableError(message) from error
 
 
 @contextmanager
@@ -82,12 +98,14 @@ def _take(file: IO[str], place: Path) -> None:
         raise _unusable(place, error) from error
 
 
+@retry(
+    retry=retry_if_exception_type(BlockingIOError),
+    wait=wait_fixed(LOCK_POLL_SECONDS),
+    stop=stop_after_attempt(2),
+    reraise=True,
+)
 def _take_at_once(file: IO[str]) -> None:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        time.sleep(LOCK_POLL_SECONDS)
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _holder(written: str) -> str:

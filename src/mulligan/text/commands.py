@@ -1,4 +1,4 @@
-"""The grammar of commands, in comments and on the command line (SPEC H4, C14). Pure."""
+"""The grammar of commands, in comments and on the command line (COMMAND-1, CONTEXT-12). Pure."""
 
 import re
 
@@ -17,6 +17,8 @@ MAX_GUIDANCE = 4000
 
 MAX_REASON = 300
 
+WHITESPACE = " \t\r\n"
+START = "/"
 COMMAND_LINE = re.compile(r" {0,3}/mulligan(?:[ \t]+(?P<rest>.*))?$", re.IGNORECASE)
 """Four spaces would make it code; a quotation starts with another character."""
 
@@ -32,6 +34,9 @@ def guidance_block(words: str) -> str:
 
 def parse(body: str) -> Command | None:
     """Read the command that a comment starts with; None where it starts with none."""
+    # With something invisible before it, nobody sees that it is a command.
+    if not body.lstrip(WHITESPACE).startswith(START):
+        return None
     lines = visible(body).split("\n")
     while lines and not lines[0].strip():
         del lines[0]

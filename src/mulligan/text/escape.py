@@ -96,7 +96,7 @@ def code_block(text: str, info: str = "") -> str:
 
 
 def fence(kind: str, text: str) -> str:
-    """Mark text in a prompt as untrusted, and say that it comes from `kind` (SPEC T4, C15).
+    """Mark text in a prompt as untrusted, and say that it comes from `kind` (TRUST-4, CONTEXT-13).
 
     The mark is a hash of the text that does not occur in it: equal texts give equal bytes, and
     no text can hold its own end.
@@ -118,7 +118,7 @@ def mark_of(text: str, length: int = MARK_LENGTH) -> str:
 
 
 def omitted(lines: int) -> str:
-    """Mark the place where lines were left out (SPEC C8)."""
+    """Mark the place where lines were left out (CONTEXT-6)."""
     return f"[... {lines} lines omitted]"
 
 

@@ -4,35 +4,79 @@ import base64
 import json
 import re
 import string
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import accumulate, compress
 from operator import itemgetter
 
 from pydantic import JsonValue
 
 # Shapes of tokens
+#
+# Every pattern takes time that grows as its text does: what repeats is bounded, or possessive and
+# starts where a word starts, so that no text is read again from each of its places.
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A pattern: its first group is the secret, else all of it; one of `hints` is always there."""
+    """A pattern: its first group is the secret, else all of it; one of `hints` is always there.
+
+    With `starts`, the pattern is tried only where one of these stands, in lower case: that is
+    faster than a search that ignores case.
+    """
 
     hints: tuple[bytes, ...]
     pattern: re.Pattern[bytes]
+    starts: tuple[bytes, ...] = ()
+
+    def matches(self, content: bytes, lowered: bytes) -> Iterator[re.Match[bytes]]:
+        """Find the pattern in `content`, which is `lowered` in lower case."""
+        if not self.starts:
+            yield from self.pattern.finditer(content)
+            return
+        for start in self.starts:
+            at = lowered.find(start)
+            while at >= 0:
+                found = self.pattern.match(content, at)
+                if found:
+                    yield found
+                at = lowered.find(start, found.end() if found else at + len(start))
 
 
-ALONE = rb"(?<![A-Za-z0-9_])"
-"""What stands before a token: not the middle of a word."""
+TOKENS: dict[bytes, tuple[bytes, ...]] = {
+    rb"gh[pousr]_[A-Za-z0-9_]{20,}+": (b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_"),
+    rb"github_pat_[A-Za-z0-9_]{20,}+": (b"github_pat_",),
+    # Anthropic, OpenAI and those that write their keys like them.
+    rb"sk-[A-Za-z0-9_-]{20,}+": (b"sk-",),
+    # Real ones have 35 characters; what follows without a gap may be the next one.
+    rb"AIza[A-Za-z0-9_-]{35,}+": (b"AIza",),
+    rb"ya29\.[A-Za-z0-9_-]{20,}+": (b"ya29.",),
+    rb"GOCSPX-[A-Za-z0-9_-]{20,}+": (b"GOCSPX-",),
+    rb"(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])": (b"AKIA", b"ASIA"),
+    rb"xox[abeoprs]-[A-Za-z0-9-]{10,}+": (b"xox",),
+    rb"xapp-[A-Za-z0-9-]{10,}+": (b"xapp-",),
+    rb"npm_[A-Za-z0-9]{30,}+": (b"npm_",),
+    rb"pypi-[A-Za-z0-9_-]{30,}+": (b"pypi-",),
+    rb"glpat-[A-Za-z0-9_-]{20,}+": (b"glpat-",),
+    rb"hf_[A-Za-z0-9]{30,}+": (b"hf_",),
+}
+"""Patterns of tokens that begin where no word goes on, and their hints."""
 
+ALONE = re.compile(rb"(?<![A-Za-z0-9_])(?:" + b"|".join(TOKENS) + rb")")
+TOKEN_HINTS = tuple(hint for hints in TOKENS.values() for hint in hints)
 
-def _token(pattern: bytes, *hints: bytes) -> Shape:
-    return Shape(hints, re.compile(ALONE + pattern))
+WORDY_KEY = b"sk-"
+"""Many names of things begin like this; a key has a digit, too."""
+DIGIT = re.compile(rb"[0-9]")
 
-
-def _after(pattern: bytes, *hints: bytes) -> Shape:
-    return Shape(hints, re.compile(pattern))
-
+JSON_WEB_TOKEN = re.compile(
+    rb"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{13,}+\.eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+"
+)
+"""Three words with dots between them; the first holds `JSON_WEB_TOKEN_START`."""
+JSON_WEB_TOKEN_START = re.compile(rb"(?<![A-Za-z0-9_])eyJ[A-Za-z0-9_-]{10}")
+JSON_WEB_TOKEN_HINT = b".eyJ"
 
 PRIVATE_KEY = (
     rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
@@ -43,33 +87,24 @@ PRIVATE_KEY = (
 """A block as ssh-keygen, OpenSSL and GnuPG write it, in a file, a diff or a quoted string."""
 
 SHAPES = (
-    _token(rb"gh[pousr]_[A-Za-z0-9_]{20,}", b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_"),
-    _token(rb"github_pat_[A-Za-z0-9_]{20,}", b"github_pat_"),
-    # Anthropic, OpenAI and those that write their keys like them.
-    _token(rb"sk-(?=[A-Za-z_-]{0,200}[0-9])[A-Za-z0-9_-]{20,}", b"sk-"),
-    _token(rb"AIza[A-Za-z0-9_-]{35}", b"AIza"),
-    _token(rb"ya29\.[A-Za-z0-9_-]{20,}", b"ya29."),
-    _token(rb"GOCSPX-[A-Za-z0-9_-]{20,}", b"GOCSPX-"),
-    _token(rb"(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])", b"AKIA", b"ASIA"),
-    _after(
-        rb"(?i:aws_?secret_?(?:access_?)?key)[\"']?\s{0,4}[:=]\s{0,4}[\"']?([A-Za-z0-9/+]{40})",
-        *(b"secret", b"Secret", b"SECRET"),
+    Shape(
+        (b"secret", b"Secret", b"SECRET"),
+        re.compile(
+            rb"(?i:aws_?secret_?(?:access_?)?key)[\"']?\s{0,4}[:=]\s{0,4}[\"']?([A-Za-z0-9/+]{40})"
+        ),
+        (b"awssecret", b"aws_secret"),
     ),
-    _token(rb"xox[abeoprs]-[A-Za-z0-9-]{10,}", b"xox"),
-    _token(rb"xapp-[A-Za-z0-9-]{10,}", b"xapp-"),
-    _after(rb"hooks\.slack\.com/services/([A-Za-z0-9/_-]{20,})", b"hooks.slack.com"),
-    _token(rb"npm_[A-Za-z0-9]{30,}", b"npm_"),
-    _token(rb"pypi-[A-Za-z0-9_-]{30,}", b"pypi-"),
-    _token(rb"glpat-[A-Za-z0-9_-]{20,}", b"glpat-"),
-    _token(rb"hf_[A-Za-z0-9]{30,}", b"hf_"),
-    _token(rb"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}", b"eyJ"),
-    _after(rb"://[^\s/:@\"'<>]{0,128}:([^\s/@\"'<>]{1,256})@", b"://"),
-    _after(
-        rb"(?i:authorization)[\"']?\s{0,4}[:=]\s{0,4}[\"']?"
-        rb"(?i:bearer|basic|token)\s{1,4}([^\s\"',;]{8,})",
-        *(b"uthorization", b"UTHORIZATION"),
+    Shape((b"hooks.slack.com",), re.compile(rb"hooks\.slack\.com/services/([A-Za-z0-9/_-]{20,}+)")),
+    Shape((b"://",), re.compile(rb"://[^\s/:@\"'<>]{0,128}+:([^\s/@\"'<>]{1,256}+)@")),
+    Shape(
+        (b"uthorization", b"UTHORIZATION"),
+        re.compile(
+            rb"(?i:authorization)[\"']?\s{0,4}[:=]\s{0,4}[\"']?"
+            rb"(?i:bearer|basic|token)\s{1,4}([^\s\"',;]{8,}+)"
+        ),
+        (b"authorization",),
     ),
-    _after(PRIVATE_KEY, b"PRIVATE KEY"),
+    Shape((b"PRIVATE KEY",), re.compile(PRIVATE_KEY)),
 )
 
 
@@ -82,10 +117,21 @@ LEAST = 8
 
 Span = tuple[int, int]
 
+COLOURS = re.compile(rb"(?:\x1b\[[0-?]*+[ -/]*+[@-~])++")
+CONTROLS = bytes(sorted({*range(32), 127} - {*b"\t\n"}))
+"""A terminal shows nothing in the place of these: carriage returns, colours and the like."""
+
+HEX_MARKS = (b"0x", b"\\x")
+HEX_SEPARATORS = b" \t\r\n:,.-"
+"""What programs write before and between the bytes of a dump."""
+
+CHUNK = 4096
+"""Bytes of a text whose kept places are counted at a time."""
+
 
 @dataclass(frozen=True)
 class Redactor:
-    """The one filter for every place that text goes to (SPEC S5); `values` are the known secrets.
+    """The one filter for all text that leaves (SECURITY-5); `values` are the known secrets.
 
     Redacting twice gives the same as once. Texts without a secret come back as they are.
     """
@@ -99,13 +145,13 @@ class Redactor:
 
     def content(self, content: bytes) -> bytes:
         """Redact bytes, whatever their encoding, as long as it holds ASCII."""
-        while spans := self.spans(content):
+        while True:
+            spans = self.spans(content)
             clean = _without(content, spans)
-            if clean == content:
-                break
-            # What stood close to a secret may show as one only now.
+            if clean == content or not any(_touches_a_word(content, *span) for span in spans):
+                return clean
+            # What stood close to a secret may show as one only now; that ends after three turns.
             content = clean
-        return content
 
     def tree(self, value: JsonValue) -> JsonValue:
         """Redact every text in a JSON value, but no keys."""
@@ -125,7 +171,8 @@ class Redactor:
 
     def spans(self, content: bytes) -> list[Span]:
         """Find the secrets, in their order; those that touch or overlap are one."""
-        found = sorted({*self._known(content), *_shaped(content)}, key=itemgetter(0))
+        plain = {*self._known(content), *_shaped(content)}
+        found = sorted(plain | self._interrupted(content, _shaped), key=itemgetter(0))
         merged = list[Span]()
         for start, end in found:
             if merged and start <= merged[-1][1]:
@@ -134,24 +181,53 @@ class Redactor:
                 merged.append((start, end))
         return merged
 
+    def _interrupted(
+        self, content: bytes, shapes: Callable[[bytes], Iterable[Span]] | None = None
+    ) -> set[Span]:
+        """Find secrets whose bytes have something between them that is not seen, or not counted.
+
+        That is control characters, which a terminal does not show, and what separates the bytes of
+        a dump in hex digits. With `shapes`, find what is shaped like a token as well.
+        """
+        found = set[Span]()
+        blanked = COLOURS.sub(_blank, content) if b"\x1b[" in content else content
+        if shapes and blanked is not content:
+            # A word may end at a colour, and a token begin.
+            found |= {*shapes(blanked)}
+        if len(seen := blanked.translate(None, CONTROLS)) < len(content):
+            shown = {*self._known(seen), *(shapes(seen) if shapes else ())}
+            found |= _places(shown, blanked, CONTROLS)
+        marked = content
+        for mark in HEX_MARKS:
+            marked = marked.replace(mark, b" " * len(mark))
+        digits = marked.translate(None, HEX_SEPARATORS).lower()
+        dumped = {span for form in self._hex_forms for span in _occurrences(form, digits)}
+        return found | _places(dumped, marked, HEX_SEPARATORS)
+
     def knows_of(self, content: bytes) -> bool:
         """Tell whether a known secret stands in bytes, however it is written."""
-        return next(self._known(content), None) is not None
+        return next(self._known(content), None) is not None or bool(self._interrupted(content))
 
     def _known(self, content: bytes) -> Iterator[Span]:
         for form in self._forms:
-            start = content.find(form)
-            while start >= 0:
-                yield start, start + len(form)
-                start = content.find(form, start + len(form))
+            yield from _occurrences(form, content)
 
     @cached_property
     def _forms(self) -> tuple[bytes, ...]:
-        """Every way in which a value may be written; a value of several lines, each line too."""
+        """Every way in which a value may be written."""
+        return tuple(sorted({form for value in self._wanted for form in forms_of(value)}))
+
+    @cached_property
+    def _hex_forms(self) -> tuple[bytes, ...]:
+        """Every value in hex digits, in lower case."""
+        return tuple(value.encode(errors="surrogatepass").hex().encode() for value in self._wanted)
+
+    @cached_property
+    def _wanted(self) -> tuple[str, ...]:
+        """The values that are long enough; of a value of several lines, each line too."""
         values = {value.strip() for value in self.values}
         lines = {line.strip() for value in values for line in value.splitlines()}
-        wanted = [value for value in values | lines if len(value) >= LEAST]
-        return tuple(sorted({form for value in wanted for form in forms_of(value)}))
+        return tuple(sorted(value for value in values | lines if len(value) >= LEAST))
 
 
 LONGEST = 32 * 1024
@@ -181,7 +257,7 @@ class Redaction:
     def feed(self, piece: bytes) -> bytes:
         """Take a piece; give what can be shown by now: as a rule, all lines that have ended."""
         self._held += piece
-        if len(self._held) < LONGEST and b"\n" not in piece and b"\r" not in piece:
+        if len(self._held) < LONGEST and b"\n" not in piece:
             return b""
         spans = self._redactor.spans(self._held)
         cut = self._cut(spans)
@@ -197,7 +273,7 @@ class Redaction:
     def _cut(self, spans: list[Span]) -> int:
         """Find the place up to which nothing that comes can change what is a secret."""
         held = self._held
-        cut = max(held.rfind(b"\n"), held.rfind(b"\r")) + 1
+        cut = held.rfind(b"\n") + 1
         if len(held) - cut >= LONGEST:
             cut = len(held) - OVERLAP
         open_at = [
@@ -215,11 +291,29 @@ class Redaction:
 
 
 def _shaped(content: bytes) -> Iterator[Span]:
-    for shape in SHAPES:
-        # Looking for a few letters is a hundred times as fast as trying the pattern everywhere.
-        if any(hint in content for hint in shape.hints):
-            for match in shape.pattern.finditer(content):
-                yield match.span(match.lastindex or 0)
+    # Looking for a few letters is a hundred times as fast as trying the pattern everywhere.
+    if any(hint in content for hint in TOKEN_HINTS):
+        yield from _tokens(content)
+    if JSON_WEB_TOKEN_HINT in content:
+        yield from _json_web_tokens(content)
+    shapes = [shape for shape in SHAPES if any(hint in content for hint in shape.hints)]
+    lowered = content.lower() if any(shape.starts for shape in shapes) else b""
+    for shape in shapes:
+        for match in shape.matches(content, lowered):
+            yield match.span(match.lastindex or 0)
+
+
+def _tokens(content: bytes) -> Iterator[Span]:
+    for match in ALONE.finditer(content):
+        if not match[0].startswith(WORDY_KEY) or DIGIT.search(match[0]):
+            yield match.span()
+
+
+def _json_web_tokens(content: bytes) -> Iterator[Span]:
+    for match in JSON_WEB_TOKEN.finditer(content):
+        end_of_first = content.index(b".", match.start())
+        if first := JSON_WEB_TOKEN_START.search(content, match.start(), end_of_first):
+            yield first.start(), match.end()
 
 
 def _without(content: bytes, spans: Iterable[Span]) -> bytes:
@@ -228,6 +322,45 @@ def _without(content: bytes, spans: Iterable[Span]) -> bytes:
         kept += (content[at:start], REDACTED)
         at = end
     return b"".join((*kept, content[at:]))
+
+
+def _occurrences(form: bytes, content: bytes) -> Iterator[Span]:
+    start = content.find(form)
+    while start >= 0:
+        yield start, start + len(form)
+        start = content.find(form, start + len(form))
+
+
+def _blank(found: re.Match[bytes]) -> bytes:
+    return b"\0" * len(found[0])
+
+
+def _places(spans: Iterable[Span], content: bytes, dropped: bytes) -> set[Span]:
+    """Give where spans stand in a text, which were found in it without the `dropped` bytes."""
+    wanted = {*spans}
+    if not wanted:
+        return wanted
+    chunks = [content[at : at + CHUNK] for at in range(0, len(content), CHUNK)]
+    before = [0, *accumulate(len(chunk.translate(None, dropped)) for chunk in chunks)]
+    kept = bytes(byte not in dropped for byte in range(256))
+
+    @cache
+    def places_in(chunk: int) -> list[int]:
+        start = chunk * CHUNK
+        marks = chunks[chunk].translate(kept)
+        return [*compress(range(start, start + len(marks)), marks)]
+
+    def place(index: int) -> int:
+        chunk = bisect_right(before, index) - 1
+        return places_in(chunk)[index - before[chunk]]
+
+    return {(place(start), place(end - 1) + 1) for start, end in wanted}
+
+
+def _touches_a_word(content: bytes, start: int, end: int) -> bool:
+    """Tell whether a word ends or begins at a secret: without it, that may show as one."""
+    before = content[max(0, start - 1) : start]
+    return content[end : end + 1].isalpha() or before.isalnum() or not before.isascii()
 
 
 # The ways in which a value may be written

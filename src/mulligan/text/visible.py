@@ -1,4 +1,4 @@
-"""Keep what a person sees of a Markdown text on GitHub, and count the rest (SPEC T4). Pure."""
+"""Keep what a person sees of a Markdown text on GitHub, and count the rest (TRUST-4). Pure."""
 
 import re
 from collections import Counter
@@ -167,6 +167,8 @@ HIDING = re.compile(
     re.IGNORECASE,
 )
 
+VALUE = re.compile(r"=\s*+(?:\"[^\"]*\"|'[^']*'|[^\s>]++)")
+
 OPEN = re.compile(r"(?<![\w-])open(?![\w-])", re.IGNORECASE)
 
 
@@ -252,7 +254,7 @@ class HtmlVisibility:
             return self._dropped(Hidden.ELEMENT)
         if name == "img":
             return f"{self._dropped(Hidden.IMAGE)}[image]"
-        if name == "details" and not OPEN.search(attributes):
+        if name == "details" and not OPEN.search(VALUE.sub(" ", attributes)):
             self._counts[Hidden.COLLAPSED] += 1
         return f"<{name}>" if name in SHOWN else self._dropped(Hidden.TAG)
 
@@ -348,6 +350,12 @@ def _dedented(line: str) -> str:
 
 # Writing the visible Markdown
 
+DRAWN_WITHOUT_TEXT = frozenset({"geojson", "topojson", "stl"})
+"""Languages of code blocks that GitHub shows as a map or a model, without their text."""
+
+DIAGRAM = "mermaid"
+DIAGRAM_COMMENT = re.compile(r"^[ \t]*+%%.*+\n?", re.MULTILINE)
+
 REFERENCE = re.compile(r"\[\^([^\]\s]+)\]")
 LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,20}")
 UNSAFE_IN_TARGET = re.compile(r"[\s()<>\\`]")
@@ -430,8 +438,15 @@ class VisibleRenderer:
         language, _, more = token.info.strip().partition(" ")
         if not LANGUAGE.fullmatch(language):
             language, more = "", token.info.strip()
+        if language.lower() in DRAWN_WITHOUT_TEXT:
+            self.counts[Hidden.ELEMENT] += 1
+            return ""
         self.counts.update([Hidden.CODE_INFO] if more.strip() else [])
-        return code_block(self._unhidden(token.content), language)
+        content = self._unhidden(token.content)
+        if language.lower() == DIAGRAM:
+            content, comments = DIAGRAM_COMMENT.subn("", content)
+            self.counts.update([Hidden.COMMENT] * comments)
+        return code_block(content, language)
 
     def _list(self, end: str) -> str:
         items, gap = list[str](), "\n"

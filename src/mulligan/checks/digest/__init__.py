@@ -1,14 +1,21 @@
-"""Shortens the output of a check to what is needed to fix the failure (SPEC 9)."""
+"""Shortens the output of a check to what is needed to fix the failure (DIGEST-1)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
 from mulligan.checks.digest.clean import CleanLog, Output, chunks, from_root, reduce_output
-from mulligan.checks.digest.documents import BufferedOutput, documents
+from mulligan.checks.digest.documents import BufferedOutput, documents, without_quiet_records
 from mulligan.checks.digest.families import FAMILIES
 from mulligan.checks.digest.families.generic import GENERIC
-from mulligan.checks.digest.findings import FindingBlock, Reading, clip, fingerprint, found_by
+from mulligan.checks.digest.findings import (
+    FindingBlock,
+    Reading,
+    clip,
+    fingerprint,
+    found_by,
+    spread,
+)
 from mulligan.checks.digest.qualified_names import in_project, projects
 from mulligan.checks.digest.render import render, render_passed
 from mulligan.checks.digest.reports import joined, merged, read_document, read_report
@@ -55,11 +62,12 @@ def digest(
     log = CleanLog()
     try:
         kept = BufferedOutput()
-        log = reduce_output(kept.passing(from_root(chunks(output), root)))
+        log = reduce_output(kept.passing(without_quiet_records(from_root(chunks(output), root))))
         reading = _read_output(log, kept, command, patterns)
         if report:
             report_bytes = b"".join(from_root([report], root))
             reading = _with_report(read_report(report_bytes), reading)
+        reading = replace(reading, found=spread(reading.found))
         return _of_log(log, reading, exit_code, max_chars)
     except Exception:  # noqa: BLE001 - a digest that fails must not fail the attempt
         return _fallback_digest(log, exit_code, max_chars)
@@ -97,7 +105,10 @@ def _read_output(
     return Reading(
         found=(*known, *beside),
         count=sum(reading.count for reading in readings) + len(beside),
-        totals=tuple(total for reading in readings for total in reading.totals),
+        totals=(
+            *(total for reading in readings for total in reading.totals),
+            *(rest.totals if beside else ()),
+        ),
     )
 
 

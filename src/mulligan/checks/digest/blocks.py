@@ -97,10 +97,19 @@ def relevant_indices(lines: Sequence[str], indices: Iterable[int]) -> Iterator[i
         if hidden_depth is not None and depth > hidden_depth:
             continue
         hidden_depth = None
-        if FRAME.match(line) and is_foreign(line, pointed_at(line)):
+        if FRAME.match(line) and (
+            is_foreign(line, pointed_at(line)) or _place_is_foreign(lines, at + 1, depth)
+        ):
             hidden_depth = depth
             continue
         yield at
+
+
+def _place_is_foreign(lines: Sequence[str], at: int, depth: int) -> bool:
+    """Tell whether a deeper line, as beneath a frame of Go, names a place in foreign code."""
+    below = lines[at] if at < len(lines) else ""
+    place = pointed_at(below) if depth_of(below) > depth else None
+    return place is not None and not place.is_own
 
 
 def depth_of(line: str) -> int:

@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from typing import BinaryIO
 
 from mulligan.checks.digest.signals import CODED, PLACE_SHAPES, STEMS, STRONG, Weight, weigh
@@ -28,7 +28,7 @@ def chunks(output: Output) -> Iterator[bytes]:
         cleaned = clean(chunk)
         if position == 0:
             prefix = collector_prefix(cleaned.split(b"\n", 1000)[:1000])
-        yield prefix.sub(b"", cleaned) if prefix else cleaned
+        yield prefix.sub(b"\n", b"\n" + cleaned)[1:] if prefix else cleaned
 
 
 def from_root(pieces: Iterable[bytes], root: str) -> Iterator[bytes]:
@@ -131,6 +131,8 @@ def clean(chunk: bytes) -> bytes:
         chunk = FORWARD.sub(b" ", chunk)
         chunk = ESCAPES.sub(b"", chunk)
     chunk = chunk.translate(None, CONTROLS)
+    if b"webpack:///" in chunk:
+        chunk = chunk.replace(b"webpack:///./", b"").replace(b"webpack:///", b"")
     if b"\b" in chunk:
         chunk = BACKSPACE.sub(b"", chunk)
     if b"\r" in chunk:
@@ -168,12 +170,16 @@ def _as_seen(line: bytes) -> bytes:
 STAMP = rb"\[?(?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?[ \t]"
 
 PREFIXES = (
-    re.compile(rb"(?m)^#\d+ \d+\.\d+ "),
-    re.compile(rb"(?m)^[A-Za-z][\w.-]*[ \t]*\| (?:" + STAMP + rb")?"),
-    re.compile(rb"(?m)^[\w@/.-]+:[a-z][\w-]*:(?: |$)"),
-    re.compile(rb"(?m)^" + STAMP),
+    re.compile(rb"\n#\d+ \d+\.\d+ "),
+    re.compile(rb"\n[A-Za-z][\w.-]*[ \t]*\| (?:" + STAMP + rb")?"),
+    re.compile(rb"\n[\w@/.-]+:[a-z][\w-]*:(?: |(?=\n|$))"),
+    re.compile(rb"\n" + STAMP),
+    re.compile(
+        rb"\n\[(?!gw\d|(?i:info|error|warn|warning|debug|trace|fatal|notice|err|fail|ok)\])"
+        rb"[A-Za-z][\w@/.:-]*\](?: |$)"
+    ),
 )
-"""What log collectors put before each line: a build step, a service, a time."""
+"""What log collectors put before each line: a build step, a service, a time, a task."""
 
 MIN_PREFIX_LINES = 4
 PREFIX_SHARE = 0.8
@@ -185,7 +191,7 @@ def collector_prefix(lines: Sequence[bytes]) -> re.Pattern[bytes] | None:
     if len(full) < MIN_PREFIX_LINES:
         return None
     for prefix in PREFIXES:
-        if sum(bool(prefix.match(line)) for line in full) >= PREFIX_SHARE * len(full):
+        if sum(bool(prefix.match(b"\n" + line)) for line in full) >= PREFIX_SHARE * len(full):
             return prefix
     return None
 
@@ -229,20 +235,28 @@ def _is_plain(character: str) -> bool:
 # Reducing an output to the lines worth reading
 
 ALIKE_STRONG, ALIKE_WEAK = 100, 20
-"""Telling lines of one template that are kept, with their surroundings."""
+"""Telling lines of one shape that are kept, with their surroundings."""
 
-MAX_WEIGHED_TEMPLATES = 250
-"""New templates of one chunk that are weighed; the others count as weak."""
+MAX_WEIGHED, MAX_UNWEIGHED = 250, 100
+"""Lines of a chunk, each of another shape, that are weighed; and so many more count as weak."""
 
-MAX_UNWEIGHED_TEMPLATES = 100
-MAX_REMEMBERED_TEMPLATES = 5000
+MAX_REMEMBERED_SHAPES, MAX_KNOWN_SHAPES = 5000, 200_000
+
+VARYING = b"0123456789abcdef"
+"""What a line's shape leaves out, so that lines that differ in numbers and hashes are alike."""
+
 BEFORE, AFTER_STRONG, AFTER_WEAK = 3, 12, 4
 SMALL_OUTPUT_BYTES = 256 * 1024
-
-VARIED_SHARE = 0.5
-"""The share of a chunk that is new, from which on only the few stems are looked for."""
+"""Of new shapes in a chunk; of more, only the few stems are looked for."""
 
 PER_STEM = 1000
+
+
+NOISE = 20
+"""A line with more than so many like it, numbers and names with numbers aside, is noise."""
+
+NOISE_CHARS = 25
+VARIABLE = re.compile(r"\b(?:(?=[a-zA-Z]*\d)\w+|[a-f]{5,}\b)")
 
 
 @dataclass(frozen=True)
@@ -263,6 +277,31 @@ class CleanLog:
     def is_blank(self) -> bool:
         """Tell whether all lines are blank."""
         return not any(line.strip() for line in self.lines)
+
+    @cached_property
+    def _shapes(self) -> tuple[str, ...]:
+        """Give each line with its numbers, and names that hold numbers, made equal."""
+        if len(self.lines) <= NOISE:
+            return ("",) * len(self.lines)
+        return tuple(
+            VARIABLE.sub("1", line) if len(line) > NOISE_CHARS else "" for line in self.lines
+        )
+
+    @cached_property
+    def common(self) -> frozenset[int]:
+        """Find the lines that many others are like."""
+        often = Counter(self._shapes)
+        shapes = enumerate(self._shapes)
+        return frozenset(at for at, shape in shapes if shape and often[shape] > NOISE)
+
+    @cached_property
+    def noise(self) -> frozenset[int]:
+        """Find the lines of the program's own log: common ones that are no clear failure."""
+        weights = dict[str, Weight]()
+        for at in self.common:
+            if self._shapes[at] not in weights:
+                weights[self._shapes[at]] = weigh(self.lines[at])
+        return frozenset(at for at in self.common if weights[self._shapes[at]] <= Weight.WORD)
 
     def without(self, indices: Collection[int]) -> "CleanLog":
         """Give the log with some lines made empty."""
@@ -325,6 +364,7 @@ class _LineFilter:
     weak: _LineBuffer = field(default_factory=lambda: _LineBuffer(WEAK_BYTES))
     weights: dict[bytes, Weight] = field(default_factory=dict[bytes, Weight])
     seen: Counter[bytes] = field(default_factory=Counter[bytes])
+    known: set[bytes] = field(default_factory=set[bytes])
     total: int = 0
     owed: int = 0
 
@@ -333,46 +373,43 @@ class _LineFilter:
         lines = chunk.split(b"\n")
         if not self.total:
             self.head = list(_within(HEAD_BYTES, enumerate(lines, start=1)))
-        for index, after in self._hits(chunk.translate(SAME_DIGITS).split(b"\n")):
+        shapes = chunk.translate(None, VARYING).split(b"\n")
+        for index, after in self._hits(lines, shapes):
             store = self.strong if after == AFTER_STRONG else self.weak
             self._keep(lines, index - BEFORE, index + after, store)
         self.recent.append((self.total, lines))
         self.total += len(lines)
 
-    def _hits(self, templates: Sequence[bytes]) -> Iterator[tuple[int, int]]:
+    def _hits(self, lines: Sequence[bytes], shapes: Sequence[bytes]) -> Iterator[tuple[int, int]]:
         """Yield the index of each relevant line, and how many lines after it may belong to it."""
         owed, self.owed = self.owed, 0
         if owed:
             yield 0, owed
-        unjudged = 0
-        speaking = self._speaking(templates)
-        for index in [at for at, template in enumerate(templates) if template in speaking]:
-            template = templates[index]
-            weight = self.weights.get(template)
-            strong = weight is not None and weight >= STRONG
-            unjudged += weight is None
-            alike = ALIKE_STRONG if strong else ALIKE_WEAK
-            if (weight is None and unjudged > MAX_UNWEIGHED_TEMPLATES) or self.seen[
-                template
-            ] >= alike:
+        self._weigh_new(lines, shapes)
+        weights = self.weights
+        for index in [at for at, shape in enumerate(shapes) if shape in weights]:
+            shape = shapes[index]
+            strong = weights[shape] >= STRONG
+            if self.seen[shape] >= (ALIKE_STRONG if strong else ALIKE_WEAK):
                 continue
-            self.seen[template] += 1
+            self.seen[shape] += 1
             yield index, AFTER_STRONG if strong else AFTER_WEAK
 
-    def _speaking(self, templates: Sequence[bytes]) -> set[bytes]:
-        """Pick the templates that weigh something, or were too many to be weighed."""
-        different = dict.fromkeys(templates)
-        text = b"\n".join(different)
-        varied = len(text) > max(SMALL_OUTPUT_BYTES, VARIED_SHARE * sum(map(len, templates)))
-        stems, shapes = (FEW_STEMS, FEW_SHAPES) if varied else (BYTE_STEMS, BYTE_SHAPES)
-        found = dict.fromkeys(_with_stems(text, stems, shapes))
-        new = [template for template in found if template not in self.weights]
-        if len(self.weights) > MAX_REMEMBERED_TEMPLATES:
+    def _weigh_new(self, lines: Sequence[bytes], shapes: Sequence[bytes]) -> None:
+        """Weigh a line of each shape that no chunk has had; what weighs nothing is forgotten."""
+        of_shape = dict(zip(shapes, lines, strict=True))
+        new = of_shape.keys() - self.known
+        if not new:
+            return
+        if len(self.known) > MAX_KNOWN_SHAPES:
+            self.known.clear()
+        if len(self.weights) > MAX_REMEMBERED_SHAPES:
             self.weights.clear()
             self.seen.clear()
-        for template in new[:MAX_WEIGHED_TEMPLATES]:
-            self.weights[template] = weigh(as_text(clip_line(template)))
-        return {template for template in found if self.weights.get(template, Weight.WORD)}
+        self.known |= new
+        shape_of = {line: shape for shape, line in of_shape.items() if shape in new}
+        for line, weight in _weighed(shape_of):
+            self.weights[shape_of[line]] = weight
 
     def _keep(self, lines: Sequence[bytes], start: int, end: int, store: _LineBuffer) -> None:
         self.owed = max(self.owed, end - len(lines))
@@ -398,6 +435,18 @@ def _within(room: int, lines: Iterable[Numbered]) -> Iterator[Numbered]:
         yield number, clipped
 
 
+def _weighed(lines: Collection[bytes]) -> Iterator[tuple[bytes, Weight]]:
+    """Yield those of some lines that weigh anything; the last of very many count as weak."""
+    text = b"\n".join(lines)
+    varied = len(text) > SMALL_OUTPUT_BYTES
+    stems, patterns = (FEW_STEMS, FEW_SHAPES) if varied else (BYTE_STEMS, BYTE_SHAPES)
+    speaking = (line for line in dict.fromkeys(_with_stems(text, stems, patterns)) if line in lines)
+    for position, line in enumerate(islice(speaking, MAX_WEIGHED + MAX_UNWEIGHED)):
+        weight = weigh(as_text(clip_line(line))) if position < MAX_WEIGHED else Weight.WORD
+        if weight:
+            yield line, weight
+
+
 BYTE_STEMS = tuple(stem.encode() for stem in STEMS)
 
 FEW_STEMS = (
@@ -415,19 +464,42 @@ FEW_SHAPES = tuple(re.compile(stem.encode()) for stem in PLACE_SHAPES)
 BYTE_SHAPES = (*FEW_SHAPES, re.compile(CODED.pattern.encode()))
 
 
+LOUD = (
+    *(b"Traceback (most", b"panicked at", b"panic: ", b"--- FAIL", b"not ok ", b"FAILED", b"FAIL"),
+    *(b": error: ", b"error[", b"Error: ", b"Exception: ", b"Exception in", b"error: ", b"ERROR"),
+    *(b"FATAL", b"fatal: ", b"fatal error", b"Failure", b"Fault", b"fault", b"Error ", b"Error("),
+    *(b"ssertion", b"undefined reference", b"Uncaught", b"Caused by", b"anitizer", b"Killed"),
+    *("✗".encode(), "✖".encode(), "✕".encode(), "●".encode(), "×".encode()),
+)
+"""What the worst lines hold, as it is written; searched for before any stem."""
+
+PER_LOUD = 60
+"""Lines of each kind that are taken from a chunk before more of any kind."""
+
+
+def _loudest(text: bytes) -> Iterator[bytes]:
+    """Find the lines that are loud, the first of each kind before the second of any."""
+    kinds = [islice(_lines_with(text, text, word), PER_LOUD) for word in LOUD]
+    for alike in zip_longest(*kinds):
+        yield from (line for line in alike if line is not None)
+
+
+def _lines_with(text: bytes, searched: bytes, word: bytes) -> Iterator[bytes]:
+    at = searched.find(word)
+    while at >= 0:
+        start, end = _bounds(text, at)
+        yield text[start:end]
+        at = searched.find(word, end)
+
+
 def _with_stems(
     text: bytes, stems: Iterable[bytes], shapes: Iterable[re.Pattern[bytes]]
 ) -> Iterator[bytes]:
     """Find the lines of a text that have a stem of a telling word, a place or a code."""
+    yield from _loudest(text)
     lowered = text.lower()
     for stem in stems:
-        at = lowered.find(stem)
-        for _ in range(PER_STEM):
-            if at < 0:
-                break
-            start, end = _bounds(text, at)
-            yield text[start:end]
-            at = lowered.find(stem, end)
+        yield from islice(_lines_with(text, lowered, stem), PER_STEM)
     for shape in shapes:
         for found in islice(shape.finditer(text), PER_STEM):
             start, end = _bounds(text, found.start())

@@ -1,9 +1,12 @@
-"""Find the documents, JSON or XML, that a text consists of or holds. Pure."""
+"""Find the documents, JSON or XML, that a text holds, and the records of JSON logs. Pure."""
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+
+from mulligan.checks.digest.clean import VARYING
 
 Json = str | int | float | bool | list["Json"] | dict[str, "Json"] | None
 
@@ -130,3 +133,129 @@ class BufferedOutput:
     def text(self) -> str:
         """What was kept, its lines numbered as in the output."""
         return b"\n".join(self.chunks).decode(errors="replace")
+
+
+# Records of a log, each an object on a line
+
+RECORD_LEVEL = (
+    *("level", "levelname", "severity", "lvl", "log.level", "loglevel", "log_level", "@l"),
+)
+LEVEL_KEYS = tuple(f'"{name}"'.encode() for name in RECORD_LEVEL)
+
+QUIET_LEVEL = re.compile(
+    rb' ?: ?(?:"(?i:info|information|informational|debug|trace|verbose|notice|fine|finer|finest)"'
+    rb"|(?:10|20|30)(?=[,}\s]))"
+)
+LOUD_LEVEL = re.compile(
+    rb' ?: ?(?:"(?i:warn|warning|err|error|severe|critical|crit|fatal|panic|alert|emergency|emerg)"'
+    rb"|[4-6]0(?=[,}\s]))"
+)
+
+RECORD_KEYS = tuple(
+    f'"{name}"'.encode()
+    for name in (
+        *("ts", "time", "timestamp", "@timestamp", "@t", "asctime", "datetime", "date", "t"),
+        *("logger", "logger_name", "exc_info", "stack", "stack_trace", "stacktrace", "exception"),
+        *("pid", "hostname"),
+    )
+)
+"""What only a log's record has: a report of a tool has no times."""
+
+MILD_LEVELS = {"warn", "warning", "40"}
+
+RECORD_MESSAGE = ("message", "msg", "@m", "text", "event", "short_message", "log", "body")
+RECORD_FILE = ("file", "filename", "pathname", "source", "path", "caller", "module_path")
+RECORD_LINE = ("line", "lineno", "line_number", "lineNumber")
+TRACES = (
+    *("exc_info", "exc_text", "exception", "stack", "stack_trace", "stacktrace", "stack_info"),
+    *("traceback", "err", "error", "error.stack", "error.message", "cause", "@x", "errorVerbose"),
+)
+DEEPEST_TRACE = 3
+MOST_ALIKE = 30
+"""Records that differ in numbers and hashes only; more of them say no more."""
+
+SHAPE_BYTES = 300
+LAST_RECORDS = 20
+"""Quiet records that are kept from the end of a log."""
+
+
+def without_quiet_records(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Write the loud records of a log in JSON as plain lines, and drop the quiet ones.
+
+    All other lines stay as they are; so do the last quiet records, which tell where it ended.
+    """
+    alike = Counter[bytes]()
+    for piece in pieces:
+        if b"{" in piece and any(key in piece for key in LEVEL_KEYS):
+            yield b"\n".join(_loud_lines(piece.split(b"\n"), alike))
+        else:
+            yield piece
+
+
+def _loud_lines(lines: Iterable[bytes], alike: Counter[bytes]) -> list[bytes]:
+    """Leave out quiet records; `alike` counts the loud ones by their shape, over all pieces."""
+    kept, last = list[bytes](), list[bytes]()
+    usual = (LEVEL_KEYS[0], RECORD_KEYS[0])
+    for line in lines:
+        at = line.find(usual[0]) if line[:1] == b"{" else -1
+        if line[:1] == b"{" and (at < 0 or usual[1] not in line):
+            usual, at = _level_at(line) or (usual, -1)
+        value = at + len(usual[0]) if at >= 0 else len(line)
+        if QUIET_LEVEL.match(line, value):
+            last.append(line)
+        elif not LOUD_LEVEL.match(line, value):
+            kept.append(line)
+        elif _is_new(line, alike):
+            kept.append(_as_plain(line))
+    return [*kept, *last[-LAST_RECORDS:]]
+
+
+def _is_new(line: bytes, alike: Counter[bytes]) -> bool:
+    shape = line.translate(None, VARYING)[:SHAPE_BYTES]
+    alike[shape] += 1
+    return alike[shape] <= MOST_ALIKE
+
+
+def _level_at(line: bytes) -> tuple[tuple[bytes, bytes], int] | None:
+    """Find the keys that make a line a record, and where the one of its level stands."""
+    if line[:1] != b"{" or line[-1:] not in {b"}", b"\r"}:
+        return None
+    level = next((key for key in LEVEL_KEYS if key in line), None)
+    record = next((key for key in RECORD_KEYS if key in line), None)
+    return ((level, record), line.find(level)) if level and record else None
+
+
+def _as_plain(line: bytes) -> bytes:
+    record = _parsed(line.decode(errors="replace"))
+    if not isinstance(record, dict):
+        return line
+    level = _first(record, RECORD_LEVEL)
+    message, file, number = (
+        _first(record, names) for names in (RECORD_MESSAGE, RECORD_FILE, RECORD_LINE)
+    )
+    kind = "WARNING" if level.lower() in MILD_LEVELS else "ERROR"
+    traces = list(_traces({name: record.get(name) for name in TRACES}, DEEPEST_TRACE))
+    where = f"{file}:{number}: " if file and number.isdigit() else f"{file}: " if file else ""
+    head = f"{where}{kind.lower()}: {message}" if where else f"{kind}: {message}"
+    return "\n".join([head, *traces]).encode(errors="replace")
+
+
+def _first(record: dict[str, Json], names: Iterable[str]) -> str:
+    values = (record.get(name) for name in names)
+    texts = (str(value) for value in values if isinstance(value, (str, int)) and value != "")
+    return next(texts, "")
+
+
+def _traces(value: Json, depth: int) -> Iterator[str]:
+    """Yield the texts beneath the fields of an exception; a stack repeats its message."""
+    if isinstance(value, str) and value.strip():
+        yield value
+    elif isinstance(value, list):
+        for part in value[-LAST_RECORDS:]:
+            yield from _traces(part, depth)
+    elif isinstance(value, dict) and depth:
+        names = ("type", "name", "message", "stack", *TRACES)
+        stacked = any(isinstance(value.get(name), str) and value.get(name) for name in ("stack",))
+        shown = [name for name in dict.fromkeys(names) if not (stacked and name in names[:3])]
+        for name in shown:
+            yield from _traces(value.get(name), depth - 1)

@@ -3,8 +3,11 @@
 import hashlib
 import posixpath
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 
 from mulligan.checks.digest.clean import CleanLog
 from mulligan.checks.digest.locations import FOREIGN, Place, number
@@ -18,13 +21,15 @@ class FindingBlock:
     """A finding, and how to show it.
 
     `at` is the index of the line that tells it best, None for a finding out of a report; `heading`
-    names it in full, on one line; `detail` is what belongs beneath, the most telling first.
+    names it in full, on one line; `detail` is what belongs beneath, the most telling first. A
+    finding `is_mild` if the tool calls it a warning, or if it may be no failure.
     """
 
     finding: Finding
     at: int | None
     heading: str
     detail: tuple[str, ...] = ()
+    is_mild: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,50 @@ class Family:
     name: str
     recognises: Callable[[CleanLog, str], bool]
     read: Callable[[CleanLog], Reading]
+
+
+def spread(found: Sequence[FindingBlock]) -> tuple[FindingBlock, ...]:
+    """Order findings so that each file or suite has one before any has a second (DIGEST-5).
+
+    Failures stay before what is mild. Of a file, a kind that no other file has shown comes first.
+    """
+    mild = [block for block in found if block.is_mild]
+    return (*_in_turns([block for block in found if not block.is_mild]), *_in_turns(mild))
+
+
+def _in_turns(found: Sequence[FindingBlock]) -> Iterator[FindingBlock]:
+    groups = defaultdict[str, list[FindingBlock]](list)
+    for block in found:
+        groups[group_of(block.finding)].append(block)
+    seen = set[str]()
+    while groups:
+        for name, waiting in list(groups.items()):
+            kinds = enumerate(map(_kind, islice(waiting, KINDS_COMPARED)))
+            block = waiting.pop(next((at for at, kind in kinds if kind not in seen), 0))
+            seen.add(_kind(block))
+            yield block
+            if not waiting:
+                del groups[name]
+
+
+KINDS_COMPARED = 30
+
+
+def _kind(block: FindingBlock) -> str:
+    """Name what a finding complains about; each test is a kind of its own."""
+    known = block.finding
+    return known.test_id or known.code or known.message[:SUMMARY_CHARS]
+
+
+def group_of(found: Finding) -> str:
+    """Name the file, suite or package that a finding belongs to."""
+    test_id = found.test_id or ""
+    for joint in (" › ", "::"):
+        if joint in test_id:
+            return test_id.partition(joint)[0]
+    if "." in test_id and " " not in test_id:
+        return test_id.rpartition(".")[0]
+    return found.file or ""
 
 
 # Making a finding
@@ -241,7 +290,7 @@ def fingerprint(findings: Sequence[Finding], telling: Iterable[str] = ()) -> str
 
 
 def identity(found: Finding, root: str = "") -> str:
-    """Give the identity of a finding: its test, or its file, code and message (SPEC D4).
+    """Give the identity of a finding: its test, or its file, code and message (DIGEST-4).
 
     A test whose id names neither package nor class nor file is known by the file it fails in, too.
     """
@@ -254,6 +303,7 @@ def identity(found: Finding, root: str = "") -> str:
     return "|".join((file, found.code or "", normalise(found.message)))
 
 
+@lru_cache(maxsize=4096)
 def normalise(text: str) -> str:
     """Replace what differs between two runs of the same failure."""
     for pattern, mark in VOLATILE_PATTERNS:

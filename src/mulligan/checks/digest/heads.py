@@ -34,7 +34,9 @@ class Rank(IntEnum):
 class FindingHead:
     """The line `at`, and its content; `start` and `end` bound its block if they are known.
 
-    `written` is the line that names a test, and `unit` the package or file that it is of.
+    `written` is the line that names a test, and `unit` the package or file that it is of. `told` is
+    the heading, where the line itself is none. `above` is a line that names the place of the error;
+    `severe` tells that the line itself speaks of an error.
     """
 
     at: int
@@ -47,6 +49,9 @@ class FindingHead:
     end: int | None = None
     written: str = ""
     unit: str = ""
+    told: str = ""
+    above: int | None = None
+    severe: bool = False
 
 
 def find_heads(lines: Sequence[str], weights: Sequence[Weight]) -> list[FindingHead]:
@@ -59,10 +64,18 @@ def find_heads(lines: Sequence[str], weights: Sequence[Weight]) -> list[FindingH
         head = _speaking(lines, at, weight) if weight else None
         if head is None and is_numbered:
             head = numbered(lines, at)
-        head = head or above_arrow(lines, at) or row(lines, at) or patch(lines, at)
+        head = (
+            annotation(lines[at])
+            or example(lines, at)
+            or row(lines, at)
+            or head
+            or above_arrow(lines, at)
+            or patch(lines, at)
+            or named_above(lines, at)
+        )
         if head:
             skip_to = head.end or 0
-            heads.append(head)
+            heads.append(replace(head, at=head.at or at))
     return list(_from_their_start(heads, lines))
 
 
@@ -73,10 +86,12 @@ def _from_their_start(heads: Sequence[FindingHead], lines: Sequence[str]) -> Ite
         if name := started(line):
             starts[name].append(at)
     others = [head.at for head in heads if head.test_id is None]
-    moved = list[FindingHead]()
+    moved, used = list[FindingHead](), set[int]()
     for head in heads:
         before = (at for at in reversed(starts.get(head.test_id or "", [])) if at < head.at)
         start = next(before, head.at)
+        start = head.at if start in used else start
+        used.add(start)
         between = any(start < at < head.at for at in others) if start < head.at else False
         moved.append(replace(head, at=start, end=head.at) if between else head)
     return iter(sorted(moved, key=lambda head: head.start or head.at))
@@ -107,7 +122,7 @@ def _speaking(lines: Sequence[str], at: int, weight: Weight) -> FindingHead | No
 _TIME = r"(?:\s+\(?\[?(?:Time elapsed: )?<?\s?[\d.,]+ ?(?:ns|µs|us|ms|s|sec|min)\]?\)?)?"
 _PLACE = r"(?P<file>[^:\s()]+):(?P<line>\d+)(?::(?P<column>\d+))?"
 _FAILED = r"(?:FAIL(?:ED)?|ERROR|failed)\b"
-_CROSS = r"^\s*(?:\d+\) )?[✗✖✘✕×❌⨯]\s+(?:\d+ (?=\[)|\[fail\]: )?"
+_CROSS = r"^\s*(?:\d+\) )?[✗✖✘✕×❌⨯]\s+(?:\d+ (?=\[|\S+:\d+:\d+ ›)|\[fail\]: )?"
 
 NAMES = tuple(
     re.compile(pattern)
@@ -120,7 +135,7 @@ NAMES = tuple(
         rf"^[>\s]*\[\s*(?:FAILED|FAIL)\s*\]\s+(?P<test>(?!\d+ tests?)\S.*?)(?:, where .*)?{_TIME}$",
         r"^\s*\d+/\d+ Test +#\d+: (?P<test>\S+) [.\s]*\*\*\*(?:Failed|(?P<message>\w[\w: ]*?)  )",
         rf"{_CROSS}(?P<test>(?!\d+ \w+|.*:$|\[[A-Z]|Failed )[^\s|][^|]*?){_TIME}$",
-        r"^\s*● (?P<test>(?!Console$)\S.*)$",
+        r"^\s*● (?P<test>(?!Console$)(?=.*\w)\S.*)$",
         r"^\s*FAIL(?:ED)?\s+(?P<test>\S+\.\w+ > .+?)(?: \[ .*)?$",
         r"^(?:SUB)?(?:FAILED|FAIL|ERROR):?\s+(?P<test>\S+::.+?)(?:\s+-\s+(?P<message>.+))?$",
         r"^(?:FAIL|ERROR|UNEXPECTED SUCCESS): (?P<test>\S+ \(\S+\).*)$",
@@ -139,6 +154,9 @@ NAMES = tuple(
         r"^(?P<test>\S.*?)\s+\| FAIL \|$",
         r"^#\s+Failed test '(?P<test>.+)'",
         r"^\s*(?:TRY \d+ )?FAIL \[ *[\d.]+s\](?: \([ \d/]+\))? +(?P<test>\S+ \S+)$",
+        r"^\d+/\d+ (?P<test>\S+?)\.{3}FAIL \((?P<message>.*)\)$",
+        r"^\s+(?P<test>(?P<file>[^\s:]+):(?P<line>\d+):\d+ › .+?)(?: ─+)?$",
+        r"^\S.{2,60}? \(.{2,30}\) (?P<test>.+) FAILED$",
         rf"^(?:\s*test |\d+/\d+ )?(?P<test>\S.*?)(?: - should panic)? ?\.{{3}} {_FAILED}",
         r"^(?P<test>\S.*?)(?: - should panic)? --- FAILED$",
         r"^(?P<test>[\w.:/#\[\]-]{2,}[\w\])]) +(?:FAILED|FAIL)(?:\s+\[.*\])?$",
@@ -221,12 +239,22 @@ ROW = re.compile(
 )
 """A row beneath the name of a file, as eslint and its kin write it."""
 
+TABLE_ROW = re.compile(
+    r"^\s*(?P<line>\d+)(?:\s*\|\s*(?P<severity>ERROR|WARNING)\s*\|(?: \[.\])?|\s{2,})\s*"
+    r"(?P<rest>\S.*?)\s*$"
+)
+"""A row of a table whose title names the file, as tools for PHP print it."""
+
+TABLE_FILE = re.compile(r"^(?:FILE: |\s+Line\s+)(?P<file>\S.*\.\w{1,8}(?::\w+)?)\s*$")
+
 FILE_ALONE = re.compile(r"^(?:[A-Za-z]:)?[\w@~+\\/.()\[\] -]*\.\w{1,11}:?$")
 MAX_ROWS_BELOW_FILE = 400
 
 
 def row(lines: Sequence[str], at: int) -> FindingHead | None:
     """Read a row of a table; the file stands alone on a line above."""
+    if found := TABLE_ROW.match(lines[at]):
+        return _table_row(lines, at, found)
     found = ROW.match(lines[at])
     if found is None or found["severity"] == "info" or not (found["severity"] or found["code"]):
         return None
@@ -237,6 +265,99 @@ def row(lines: Sequence[str], at: int) -> FindingHead | None:
     place = Place(file, number(found["line"]), number(found["column"]))
     rank = Rank.WARNING if found["severity"] in {"warning", "⚠"} else Rank.FAILURE
     return FindingHead(at, rank, found["rest"].strip(), place=place, code=found["code"])
+
+
+def _table_row(lines: Sequence[str], at: int, found: re.Match[str]) -> FindingHead | None:
+    """Read a row under the title of a table, with no blank line between the two."""
+    for above in reversed(lines[max(0, at - MAX_ROWS_BELOW_FILE) : at]):
+        if title := TABLE_FILE.match(above):
+            place = Place(title["file"], number(found["line"]))
+            rank = Rank.WARNING if found["severity"] == "WARNING" else Rank.FAILURE
+            rest, code = found["rest"], code_in(found["rest"])
+            return FindingHead(at, rank, rest, place=place, code=code, told=f"{place}: {rest}")
+        if not above.strip():
+            break
+    return None
+
+
+# Lines for other programs
+
+ANNOTATION = re.compile(
+    r"^\s*(?:::(?P<severity>error|warning)|##vso\[task\.logissue) ?(?P<fields>[^:\]]*)(?:::|\])"
+    r"(?P<message>.+)$"
+)
+"""How a tool asks GitHub or Azure to mark a line."""
+
+FIELD = re.compile(r"(?P<name>\w+)=(?P<value>[^,;]*)")
+FIELD_NAMES = {"sourcepath": "file", "linenumber": "line", "columnnumber": "col"}
+ESCAPED = (("%0D", "\r"), ("%0A", "\n"), ("%3A", ":"), ("%2C", ","), ("%25", "%"))
+
+
+def annotation(line: str) -> FindingHead | None:
+    """Read a command of a workflow: `::error file=a.py,line=3,col=5,title=E302::message`."""
+    found = ANNOTATION.match(line) if "::" in line or "##vso" in line else None
+    if found is None:
+        return None
+    given = {field["name"]: field["value"] for field in FIELD.finditer(found["fields"])}
+    fields = {FIELD_NAMES.get(name, name): _unescaped(value) for name, value in given.items()}
+    message, title = _unescaped(found["message"]), fields.get("title", "")
+    if title and title not in message:
+        message = f"{title}: {message}"
+    file = fields.get("file")
+    place = Place(file, number(fields.get("line")), number(fields.get("col"))) if file else None
+    mild = "warning" in {found["severity"], fields.get("type")}
+    rank = Rank.WARNING if mild else Rank.FAILURE if place else Rank.LIKELY
+    told = f"{place}: {message}" if place and str(place) not in message else message
+    return FindingHead(0, rank, message.strip(), place=place, code=code_in(message), told=told)
+
+
+def _unescaped(text: str) -> str:
+    for written, meant in ESCAPED:
+        text = text.replace(written, meant)
+    return text
+
+
+EXAMPLE = re.compile(r'^File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<test>\S+)$')
+EXAMPLE_END = re.compile(r"^\*{30,}$|^Trying:$")
+MAX_EXAMPLE_LINES = 40
+
+
+def example(lines: Sequence[str], at: int) -> FindingHead | None:
+    """Read an example of a docstring that failed, as doctest reports it."""
+    found = EXAMPLE.match(lines[at]) if lines[at].startswith("File ") else None
+    if found is None or [*lines[at + 1 : at + 2]] != ["Failed example:"]:
+        return None
+    block = lines[at + 2 : at + 2 + MAX_EXAMPLE_LINES]
+    size = next((n for n, line in enumerate(block) if EXAMPLE_END.match(line)), len(block))
+    said = [line.strip() for line in block[:size]]
+    labels = [
+        n for n, line in enumerate(said) if line in {"Expected:", "Got:", "Exception raised:"}
+    ]
+    message = " ".join(said[labels[0] :]) if labels else ""
+    if labels and said[labels[-1]] == "Exception raised:":
+        message = said[-1]
+    place = Place(found["file"], number(found["line"]))
+    return FindingHead(
+        at, Rank.FAILURE, message, found["test"], place, end=at + 2 + size, written=lines[at]
+    )
+
+
+TITLE = re.compile(rf"^(?:Failure|Error)(?::| → (?:{PATH_AND_LINE}))$")
+
+BELOW_TITLE = re.compile(rf"^(?P<test>\S+#\S.*?) \[{PATH_AND_LINE}\]:?$")
+
+
+def named_above(lines: Sequence[str], at: int) -> FindingHead | None:
+    """Read a test whose title, `Failure:`, stands on the line above its name."""
+    title = TITLE.match(lines[at - 1]) if at else None
+    if title is None:
+        return None
+    if title["file"]:
+        return FindingHead(at, Rank.FAILURE, "", lines[at].strip(), place_of(title))
+    found = BELOW_TITLE.match(lines[at])
+    if found is None:
+        return None
+    return FindingHead(at, Rank.FAILURE, "", found["test"], place_of(found), written=lines[at])
 
 
 ARROW = re.compile(rf"^\s*(?:-->|╭─+\[|[┌└╰]─+|╭▸|,-\[) ?{PATH_AND_LINE}")
@@ -301,7 +422,8 @@ def _of_place(at: int, line: str, weight: Weight) -> FindingHead | None:
     rank = Rank.FAILURE if severity or code or PHRASE.search(rest) else Rank.LIKELY
     if severity.startswith("warn"):
         rank = Rank.WARNING
-    return FindingHead(at, rank, rest.strip(), place=place_of(found), code=code)
+    severe = bool(severity) and rank is Rank.FAILURE
+    return FindingHead(at, rank, rest.strip(), place=place_of(found), code=code, severe=severe)
 
 
 # Lines of words alone

@@ -59,7 +59,7 @@ PLACE_ALONE = re.compile(
 
 FOREIGN = re.compile(
     r"site-packages|dist-packages|node_modules|lib/python\d|[/\\]\.?venv[/\\]|^<|^node:|"
-    r"/rustc/|\.cargo/registry|^/usr/|/go/(?:src|pkg)/|/gems/|/vendor/|\.pyenv/"
+    r"^_testmain\.go|/rustc/|\.cargo/registry|^/usr/|/go/(?:src|pkg)/|/gems/|/vendor/|\.pyenv/"
 )
 FOREIGN_CALL = re.compile(
     r"\bnode:internal|\(node:|(?:\bat |^\s+)(?:[\w.]+/)*"

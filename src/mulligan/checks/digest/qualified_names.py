@@ -1,7 +1,7 @@
 """Qualify the names of tests by package, crate, project or file. Pure.
 
 Two packages may each have a `TestOpen`. Tools name the package in a line above or below their
-tests. If they do not, the file in a stack trace is used (SPEC D4).
+tests. If they do not, the file in a stack trace is used (DIGEST-4).
 """
 
 import re

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from mulligan.checks.digest.blocks import MEANINGFUL, relevant_indices
 from mulligan.checks.digest.clean import CleanLog
 from mulligan.checks.digest.findings import FindingBlock, Reading, clip
-from mulligan.checks.digest.signals import Weight, weigh
+from mulligan.checks.digest.locations import is_foreign, place_alone, pointed_at
+from mulligan.checks.digest.signals import PASSING, Weight, is_aftermath, is_total, weigh
 
 # The text of a digest
 
@@ -16,7 +17,7 @@ DETAIL_LINES = 14
 HEADING_CHARS, HEADING_LEAST = 360, 60
 DETAIL_CHARS = 240
 DETAIL_LEAST = 20
-IDS_SHARE = 0.35
+IDS_SHARE = 0.45
 TOTALS_SHARE = 0.2
 MORE_ROOM = 20
 WINDOW_TITLE = "In the output:"
@@ -44,6 +45,9 @@ def render(reading: Reading, log: CleanLog, max_chars: int, note: str = "") -> s
     if note:
         page.add(note)
     totals = f"Totals: {'; '.join(reading.totals)}" if reading.totals else ""
+    count = max(reading.count, len(reading.found))
+    if not totals and count > IN_FULL:
+        totals = f"Totals: {count} failures"
     totals = clip(totals, int(max_chars * TOTALS_SHARE))
     _add_findings(page, reading, len(totals) + 1)
     if totals:
@@ -52,19 +56,37 @@ def render(reading: Reading, log: CleanLog, max_chars: int, note: str = "") -> s
     return "\n".join(page.lines) or clip(_least(reading, log), max_chars)
 
 
+def _tells_all(reading: Reading) -> bool:
+    """Tell whether the findings leave nothing to look for in the output."""
+    return (
+        0 < len(reading.found) <= IN_FULL
+        and reading.count <= len(reading.found)
+        and not reading.doubtful
+        and all(_is_complete(block) for block in reading.found)
+    )
+
+
+def _is_complete(block: FindingBlock) -> bool:
+    known = block.finding
+    message = known.message.partition("\n")[0]
+    says = message not in {"", "failed", known.test_id} or bool(block.detail)
+    return says and known.file is not None and known.line is not None
+
+
 def _add_findings(page: _Page, reading: Reading, reserved: int) -> None:
     """Add the first findings in full, then ids while there is room, then how many more."""
     full, rest = reading.found[:IN_FULL], reading.found[IN_FULL:]
-    ids = [f"- {found.finding.name}" for found in rest]
-    needed = sum(len(line) + 1 for line in ids)
-    after = reserved + MORE_ROOM + min(needed, int(page.room * IDS_SHARE))
+    most = int(page.room * IDS_SHARE)
+    ways = ([_in_short(found, chars) for found in rest] for chars in SHORT_CHARS)
+    ids = next((way for way in ways if _size(way) <= most), [_in_short(found, 0) for found in rest])
+    needed = _size(ids)
+    after = reserved + (MORE_ROOM if ids else 0) + min(needed, most)
     told = 0
     for position, found in enumerate(full):
         share = (page.room - after) // (len(full) - position)
         told += _add_in_full(page, found, share)
-    floor = reserved + MORE_ROOM
-    for line in ids:
-        if len(line) >= page.room - floor:
+    for left, line in enumerate(ids, start=1 - len(ids)):
+        if len(line) >= page.room - reserved - (MORE_ROOM if left else 0):
             break
         told += page.add(line)
     count = max(reading.count, len(reading.found))
@@ -72,10 +94,32 @@ def _add_findings(page: _Page, reading: Reading, reserved: int) -> None:
         page.add(f"(+ {count - told} more)")
 
 
+SHORT_CHARS = (160, 110)
+"""How much of each further finding is told, where all of them have room."""
+
+
+def _in_short(found: FindingBlock, chars: int) -> str:
+    """Name a finding on one line of at most `chars` characters, its place and message included."""
+    known = found.finding
+    if not known.test_id or not chars:
+        return f"- {known.name}"
+    place = f"{known.file}:{known.line}" if known.file and known.line else known.file or ""
+    where = f" ({place})" if place and place not in known.test_id else ""
+    message = known.message.partition("\n")[0]
+    return f"- {clip(f'{known.test_id}{where}' + (f': {message}' if message else ''), chars)}"
+
+
+def _size(lines: Sequence[str]) -> int:
+    return sum(len(line) + 1 for line in lines)
+
+
 def _add_in_full(page: _Page, found: FindingBlock, share: int) -> bool:
     room = min(HEADING_CHARS, max(share, HEADING_LEAST), page.room - 1)
     hint = f" [{found.finding.hint}]" if found.finding.hint and room >= HEADING_LEAST else ""
-    heading = f"- {clip(found.heading, room - len(hint) - 2)}{hint}"
+    code = found.finding.code or ""
+    end = f" [{code}]" if code and code not in found.heading[: room - len(hint) - 3] else ""
+    end = (end if len(end) < room // 2 else "") + hint
+    heading = f"- {clip(found.heading, room - len(end) - 2)}{end}"
     if not page.add(heading):
         return False
     share -= len(heading) + 1
@@ -92,8 +136,12 @@ def _add_window(page: _Page, reading: Reading, log: CleanLog) -> None:
     room = page.room - len(WINDOW_TITLE) - 1
     if room < WINDOW_LEAST:
         return
-    at = reading.found[0].at if reading.found else None
-    lines = window(log, at, room, set(_shown(reading.found[:IN_FULL], log, page)))
+    shown = set(_shown(reading.found[:IN_FULL], log, page))
+    if _tells_all(reading):
+        lines = rest_of(log, room, shown, "\n".join(page.lines))
+    else:
+        at = reading.found[0].at if reading.found else None
+        lines = window(log, at, room, shown)
     if lines:
         page.add(WINDOW_TITLE)
         for line in lines:
@@ -152,13 +200,53 @@ def window(log: CleanLog, at: int | None, room: int, shown: Collection[str] = ()
     return list(_with_marks(log, sorted(picked), said))
 
 
+def rest_of(log: CleanLog, room: int, shown: Collection[str], page: str) -> list[str]:
+    """Pick the lines that speak of failure and that no finding shows; usually there are none."""
+    picked, said = list[int](), set(shown)
+    known = " ".join(page.split())
+    for index, line in enumerate(log.lines):
+        text = " ".join(line.split())
+        if not text or text in said or text[:HEADING_KNOWN] in known or not _speaks(log, index):
+            continue
+        above = [index - 1] if place_alone(line) and index and log.lines[index - 1].strip() else []
+        cost = min(len(line), LINE_CHARS) + 1 + MARK_ROOM + LINE_CHARS * len(above)
+        if cost > room:
+            break
+        room -= cost
+        said.add(text)
+        picked += [at for at in (*above, index) if at not in picked]
+    ended = next(
+        (at for at in reversed(range(len(log.lines))) if is_aftermath(log.lines[at])), None
+    )
+    if ended is not None and min(len(log.lines[ended]), LINE_CHARS) + MARK_ROOM < room:
+        text = " ".join(log.lines[ended].split())
+        picked = sorted({*picked, *([ended] if text[:HEADING_KNOWN] not in known else [])})
+    chosen = [at for at in range(len(log.lines)) if at in picked]
+    return list(_with_marks(log, chosen, said)) if chosen else []
+
+
+def _speaks(log: CleanLog, index: int) -> bool:
+    """Tell whether a line may be about a failure: by its words, or as a frame of a stack."""
+    if index in log.noise:
+        return False
+    line, weight = log.lines[index], weigh(log.lines[index])
+    if is_aftermath(line) or is_total(line) or PASSING.search(line):
+        return False
+    if weight in {Weight.NOTHING, Weight.MENTION, Weight.PLACE}:
+        place = pointed_at(line)
+        return place is not None and index not in log.common and not is_foreign(line, place)
+    return True
+
+
 def _by_worth(log: CleanLog, at: int | None) -> Iterator[int]:
     """Yield line indices, the most telling first."""
     last = len(log.lines)
     if at is not None:
         yield from relevant_indices(log.lines, range(at, min(at + AFTER, last)))
         yield from reversed(list(relevant_indices(log.lines, range(max(0, at - BEFORE), at))))
-    weights = [weigh(line) for line in log.lines]
+    weights = [
+        Weight.NOTHING if at in log.noise else weigh(line) for at, line in enumerate(log.lines)
+    ]
     telling = (index for index, weight in enumerate(weights) if weight >= Weight.WARNING)
     for index in sorted(telling, key=lambda index: -weights[index]):
         yield from relevant_indices(log.lines, (index,))

@@ -20,13 +20,13 @@ from mulligan.domain.result import Finding, names_unit
 
 # Any report
 
-LARGEST = 16 * 1024 * 1024
+LARGEST_REPORT = 16 * 1024 * 1024
 """Bytes of a report; a larger one is not read."""
 
 
 def read_report(report: bytes) -> Reading:
     """Read a report file; nothing is found in one that is too large, broken or unknown."""
-    if len(report) > LARGEST:
+    if len(report) > LARGEST_REPORT:
         return Reading()
     text = b"".join(as_utf8(iter([report]))).decode(errors="replace")
     return joined([read_document(found) for found in documents(text)])
@@ -195,13 +195,18 @@ def _failures(root: Element) -> Iterator[FindingBlock]:
             yield failure(_full_name(case, suite), "\n".join(texts), place)
 
 
-def _cases(element: Element) -> Iterator[tuple[Element, Element]]:
-    """Yield the tests, each with the suite that it stands in."""
-    for part in element:
-        if part.tag == "testcase":
-            yield part, element
+def _cases(root: Element) -> Iterator[tuple[Element, Element]]:
+    """Yield the tests, each with the suite that it stands in; suites may nest without end."""
+    open_suites = [(root, iter(root))]
+    while open_suites:
+        suite, parts = open_suites[-1]
+        part = next(parts, None)
+        if part is None:
+            open_suites.pop()
+        elif part.tag == "testcase":
+            yield part, suite
         elif part.tag in {"testsuite", "testsuites"}:
-            yield from _cases(part)
+            open_suites.append((part, iter(part)))
 
 
 def _full_name(case: Element, suite: Element) -> str:
@@ -270,7 +275,8 @@ def _sarif_finding(results: list[Row]) -> Iterator[FindingBlock]:
         place = place_in({"locations": result.get("locations")})
         where = f"{place}: " if place else ""
         heading = " ".join(f"{where}{code} {message}".split())
-        yield FindingBlock(finding(message, place, code=code or None), None, heading)
+        mild = text_of(result, ("level",)) == "warning"
+        yield FindingBlock(finding(message, place, code=code or None), None, heading, (), mild)
 
 
 # `go test -json`
@@ -514,7 +520,8 @@ def _issue_finding(issue: _Issue) -> FindingBlock:
     first, *rest = issue.message.strip().splitlines()
     code = f"{issue.code} " if issue.code and issue.code not in first.split() else ""
     heading = " ".join(f"{issue.place}: {code}{first}".split())
-    return FindingBlock(reported, None, heading, tuple(line for line in rest if line.strip()))
+    detail = tuple(line for line in rest if line.strip())
+    return FindingBlock(reported, None, heading, detail, is_mild=issue.is_mild)
 
 
 READERS: tuple[Callable[[Document], Reading], ...] = (

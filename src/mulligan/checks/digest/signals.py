@@ -35,7 +35,7 @@ _END = r"(?![\w/\\-]|\.\w)"
 
 TEST = re.compile(
     r"^\s*(?:--- FAIL|not ok\b(?!.*#\s*(?:TODO|SKIP))|\[\s*(?:FAILED|FAIL)\s*\])"
-    r"|^\s*(?:\d+\) )?[✗✖✘✕×❌⨯●]\s+\S|^\s+JUnit (?:Jupiter|Vintage):"
+    r"|^\s*(?:\d+\) )?[✗✖✘✕×❌⨯●]\s+(?=.*\w)|^\s+JUnit (?:Jupiter|Vintage):"
     r"|\*\*\*\s?(?:Failed|Exception|Timeout|Not Run)|<<< (?:FAILURE|ERROR)!"
     r"|\[E\]$|^---- .+ stdout ----$|(?<!\.)\.{3,}Failed$"
     r"|^(?:SUB)?FAILED\S*\s|^ERROR:? +\S+(?:::|\.py|\()"
@@ -166,8 +166,14 @@ SAME_DIGITS = str.maketrans("23456789", "1" * 8)
 CACHED = 16384
 
 
+WEIGHED_START, WEIGHED_END = 800, 100
+"""The characters of a long line that are weighed."""
+
+
 @lru_cache(maxsize=CACHED)
 def _weigh(line: str) -> Weight:
+    if len(line) > WEIGHED_START + WEIGHED_END:
+        line = f"{line[:WEIGHED_START]} {line[-WEIGHED_END:]}"
     if not (SPEAKS.search(line.lower()) or CODED.search(line)) or PASSING.search(line):
         return Weight.NOTHING
     line = HARMLESS.sub("", line)
@@ -210,6 +216,8 @@ OPENINGS = (
     r"FAIL$",
     r"FAIL +\S+\.\w+$",
     r"FAILED \(",
+    r"\[\s*FAILED\s*\] +\d+ tests?\b",
+    r".{0,80}: Executed \d+ of \d+",
     r"The following tests FAILED",
     r"Errors? (?:while running|was found)",
     r"(?:\d+|one|some) (?:errors?|warnings?|tests?) (?:generated|failed|emitted|found)",

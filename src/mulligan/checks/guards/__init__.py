@@ -1,12 +1,12 @@
-"""Rules that refuse a change whatever its checks say (SPEC A9). Pure."""
+"""Rules that refuse a change whatever its checks say (GUARD-1). Pure."""
 
-from mulligan.checks.guards.diff import patches_of
 from mulligan.checks.guards.lost_tests import lost_test_violations
 from mulligan.checks.guards.scope import file_violations, path_violations
 from mulligan.checks.guards.secrets import secret_violations
 from mulligan.config.policy import Scope
 from mulligan.domain.attempt import Change
 from mulligan.domain.result import GuardViolation
+from mulligan.text.diff import patches_of
 from mulligan.text.redact import Redactor
 
 NO_SECRETS_KNOWN = Redactor()

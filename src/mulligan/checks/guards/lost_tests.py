@@ -10,10 +10,10 @@ from itertools import accumulate
 from pathlib import PurePosixPath
 from typing import assert_never
 
-from mulligan.checks.guards.diff import Hunk, Line, Patch
 from mulligan.config.policy import Scope
 from mulligan.domain.attempt import Change
 from mulligan.domain.result import FileChange, GuardKind, GuardViolation
+from mulligan.text.diff import Hunk, Line, Patch
 
 # How each language writes its tests, groups and skip marks
 
@@ -429,13 +429,14 @@ def lost_test_violations(
     change: Change, patches: Sequence[Patch], scope: Scope
 ) -> Iterator[GuardViolation]:
     """Find removed and skipped tests, by name, over the whole change."""
-    sides = {patch.path: sides_of(patch) for patch in patches}
+    shown = [patch for patch in patches if patch.content]
+    sides = {patch.path: sides_of(patch) for patch in shown}
     if not scope.allow_deleted_tests:
         yield from _lost(change, sides)
         yield from _moved_out(change)
     if not scope.allow_skipped_tests:
-        yield from _skipped(patches, sides)
-        for patch in patches:
+        yield from _skipped(shown, sides)
+        for patch in shown:
             for line in deselecting_lines(patch):
                 message = f"{patch.path} leaves tests out ({_short(line)}); let all of them run."
                 yield _violation(GuardKind.SKIPPED_TEST, patch.path, message)

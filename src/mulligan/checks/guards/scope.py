@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pathspec import GitIgnoreSpec
 
-from mulligan.checks.guards.diff import Patch
 from mulligan.config.policy import POLICY_FILE, Protected, Scope
 from mulligan.domain.attempt import Change
 from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.result import FileChange, GuardKind, GuardViolation
+from mulligan.text.diff import Patch
 
 PROTECTED: Mapping[Protected, tuple[str, ...]] = {
     Protected.WORKFLOWS: (

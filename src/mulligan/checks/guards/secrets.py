@@ -25,10 +25,10 @@ from detect_secrets.plugins.stripe import StripeDetector
 from detect_secrets.plugins.telegram_token import TelegramBotTokenDetector
 from detect_secrets.plugins.twilio import TwilioKeyDetector
 
-from mulligan.checks.guards.diff import Patch
 from mulligan.checks.guards.scope import spec_of
 from mulligan.config.policy import Scope
 from mulligan.domain.result import GuardKind, GuardViolation
+from mulligan.text.diff import Patch
 from mulligan.text.redact import Redactor
 
 MAX_LINE_CHARS = 10_000

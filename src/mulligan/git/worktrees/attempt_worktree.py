@@ -1,7 +1,7 @@
 """Check out the worktree of one attempt, commit what the agent left, and describe the change."""
 
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -30,14 +30,16 @@ from mulligan.git.worktrees.reset import (
     drop_bad_index,
     reset_worktree,
 )
+from mulligan.sandbox.home import copy_tree_after_set_up, has_tree_after_set_up
 
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
     """The port Worktree: a clean worktree at `start_sha`, for a base branch at `base_sha`.
 
-    `keeps` tells whether `check_out` keeps ignored files: setup commands write them (SPEC A3) and
-    checks need them. Without setup commands, none stay.
+    Checks need the ignored files that setup commands wrote (SETUP-1), as they were before any agent
+    ran.
+    Other ignored files stay only with `keeps_ignored`.
     """
 
     worktree: IssueWorktree
@@ -45,7 +47,7 @@ class Checkout:
     base_sha: str
     start_sha: str
     recreated: bool
-    keeps: Callable[[], bool]
+    keeps_ignored: bool = False
     pull_request: PullRequestHead | None = None
 
     @property
@@ -79,12 +81,12 @@ class Checkout:
 
     @disk_faults()
     def capture(self, text: CommitText, settings: CommitSettings) -> Change:
-        """Commit what the agent left, and describe the change (SPEC A7, A8)."""
+        """Commit what the agent left, and describe the change (COMMIT-1, ATTEMPT-2)."""
         change = capture(self.worktree, self.start_sha, text, settings)
         return self._nothing_new(change) or change
 
     def _nothing_new(self, change: Change) -> Change | None:
-        """Return an empty change if an answer to a review changes nothing (SPEC 6)."""
+        """Return an empty change if an answer to a review changes nothing (OUTCOME-1)."""
         stands, head = self.pull_request, change.head_sha
         if head is None or stands is None or not stands.is_answered:
             return None
@@ -102,14 +104,27 @@ class Checkout:
 
     @disk_faults()
     def check_out(self, head_sha: str) -> None:
-        """Reset the tree to Mulligan's commit, so that checks see only that (SPEC A10)."""
-        reset_worktree(self.worktree, head_sha, keep_ignored=self.keeps())
+        """Reset the tree to Mulligan's commit, so that checks see only that (CHECK-2).
+
+        Where there were setup commands, the tree becomes a new copy of what they left, with the
+        commit laid over it.
+        """
+        has_set_up = self._replace_by_tree_after_set_up()
+        reset_worktree(self.worktree, head_sha, keep_ignored=has_set_up or self.keeps_ignored)
         check_out_commit(self.worktree, self.base_branch, self.base_sha, head_sha)
         self.worktree.cleaner.empty(self.worktree.paths.name)
 
+    def _replace_by_tree_after_set_up(self) -> bool:
+        site = self.worktree
+        if not has_tree_after_set_up(self.private):
+            return False
+        site.cleaner.set_aside(self.path, site.paths.name)
+        copy_tree_after_set_up(self.private, self.path, site.mirror.outer)
+        return True
+
     @contextmanager
     def pristine_checkout(self) -> Generator[None]:
-        """Replace this checkout by a new one of `start_sha` while the block lasts (SPEC A4).
+        """Replace this checkout by a new one of `start_sha` while the block lasts (BASELINE-1).
 
         The new one has no files of agents, checks or setup commands. Its path is the same, since
         the output of a check may name it. Call `check_out` afterwards.
@@ -145,6 +160,11 @@ def check_out_commit(site: IssueWorktree, base: str, base_sha: str, head_sha: st
 
 
 # Commit what the agent left.
+
+ADDED_NAMES_BYTES = 4 * 1024 * 1024
+ADDED_NAMES_TIMEOUT = timedelta(seconds=20)
+MAX_FORCED = 10_000
+"""How much is read of the names that an agent committed, to find the ignored ones among them."""
 
 MAX_IGNORED = 20
 """How many ignored files are named in a change without a commit."""
@@ -201,13 +221,24 @@ def _forced(site: IssueWorktree, start_sha: str, left: AgentCommits) -> list[str
     """List ignored files that the agent committed on purpose and left in its tree."""
     if left.head is None:
         return []
-    listed = _with_agent_objects(site).query(
+    # A few objects can stand for a tree of millions of paths.
+    place = site.paths.git_dir / "added"
+    _with_agent_objects(site).stream(
         *("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A"),
         *(start_sha, left.head),
+        into=place,
+        limit=ADDED_NAMES_BYTES,
+        patience=ADDED_NAMES_TIMEOUT,
     )
-    names = [os.fsdecode(name) for name in listed.output.split(b"\0") if name]
-    wanted = (name for name in names if not is_agent_leftover(name, site.mirror.litter))
-    return [name for name in wanted if _in_tree(site.paths.tree, name)]
+    # The last one may be cut.
+    *names, _ = place.read_bytes().split(b"\0")
+    place.unlink()
+    wanted = (name for name in map(os.fsdecode, names) if _is_work(site, name))
+    return [name for name in islice(wanted, MAX_FORCED) if _in_tree(site.paths.tree, name)]
+
+
+def _is_work(site: IssueWorktree, name: str) -> bool:
+    return bool(name) and not is_agent_leftover(name, site.mirror.litter)
 
 
 def _in_tree(tree: Path, name: str) -> bool:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
+from tenacity import RetryError, Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
+
 from mulligan.domain.errors import UnavailableError
 from mulligan.git.repository import PATH
 from mulligan.sandbox.cancellation import reason_to_stop
@@ -47,23 +49,24 @@ def locked(path: Path, patience: timedelta, what: str) -> Generator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         held = path.open("ab")
     with held as file:
-        until = time.monotonic() + patience.total_seconds()
-        while not _taken(file.fileno()):
-            if time.monotonic() > until:
-                message = f"Another process of Mulligan is busy with {what}; try again later."
-                raise UnavailableError(message)
-            if reason := reason_to_stop():
-                raise reason
-            time.sleep(LOCK_POLL_SECONDS)
+        retrying = Retrying(
+            retry=retry_if_exception_type(BlockingIOError),
+            wait=wait_fixed(LOCK_POLL_SECONDS),
+            stop=stop_after_delay(patience),
+            sleep=_sleep_unless_stopped,
+        )
+        try:
+            retrying(fcntl.flock, file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except RetryError as error:
+            message = f"Another process of Mulligan is busy with {what}; try again later."
+            raise UnavailableError(message) from error
         yield
 
 
-def _taken(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+def _sleep_unless_stopped(seconds: float) -> None:
+    if reason := reason_to_stop():
+        raise reason
+    time.sleep(seconds)
 
 
 # Clearing directories that an agent could write to.

@@ -1,4 +1,4 @@
-"""Push Mulligan's commits, and keep verified ones until then (SPEC P2, A15)."""
+"""Push Mulligan's commits, and keep verified ones until then (PUBLISH-3, COMMIT-2)."""
 
 import os
 from collections.abc import Callable
@@ -57,7 +57,7 @@ def publish_attempt(
 
 
 def attempt_ref(ref: IssueRef, number: int) -> str:
-    """Name the ref of an attempt, which is no branch: no workflow runs for it (SPEC H3)."""
+    """Name the ref of an attempt, which is no branch: no workflow runs for it (ESCALATION-3)."""
     return f"refs/mulligan/attempts/{ref.number}-{number}"
 
 

@@ -1,4 +1,4 @@
-"""Make a worktree equal a commit, whatever an agent did to it, or make it anew (SPEC A2).
+"""Make a worktree equal a commit, whatever an agent did to it, or make it anew (WORKTREE-1).
 
 In place it is ten times faster than anew, measured on 11,000 files; it counts only when verified.
 """
@@ -31,7 +31,11 @@ class IssueWorktree:
     def git(self) -> Repository:
         """Give the worktree as a repository; the `.git` in it is never looked at."""
         return Repository(
-            self.mirror.name, self.paths.git_dir, self.mirror.outer, work_tree=self.paths.tree
+            self.mirror.name,
+            self.paths.git_dir,
+            self.mirror.outer,
+            work_tree=self.paths.tree,
+            is_limited=True,
         )
 
     @property
@@ -132,7 +136,7 @@ def _clean(site: IssueWorktree, *, keep_ignored: bool) -> None:
 
 
 def _empty_submodules(site: IssueWorktree) -> None:
-    """Submodules stay links (SPEC S6): git itself never looks into their directories."""
+    """Submodules stay links (WORKTREE-5): git itself never looks into their directories."""
     root = Path(os.path.realpath(site.paths.tree))
     for entry in site.git.read("ls-files", "-s", "-z").split(b"\0"):
         if not entry.startswith(GITLINK):

@@ -45,18 +45,12 @@ MAX_CACHED_FILES = 1000
 """Files of commits that are remembered, since every poll asks for the policy; none can change."""
 
 
-def nothing_is_set_up(repository: str, sha: str) -> bool:  # noqa: ARG001 - see `sets_up`
-    """Say that no repository has set-up lines."""
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class GitWorktrees:
     """The port `Worktrees` on git: one bare mirror per repository, one worktree per issue.
 
-    `facts` asks the tracker, where the settings name no URL or base branch. `sets_up` tells
-    whether the policy at a commit has set-up lines, whose ignored files then outlive the agent.
-    With `hands_over`, verified commits are kept on the remote too, for runs elsewhere.
+    `facts` asks the tracker, where the settings name no URL or base branch. With
+    `stores_verified_remotely`, verified commits are kept on the remote too, for runs elsewhere.
     """
 
     root: Path
@@ -65,7 +59,6 @@ class GitWorktrees:
     facts: Callable[[str], RepositoryFacts]
     environment: Mapping[str, str] = field(repr=False)
     keep_ignored: bool = False
-    has_set_up: Callable[[str, str], bool] = nothing_is_set_up
     litter: tuple[str, ...] = ()
     stores_verified_remotely: bool = False
     file_cache: dict[tuple[str, str, str], bytes | None] = field(
@@ -80,7 +73,7 @@ class GitWorktrees:
 
     @contextmanager
     def open(self, ref: IssueRef, standing: PullRequestBase | None = None) -> Generator[Checkout]:
-        """Fetch, and give a clean worktree, at the base branch or the pull request (SPEC A2)."""
+        """Fetch, and give a clean worktree, at the base branch or the pull request (WORKTREE-1)."""
         place = worktree_paths(self.root.absolute(), ref)
         with locked(place.lock, LOCK_TIMEOUT, str(ref)):
             yield self._clean(ref, standing)
@@ -112,7 +105,7 @@ class GitWorktrees:
 
     @disk_faults()
     def store_commit(self, ref: IssueRef, head_sha: str, place: Path) -> None:
-        """Store a commit in a file, a git bundle; one that is there stays (SPEC A15)."""
+        """Store a commit in a file, a git bundle; one that is there stays (COMMIT-2)."""
         mirror = self._mirror(ref.repository)
         if not place.exists():
             write_bundle(mirror, ref, head_sha, place)
@@ -184,7 +177,7 @@ class GitWorktrees:
 
     @disk_faults()
     def push(self, ref: IssueRef, head_sha: str, expected: str | None) -> None:
-        """Make the issue's branch on the remote be `head_sha` (SPEC P2, E7)."""
+        """Make the issue's branch on the remote be `head_sha` (PUBLISH-2, PUBLISH-3)."""
         mirror, (remote, base) = self._mirror(ref.repository), self._upstream(ref.repository)
         if base == ref.branch:
             message = f"Mulligan never pushes to the base branch {base!r}; set another base_branch."
@@ -204,7 +197,7 @@ class GitWorktrees:
 
     @disk_faults()
     def push_attempt(self, ref: IssueRef, head_sha: str, number: int) -> str:
-        """Push an attempt's work to a ref of its own, and name that (SPEC H3)."""
+        """Push an attempt's work to a ref of its own, and name that (ESCALATION-3)."""
         mirror, (remote, _) = self._mirror(ref.repository), self._upstream(ref.repository)
         if not mirror.paths.mirror.exists():
             raise commit_missing(head_sha)
@@ -250,11 +243,7 @@ class GitWorktrees:
         site.paths.private.mkdir(mode=0o700)
         check_out_commit(site, base, sha, begin)
         site.cleaner.empty(site.paths.name)
-        keeps = self._keeps(ref.repository, sha)
-        return Checkout(site, base, sha, begin, recreated, keeps, proposal)
-
-    def _keeps(self, repository: str, sha: str) -> Callable[[], bool]:
-        return lambda: self.keep_ignored or self.has_set_up(repository, sha)
+        return Checkout(site, base, sha, begin, recreated, self.keep_ignored, proposal)
 
     def _settings(self, repository: str) -> RepositorySettings:
         return self.repositories.get(repository) or RepositorySettings(name=repository)

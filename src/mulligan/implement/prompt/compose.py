@@ -1,4 +1,4 @@
-"""Compose the prompt of an attempt from issue, policy and retry context (SPEC 8). Pure."""
+"""Compose the prompt of an attempt from issue, policy and retry context (PROMPT-2). Pure."""
 
 from dataclasses import dataclass
 
@@ -61,7 +61,9 @@ def compose(
     assembled = _assembled(case, policy, previous) if previous else None
     context = redactor.text(assembled.text) if assembled else None
     seen, position = visible_issue(case.issue), (case.counted + 1, case.max_attempts)
-    request = PromptRequest(seen.issue, policy, position, context, case.status.guidance, ground)
+    request = PromptRequest(
+        seen.issue, policy, position, context, case.status.request.guidance, ground
+    )
     sections = {name: redactor.text(text) for name, text in sections_of(request).items()}
     return ComposedPrompt(
         position=position,
@@ -75,7 +77,7 @@ def compose(
 
 
 def _assembled(case: IssueContext, policy: Policy, previous: Previous) -> AssembledContext:
-    # Imported here so that a first attempt does not depend on it in any way (SPEC C2).
+    # Imported here so that a first attempt does not depend on it in any way (PROMPT-1).
     from mulligan.implement.prompt.context_sections import assemble  # noqa: PLC0415
 
     return assemble(case, policy.context, previous.diff, standing=previous.stands)

@@ -1,4 +1,4 @@
-"""Assemble the retry context section by section, and cut it to its budget (SPEC 8). Pure."""
+"""Assemble the retry context section by section, and cut it to its budget (CONTEXT-1). Pure."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +14,7 @@ from mulligan.implement.prompt.diff import readable
 from mulligan.implement.prompt.feedback import (
     actionable,
     asked_for,
+    check_block,
     first_finding,
     holds_first_finding,
     on_github_of,
@@ -42,14 +43,14 @@ SectionSizes = Mapping[Section, int]
 """How much of each part goes in: lines, attempts, checks or, for WORDS, characters."""
 
 MIN_CONTEXT_BYTES = 500 * BYTES_PER_TOKEN
-"""What guidance leaves to the rest: as much as the smallest budget has (SPEC C14)."""
+"""What guidance leaves to the rest: as much as the smallest budget has (CONTEXT-12)."""
 
 VIOLATION_CHARS = 140
 
 
 @dataclass(frozen=True, slots=True)
 class ContextSections:
-    """All that may be told, after the limits of single parts (SPEC C7).
+    """All that may be told, after the limits of single parts (CONTEXT-5).
 
     `told` is the attempt told in full; `windows` are what its failing checks printed, and `code`
     is what stands around the places that they name. `remarks` are a reviewer's, and `on_github` is
@@ -94,7 +95,9 @@ class ContextSections:
             advisory=Excerpt.of(said or "").within(limits.max_verifier_feedback_chars),
             patterns=find_patterns(case.history),
             drift=drift(case.history),
-            diff=readable(diff if limits.include_prior_diffs else b"", limits.max_diff_lines),
+            diff=readable(
+                diff if limits.include_prior_diffs else b"", limits.max_diff_lines, _named(told)
+            ),
             remarks=remarks_of(feedback) if feedback else Excerpt(),
             on_github=on_github_of(feedback, limits) if feedback else Excerpt(),
         )
@@ -138,7 +141,7 @@ def assemble(
     parts = replace(
         ContextSections.of(case, detailed_attempt(case.history), limits, diff), standing=standing
     )
-    guidance = guidance_block(case.status.guidance)
+    guidance = guidance_block(case.status.request.guidance)
     budget = max(
         limits.max_context_tokens * BYTES_PER_TOKEN, len(guidance.encode()) + MIN_CONTEXT_BYTES
     )
@@ -161,9 +164,34 @@ def assemble(
 
 
 def detailed_attempt(history: Sequence[WorkerResultMeta]) -> WorkerResultMeta:
-    """Pick the attempt to learn from: the last that ended by the agent's doing, else the last."""
+    """Pick the attempt to learn from: the last of the agent's that left evidence, else the last.
+
+    A later attempt in which the agent changed nothing is told in a line.
+    """
     paid = [meta for meta in history if meta.outcome not in FREE]
-    return paid[-1] if paid else history[-1]
+    telling = [meta for meta in paid if _left_evidence(meta)]
+    return (telling or paid or history)[-1]
+
+
+def _left_evidence(meta: WorkerResultMeta) -> bool:
+    changed = bool(meta.files_modified or failing(meta.checks))
+    return changed or meta.outcome not in WITHOUT_EVIDENCE
+
+
+WITHOUT_EVIDENCE = frozenset(
+    {Outcome.ZERO_COMMIT, Outcome.ZERO_DIFF, Outcome.AGENT_CRASHED, Outcome.AGENT_TIMED_OUT}
+)
+"""Outcomes that leave nothing to learn from, where the agent changed no file."""
+
+
+def _named(told: WorkerResultMeta) -> list[str]:
+    """List the files that the failures of an attempt name, of tests and of the code under test."""
+    found = [finding for check in failing(told.checks) for finding in check.findings]
+    places = [finding.file for finding in found if finding.file]
+    tests = [
+        (finding.test_id or "").partition(joint)[0] for finding in found for joint in ("::", " › ")
+    ]
+    return [*dict.fromkeys([*places, *filter(None, tests)])]
 
 
 def check_context(text: str, told: WorkerResultMeta, findings: int, budget: int) -> None:
@@ -186,7 +214,7 @@ def check_context(text: str, told: WorkerResultMeta, findings: int, budget: int)
         raise InvariantError(message)
 
 
-# The parts, each within its own limit (SPEC C7).
+# The parts, each within its own limit (CONTEXT-5).
 
 FILE_CHARS = 200
 
@@ -200,7 +228,7 @@ def window_of(check: CheckResult, limits: ContextLimits) -> Excerpt:
 
 
 def code_of(check: CheckResult, limits: ContextLimits) -> Excerpt:
-    """Take as much of the code around a check's places as may be told (SPEC C16)."""
+    """Take as much of the code around a check's places as may be told (CONTEXT-14)."""
     if not limits.include_check_output:
         return Excerpt()
     told = (f"{one_line(at.file, FILE_CHARS)}:{at.line}\n{at.text}" for at in check.source)
@@ -230,7 +258,7 @@ def build(parts: ContextSections, room: SectionSizes) -> RetryContext:
         cumulative_changes=_cumulative(case),
         patterns=parts.patterns[: room[Section.PATTERNS]],
         drift=parts.drift if room[Section.DRIFT] else None,
-        guidance=case.status.guidance or None,
+        guidance=case.status.request.guidance or None,
         omitted=_omitted(parts, room),
         standing=parts.standing,
     )
@@ -303,11 +331,11 @@ def _cumulative(case: IssueContext) -> str | None:
     return str(Excerpt(tuple(lines)).head(CUMULATIVE_FILES)) or None
 
 
-# The size of all of it (SPEC C8).
+# The size of all of it (CONTEXT-6).
 
 
 def _fit(parts: ContextSections, whole: SectionSizes, budget: int) -> SectionSizes:
-    """Cut part after part in the order of SPEC C8, each only as far as needed."""
+    """Cut part after part, each only as far as needed (CONTEXT-6)."""
     room = dict(whole)
     for part in Section:
         if _size(parts, room) > budget:
@@ -349,7 +377,7 @@ UNITS = {
 def _over_limits(
     parts: ContextSections, whole: SectionSizes, limits: ContextLimits
 ) -> Iterator[Cut]:
-    """Tell what the limits of single parts left out (SPEC C7)."""
+    """Tell what the limits of single parts left out (CONTEXT-5)."""
     output = f"max_check_output_lines ({limits.max_check_output_lines})"
     digest = f"max_digest_chars ({limits.max_digest_chars}) or {output}"
     feedback = f"max_verifier_feedback_chars ({limits.max_verifier_feedback_chars})"
@@ -372,7 +400,7 @@ def _over_limits(
 
 
 def _over_budget(whole: SectionSizes, room: SectionSizes, budget: int) -> Iterator[Cut]:
-    """Tell what was left out to keep to the budget (SPEC C8)."""
+    """Tell what was left out to keep to the budget (CONTEXT-6)."""
     for part, amount in whole.items():
         if room[part] < amount:
             unit, limit = UNITS.get(part, "line"), f"the budget of {budget} bytes"
@@ -382,7 +410,7 @@ def _over_budget(whole: SectionSizes, room: SectionSizes, budget: int) -> Iterat
 def _sources(parts: ContextSections) -> tuple[str, ...]:
     """Name where the feedback comes from: guidance, then mechanical sources, then advice."""
     present = {
-        "guidance": bool(parts.case.status.guidance),
+        "guidance": bool(parts.case.status.request.guidance),
         **{f"check:{check.name}": True for check in failing(parts.told.checks)},
         "scope": bool(parts.told.guard_violations),
         "outcome": not failing(parts.told.checks) and not parts.told.guard_violations,
@@ -392,3 +420,26 @@ def _sources(parts: ContextSections) -> tuple[str, ...]:
         "diff": bool(parts.diff.lines),
     }
     return tuple(source for source, there in present.items() if there)
+
+
+# The prompt of a fix round: the task again, and the checks that fail on the change.
+
+BANNER = "Fix round {round} of {most}: read *Failing checks* before you start."
+OPENING = """\
+The worktree holds your change so far, as the commit `HEAD` of Mulligan's; keep what is good of \
+it. It was verified, and these checks fail on it. Mend them; what you leave is verified again."""
+
+
+def failing_checks(failed: Sequence[CheckResult], limits: ContextLimits) -> str:
+    """Tell of the checks that fail on the change."""
+    blocks = [
+        check_block(check, window_of(check, limits), code_of(check, limits)) for check in failed
+    ]
+    return "\n\n".join(["# Failing checks", OPENING, *blocks])
+
+
+def render_fix_prompt(prompt: str, position: tuple[int, int], told: str) -> str:
+    """Write the whole prompt; `position` is (this round, most rounds), `prompt` the first one."""
+    number, most = position
+    banner = BANNER.format(round=number, most=most)
+    return f"{banner}\n\n{prompt.rstrip()}\n\n{told}\n"

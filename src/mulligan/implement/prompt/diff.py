@@ -1,25 +1,30 @@
-"""Shorten a diff: binary, lock and generated files become one line each (SPEC C9). Pure."""
+"""Shorten a diff: binary, lock and generated files become one line each (CONTEXT-7). Pure."""
 
 import io
-import re
-from collections.abc import Iterator
-from itertools import takewhile
+from collections.abc import Collection, Iterator
+from enum import IntEnum
 
 from pathspec import GitIgnoreSpec
 
+from mulligan.text.diff import PART, Patch, patches_of
 from mulligan.text.escape import Excerpt, one_line
 
 # A diff in few lines.
 
 LINE_CHARS = 400
 
-HEAD_LINES = 12
+
+BULKY_LINES, BULKY_SHOWN = 60, 10
+"""A new file of more lines is folded to its first ones, unless a failure names it."""
 
 
-def readable(diff: bytes, most: int) -> Excerpt:
-    """Keep at most `most` lines of what `git diff` printed, after collapsing."""
+def readable(diff: bytes, most: int, named: Collection[str] = ()) -> Excerpt:
+    """Keep at most `most` lines of what `git diff` printed, after collapsing.
+
+    Files whose paths are `named` by failures come first; bulky new files are folded.
+    """
     kept, left_out, size = list[str](), 0, 0
-    for line in _told(diff):
+    for line in _told(diff, named):
         if len(kept) < most:
             kept.append(line)
         else:
@@ -32,23 +37,49 @@ def changed_lines(diff: bytes) -> Iterator[tuple[str, str]]:
 
     What is not worth showing is left out, and so are empty lines.
     """
-    for section in _sections(diff):
-        if _collapsed(section):
+    for patch in patches_of(diff):
+        if _collapsed(patch):
             continue
-        head = list(takewhile(lambda line: not line.startswith(b"@@"), section))
-        name = _name(section[0], head)
-        for line in section[len(head) :]:
+        name = _name(patch)
+        for line in _lines(patch.content):
             if line[:1] in {b"+", b"-"} and line[1:].strip():
                 yield name, line.decode(errors="replace")
 
 
-def _told(diff: bytes) -> Iterator[str]:
-    for section in _sections(diff):
-        collapsed = _collapsed(section)
+def _told(diff: bytes, named: Collection[str]) -> Iterator[str]:
+    first = PART.search(diff)
+    yield from map(_text, _lines(diff[: first.start()] if first else diff))
+    patches = [(_order(patch, named), patch) for patch in patches_of(diff)]
+    for order, patch in sorted(patches, key=lambda each: each[0]):
+        collapsed = _collapsed(patch)
+        lines = [*map(_text, _lines(patch.head + patch.content))]
         if collapsed:
             yield collapsed
+        elif order is _Order.BULKY:
+            yield from lines[:BULKY_SHOWN]
+            yield f"{_name(patch)}: new file, {len(lines) - BULKY_SHOWN} more lines, not shown"
         else:
-            yield from (_text(line) for line in section)
+            yield from lines
+
+
+class _Order(IntEnum):
+    NAMED = 0
+    CHANGED = 1
+    BULKY = 2
+
+
+def _order(patch: Patch, named: Collection[str]) -> _Order:
+    if any(_is_named(patch.path, name) for name in named):
+        return _Order.NAMED
+    is_new = b"\nnew file mode " in b"\n" + patch.head
+    is_long = (patch.head + patch.content).count(b"\n") > BULKY_LINES
+    return _Order.BULKY if is_new and is_long else _Order.CHANGED
+
+
+def _is_named(path: str, name: str) -> bool:
+    """Tell whether a tool that names a file, from whichever directory, may mean this path."""
+    name = name.removeprefix("./")
+    return bool(path and name) and (path == name or path.endswith(f"/{name}"))
 
 
 # The files of a diff.
@@ -63,41 +94,24 @@ COLLAPSED_FILES = GitIgnoreSpec.from_lines(
 )
 """Lock files and generated files, by name."""
 
-BINARY = re.compile(rb"Binary files .* differ$|GIT binary patch$")
 
-NAMED = re.compile(rb'(?:\+\+\+ "?b/|--- "?a/|rename to "?)(.+?)"?\t?$')
-
-HEADER = re.compile(rb'diff --git "?a/.+ "?b/(.+?)"?$')
-
-
-def _sections(diff: bytes) -> Iterator[list[bytes]]:
-    section = list[bytes]()
-    for line in io.BytesIO(diff):
-        if line.startswith(b"diff --git ") and section:
-            yield section
-            section = []
-        section.append(line.rstrip(b"\r\n"))
-    if section:
-        yield section
-
-
-def _collapsed(section: list[bytes]) -> str | None:
+def _collapsed(patch: Patch) -> str | None:
     """Write one line for a file that is not worth showing."""
-    head = list(takewhile(lambda line: not line.startswith(b"@@"), section[:HEAD_LINES]))
-    name = _name(section[0], head)
-    if any(BINARY.match(line) for line in head):
+    name = _name(patch)
+    if patch.is_binary:
         return f"{name}: binary file, not shown"
     if name and COLLAPSED_FILES.match_file(name):
-        return f"{name}: lock or generated file, {len(section)} lines of diff, not shown"
+        count = sum(1 for _ in _lines(patch.head + patch.content))
+        return f"{name}: lock or generated file, {count} lines of diff, not shown"
     return None
 
 
-def _name(first: bytes, head: list[bytes]) -> str:
-    """Read the path after the change, or before it where the file was deleted."""
-    found = [match[1] for line in head if (match := NAMED.match(line))]
-    header = HEADER.match(first)
-    path = found[-1] if found else header[1] if header else b""
-    return one_line(_text(path), LINE_CHARS)
+def _name(patch: Patch) -> str:
+    return one_line(patch.path, LINE_CHARS)
+
+
+def _lines(text: bytes) -> Iterator[bytes]:
+    return (line.rstrip(b"\r\n") for line in io.BytesIO(text))
 
 
 def _text(line: bytes) -> str:

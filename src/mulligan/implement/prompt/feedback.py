@@ -1,4 +1,4 @@
-"""Word the failures and reviews in a prompt, and the answers to reviews (SPEC C4-C13). Pure."""
+"""Word the failures and reviews in a prompt, and the answers to reviews (CONTEXT-3). Pure."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -111,11 +111,27 @@ def what_went_wrong(
     if told.outcome in FREE:
         lines.append("That was not your doing: work as if it had not happened.")
     lines += _error(told, words)
-    counts = Counter(meta.outcome for meta in later)
+    counts = Counter(meta.outcome for meta in later if meta.outcome in FREE)
     lines += [
         f"Later, {pluralize(n, 'attempt')} ended {o}: not your doing." for o, n in counts.items()
     ]
-    return "\n".join(lines)
+    empty = [meta for meta in later if meta.outcome not in FREE]
+    if empty:
+        lines.append(
+            f"Since then, {pluralize(len(empty), 'attempt')} left no change; the last ended "
+            f"{empty[-1].outcome}."
+        )
+        lines += [*_error(empty[-1], words), _advice(empty[-1]) if words else ""]
+    lines += _last_words((empty or [told])[-1], words)
+    return "\n".join(line for line in lines if line)
+
+
+def _last_words(meta: WorkerResultMeta, words: int) -> list[str]:
+    """Quote how the agent ended, unless the error line has it."""
+    said = one_line(meta.agent_summary, min(words, SUMMARY_CHARS)) if words else ""
+    if not said or said in one_line(meta.error, len(meta.error) + 1):
+        return []
+    return [fence("the agent's last words", said)]
 
 
 def _fix_round(fix: FixRound) -> str:
@@ -185,7 +201,7 @@ CODE = "The code around these places, as it was when the check ran:"
 
 
 def check_block(check: CheckResult, window: Excerpt, code: Excerpt) -> str:
-    """Tell of one failing check: its name and exit code, what it said, and the code there (C4)."""
+    """Tell of one failing check: name, exit code, output, and the code there (CONTEXT-2)."""
     shown = str(window)
     first = "" if holds_first_finding(shown, check) else first_finding(check)
     body = "\n".join(part for part in (first, shown) if part)
@@ -260,7 +276,7 @@ SUMMARY_CHARS = 500
 def thread_answer(ref: IssueRef, head: str, path: str, meta: WorkerResultMeta) -> str:
     """Answer a comment on a line: what was done, in the commit and the agent's words."""
     touched = path in {file.path for file in meta.files_modified}
-    done = f"Changed in {head}" if touched else f"Not changed here; the work is in {head}"
+    done = f"Changed in {head}" if touched else f"This file is unchanged; the work is in {head}"
     return f"{MARKER}answer {ref} -->\n{done}{_in_its_words(meta)}"
 
 
@@ -268,6 +284,16 @@ def review_answer(head: str, where: str, author: str, meta: WorkerResultMeta) ->
     """Answer a review that has no comment on a line; `where` is its address."""
     by = one_line(author, PLACE_CHARS)
     return f"To [the review]({where}) by {by}: the work is in {head}{_in_its_words(meta)}"
+
+
+def unchanged_answer(ref: IssueRef, reason: str, comment: str) -> str:
+    """Answer a review whose attempts led to no change; `comment` is the escalation's address."""
+    why = defuse(one_line(reason, SUMMARY_CHARS))
+    return (
+        f"{MARKER}answer {ref} -->\nMulligan made no change for this review. {why}\n\n"
+        f"[The comment on the issue]({comment}) lists your options, such as merging or closing "
+        "this pull request."
+    )
 
 
 def _in_its_words(meta: WorkerResultMeta) -> str:

@@ -1,4 +1,4 @@
-"""The manifest: the hashed inputs of each prompt, and how they are verified (SPEC 8). Pure."""
+"""The manifest: the hashed inputs of each prompt, and how they are verified (PROMPT-3). Pure."""
 
 import hashlib
 import json
@@ -75,7 +75,7 @@ def inputs_of(case: IssueContext, policy: Policy, start_sha: str) -> dict[str, J
     """List what the prompt of an attempt is made from."""
     return {
         "issue": _snapshot(case.issue),
-        "guidance": case.status.guidance,
+        "guidance": case.status.request.guidance,
         "policy": policy.model_dump(mode="json"),
         "prior_attempts": [meta.model_dump(mode="json") for meta in case.history],
         "start_sha": start_sha,

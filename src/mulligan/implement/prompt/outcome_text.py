@@ -27,15 +27,15 @@ TITLES: Mapping[Outcome, str] = {
     Outcome.CANCELLED: "Withdrawn",
     Outcome.INTERRUPTED: "Interrupted",
     Outcome.DENIED: "Access refused",
-    Outcome.MISCONFIGURED: "Set-up incomplete",
-    Outcome.INFRASTRUCTURE: "Infrastructure failed",
+    Outcome.MISCONFIGURED: "Setup incomplete",
+    Outcome.INFRASTRUCTURE: "Environment failed",
     Outcome.OVER_BUDGET: "Budget used up",
     Outcome.AGENT_TIMED_OUT: "Agent timed out",
     Outcome.BLOCKED: "Agent blocked",
     Outcome.NOTHING_TO_DO: "Nothing to do",
     Outcome.AGENT_CRASHED: "Agent crashed",
-    Outcome.ZERO_COMMIT: "No commit, no change",
-    Outcome.ZERO_DIFF: "Commits without a change",
+    Outcome.ZERO_COMMIT: "Zero commits",
+    Outcome.ZERO_DIFF: "Zero diff",
     Outcome.SCOPE_VIOLATION: "Out of scope",
     Outcome.CHECKS_FAILED: "Checks failed",
     Outcome.REJECTED: "Rejected by the reviewer",
@@ -69,15 +69,17 @@ def failure_reason(outcome: Outcome, known: AttemptState) -> str:
     return headline
 
 
-DIED = "Mulligan died during the attempt."
+DIED = "Mulligan crashed during the attempt."
 
-GONE = "The verified commit is gone from this machine, with the file that it was kept in."
+GONE = "The verified commit is no longer on this machine, nor in the file that kept it."
 
-OVERTAKEN = "Somebody pushed to the pull request meanwhile; the work starts again from there."
+OVERTAKEN = (
+    "Someone pushed to the pull request during the attempt. The next one starts from that push."
+)
 
 BASE_DROPPED = (
-    "The base branch was force-pushed and no longer contains {}, the commit that the attempt was "
-    "based on; its work was not published."
+    "A force-push removed {}, the base of the attempt, from the base branch. Mulligan did not "
+    "publish the work."
 )
 
 SHUT_DOWN = "Mulligan was shut down during the attempt."
@@ -91,7 +93,7 @@ def explain(outcome: Outcome, reason: str) -> str:
 
 
 def last_activity(said: str | None) -> str:
-    """Say what the agent did last, in its own words (SPEC C12)."""
+    """Say what the agent did last, in its own words (CONTEXT-10)."""
     return f"Last observed activity: {one_line(said or 'none', ERROR_CHARS)}"
 
 
@@ -109,8 +111,8 @@ def _unreached(known: AttemptState) -> str:
         return ""
     named = ", ".join(one_line(host, FILE_CHARS) for host in hosts[:NAMED_FILES])
     more = " and more" if len(hosts) > NAMED_FILES else ""
-    add = "add it to sandbox.hosts if it needs that"
-    return f" The agent tried to reach {named}{more}, which is not allowed; {add}."
+    add = "If the agent needs it, add it to sandbox.hosts"
+    return f" The sandbox blocked the agent's access to {named}{more}. {add}."
 
 
 def _instead_of_a_change(known: AttemptState) -> str:
@@ -122,7 +124,7 @@ def _instead_of_a_change(known: AttemptState) -> str:
         names = change.ignored_files
         told = ", ".join(one_line(name, FILE_CHARS) for name in names[:NAMED_FILES])
         more = " and more" if len(names) > NAMED_FILES else ""
-        return f" It wrote only what git ignores: {told}{more}."
+        return f" It wrote only files that git ignores: {told}{more}."
     return ""
 
 
@@ -134,7 +136,7 @@ def _by_outcome(outcome: Outcome, known: AttemptState) -> str:
             told = "; ".join(broken.message.rstrip(".") for broken in known.violations)
             return f"Scope violation detected: {one_line(told, WORDS_CHARS)}."
         case Outcome.ZERO_COMMIT:
-            return "The agent ended without a commit and without a change."
+            return "Zero commits: the agent changed nothing."
         case Outcome.ZERO_DIFF:
             return _left_as_it_was(known.change) if known.change else ""
         case Outcome.REJECTED:
@@ -163,8 +165,8 @@ def _by_outcome(outcome: Outcome, known: AttemptState) -> str:
 def _left_as_it_was(change: Change) -> str:
     commits = pluralize(change.commits, "commit")
     if change.is_proposed:
-        return f"The agent made {commits}, but left the pull request's change as it was."
-    return f"The agent made {commits}, but the tree equals the base."
+        return f"Zero diff: the agent made {commits}, but the pull request's files are unchanged."
+    return f"Zero diff: the agent made {commits}, but the files equal the base branch."
 
 
 def _told_by(run: AgentRun) -> str:
@@ -173,18 +175,18 @@ def _told_by(run: AgentRun) -> str:
     if run.report:
         return _reported(run.report)
     if run.is_cut_off and run.exit_code == 0:
-        return "The agent was cut off: it ended without its last record, and left no change."
+        return "The agent was cut off: its final record is missing, and it changed nothing."
     named = signal_of(run.exit_code) if (run.exit_code or 0) > 0 else None
     killed = f" (killed by {named.name})" if named else ""
-    return f"The agent {_failed(run.exit_code, verb='ended')}{killed} and left no change."
+    return f"The agent {_failed(run.exit_code, verb='ended')}{killed} and changed nothing."
 
 
 def _timed_out(run: AgentRun) -> str:
     if run.stopped_by is TimeLimit.BUDGET:
-        return f"The agent was stopped when it had used more than its budget: {used(run.facts)}."
+        return f"Mulligan stopped the agent because it exceeded its budget: {used(run.facts)}."
     if run.stopped_by is TimeLimit.OWN_LIMIT:
         reason = one_line(run.facts.stop_reason or "", FILE_CHARS)
-        return f"The agent stopped at a limit of its own{f' ({reason})' if reason else ''}."
+        return f"The agent reached its own limit{f' ({reason})' if reason else ''}."
     seconds = (run.limit or run.duration).total_seconds()
     after = f"{seconds:g} second" if seconds == 1 else f"{seconds:g} seconds"
     if run.stopped_by is TimeLimit.STALL_TIMEOUT:
@@ -194,8 +196,8 @@ def _timed_out(run: AgentRun) -> str:
 
 def _reported(report: AgentReport) -> str:
     opening = {
-        ReportedStatus.BLOCKED: "The agent cannot go on",
-        ReportedStatus.NOTHING_TO_DO: "The agent says that there is nothing to do",
+        ReportedStatus.BLOCKED: "The agent is blocked",
+        ReportedStatus.NOTHING_TO_DO: "The agent reports that there is nothing to do",
     }[report.status]
     reason = one_line(report.reason, WORDS_CHARS) or "it gave no reason."
     evidence = one_line(report.evidence, WORDS_CHARS)
@@ -281,7 +283,7 @@ OTHERWISE = (
 
 
 def zero_advice(kind: ZeroKind) -> str:
-    """Tell an agent what was expected of it, what was found, and what to do instead (SPEC C11)."""
+    """Tell an agent what was expected of it, what was found, and what to do instead (CONTEXT-9)."""
     return f"{EXPECTED} Found: {ZERO_FINDINGS[kind]}. {ZERO_ADVICE[kind]} {OTHERWISE}"
 
 

@@ -1,10 +1,10 @@
-"""Find what the attempts at an issue have in common: failures, changes (C10, O6). Pure."""
+"""Find what the attempts at an issue have in common: failures, changes (CONTEXT-8). Pure."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 
 from mulligan.domain.outcome import FREE, Outcome
-from mulligan.domain.result import WorkerResultMeta
+from mulligan.domain.result import Finding, WorkerResultMeta
 from mulligan.implement.prompt.diff import changed_lines
 from mulligan.implement.prompt.outcome_text import TITLES, failing
 from mulligan.text.escape import one_line
@@ -52,7 +52,8 @@ def find_patterns(epoch: Sequence[WorkerResultMeta]) -> tuple[str, ...]:
     """Name the outcomes, checks, tests and files that come back, most telling first."""
     return (
         *([SAME_FAILURE] if _same_failure(epoch) else []),
-        *_same_change(epoch),
+        *(_same_change(epoch) if _is_stuck(epoch) else []),
+        *_progress(epoch),
         *_recurring(epoch, _ending, "The outcome was '{}' in {}."),
         *_recurring(epoch, _refused_paths, "The change of '{}' was refused in {}."),
         *_recurring(epoch, _failed_checks, "Check '{}' failed in {}."),
@@ -91,6 +92,65 @@ def _same_change(epoch: Sequence[WorkerResultMeta]) -> list[str]:
         if similarity(meta.sketch, changed[-1].sketch) >= SIMILARITY_THRESHOLD
     ]
     return [SAME_CHANGE.format(_attempts(alike))] if len(alike) > 1 else []
+
+
+def _is_stuck(epoch: Sequence[WorkerResultMeta]) -> bool:
+    """Tell whether the failures neither changed nor became fewer from one attempt to the next."""
+    compared = _last_two(epoch)
+    if compared is None:
+        return True
+    before, after = compared
+    return _failures(before).keys() == _failures(after).keys() and _count(after) >= _count(before)
+
+
+def _progress(epoch: Sequence[WorkerResultMeta]) -> list[str]:
+    """Name what the last attempt that ran the checks fixed, and what it added."""
+    compared = _last_two(epoch)
+    if compared is None:
+        return []
+    before, after = compared
+    since, ran = label(before, epoch), {check.name for check in after.checks}
+    old, new = _failures(before), _failures(after)
+    fixed = [name for key, name in old.items() if key not in new and key[0] in ran]
+    added = [name for key, name in new.items() if key not in old]
+    return [
+        *([f"Fixed since attempt {since}: {_listed(fixed)}."] if fixed else []),
+        *([f"New since attempt {since}: {_listed(added)}."] if added else []),
+    ]
+
+
+def _last_two(
+    epoch: Sequence[WorkerResultMeta],
+) -> tuple[WorkerResultMeta, WorkerResultMeta] | None:
+    """Give the last two attempts in which checks named failures."""
+    ended = [meta for meta in epoch if meta.outcome not in FREE and _failures(meta)]
+    return (ended[-2], ended[-1]) if len(ended) > 1 else None
+
+
+def _failures(meta: WorkerResultMeta) -> dict[tuple[str, str], str]:
+    """Give the names of an attempt's failures by check and identity."""
+    return {
+        (check.name, _identity(found)): found.name
+        for check in failing(meta.checks)
+        for found in check.findings
+    }
+
+
+def _identity(found: Finding) -> str:
+    """Know a failure by its test, or else by file, code and message, never by its line."""
+    if found.test_id:
+        return found.name
+    return "|".join((found.file or "", found.code or "", found.message))
+
+
+def _count(meta: WorkerResultMeta) -> int:
+    return sum(max(check.count, len(check.findings)) for check in failing(meta.checks))
+
+
+def _listed(names: Sequence[str]) -> str:
+    told = ", ".join(one_line(name, NAME_CHARS) for name in names[:NAMED])
+    more = len(names) - NAMED
+    return f"{told} (+ {more} more)" if more > 0 else told
 
 
 NAMED = 5

@@ -1,4 +1,4 @@
-"""Write the text of a prompt: the task first and complete, then its context (C3). Pure."""
+"""Write the text of a prompt: the task first and complete, then its context (PROMPT-2). Pure."""
 
 import re
 from collections import Counter
@@ -71,7 +71,7 @@ class WorktreeBase(StrEnum):
 class PromptRequest:
     """What a prompt is made from; `position` is (this attempt, most attempts).
 
-    `guidance` has a section of its own only where no retry context can hold it (SPEC C14).
+    `guidance` has a section of its own only where no retry context can hold it (CONTEXT-12).
     """
 
     issue: Issue
@@ -83,7 +83,7 @@ class PromptRequest:
 
 
 def render_prompt(request: PromptRequest) -> str:
-    """Write the whole prompt; a first attempt's knows nothing of retries (SPEC C2).
+    """Write the whole prompt; a first attempt's knows nothing of retries (PROMPT-1).
 
     Raises MisconfiguredError where the repository's template does not work out.
     """
@@ -225,7 +225,9 @@ WORKTREE = """\
 - Work in the current directory. It is a git worktree of {repository} at {ground}.
 - Change the files. You may commit, but need not: Mulligan commits what you leave behind.
 - Never push, and open no pull request; Mulligan does both.
-- Nobody can answer questions while you work. Decide what is open in the simplest way that fits."""
+- Nobody can answer questions while you work. Decide what is open in the simplest way that fits.
+- Work in this order: reproduce the problem or the failing check, change the code, run the check \
+again, then try the edge cases of what you changed."""
 
 REPORT = """\
 - If you cannot go on, or the work is done already, leave the files as they are and write JSON to \

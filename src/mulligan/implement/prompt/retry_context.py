@@ -1,4 +1,4 @@
-"""The retry context as a record, and how it reads to the agent (SPEC C4, C6). Pure."""
+"""The retry context as a record, and how it reads to the agent (CONTEXT-2, CONTEXT-4). Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from mulligan.text.escape import fence, omitted, one_line
 
 
 class Section(StrEnum):
-    """What can be cut, in the order of cutting (SPEC C8)."""
+    """What can be cut, in the order of cutting (CONTEXT-6)."""
 
     DIFF = "previous_changes"
     EARLIER = "prior_attempts"
@@ -59,7 +59,7 @@ class AttemptSummary(Record):
 class RetryContext(Record):
     """What an attempt is told of the earlier ones; the last of `prior_attempts` is told in full.
 
-    Texts stand as they were delivered. `omitted` counts what was cut, by section (SPEC C8).
+    Texts stand as they were delivered. `omitted` counts what was cut, by section (CONTEXT-6).
     """
 
     current_attempt: int
@@ -108,7 +108,7 @@ class AssembledContext:
 
 
 def render(context: RetryContext) -> str:
-    """Write the context under its headings; mechanical facts before advice (SPEC C5)."""
+    """Write the context under its headings; mechanical facts before advice (CONTEXT-3)."""
     *earlier, told = context.prior_attempts
     sections = {
         HEADING: guidance_block(context.guidance or ""),
@@ -194,5 +194,5 @@ BYTES_PER_TOKEN = 4
 
 
 def tokens(size: int) -> int:
-    """Count the tokens of so many bytes, rounded up (SPEC C7)."""
+    """Count the tokens of so many bytes, rounded up (CONTEXT-5)."""
     return -(-size // BYTES_PER_TOKEN)

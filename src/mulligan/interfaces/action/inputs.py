@@ -49,7 +49,7 @@ class Inputs:
     config: str = ""
     attempts: int | None = None
     limit: int | None = None
-    lease: timedelta = timedelta(minutes=2)
+    lease: timedelta | None = None
 
 
 def runner_of(variables: Mapping[str, str], nonce: str) -> Runner:
@@ -94,7 +94,7 @@ def inputs_of(variables: Mapping[str, str], runner: Runner) -> Inputs:
         config=said.get("CONFIG", ""),
         attempts=_number(said, "ATTEMPTS"),
         limit=_number(said, "LIMIT"),
-        lease=_lease(lease) if lease else Inputs.lease,
+        lease=_lease(lease) if lease else None,
     )
 
 

@@ -61,8 +61,8 @@ def annotations(reports: Sequence[IssueReport], problems: Sequence[str]) -> Iter
         ref, status = str(report.status.issue), report.status
         if status.stage is Stage.HITL:
             yield _command("warning", status.reason, title=f"{ref} needs a person")
-        if status.stage is Stage.REVIEW and status.pull_request:
-            yield _command("notice", status.pull_request, title=f"{ref} is in review")
+        if status.stage is Stage.REVIEW and status.pull.url:
+            yield _command("notice", status.pull.url, title=f"{ref} is in review")
 
 
 def _of_checks(report: IssueReport) -> Iterator[str]:
@@ -117,7 +117,7 @@ def _values(report: IssueReport | None) -> Mapping[str, str]:
         status.stage.value,
         status.outcome.value if status.outcome else "",
         str(report.counted),
-        status.pull_request or "",
+        status.pull.url or "",
         report.cost,
     )
     return dict(zip(names, found, strict=True))
@@ -143,10 +143,10 @@ def _issue(report: IssueReport, server: str) -> str:
     ref = status.issue
     link = f"{server}/{ref.repository}/issues/{ref.number}"
     lines = [
-        f"### [{ref}]({link}) {defuse(one_line(status.title, 200))}",
+        f"### [{ref}]({link}) {defuse(one_line(status.text.title, 200))}",
         f"Stage **{status.stage}**, {pluralize(report.counted, 'attempt')} spent. "
         f"{_plain(status.reason)}".rstrip(),
-        *([f"Pull request: {status.pull_request}"] if status.pull_request else []),
+        *([f"Pull request: {status.pull.url}"] if status.pull.url else []),
         _table(report.history),
     ]
     return "\n\n".join(line for line in lines if line)

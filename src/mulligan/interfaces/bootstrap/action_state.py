@@ -16,6 +16,7 @@ from mulligan.interfaces.bootstrap.container import (
     QUICK_RETRIES,
     Container,
     Environment,
+    Git,
     GitHub,
     assemble,
     for_git,
@@ -27,7 +28,14 @@ from mulligan.interfaces.bootstrap.redaction import redactor_of
 from mulligan.interfaces.bootstrap.sandbox import confine
 from mulligan.interfaces.bootstrap.stores import Stores, open_artifacts
 from mulligan.storage.database import open_database
-from mulligan.storage.git_ref import RefLeases, RefLedger, RefSession, StateRef, open_state_ref
+from mulligan.storage.git_ref import (
+    LEASE_TIME,
+    RefLeases,
+    RefLedger,
+    RefSession,
+    StateRef,
+    open_state_ref,
+)
 from mulligan.storage.ledger import SqlLedger, WatchedLedger
 from mulligan.storage.transfer import count_spending, export_to_ref, import_from_ref
 from mulligan.storage.usage import SqlUsageStore
@@ -39,9 +47,9 @@ def build_shared(
     environment: Environment,
     listener: Listener,
     worker: str,
-    lease: timedelta,
+    lease: timedelta | None,
 ) -> Generator[Container]:
-    """Build for one run on one repository; `worker` holds its leases for at most `lease`."""
+    """Build for one run on one repository; a `lease` of None is the usual one."""
     sandbox = confine(operator, environment)
     redactor, clock = redactor_of(operator, environment), SystemClock()
     with ExitStack() as opened:
@@ -51,7 +59,7 @@ def build_shared(
         remote = remote_of(operator, github, name)
         ref = opened.enter_context(open_state_ref(for_git(operator, environment), remote))
         session = RefSession(
-            ref, SqlLedger(database, clock, redactor=redactor), clock, redactor, lease
+            ref, SqlLedger(database, clock, redactor=redactor), clock, redactor, lease or LEASE_TIME
         )
         session.restore()
         usage = SqlUsageStore(database, redactor)
@@ -63,8 +71,8 @@ def build_shared(
         stores = Stores(ledger, RefLeases(session), usage, artifacts, redactor)
         worktrees, policies = open_git(operator, github, environment)
         storing = replace(worktrees, stores_verified_remotely=True)
-        git = (storing, policies)
-        container = assemble(operator, environment, sandbox, github.tracker, git, stores)
+        git = Git.of(storing, policies)
+        container = assemble(operator, environment, sandbox, github, git, stores)
         yield replace(container, context=replace(container.context, worker=worker))
         with suppress(WorldError):  # a commit that stays does no harm
             storing.delete_old_verified(

@@ -131,7 +131,7 @@ def create_labels(
         there = {name.casefold() for name in github.tracker.label_names(repository)}
         for look in label_styles(labels):
             if look.name.casefold() not in there:
-                github.tracker.create_label(repository, look)
+                github.writer.create_label(repository, look)
 
 
 def _paths(directory: Path, depth: int) -> Iterator[Path]:

@@ -14,23 +14,26 @@ from mulligan.config.operator import Operator
 from mulligan.domain.events import Event
 from mulligan.domain.status import IssueStatus
 from mulligan.git.worktrees.base_policy import BasePolicies
-from mulligan.git.worktrees.dry_run import DryRunWorktrees
+from mulligan.git.worktrees.dry_run import DryRunGit
 from mulligan.git.worktrees.worktrees import GitWorktrees
 from mulligan.github.app import AppCredentials
 from mulligan.github.client import Client, RetrySettings
+from mulligan.github.comments import StatusComments
 from mulligan.github.connection import Transport
 from mulligan.github.credentials import TokenCredentials
-from mulligan.github.dry_run import DryRunTracker
 from mulligan.github.rate_limits import Backoffs, RateLimitMetrics
 from mulligan.github.tracker import GitHubTracker
+from mulligan.github.writer import DryRunWriter, GitHubWriter
 from mulligan.implement.ports import (
     AgentRegistry,
     BotContext,
     CodingAgent,
     Credentials,
+    GitWriter,
     Listener,
     Policies,
     Tracker,
+    TrackerWriter,
     Worktrees,
 )
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
@@ -44,6 +47,7 @@ from mulligan.storage.database import open_database
 from mulligan.storage.ledger import WatchedLedger
 from mulligan.storage.memory import MemoryLeases, MemoryLedger
 from mulligan.storage.serialization import redacted
+from mulligan.storage.state_directory import make_private
 from mulligan.storage.usage import MemoryUsageStore
 from mulligan.text.redact import Redactor
 
@@ -69,18 +73,43 @@ class Container:
     repositories: tuple[str, ...]
     context: BotContext
 
-    def with_worktrees(self, worktrees: Worktrees) -> "Container":
-        """Return this container with other worktrees."""
-        return replace(self, context=replace(self.context, worktrees=worktrees))
+    def with_git(self, writer: GitWriter) -> "Container":
+        """Return this container with another writer of git."""
+        return replace(self, context=replace(self.context, git=writer))
 
 
 class IssueSource(Protocol):
-    """The tracker of the issues, and the credentials for their repositories."""
+    """What reads and writes the issues, and the credentials for their repositories."""
 
     @property
     def tracker(self) -> Tracker: ...
     @property
+    def writer(self) -> TrackerWriter: ...
+    @property
     def credentials(self) -> Credentials: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An IssueSource of any parts."""
+
+    tracker: Tracker
+    writer: TrackerWriter
+    credentials: Credentials
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    """What reads and writes git, and the policies that are read from base branches."""
+
+    worktrees: Worktrees
+    writer: GitWriter
+    policies: Policies
+
+    @classmethod
+    def of(cls, worktrees: GitWorktrees, policies: Policies) -> "Git":
+        """Use the same object for reading and writing."""
+        return cls(worktrees, worktrees, policies)
 
 
 @contextmanager
@@ -99,14 +128,15 @@ def build_on(
 ) -> Generator[Container]:
     """Build for real work on the issues of any tracker."""
     sandbox = confine(operator, environment)
+    make_private(operator.workspace.root)
     redactor = redactor_of(operator, environment)
     with (
         open_database(operator.state.url) as database,
         with_listeners(operator, listener, redactor) as event_listener,
     ):
         stores = open_stores(operator, database, redactor, event_listener)
-        git = open_git(operator, github, environment)
-        yield assemble(operator, environment, sandbox, github.tracker, git, stores)
+        git = Git.of(*open_git(operator, github, environment))
+        yield assemble(operator, environment, sandbox, github, git, stores)
 
 
 @contextmanager
@@ -118,8 +148,8 @@ def build_read_only(operator: Operator, environment: Environment) -> Generator[C
         open_database(operator.state.url) as database,
     ):
         stores = open_stores(operator, database, redactor, _ignore_event)
-        git = open_git(operator, github, environment)
-        yield assemble(operator, environment, Unconfined(), github.tracker, git, stores)
+        git = Git.of(*open_git(operator, github, environment))
+        yield assemble(operator, environment, Unconfined(), github, git, stores)
 
 
 @contextmanager
@@ -134,13 +164,14 @@ def build_dry(
         say(redactor.text(text))
 
     with open_github(operator, redactor) as github, ScratchArtifacts(redactor) as artifacts:
-        tracker = DryRunTracker(github.tracker, say_redacted)
-        worktrees, policies = open_git(operator, github, environment)
-        dry_run = DryRunWorktrees(worktrees, say_redacted)
+        writer = DryRunWriter(github.tracker, say_redacted)
+        source = Source(github.tracker, writer, github.credentials)
+        git = Git.of(*open_git(operator, github, environment))
+        git = replace(git, writer=DryRunGit(git.writer, say_redacted))
         leases = MemoryLeases(clock)
         ledger = WatchedLedger(MemoryLedger(clock, leases, redactor), redacting(listener, redactor))
         stores = Stores(ledger, leases, MemoryUsageStore(), artifacts, redactor)
-        yield assemble(operator, environment, sandbox, tracker, (dry_run, policies), stores)
+        yield assemble(operator, environment, sandbox, source, git, stores)
 
 
 @contextmanager
@@ -181,16 +212,18 @@ def assemble(
     operator: Operator,
     environment: Environment,
     sandbox: Sandbox,
-    tracker: Tracker,
-    git: tuple[Worktrees, Policies],
+    github: IssueSource,
+    git: Git,
     stores: Stores,
 ) -> Container:
     """Build the agents and the verifier, and combine everything in one context."""
     agents = _agents(operator, environment, sandbox, stores.redactor)
     context = BotContext(
-        tracker=tracker,
-        worktrees=git[0],
-        policies=git[1],
+        tracker=github.tracker,
+        writer=github.writer,
+        worktrees=git.worktrees,
+        git=git.writer,
+        policies=git.policies,
         agent=agents[""],
         verifier=CommandVerifier(environment, sandbox, redactor=stores.redactor),
         ledger=stores.ledger,
@@ -235,9 +268,10 @@ def _agent_registry(operator: Operator, agents: Mapping[str, CodingAgent]) -> Ag
 
 @dataclass(frozen=True, slots=True)
 class GitHub:
-    """The tracker on GitHub, and the credentials that Mulligan uses there."""
+    """What reads and writes GitHub, and the credentials that Mulligan uses there."""
 
     tracker: GitHubTracker
+    writer: GitHubWriter
     credentials: TokenCredentials | AppCredentials
 
 
@@ -256,7 +290,8 @@ def open_github(
     client = Client(settings.api_url, credentials.api_token, retry, transport, redactor)
     try:
         tracker = GitHubTracker(client, operator.trust, clock, credentials.login)
-        yield GitHub(tracker, credentials)
+        writer = GitHubWriter(client, tracker.own_login, StatusComments(clock))
+        yield GitHub(tracker, writer, credentials)
     finally:
         client.close()
         credentials.close()
@@ -268,9 +303,6 @@ def open_git(
     """Build the worktrees, and the policies that are read from their base branches."""
     settings = {each.name: each for each in operator.repositories}
 
-    def has_setup(repository: str, sha: str) -> bool:
-        return bool(policies.at(repository, sha).setup)
-
     worktrees = GitWorktrees(
         root=operator.workspace.root,
         repositories=settings,
@@ -278,7 +310,6 @@ def open_git(
         facts=github.tracker.repository,
         environment=for_git(operator, environment),
         keep_ignored=operator.workspace.keep_ignored,
-        has_set_up=has_setup,
         litter=litter_of(operator.adapters),
     )
     policies = BasePolicies(worktrees, {name: each.policy for name, each in settings.items()})

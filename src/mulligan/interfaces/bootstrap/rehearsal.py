@@ -9,12 +9,13 @@ from pathlib import Path
 from mulligan.config.operator import GitHubSettings, Operator
 from mulligan.domain.errors import UsageError
 from mulligan.domain.issue import Issue, IssueRef, RepositoryFacts
-from mulligan.git.worktrees.dry_run import DryRunWorktrees
+from mulligan.git.worktrees.dry_run import DryRunGit
 from mulligan.git.worktrees.naming import repository_paths
 from mulligan.github.credentials import TokenCredentials
-from mulligan.github.dry_run import LocalTracker, split_issue
+from mulligan.github.issue_file import LocalTracker, split_issue
+from mulligan.github.writer import RehearsalWriter
 from mulligan.implement.ports import Listener
-from mulligan.interfaces.bootstrap.container import Container, Environment, build_on
+from mulligan.interfaces.bootstrap.container import Container, Environment, Source, build_on
 
 OWNER = "local"
 BRANCH = re.compile(r"ref: refs/heads/(\S+)\s*")
@@ -28,14 +29,6 @@ class RehearsalSetup:
     issue: Issue
     clone: Path
     branch: str
-
-
-@dataclass(frozen=True, slots=True)
-class LocalSource:
-    """A tracker without GitHub, and credentials without a token."""
-
-    tracker: LocalTracker
-    credentials: TokenCredentials
 
 
 def read_rehearsal_setup(file: Path, clone: Path) -> RehearsalSetup:
@@ -68,11 +61,11 @@ def build_rehearsal(
 ) -> Generator[Container]:
     """Build for real attempts whose change stays local; `ask` receives questions to a person."""
     facts = RepositoryFacts(scene.issue.ref.repository, str(scene.clone), scene.branch)
-    tracker = LocalTracker(scene.issue, facts, ask)
-    local = LocalSource(tracker, TokenCredentials(GitHubSettings()))
+    tracker = LocalTracker(scene.issue, facts)
+    writer = RehearsalWriter(tracker, ask)
+    local = Source(tracker, writer, TokenCredentials(GitHubSettings()))
     with build_on(local, operator, environment, listener) as container:
-        worktrees = DryRunWorktrees(container.context.worktrees, _nothing)
-        yield container.with_worktrees(worktrees)
+        yield container.with_git(DryRunGit(container.context.git, _nothing))
 
 
 def _branch_of(clone: Path) -> str:

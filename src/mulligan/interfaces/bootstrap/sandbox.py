@@ -22,6 +22,11 @@ from mulligan.storage.state_directory import disk_space_for
 
 log = structlog.get_logger()
 
+TO_GO_WITHOUT = (
+    "Or write `sandbox: off` in mulligan.yml: agents, set-up lines and checks may then do whatever"
+    " Mulligan's user may."
+)
+
 
 def disk_shortage_of(operator: Operator) -> str | None:
     """Return why the disk has too little space for an attempt (limits.free_mib), or None."""
@@ -43,7 +48,7 @@ def _places(operator: Operator) -> tuple[Path, ...]:
 
 
 def confine(operator: Operator, environment: Mapping[str, str]) -> Sandbox:
-    """Return the sandbox for this machine; ConfigError if one is required and none works.
+    """Return the sandbox for this machine; ConfigError if none works, unless it is off.
 
     Its commands are stopped when a disk runs full.
     """
@@ -53,11 +58,16 @@ def confine(operator: Operator, environment: Mapping[str, str]) -> Sandbox:
     tried = try_sandbox(operator, environment)
     if tried.sandbox:
         return replace(tried.sandbox, watch=watch)
-    if operator.sandbox.mode is SandboxMode.REQUIRED:
-        message = f"sandbox: required cannot be kept. {tried.problem}"
-        raise ConfigError(message)
-    log.warning("not_confined", reason=str(tried.problem))
-    return Unconfined(watch)
+    mode = operator.sandbox.mode
+    message = f"sandbox: {mode} cannot be kept. {tried.problem}"
+    if mode is SandboxMode.AUTO:
+        message = f"{message} {TO_GO_WITHOUT}"
+    raise ConfigError(message)
+
+
+def without_walls(operator: Operator, environment: Mapping[str, str]) -> str:
+    """Say why no sandbox works here; empty where one does. For what runs the bundled agent only."""
+    return str(try_sandbox(operator, environment).problem or "")
 
 
 def warn_of_root() -> None:

@@ -34,8 +34,9 @@ from mulligan.interfaces.action.report import (
 from mulligan.interfaces.bootstrap.action_state import build_shared, read_base_file
 from mulligan.interfaces.bootstrap.redaction import redactor_of
 from mulligan.interfaces.bootstrap.sandbox import warn_of_root
+from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import environment, make_console, start_logs, stop_on_signals
-from mulligan.interfaces.cli.terminal import OUTPUT_FILTER, Exit
+from mulligan.interfaces.cli.terminal import OUTPUT_FILTER
 from mulligan.interfaces.cli.work import ProgressLog
 from mulligan.sandbox.cancellation import stopping
 
@@ -62,7 +63,7 @@ def action() -> Exit:
 
 @contextmanager
 def _commands_stopped() -> Generator[None]:
-    """Stop the runner from executing commands in printed foreign text (SPEC S4)."""
+    """Stop the runner from executing commands in printed foreign text (SECURITY-4)."""
     before, after = with_commands_stopped(secrets.token_hex(16))
     _say(before)
     try:

@@ -9,7 +9,7 @@ import typer
 
 from mulligan import __version__
 from mulligan.domain.errors import ConfigError, MulliganError, ShutdownError, UsageError
-from mulligan.interfaces.cli.terminal import Exit
+from mulligan.interfaces.cli.exit_codes import Exit
 
 __all__ = ["app"]
 
@@ -17,7 +17,7 @@ P = ParamSpec("P")
 
 app = typer.Typer(
     name="mulligan",
-    help="A labelled GitHub issue becomes a pull request, or reaches a person.",
+    help="Turn labelled GitHub issues into pull requests, or ask for human review.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -30,23 +30,27 @@ config_app = typer.Typer(
 
 state_app = typer.Typer(
     name="state",
-    help="Move counts and history between ledgers, and the GitHub Action.",
+    help="Move counts and history between ledgers, or from and to the GitHub Action.",
     no_args_is_help=True,
 )
 
 Config = Annotated[
     Path | None,
-    typer.Option("--config", help="The configuration; default: ./mulligan.yml, $MULLIGAN_CONFIG."),
+    typer.Option(
+        "--config", help="The configuration file; default: ./mulligan.yml, $MULLIGAN_CONFIG."
+    ),
 ]
 
 PolicyFile = Annotated[
-    Path | None, typer.Option("--policy", help="The policy file of a repository, too or alone.")
+    Path | None, typer.Option("--policy", help="The policy file of a repository.")
 ]
 
 Repository = Annotated[
     str | None,
     typer.Option(
-        "--repository", metavar="OWNER/NAME", help="Whose it is; the operator's keys go over it."
+        "--repository",
+        metavar="OWNER/NAME",
+        help="Its repository; the operator's keys override it.",
     ),
 ]
 
@@ -97,10 +101,10 @@ def start(
     *,
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Say which it is."),
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """A labelled GitHub issue becomes a pull request, or reaches a person."""
+    """Turn labelled GitHub issues into pull requests, or ask for human review."""
     del version
 
 
@@ -111,26 +115,31 @@ def init(
     yes: Annotated[bool, typer.Option("--yes", help="Write without asking.")] = False,
     repository: Annotated[
         str | None,
-        typer.Option(metavar="OWNER/NAME", help="Its name on GitHub; default: as origin says."),
+        typer.Option(
+            metavar="OWNER/NAME", help="Its name on GitHub; default: from the remote origin."
+        ),
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(help="The operator's file: read if there, else proposed.")
+        Path | None,
+        typer.Option(help="The operator's file; init proposes it if it does not exist."),
     ] = None,
-    workflow: Annotated[bool, typer.Option(help="Propose the workflow of the Action too.")] = True,
+    workflow: Annotated[bool, typer.Option(help="Also propose the workflow of the Action.")] = True,
     action: Annotated[
         str | None,
-        typer.Option(metavar="OWNER/NAME@COMMIT", help="Mulligan itself, for the workflow."),
+        typer.Option(
+            metavar="OWNER/NAME@COMMIT", help="The commit of Mulligan to call in the workflow."
+        ),
     ] = None,
     app: Annotated[
-        bool, typer.Option("--app", help="Make a GitHub App for Mulligan instead, in a browser.")
+        bool, typer.Option("--app", help="Create a GitHub App in a browser instead.")
     ] = False,
     organization: Annotated[
         str | None, typer.Option(help="The organisation that owns the App; default: you.")
     ] = None,
     app_name: Annotated[str | None, typer.Option(help="The name of the App.")] = None,
-    key_file: Annotated[Path | None, typer.Option(help="Where its private key is kept.")] = None,
+    key_file: Annotated[Path | None, typer.Option(help="The file for its private key.")] = None,
 ) -> Exit:
-    """Propose the configuration files for a clone, with real checks; and create the labels."""
+    """Propose configuration files for a clone, with its own checks, and create the labels."""
     from mulligan.interfaces.cli import init as module
 
     asked = module.InitOptions(directory, yes, repository, config, workflow, action)
@@ -151,11 +160,13 @@ def rehearse(
         typer.Option(help="claude, codex, gemini, opencode, aider, mini, or a command line."),
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(help="The operator's file, for the agent and its limits.")
+        Path | None, typer.Option(help="The operator's file with the agent and its limits.")
     ] = None,
-    attempts: Annotated[int | None, typer.Option(min=1, help="The most attempts.")] = None,
+    attempts: Annotated[
+        int | None, typer.Option(min=1, help="The maximum number of attempts.")
+    ] = None,
 ) -> Exit:
-    """Let an agent work on an issue from a file, in a local repository; no GitHub at all."""
+    """Run an agent on an issue from a file, in a local repository, without GitHub."""
     from mulligan.interfaces.cli import rehearse as module
 
     return module.rehearse(module.RehearseOptions(file, directory, agent, config, attempts))
@@ -166,11 +177,13 @@ def once(
     *,
     config: Config = None,
     attempts: Annotated[
-        int | None, typer.Option(min=1, help="The most attempts for each issue in this pass.")
+        int | None, typer.Option(min=1, help="The maximum attempts per issue in this pass.")
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="The most issues in this pass.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="The maximum number of issues in this pass.")
+    ] = None,
 ) -> Exit:
-    """Make one pass: recover, then work each labelled issue until it rests."""
+    """Make one pass: recover, then work on each labelled issue."""
     from mulligan.interfaces.cli import work
 
     return work.once(config, attempts, limit)
@@ -178,7 +191,7 @@ def once(
 
 @in_one_sentence
 def run(*, config: Config = None) -> Exit:
-    """Serve until told to stop: poll, work every labelled issue, watch for withdrawals."""
+    """Work continuously: poll, work on every labelled issue, serve the dashboard."""
     from mulligan.interfaces.cli import run as module
 
     return module.run(config)
@@ -190,10 +203,10 @@ def work(
     *,
     config: Config = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Change nothing on GitHub; say what would be done.")
+        bool, typer.Option("--dry-run", help="Change nothing on GitHub; show what would change.")
     ] = False,
 ) -> Exit:
-    """Make one attempt at an issue now; your command is the request, no label is needed."""
+    """Make one attempt at an issue now, without a label."""
     from mulligan.interfaces.cli import work as module
 
     return module.work(issue, config, dry_run=dry_run)
@@ -201,7 +214,7 @@ def work(
 
 @in_one_sentence
 def action() -> Exit:
-    """Make one pass within a workflow of GitHub; its inputs are environment variables."""
+    """Make one pass in a GitHub workflow, with inputs from environment variables."""
     from mulligan.interfaces.cli import action as module
 
     return module.action()
@@ -209,7 +222,7 @@ def action() -> Exit:
 
 @in_one_sentence
 def status(*, config: Config = None, json: Json = False) -> Exit:
-    """List every issue that Mulligan knows, and where it stands."""
+    """List every issue with its stage."""
     from mulligan.interfaces.cli import status as overview
 
     return overview.status(config, json=json)
@@ -222,19 +235,21 @@ def inspect(
     config: Config = None,
     json: Json = False,
     attempt: Annotated[
-        int | None, typer.Option(min=1, help="Which attempt, counted over all epochs.")
+        int | None, typer.Option(min=1, help="The number of the attempt, counted over all rounds.")
     ] = None,
     fix_round: Annotated[
-        int, typer.Option("--round", min=0, help="Of which fix round; 0 is the attempt itself.")
+        int, typer.Option("--round", min=0, help="The fix round; 0 is the attempt itself.")
     ] = 0,
     prompt: Annotated[bool, typer.Option("--prompt", help="The prompt as delivered.")] = False,
     context: Annotated[bool, typer.Option("--context", help="The retry context.")] = False,
     diff: Annotated[bool, typer.Option("--diff", help="The whole diff of the attempt.")] = False,
-    log: Annotated[bool, typer.Option("--log", help="What the agent printed.")] = False,
-    manifest: Annotated[bool, typer.Option("--manifest", help="Hashes of what was given.")] = False,
-    verify: Annotated[bool, typer.Option("--verify", help="Prove all hashes anew.")] = False,
+    log: Annotated[bool, typer.Option("--log", help="The agent's output.")] = False,
+    manifest: Annotated[
+        bool, typer.Option("--manifest", help="The hashes of the agent's input.")
+    ] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="Check all hashes.")] = False,
 ) -> Exit:
-    """Show what happened to an issue: its attempts, and what each was told and did."""
+    """Show the attempts at an issue: prompts, changes, checks and decisions."""
     from mulligan.implement.prompt.manifest import of_round
     from mulligan.interfaces.cli import inspect as show
 
@@ -258,7 +273,7 @@ def inspect(
 
 @in_one_sentence
 def prompt(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
-    """Print what an agent would be told now, and the size of each part; changes nothing."""
+    """Print the next prompt, and the size of each part."""
     from mulligan.interfaces.cli import inspect as module
 
     return module.prompt(config, issue, json=json)
@@ -266,7 +281,7 @@ def prompt(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
 
 @in_one_sentence
 def explain(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
-    """Say why an issue is, or is not, being worked on, rule by rule; changes nothing."""
+    """Explain why Mulligan does or does not work on an issue, rule by rule."""
     from mulligan.interfaces.cli import inspect as module
 
     return module.explain(config, issue, json=json)
@@ -278,13 +293,13 @@ def stats(
     config: Config = None,
     json: Json = False,
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write it as a page.")
+        Path | None, typer.Option("--html", metavar="FILE", help="Write an HTML page.")
     ] = None,
     since: Annotated[
-        str | None, typer.Option("--since", help="Count this last time only, such as 30d.")
+        str | None, typer.Option("--since", help="Count only this period, such as 30d.")
     ] = None,
 ) -> Exit:
-    """Count what the work came to: issues, attempts, money and time."""
+    """Show statistics: issues, attempts, cost and time."""
     from mulligan.interfaces.cli import stats as module
 
     return module.stats(config, since, html, json=json)
@@ -295,19 +310,22 @@ def events(
     *,
     config: Config = None,
     json: Json = False,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as more happens.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Continue with new events.")
+    ] = False,
     issue: Annotated[
-        str | None, typer.Option("--issue", metavar="OWNER/NAME#N", help="Of one issue only.")
+        str | None,
+        typer.Option("--issue", metavar="OWNER/NAME#N", help="Only events of one issue."),
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option("--since", help="After the event of this number, or of this last time: 7d."),
+        typer.Option("--since", help="Only events after this number, or of this period: 7d."),
     ] = None,
     schema: Annotated[
-        bool, typer.Option("--schema", help="Print the JSON Schema of a line instead.")
+        bool, typer.Option("--schema", help="Print the JSON Schema of an event.")
     ] = False,
 ) -> Exit:
-    """Print what was recorded, one line for each event."""
+    """Print the recorded events, one line each."""
     from mulligan.interfaces.cli import events as module
 
     if schema:
@@ -321,10 +339,10 @@ def doctor(
     config: Config = None,
     json: Json = False,
     agent: Annotated[
-        bool, typer.Option("--agent", help="Run every configured agent twice; costs money.")
+        bool, typer.Option("--agent", help="Run every configured agent twice. This costs money.")
     ] = False,
 ) -> Exit:
-    """Say whether all that the work needs is there; each finding has its fix."""
+    """Check everything that Mulligan needs, with a fix for each finding."""
     from mulligan.interfaces.cli import doctor as module
 
     return module.doctor(config, json=json, agent=agent)
@@ -332,7 +350,7 @@ def doctor(
 
 @in_one_sentence
 def retry(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
-    """Give an issue new attempts; verified work that was kept is published instead."""
+    """Start new attempts, or publish verified work that was kept."""
     from mulligan.domain.command import Verb
     from mulligan.interfaces.cli import issue_commands as orders
 
@@ -342,12 +360,12 @@ def retry(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
 @in_one_sentence
 def fix(
     issue: Issue,
-    what: Annotated[list[str], typer.Argument(help="What is to be done.", metavar="TEXT")],
+    what: Annotated[list[str], typer.Argument(help="What to do.", metavar="TEXT")],
     *,
     config: Config = None,
     json: Json = False,
 ) -> Exit:
-    """Give an issue new attempts that follow your words; an attempt that runs is ended."""
+    """Start new attempts that follow your instruction; stop a running one."""
     from mulligan.domain.command import Verb
     from mulligan.interfaces.cli import issue_commands as orders
 
@@ -362,7 +380,7 @@ def skip(
     config: Config = None,
     json: Json = False,
 ) -> Exit:
-    """Leave an issue alone, and take Mulligan's labels off it."""
+    """Stop work on an issue, and remove Mulligan's labels."""
     from mulligan.domain.command import Verb
     from mulligan.interfaces.cli import issue_commands as orders
 
@@ -371,7 +389,7 @@ def skip(
 
 @in_one_sentence
 def abort(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
-    """Stop the attempt that runs, and keep its work; it costs no attempt."""
+    """Stop the running attempt and keep its work. This costs no attempt."""
     from mulligan.domain.command import Verb
     from mulligan.interfaces.cli import issue_commands as orders
 
@@ -380,7 +398,7 @@ def abort(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
 
 @in_one_sentence
 def pause(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
-    """Begin no new attempt at an issue until it is resumed."""
+    """Pause an issue: start no new attempt until it is resumed."""
     from mulligan.domain.command import Verb
     from mulligan.interfaces.cli import issue_commands as orders
 
@@ -389,7 +407,7 @@ def pause(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
 
 @in_one_sentence
 def resume(issue: Issue, *, config: Config = None, json: Json = False) -> Exit:
-    """Let an issue go on that was paused."""
+    """Resume a paused issue."""
     from mulligan.domain.command import Verb
     from mulligan.interfaces.cli import issue_commands as orders
 
@@ -404,7 +422,7 @@ def check_here(
     ] = None,
     json: Json = False,
 ) -> Exit:
-    """Run a repository's checks here; show what an agent would be told."""
+    """Run a repository's checks here, and show what an agent would read."""
     from mulligan.interfaces.cli import checks as verification
 
     return verification.check(policy, json=json)
@@ -420,7 +438,7 @@ def digest(
     ] = None,
     json: Json = False,
 ) -> Exit:
-    """Condense a log from standard input to what an agent would be told of it."""
+    """Shorten a log from standard input to what an agent would read."""
     from mulligan.interfaces.cli import checks as verification
 
     return verification.digest(command, exit_code, report, json=json)
@@ -433,7 +451,7 @@ def demo(
         Path | None, typer.Option(help="Where to put it; default: a new temporary directory.")
     ] = None,
 ) -> Exit:
-    """Watch the life of six issues on this machine: no account, no network."""
+    """Run six example issues on this machine, without an account or network."""
     from mulligan.interfaces.cli import demo as module
 
     return module.demo(directory)
@@ -447,7 +465,7 @@ def simulate(
         Path | None, typer.Option(help="Where to put it; default: a new temporary directory.")
     ] = None,
 ) -> Exit:
-    """Run a GitHub of your own on this machine, with the demo's repository."""
+    """Run a simulated GitHub on this machine, with the demo's repository."""
     from mulligan.interfaces.cli import demo as module
 
     return module.simulate(port, directory)

@@ -20,8 +20,9 @@ from mulligan.interfaces.bootstrap.local_checks import (
     read_policy,
 )
 from mulligan.interfaces.bootstrap.local_checks import digest as condense
+from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import environment, make_console, start_logs
-from mulligan.interfaces.cli.terminal import Exit, print_json, print_point
+from mulligan.interfaces.cli.terminal import print_json, print_point
 
 
 def digest(command: str, exit_code: int | None, report: Path | None, *, json: bool) -> Exit:

@@ -14,8 +14,9 @@ from mulligan.config.policy import Policy
 from mulligan.config.schema import File, published
 from mulligan.domain.errors import ConfigError, UsageError
 from mulligan.domain.issue import REPOSITORY, IssueRef
+from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import as_configured, configuration_path, read_configuration
-from mulligan.interfaces.cli.terminal import Exit, print_json
+from mulligan.interfaces.cli.terminal import print_json
 
 VALUES: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
 

@@ -20,6 +20,7 @@ from github_simulator.bare_repository import SimulatorError
 from github_simulator.seed import MAINTAINER, READY, SCRIPTED_AGENT, Seeded, seed
 from github_simulator.world import Fault, World
 from mulligan.config.load import load_operator
+from mulligan.config.operator import SandboxMode, SandboxSettings
 from mulligan.daemon.once import PassLimits, run_once
 from mulligan.daemon.recovery import write_deferred_comments
 from mulligan.daemon.worker import Worker
@@ -32,7 +33,8 @@ from mulligan.domain.status import IssueStatus
 from mulligan.implement.ports import BotContext
 from mulligan.implement.prompt.outcome_text import TITLES, pluralize
 from mulligan.interfaces.bootstrap.container import build
-from mulligan.interfaces.bootstrap.sandbox import disk_shortage_of
+from mulligan.interfaces.bootstrap.sandbox import disk_shortage_of, without_walls
+from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import (
     DEFAULT,
     environment,
@@ -40,7 +42,7 @@ from mulligan.interfaces.cli.setup import (
     start_logs,
     stop_on_signals,
 )
-from mulligan.interfaces.cli.terminal import Exit, program, show_comment
+from mulligan.interfaces.cli.terminal import program, show_comment
 from mulligan.interfaces.cli.work import ProgressLog
 from mulligan.sandbox.cancellation import stopping
 
@@ -72,6 +74,14 @@ def demo(directory: Path | None) -> Exit:
     with running(world) as url:
         config = _write_configuration(place, url, seeded)
         operator = load_operator(config, environment())
+        if problem := without_walls(operator, environment()):
+            # The agent is the demo's own, and so is all that it may do.
+            console.print(
+                f"No sandbox works here, so the demo goes without. {problem}", markup=False
+            )
+            operator = operator.model_copy(
+                update={"sandbox": SandboxSettings(mode=SandboxMode.OFF)}
+            )
         if short := disk_shortage_of(operator):
             raise UnavailableError(short)
         _open_story(console, world, seeded)

@@ -13,6 +13,7 @@ from mulligan.daemon.doctor import diagnose
 from mulligan.domain.errors import ConfigError
 from mulligan.domain.host import Diagnosis, Level, failed, fine
 from mulligan.interfaces.bootstrap.doctor import build_probes, try_agents
+from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import (
     configuration_path,
     environment,
@@ -20,7 +21,7 @@ from mulligan.interfaces.cli.setup import (
     read_configuration,
     start_logs,
 )
-from mulligan.interfaces.cli.terminal import Exit, print_json, print_point, with_program_name
+from mulligan.interfaces.cli.terminal import print_json, print_point, with_program_name
 
 CONFIGURATION = "configuration"
 TRIES = (

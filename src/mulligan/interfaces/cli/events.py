@@ -27,9 +27,10 @@ from mulligan.domain.issue import IssueRef
 from mulligan.implement.ports import Ledger
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.stores import open_ledger
+from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import read_configuration
 from mulligan.interfaces.cli.stats import time_ago
-from mulligan.interfaces.cli.terminal import OUTPUT_FILTER, Exit, print_json
+from mulligan.interfaces.cli.terminal import OUTPUT_FILTER, print_json
 from mulligan.interfaces.json_output import event_row
 from mulligan.text.escape import one_line
 from mulligan.text.redact import Redactor
@@ -256,7 +257,7 @@ PAYLOADS = """## Payloads
 By the name of the event. Times are in UTC, and `_ms` is milliseconds.
 """
 
-RULES = re.compile(r" \((?:SPEC )?[A-Z]?\d+[a-z]?(?:, [A-Z]\d+[a-z]?)*\)")
+RULES = re.compile(r" \([A-Z]+-\d+(?:, [A-Z]+-\d+)*\)")
 """Where a docstring names the rules that it follows, which no reader of the page knows."""
 
 

@@ -44,8 +44,9 @@ from mulligan.interfaces.bootstrap.clone import (
     missing_labels,
     read_tree,
 )
+from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import DEFAULT, configuration_path, environment, make_console
-from mulligan.interfaces.cli.terminal import Exit, program, say_error
+from mulligan.interfaces.cli.terminal import program, say_error
 from mulligan.interfaces.onboarding.ecosystems import propose
 from mulligan.interfaces.onboarding.proposal import (
     ActionSource,

@@ -22,6 +22,7 @@ from mulligan.implement.prompt.outcome_text import pluralize
 from mulligan.implement.prompt.retry_context import tokens
 from mulligan.interfaces.bootstrap.container import build_read_only
 from mulligan.interfaces.bootstrap.stores import at_work, open_ledger, open_records
+from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import (
     as_configured,
     environment,
@@ -29,7 +30,7 @@ from mulligan.interfaces.cli.setup import (
     read_configuration,
     start_logs,
 )
-from mulligan.interfaces.cli.terminal import Exit, print_json, print_point, with_program_name
+from mulligan.interfaces.cli.terminal import print_json, print_point, with_program_name
 from mulligan.interfaces.json_output import decisions_of, inspection
 from mulligan.text.escape import one_line, visible
 
@@ -107,11 +108,11 @@ def _known(ref: IssueRef, ledger: Ledger) -> IssueStatus:
 
 
 def _headline(found: IssueStatus) -> str:
-    lines = [f"[bold]{escape(str(found.issue))}[/]  {escape(one_line(found.title, 200))}"]
+    lines = [f"[bold]{escape(str(found.issue))}[/]  {escape(one_line(found.text.title, 200))}"]
     where = f"{found.stage}, epoch {found.epoch}, attempt {found.attempt}"
     lines.append(where if not found.reason else f"{where}: {escape(found.reason)}")
-    if found.pull_request:
-        lines.append(escape(found.pull_request))
+    if found.pull.url:
+        lines.append(escape(found.pull.url))
     if review := describe_review(found):
         lines.append(escape(review))
     return "\n".join(lines)
@@ -194,7 +195,7 @@ def _row(found: Explanation) -> dict[str, object]:
     act = found.act
     request = act and {
         "actor": act.actor,
-        "act": act.act,
+        "act": str(act.act),
         "at": act.at.isoformat(),
         "trusted": act.trusted,
     }

@@ -13,13 +13,14 @@ from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.container import QUICK_RETRIES, open_github
 from mulligan.interfaces.bootstrap.redaction import redactor_of
 from mulligan.interfaces.bootstrap.stores import at_work, open_ledger
+from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import (
     as_configured,
     environment,
     make_console,
     read_configuration,
 )
-from mulligan.interfaces.cli.terminal import Exit, print_json
+from mulligan.interfaces.cli.terminal import print_json
 from mulligan.text.commands import command
 
 

@@ -24,6 +24,7 @@ from mulligan.interfaces.bootstrap.rehearsal import (
     read_rehearsal_setup,
 )
 from mulligan.interfaces.bootstrap.stores import lock_state, open_artifacts
+from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.init import POLICY
 from mulligan.interfaces.cli.setup import (
     DEFAULT,
@@ -33,7 +34,7 @@ from mulligan.interfaces.cli.setup import (
     start_logs,
     stop_on_signals,
 )
-from mulligan.interfaces.cli.terminal import Exit, program, show_comment
+from mulligan.interfaces.cli.terminal import program, show_comment
 from mulligan.interfaces.cli.work import ProgressLog, exit_code_of, operator_act, summarise
 
 SETTINGS: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])

@@ -19,6 +19,7 @@ from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.container import build
 from mulligan.interfaces.bootstrap.sandbox import warn_of_root
 from mulligan.interfaces.bootstrap.stores import lock_state
+from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import (
     configuration_path,
     environment,
@@ -26,7 +27,6 @@ from mulligan.interfaces.cli.setup import (
     start_logs,
     stop_on_signals,
 )
-from mulligan.interfaces.cli.terminal import Exit
 from mulligan.sandbox.cancellation import CLOSING
 
 log = structlog.get_logger()

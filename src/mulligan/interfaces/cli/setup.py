@@ -17,7 +17,8 @@ from mulligan.config.settings import format_duration
 from mulligan.domain.errors import UsageError
 from mulligan.domain.issue import IssueRef
 from mulligan.interfaces.bootstrap.redaction import redactor_of
-from mulligan.interfaces.cli.terminal import OUTPUT_FILTER, Cleaning, Exit, clean_record
+from mulligan.interfaces.cli.exit_codes import Exit
+from mulligan.interfaces.cli.terminal import OUTPUT_FILTER, Cleaning, clean_record
 from mulligan.sandbox.cancellation import CLOSING, SHUTDOWN
 
 DEFAULT = Path(OPERATOR_FILE)
@@ -66,7 +67,7 @@ def make_console() -> Console:
 
 def start_logs(level: int = logging.WARNING) -> None:
     """Send log records to standard error, one `key=value` line each."""
-    # Imported here: it brings half of Rich, which is 60 ms of `mulligan status`.
+    # Imported here: it takes 75 ms of CPU, where `mulligan status` takes 600.
     import structlog  # noqa: PLC0415
 
     for library in ("github", "urllib3"):

@@ -11,8 +11,8 @@ from mulligan.implement.prompt.outcome_text import pluralize
 from mulligan.interfaces.bootstrap.action_state import pull_state, push_state
 from mulligan.interfaces.bootstrap.container import Environment
 from mulligan.interfaces.bootstrap.stores import at_work, copy_state, lock_state
+from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import environment, make_console, read_configuration, start_logs
-from mulligan.interfaces.cli.terminal import Exit
 
 
 def pull(config: Path | None) -> Exit:

@@ -24,8 +24,9 @@ from mulligan.domain.stats import (
 from mulligan.implement.prompt.outcome_text import TITLES, pluralize
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
 from mulligan.interfaces.bootstrap.stores import read_ledger
+from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import make_console, read_configuration
-from mulligan.interfaces.cli.terminal import OUTPUT_FILTER, Exit, fits, print_json
+from mulligan.interfaces.cli.terminal import OUTPUT_FILTER, fits, print_json
 
 # `mulligan stats`
 

@@ -12,8 +12,9 @@ from mulligan.domain.explanation import describe_review
 from mulligan.domain.issue import Stage
 from mulligan.domain.status import IssueStatus
 from mulligan.interfaces.bootstrap.fast_status import read_all_statuses
+from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import make_console, read_configuration
-from mulligan.interfaces.cli.terminal import Exit, fits, print_json, print_point
+from mulligan.interfaces.cli.terminal import fits, print_json, print_point
 from mulligan.interfaces.json_output import status_row
 from mulligan.text.escape import one_line
 
@@ -57,7 +58,7 @@ def _table(rows: Sequence[tuple[str, ...]]) -> Table:
 
 def _row(found: IssueStatus) -> tuple[str, ...]:
     is_open = found.stage in {Stage.REVIEW, Stage.RUNNING}
-    first, second = found.pull_request or "", found.reason
+    first, second = found.pull.url or "", found.reason
     why = (first or second) if is_open else (second or first)
     return (
         str(found.issue),

@@ -1,4 +1,4 @@
-"""The terminal: exit codes, JSON, lists, errors, and the filter that hides secrets."""
+"""The terminal: JSON, lists, errors, and the filter that hides secrets."""
 
 import json
 import re
@@ -6,7 +6,6 @@ import shutil
 import sys
 from collections.abc import Iterable, MutableMapping
 from dataclasses import dataclass, field
-from enum import IntEnum
 from pathlib import Path
 
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
@@ -28,16 +27,6 @@ UNLIMITED_WIDTH = 10_000
 WIDTH = 100
 
 TOLD_SECTIONS = ("Failure summary", "Attempt history", "Your options")
-
-
-class Exit(IntEnum):
-    """What a command came to; FAILED wins over ESCALATED."""
-
-    DONE = 0
-    FAILED = 1
-    USAGE = 2
-    ESCALATED = 3
-    INTERRUPTED = 130
 
 
 def program() -> str:
@@ -125,7 +114,7 @@ def print_point(console: Console, mark: Text, said: str) -> None:
 
 def show_comment(console: Console, body: str) -> None:
     """Print what counts of a comment in a frame."""
-    # Every command imports this module; few need to parse Markdown.
+    # Imported here: every command imports this module, and parsing Markdown takes 50 ms of CPU.
     from rich.markdown import Markdown  # noqa: PLC0415
 
     width = min(WIDTH, console.width)

@@ -41,7 +41,7 @@ from mulligan.domain.events import (
     Waiting,
     WorktreeReset,
 )
-from mulligan.domain.issue import AuthorisingAct, IssueRef
+from mulligan.domain.issue import AuthorisingAct, IssueRef, OperatorAct
 from mulligan.domain.outcome import (
     Decision,
     Escalate,
@@ -57,6 +57,7 @@ from mulligan.implement.prompt.outcome_text import TITLES, pluralize
 from mulligan.interfaces.bootstrap.container import Container, build, build_dry
 from mulligan.interfaces.bootstrap.sandbox import warn_of_root
 from mulligan.interfaces.bootstrap.stores import lock_state
+from mulligan.interfaces.cli.exit_codes import Exit
 from mulligan.interfaces.cli.setup import (
     as_configured,
     environment,
@@ -65,7 +66,6 @@ from mulligan.interfaces.cli.setup import (
     start_logs,
     stop_on_signals,
 )
-from mulligan.interfaces.cli.terminal import Exit
 from mulligan.sandbox.cancellation import stopping
 from mulligan.text.escape import one_line
 
@@ -134,7 +134,7 @@ def progress_listener(console: Console) -> Listener:
 def operator_act(container: Container) -> AuthorisingAct:
     """Give the authorising act of the operator, who starts the work by a command."""
     now = container.context.clock.now()
-    return AuthorisingAct(f"operator:{now.isoformat()}", "", now, trusted=True)
+    return AuthorisingAct(OperatorAct(now.isoformat()), "", now, trusted=True)
 
 
 def summarise(result: PassResult, console: Console) -> None:
@@ -179,7 +179,7 @@ class ProgressLog:
         """Print a line of Rich markup; what wraps of it stands further in."""
         with self._lock:
             if status.issue != self._issue:
-                name, title = escape(str(status.issue)), _plain(status.title)
+                name, title = escape(str(status.issue)), _plain(status.text.title)
                 self._console.print(f"\n[bold cyan]{name}[/]  [bold]{title}[/]", emoji=False)
                 self._issue = status.issue
             text = Text.from_markup(line, emoji=False)

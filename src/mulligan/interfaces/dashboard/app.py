@@ -1,12 +1,15 @@
 """The dashboard as a web application, served in a thread beside the daemon."""
 
+import asyncio
 import socket
 import threading
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
+from typing import cast
 from urllib.parse import parse_qs
 
 import structlog
@@ -17,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from mulligan.config.operator import Operator
 from mulligan.daemon.daemon import Daemon
@@ -91,7 +95,35 @@ def open_dashboard(
 
 
 MAX_CONNECTIONS = 64
+MAX_WAITING = 32
+"""Connections whose request has not come whole; one more closes the oldest of them."""
+REQUEST_SECONDS = 10.0
 SECONDS_TO_END = 1
+
+
+class _BoundedConnection(H11Protocol):
+    """A connection that is closed if its request does not come, so that others are answered."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        self.began: float = self.loop.time()
+        self.loop.call_later(REQUEST_SECONDS, self._close_if_waiting)
+        known = cast("set[_BoundedConnection]", self.connections)
+        waiting = sorted((each for each in known if each.is_waiting), key=attrgetter("began"))
+        for each in waiting[:-MAX_WAITING]:
+            each.transport.close()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Tell whether a request is still to come, or the rest of one."""
+        # There is none before the first request, other than its type says.
+        cycle = cast("RequestResponseCycle | None", self.cycle)
+        return cycle is None or bool(cycle.response_complete or cycle.more_body)
+
+    def _close_if_waiting(self) -> None:
+        if self.is_waiting:
+            self.transport.close()
 
 
 @contextmanager
@@ -110,7 +142,7 @@ def serving(app: ASGIApp, address: tuple[str, int], ending: threading.Event) -> 
         server_header=False,
         lifespan="off",
         ws="none",
-        http="h11",
+        http=_BoundedConnection,
         loop="asyncio",
         proxy_headers=False,
         limit_concurrency=MAX_CONNECTIONS,

@@ -14,7 +14,7 @@ from mulligan.checks.digest.blocks import (
     paragraph_end,
     worth_showing,
 )
-from mulligan.checks.digest.clean import CleanLog
+from mulligan.checks.digest.clean import NOISE, CleanLog
 from mulligan.checks.digest.findings import (
     Family,
     FindingBlock,
@@ -34,6 +34,7 @@ SAME_DIGITS = str.maketrans("023456789", "1" * 9)
 
 def read(log: CleanLog) -> Reading:
     """Find what failed, the most certain first."""
+    log = log.without(log.noise) if log.noise else log
     heads = list(Scan(log.lines, list(_weights(log.lines))).heads())
     often = Counter(map(_template, heads))
     ranked = _relevant(_without_repeats(_by_test(with_units(heads, log.lines))), often)
@@ -136,13 +137,16 @@ class Scan:
         for head, following in zip(kept, [*kept[1:], None], strict=False):
             stop = following.start or following.at if following else limit
             end = head.end or paragraph_end(self.lines, self.weights, head.at, stop)
-            place = head.place or best_place(self.lines[head.at + 1 : end])
-            if place is None or not place.is_own:
+            place, above = head.place, None
+            if place is None:
+                place, above = self._nearest(head.at, end, previous)
+            elif not place.is_own:
                 place = self._place_above(head.at, previous) or place
             previous = head.at
             sure = head.rank is Rank.LIKELY and place is not None and place.is_own
             rank = Rank.FAILURE if sure else head.rank
-            yield replace(head, message=self._said(head), end=end, place=place, rank=rank)
+            message = self._said(head)
+            yield replace(head, message=message, end=end, place=place, rank=rank, above=above)
 
     def _without_followers(self, heads: Iterable[FindingHead]) -> Iterator[FindingHead]:
         """Drop heads that continue the line above: aftermath, and deeper tagged lines."""
@@ -153,6 +157,27 @@ class Scan:
             before = head
             if not near or not (after or DEEPER.match(self.lines[head.at])):
                 yield head
+
+    def _nearest(self, at: int, end: int, previous: int) -> tuple[Place | None, int | None]:
+        """Find the place that an error without one is about, and the line above that names it.
+
+        A line beneath that names a place alone is the beginning of the next error.
+        """
+        above = range(at - 1, max(-1, at - 1 - BEFORE, previous), -1)
+        alone = next((n for n in above if self._is_own_place(n)), None)
+        below = next((n for n in range(at + 1, end) if pointed_at(self.lines[n])), end)
+        if alone is not None and (below == end or place_alone(self.lines[below])):
+            return place_alone(self.lines[alone]), alone
+        place = best_place(self.lines[at + 1 : end])
+        if place is None or not place.is_own:
+            place = self._place_above(at, previous) or place
+        return place, alone if alone is not None and place == place_alone(
+            self.lines[alone]
+        ) else None
+
+    def _is_own_place(self, at: int) -> bool:
+        place = place_alone(self.lines[at])
+        return place is not None and place.is_own
 
     def _place_above(self, at: int, previous: int = -1) -> Place | None:
         """Find a line right above that only names a place, as node, shellcheck and Python do."""
@@ -284,7 +309,15 @@ def _relevant(heads: Sequence[FindingHead], often: Counter[str]) -> list[Finding
         common = head.rank is Rank.LIKELY and often[_template(head)] > COMMON
         return COMMON_LIKELY if common else head.rank
 
+    def certain(head: FindingHead) -> bool:
+        explicit = head.test_id or head.code or head.start is not None
+        return head.rank is Rank.FAILURE and bool(explicit or head.severe)
+
     candidates = [head for head in heads if head.rank is not Rank.WARNING or head.place]
+    if any(map(certain, candidates)):
+        candidates = [
+            head for head in candidates if certain(head) or often[_template(head)] <= NOISE
+        ]
     best = min(map(certainty, candidates), default=Rank.FAILURE)
     kept = {best, Rank.LIKELY} if best is Rank.FAILURE else {best}
     return sorted((head for head in candidates if certainty(head) in kept), key=certainty)
@@ -306,7 +339,7 @@ def _found(head: FindingHead, lines: Sequence[str]) -> FindingBlock:
     reported = finding(
         head.message or head.test_id or "", head.place, test_id=head.test_id, code=head.code
     )
-    heading = head.test_id or relevant_part(lines[head.at])
+    heading = head.test_id or " ".join(head.told.split()) or relevant_part(lines[head.at])
     where = str(head.place) if head.test_id else head.place.file if head.place else ""
     if head.place and where not in heading:
         heading = f"{heading} ({head.place})"
@@ -314,8 +347,9 @@ def _found(head: FindingHead, lines: Sequence[str]) -> FindingBlock:
         frames = [line for line in lines[head.start + 1 : head.at] if not LINK.match(line)]
         detail = worth_showing([line for line in frames if not START.match(line)])[-FRAMES:]
     else:
-        detail = worth_showing(lines[head.at + 1 : head.end])[:DETAIL]
+        over = lines[head.above : head.at] if head.above is not None else ()
+        detail = worth_showing([*over, *lines[head.at + 1 : head.end]])[:DETAIL]
     opening = head.message.partition("\n")[0]
     if head.test_id and opening and not any(opening in shown for shown in detail):
         detail = (opening, *detail)
-    return FindingBlock(reported, head.at, heading, detail)
+    return FindingBlock(reported, head.at, heading, detail, is_mild=head.rank is not Rank.FAILURE)

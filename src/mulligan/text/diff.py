@@ -16,8 +16,14 @@ NAME = re.compile(
     re.MULTILINE,
 )
 RENAMED = re.compile(
-    rb'^rename from (?:(?P<plain>[^"\n][^\n]*)|"(?P<quoted>(?:[^"\\\n]|\\.)*)")$', re.MULTILINE
+    rb'^rename (from|to) (?:(?P<plain>[^"\n][^\n]*)|"(?P<quoted>(?:[^"\\\n]|\\.)*)")$', re.MULTILINE
 )
+UNCHANGED_NAME = re.compile(
+    rb'^diff --git (?:a/(?P<plain>[^\n]*) b/(?P=plain)|"a/(?P<quoted>[^\n]*)" "b/(?P=quoted)")$',
+    re.MULTILINE,
+)
+"""The first line of a file that keeps its name: a binary or empty one has no other."""
+BINARY = re.compile(rb"^(?:Binary files .* differ|GIT binary patch)$", re.MULTILINE)
 HUNK = re.compile(r"^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@ ?(.*)$")
 ADDED = re.compile(rb"^\+([^\n]*)$", re.MULTILINE)
 
@@ -55,8 +61,9 @@ class Patch:
     @cached_property
     def path(self) -> str:
         """Give the new name of the file, else the old one; empty if the diff has neither."""
-        names = [_text(found) for found in NAME.finditer(self.head)]
-        return names[-1] if names else ""
+        forms = (NAME, RENAMED, UNCHANGED_NAME)
+        found = next(filter(None, ([*form.finditer(self.head)] for form in forms)), None)
+        return _text(found[-1]) if found else ""
 
     @cached_property
     def old_path(self) -> str | None:
@@ -68,6 +75,11 @@ class Patch:
     def is_new(self) -> bool:
         """Tell whether the file was not there before."""
         return b"\nnew file mode " in self.head
+
+    @property
+    def is_binary(self) -> bool:
+        """Tell whether git shows no lines of the file."""
+        return bool(BINARY.search(self.head))
 
     @property
     def added(self) -> list[str]:

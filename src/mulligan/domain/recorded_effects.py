@@ -1,0 +1,392 @@
+"""What Mulligan did for an issue on GitHub and in git, so that nothing is done twice. Pure.
+
+Each kind of effect is a type with a `kind`, and is recorded as an event EffectDone. `written` gives
+the event's key and remote id, and `read` reads them back. Of equal keys only the last counts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from hashlib import sha256
+from typing import Annotated, ClassVar, Self, TypeVar
+
+from pydantic import PlainSerializer, PlainValidator
+
+from mulligan.domain.events import EffectDone, Event, Forgotten
+from mulligan.domain.issue import Act, Stage, parse_act
+
+ONCE = "issue"
+"""The key of effects that an issue has one of."""
+
+DEFERRED, REFUSED = "later", "refused"
+
+
+# The effects.
+
+
+@dataclass(frozen=True, slots=True)
+class StageShown:
+    """Labels and status comment show a stage; None while the comment is delayed."""
+
+    stage: Stage | None
+    kind: ClassVar[str] = "shown_stage"
+
+    @property
+    def written(self) -> tuple[str, str]:
+        return ONCE, self.stage or DEFERRED
+
+    @classmethod
+    def read(cls, _key: str, value: str) -> Self:
+        return cls(None if value == DEFERRED else Stage(value))
+
+
+@dataclass(frozen=True, slots=True)
+class StatusWritten:
+    """The status comment was written."""
+
+    comment: str
+    kind: ClassVar[str] = "status_comment"
+
+    @property
+    def written(self) -> tuple[str, str]:
+        return ONCE, self.comment
+
+    @classmethod
+    def read(cls, _key: str, value: str) -> Self:
+        return cls(value)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRequested:
+    """A comment asked for the label again, since the text was changed after the act."""
+
+    act: Act
+    comment: str
+    kind: ClassVar[str] = "label_comment"
+
+    @property
+    def written(self) -> tuple[str, str]:
+        return str(self.act), self.comment
+
+    @classmethod
+    def read(cls, key: str, value: str) -> Self:
+        return cls(parse_act(key), value)
+
+
+class Obstacle(StrEnum):
+    """What blocks an issue: something of its own, or the disk of one worker."""
+
+    ISSUE = "issue"
+    DISK = "disk"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockShown:
+    """The reason of a block was shown in an epoch; `digest` is of the reason."""
+
+    obstacle: Obstacle
+    epoch: int
+    digest: str
+    kind: ClassVar[str] = "held"
+
+    @property
+    def written(self) -> tuple[str, str]:
+        return self.obstacle, f"{self.epoch}:{self.digest}"
+
+    @classmethod
+    def read(cls, key: str, value: str) -> Self:
+        epoch, _, digest = value.partition(":")
+        return cls(Obstacle(key), int(epoch), digest)
+
+
+def block_shown(obstacle: Obstacle, epoch: int, reason: str) -> BlockShown:
+    """Note that the reason of a block was shown."""
+    return BlockShown(obstacle, epoch, sha256(reason.encode()).hexdigest())
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """The issue's branch was pushed."""
+
+    branch: str
+    head_sha: str
+    kind: ClassVar[str] = "push"
+
+    @property
+    def written(self) -> tuple[str, str]:
+        return self.branch, self.head_sha
+
+    @classmethod
+    def read(cls, key: str, value: str) -> Self:
+        return cls(key, value)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkPushed:
+    """The unverified work of an attempt was pushed to a ref of its own."""
+
+    attempt: int
+    git_ref: str
+    kind: ClassVar[str] = "pushed_work"
+
+    @property
+    def written(self) -> tuple[str, str]:
+        return str(self.attempt), self.git_ref
+
+    @classmethod
+    def read(cls, key: str, value: str) -> Self:
+        return cls(int(key), value)
+
+
+@dataclass(frozen=True, slots=True)
+class BaseMerged:
+    """The base was merged into the head of the pull request, which gave the commit `merge`."""
+
+    base_sha: str
+    head_sha: str
+    merge: str
+    kind: ClassVar[str] = "merge"
+
+    @property
+    def written(self) -> tuple[str, str]:
+        return f"{self.base_sha}:{self.head_sha}", self.merge
+
+    @classmethod
+    def read(cls, key: str, value: str) -> Self:
+        base, _, head = key.partition(":")
+        return cls(base, head, value)
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRefused:
+    """A merge of the base into the head could not be pushed; it is not tried again."""
+
+    base_sha: str
+    head_sha: str
+    kind: ClassVar[str] = "merge_refused"
+
+    @property
+    def written(self) -> tuple[str, str]:
+        return f"{self.base_sha}:{self.head_sha}", REFUSED
+
+    @classmethod
+    def read(cls, key: str, _value: str) -> Self:
+        base, _, head = key.partition(":")
+        return cls(base, head)
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewsSettling:
+    """A review waits for further ones until then; both are None once none waits."""
+
+    review: int | None = None
+    until: datetime | None = None
+    kind: ClassVar[str] = "settling"
+
+    @property
+    def written(self) -> tuple[str, str]:
+        return ONCE, f"{self.review} {self.until.isoformat()}" if self.until else ""
+
+    @classmethod
+    def read(cls, _key: str, value: str) -> Self:
+        review, _, until = value.partition(" ")
+        return cls(int(review), datetime.fromisoformat(until)) if until else cls()
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A review was answered: as a whole, or (`attempt`) a comment on a line of it."""
+
+    number: int
+    attempt: int | None
+    comment: str
+    kind: ClassVar[str] = "answer"
+
+    @property
+    def written(self) -> tuple[str, str]:
+        as_a_whole = self.attempt is None
+        key = f"review:{self.number}" if as_a_whole else f"{self.number}:{self.attempt}"
+        return key, self.comment
+
+    @classmethod
+    def read(cls, key: str, value: str) -> Self:
+        first, _, second = key.partition(":")
+        if first == "review":
+            return cls(int(second), None, value)
+        return cls(int(first), int(second), value)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandAnswered:
+    """A command was answered in a comment."""
+
+    act: Act
+    comment: str
+    kind: ClassVar[str] = "reply"
+
+    @property
+    def written(self) -> tuple[str, str]:
+        return str(self.act), self.comment
+
+    @classmethod
+    def read(cls, key: str, value: str) -> Self:
+        return cls(parse_act(key), value)
+
+
+@dataclass(frozen=True, slots=True)
+class CommentsRead:
+    """The comments of the whole repository were read up to this id."""
+
+    read_to: int
+    kind: ClassVar[str] = "comments_read"
+
+    @property
+    def written(self) -> tuple[str, str]:
+        return ONCE, f"to:{self.read_to}"
+
+    @classmethod
+    def read(cls, _key: str, value: str) -> Self:
+        return cls(int(value.removeprefix("to:")))
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownEffect:
+    """An effect that another version recorded."""
+
+    kind: str
+    key: str
+    remote_id: str
+
+    @property
+    def written(self) -> tuple[str, str]:
+        return self.key, self.remote_id
+
+
+Effect = (
+    StageShown
+    | StatusWritten
+    | LabelRequested
+    | BlockShown
+    | Pushed
+    | WorkPushed
+    | BaseMerged
+    | MergeRefused
+    | ReviewsSettling
+    | Answered
+    | CommandAnswered
+    | CommentsRead
+    | UnknownEffect
+)
+
+
+# Their events.
+
+KNOWN_EFFECTS = (
+    *(StageShown, StatusWritten, LabelRequested, BlockShown, Pushed, WorkPushed, BaseMerged),
+    *(MergeRefused, ReviewsSettling, Answered, CommandAnswered, CommentsRead),
+)
+
+
+def event_of(effect: Effect) -> EffectDone:
+    """Write an effect as its event."""
+    key, remote_id = effect.written
+    return EffectDone(effect=effect.kind, key=key, remote_id=remote_id)
+
+
+def effect_of(kind: str, key: str, remote_id: str) -> Effect:
+    """Read an effect from its event."""
+    known = next((each for each in KNOWN_EFFECTS if each.kind == kind), None)
+    try:
+        return known.read(key, remote_id) if known else UnknownEffect(kind, key, remote_id)
+    except ValueError:
+        return UnknownEffect(kind, key, remote_id)
+
+
+def comments_read_to(event: Event) -> int:
+    """Give up to which id an event says that the repository's comments were read; else 0."""
+    if isinstance(event, EffectDone) and event.effect == CommentsRead.kind:
+        return _read_to(event.remote_id)
+    if isinstance(event, Forgotten):
+        kept = (each for each in event.effects if each.name.startswith(f"{CommentsRead.kind}:"))
+        return max((_read_to(each.remote_id) for each in kept), default=0)
+    return 0
+
+
+def _read_to(remote_id: str) -> int:
+    found = effect_of(CommentsRead.kind, ONCE, remote_id)
+    return found.read_to if isinstance(found, CommentsRead) else 0
+
+
+# All of an issue's.
+
+MAX_EFFECTS_PER_KIND = 100
+"""How many effects of a kind are kept; more than one review can have threads."""
+
+E = TypeVar("E", bound=Effect)
+
+
+def _read_all(rows: Sequence[tuple[str, str, str]]) -> tuple[Effect, ...]:
+    return tuple(effect_of(*row) for row in rows)
+
+
+def _write_all(effects: tuple[Effect, ...]) -> list[tuple[str, str, str]]:
+    return [(each.kind, *each.written) for each in effects]
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """The effects on an issue in the order of their events; of each key the last one."""
+
+    done: Annotated[tuple[Effect, ...], PlainValidator(_read_all), PlainSerializer(_write_all)] = ()
+
+    def plus(self, effect: Effect) -> "Effects":
+        """Add an effect; drop the oldest of its kind beyond MAX_EFFECTS_PER_KIND."""
+        key = effect.written[0]
+        same = [each for each in self.done if each.kind == effect.kind]
+        dropped = [each for each in same if each.written[0] == key]
+        if not dropped and len(same) == MAX_EFFECTS_PER_KIND:
+            dropped = same[:1]
+        return Effects((*(each for each in self.done if each not in dropped), effect))
+
+    def without(self, kind: type[Effect]) -> "Effects":
+        """Drop the effects of a kind."""
+        return Effects(tuple(each for each in self.done if not isinstance(each, kind)))
+
+    def all(self, kind: type[E]) -> tuple[E, ...]:
+        """List the effects of a kind."""
+        return tuple(each for each in self.done if isinstance(each, kind))
+
+    def last(self, kind: type[E]) -> E | None:
+        """Give the last effect of a kind; None for none."""
+        return next((each for each in reversed(self.done) if isinstance(each, kind)), None)
+
+    @property
+    def shown(self) -> StageShown | None:
+        """Give the stage that GitHub shows, as far as it is known."""
+        return self.last(StageShown)
+
+    @property
+    def status_comment(self) -> str:
+        """Give the id of the status comment; empty for none."""
+        written = self.last(StatusWritten)
+        return written.comment if written else ""
+
+    @property
+    def pushed(self) -> str | None:
+        """Give the commit of the issue's branch that was pushed last."""
+        pushed = self.last(Pushed)
+        return pushed.head_sha if pushed else None
+
+    def label_request(self, act: Act | None) -> str:
+        """Give the comment that asked for the label again after an act; empty for none."""
+        asked = (each.comment for each in self.all(LabelRequested) if each.act == act)
+        return next(asked, "")
+
+    def has_answered(self, number: int, attempt: int | None = None) -> bool:
+        """Tell whether a review, or a comment on a line for an attempt, was answered."""
+        answered = {(each.number, each.attempt) for each in self.all(Answered)}
+        return (number, attempt) in answered
+
+
+NO_EFFECTS = Effects()

@@ -1,0 +1,137 @@
+"""A tracker of one issue that was read from a file: for a rehearsal, without GitHub."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from mulligan.config.policy import Labels
+from mulligan.domain.command import CommandBatch
+from mulligan.domain.errors import GoneError
+from mulligan.domain.feedback import CheckRun, OpenPull, PullState, Review
+from mulligan.domain.issue import (
+    AuthorisingAct,
+    Issue,
+    IssueRef,
+    Objection,
+    OperatorAct,
+    RepositoryFacts,
+)
+from mulligan.domain.status import IssueStatus
+from mulligan.github.authorization import LONG_AGO
+
+HEADING = re.compile(r"[ ]{0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*")
+
+FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
+
+
+def split_issue(text: str) -> tuple[str, str] | None:
+    """Give title and body; None where no heading stands outside of code blocks."""
+    lines, fence = text.splitlines(), ""
+    for at, line in enumerate(lines):
+        mark = FENCE.match(line)
+        if mark and (not fence or mark[1].startswith(fence)):
+            fence = "" if fence else mark[1]
+        elif not fence and (heading := HEADING.fullmatch(line)):
+            return heading[1], "\n".join([*lines[:at], *lines[at + 1 :]]).strip()
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class NoPulls:
+    """The port PullRequests where none is open, so that nothing is said there."""
+
+    def list_open(self, repository: str) -> Sequence[OpenPull]:
+        """List none."""
+        del repository
+        return ()
+
+    def state(self, ref: IssueRef, number: int) -> PullState:
+        """Say that it is not open."""
+        del ref, number
+        return PullState(is_open=False)
+
+    def reviews(self, ref: IssueRef, number: int) -> Sequence[Review]:
+        """Give none."""
+        del ref, number
+        return ()
+
+    def checks(self, ref: IssueRef, head_sha: str) -> Sequence[CheckRun]:
+        """Give none."""
+        del ref, head_sha
+        return ()
+
+    def log(self, ref: IssueRef, run: CheckRun) -> bytes:
+        """Give nothing."""
+        del ref, run
+        return b""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalTracker:
+    """The port Tracker over one issue."""
+
+    issue: Issue
+    facts: RepositoryFacts
+
+    @property
+    def pulls(self) -> NoPulls:
+        """Give the pull requests, of which there are none."""
+        return NoPulls()
+
+    def repository(self, name: str) -> RepositoryFacts:
+        """Give what was known from the start."""
+        if name != self.facts.name:
+            message = f"A rehearsal is of {self.facts.name} only, not of {name}."
+            raise GoneError(message)
+        return self.facts
+
+    def list_labelled(
+        self, repository: str, label: str, priority: Sequence[str] = ()
+    ) -> Sequence[IssueRef]:
+        """List the issue where it carries a label."""
+        del priority
+        ref = self.issue.ref
+        carries = label.casefold() in {name.casefold() for name in self.issue.labels}
+        return [ref] if carries and ref.repository == repository else []
+
+    def read(self, ref: IssueRef) -> Issue:
+        """Give the issue."""
+        if ref != self.issue.ref:
+            message = f"A rehearsal is of {self.issue.ref} only, not of {ref}."
+            raise GoneError(message)
+        return self.issue
+
+    def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
+        """Give none: whoever rehearses asks by the command."""
+        del ref, ready_label
+
+    def reauthorise(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:
+        """Give what the ledger has of it; nobody's right changes meanwhile."""
+        del ref
+        at = status.request.at or LONG_AGO
+        request, act = status.request, status.request.act or OperatorAct()
+        return AuthorisingAct(act, request.actor, at, trusted=True, guidance=request.guidance)
+
+    def read_commands(
+        self, repository: str, after: int, since: datetime, places: Sequence[IssueRef] = ()
+    ) -> CommandBatch:
+        """Hear nothing: a file has no comments."""
+        del repository, since, places
+        return CommandBatch(read_to=after)
+
+    def withdrawal(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
+        """Give none: a rehearsal is withdrawn by a signal."""
+        del ref, status, labels
+
+    def settled_elsewhere(self, ref: IssueRef, status: IssueStatus, labels: Labels) -> str | None:
+        """Say that nobody else is there."""
+        del ref, status, labels
+
+    def pull_request_elsewhere(self, ref: IssueRef, status: IssueStatus) -> str | None:
+        """Say that nobody else is there."""
+        del ref, status
+
+    def objection(self, ref: IssueRef, status: IssueStatus) -> Objection | None:
+        """Give none: the file was read once."""
+        del ref, status

@@ -1,0 +1,465 @@
+"""Implement the port TrackerWriter: on GitHub, for a dry run, and for a rehearsal.
+
+Everything that Mulligan writes on issues and pull requests is in this file. A new write is a method
+of the port in implement/ports.py, and a method of GitHubWriter and of DryRunWriter here.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from urllib.parse import quote
+
+import structlog
+from github.GithubObject import NotSet
+
+from mulligan.config.policy import Escalation, Labels, PullRequestSettings
+from mulligan.domain.command import PendingCommand
+from mulligan.domain.errors import UnavailableError, WorldError
+from mulligan.domain.issue import CommentAct, IssueRef, LabelAct, Stage, parse_act
+from mulligan.domain.issue_context import IssueContext, PullRequest
+from mulligan.github.answers import AlreadyExistsError, NotFoundError, TransientError
+from mulligan.github.client import Client
+from mulligan.github.comments import Comments, StatusComments, same_text
+from mulligan.github.escalation import escalation_comment, escalation_marker
+from mulligan.github.graphql import READY, READY_MUTATION
+from mulligan.github.labels import LabelChange, LabelStyle, label_change
+from mulligan.github.markdown_parts import MARKER, marker
+from mulligan.github.messages import (
+    draft_body,
+    draft_title,
+    label_comment,
+    label_marker,
+    pull_request_body,
+    pull_request_title,
+    reply_comment,
+    reply_marker,
+    status_comment,
+)
+from mulligan.github.pulls import belongs, find_open, is_elsewhere, read_pull
+from mulligan.github.shapes import (
+    ANYTHING,
+    ISSUE,
+    LABELS,
+    NOTE,
+    NOTES,
+    PULL,
+    Label,
+    NoteShape,
+    PullShape,
+)
+from mulligan.github.tracker import read_issue
+from mulligan.implement.ports import Guard, Tracker
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class GitHubWriter:
+    """The port TrackerWriter over GitHub's REST API."""
+
+    client: Client
+    own_login: Callable[[], str]
+    status_comments: StatusComments
+
+    def guarded(self, guard: Guard) -> "GitHubWriter":
+        """Give the same writer, which calls `guard` right before each request that writes."""
+        return replace(self, client=self.client.guarded(guard))
+
+    def set_stage_labels(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
+        """Make the labels show a stage (LABEL-2, LABEL-3); no other label is touched."""
+        change = self._missing(ref, stage, labels)
+        while change != LabelChange():
+            try:
+                return self._apply(ref, change)
+            except UnavailableError:
+                # A failed answer does not mean that it did not happen (PUBLISH-2).
+                left = self._missing(ref, stage, labels)
+                if left == change:
+                    raise
+                change = left
+        return None
+
+    def update_status(self, case: IssueContext) -> str | None:
+        """Write the one status comment of the issue (STATUS-1); None where that is put off."""
+        known = case.status.effects.status_comment or None
+        return self.status_comments.update(case, known, self._comments)
+
+    def ask_for_label(self, case: IssueContext, act: str, reason: str) -> str:
+        """Write the one comment that asks for the label again (TRUST-2); give its id."""
+        ref, known = case.issue.ref, case.status.effects.label_request(parse_act(act)) or None
+        text = label_comment(case, act, reason)
+        return str(self._comments.upsert(ref, label_marker(ref, act), text, known).id)
+
+    def post_escalation(self, case: IssueContext, escalation: Escalation) -> str:
+        """Write the escalation comment of the epoch (ESCALATION-1, ESCALATION-2); give its URL."""
+        ref = case.issue.ref
+        marker = escalation_marker(ref, case.status.epochs)
+        comment = self._comments.upsert(ref, marker, escalation_comment(case, escalation))
+        if escalation.assignees:
+            self._assign(ref, escalation.assignees)
+        return comment.html_url
+
+    def react(self, repository: str, comment: int, reaction: str) -> None:
+        """Acknowledge a comment; a refusal is only logged."""
+        path = f"/repos/{repository}/issues/comments/{comment}/reactions"
+        try:
+            self.client.write(ANYTHING, "POST", path, {"content": reaction})
+        except WorldError as error:
+            log.info("not_acknowledged", comment=comment, reason=str(error))
+
+    def reply(self, case: IssueContext, order: PendingCommand, answer: str) -> str:
+        """Write the one comment that answers a command; give its id."""
+        ref, text = case.issue.ref, reply_comment(case, order, answer)
+        return str(self._comments.upsert(ref, reply_marker(ref, str(order.act)), text).id)
+
+    def open_pull_request(
+        self, case: IssueContext, base_branch: str, settings: PullRequestSettings
+    ) -> PullRequest:
+        """Open the pull request of the issue's branch, or bring the open one up to date."""
+        texts = {"title": pull_request_title(case), "body": pull_request_body(case)}
+        found = self._open_or_update(case, base_branch, texts, draft=settings.draft)
+        if is_elsewhere(found, case.status):
+            return PullRequest(found.number, found.html_url, elsewhere=True)
+        was_ours = case.status.pull.draft_of or case.status.pull.left_draft
+        left_draft = ""
+        if found.draft and was_ours and not settings.draft:
+            left_draft = self._end_draft(found, case.issue.ref)
+        self._decorate(found, case, settings)
+        return PullRequest(found.number, found.html_url, left_draft)
+
+    def open_draft(self, case: IssueContext, base_branch: str) -> PullRequest:
+        """Open a draft with unverified work, or mark the open pull request as unverified."""
+        texts = {"title": draft_title(case), "body": draft_body(case)}
+        found = self._open_or_update(case, base_branch, texts, draft=True)
+        elsewhere = is_elsewhere(found, case.status)
+        return PullRequest(found.number, found.html_url, elsewhere=elsewhere)
+
+    def answer_thread(self, ref: IssueRef, number: int, thread: int, text: str) -> str:
+        """Answer a comment on a line, once for each text; give the id of the answer."""
+        text = self.client.as_sent(text)
+        if found := self._answered(ref, number, thread, text):
+            return str(found.id)
+        try:
+            written = self.client.call(
+                NOTE,
+                ref.repository,
+                lambda here: here.get_pull(number).create_review_comment_reply(thread, text),
+            )
+        except UnavailableError:
+            # A failed answer does not mean that it did not happen (PUBLISH-2).
+            if found := self._answered(ref, number, thread, text):
+                return str(found.id)
+            raise
+        return str(written.id)
+
+    def answer_review(self, ref: IssueRef, number: int, review: int, text: str) -> str:
+        """Answer a review in one comment on the pull request; give the comment's id."""
+        named = marker("answer", ref, f"review={review}")
+        place = IssueRef(ref.repository, number)
+        return str(self._comments.upsert(place, named, f"{named}\n{text}").id)
+
+    def close_issue(self, ref: IssueRef) -> None:
+        """Close an issue whose pull request went to a branch that does not close it."""
+        if read_issue(self.client, ref).state == "open":
+            self.client.on_issue(
+                ISSUE,
+                ref,
+                lambda issue: issue.edit(state="closed", state_reason="completed"),
+            )
+
+    def _answered(self, ref: IssueRef, number: int, thread: int, text: str) -> NoteShape | None:
+        own = self.own_login().casefold()
+        notes = self.client.read_all(NOTES, f"/repos/{ref.repository}/pulls/{number}/comments")
+        return next((note for note in notes if _review_says(note, thread, own, text)), None)
+
+    def create_label(self, repository: str, look: LabelStyle) -> None:
+        """Create a label that a repository does not have."""
+        self.client.call(
+            ANYTHING,
+            repository,
+            lambda here: here.create_label(look.name, look.color, look.description),
+        )
+
+    @property
+    def _comments(self) -> Comments:
+        return Comments(self.client, self.own_login)
+
+    def _missing(self, ref: IssueRef, stage: Stage, labels: Labels) -> LabelChange:
+        current = [label.name for label in read_issue(self.client, ref).labels]
+        return label_change(current, stage, labels)
+
+    def _apply(self, ref: IssueRef, change: LabelChange) -> None:
+        if change.add:
+            there = self._add_labels(ref.repository, ref.number, change.add)
+            carried = {label.name.casefold() for label in there}
+            if not carried.issuperset(name.casefold() for name in change.add):
+                message = f"GitHub did not put the labels on {ref} that it took; try again later."
+                raise UnavailableError(message)
+        # PyGithub's remove_from_labels leaves the slash of a label's name in the path.
+        path = f"/repos/{ref.repository}/issues/{ref.number}/labels"
+        for name in change.remove:
+            try:
+                self.client.remove(LABELS, f"{path}/{quote(name, safe='')}")
+            except NotFoundError:
+                continue
+
+    def _add_labels(
+        self, repository: str, number: int, names: Collection[str]
+    ) -> Collection[Label]:
+        """Add labels to an issue or a pull request; return all that it has then.
+
+        PyGithub's `add_to_labels` sends a bare list. GitHub's API description has only the object.
+        """
+        path = f"/repos/{repository}/issues/{number}/labels"
+        return self.client.write(LABELS, "POST", path, {"labels": list(names)})
+
+    def _assign(self, ref: IssueRef, assignees: Sequence[str]) -> None:
+        try:
+            self.client.on_issue(
+                ANYTHING,
+                ref,
+                lambda issue: issue.add_to_assignees(*assignees),
+            )
+        except WorldError as error:
+            log.warning("not_assigned", issue=str(ref), reason=str(error))
+
+    def _open_or_update(
+        self, case: IssueContext, base_branch: str, texts: dict[str, str], *, draft: bool
+    ) -> PullShape:
+        """Have a pull request there that says these texts; another installation's is left alone."""
+        ref = case.issue.ref
+        wanted = {name: self.client.as_sent(text) for name, text in texts.items()}
+        found = find_open(self.client, ref)
+        if found is None:
+            found = self._create(ref, base_branch, wanted, draft=draft)
+        # If people removed the marker, the text is theirs and is not updated.
+        ours = MARKER in (found.body or "") and not is_elsewhere(found, case.status)
+        if ours and not _says(found, wanted):
+            found = self._update(found, ref, wanted)
+        return found
+
+    def _end_draft(self, pull: PullShape, ref: IssueRef) -> str:
+        """Mark a draft as ready for review; say why it stays one, where it cannot be."""
+        try:
+            self.client.mutate(READY, READY_MUTATION, {"pull": pull.node_id}, ref.repository)
+        except NotFoundError:
+            return "This server has no GraphQL, by which alone a draft is ended."
+        except WorldError as error:
+            # A failed answer does not mean that it did not happen (PUBLISH-2).
+            if not read_pull(self.client, ref.repository, pull.number).draft:
+                return ""
+            if isinstance(error, TransientError):
+                raise
+            return str(error)
+        return ""
+
+    def _create(
+        self, ref: IssueRef, base_branch: str, wanted: dict[str, str], *, draft: bool
+    ) -> PullShape:
+        try:
+            created = self.client.call(
+                PULL,
+                ref.repository,
+                lambda here: here.create_pull(
+                    base_branch,
+                    ref.branch,
+                    title=wanted["title"],
+                    body=wanted["body"],
+                    draft=draft,
+                ),
+            )
+        except (UnavailableError, AlreadyExistsError):
+            # A failed answer does not mean that it did not happen (PUBLISH-2).
+            if found := find_open(self.client, ref):
+                return found
+            raise
+        return belongs(created, ref)
+
+    def _update(self, pull: PullShape, ref: IssueRef, wanted: dict[str, str]) -> PullShape:
+        try:
+            updated = self.client.call(
+                PULL,
+                ref.repository,
+                lambda here: here.get_pull(pull.number).edit(wanted["title"], wanted["body"]),
+            )
+        except UnavailableError:
+            updated = read_pull(self.client, ref.repository, pull.number)
+            if not _says(updated, wanted):
+                raise
+        return belongs(updated, ref)
+
+    def _decorate(self, pull: PullShape, case: IssueContext, settings: PullRequestSettings) -> None:
+        """Add labels and ask for reviews; a refusal never stops the publishing."""
+        repository = case.issue.ref.repository
+        there = {label.name.casefold() for label in pull.labels}
+        labels = [name for name in settings.labels if name.casefold() not in there]
+        if labels:
+            self._try("labels", case, lambda: self._add_labels(repository, pull.number, labels))
+        people, teams = _reviewers(pull, case, settings), list(settings.team_reviewers)
+        if people or teams:
+            self._try(
+                "reviewers",
+                case,
+                lambda: self.client.call(
+                    ANYTHING,
+                    repository,
+                    lambda here: here.get_pull(pull.number).create_review_request(
+                        people or NotSet, teams or NotSet
+                    ),
+                ),
+            )
+
+    def _try(self, what: str, case: IssueContext, send: Callable[[], object]) -> None:
+        try:
+            send()
+        except WorldError as error:
+            log.warning("left_out", what=what, issue=str(case.issue.ref), reason=str(error))
+
+
+def _reviewers(pull: PullShape, case: IssueContext, settings: PullRequestSettings) -> list[str]:
+    """List whom to ask: as configured, else who put the label on; GitHub refuses the author."""
+    status = case.status
+    by_person = isinstance(status.request.act, LabelAct | CommentAct)
+    asker = (status.request.actor,) if by_person else ()
+    author = pull.user.login.casefold() if pull.user else ""
+    done = {author, *(account.login.casefold() for account in pull.requested_reviewers)}
+    return [
+        login
+        for login in settings.reviewers or asker
+        if login.casefold() not in done and not login.endswith("[bot]")
+    ]
+
+
+def _says(pull: PullShape, wanted: dict[str, str]) -> bool:
+    return pull.title == wanted["title"] and same_text(pull.body, wanted["body"])
+
+
+def _review_says(note: NoteShape, thread: int, own: str, text: str) -> bool:
+    by_us = note.user is not None and note.user.login.casefold() == own
+    return by_us and note.in_reply_to_id == thread and same_text(note.body, text)
+
+
+# A dry run and a rehearsal.
+
+
+def no_guard() -> None:
+    """Let every write pass."""
+
+
+@dataclass(frozen=True)
+class DryRunWriter:
+    """The port TrackerWriter: says what would be written, each text once, and writes nothing."""
+
+    tracker: Tracker
+    say: Callable[[str], None]
+    guard: Guard = no_guard
+    labels: dict[IssueRef, LabelChange] = field(default_factory=dict[IssueRef, LabelChange])
+    texts: dict[str, str] = field(default_factory=dict[str, str])
+
+    def guarded(self, guard: Guard) -> "DryRunWriter":
+        """Give the same writer, which calls `guard` before it says anything."""
+        return replace(self, guard=guard)
+
+    def set_stage_labels(self, ref: IssueRef, stage: Stage, labels: Labels) -> None:
+        """Say which labels would be put on and taken off."""
+        before = self.labels.get(ref, LabelChange())
+        there = self.tracker.read(ref).labels - set(before.remove) | set(before.add)
+        change = label_change(there, stage, labels)
+        if change == LabelChange():
+            return
+        plus, minus = set(change.add), set(change.remove)
+        added, removed = set(before.add) - minus | plus, set(before.remove) - plus | minus
+        self.labels[ref] = LabelChange(tuple(added), tuple(removed))
+        signs = [f"+{name}" for name in change.add] + [f"-{name}" for name in change.remove]
+        self._tell(f"Would change the labels of {ref}: {' '.join(signs)}")
+
+    def update_status(self, case: IssueContext) -> str:
+        """Say what the status comment would say."""
+        ref = case.issue.ref
+        self._show("status comment", f"the status comment of {ref}", status_comment(case), ref)
+        return case.status.effects.status_comment or "dry-run"
+
+    def ask_for_label(self, case: IssueContext, act: str, reason: str) -> str:
+        """Say what the comment that asks for the label again would say."""
+        ref, text = case.issue.ref, label_comment(case, act, reason)
+        self._show(f"label {act}", f"a comment on {ref} that asks for the label", text, ref)
+        return "dry-run"
+
+    def post_escalation(self, case: IssueContext, escalation: Escalation) -> str:
+        """Say what the escalation comment would say."""
+        ref, epoch = case.issue.ref, case.status.epoch
+        text = escalation_comment(case, escalation)
+        self._show(f"help {epoch}", f"a comment on {ref} that asks for help", text, ref)
+        return f"dry-run:{ref}:epoch-{epoch}"
+
+    def react(self, repository: str, comment: int, reaction: str) -> None:
+        """Say which comment would be acknowledged."""
+        self._tell(f"Would react to comment {comment} of {repository}: {reaction}")
+
+    def reply(self, case: IssueContext, order: PendingCommand, answer: str) -> str:
+        """Say what the answer to a command would say."""
+        ref, text = case.issue.ref, reply_comment(case, order, answer)
+        self._show(f"reply {order.act}", f"a comment on {ref} that answers a command", text, ref)
+        return "dry-run"
+
+    def open_pull_request(
+        self, case: IssueContext, base_branch: str, settings: PullRequestSettings
+    ) -> PullRequest:
+        """Say what the pull request would say; it has no number."""
+        kind = "a draft pull request" if settings.draft else "a pull request"
+        text = f"{pull_request_title(case)}\n\n{pull_request_body(case)}"
+        return self._show_pull(kind, base_branch, text, case.issue.ref)
+
+    def open_draft(self, case: IssueContext, base_branch: str) -> PullRequest:
+        """Say what the draft would say; it has no number."""
+        text = f"{draft_title(case)}\n\n{draft_body(case)}"
+        return self._show_pull("a draft pull request", base_branch, text, case.issue.ref)
+
+    def answer_thread(self, ref: IssueRef, number: int, thread: int, text: str) -> str:
+        """Say what would be answered."""
+        self._tell(f"Would answer comment {thread} on #{number} of {ref.repository}:\n\n{text}")
+        return "dry-run"
+
+    def answer_review(self, ref: IssueRef, number: int, review: int, text: str) -> str:
+        """Say what would be answered."""
+        self._tell(f"Would answer review {review} on #{number} of {ref.repository}:\n\n{text}")
+        return "dry-run"
+
+    def close_issue(self, ref: IssueRef) -> None:
+        """Say which issue would be closed."""
+        self._tell(f"Would close {ref}.")
+
+    def _show_pull(self, kind: str, base_branch: str, text: str, ref: IssueRef) -> PullRequest:
+        what = f"{kind} of {ref.branch} into {base_branch} of {ref.repository}"
+        self._show("pull request", what, text, ref)
+        return PullRequest(0, f"dry-run:{ref}:pull-request")
+
+    def _show(self, kind: str, what: str, text: str, ref: IssueRef) -> None:
+        key = f"{kind} {ref}"
+        if self.texts.get(key) != text:
+            verb = "change" if key in self.texts else "write"
+            self.texts[key] = text
+            self._tell(f"Would {verb} {what}:\n\n{text}")
+
+    def _tell(self, text: str) -> None:
+        self.guard()
+        self.say(text)
+
+
+NOT_OPENED = "(not opened, since this is a rehearsal)"
+
+
+class RehearsalWriter(DryRunWriter):
+    """The writer of a rehearsal: `say` hears only the comment that asks a person for help."""
+
+    def post_escalation(self, case: IssueContext, escalation: Escalation) -> str:
+        """Hand over the escalation comment."""
+        self.say(escalation_comment(case, escalation))
+        return "the comment for a person is below"
+
+    def _show_pull(self, kind: str, base_branch: str, text: str, ref: IssueRef) -> PullRequest:
+        """Open nothing; the commit stays on this machine."""
+        del kind, base_branch, text, ref
+        return PullRequest(0, NOT_OPENED)
+
+    def _tell(self, text: str) -> None:
+        """Say nothing of other writes."""

@@ -1,0 +1,186 @@
+"""What an agent can do to the proxy that leads out: take its descriptors, its stack or its key."""
+
+import gzip
+import os
+import resource
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from mulligan.sandbox.egress import MAX_CONNECTIONS
+from world.egress import KEY, PORT, answering, head_of, open_egress_proxy
+from world.model import serve_model
+from world.model_script import Turn, conversation
+
+ASKED = {"model": "m", "stream": False}
+HOLD = """
+import socket, sys
+held = []
+for _ in range(int(sys.argv[2])):
+    line = socket.socket(socket.AF_UNIX)
+    line.setblocking(False)
+    try:
+        line.connect(sys.argv[1])
+    except BlockingIOError:
+        pass
+    held.append(line)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def hold(door: Path, connections: int) -> subprocess.Popen[str]:
+    """Open connections in another process, and keep them until its input ends."""
+    argv = [sys.executable, "-c", HOLD, str(door), str(connections)]
+    held = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert held.stdout
+    assert held.stdout.readline() == "held\n"
+    return held
+
+
+def open_descriptors() -> list[int]:
+    return [int(each.name) for each in Path("/proc/self/fd").iterdir()]
+
+
+def let_go(held: subprocess.Popen[str]) -> None:
+    held.communicate("")
+
+
+def origin(address: tuple[str, int]) -> str:
+    return f"http://{address[0]}:{address[1]}"
+
+
+def test_connections_cost_mulligan_a_fixed_number_of_descriptors(tmp_path: Path) -> None:
+    with (
+        serve_model(conversation(Turn("Hi."))) as model,
+        open_egress_proxy(tmp_path, model.address) as way,
+    ):
+        before = len(open_descriptors())
+        # More than are served, and fewer than the kernel queues (128) though none is accepted yet.
+        held = hold(way.door, 110)
+        with way.client() as waiting, pytest.raises(httpx.ReadTimeout):
+            # Its turn does not come, so everything that is accepted has been accepted by then.
+            waiting.post("/model/v1/messages", json=ASKED, timeout=1)
+        taken = len(open_descriptors()) - before
+        let_go(held)
+        with way.client() as client:
+            assert client.post("/model/v1/messages", json=ASKED).status_code == 200
+    assert taken <= MAX_CONNECTIONS + 10
+
+
+def test_where_no_descriptor_is_left_the_proxy_waits_and_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with (
+        serve_model(conversation(Turn("Hi."))) as model,
+        open_egress_proxy(tmp_path, model.address) as way,
+        way.client() as first,
+        way.client() as second,
+    ):
+        assert first.post("/model/v1/messages", json=ASKED).status_code == 200
+        full = max(open_descriptors())
+        fillers = [os.open("/", os.O_RDONLY) for _ in range(full - len(open_descriptors()))]
+        line = socket.socket(socket.AF_UNIX)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (line.fileno() + 1, hard))
+        try:
+            line.settimeout(1)
+            line.connect(str(way.door))
+            with pytest.raises(TimeoutError):
+                line.recv(1)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            line.close()
+            for filler in fillers:
+                os.close(filler)
+        assert second.post("/model/v1/messages", json=ASKED).status_code == 200
+    assert [record.name for record in caplog.records if record.name == "asyncio"] == []
+
+
+def test_a_tunnel_in_a_tunnel_has_an_end(tmp_path: Path) -> None:
+    """As many as Python's stack would not hold."""
+    with open_egress_proxy(tmp_path, "http://127.0.0.1:9") as way:
+        status, line = way.connect(f"127.0.0.1:{PORT}")
+        assert status == 200
+        asked = f"CONNECT 127.0.0.1:{PORT} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+        line.sendall(asked)
+        assert line.recv(12) == b"HTTP/1.1 403"
+        line.close()
+
+
+def packed(head: bytes) -> tuple[bytes, bytes]:
+    body = gzip.compress(head)
+    return body, b"Content-Encoding: gzip\r\nContent-Length: %d\r\n" % len(body)
+
+
+def plain(head: bytes) -> tuple[bytes, bytes]:
+    return head, b"Content-Length: %d\r\n" % len(head)
+
+
+@pytest.mark.parametrize("written", [plain, packed])
+def test_an_answer_that_repeats_the_request_does_not_tell_the_key(
+    tmp_path: Path, written: Callable[[bytes], tuple[bytes, bytes]]
+) -> None:
+    def talk(line: socket.socket) -> None:
+        head = head_of(line)
+        assert KEY.encode() in head
+        body, length = written(head)
+        line.sendall(b"HTTP/1.1 200 %b\r\nX-Asked: %b\r\n" % (KEY.encode(), KEY.encode()))
+        line.sendall(length + b"\r\n")
+        # Its parts end in the middle of the key.
+        cut = body.find(KEY.encode()) + 4
+        line.sendall(body[:cut])
+        line.sendall(body[cut:])
+
+    with (
+        answering(talk) as there,
+        open_egress_proxy(tmp_path, origin(there)) as way,
+        way.client() as client,
+    ):
+        answer = client.get("/model/echo")
+    assert answer.status_code == 200
+    assert "GET /echo" in answer.text
+    assert KEY not in answer.text + str(answer.headers.raw) + answer.reason_phrase
+
+
+def test_trace_is_not_sent_on(tmp_path: Path) -> None:
+    def talk(line: socket.socket) -> None:
+        head = head_of(line)
+        line.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(head) + head)
+
+    with (
+        answering(talk) as there,
+        open_egress_proxy(tmp_path, origin(there)) as way,
+        way.client() as client,
+    ):
+        assert client.request("TRACE", "/model/x").status_code == 403
+
+
+def test_of_two_lengths_the_service_sees_one(tmp_path: Path) -> None:
+    heads = list[bytes]()
+
+    def talk(line: socket.socket) -> None:
+        heads.append(head_of(line).lower())
+        while not line.recv(1024).endswith(b"0\r\n\r\n"):
+            pass
+        line.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+    with (
+        answering(talk) as there,
+        open_egress_proxy(tmp_path, origin(there)) as way,
+        socket.socket(socket.AF_UNIX) as line,
+    ):
+        line.settimeout(10)
+        line.connect(str(way.door))
+        line.sendall(
+            b"POST /model/x HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\n10\r\n0123456789abcdef\r\n0\r\n\r\n"
+        )
+        # Refused, or sent on with one length.
+        assert line.recv(12) in {b"HTTP/1.1 200", b""}
+    assert all((b"content-length" in head) + (b"transfer-encoding" in head) == 1 for head in heads)

@@ -1,0 +1,230 @@
+"""What digests of unseen outputs got wrong, each kind of miss in an output of its own."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import pytest
+
+from mulligan.checks.digest import digest
+
+pytestmark = pytest.mark.pure
+
+
+@dataclass(frozen=True)
+class Sample:
+    """An output, what its digest has to name, and what it must not show."""
+
+    output: str
+    names: tuple[str, ...]
+    hides: tuple[str, ...] = ()
+
+
+def mark(number: int, digits: int = 10) -> str:
+    """Make a word of letters and digits that no other number has."""
+    return f"{(number + 1) * 2654435761 % 16**digits:0{digits}x}"
+
+
+def suites() -> Sample:
+    """Twelve suites fail, each with more than one digest can hold."""
+    parts = list[str]()
+    for suite in range(12):
+        parts.append(f" FAIL  test/s{suite}.spec.ts\n")
+        parts += [
+            f"  ● suite {suite} › case number {case} of it\n\n    expect(it).toBe(right)\n\n"
+            f"    Expected: {case}\n    Received: {suite}\n\n"
+            f"      at Object.<anonymous> (test/s{suite}.spec.ts:{case + 4}:15)\n\n"
+            for case in range(8)
+        ]
+    output = (
+        "".join(parts) + "\nTest Suites: 12 failed, 12 total\nTests:       96 failed, 96 total\n"
+    )
+    return Sample(output, (*(f"test/s{suite}.spec.ts" for suite in range(12)), "96 failed"))
+
+
+def traces() -> Sample:
+    """Trace lines look like diagnostics, and passing tests print between their names."""
+    lines = [
+        line
+        for n in range(300)
+        for line in (
+            f"src/handler_{n % 7}.py({n + 3}): entering step {n}",
+            f"tests/test_a.py::test_{n} handled expected input {n}",
+            "PASSED",
+        )
+    ]
+    lines[500:500] = ["src/store.py(88): error: cannot open the store: No such file or directory"]
+    return Sample("\n".join(lines), ("src/store.py(88)", "cannot open the store"), ("entering",))
+
+
+def records() -> Sample:
+    """Every record of a JSON log has a file and a message; one is an error."""
+    rows: list[Mapping[str, object]] = [
+        {"ts": n, "level": "info", "file": f"src/a{n % 9}.py", "line": n, "message": f"failed {n}?"}
+        for n in range(400)
+    ]
+    trace = (
+        'Traceback (most recent call last):\n  File "src/pay.py", line 41, in charge\n'
+        "    gateway.charge(card)\nDeclinedError: card 4242 declined"
+    )
+    error = {"level": "error", "file": "src/pay.py", "line": 41, "message": "charge failed"}
+    rows.insert(200, {**error, "exc_info": trace})
+    output = "\n".join(map(json.dumps, rows))
+    return Sample(output, ("charge failed", "src/pay.py:41", "card 4242 declined"), ("failed 7",))
+
+
+def numbered_levels() -> Sample:
+    """Levels are numbers, and the stack stands behind a long message."""
+    rows: list[Mapping[str, object]] = [
+        {"time": n, "level": 30, "msg": f"item {mark(n)} is fine", "pid": 3} for n in range(3000)
+    ]
+    stack = "Error: ledger is closed\n    at Ledger.write (src/ledger.js:77:13)" + "\n    at x" * 60
+    error = {"message": "ledger is closed", "stack": stack}
+    rows.insert(1500, {"time": 1, "level": 50, "msg": "x" * 1200, "err": error})
+    output = "\n".join(map(json.dumps, rows))
+    return Sample(output, ("ledger is closed", "src/ledger.js:77"), ("is fine",))
+
+
+def decoys() -> Sample:
+    """Tens of thousands of lines that differ have words of failure, and one traceback none."""
+    lines = [
+        f"batch {mark(n)} processed by worker-{mark(n, 5)}: errors=0 failed=0 warnings=0"
+        for n in range(40_000)
+    ]
+    lines[20_000:20_000] = [
+        "Traceback (most recent call last):",
+        '  File "src/batch.py", line 31, in run',
+        "    total += row.amount",
+        "TypeError: unsupported operand type(s) for +=",
+    ]
+    return Sample("\n".join(lines), ("src/batch.py:31", "TypeError: unsupported"), ("errors=0",))
+
+
+def worried_log() -> Sample:
+    """A log that speaks of errors that were none."""
+    lines = [
+        f"2024-01-01 00:00:{n % 60:02} [worker-{mark(n, 5)}] retrying failed job {mark(n)}: error "
+        f"budget 0.{n % 10}, no failures so far, fallback on exception policy {mark(n, 8)}"
+        for n in range(3000)
+    ]
+    lines[1500:1500] = ["src/queue.rs:77:9: error: queue poisoned"]
+    return Sample("\n".join(lines), ("src/queue.rs:77:9", "queue poisoned"), ("retrying",))
+
+
+def annotations() -> Sample:
+    output = (
+        "::group::lint\n::error file=lib/x.js,line=12,col=3::Unexpected console. (no-console)\n"
+        "::error file=lib/y.js,line=2,title=ESLint%3A no-undef::'z' is not defined.\n::endgroup::\n"
+        "##vso[task.logissue type=error;sourcepath=lib/z.js;linenumber=9;]Missing semicolon\n"
+        "::warning file=lib/w.js,line=1::unused\n##[error]Process completed with exit code 1.\n"
+    )
+    names = ("lib/x.js:12", "no-console", "lib/y.js:2", "no-undef", "lib/z.js:9", "Missing semi")
+    return Sample(output, names)
+
+
+def doctest() -> Sample:
+    """A verbose doctest prints every example that passed."""
+    fine = "".join(f"Trying:\n    f({n})\nExpecting:\n    {n + 1}\nok\n" for n in range(200))
+    stars = "*" * 70
+    output = (
+        f"{fine}Trying:\n    g('error')\nExpecting:\n    'ok'\n{stars}\n"
+        "File \"pkg/calc.py\", line 44, in calc.g\nFailed example:\n    g('error')\n"
+        f"Expected:\n    'ok'\nGot:\n    'bad value'\n{fine}{stars}\n1 items had failures:\n"
+        "   1 of   1 in calc.g\n401 tests in 4 items.\n400 passed and 1 failed.\n"
+        "***Test Failed*** 1 failures.\n"
+    )
+    return Sample(output, ("pkg/calc.py", "44", "calc.g", "'bad value'"), ("f(7)",))
+
+
+def php_tables() -> Sample:
+    rule = "-" * 60
+    output = (
+        f"\nFILE: src/A.php\n{rule}\nFOUND 2 ERRORS AFFECTING 2 LINES\n{rule}\n"
+        "  3 | ERROR   | [x] Expected 1 space after FUNCTION keyword\n"
+        f" 12 | ERROR   | [ ] Missing doc comment\n{rule}\n\n"
+        " ------ -----------------\n  Line   src/Cart.php\n ------ -----------------\n"
+        "  31     Call to an undefined method App\\Cart::totl().\n"
+        "         🪪  method.notFound\n ------ -----------------\n\n [ERROR] Found 1 error\n"
+    )
+    names = ("src/A.php:3", "FUNCTION keyword", "src/A.php:12", "src/Cart.php:31", "Cart::totl()")
+    return Sample(output, names)
+
+
+def prefixed_tap() -> Sample:
+    lines = [
+        *(f"[unit] ok {n} - fine {n}" for n in range(1, 30)),
+        *("[unit] not ok 30 - rejects bad input", "[unit]   ---"),
+        *("[unit]   at: Test.<anonymous> (test/in.js:9:5)", "[unit]   ..."),
+        *("[e2e] not ok 1 - logs in", "[e2e]   ---", "[e2e]   message: 'timeout'", "[e2e]   ..."),
+    ]
+    return Sample("\n".join(lines), ("rejects bad input", "test/in.js:9", "logs in", "timeout"))
+
+
+def programs() -> Sample:
+    """Three test programs run after each other, each with its own summary."""
+    output = ""
+    for name in ("Cart", "Store", "User"):
+        output += "[==========] Running 40 tests from 2 test suites.\n"
+        for test, line in (("Adds", 24), ("Removes", 27)):
+            output += (
+                f"[ RUN      ] {name}.{test}\ntest/{name}.cc:{line}: Failure\n"
+                f"Expected equality of these values:\n  {name}.size()\n    Which is: 3\n  4\n"
+                f"[  FAILED  ] {name}.{test} (0 ms)\n"
+            )
+        output += f"[  FAILED  ] 2 tests, listed below:\n[  FAILED  ] {name}.Adds\n"
+        output += f"[  FAILED  ] {name}.Removes\n\n 2 FAILED TESTS\n"
+    names = ("Cart", "Store", "User")
+    places = [f"test/{name}.cc:{line}" for name in names for line in (24, 27)]
+    return Sample(output, (*(f"{name}.Removes" for name in names), *places))
+
+
+def long_messages() -> Sample:
+    """The code stands behind a message that is cut."""
+    tail = "which is told at great length here and there until nobody reads on any more " * 4
+    lines = [
+        f"src/part_{n}/implementation.py:{n + 10}:5: error: Argument 1 has a type {tail} [arg-{n}]"
+        for n in range(9)
+    ]
+    names = [f"part_{n}/implementation.py:{n + 10}" for n in range(9)]
+    return Sample("\n".join([*lines, "Found 9 errors in 9 files"]), (*names, "arg-0", "arg-4"))
+
+
+def rows_of_runners() -> Sample:
+    """Runners with their own ways to name a test."""
+    output = (
+        "Failure:\nCartTest#test_adds [test/cart_test.rb:5]:\nExpected: 1\n  Actual: 2\n\n"
+        "Failure → spec/cart_spec.lua @ 4\ncart removes\nspec/cart_spec.lua:5: Expected 3\n\n"
+        "1/2 main.test.parses...FAIL (TestExpectedEqual)\n/repo/src/main.zig:9:5: 0x1 in test\n\n"
+        "Chrome 1.0 (Linux) cart sorts FAILED\n\tExpected 1 to be 2.\n"
+        "\t    at UserContext.<anonymous> (webpack:///./src/a.spec.ts:4:5)\n"
+    )
+    names = ("CartTest#test_adds", "spec/cart_spec.lua:4", "cart removes", "main.test.parses")
+    return Sample(output, (*names, "cart sorts", "src/a.spec.ts:4"))
+
+
+SAMPLES = (
+    *(suites, traces, records, numbered_levels, decoys, worried_log, annotations, doctest),
+    *(php_tables, prefixed_tap, programs, long_messages, rows_of_runners),
+)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.__name__)
+def test_what_was_missed_is_named(sample: Callable[[], Sample]) -> None:
+    asked = sample()
+    found = digest(asked.output, exit_code=1, root="/repo")
+    plain = " ".join(found.text.split())
+    assert [name for name in asked.names if name not in plain] == []
+    assert [name for name in asked.hides if name in plain] == []
+
+
+def test_where_findings_say_it_all_no_window_is_shown() -> None:
+    lines = [f"step {n} is done" for n in range(90)]
+    lines[40:40] = ["src/a.c:3:5: error: expected ';'"]
+    assert "In the output" not in digest("\n".join(lines), exit_code=1).text
+    lines[70:70] = ["the disk is full: cannot write"]
+    assert "the disk is full" in digest("\n".join(lines), exit_code=1).text
+
+
+def test_many_failures_are_counted_where_the_tool_does_not() -> None:
+    lines = [f"src/a{n}.c:{n + 1}:5: error: no {n}" for n in range(40)]
+    assert "Totals: 40 failures" in digest("\n".join(lines), exit_code=1).text
