@@ -165,6 +165,26 @@ def test_a_check_that_did_not_run_again_fixed_nothing() -> None:
     assert not any(line.startswith("Fixed") for line in find_patterns((lint, other)))
 
 
+@pytest.mark.parametrize(
+    "cut",
+    [{"exit_code": 137}, {"exit_code": None}, {"timed_out": True}, {"count": 9}],
+    ids=["killed", "could not run", "timed out", "more than named"],
+)
+def test_what_a_check_may_not_have_named_is_called_neither_fixed_nor_new(
+    cut: dict[str, bool | int | None],
+) -> None:
+    def cut_short(meta: WorkerResultMeta) -> WorkerResultMeta:
+        return meta.model_copy(update={"checks": (meta.checks[0].model_copy(update=cut),)})
+
+    def told(*epoch: WorkerResultMeta) -> set[str]:
+        return {line.split(" since ")[0] for line in find_patterns(epoch) if " since " in line}
+
+    first, second = several(1, "a.py::x"), several(2, "b.py::z")
+    assert told(first, second) == {"Fixed", "New"}
+    assert told(cut_short(first), second) == {"Fixed"}
+    assert told(first, cut_short(second)) == {"New"}
+
+
 def test_many_that_are_fixed_are_told_in_short() -> None:
     names = [f"a.py::t{number}" for number in range(9)]
     (fixed,) = [

@@ -14,7 +14,12 @@ import pytest
 from mulligan.domain.attempt import TimeLimit
 from mulligan.domain.errors import UnavailableError
 from mulligan.sandbox.process import run
-from mulligan.sandbox.supervisor import ProcessTree, candidate_paths, descendants
+from mulligan.sandbox.supervisor import (
+    ProcessTree,
+    candidate_paths,
+    descendants,
+    memory_of_files,
+)
 from world.processes import MULLIGAN, processes_in, shell, wait_until, with_argv
 
 DAEMON = """
@@ -179,6 +184,23 @@ def test_descendants_are_found_below_their_parents() -> None:
         assert found[parent.pid] == os.getpgid(0)
         for pid in found.keys() - before:
             os.kill(pid, signal.SIGKILL)
+
+
+def test_files_in_memory_count_though_others_are_closed_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held = os.memfd_create("held")
+    try:
+        os.write(held, bytes(5 * 4096))
+        listed = [f"/proc/self/fd/{number}" for number in (1000000, held)]
+
+        def open_files(_pid: int) -> list[str]:
+            return listed
+
+        monkeypatch.setattr("mulligan.sandbox.supervisor.open_files_of", open_files)
+        assert memory_of_files({os.getpid(): 0}) >= 5 * 4096
+    finally:
+        os.close(held)
 
 
 NOBODY_REAPS = """

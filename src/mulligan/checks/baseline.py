@@ -9,11 +9,6 @@ from mulligan.checks.digest.qualified_names import tells_apart
 from mulligan.domain.result import CheckResult, Finding, names_unit
 
 FINDINGS_IN_FULL = 5
-TIMEOUT_EXIT_CODE = 124
-"""The exit code of a check that was stopped, as `timeout` gives it.
-
-From this one on, a check was stopped or killed or could not run: it does not name every failure.
-"""
 
 FLAKY = "Flaky: it failed, and passed when it was run again on the same tree."
 BASELINE_INCOMPARABLE = (
@@ -48,7 +43,7 @@ def apply_rerun(first: CheckResult, again: CheckResult) -> CheckResult:
     both, only_again = _split(again.findings, first.findings, identity)
     _, only_first = _split(first.findings, again.findings, identity)
     once = (*first.unsteady, *only_first, *only_again)
-    if not (both and once and _names_all(first) and _names_all(again)):
+    if not (both and once and first.names_all and again.names_all):
         return again.model_copy(update={"unsteady": first.unsteady})
     return _with_only(again, both, "").model_copy(update={"unsteady": once})
 
@@ -58,7 +53,7 @@ def keep_reproduced(first: CheckResult, again: CheckResult) -> CheckResult:
     if first.passed or again.passed:
         return first if first.passed else again
     both, _ = _split(again.findings, first.findings, _failure_key)
-    unnamed = min(_unnamed(first), _unnamed(again))
+    unnamed = min(first.unnamed, again.unnamed)
     return again.model_copy(update={"findings": both, "count": len(both) + unnamed})
 
 
@@ -87,10 +82,10 @@ def subtract_baseline(failed: CheckResult, before: CheckResult | None) -> CheckR
 
 def _comparable(failed: CheckResult, before: CheckResult) -> bool:
     """Tell whether both runs came to their end, and named what failed."""
-    runs = (failed, before)
-    return not any(
-        run.timed_out or _crashed(run.exit_code) or not run.findings for run in runs
-    ) and _unnamed(failed) <= _unnamed(before)
+    return (
+        all(run.came_to_its_end and run.findings for run in (failed, before))
+        and failed.unnamed <= before.unnamed
+    )
 
 
 def _is_named(found: Finding) -> bool:
@@ -100,18 +95,6 @@ def _is_named(found: Finding) -> bool:
     agent has to fix.
     """
     return names_unit(found.test_id or "") or tells_apart(found.file)
-
-
-def _crashed(exit_code: int | None) -> bool:
-    return exit_code is None or not 0 <= exit_code < TIMEOUT_EXIT_CODE
-
-
-def _names_all(result: CheckResult) -> bool:
-    return not (result.timed_out or _crashed(result.exit_code) or _unnamed(result))
-
-
-def _unnamed(result: CheckResult) -> int:
-    return max(0, result.count - len(result.findings))
 
 
 def _failure_key(found: Finding) -> tuple[str, str]:

@@ -15,12 +15,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mulligan.checks import source_code
-from mulligan.checks.baseline import (
-    TIMEOUT_EXIT_CODE,
-    apply_rerun,
-    keep_reproduced,
-    subtract_baseline,
-)
+from mulligan.checks.baseline import apply_rerun, keep_reproduced, subtract_baseline
 from mulligan.checks.digest import MAX_CHARS, Digest, digest
 from mulligan.checks.digest.reports import LARGEST_REPORT
 from mulligan.checks.guards import violations
@@ -29,7 +24,12 @@ from mulligan.config.policy import Check, Reviewer, Scope
 from mulligan.config.settings import format_duration
 from mulligan.domain.attempt import Change, ReviewerResult
 from mulligan.domain.errors import MisconfiguredError, UnavailableError
-from mulligan.domain.result import CheckResult, GuardViolation, VerifierOutcome
+from mulligan.domain.result import (
+    TIMEOUT_EXIT_CODE,
+    CheckResult,
+    GuardViolation,
+    VerifierOutcome,
+)
 from mulligan.implement.ports import RunDirectory
 from mulligan.sandbox.bubblewrap import Network
 from mulligan.sandbox.home import Homes

@@ -106,6 +106,13 @@ class SourceExcerpt(Record):
     text: str
 
 
+TIMEOUT_EXIT_CODE = 124
+"""The exit code of a check that was stopped, as timeout(1) gives it.
+
+From this one on, a check was stopped or killed or could not run: it does not name every failure.
+"""
+
+
 class CheckResult(Record):
     """The verdict of one check, with the digest of its output.
 
@@ -138,6 +145,26 @@ class CheckResult(Record):
     def fails(self) -> bool:
         """Tell whether the check fails an attempt."""
         return self.required and not self.passed and not self.preexisting
+
+    @property
+    def came_to_its_end(self) -> bool:
+        """Tell whether the check ended by itself, so that nothing cut its failures short."""
+        return (
+            not self.timed_out
+            and self.exit_code is not None
+            and 0 <= self.exit_code < TIMEOUT_EXIT_CODE
+        )
+
+    @property
+    def unnamed(self) -> int:
+        """Count the failures that no finding names."""
+        return max(0, self.count - len(self.findings))
+
+    @property
+    def names_all(self) -> bool:
+        """Tell whether what the findings do not name did not fail."""
+        named = self.passed or self.preexisting or bool(self.findings)
+        return named and self.came_to_its_end and not self.unnamed
 
 
 class VerifierOutcome(StrEnum):

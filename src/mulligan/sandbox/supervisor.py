@@ -172,15 +172,23 @@ def memory_of_files(pids: dict[int, int]) -> int:
     """Return the bytes of files in memory (memfd_create(2)) that processes have open."""
     sizes: dict[tuple[int, int], int] = {}
     for pid in pids:
-        try:
-            for name in os.listdir(f"/proc/{pid}/fd"):
-                path = f"/proc/{pid}/fd/{name}"
+        for path in open_files_of(pid):
+            # A process that closes others of its files meanwhile does not hide this one.
+            try:
                 if os.readlink(path).startswith("/memfd:"):
                     found = os.stat(path)
                     sizes[found.st_dev, found.st_ino] = 512 * found.st_blocks
-        except OSError:
-            continue
+            except OSError:
+                continue
     return sum(sizes.values())
+
+
+def open_files_of(pid: int) -> list[str]:
+    """List the links in /proc to the open files of a process; none if it has ended."""
+    try:
+        return [f"/proc/{pid}/fd/{name}" for name in os.listdir(f"/proc/{pid}/fd")]
+    except OSError:
+        return []
 
 
 def send(target: int, number: int) -> None:

@@ -104,15 +104,18 @@ def _is_stuck(epoch: Sequence[WorkerResultMeta]) -> bool:
 
 
 def _progress(epoch: Sequence[WorkerResultMeta]) -> list[str]:
-    """Name what the last attempt that ran the checks fixed, and what it added."""
+    """Name what the last attempt that ran the checks fixed, and what it added.
+
+    A failure is fixed, or new, only where the other attempt's check would have named it.
+    """
     compared = _last_two(epoch)
     if compared is None:
         return []
     before, after = compared
-    since, ran = label(before, epoch), {check.name for check in after.checks}
-    old, new = _failures(before), _failures(after)
-    fixed = [name for key, name in old.items() if key not in new and key[0] in ran]
-    added = [name for key, name in new.items() if key not in old]
+    since, old, new = label(before, epoch), _failures(before), _failures(after)
+    named_before, named_after = _naming_all(before), _naming_all(after)
+    fixed = [name for key, name in old.items() if key not in new and key[0] in named_after]
+    added = [name for key, name in new.items() if key not in old and key[0] in named_before]
     return [
         *([f"Fixed since attempt {since}: {_listed(fixed)}."] if fixed else []),
         *([f"New since attempt {since}: {_listed(added)}."] if added else []),
@@ -134,6 +137,11 @@ def _failures(meta: WorkerResultMeta) -> dict[tuple[str, str], str]:
         for check in failing(meta.checks)
         for found in check.findings
     }
+
+
+def _naming_all(meta: WorkerResultMeta) -> set[str]:
+    """Give the names of the checks that would have named every failure."""
+    return {check.name for check in meta.checks if check.names_all}
 
 
 def _identity(found: Finding) -> str:
