@@ -1,4 +1,4 @@
-"""The demo's coding agent: a script of its own that mends only what its prompt names.
+"""The demo's coding agent: a script that fixes only what its prompt names.
 
 Run as `python3 scripted_agent.py` in a worktree, with the prompt on standard input. It knows the
 issues of the demo by their titles, and never looks at which attempt it is: the second try

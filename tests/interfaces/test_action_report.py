@@ -83,7 +83,7 @@ def test_where_an_issue_ended_is_told() -> None:
     url = "https://github.com/octo/calc/pull/13"
     review = replace(review, status=replace(review.status, pull=PullStatus(url)))
     assert list(annotations([asked, review, told()], [])) == [
-        "::warning title=octo/calc#12 needs a person::All 3 attempts failed.",
+        "::warning title=octo/calc#12 needs human review::All 3 attempts failed.",
         f"::notice title=octo/calc#12 is in review::{url}",
     ]
 
@@ -122,7 +122,7 @@ def test_what_was_never_attempted_has_no_outcome_and_no_cost() -> None:
 
 def test_the_summary_shows_the_attempts() -> None:
     text = summary([told(Outcome.INTERRUPTED, Outcome.CHECKS_FAILED)], PassResult(), RUNNER)
-    assert "Woken by `schedule`." in text
+    assert "`schedule`" in text
     assert "[octo/calc#12](https://github.com/octo/calc/issues/12)" in text
     assert "| 1\\* | 2025-03-04 12:00 | Interrupted |" in text
     assert "| 2 | 2025-03-04 12:10 | Checks failed |" in text
@@ -133,13 +133,13 @@ def test_the_summary_says_what_did_not_work() -> None:
     alone = Visit(IssueRef("octo/calc", 13), skipped="Another worker is on it.")
     worked = Visit(IssueRef("octo/calc", 12), attempts=1, skipped="It is closed.")
     text = summary([told()], PassResult((alone, worked), ("octo/calc: GitHub is away.",)), RUNNER)
-    assert "- octo/calc#13 was left alone: Another worker is on it." in text
-    assert "octo/calc#12 was left alone" not in text
+    assert "- octo/calc#13 was skipped: Another worker is on it." in text
+    assert "octo/calc#12 was skipped" not in text
     assert "- **Failed:** octo/calc: GitHub is away." in text
 
 
 def test_a_run_without_work_says_so() -> None:
-    assert summary([], PassResult(), RUNNER).endswith("No issue asks for work.\n")
+    assert summary([], PassResult(), RUNNER).endswith("No issue is due.\n")
 
 
 def test_a_title_is_text_and_nothing_else() -> None:

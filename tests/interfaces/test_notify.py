@@ -30,7 +30,7 @@ def settings(url: str, *events: Occasion) -> Notify:
 @pytest.mark.parametrize(
     ("event", "occasion", "words"),
     [
-        (ASKED, "escalated", f"needs a person: All &lt;!channel&gt; 3 attempts failed. {URL}"),
+        (ASKED, "escalated", f": All &lt;!channel&gt; 3 attempts failed. {URL}"),
         (PAUSED, "paused", "octo/calc#12: ada paused it."),
         (BUDGET, "budget", "octo/calc#12 waits: The day's budget is used up."),
     ],

@@ -123,7 +123,7 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
     (
         FIRST,
         Resolved(resolution="It was merged.", total_attempts=1, total_duration_ms=1),
-        "done with: It was merged.",
+        "finished: It was merged.",
     ),
     (FIRST, STARTED, "attempt 2 of 3"),
     (FIRST, OLD_STARTED, "attempt 1"),
@@ -199,19 +199,19 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
     (
         came_to(Outcome.ZERO_DIFF),
         Decided(decision=Escalate(reason="All 3 attempts failed.")),
-        "  Zero diff → a person is asked: All 3 attempts failed.",
+        "  Zero diff → needs human review: All 3 attempts failed.",
     ),
     (
         came_to(Outcome.CANCELLED),
         Decided(decision=StandDown(reason="Its label was taken off.")),
-        "  Withdrawn → left alone: Its label was taken off.",
+        "  Withdrawn → stopped: Its label was taken off.",
     ),
     (
         came_to(Outcome.OVER_BUDGET),
         Decided(decision=WaitForBudget(reason="5 USD spent.")),
         "  Budget used up → waits: 5 USD spent.",
     ),
-    (FIRST, Decided(decision=Escalate(reason="Why.")), "  Over → a person is asked: Why."),
+    (FIRST, Decided(decision=Escalate(reason="Why.")), "  Over → needs human review: Why."),
     (
         came_to(Outcome.INFRASTRUCTURE, Retry(reason="No disk.", backoff_step=1)),
         RetryScheduled(due=NOON, reason="No disk."),
@@ -220,7 +220,7 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
     (FIRST, Waiting(until=NOON, reason="5 USD spent."), "  not before 2025-03-04 12:30 UTC"),
     (FIRST, PULL, "  → pull request https://x.example/pull/[7]"),
     (FIRST, Escalated(reason="x", comment="https://x.example/1"), "  → https://x.example/1"),
-    (FIRST, StoodDown(reason="It was closed."), "  → left alone: It was closed."),
+    (FIRST, StoodDown(reason="It was closed."), "  → stopped: It was closed."),
 ]
 UNTOLD: list[tuple[IssueStatus, Event]] = [
     (FIRST, IssueSeen(title="Mend it")),

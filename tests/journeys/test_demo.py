@@ -126,8 +126,8 @@ def test_six_issues_live_as_they_should(tmp_path: Path) -> None:
     assert [str(each.issue) for each in statuses if not each.is_shown] == []
     _, _, _, zero, withdrawn, unlucky = (part_of(told, row.issue) for row in rows)
     assert "It asked: Shall I make that change?" in zero
-    assert "maya thinks again, and takes the label off" in withdrawn
-    assert "left alone" in withdrawn
+    assert "removes the label" in withdrawn
+    assert "stopped" in withdrawn
     assert unlucky.count("agent worked") == 1
     assert unlucky.count("GitHub failed at POST /repos/acme/calculator/pulls") == 2
     branches = subprocess.run(
@@ -139,7 +139,7 @@ def test_six_issues_live_as_they_should(tmp_path: Path) -> None:
     )
     pushed = [f"mulligan/issue-{n}" for n in (1, 2, 4, 6)]
     assert branches.stdout.split() == ["main", *pushed]
-    assert "`mulligan simulate` keeps one running" in told
+    assert "`mulligan simulate`" in told
     for line in told.splitlines():
         if line.startswith("  mulligan "):
             assert run(tmp_path, *line.split()[1:]).returncode == 0, line

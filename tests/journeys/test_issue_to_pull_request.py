@@ -75,7 +75,7 @@ def test_a_second_pass_has_nothing_to_do(here: MulliganInstallation) -> None:
     assert here.run("once").returncode == 0
     writes = [request for request in here.world.requests if request.method != "GET"]
     done = here.run("once")
-    assert (done.returncode, done.stdout.strip()) == (0, "No issue asks for work.")
+    assert (done.returncode, done.stdout.strip()) == (0, "No issue is due.")
     assert [each for each in here.world.requests if each.method != "GET"] == writes
 
 
@@ -242,7 +242,7 @@ def test_a_failing_set_up_costs_no_attempt_and_waits(tmp_path: Path) -> None:
         assert "no network" in done.stdout
         (meta,) = here.attempts(ref)
         assert meta.outcome is Outcome.INFRASTRUCTURE
-        assert here.run("once").stdout.strip() == "No issue asks for work."
+        assert here.run("once").stdout.strip() == "No issue is due."
         assert here.world.labels_of(ref) == ["mulligan"]
 
 
@@ -275,4 +275,4 @@ def test_an_issue_that_was_closed_is_left_alone(here: MulliganInstallation) -> N
     here.agent(MEND)
     ref = here.issue()
     here.world.close(ref, MAINTAINER)
-    assert here.run("once").stdout.strip() == "No issue asks for work."
+    assert here.run("once").stdout.strip() == "No issue is due."

@@ -56,7 +56,7 @@ def test_a_good_change_becomes_one_pull_request(
     assert emulate.labels(ref) == ["mulligan:review"]
     (comment,) = emulate.comments(ref)
     assert "asks for a review" in (comment.body or "")
-    assert here.run("once").stdout.strip() == "No issue asks for work."
+    assert here.run("once").stdout.strip() == "No issue is due."
     assert emulate.comments(ref) == [comment]
     assert len(emulate.pulls(repository(here))) == 1
 

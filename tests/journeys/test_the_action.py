@@ -124,7 +124,7 @@ def test_three_runs_make_three_attempts_and_then_a_person_is_asked(hosted: Hoste
     what = "file=notes.txt,line=1::notes.txt:1: error: half, not two"
     first, second = jobs[-1].annotations
     assert first == f"::error title={NAME}#1%2C attempt 3%3A two,{what}"
-    assert second.startswith(f"::warning title={NAME}#1 needs a person::All 3")
+    assert second.startswith(f"::warning title={NAME}#1 needs human review::All 3")
     assert "| 3 |" in jobs[-1].summary
 
 
@@ -138,7 +138,7 @@ def test_an_issue_at_rest_is_left_alone_by_the_next_run(hosted: Hosted) -> None:
         git(hosted.here.bare, "update-ref", f"refs/mulligan/verified/{number}", "main")
     job = hosted.job().run()
     assert (job.code, job.outputs["issue"], job.outputs["results"]) == (0, "", "[]")
-    assert "No issue asks for work." in job.summary
+    assert "No issue is due." in job.summary
     assert hosted.stands(ref) == before
     assert git(hosted.here.bare, "rev-parse", STATE_REF) == state
     assert hosted.refs() == [STATE_REF]

@@ -17,10 +17,9 @@ EVENT_SCHEMA_VERSION = 1
 
 
 class IssueSeen(Record):
-    """An issue asked for work for the first time, or its text changed.
+    """Mulligan read an issue with a request for the first time, or its text changed.
 
-    `text_sha256` is the hash of title and body; `act` is the authorising act that they were seen
-    under.
+    `text_sha256` is the hash of title and body. `act` is the authorising act at that time.
     """
 
     kind: Literal["issue_seen"] = "issue_seen"
@@ -32,7 +31,10 @@ class IssueSeen(Record):
 
 
 class Authorised(Record):
-    """A trusted person asked for work (TRUST-1); opens an epoch with `guidance` (CONTEXT-12)."""
+    """A trusted person requested work (TRUST-1).
+
+    It opens a new epoch, with the maintainer's instruction in `guidance` (CONTEXT-12).
+    """
 
     kind: Literal["authorised"] = "authorised"
     act: str
@@ -54,9 +56,10 @@ class Authorised(Record):
 
 
 class CommandReceived(Record):
-    """A trusted person, or the operator, gave a command; `key` is the comment, or the moment.
+    """A trusted person or the operator gave a command.
 
-    What it says holds from here on; that it was carried out is a HumanResponded.
+    `key` names the comment, or the time for a command from the shell. The command is in force from
+    here on. A HumanResponded with the same `key` follows when Mulligan has carried it out.
     """
 
     kind: Literal["command_received"] = "command_received"
@@ -69,7 +72,7 @@ class CommandReceived(Record):
 
 
 class HumanResponded(Record):
-    """A command was carried out, or answered; there is one for each key."""
+    """Mulligan carried out or answered a command; one for each `key`."""
 
     kind: Literal["human_responded"] = "human_responded"
     key: str
@@ -82,9 +85,10 @@ class HumanResponded(Record):
 
 
 class AttemptStarted(Record):
-    """Durable before anything else of the attempt happens (ATTEMPT-1).
+    """An attempt starts; the ledger has this before anything else happens (ATTEMPT-1).
 
-    `position` is its place among the `most` attempts of the epoch, those that cost none left out.
+    `position` counts the attempts of the epoch that cost one, this one included; `most` is their
+    limit.
     """
 
     kind: Literal["attempt_started"] = "attempt_started"
@@ -96,7 +100,7 @@ class AttemptStarted(Record):
 
 
 class WorktreeReset(Record):
-    """The worktree equals `start_sha`, and was verified to."""
+    """The worktree was reset to `start_sha` and verified."""
 
     kind: Literal["worktree_reset"] = "worktree_reset"
     base_sha: str
@@ -105,7 +109,7 @@ class WorktreeReset(Record):
 
 
 class RetryContextAssembled(Record):
-    """The earlier attempts were put together for the next prompt."""
+    """The retry context for the next prompt is ready."""
 
     kind: Literal["retry_context_assembled"] = "retry_context_assembled"
     prior_attempts_count: int
@@ -114,7 +118,7 @@ class RetryContextAssembled(Record):
 
 
 class AttemptContextTruncated(Record):
-    """Something did not fit the budget and was cut; sizes are bytes."""
+    """The retry context was cut to fit its budget; sizes are in bytes."""
 
     kind: Literal["attempt_context_truncated"] = "attempt_context_truncated"
     budget: int
@@ -125,7 +129,7 @@ class AttemptContextTruncated(Record):
 
 
 class AttemptContextAssembled(Record):
-    """All that a run of the agent is given, as a manifest; hashes are SHA-256 in hex."""
+    """The manifest of everything that one run of the agent receives; hashes are SHA-256 in hex."""
 
     kind: Literal["attempt_context_assembled"] = "attempt_context_assembled"
     manifest: dict[str, JsonValue]
@@ -136,7 +140,7 @@ class AttemptContextAssembled(Record):
 
 
 class AttemptContextDelivered(Record):
-    """The prompt went to the agent; hashes are SHA-256 in hex."""
+    """The agent received its prompt; hashes are SHA-256 in hex."""
 
     kind: Literal["attempt_context_delivered"] = "attempt_context_delivered"
     delivered_hash: str
@@ -148,14 +152,14 @@ class AttemptContextDelivered(Record):
 
 
 class AgentStarted(Record):
-    """The agent's process is about to run."""
+    """The agent's process starts now."""
 
     kind: Literal["agent_started"] = "agent_started"
     agent: str
 
 
 class AgentFinished(Record):
-    """The agent's process ended, and nothing of it is left."""
+    """The agent's process and all its children ended."""
 
     kind: Literal["agent_finished"] = "agent_finished"
     exit_code: int | None
@@ -164,17 +168,18 @@ class AgentFinished(Record):
 
 
 class CheckFinished(Record):
-    """One check gave its verdict."""
+    """A check finished."""
 
     kind: Literal["check_finished"] = "check_finished"
     check: CheckResult
 
 
 class BaselineRecorded(Record):
-    """What a check says of an untouched start tree; None where it could not run (BASELINE-1).
+    """The result of a check on the unchanged start tree (BASELINE-1).
 
-    `key` is a hash of the start tree, the check, the setup commands, the installed programs and the
-    day; it is the same for every issue. Only what failed in both of two runs is in it.
+    `check` has only the failures that two runs have in common; it is null if the check could not
+    run. `key` is a hash of the start tree, the check, the setup commands, the installed programs
+    and the day; all issues share it.
     """
 
     kind: Literal["baseline_recorded"] = "baseline_recorded"
@@ -185,7 +190,7 @@ class BaselineRecorded(Record):
 
 
 class FixRoundStarted(Record):
-    """The agent runs again in the same worktree, given the checks that failed (ATTEMPT-3)."""
+    """The agent runs again in the same worktree, with the failed checks (ATTEMPT-3)."""
 
     kind: Literal["fix_round_started"] = "fix_round_started"
     number: int
@@ -194,7 +199,10 @@ class FixRoundStarted(Record):
 
 
 class ReviewFinished(Record):
-    """The reviewer command answered; `unreadable`: why the answer counts as PASS (REVIEWER-1)."""
+    """The reviewer command ended (REVIEWER-1).
+
+    `unreadable` is the reason why an answer that could not be parsed counts as PASS.
+    """
 
     kind: Literal["review_finished"] = "review_finished"
     verdict: VerifierOutcome
@@ -211,7 +219,7 @@ class AttemptCompleted(Record):
 
 
 class Decided(Record):
-    """What follows the last attempt."""
+    """The decision after an attempt."""
 
     kind: Literal["decided"] = "decided"
     decision: Decision
@@ -221,7 +229,7 @@ class Decided(Record):
 
 
 class EffectDone(Record):
-    """Something was done on GitHub, under its natural key; it may be done again and shows once."""
+    """A write to GitHub, with its natural key; a repeated write has the same visible result."""
 
     kind: Literal["effect_done"] = "effect_done"
     effect: str
@@ -230,14 +238,17 @@ class EffectDone(Record):
 
 
 class PublishStarted(Record):
-    """The verified commit is about to be pushed."""
+    """The push of the verified commit starts."""
 
     kind: Literal["publish_started"] = "publish_started"
     head_sha: str
 
 
 class Published(Record):
-    """The pull request is open; `left_draft` says why it is still a draft, where it should not."""
+    """The pull request is open.
+
+    `left_draft` is the reason why it is still a draft, if GitHub didn't make it ready for review.
+    """
 
     kind: Literal["published"] = "published"
     pull_request: str
@@ -268,7 +279,7 @@ class RetryScheduled(Record):
 
 
 class Waiting(Record):
-    """The issue is not worked on before `until`; None: before a person has mended something."""
+    """The issue waits until `until`; null means until a maintainer has fixed the cause."""
 
     kind: Literal["waiting"] = "waiting"
     until: datetime | None
@@ -276,7 +287,7 @@ class Waiting(Record):
 
 
 class Escalated(Record):
-    """The issue was handed to a person."""
+    """The issue needs human review; `comment` is the address of the escalation comment."""
 
     kind: Literal["escalated"] = "escalated"
     reason: str
@@ -284,7 +295,7 @@ class Escalated(Record):
 
 
 class StoodDown(Record):
-    """The issue is left alone; `elsewhere`: to another installation, which has settled it."""
+    """Mulligan stopped work on the issue; `elsewhere`: another installation has settled it."""
 
     kind: Literal["stood_down"] = "stood_down"
     reason: str
@@ -295,10 +306,10 @@ class StoodDown(Record):
 
 
 class Remark(Record):
-    """What a trusted person wants changed; on a line, where there is a `path`.
+    """A change that a trusted person requests; with a `path`, on that line of that file.
 
-    `code` is what the line looked like in its surroundings; `thread` is the comment to be
-    answered, `review` the review to be answered as a whole, 0 where there is none.
+    `code` is the line with its context. Mulligan answers the comment `thread`, or the whole review
+    `review`; the other one is 0.
     """
 
     author: str
@@ -312,9 +323,10 @@ class Remark(Record):
 
 
 class ReviewReceived(Record):
-    """Trusted people request changes (PR-2); `reviews` are the ids, `at` that of the last.
+    """Trusted people requested changes on the pull request (PR-2).
 
-    `opens_epoch` where no attempt was left; `refused` says why a person is asked instead.
+    `reviews` has the ids of the reviews, `at` is the time of the last one. `opens_epoch` is true if
+    no attempt was left. `refused` is the reason why the issue needs human review instead.
     """
 
     kind: Literal["review_received"] = "review_received"
@@ -328,7 +340,7 @@ class ReviewReceived(Record):
 
 
 class Conflicted(Record):
-    """The base branch moved, and the pull request does not merge any more (PR-4)."""
+    """The base branch moved, and the pull request now has conflicts (PR-4)."""
 
     kind: Literal["conflicted"] = "conflicted"
     base_sha: str
@@ -337,16 +349,16 @@ class Conflicted(Record):
 
 
 class FailedCheck(Record):
-    """A check that failed on GitHub, and what it printed, condensed."""
+    """A check that failed on GitHub, with the digest of its log."""
 
     name: str
     digest: str = ""
 
 
 class CiFailed(Record):
-    """The checks of a head are complete, and some failed (PR-3).
+    """All checks of a head have finished on GitHub, and some failed (PR-3).
 
-    `refused` says why a person is asked, where no attempt is made.
+    `refused` is the reason why the issue needs human review instead of another attempt.
     """
 
     kind: Literal["ci_failed"] = "ci_failed"
@@ -356,7 +368,7 @@ class CiFailed(Record):
 
 
 class CiPassed(Record):
-    """The checks of a head are complete, and so many passed while none failed."""
+    """All checks of a head have finished on GitHub; `count` passed, and none failed."""
 
     kind: Literal["ci_passed"] = "ci_passed"
     head_sha: str
@@ -364,13 +376,13 @@ class CiPassed(Record):
 
 
 Returned = ReviewReceived | Conflicted | CiFailed | CiPassed
-"""What a pull request brings back."""
+"""The events of a pull request that can start another attempt, or end the watch."""
 
 
 class BroughtUpToDate(Record):
-    """Mulligan merged the base branch, at `base_sha`, into the pull request; `head_sha` came of it.
+    """Mulligan merged the base branch, at `base_sha`, into the pull request and pushed `head_sha`.
 
-    The push of that is in this event too, so that nothing can come between them.
+    One event records both the merge and the push, so that a crash cannot separate them.
     """
 
     kind: Literal["brought_up_to_date"] = "brought_up_to_date"
@@ -386,7 +398,7 @@ NOT_MERGED = "Its pull request was closed without being merged."
 
 
 class Resolved(Record):
-    """The issue is done with."""
+    """The work on the issue has ended."""
 
     kind: Literal["resolved"] = "resolved"
     resolution: str
@@ -395,23 +407,22 @@ class Resolved(Record):
 
     @property
     def ends_pull(self) -> bool:
-        """Tell whether its pull request was merged or closed; it was not if a person left it."""
+        """Tell whether the pull request was merged or closed, and not skipped by a maintainer."""
         return self.resolution in {MERGED, NOT_MERGED}
 
 
 class KeptEffect(Record):
-    """An effect that must not be done again; `name` is `<effect>:<key>`."""
+    """An effect that must not be repeated; `name` is `<effect>:<key>`."""
 
     name: str
     remote_id: str
 
 
 class Forgotten(Record):
-    """All that was recorded of an issue was removed, but for what a new request still needs.
+    """The ledger removed the events of an issue, except for what a new request needs.
 
-    `number` is how many attempts there were, in how many `epochs`, and `act` the request that was
-    met; `known_since` is when the ledger first heard of the issue, and `heard` says up to where
-    comments and reviews were acted on.
+    There were `number` attempts in `epochs` epochs, and `act` is the last request. `known_since` is
+    the time of the first event. `heard` lists the last comments and reviews that Mulligan acted on.
     """
 
     kind: Literal["forgotten"] = "forgotten"

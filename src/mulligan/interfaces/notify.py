@@ -1,4 +1,4 @@
-"""Posts messages about events to one web address, in a thread of its own (NOTIFY-1)."""
+"""Post messages about events to a webhook, in a separate thread (NOTIFY-1)."""
 
 import queue
 import threading
@@ -21,25 +21,27 @@ Message = dict[str, str]
 REASON_CHARS = 500
 
 RETRY_WAITS = (0.0, 1.0, 5.0, 30.0)
-"""Before each try, in seconds."""
+"""Seconds to wait before each try."""
 
 TIMEOUT = 10.0
 
 MAX_QUEUED = 100
-"""Messages that wait at most; further ones are dropped."""
+"""Size of the queue; Mulligan drops further messages."""
 
 DRAIN_SECONDS = 5.0
-"""How long the end of the process waits for what is still to be sent, in seconds."""
+"""Seconds that the process waits for queued messages before it exits."""
+
+FULL = f"{MAX_QUEUED} messages are queued already, so this one is dropped. Check notify.url."
 
 log = structlog.get_logger()
 
 
 def message_of(status: IssueStatus, event: Event) -> Message | None:
-    """Give the message of an event; None if it has none. `text` is what Slack shows."""
+    """Give the message of an event, or None. Slack shows the field `text`."""
     ref = str(status.issue)
     match event:
         case Escalated(reason=reason, comment=url):
-            said = f"{ref} needs a person: {_plain(reason)} {url}".rstrip()
+            said = f"{ref} needs human review: {_plain(reason)} {url}".rstrip()
             return _message(Occasion.ESCALATED, ref, reason, url, said)
         case CommandReceived(command=Verb.PAUSE, actor=actor):
             reason = f"{actor or 'An operator'} paused it."
@@ -51,7 +53,7 @@ def message_of(status: IssueStatus, event: Event) -> Message | None:
 
 
 def _plain(text: str) -> str:
-    """Write foreign text so that Slack makes no mention and no link of it."""
+    """Escape untrusted text so that Slack makes no mention or link of it."""
     shown = one_line(text, REASON_CHARS)
     return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
@@ -67,7 +69,7 @@ def _message(occasion: Occasion, ref: str, reason: str, url: str, text: str) -> 
 
 
 class WebhookNotifier:
-    """Takes messages at once, and sends them one after the other."""
+    """Queue messages and send them one after the other."""
 
     def __init__(self, settings: Notify, waits: tuple[float, ...] = RETRY_WAITS) -> None:
         self._url = settings.url.get_secret_value() if settings.url else ""
@@ -86,11 +88,11 @@ class WebhookNotifier:
         try:
             self._queue.put_nowait(message)
         except queue.Full:
-            log.warning("not_notified", issue=message["issue"], reason="Too many wait.")
+            log.warning("not_notified", issue=message["issue"], reason=FULL)
 
     @contextmanager
     def running(self) -> Generator[None]:
-        """Send in this block; its end waits a moment for what is left."""
+        """Send during this block; at its end, wait up to `DRAIN_SECONDS` for queued messages."""
         self._thread.start()
         try:
             yield
@@ -110,7 +112,7 @@ class WebhookNotifier:
     def _send(self, message: Message) -> None:
         reason = ""
         for wait in self._waits:
-            # At the end there is no time for more than one try of each.
+            # While the process exits, each message gets one try only.
             if wait and self._closing.wait(wait):
                 break
             reason = self._tried(message)
@@ -119,17 +121,19 @@ class WebhookNotifier:
         log.warning("not_notified", issue=message["issue"], reason=reason)
 
     def _tried(self, message: Message) -> str:
-        """Send it once; give what went wrong, in words that do not hold the address."""
+        """Send once; return the error, without the address because it may contain a token."""
         try:
             answer = self._pool.request("POST", self._url, json=message, redirect=False)
         except HTTPError as error:
-            return f"The address did not answer ({type(error).__name__})."
-        return "" if answer.status < 300 else f"The address answered {answer.status}."  # noqa: PLR2004
+            return f"No answer from notify.url ({type(error).__name__}). Check the address."
+        if answer.status < 300:  # noqa: PLR2004
+            return ""
+        return f"notify.url answered {answer.status}. Check the address and its token."
 
 
 @contextmanager
 def open_notifier(settings: Notify) -> Generator[WebhookNotifier | None]:
-    """Give the hook while the block runs; None where no address is configured."""
+    """Give the notifier during the block, or None without a configured address."""
     if settings.url is None:
         yield None
         return

@@ -1,4 +1,4 @@
-"""What a run of the Action reports: annotations, outputs and the job summary. Pure."""
+"""Write the Action's annotations, outputs and job summary. Pure."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,10 +30,7 @@ CUT_MARK = "\n\n[… cut: GitHub takes no longer summary]\n"
 
 @dataclass(frozen=True, slots=True)
 class IssueReport:
-    """The report of one issue: its status, and the attempts of its epoch.
-
-    `counted` is how many of them cost one.
-    """
+    """An issue's status and the attempts of its epoch; `counted` of them cost an attempt."""
 
     status: IssueStatus
     history: Sequence[WorkerResultMeta]
@@ -41,18 +38,18 @@ class IssueReport:
 
     @property
     def cost(self) -> str:
-        """Give what the agents reported in dollars; nothing where they did not."""
+        """Give the agents' cost in USD; empty if they reported none."""
         usd = spent_by(self.history).usd
         return f"{usd:.2f}" if usd else ""
 
 
 def with_commands_stopped(token: str) -> tuple[str, str]:
-    """Give the lines before and after a text that may hold commands, which are then not obeyed."""
+    """Give the lines before and after a text in which the runner then ignores commands."""
     return f"::stop-commands::{token}", f"::{token}::"
 
 
 def annotations(reports: Sequence[IssueReport], problems: Sequence[str]) -> Iterator[str]:
-    """Give the commands that show on the run what failed where, and what came of it."""
+    """Give workflow commands for failures with their places, and for the stage of each issue."""
     yield from [_command("error", problem, title="Mulligan") for problem in problems][
         :MAX_ANNOTATIONS
     ]
@@ -60,7 +57,7 @@ def annotations(reports: Sequence[IssueReport], problems: Sequence[str]) -> Iter
     for report in reports:
         ref, status = str(report.status.issue), report.status
         if status.stage is Stage.HITL:
-            yield _command("warning", status.reason, title=f"{ref} needs a person")
+            yield _command("warning", status.reason, title=f"{ref} needs human review")
         if status.stage is Stage.REVIEW and status.pull.url:
             yield _command("notice", status.pull.url, title=f"{ref} is in review")
 
@@ -83,7 +80,7 @@ def _where(found: Finding) -> Mapping[str, str]:
 
 
 def _command(name: str, message: str, **properties: str) -> str:
-    """Write a workflow command; whatever stands in it cannot become another one."""
+    """Write a workflow command; its message cannot contain another command."""
     named = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
     return f"::{name} {named}::{_escaped(one_line(message, MAX_CELL_CHARS))}"
 
@@ -97,7 +94,7 @@ def _property(text: str) -> str:
 
 
 def outputs(reports: Sequence[IssueReport], artifacts: str, delimiter: str) -> str:
-    """Write the outputs for the runner's file; those of one issue are of the last one worked on."""
+    """Write the outputs for the runner's file; single values are those of the last issue."""
     last = reports[-1] if reports else None
     values = {**_values(last), "results": _results(reports), "artifacts": artifacts}
     return "".join(f"{name}<<{delimiter}\n{value}\n{delimiter}\n" for name, value in values.items())
@@ -124,14 +121,14 @@ def _values(report: IssueReport | None) -> Mapping[str, str]:
 
 
 def summary(reports: Sequence[IssueReport], done: PassResult, runner: Runner) -> str:
-    """Tell what a run came to: each issue with the attempts of its epoch, and what failed."""
+    """Write the job summary: each issue with the attempts of its epoch, and what failed."""
     worked = {each.status.issue for each in reports}
     skipped = [each for each in done.visits if each.skipped and each.issue not in worked]
     parts = [
-        f"## Mulligan\n\nWoken by `{runner.event}`.",
+        f"## Mulligan\n\nStarted by the event `{runner.event}`.",
         *(_issue(each, runner.server) for each in reports),
-        *(f"- {each.issue} was left alone: {_plain(each.skipped or '')}" for each in skipped),
-        *([] if reports or skipped or done.problems else ["No issue asks for work."]),
+        *(f"- {each.issue} was skipped: {_plain(each.skipped or '')}" for each in skipped),
+        *([] if reports or skipped or done.problems else ["No issue is due."]),
         *(f"- **Failed:** {_plain(problem)}" for problem in done.problems),
     ]
     text = "\n\n".join(parts) + "\n"
@@ -144,7 +141,7 @@ def _issue(report: IssueReport, server: str) -> str:
     link = f"{server}/{ref.repository}/issues/{ref.number}"
     lines = [
         f"### [{ref}]({link}) {defuse(one_line(status.text.title, 200))}",
-        f"Stage **{status.stage}**, {pluralize(report.counted, 'attempt')} spent. "
+        f"Stage **{status.stage}**, {pluralize(report.counted, 'attempt')} used. "
         f"{_plain(status.reason)}".rstrip(),
         *([f"Pull request: {status.pull.url}"] if status.pull.url else []),
         _table(report.history),

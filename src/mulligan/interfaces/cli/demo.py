@@ -49,7 +49,7 @@ from mulligan.sandbox.cancellation import stopping
 # `mulligan demo`
 
 PASSES = 6
-"""Enough for everything to rest, also on a machine that is slow."""
+"""Enough for every issue to reach its final stage, also on a slow machine."""
 
 WATCH_INTERVAL = timedelta(seconds=1)
 
@@ -254,7 +254,7 @@ class DemoFaults:
     def _withdraw(self, status: IssueStatus) -> None:
         self.world.unlabel(status.issue, READY, MAINTAINER)
         self.progress.print_line(
-            status, f"  [bold]{MAINTAINER}[/] thinks again, and takes the label off"
+            status, f"  [bold]{MAINTAINER}[/] changes their mind and removes the label"
         )
 
 
@@ -262,28 +262,28 @@ class DemoFaults:
 
 STAGE_LABELS = {
     Stage.REVIEW: ("in review", "green"),
-    Stage.HITL: ("with a person", "magenta"),
-    Stage.RESOLVED: ("left alone", "yellow"),
+    Stage.HITL: ("needs human review", "magenta"),
+    Stage.RESOLVED: ("stopped", "yellow"),
 }
-"""What an issue that rests is called, and its colour."""
+"""The name and colour of each final stage."""
 
 
 def _open_story(console: Console, world: World, seeded: Seeded) -> None:
     who = f"[bold]{MAINTAINER}[/]"
-    console.print(f"{who} has put the label on six issues of {seeded.repository}:")
+    console.print(f"{who} has added the label to six issues of {seeded.repository}:")
     for ref in seeded.issues:
         console.print(f"  [cyan]#{ref.number}[/]  {world.issue_of(ref).title}")
-    console.print("A scripted agent works on them; it mends only what its prompt names.")
+    console.print("A scripted agent works on them. It fixes only what its prompt names.")
 
 
 def _close_story(console: Console, seeded: Seeded, context: BotContext) -> None:
-    console.print("\nWhere they are now:")
+    console.print("\nResults:")
     for ref in _refs(seeded):
-        where, colour = STAGE_LABELS.get(context.ledger.status(ref).stage, ("under way", "red"))
+        where, colour = STAGE_LABELS.get(context.ledger.status(ref).stage, ("not finished", "red"))
         runs = [each for each in context.ledger.events(ref) if isinstance(each.event, AgentStarted)]
         ran, ended = pluralize(len(runs), "agent run"), _ended(context.ledger.history(ref))
         console.print(
-            f"  [cyan]#{ref.number}[/]  [{colour}]{where:13}[/]  {ran:12}  {ended}", soft_wrap=True
+            f"  [cyan]#{ref.number}[/]  [{colour}]{where:18}[/]  {ran:12}  {ended}", soft_wrap=True
         )
 
 
@@ -293,14 +293,14 @@ def _ended(history: Sequence[WorkerResultMeta]) -> str:
     for outcome, row in groupby(meta.outcome for meta in history):
         times = len(list(row))
         title = TITLES[outcome] if times == 1 else f"{times} × {TITLES[outcome]}"
-        parts.append(f"{title}, at no cost" if outcome in FREE else title)
+        parts.append(f"{title} (costs no attempt)" if outcome in FREE else title)
     return " → ".join(parts)
 
 
 def _show_comment(console: Console, world: World, seeded: Seeded) -> None:
     escalated = seeded.issues[2]
     body = world.comments_of(escalated)[-1].body
-    console.print(f"\nWhat the people of [cyan]{escalated}[/] now read on GitHub, in short:")
+    console.print(f"\nMulligan's comment on [cyan]{escalated}[/], shortened:")
     show_comment(console, body)
 
 
@@ -308,9 +308,9 @@ def _name_commands(console: Console, seeded: Seeded, config: Path) -> None:
     mulligan = program()
     second = f"{mulligan} inspect {seeded.issues[1]}"
     console.print(
-        "\nIts GitHub has ended; `mulligan simulate` keeps one running, in a browser, too."
+        "\nThe simulated GitHub has stopped. To try one in a browser, run `mulligan simulate`."
     )
-    console.print("Look at everything else:")
+    console.print("To see more:")
     for line in (
         f"{mulligan} status --config {config}",
         f"{second} --config {config}",

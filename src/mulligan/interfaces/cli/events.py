@@ -1,4 +1,4 @@
-"""`mulligan events`: the ledger's events as lines of JSON or words, and docs/events.md."""
+"""`mulligan events`: print the ledger's events as JSON or text, and write docs/events.md."""
 
 import inspect
 import json
@@ -41,7 +41,7 @@ from mulligan.text.redact import Redactor
 def events(
     config: Path | None, issue: str | None, since: str | None, *, follow: bool, json: bool
 ) -> Exit:
-    """Print the events there are, and those that come if `follow`."""
+    """Print the recorded events and, with `follow`, new ones."""
     ref = IssueRef.parse(issue) if issue else None
     begin = _start_number(since)
     operator = read_configuration(config, needs_token=False)
@@ -58,14 +58,14 @@ def events(
 
 
 POLL_MILLISECONDS = 500
-"""Time between two reads of the ledger while nothing happens."""
+"""Time between two reads of the ledger when there are no new events."""
 
 BATCH_SIZE = 500
-"""Events that are read at a time."""
+"""Events per read."""
 
 
 def _start_number(since: str | None) -> int | datetime:
-    """Read where to begin: after an event's number, or at so much time ago."""
+    """Parse `--since`: the number of an event, or a duration before now."""
     if since is None:
         return 0
     is_number = since.isascii() and since.isdigit()
@@ -73,7 +73,7 @@ def _start_number(since: str | None) -> int | datetime:
 
 
 def number_at(time: datetime, ledger: Ledger) -> int:
-    """Give the number after which events were recorded at a time or later; few are read for it."""
+    """Find the number after which all events are from `at` or later, by binary search."""
     after_each = range(ledger.last_seq())
     return bisect_left(after_each, time, key=lambda after: ledger.events(after=after, most=1)[0].at)
 
@@ -81,7 +81,7 @@ def number_at(time: datetime, ledger: Ledger) -> int:
 def pages(
     ledger: Ledger, ref: IssueRef | None, after: int, *, follow: bool
 ) -> Iterator[Sequence[RecordedEvent]]:
-    """Give the events above a number, of one issue or of all, and go on waiting for more."""
+    """Give the events after a number, of one issue or of all; with `follow`, wait for more."""
     while True:
         page = ledger.events(ref, after, BATCH_SIZE)
         yield page
@@ -92,7 +92,7 @@ def pages(
 
 
 def reader_is_gone(milliseconds: int = POLL_MILLISECONDS) -> bool:
-    """Wait up to `milliseconds`; tell at once if the reader of the output has closed it."""
+    """Wait up to `milliseconds`; return early if the reader has closed the output."""
     output = select.poll()
     output.register(sys.stdout.fileno(), 0)
     return bool(output.poll(milliseconds))
@@ -131,7 +131,7 @@ def event_json(recorded: RecordedEvent, redactor: Redactor) -> str:
 
 
 def event_text(recorded: RecordedEvent) -> str:
-    """Write an event as one line for people; of a hash only its beginning."""
+    """Write an event as one line for people, with hashes shortened."""
     attempt = f"attempt {recorded.attempt}" if recorded.attempt else ""
     when = f"{recorded.at:%Y-%m-%d %H:%M:%S}"
     about = one_line(HASH.sub(r"\1", _summary(recorded.event)), WIDTH)
@@ -163,22 +163,25 @@ def _is_short(value: JsonValue) -> bool:
 # The JSON Schema of a line
 
 FIELDS: Mapping[str, tuple[Json, str]] = {
-    "seq": ({"type": "integer"}, "Orders all events of one ledger; numbers may be left out."),
-    "time": ({"type": "string", "format": "date-time"}, "When it was recorded, in UTC."),
+    "seq": (
+        {"type": "integer"},
+        "Position in the ledger. Later events have higher numbers, with gaps.",
+    ),
+    "time": ({"type": "string", "format": "date-time"}, "Time of the event, in UTC."),
     "schema_version": (
         {"type": "integer"},
-        "Of the payload; it grows when a field changes its meaning, not when one is added.",
+        "Version of the payload. It changes if a field gets a new meaning, not if one is added.",
     ),
-    "name": ({"type": "string"}, "What happened."),
+    "name": ({"type": "string"}, "Name of the event, see below."),
     "issue": ({"type": "string"}, "The issue, OWNER/NAME#NUMBER."),
     "epoch": ({"type": "integer"}, "The epoch, from 1; 0 before the first request."),
     "attempt": (
         {"type": ["integer", "null"]},
-        "The attempt within the epoch, from 1; null where there was none yet.",
+        "The attempt within the epoch, from 1; null before the first attempt.",
     ),
-    "payload": ({"type": "object"}, "What there is to say of it, by its name."),
+    "payload": ({"type": "object"}, "Details of the event, see below."),
 }
-"""The fields of a line, in their order, with their schemas and meanings."""
+"""The fields of a line in order, with their schemas and meanings."""
 
 
 def schema() -> Json:
@@ -203,7 +206,7 @@ def schema() -> Json:
 
 
 def name_of(kind: type[Event]) -> str:
-    """Give the name under which events of a class are recorded."""
+    """Give the recorded name of an event class."""
     return str(kind.model_fields["kind"].default)
 
 
@@ -224,27 +227,31 @@ def _without_kind(definition: Json) -> Json:
 
 OPENING = """# Events
 
-The ledger is a list of events, and `mulligan events --json` prints it for other programs, one line
-of JSON for each, in ASCII and without secrets:
+Mulligan records everything it does in the ledger, a list of events. `mulligan events --json` prints
+the events for other programs: one line of JSON each, in ASCII, without secrets.
 
 ```console
 $ mulligan events --json --follow --since 17
 ```
 
-It begins at the first event, after the one of a number (`--since 17`), or so long ago
-(`--since 7d`; `--since 0s` for what comes from now on). `--issue OWNER/NAME#N` picks one issue.
+| option | prints |
+|---|---|
+| `--since 17` | events after number 17 |
+| `--since 7d` | events of the last 7 days; `--since 0s` only new ones |
+| `--issue OWNER/NAME#N` | events of one issue |
+| `--follow` | also new events, until you interrupt it (like `tail -f`) |
 
-With `--follow` it goes on until it is interrupted, as `tail -f` does: whatever any Mulligan records
-in that ledger is printed within about a second, and nothing waits for the reader. A program that
-keeps the last `seq` it has handled, and begins after it, misses nothing and gets nothing twice;
-where several workers write, an event whose predecessor is still being written waits for it.
+With `--follow`, an event of any worker on the same ledger appears within about a second.
 
-What retention removes is not printed any more ([Operating](operating.md#what-is-removed)); of an
-issue that was forgotten there is one event, `forgotten`, under a number of its own.
+To miss no event and get none twice, store the last `seq` that your program handled, and start after
+it. With several workers, Mulligan prints events strictly in the order of `seq`.
 
-This page is made from the code by `make docs`, and so is the
-[JSON Schema of a line](schemas/events.json), which `mulligan events --schema` prints too. Later
-versions add names and fields: pass over those that you do not know.
+Mulligan doesn't print events that [retention](operating.md#what-is-removed) removed. A removed issue
+has a single event, `forgotten`, with its own number.
+
+`make docs` generates this page and the [JSON Schema of a line](schemas/events.json) from the code.
+`mulligan events --schema` prints the schema too. Later versions add names and fields, so ignore the
+ones that your program does not know.
 """
 
 LINE = """## A line
@@ -254,15 +261,15 @@ LINE = """## A line
 
 PAYLOADS = """## Payloads
 
-By the name of the event. Times are in UTC, and `_ms` is milliseconds.
+Times are in UTC. Fields that end in `_ms` are milliseconds.
 """
 
 RULES = re.compile(r" \([A-Z]+-\d+(?:, [A-Z]+-\d+)*\)")
-"""Where a docstring names the rules that it follows, which no reader of the page knows."""
+"""The ids of rules in a docstring, which the page leaves out."""
 
 
 def reference() -> str:
-    """Give the whole page."""
+    """Write docs/events.md."""
     fields = [
         f"| `{name}` | {_type(field_schema)} | {meaning} |"
         for name, (field_schema, meaning) in FIELDS.items()
@@ -274,7 +281,7 @@ def reference() -> str:
 
 
 def _section(kind: type[Event], definitions: Json) -> str:
-    """Describe one kind by its docstring and the schema of its payload."""
+    """Write the section of one event from its docstring and schema."""
     definition = JSON.validate_python(definitions[kind.__name__])
     properties = JSON.validate_python(definition["properties"])
     rows = [f"| `{name}` | {_type(JSON.validate_python(of))} |" for name, of in properties.items()]
@@ -285,7 +292,7 @@ def _section(kind: type[Event], definitions: Json) -> str:
 
 
 def _type(definition: Json) -> str:
-    """Name a type as a reader knows it."""
+    """Write a JSON Schema type for a table cell."""
     if "anyOf" in definition and isinstance(definition["anyOf"], list):
         return " or ".join(_type(JSON.validate_python(each)) for each in definition["anyOf"])
     if isinstance(given := definition.get("type"), list):

@@ -126,9 +126,9 @@ def points(stats: Stats) -> list[Headline]:
             "pull requests", f"{of.published:,}", f"{of.closed:,} closed without being merged"
         ),
         Headline("merged", f"{of.merged:,}", f"{rate(of.merged, of.taken)} of the issues taken"),
-        Headline("waiting for a person", f"{of.stages.get(Stage.HITL, 0):,}", "as of now"),
+        Headline("waiting for human review", f"{of.stages.get(Stage.HITL, 0):,}", "now"),
         Headline("attempts that succeeded", rate(of.succeeded, of.counted), _out_of(of)),
-        Headline("left alone", f"{of.left:,}", "withdrawn, closed or left out by people"),
+        Headline("stopped", f"{of.left:,}", "withdrawn, closed or skipped by a maintainer"),
         Headline(
             "until the pull request", duration_text(of.to_pull_request), "median, from the request"
         ),
@@ -143,7 +143,7 @@ def points(stats: Stats) -> list[Headline]:
         Headline(
             "per merged pull request",
             money(cost.per(of.merged), cost),
-            f"all that was spent, failed issues too, divided by {of.merged:,} merged",
+            f"total spent, including failed issues, divided by {of.merged:,} merged",
         ),
     ]
 
@@ -192,7 +192,7 @@ def _places(stats: Stats) -> StatsTable:
             for each in stats.places
         ),
         tuple(each.succeeded / each.made for each in stats.places),
-        "Attempts are numbered within an epoch; those that cost none are left out.",
+        "Numbered within each round of attempts. Attempts that cost none are excluded.",
     )
 
 
@@ -209,7 +209,7 @@ def _outcomes(stats: Stats) -> StatsTable:
 def _repositories(stats: Stats) -> StatsTable:
     columns = (
         *("repository", "issues", "attempts", "succeeded", "pull requests", "merged"),
-        *("with a person", "spent", "per merged", "until the merge"),
+        *("human review", "spent", "per merged", "until the merge"),
     )
     return StatsTable(
         "Repositories",

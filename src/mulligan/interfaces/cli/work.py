@@ -143,7 +143,7 @@ def summarise(result: PassResult, console: Console) -> None:
         if each.skipped:
             console.print(f"[cyan]{escape(str(each.issue))}[/]  skipped: {escape(each.skipped)}")
     if not result.visits and not result.problems:
-        console.print("No issue asks for work.")
+        console.print("No issue is due.")
     for problem in result.problems:
         console.print(f"[red]failed[/]  {escape(problem)}")
 
@@ -295,15 +295,15 @@ def _result_line(status: IssueStatus, event: Event) -> str | None:
         case Escalated(comment=url):
             return f"  [magenta]→ {_plain(url)}[/]"
         case StoodDown(reason=reason) if not isinstance(status.decision, StandDown):
-            return f"  [yellow]→ left alone:[/] {_plain(reason)}"
+            return f"  [yellow]→ stopped:[/] {_plain(reason)}"
         case Resolved(resolution=reason):
-            return f"[green]done with:[/] {_plain(reason)}"
+            return f"[green]finished:[/] {_plain(reason)}"
         case _:
             return None
 
 
 def _decision_line(status: IssueStatus, decision: Decision) -> str:
-    """Say what an attempt came to, and what follows; the reason has its error in it."""
+    """Describe the outcome of an attempt and the next step; the reason includes the error."""
     ended, why = TITLES[status.outcome] if status.outcome else "Over", _plain(decision.reason)
     match decision:
         case OpenPullRequest():
@@ -311,9 +311,9 @@ def _decision_line(status: IssueStatus, decision: Decision) -> str:
         case Retry():
             return f"  [yellow]{ended} → retry:[/] {why}"
         case Escalate():
-            return f"  [magenta]{ended} → a person is asked:[/] {why}"
+            return f"  [magenta]{ended} → needs human review:[/] {why}"
         case StandDown():
-            return f"  [yellow]{ended} → left alone:[/] {why}"
+            return f"  [yellow]{ended} → stopped:[/] {why}"
         case WaitForBudget():
             return f"  [yellow]{ended} → waits:[/] {why}"
         case _:

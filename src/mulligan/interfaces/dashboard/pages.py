@@ -44,8 +44,8 @@ STAGES = {
     Stage.READY: "waiting",
     Stage.RUNNING: "running",
     Stage.REVIEW: "in review",
-    Stage.HITL: "with a person",
-    Stage.RESOLVED: "done with",
+    Stage.HITL: "needs human review",
+    Stage.RESOLVED: "done",
 }
 
 LINE = 200
