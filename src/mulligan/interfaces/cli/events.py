@@ -246,8 +246,8 @@ With `--follow`, an event of any worker on the same ledger appears within about 
 To miss no event and get none twice, store the last `seq` that your program handled, and start after
 it. With several workers, Mulligan prints events strictly in the order of `seq`.
 
-Mulligan doesn't print events that [retention](operating.md#what-is-removed) removed. A removed issue
-has a single event, `forgotten`, with its own number.
+[Retention](operating.md#what-is-removed) removes old events. A removed issue has a single event,
+`forgotten`, with its own number.
 
 `make docs` generates this page and the [JSON Schema of a line](schemas/events.json) from the code.
 `mulligan events --schema` prints the schema too. Later versions add names and fields, so ignore the
