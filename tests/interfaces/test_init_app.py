@@ -4,7 +4,6 @@ import html
 import re
 import signal
 import stat
-import subprocess
 from collections.abc import Generator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import requests
 from mulligan.config.load import load_operator
 from mulligan.github.app import AppCredentials
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
+from world.fork_server import ForkedProcess
 from world.place import MulliganInstallation, mulligan_installation
 
 
@@ -23,7 +23,7 @@ def here(tmp_path: Path) -> Generator[MulliganInstallation]:
         yield made
 
 
-def start(here: MulliganInstallation, *arguments: str) -> tuple[subprocess.Popen[str], str]:
+def start(here: MulliganInstallation, *arguments: str) -> tuple[ForkedProcess, str]:
     """Begin, and give the address that is to be opened."""
     process = here.start("init", "--app", *arguments)
     assert process.stdout

@@ -1,7 +1,6 @@
 """`mulligan run` can be left alone: it serves, stops, lets go and reads its settings again."""
 
 import signal
-import subprocess
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mulligan.domain.outcome import Outcome
+from world.fork_server import ForkedProcess
 from world.place import MAINTAINER, NAME, MulliganInstallation, mulligan_installation
 from world.processes import said_until, wait_until
 
@@ -24,7 +24,7 @@ def here(tmp_path: Path) -> Generator[MulliganInstallation]:
 
 
 @contextmanager
-def running(here: MulliganInstallation) -> Generator[subprocess.Popen[str]]:
+def running(here: MulliganInstallation) -> Generator[ForkedProcess]:
     daemon = here.start("run")
     try:
         yield daemon

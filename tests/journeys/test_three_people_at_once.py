@@ -4,7 +4,6 @@ What comes of it depends on who was first; that each was answered once, and that
 everything, does not.
 """
 
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Generator
@@ -31,6 +30,7 @@ from mulligan.domain.status import Phase
 from mulligan.github.shapes import REVIEWS
 from mulligan.text.commands import parse
 from world.environments import SIMULATOR, ScenarioEnvironment, scenario_environment
+from world.fork_server import ForkedProcess
 from world.place import NAME
 from world.processes import wait_until
 from world.repositories import branch_head
@@ -127,7 +127,7 @@ class Crowd:
 
 
 @contextmanager
-def daemon(here: ScenarioEnvironment) -> Generator[subprocess.Popen[str]]:
+def daemon(here: ScenarioEnvironment) -> Generator[ForkedProcess]:
     started = here.here.start("run")
     try:
         before = len(here.here.world.requests)
@@ -138,7 +138,7 @@ def daemon(here: ScenarioEnvironment) -> Generator[subprocess.Popen[str]]:
         started.communicate()
 
 
-def meet(crowd: Crowd, number: int, running: subprocess.Popen[str] | None = None) -> None:
+def meet(crowd: Crowd, number: int, running: ForkedProcess | None = None) -> None:
     """Let all act at once; a daemon is killed when it has heard of some of it, and done no more."""
     acts = ROUNDS[number]
     together = Barrier(len(acts))

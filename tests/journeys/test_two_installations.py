@@ -1,7 +1,6 @@
 """Two Mulligans with a state of their own share one login: neither undoes what the other did."""
 
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
@@ -14,6 +13,7 @@ from mulligan.domain.issue import IssueRef
 from mulligan.domain.status import IssueStatus
 from mulligan.storage.database import open_database
 from mulligan.storage.ledger import SqlLedger
+from world.fork_server import ForkedProcess
 from world.ledgers import TickingClock
 from world.place import NAME, MulliganInstallation, mulligan_installation
 
@@ -87,9 +87,9 @@ def here(tmp_path: Path) -> Generator[Two]:
 
 
 @contextmanager
-def running(*places: MulliganInstallation) -> Generator[list[subprocess.Popen[str]]]:
+def running(*places: MulliganInstallation) -> Generator[list[ForkedProcess]]:
     with ExitStack() as stack:
-        daemons = list[subprocess.Popen[str]]()
+        daemons = list[ForkedProcess]()
         for each in places:
             said = stack.enter_context((each.directory / "said").open("w"))
             daemons.append(each.start("run", said=said))

@@ -1,6 +1,5 @@
 """Workers with nothing in common but one PostgreSQL and one GitHub: real processes."""
 
-import subprocess
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -9,6 +8,7 @@ from pathlib import Path
 from mulligan.domain.events import AttemptCompleted, AttemptStarted, RecordedEvent
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import WorkerResultMeta
+from world.fork_server import ForkedProcess
 from world.ledgers import open_ledger_url
 from world.place import MulliganInstallation
 from world.place import mulligan_installation as set_up
@@ -32,7 +32,7 @@ class Fleet:
         made.configure(workspace={"root": str(directory / "work")})
         return made
 
-    def start(self, name: str) -> subprocess.Popen[str]:
+    def start(self, name: str) -> ForkedProcess:
         """Start `mulligan run`; what it says is in a file beside its configuration."""
         home = self.worker(name)
         log = self.running.enter_context((home.directory / "log").open("w"))

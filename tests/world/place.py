@@ -20,7 +20,7 @@ from mulligan.config.operator import Operator
 from mulligan.domain.issue import IssueRef
 from mulligan.domain.result import WorkerResultMeta
 from world.confined import usable_mode
-from world.fork_server import run_forked
+from world.fork_server import ForkedProcess, run_forked, start_forked
 from world.issue_names import ref_of
 from world.ledgers import migrated, url_of
 from world.repositories import git, make_remote
@@ -74,18 +74,10 @@ class MulliganInstallation:
         self.world.label(ref, "mulligan", MAINTAINER)
         return ref
 
-    def start(
-        self, *arguments: str, said: int | IO[str] = subprocess.PIPE
-    ) -> subprocess.Popen[str]:
-        """Start a command of Mulligan, as a person does."""
-        return subprocess.Popen(
-            [sys.executable, "-m", "mulligan", *arguments, "--config", str(self.config)],
-            cwd=self.directory,
-            env=self._environment,
-            stdout=said,
-            stderr=said,
-            text=True,
-        )
+    def start(self, *arguments: str, said: int | IO[str] = subprocess.PIPE) -> ForkedProcess:
+        """Start a command of Mulligan."""
+        arguments = (*arguments, "--config", str(self.config))
+        return start_forked(arguments, self.directory, self._environment, said)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command of Mulligan to its end; the warning for root is taken off its errors."""

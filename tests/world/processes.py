@@ -1,6 +1,5 @@
 """Ready-made commands for the shell, and a look at the processes that are really there."""
 
-import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from mulligan.sandbox.process import Command, Finished, run
+from world.fork_server import ForkedProcess
 
 PATH = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 MULLIGAN = """
@@ -78,7 +78,7 @@ def wait_until(true: Callable[[], bool], seconds: float = 120) -> None:
         time.sleep(0.01)
 
 
-def said_until(daemon: subprocess.Popen[str], words: str) -> str:
+def said_until(daemon: ForkedProcess, words: str) -> str:
     """Read what a process says on standard error, up to the line with these words."""
     assert daemon.stderr
     said = ""
