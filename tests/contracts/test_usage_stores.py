@@ -88,6 +88,19 @@ def test_the_last_run_of_an_agent_says_whether_its_key_was_refused(accounts: Usa
     assert accounts.key_refused_at("claude") is None
 
 
+def test_the_last_run_of_an_agent_says_when_its_service_takes_requests(
+    accounts: UsageStore,
+) -> None:
+    told = used(None).model_copy(update={"retry_at": NOON + timedelta(hours=1)})
+    assert accounts.retry_at("claude") is None
+    accounts.record(Run(ONE, 1, 0, NOON, "claude"), told)
+    accounts.record(Run(ONE, 2, 0, NOON + timedelta(minutes=1), "x"), used(1))
+    assert accounts.retry_at("claude") == NOON + timedelta(hours=1)
+    assert accounts.retry_at("x") is None
+    accounts.record(Run(TWO, 1, 0, NOON + timedelta(minutes=2), "claude"), used(1))
+    assert accounts.retry_at("claude") is None
+
+
 def test_what_is_on_the_disk_is_there_again_and_holds_no_secret(tmp_path: Path) -> None:
     url = url_of(tmp_path / "mulligan.db")
     with open_database(url) as database:

@@ -1,4 +1,4 @@
-"""A key that the model's service refuses stops the work with that agent until it is mended."""
+"""A model's service that refuses a key, or asks for a wait, stops the work with that agent."""
 
 import json
 from collections.abc import Generator
@@ -13,6 +13,7 @@ from mulligan.agents.runner import CommandAgent
 from mulligan.config.adapters import Adapter, Fact, Meaning, Rule
 from mulligan.config.operator import AgentSettings
 from mulligan.daemon.worker import Visit, Worker
+from mulligan.domain.attempt import AgentRun, Fault, Task
 from mulligan.domain.issue import AuthorisingAct, IssueRef, OperatorAct, Stage
 from mulligan.domain.outcome import Outcome, Retry
 from mulligan.implement.ports import AgentRegistry
@@ -102,3 +103,30 @@ def test_an_operators_command_tries_it_at_once(here: WorkerEnvironment) -> None:
     act = AuthorisingAct(OperatorAct("1"), "ada", here.desk.clock.time, trusted=True)
     assert visit(here, refs[1], act).attempts == 1
     assert visit(here, refs[2]).attempts == 1
+
+
+class ThrottledAgent(ScriptedAgent):
+    """An agent whose model's service answers 429 and `Retry-After: 600`."""
+
+    def run(self, task: Task) -> AgentRun:
+        run = super().run(task)
+        fault = Fault(Outcome.INFRASTRUCTURE, "The model's service failed: HTTP 429.")
+        return replace(run, fault=fault, retry_after=timedelta(minutes=10))
+
+
+def test_no_issue_asks_a_service_again_before_the_time_that_it_named(
+    here: WorkerEnvironment,
+) -> None:
+    first, second = here.desk.ready(), here.desk.ready()
+    context = here.context(ThrottledAgent(fix_the_bug))
+    context.worktrees.fetch_base(NAME)
+    worker = Worker(context, max_attempts=1)
+    assert worker.visit(first).attempts == 1
+    assert here.ledger.history(first)[0].outcome is Outcome.INFRASTRUCTURE
+    until = here.desk.clock.time + timedelta(minutes=10)
+    here.desk.clock.time += timedelta(minutes=1)
+    for ref in (first, second):
+        assert worker.visit(ref).attempts == 0
+        assert here.ledger.status(ref).due == until
+    here.desk.clock.time = until
+    assert worker.visit(second).attempts == 1

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx
 
+from mulligan.agents.model_traffic import ModelTraffic
 from mulligan.sandbox.egress import AccessLog, open_proxy
 from mulligan.sandbox.egress_rules import Address, Allowed, Route
 
@@ -23,6 +24,7 @@ class EgressProxy:
     door: Path
     journal: AccessLog
     log: Path
+    traffic: ModelTraffic
 
     @contextmanager
     def client(self) -> Generator[httpx.Client]:
@@ -50,9 +52,9 @@ def open_egress_proxy(
     routes = (Route("model", origin, "x-api-key", key),) if origin else ()
     log = place / "egress.log"
     with log.open("w") as file:
-        journal = AccessLog(file)
-        with open_proxy(Allowed(PORT, routes, hosts), journal) as door:
-            yield EgressProxy(door, journal, log)
+        journal, traffic = AccessLog(file), ModelTraffic()
+        with open_proxy(Allowed(PORT, routes, hosts), journal, traffic) as door:
+            yield EgressProxy(door, journal, log, traffic)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from itertools import chain
 from typing import Annotated, assert_never
 
@@ -25,7 +26,7 @@ from pydantic import (
 from mulligan.agents.prices import cost_of, price_of
 from mulligan.config.adapters import Adapter, Fact, Meaning, Rule
 from mulligan.config.operator import AgentSettings
-from mulligan.config.settings import Price
+from mulligan.config.settings import Price, format_duration
 from mulligan.domain.attempt import AgentReport, Fault, ReportedStatus, TimeLimit
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts
@@ -294,15 +295,17 @@ def facts_from_stream(
 
 
 def cost_from_stream(facts: StreamFacts, model: str, prices: Mapping[str, Price]) -> float | None:
-    """Return the cost in USD: as reported, else tokens times price; None if neither is known."""
+    """Return the cost in USD: as reported, else tokens times price; None if neither is known.
+
+    What a run reported before its end may be too low, so the higher one counts then.
+    """
     reported = facts.numbers.get(Fact.COST)
-    if reported is not None or not facts.numbers.keys() & {Fact.INPUT, Fact.OUTPUT}:
-        return None if reported is None else round(reported, 6)
     price = price_of(facts.texts.get(Fact.MODEL, model), prices)
-    if price is None:
-        return None
-    tokens = [facts.count(fact) or 0 for fact in (Fact.INPUT, Fact.CACHED, Fact.OUTPUT)]
-    return round(cost_of(price, *tokens), 6)
+    is_final = reported is not None and facts.ended is not None
+    if price and not is_final and facts.numbers.keys() & {Fact.INPUT, Fact.OUTPUT}:
+        tokens = [facts.count(fact) or 0 for fact in (Fact.INPUT, Fact.CACHED, Fact.OUTPUT)]
+        reported = max(reported or 0.0, cost_of(price, *tokens))
+    return None if reported is None else round(reported, 6)
 
 
 DENIED_WORDS = re.compile(
@@ -337,6 +340,23 @@ def service_fault(facts: StreamFacts) -> Fault | None:
     if status is None or status in TRANSIENT_STATUSES or status >= SERVER_ERROR:
         return Fault(Outcome.INFRASTRUCTURE, f"The model's service failed: {reason}.")
     return None
+
+
+def silent_service(silence: timedelta, least: timedelta) -> Fault | None:
+    """Blame the service for a run that a time limit stopped, if it had been silent for `least`."""
+    if silence < least:
+        return None
+    lasted = format_duration(timedelta(seconds=round(silence.total_seconds())))
+    return Fault(
+        Outcome.INFRASTRUCTURE,
+        f"The model's service was asked, and sent nothing for {lasted}, until the time limit.",
+    )
+
+
+def refusing_service(status: int) -> Fault:
+    """Blame the service for a run that failed after the service's last answer had this status."""
+    reason = f"its last answer was HTTP {status}" if status else "it could not be reached"
+    return Fault(Outcome.INFRASTRUCTURE, f"The model's service failed: {reason}.")
 
 
 NAMED_TOOLS = 5

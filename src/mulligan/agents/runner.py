@@ -6,7 +6,7 @@ import stat
 import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +26,13 @@ from mulligan.agents.invocation import (
     proxy_arguments,
     variables_inside,
 )
+from mulligan.agents.model_traffic import (
+    ModelTraffic,
+    ServiceRefusal,
+    TokenCount,
+    raise_counts,
+    with_tokens,
+)
 from mulligan.agents.output import (
     Reader,
     StreamFacts,
@@ -36,8 +43,10 @@ from mulligan.agents.output import (
     read_output,
     read_report,
     refusal,
+    refusing_service,
     service_fault,
     shortened,
+    silent_service,
 )
 from mulligan.config.adapters import Adapter, Fact, Meaning
 from mulligan.config.operator import AgentSettings
@@ -69,6 +78,7 @@ class RunNetwork:
     network: Network
     proxy_socket: Path | None = None
     access_log: AccessLog | None = None
+    traffic: ModelTraffic = field(default_factory=ModelTraffic)
 
     @property
     def refused(self) -> tuple[str, ...]:
@@ -101,11 +111,12 @@ class EgressSettings:
         allowed = allowed_for(adapter, self.environment, self.hosts, PROXY_PORT)
         inside = variables_inside(adapter, variables, self.environment, PROXY_PORT)
         pointed = proxy_arguments(adapter, self.environment, PROXY_PORT)
+        traffic = ModelTraffic()
         with (
             _open_access_log(log, self.redact) as access_log,
-            open_proxy(allowed, access_log) as socket,
+            open_proxy(allowed, access_log, traffic) as socket,
         ):
-            yield RunNetwork(pointed, inside, self.network, socket, access_log)
+            yield RunNetwork(pointed, inside, self.network, socket, access_log, traffic)
 
 
 @contextmanager
@@ -184,7 +195,13 @@ class CommandAgent:
         log = task.log.with_name(task.log.name.replace("agent", "egress"))
         with self._egress.open_network(self._adapter, self._passed_variables(), log) as run_network:
             start = self._invoke(run_network, task, home)
-            reader = Reader(self._adapter.reads)
+            reader, traffic = Reader(self._adapter.reads), run_network.traffic
+            silence = timedelta()
+
+            def on_stop() -> None:
+                nonlocal silence
+                silence = traffic.silence
+
             command = Command(
                 argv=start.argv,
                 directory=task.directory,
@@ -200,11 +217,13 @@ class CommandAgent:
                 stdin=start.stdin,
                 log=task.log,
                 redactor=self._redactor,
-                on_output=self._output_reader(reader, task.meter),
+                on_output=self._output_reader(reader, task.meter, traffic),
+                on_stop=on_stop,
             )
             finished = self._sandbox.run(command, _command_access(task, home, run_network))
         _read_record(start.record, reader)
-        run = self._run_of(finished, reader.close(), _report(report, task))
+        run = self._run_of(finished, reader.close(), _report(report, task), traffic.tokens)
+        run = self._blame_service(run, silence, traffic.refusal)
         refused = tuple(
             host for host in run_network.refused if host not in self._adapter.idle_hosts
         )
@@ -220,7 +239,20 @@ class CommandAgent:
     def _path(self) -> str:
         return self._environment.get("PATH", os.defpath)
 
-    def _output_reader(self, reader: Reader, meter: Meter) -> Callable[[bytes], TimeLimit | None]:
+    def _blame_service(
+        self, run: AgentRun, silence: timedelta, refusal: ServiceRefusal | None
+    ) -> AgentRun:
+        """Add the fault of a service that was silent, or refused, when the run ended."""
+        fault = run.fault
+        if fault is None and run.stopped_by in self._time_limits:
+            fault = silent_service(silence, self._settings.provider_stall)
+        elif run.stopped_by is None and run.exit_code and refusal and not self._adapter.reads:
+            fault = refusing_service(refusal.status)
+        return replace(run, fault=fault, retry_after=fault and refusal and refusal.retry_after)
+
+    def _output_reader(
+        self, reader: Reader, meter: Meter, traffic: ModelTraffic
+    ) -> Callable[[bytes], TimeLimit | None]:
         """Return a callback that reads the output, and stops the agent once its budget is spent."""
         last = NOTHING
 
@@ -228,7 +260,9 @@ class CommandAgent:
             nonlocal last
             reader.feed(chunk)
             usage = self._with_identity(
-                facts_from_stream(reader.facts, self._settings, self._prices)
+                facts_from_stream(
+                    with_tokens(reader.facts, traffic.tokens), self._settings, self._prices
+                )
             )
             if (spent := spent_in(usage)) == last:
                 return None
@@ -238,10 +272,15 @@ class CommandAgent:
         return on_output
 
     def _run_of(
-        self, finished: Finished, facts: StreamFacts, report: AgentReport | None
+        self,
+        finished: Finished,
+        facts: StreamFacts,
+        report: AgentReport | None,
+        tokens: TokenCount,
     ) -> AgentRun:
-        """Build the result of a run from its process, its output and its report."""
+        """Build the result of a run from its process, output, report and the counted tokens."""
         adapter, output = self._adapter, read_output(finished.tail)
+        facts = with_tokens(facts, tokens)
         stopped_by = finished.stopped_by
         if stopped_by is None and facts.ended is Meaning.LIMIT:
             stopped_by = TimeLimit.OWN_LIMIT
@@ -255,11 +294,11 @@ class CommandAgent:
             facts=self._with_identity(
                 facts_from_stream(facts, self._settings, self._prices, code, stopped_by)
                 if adapter.reads
-                else facts_of(output, self._settings.kind, code, stopped_by),
+                else raise_counts(facts_of(output, self._settings.kind, code, stopped_by), tokens),
                 denied=fault is not None and fault.outcome is Outcome.DENIED,
             ),
             stopped_by=stopped_by,
-            limit=self._limit(stopped_by),
+            limit=self._time_limits.get(stopped_by),
             report=report,
             summary=output.summary if closing is None else shortened(closing),
             question=output.question if closing is None else closing_question(closing),
@@ -285,12 +324,12 @@ class CommandAgent:
         usual = [name for name in self._adapter.environment if name in self._environment]
         return {name: self._environment[name] for name in (*usual, *wanted)}
 
-    def _limit(self, stopped_by: TimeLimit | None) -> timedelta | None:
-        limits = {
+    @property
+    def _time_limits(self) -> Mapping[TimeLimit | None, timedelta]:
+        return {
             TimeLimit.TIMEOUT: self._settings.timeout,
             TimeLimit.STALL_TIMEOUT: self._settings.stall_timeout,
         }
-        return limits.get(stopped_by) if stopped_by else None
 
 
 def _command_access(task: Task, home: Path, run_network: RunNetwork) -> CommandAccess:

@@ -286,6 +286,12 @@ class AgentSettings(Settings):
 
     Example: 20m
     """
+    provider_stall: Duration = timedelta(minutes=2)
+    """If the model's service sent nothing for this long when a time limit stopped a run, the
+    service failed, not the agent. Needs `sandbox.network: model`.
+
+    Example: 5m
+    """
     env: tuple[str, ...] = ()
     """Names of environment variables to pass to the agent.
 

@@ -3,7 +3,7 @@
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 
@@ -125,6 +125,7 @@ class AgentRun:
 
     `fault` is a failure of the model's service. `refusal` names the refused tools and the fix.
     `is_cut_off` is set if the agent's output lacks the record that ends every complete run.
+    `retry_after` is how long the model's service wants no request, if it refused the last one.
     """
 
     exit_code: int | None
@@ -138,6 +139,14 @@ class AgentRun:
     fault: Fault | None = None
     refusal: str = ""
     is_cut_off: bool = False
+    retry_after: timedelta | None = None
+
+    def ended_at(self, now: datetime) -> "AgentRun":
+        """Add the time from which on the model's service takes requests, where it said so."""
+        if self.retry_after is None:
+            return self
+        facts = self.facts.model_copy(update={"retry_at": now + self.retry_after})
+        return replace(self, facts=facts)
 
 
 @dataclass(frozen=True, slots=True)

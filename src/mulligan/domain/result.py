@@ -202,7 +202,8 @@ class AgentFacts(Record):
     model's service refused its key, or what that may spend.
     `cached_tokens` are among the `input_tokens`. `api_status` is the HTTP status with which the
     model's service refused last; `refused` names the tools that were refused, `refused_hosts`
-    what the sandbox did not let it reach.
+    what the sandbox did not let it reach. `retry_at` is when the service takes requests again, if
+    it refused the last one and said so.
     """
 
     kind: str
@@ -222,6 +223,7 @@ class AgentFacts(Record):
     refused: tuple[str, ...] = ()
     refused_hosts: tuple[str, ...] = ()
     denied: bool = False
+    retry_at: datetime | None = None
 
 
 # The record.

@@ -76,6 +76,14 @@ class Run:
         return self.began.astimezone(UTC).date()
 
 
+CENT = 0.01
+
+
+def dollars(usd: float) -> str:
+    """Write an amount: `$0.31`, or with four digits where it is less than a cent."""
+    return f"${usd:,.2f}" if usd >= CENT or not usd else f"${max(usd, CENT / 100):.4f}"
+
+
 def spent_in(run: AgentFacts) -> Spent:
     """Give the usage of a run as far as its agent reported it."""
     return Spent(run.cost_usd or 0.0, (run.input_tokens or 0) + (run.output_tokens or 0))

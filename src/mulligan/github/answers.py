@@ -4,14 +4,13 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from mulligan.domain.errors import DeniedError, UnavailableError, WorldError
+from mulligan.domain.retry_after import date_in, seconds_asked
 from mulligan.github.shapes import Refusal
 from mulligan.text.escape import one_line
 
@@ -181,24 +180,12 @@ def rate_limited(request: str, wait: float) -> TransientError:
 def retry_after(answer: Answer) -> float | None:
     """Read how many seconds GitHub wants to be left alone; by its own clock, not ours."""
     headers = answer.headers
-    sent = _date(headers.get("date"))
-    asked = headers.get("retry-after", "").strip()
-    if asked.isdecimal():
-        return float(asked)
-    if until := _date(asked):
-        return max(0.0, (until - sent).total_seconds()) if sent else None
-    reset = headers.get("x-ratelimit-reset", "")
+    if (asked := seconds_asked(headers)) is not None:
+        return asked
+    sent, reset = date_in(headers.get("date")), headers.get("x-ratelimit-reset", "")
     if headers.get("x-ratelimit-remaining") == "0" and reset.isdecimal() and sent:
         return max(0.0, float(reset) - sent.timestamp()) + 1
     return None
-
-
-def _date(text: str | None) -> datetime | None:
-    try:
-        found = parsedate_to_datetime(text) if text else None
-    except ValueError:
-        return None
-    return found if found and found.tzinfo else None
 
 
 def is_limit(answer: Answer) -> bool:

@@ -7,6 +7,7 @@ from mulligan.domain.issue import MARKER, IssueRef
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.result import AgentFacts, CheckResult, FileChange, Finding, WorkerResultMeta
+from mulligan.domain.spending import dollars
 from mulligan.implement.prompt.outcome_text import TITLES, duration_text, pluralize
 from mulligan.text.escape import defuse, one_line, table_cell, visible
 
@@ -102,9 +103,9 @@ def spending_line(case: IssueContext) -> str:
 def _cost(history: Iterable[WorkerResultMeta]) -> str:
     """Add up what agents reported: dollars, else tokens, else nothing."""
     runs = [run for meta in history for run in _runs(meta)]
-    dollars = [run.cost_usd for run in runs if run.cost_usd is not None]
-    if dollars:
-        return f"${sum(dollars):.2f}"
+    costs = [run.cost_usd for run in runs if run.cost_usd is not None]
+    if costs:
+        return dollars(sum(costs))
     tokens = sum((run.input_tokens or 0) + (run.output_tokens or 0) for run in runs)
     return f"{tokens:,} tokens" if tokens else ""
 

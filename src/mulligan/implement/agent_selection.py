@@ -47,9 +47,13 @@ KEY_PROBE_INTERVAL = timedelta(hours=1)
 
 
 def refused_until(case: IssueContext, context: BotContext) -> tuple[datetime, str] | None:
-    """Give until when the next attempt waits for a refused key, and why; None for no wait."""
+    """Give until when the next attempt waits for the model's service, and why; None for no wait."""
     name = agent_of(case, context.policies.in_force(case.issue.ref.repository), context.agents)
     agent = context.agents.named.get(name, context.agent).name
+    retry_at = context.usage.retry_at(agent)
+    if retry_at and retry_at > context.clock.now():
+        asked = f"The model's service asked the agent {agent!r} to wait until"
+        return retry_at, f"{asked} {retry_at:%Y-%m-%d %H:%M:%S} UTC (`Retry-After`)."
     refused = context.usage.key_refused_at(agent)
     if refused is None or refused + KEY_PROBE_INTERVAL <= context.clock.now():
         return None

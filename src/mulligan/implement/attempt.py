@@ -88,7 +88,7 @@ def _run_agent(known: AttemptState, task: Task, at: AttemptContext) -> AttemptSt
         raise WithdrawnError(why)
     probe = context.usage.key_refused_at(context.agent.name) is not None
     context.ledger.append(ref, AgentStarted(agent=context.agent.name))
-    run = context.agent.run(replace(task, meter=budget_meter.meter))
+    run = context.agent.run(replace(task, meter=budget_meter.meter)).ended_at(context.clock.now())
     context.usage.record(budget_meter.run, run.facts)
     finished = AgentFinished(
         exit_code=run.exit_code,

@@ -11,7 +11,16 @@ from mulligan.domain.issue import IssueRef
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts, WorkerResultMeta
-from mulligan.domain.spending import NOTHING, Allowance, Run, Spent, spent_by, spent_in, spent_on
+from mulligan.domain.spending import (
+    NOTHING,
+    Allowance,
+    Run,
+    Spent,
+    dollars,
+    spent_by,
+    spent_in,
+    spent_on,
+)
 from mulligan.implement.decide import ISSUE_BUDGET
 from mulligan.implement.ports import BotContext
 
@@ -136,10 +145,10 @@ def _describe_budget(name: str, allowed: Allowance, spent: Spent) -> str:
 
 
 def _describe_spending(spent: Spent) -> str:
-    return f"${spent.usd:.2f} and {spent.tokens} tokens"
+    return f"{dollars(spent.usd)} and {spent.tokens} tokens"
 
 
 def _describe_allowance(allowance: Allowance) -> str:
-    dollars = [] if allowance.usd is None else [f"${allowance.usd:.2f}"]
+    amount = [] if allowance.usd is None else [dollars(allowance.usd)]
     tokens = [] if allowance.tokens is None else [f"{allowance.tokens} tokens"]
-    return " and ".join([*dollars, *tokens])
+    return " and ".join([*amount, *tokens])

@@ -522,6 +522,10 @@ class UsageStore(Protocol):
         """Give when the agent's last run began, if the model's service refused its key in it."""
         ...
 
+    def retry_at(self, agent: str) -> datetime | None:
+        """Give when the model's service takes requests again, if the agent's last run was told."""
+        ...
+
 
 class Artifacts(Protocol):
     """The files of an attempt: prompt, logs, diff. See storage/artifacts.py."""

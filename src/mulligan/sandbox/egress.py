@@ -5,12 +5,12 @@ import os
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, assert_never
+from typing import IO, Protocol, assert_never
 
 import h11
 import httpx
@@ -81,6 +81,41 @@ class AccessLog:
             said = one_line(self._redact(what), LINE_CHARS)
             self._file.write(f"{seconds:9.3f} s  {verb:7}  {said}\n")
             self._file.flush()
+
+
+# What is observed of the requests to services.
+
+
+class ServiceExchange(Protocol):
+    """Told of one request to a service, in the proxy's thread. See agents/model_traffic.py."""
+
+    def waits(self) -> None:
+        """The service has all that was sent, and its next bytes are waited for."""
+        ...
+
+    def answered(self, status: int, headers: Sequence[tuple[bytes, bytes]]) -> None:
+        """The service sent the head of its answer."""
+        ...
+
+    def received(self, part: bytes) -> None:
+        """The service sent a part of the body."""
+        ...
+
+    def failed(self) -> None:
+        """The service could not be reached."""
+        ...
+
+    def ended(self) -> None:
+        """The answer is complete, or nobody waits for it any more."""
+        ...
+
+
+class ServiceObserver(Protocol):
+    """Told of all requests to services of one proxy."""
+
+    def begin(self) -> ServiceExchange:
+        """Observe a further request."""
+        ...
 
 
 # One connection from the sandbox.
@@ -177,9 +212,10 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 class Proxy:
     """Serves the connections of one sandbox; `allowed` is fixed from outside."""
 
-    def __init__(self, allowed: Allowed, access_log: AccessLog) -> None:
+    def __init__(self, allowed: Allowed, access_log: AccessLog, observer: ServiceObserver) -> None:
         self._allowed = allowed
         self._log = access_log
+        self._observer = observer
         self._client: httpx.AsyncClient | None = None
         self._serving = dict[asyncio.Task[None], socket.socket]()
 
@@ -252,20 +288,35 @@ class Proxy:
         self, connection: Connection, request: h11.Request, decision: ToService
     ) -> None:
         """Forward a request with the key, and stream the response back."""
+        exchange = self._observer.begin()
+        try:
+            await self._exchange(connection, request, decision, exchange)
+        finally:
+            exchange.ended()
+
+    async def _exchange(
+        self,
+        connection: Connection,
+        request: h11.Request,
+        decision: ToService,
+        exchange: ServiceExchange,
+    ) -> None:
         path = decision.target.partition(b"?")[0].decode()
         what = f"{request.method.decode()} {decision.route.origin}{path}"
         try:
             answer = await self._outside().send(
-                _outgoing(connection, request, decision), stream=True
+                _outgoing(connection, request, decision, exchange), stream=True
             )
         except (OSError, httpx.HTTPError, httpx.InvalidURL) as error:
+            exchange.failed()
             why = _reason(error)
             self._log.failed(f"{what}: {why}")
             await connection.answer(502, f"Mulligan cannot reach {decision.route.origin}: {why}.")
             return
+        exchange.answered(answer.status_code, answer.headers.raw)
         self._log.passed(f"{what} {answer.status_code}")
         try:
-            await _answer(connection, answer, KeyFilter(decision.route.value))
+            await _answer(connection, answer, KeyFilter(decision.route.value), exchange)
         finally:
             await answer.aclose()
 
@@ -321,24 +372,34 @@ def _reason(error: Exception) -> str:
     return type(error).__name__ if quotes else str(error) or type(error).__name__
 
 
-def _outgoing(connection: Connection, request: h11.Request, decision: ToService) -> httpx.Request:
+def _outgoing(
+    connection: Connection, request: h11.Request, decision: ToService, exchange: ServiceExchange
+) -> httpx.Request:
     given = list(request.headers.raw_items())
     names = {name.lower() for name, _ in given}
     has_body = bool(names & {b"content-length", b"transfer-encoding"})
+    if not has_body:
+        exchange.waits()
     return httpx.Request(
         request.method.decode(),
         httpx.URL(decision.route.origin).copy_with(raw_path=decision.target),
         headers=request_headers(decision.route, given),
-        content=_body(connection) if has_body else None,
+        content=_body(connection, exchange) if has_body else None,
     )
 
 
-async def _body(connection: Connection) -> AsyncIterator[bytes]:
+async def _body(connection: Connection, exchange: ServiceExchange) -> AsyncIterator[bytes]:
     while part := await connection.body():
         yield part
+    exchange.waits()
 
 
-async def _answer(connection: Connection, answer: httpx.Response, key_filter: KeyFilter) -> None:
+async def _answer(
+    connection: Connection,
+    answer: httpx.Response,
+    key_filter: KeyFilter,
+    exchange: ServiceExchange,
+) -> None:
     """Send an answer on, without the key that a service may have put into it."""
     is_plain = "content-encoding" not in answer.headers
     headers = response_headers(answer.headers.raw, is_plain=is_plain)
@@ -349,9 +410,12 @@ async def _answer(connection: Connection, answer: httpx.Response, key_filter: Ke
             reason=key_filter.text(answer.reason_phrase.encode("ascii", errors="replace")),
         )
     )
+    exchange.waits()
     async for part in answer.aiter_raw() if is_plain else answer.aiter_bytes():
+        exchange.received(part)
         if shown := key_filter.feed(part):
             await connection.send(h11.Data(data=shown))
+        exchange.waits()
     if rest := key_filter.end():
         await connection.send(h11.Data(data=rest))
     await connection.send(h11.EndOfMessage())
@@ -383,7 +447,9 @@ SOCKET_NAME = "door"
 
 
 @contextmanager
-def open_proxy(allowed: Allowed, access_log: AccessLog) -> Generator[Path]:
+def open_proxy(
+    allowed: Allowed, access_log: AccessLog, observer: ServiceObserver
+) -> Generator[Path]:
     """Start a proxy and return its socket; the end of the block ends every connection.
 
     Raises UnavailableError if the socket cannot be made.
@@ -391,7 +457,7 @@ def open_proxy(allowed: Allowed, access_log: AccessLog) -> Generator[Path]:
     with TemporaryDirectory(prefix="mulligan-door-", ignore_cleanup_errors=True) as directory:
         runner, ended = asyncio.Runner(), asyncio.Event()
         loop = runner.get_loop()
-        serving = _serve(_listener(Path(directory)), Proxy(allowed, access_log), ended)
+        serving = _serve(_listener(Path(directory)), Proxy(allowed, access_log, observer), ended)
         thread = threading.Thread(target=_run, args=(runner, serving), name="egress")
         thread.start()
         try:

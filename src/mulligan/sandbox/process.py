@@ -50,7 +50,8 @@ class Command:
     `grace` the time between SIGTERM and SIGKILL. `pass_fds` are the descriptors it inherits.
     With a `redactor`, all output is redacted first, and sizes count redacted bytes.
     `limits` apply to a sandbox only. `on_output` gets each chunk and may return a limit that stops
-    the command; `watch` is polled and may return the error that stops it.
+    the command; `watch` is polled and may return the error that stops it; `on_stop` is called once,
+    when the command is told to end.
     With a `user`, it starts as root of a user namespace in which it may become that user.
     """
 
@@ -69,6 +70,7 @@ class Command:
     user: int | None = None
     on_output: Callable[[bytes], TimeLimit | None] | None = None
     watch: Callable[[], MulliganError | None] | None = None
+    on_stop: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +273,8 @@ class _Run:
             self.cancelled_by = reason_to_stop() or (self.command.watch and self.command.watch())
         if self.stopped_by or self.cancelled_by:
             self.term_sent_at = now
+            if self.command.on_stop:
+                self.command.on_stop()
             self.supervisor.send(b"T")
 
     def result(self, report: str) -> Finished:

@@ -71,6 +71,13 @@ class SqlUsageStore:
             last = connection.execute(wanted.order_by(RUN.began.desc()).limit(1)).first()
         return datetime.fromisoformat(last.began) if last and last.denied else None
 
+    def retry_at(self, agent: str) -> datetime | None:
+        """Say when the model's service takes requests again, if an agent's last run was told."""
+        wanted = select(RUN.usage).where(RUN.agent == agent).order_by(RUN.began.desc()).limit(1)
+        with self.database.read() as connection:
+            last = connection.execute(wanted).scalar()
+        return AgentFacts.model_validate_json(last).retry_at if last else None
+
 
 class MemoryUsageStore:
     """The port Accounts in memory, for dry runs and tests; may be used from any thread."""
@@ -101,10 +108,18 @@ class MemoryUsageStore:
 
     def key_refused_at(self, agent: str) -> datetime | None:
         """Say when the last run of an agent began, if the model's service refused its key then."""
+        run, usage = self._last(agent)
+        return run.began if run and usage and usage.denied else None
+
+    def retry_at(self, agent: str) -> datetime | None:
+        """Say when the model's service takes requests again, if an agent's last run was told."""
+        _, usage = self._last(agent)
+        return usage.retry_at if usage else None
+
+    def _last(self, agent: str) -> tuple[Run, AgentFacts] | tuple[None, None]:
         with self._lock:
             noted = [each for each in self._noted.values() if each[0].agent == agent]
-        run, usage = max(noted, key=lambda each: each[0].began, default=(None, None))
-        return run.began if run and usage and usage.denied else None
+        return max(noted, key=lambda each: each[0].began, default=(None, None))
 
 
 def _of(ref: IssueRef, number: int) -> ColumnElement[bool]:

@@ -19,6 +19,7 @@ from mulligan.domain.attempt import (
 )
 from mulligan.domain.outcome import Outcome, ZeroKind
 from mulligan.domain.result import AgentFacts, CheckResult
+from mulligan.domain.spending import dollars
 from mulligan.text.escape import one_line, visible
 
 # An outcome in one line.
@@ -306,4 +307,4 @@ def duration_text(milliseconds: int) -> str:
 def used(facts: AgentFacts) -> str:
     """Say what a run has used: `$0.31 and 52131 tokens`."""
     tokens = pluralize((facts.input_tokens or 0) + (facts.output_tokens or 0), "token")
-    return tokens if facts.cost_usd is None else f"${facts.cost_usd:.2f} and {tokens}"
+    return tokens if facts.cost_usd is None else f"{dollars(facts.cost_usd)} and {tokens}"

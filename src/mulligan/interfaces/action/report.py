@@ -9,7 +9,7 @@ from mulligan.daemon.once import PassResult
 from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.result import Finding, WorkerResultMeta
-from mulligan.domain.spending import spent_by
+from mulligan.domain.spending import dollars, spent_by
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.prompt.outcome_text import TITLES, duration_text, failing, pluralize
 from mulligan.interfaces.action.inputs import Runner
@@ -166,7 +166,7 @@ def _row(meta: WorkerResultMeta) -> Sequence[str]:
         TITLES[meta.outcome],
         table_cell(meta.error, 200) or "–",
         duration_text(meta.duration_ms),
-        f"${usd:.2f}" if usd else "–",
+        dollars(usd) if usd else "–",
     )
 
 

@@ -13,6 +13,7 @@ from rich.table import Table
 from mulligan.config.settings import parse_duration
 from mulligan.domain.errors import UnavailableError, UsageError
 from mulligan.domain.issue import Stage
+from mulligan.domain.spending import dollars
 from mulligan.domain.stats import (
     AgentStats,
     Cost,
@@ -295,7 +296,6 @@ def _unknown_costs(cost: Cost) -> Iterator[str]:
 # Amounts, shares and times in words
 
 UNKNOWN, NOTHING = "unknown", "–"
-CENT = 0.01
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
 
@@ -303,7 +303,7 @@ def money(usd: float | None, cost: Cost) -> str:
     """Write an amount; one of which a part is unknown is the least that it can be."""
     if usd is None:
         return UNKNOWN if cost.usd is None else NOTHING
-    written = f"{usd:,.2f}" if usd >= CENT or not usd else f"{usd:.4f}"
+    written = dollars(usd).removeprefix("$")
     return f"≥ {written} USD" if cost.without_cost else f"{written} USD"
 
 

@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, Response
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.outcome import FREE, Outcome
 from mulligan.domain.result import WorkerResultMeta
-from mulligan.domain.spending import Spent, spent_by, spent_in
+from mulligan.domain.spending import Spent, dollars, spent_by, spent_in
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.prompt.outcome_text import TITLES, duration_text, pluralize, verdict
 from mulligan.interfaces.dashboard.api import files_of, find_issue
@@ -116,10 +116,6 @@ def _usd(meta: WorkerResultMeta) -> float:
     return spent_by([meta]).usd
 
 
-def _dollars(usd: float) -> str:
-    return f"${usd:.2f}"
-
-
 def _grouped(count: int) -> str:
     return f"{count:,}"
 
@@ -138,7 +134,7 @@ FILTERS: Mapping[str, Callable[..., object]] = {
     "path_of": _path_of,
     "usd": _usd,
     "stage_name": STAGES.__getitem__,
-    "dollars": _dollars,
+    "dollars": dollars,
     "grouped": _grouped,
 }
 """What the templates may do with a value."""

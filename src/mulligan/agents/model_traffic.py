@@ -1,0 +1,289 @@
+"""What passes between an agent and its model's service, as the proxy sees it (AGENT-6).
+
+It tells who a silence belongs to, when the service wants the next request, and how many tokens it
+counted. The proxy reports from its own thread; the rest of Mulligan asks from another.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import reduce
+from threading import Lock
+
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from mulligan.agents.output import MAX_LINE_BYTES, StreamFacts, json_object, number_in, values
+from mulligan.config.adapters import Fact
+from mulligan.domain.result import AgentFacts
+from mulligan.domain.retry_after import seconds_asked
+
+# Tokens.
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCount:
+    """Tokens as the model's service counted them; `cached` ones are among the `input`."""
+
+    input: int = 0
+    cached: int = 0
+    output: int = 0
+
+    def plus(self, other: "TokenCount") -> "TokenCount":
+        """Add two counts up."""
+        return TokenCount(
+            self.input + other.input, self.cached + other.cached, self.output + other.output
+        )
+
+    def at_least(self, other: "TokenCount") -> "TokenCount":
+        """Take the larger of each number; within an answer, a service counts up."""
+        return TokenCount(
+            max(self.input, other.input),
+            max(self.cached, other.cached),
+            max(self.output, other.output),
+        )
+
+
+NO_TOKENS = TokenCount()
+
+
+def with_tokens(facts: StreamFacts, tokens: TokenCount) -> StreamFacts:
+    """Raise the counts that an agent printed to those of its model's service.
+
+    What an agent prints lacks the answer that a limit broke off, and its questions besides.
+    """
+    counted = {Fact.INPUT: tokens.input, Fact.CACHED: tokens.cached, Fact.OUTPUT: tokens.output}
+    higher = {fact: n for fact, n in counted.items() if n > facts.numbers.get(fact, 0)}
+    return replace(facts, numbers={**facts.numbers, **higher})
+
+
+def raise_counts(reported: AgentFacts, tokens: TokenCount) -> AgentFacts:
+    """Raise the counts that an agent without rules reported to those of its model's service."""
+    counted = {"input_tokens": tokens.input, "output_tokens": tokens.output}
+    known = {"input_tokens": reported.input_tokens, "output_tokens": reported.output_tokens}
+    return reported.model_copy(
+        update={name: count for name, count in counted.items() if count > (known[name] or 0)}
+    )
+
+
+USAGE_PATHS = ("usage", "message.usage", "response.usage", "usageMetadata")
+"""Where an answer holds its usage: Messages, chat completions, Responses, generateContent."""
+
+WHOLE_INPUT = ("prompt_tokens", "promptTokenCount")
+
+INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+"""Anthropic counts what comes from the cache apart; OpenAI's input_tokens hold it."""
+
+CACHED = (
+    "cache_read_input_tokens",
+    "input_tokens_details.cached_tokens",
+    "prompt_tokens_details.cached_tokens",
+    "cachedContentTokenCount",
+)
+
+OUTPUT = ("output_tokens", "completion_tokens", "candidatesTokenCount", "thoughtsTokenCount")
+
+
+def tokens_in(answer: JsonValue) -> TokenCount:
+    """Read the usage in an answer, or in an event of one; nothing where it has none."""
+    found = NO_TOKENS
+    for path in USAGE_PATHS:
+        for usage in values(answer, path):
+            whole = _sum(usage, WHOLE_INPUT)
+            found = found.at_least(
+                TokenCount(whole or _sum(usage, INPUT), _sum(usage, CACHED), _sum(usage, OUTPUT))
+            )
+    return found
+
+
+def _sum(usage: JsonValue, paths: Sequence[str]) -> int:
+    numbers = (number_in(value) for path in paths for value in values(usage, path))
+    return round(sum(number for number in numbers if number is not None))
+
+
+ANY_JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
+
+
+class UsageReader:
+    """Reads the usage from the body of one answer, in parts of any size.
+
+    The body is a stream of events (text/event-stream) or one JSON value. More than MAX_LINE_BYTES
+    of a line, or of a JSON value, are passed over.
+    """
+
+    def __init__(self, *, streams: bool) -> None:
+        self.tokens = NO_TOKENS
+        self._streams = streams
+        self._rest = bytearray()
+        self._is_too_long = False
+
+    def feed(self, part: bytes) -> None:
+        """Read a part of the body."""
+        *lines, rest = part.split(b"\n") if self._streams else [part]
+        for line in lines:
+            self._add(line)
+            self._read_event()
+        self._add(rest)
+
+    def close(self) -> None:
+        """Read what had no end yet."""
+        if self._streams:
+            self._read_event()
+        elif not self._is_too_long:
+            with suppress(ValidationError):
+                answer = ANY_JSON.validate_json(bytes(self._rest))
+                for each in answer if isinstance(answer, list) else [answer]:
+                    self.tokens = self.tokens.at_least(tokens_in(each))
+            self._rest.clear()
+
+    def _add(self, part: bytes) -> None:
+        self._is_too_long = self._is_too_long or len(self._rest) + len(part) > MAX_LINE_BYTES
+        if self._is_too_long:
+            self._rest.clear()
+        else:
+            self._rest += part
+
+    def _read_event(self) -> None:
+        field, _, data = bytes(self._rest).partition(b":")
+        if field == b"data" and b"usage" in data and (event := json_object(data)):
+            self.tokens = self.tokens.at_least(tokens_in(event))
+        self._rest.clear()
+        self._is_too_long = False
+
+
+# Waiting.
+
+NO_TIME = timedelta()
+
+LONGEST_WAIT = timedelta(days=1)
+"""The longest `Retry-After` that is believed."""
+
+TOO_MANY_REQUESTS = 429
+SERVER_ERROR = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceRefusal:
+    """The last answer of a model's service that failed, or wants fewer requests.
+
+    `status` is 0 where it could not be reached; `retry_after` is how long it still wants to be
+    left alone.
+    """
+
+    status: int
+    retry_after: timedelta | None = None
+
+
+class ModelTraffic:
+    """The port ServiceObserver: keeps what the proxy sees of all requests of one run."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
+        self._lock = Lock()
+        self._open = set[ModelExchange]()
+        self._counted = NO_TOKENS
+        self._heard_at = float("-inf")
+        self._unreached_since: float | None = None
+        self._refused: tuple[float, ServiceRefusal] | None = None
+
+    def begin(self) -> "ModelExchange":
+        """Observe a further request."""
+        exchange = ModelExchange(self)
+        with self._lock:
+            self._open.add(exchange)
+        return exchange
+
+    @property
+    def tokens(self) -> TokenCount:
+        """The tokens that the service has counted so far."""
+        with self._lock:
+            return reduce(TokenCount.plus, (each.tokens for each in self._open), self._counted)
+
+    @property
+    def silence(self) -> timedelta:
+        """How long the service has sent nothing although it was asked; zero if it was not."""
+        with self._lock:
+            since = [each.waiting_since for each in self._open] + [self._unreached_since]
+            begun = min((moment for moment in since if moment is not None), default=self.clock())
+            return timedelta(seconds=self.clock() - max(begun, self._heard_at))
+
+    @property
+    def refusal(self) -> ServiceRefusal | None:
+        """The service's last answer, if that refused the request or was none."""
+        if self._refused is None:
+            return None
+        at, refusal = self._refused
+        passed, wait = timedelta(seconds=self.clock() - at), refusal.retry_after
+        return replace(refusal, retry_after=None if wait is None else max(wait - passed, NO_TIME))
+
+    def heard(self) -> None:
+        """Note bytes from the service."""
+        with self._lock:
+            self._heard_at, self._unreached_since = self.clock(), None
+
+    def judged(self, refusal: ServiceRefusal | None) -> None:
+        """Note what an answer says of the service; None for one that is neither failed nor late."""
+        with self._lock:
+            self._refused = (self.clock(), refusal) if refusal else None
+
+    def unreached(self, since: float) -> None:
+        """Note that the service could not be reached."""
+        with self._lock:
+            if self._unreached_since is None:
+                self._unreached_since = since
+
+    def close(self, exchange: "ModelExchange") -> None:
+        """Keep the tokens of a request that has ended, and nothing else of it."""
+        with self._lock:
+            self._open.discard(exchange)
+            self._counted = self._counted.plus(exchange.tokens)
+
+
+class ModelExchange:
+    """The port ServiceExchange: one request to the model's service, and its answer."""
+
+    def __init__(self, traffic: ModelTraffic) -> None:
+        self.waiting_since: float | None = None
+        self._traffic = traffic
+        self._begun = traffic.clock()
+        self._usage = UsageReader(streams=True)
+
+    @property
+    def tokens(self) -> TokenCount:
+        """The tokens that the answer counts so far."""
+        return self._usage.tokens
+
+    def waits(self) -> None:
+        """Note that the service has all that was sent, and its next bytes are waited for."""
+        self.waiting_since = self._traffic.clock()
+
+    def answered(self, status: int, headers: Sequence[tuple[bytes, bytes]]) -> None:
+        """Note the head of the answer."""
+        given = {name.decode().lower(): value.decode("latin-1") for name, value in headers}
+        self._usage = UsageReader(streams="event-stream" in given.get("content-type", ""))
+        asked = seconds_asked(given)
+        wait = None if asked is None else min(timedelta(seconds=asked), LONGEST_WAIT)
+        refuses = status == TOO_MANY_REQUESTS or status >= SERVER_ERROR
+        self._traffic.judged(ServiceRefusal(status, wait) if refuses else None)
+        self._heard()
+
+    def received(self, part: bytes) -> None:
+        """Note a part of the body."""
+        self._usage.feed(part)
+        self._heard()
+
+    def failed(self) -> None:
+        """Note that the service could not be reached."""
+        self._traffic.unreached(self._begun)
+        self._traffic.judged(ServiceRefusal(0))
+
+    def ended(self) -> None:
+        """Note that the answer is complete, or that nobody waits for it any more."""
+        self.waiting_since = None
+        self._usage.close()
+        self._traffic.close(self)
+
+    def _heard(self) -> None:
+        self.waiting_since = None
+        self._traffic.heard()

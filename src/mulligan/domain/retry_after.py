@@ -1,0 +1,28 @@
+"""How long a service on HTTP wants to be left alone (RFC 9110, 10.2.3). Pure."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+
+MAX_DIGITS = 9
+
+
+def seconds_asked(headers: Mapping[str, str]) -> float | None:
+    """Read `Retry-After`, a number of seconds or a date; None without a valid one.
+
+    A date counts by the service's own clock: from the header `Date` on. Names are in lower case.
+    """
+    asked = headers.get("retry-after", "").strip()
+    if asked.isdecimal():
+        return float(asked[:MAX_DIGITS])
+    until, sent = date_in(asked), date_in(headers.get("date"))
+    return max(0.0, (until - sent).total_seconds()) if until and sent else None
+
+
+def date_in(text: str | None) -> datetime | None:
+    """Read a date of HTTP; None if it is none, or names no zone."""
+    try:
+        found = parsedate_to_datetime(text) if text else None
+    except ValueError:
+        return None
+    return found if found and found.tzinfo else None
