@@ -45,7 +45,10 @@ def test_each_key_has_its_header(variable: str, header: str, value: str) -> None
 
 @pytest.mark.parametrize("key", ["sk\nX-Other: 1", "schlüssel"])
 def test_a_key_that_no_header_can_hold_is_told_and_not_shown(key: str) -> None:
-    with pytest.raises(MisconfiguredError, match=r"ANTHROPIC_API_KEY is no key: a header") as told:
+    with pytest.raises(
+        MisconfiguredError,
+        match=r"ANTHROPIC_API_KEY is not a valid key: it cannot be sent in a header",
+    ) as told:
         routes(CLAUDE, ANTHROPIC_API_KEY=key)
     assert key not in str(told.value)
 
@@ -66,13 +69,15 @@ def test_of_several_services_only_those_are_reached_that_are_set_up() -> None:
 
 @pytest.mark.parametrize("url", ["ftp://x", "x", "https://", "https://h:0x", "https://h:0"])
 def test_an_address_that_is_none_is_named(url: str) -> None:
-    with pytest.raises(MisconfiguredError, match="ANTHROPIC_BASE_URL is no address of a model"):
+    with pytest.raises(
+        MisconfiguredError, match="ANTHROPIC_BASE_URL is not the address of a model"
+    ):
         routes(CLAUDE, ANTHROPIC_BASE_URL=url)
 
 
 def test_an_adapters_own_address_may_be_none_too() -> None:
     adapter = Adapter.model_validate({"program": "x", "services": {"m": {"url": "nowhere"}}})
-    with pytest.raises(MisconfiguredError, match="url is no address of a model"):
+    with pytest.raises(MisconfiguredError, match="url is not the address of a model"):
         routes(adapter)
 
 

@@ -110,7 +110,9 @@ def test_a_program_that_is_missing_is_named(task: Task) -> None:
 
 
 def test_a_home_that_cannot_be_made_is_the_machines_fault(task: Task) -> None:
-    with pytest.raises(UnavailableError, match="No home for the agent can be made in /proc/none"):
+    with pytest.raises(
+        UnavailableError, match="No home for the agent could be created in /proc/none"
+    ):
         agent("true").run(replace(task, private=Path("/proc/none")))
 
 

@@ -152,8 +152,8 @@ TOO_MUCH = {
     "fill_the_memory": "it used more than 200 MiB of memory",
     "fill_files_in_memory": "it used more than 200 MiB of memory",
     "share_much_memory": "it used more than 200 MiB of memory",
-    "start_many_processes": "it had more than 40 processes and threads",
-    "start_many_threads": "it had more than 40 processes and threads",
+    "start_many_processes": "it exceeded 40 processes and threads",
+    "start_many_threads": "it exceeded 40 processes and threads",
 }
 
 

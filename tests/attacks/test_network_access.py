@@ -174,7 +174,7 @@ def test_a_program_that_is_not_inside_is_named(
 def test_an_address_that_is_none_is_named(
     tree: Worktree, model: ScriptedModel, tmp_path: Path
 ) -> None:
-    with pytest.raises(MisconfiguredError, match="MODEL_URL is no address of a model"):
+    with pytest.raises(MisconfiguredError, match="MODEL_URL is not the address of a model"):
         agent(tmp_path, model, "true", url="localhost:80").run(task_in(tree))
 
 

@@ -96,7 +96,7 @@ def test_what_failed_before_the_change_does_not_count() -> None:
     assert (result.preexisting, result.passed, result.fails) == (True, False, False)
     assert (result.findings, result.known, result.source) == ((), (A, B), ())
     assert (result.count, result.fingerprint) == (0, "")
-    assert result.digest == "It fails as it does without this change."
+    assert result.digest == "It fails in the same way without this change."
 
 
 def test_only_what_the_change_added_counts_and_is_told() -> None:
@@ -106,7 +106,7 @@ def test_only_what_the_change_added_counts_and_is_told() -> None:
     assert (result.findings, result.known, result.count) == ((C,), (moved, B), 1)
     assert result.digest == (
         "- tests/test_cart.py::test_c: boom (tests/test_cart.py:9)\n"
-        "(2 more failed without this change as well, and do not count.)"
+        "(2 more failed without this change too, and do not count.)"
     )
     assert [at.line for at in result.source] == [9]
     assert result.fingerprint not in {"", "of all"}

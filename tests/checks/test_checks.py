@@ -137,7 +137,9 @@ def test_a_failure_is_known_by_its_path_wherever_the_tree_lies(tmp_path: Path) -
     ],
 )
 def test_a_program_that_is_not_there_is_named(tree: PlainWorktree, line: str, program: str) -> None:
-    with pytest.raises(MisconfiguredError, match=f"^The program '{program}' of the check 'it' "):
+    with pytest.raises(
+        MisconfiguredError, match=f"^'{program}' not found. It is the program of the check 'it'"
+    ):
         checked(tree, line)
 
 
@@ -211,7 +213,7 @@ def test_a_set_up_line_that_fails_is_named(tree: PlainWorktree, line: str, told:
     log = tree.private / "setup.log"
     with pytest.raises(UnavailableError) as caught:
         VERIFIER.set_up((line,), tree, log)
-    assert str(caught.value).startswith(f"The set-up line {line!r} failed: {told}")
+    assert str(caught.value).startswith(f"The setup command {line!r} failed: {told}")
     assert log.read_text().startswith(f"$ {line}\n")
 
 
@@ -220,7 +222,8 @@ def test_a_set_up_line_that_never_ends_is_named(tree: PlainWorktree) -> None:
     with pytest.raises(UnavailableError) as caught:
         verifier.set_up(("sleep 20",), tree, tree.private / "setup.log")
     assert str(caught.value) == (
-        "The set-up line 'sleep 20' failed: it did not end within 500ms; make it faster or mend it."
+        "The setup command 'sleep 20' failed: it did not finish within 500ms; make it"
+        " faster or fix it."
     )
 
 

@@ -70,7 +70,7 @@ def test_paths_are_held_against_the_scope(
     ("key", "pattern"), [("allow", "!"), ("deny", "[z-a]"), ("allow_secrets", "!")]
 )
 def test_a_pattern_that_is_none_is_the_operators_to_mend(key: str, pattern: str) -> None:
-    with pytest.raises(MisconfiguredError, match=rf"scope\.{key} has a pattern that is none"):
+    with pytest.raises(MisconfiguredError, match=rf"scope\.{key} has an invalid pattern"):
         told(change("a"), Scope.model_validate({key: (pattern,)}))
 
 
@@ -79,7 +79,7 @@ def test_a_diff_that_was_cut_off_cannot_be_trusted() -> None:
     assert told(change("x", diff=text), Scope()) == ()
     cut = text + b"\n[... 12 bytes omitted]\n"
     assert told(change("x", diff=cut), Scope()) == (
-        "The change is too large to be looked through; make a smaller one.",
+        "The change is too large to be checked; make a smaller one.",
     )
 
 
@@ -183,7 +183,7 @@ def adding(text: str, path: str = "src/a.py") -> Change:
 def test_what_looks_like_a_secret_is_told_and_not_repeated(kind: str) -> None:
     (broken,) = violations(adding(SECRETS[kind] + "  # pragma: allowlist secret"), Scope())
     assert (broken.kind, broken.path) == (GuardKind.SECRET, "src/a.py")
-    assert broken.message.startswith(f"src/a.py adds what looks like a secret ({kind}); take it")
+    assert broken.message.startswith(f"src/a.py adds a probable secret ({kind}); remove it")
     assert SECRETS[kind][-16:] not in broken.message
 
 
@@ -230,9 +230,7 @@ def test_made_up_secrets_may_be_allowed_by_path() -> None:
 def test_mulligans_own_secrets_are_never_allowed(written: str) -> None:
     redactor, scope = Redactor(("correct horse",)), Scope(allow_secrets=("**",))
     (broken,) = violations(adding(f"x = '{written}'"), scope, redactor)
-    assert broken.message == (
-        "src/a.py holds a secret of this Mulligan's configuration; take it out."
-    )
+    assert broken.message == ("src/a.py contains a secret of Mulligan's configuration; remove it.")
     for content in ("x\n", ""):
         (broken,) = violations(change_of({}, {f"{written}.txt": content}), scope, redactor)
         assert written not in broken.message

@@ -68,7 +68,7 @@ def test_a_lost_test_is_named(path: str, text: str, part: str, lost: str) -> Non
     rest = text.replace(part, "")
     assert rest != text
     assert told({path: text}, {path: rest}) == [
-        f"{path} has lost the tests {lost}; put them back, or others in their place."
+        f"{path} no longer has the tests {lost}; restore or replace them."
     ]
 
 
@@ -84,7 +84,7 @@ def test_a_lost_test_is_named(path: str, text: str, part: str, lost: str) -> Non
 )
 def test_a_test_that_only_looks_alive_is_lost(before: str, after: str) -> None:
     assert told({PY: TWO}, {PY: TWO.replace(before, after)}) == [
-        f"{PY} has lost the tests test_two; put them back, or others in their place."
+        f"{PY} no longer has the tests test_two; restore or replace them."
     ]
 
 
@@ -135,7 +135,7 @@ def test_a_table_in_one_file_excuses_no_other() -> None:
 @pytest.mark.parametrize("new", ["tests/disabled_a.py", "tests/test_a.py.off", "old/a.py"])
 def test_a_file_that_no_runner_finds_any_more_is_told(new: str) -> None:
     assert told({PY: TWO}, {new: TWO}, {PY: new})[-1] == (
-        f"{PY} became {new}, which no test runner looks at; keep its name."
+        f"{PY} became {new}, which no test runner finds; keep its name."
     )
 
 
@@ -143,7 +143,7 @@ def test_a_moved_file_is_looked_into() -> None:
     new = "tests/sub/test_b.py"
     assert told({PY: TWO}, {new: TWO}, {PY: new}) == []
     (sentence,) = told({PY: TWO}, {new: TWO.partition("\n\n")[0] + "\n"}, {PY: new})
-    assert sentence.startswith(f"{new} has lost the tests test_two")
+    assert sentence.startswith(f"{new} no longer has the tests test_two")
 
 
 def test_lost_and_skipped_tests_may_be_allowed() -> None:
@@ -277,7 +277,7 @@ def test_a_test_whose_head_is_not_shown_is_known_by_the_hunk() -> None:
 )
 def test_settings_that_leave_tests_out_are_told(path: str, line: str) -> None:
     assert told({path: "x\n"}, {path: f"x\n  {line}\n"}) == [
-        f"{path} leaves tests out ({line}); let all of them run."
+        f"{path} excludes tests ({line}); run all of them."
     ]
     assert told({path: f"{line}\nx\n"}, {path: f"x\n    {line}\n"}) == []
 

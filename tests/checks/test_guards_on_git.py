@@ -110,7 +110,7 @@ def test_a_link_that_could_not_be_read_is_refused() -> None:
     link = FileChange(path="long", status="A", mode="120000", size=5000)
     (broken,) = violations(Change("a" * 40, "b" * 40, 1, (link,)), Scope())
     assert broken.kind is GuardKind.LINK
-    assert broken.message == "long is a symbolic link that cannot be looked at; take it out."
+    assert broken.message == "long is an unreadable symbolic link; remove it."
 
 
 def test_a_link_that_goes_is_no_matter(repository: Path) -> None:

@@ -59,7 +59,7 @@ def test_what_is_allowed_is_filled_in(source: str, text: str) -> None:
         ("{{ loop }}", "'loop' is not a variable"),
         ("a\n\n{{ task", "line 3 of the template: unexpected end of template, expected 'end of"),
         ("{% if %}", "line 1 of the template: Expected an expression, got 'end of statement b"),
-        ("{{ task.strip() }}", "line 1 of the template: 'call' is not allowed here; take it out"),
+        ("{{ task.strip() }}", "line 1 of the template: 'call' is not allowed here; remove it"),
         ("{{ task.__class__ }}", "'getattr' is not allowed"),
         ("{{ task['x'] }}", "'getitem' is not allowed"),
         ("{{ range(9) }}", "'call' is not allowed"),
@@ -77,7 +77,7 @@ def test_what_is_allowed_is_filled_in(source: str, text: str) -> None:
         ("{% for c in task %}{% endfor %}", "over anything but a list, is not allowed"),
         (
             "{% for a in checks %}{% for b in checks %}{% endfor %}{% endfor %}",
-            "a loop in a loop, or over anything but a list, is not allowed here; take it out",
+            "a loop in a loop, or over anything but a list, is not allowed here; remove it",
         ),
         ("{% for a in checks recursive %}{% endfor %}", "is not allowed"),
         ("{% for a, b in checks %}{% endfor %}", "a loop with two names is not allowed"),

@@ -301,7 +301,7 @@ def test_taking_a_label_off_takes_the_request_back(
     status = asked(tracker, ref)
     office.writer.set_stage_labels(ref, Stage.RUNNING, LABELS)
     office.hub.world.unlabel(ref, label, "tri")
-    assert tracker.withdrawal(ref, status, LABELS) == "Its label was taken off."
+    assert tracker.withdrawal(ref, status, LABELS) == "Its label was removed."
 
 
 def test_a_command_is_taken_back_by_a_label_that_goes_later(
@@ -335,8 +335,8 @@ def test_an_issue_that_is_gone_is_wanted_no_more(
     office.hub.world.transfer(transferred, "acme/other", "ada")
     how = [tracker.withdrawal(ref, status, LABELS) for ref, status in statuses.items()]
     assert how == [
-        f"{deleted} is gone: it was deleted, or never was.",
-        f"{transferred} is gone: it was transferred to another repository.",
+        f"{deleted} not found: it may have been deleted.",
+        f"{transferred} not found: it was transferred to another repository.",
     ]
 
 
@@ -347,7 +347,7 @@ def test_an_issue_of_a_repository_that_was_renamed_is_wanted_under_its_new_name(
     status = asked(tracker, ref)
     office.hub.world.rename_repository(NAME, "gadgets")
     reason = tracker.withdrawal(ref, status, LABELS)
-    assert reason == f"{NAME} was renamed or moved; write its new name in the configuration."
+    assert reason == f"{NAME} was renamed or transferred; write its new name in the configuration."
 
 
 def test_a_repository_that_is_out_of_sight_takes_nothing_back(
@@ -357,7 +357,7 @@ def test_a_repository_that_is_out_of_sight_takes_nothing_back(
     status = asked(tracker, ref)
     office.hub.world.repositories[NAME].private = True
     office.hub.world.set_role(NAME, BOT, "none")
-    with pytest.raises(DeniedError, match="the token may see"):
+    with pytest.raises(DeniedError, match="the token can read"):
         tracker.withdrawal(ref, status, LABELS)
 
 
@@ -384,4 +384,4 @@ def test_a_label_that_was_deleted_takes_its_requests_back(
     status = asked(tracker, ref)
     office.hub.world.delete_label(NAME, "mulligan")
     reason = tracker.withdrawal(ref, status, LABELS)
-    assert reason == "The label 'mulligan' is not on it any more; it was deleted or renamed."
+    assert reason == "The label 'mulligan' is no longer on it; the label was deleted or renamed."

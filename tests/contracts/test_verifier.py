@@ -90,8 +90,8 @@ def test_a_program_that_is_not_there_is_the_operators_to_mend(
     with pytest.raises(MisconfiguredError) as caught:
         verifier.check(check, tree, log)
     assert str(caught.value) == (
-        "The program 'no-such-program' of the check 'lint' is not on this machine; "
-        "install it or mend the check."
+        "'no-such-program' not found. It is the program of the check 'lint'; "
+        "install it in a setup command, or change the check's command."
     )
 
 

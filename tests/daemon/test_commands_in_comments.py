@@ -151,16 +151,16 @@ def test_skip_leaves_the_issue_with_its_reason(here: WorkerEnvironment) -> None:
     do(here)
     assert (stage(here, ref), here.labels(ref)) == (Stage.RESOLVED, [])
     (resolved,) = [each for each in here.events(ref) if isinstance(each, Resolved)]
-    assert resolved.resolution == "wes left it out: not worth it"
+    assert resolved.resolution == "wes skipped it: not worth it"
     assert resolved.total_attempts == 1
-    assert "wes left it out: not worth it" in here.said(ref)[0]
+    assert "wes skipped it: not worth it" in here.said(ref)[0]
     here.desk.hub.world.label(ref, "mulligan", "wes")
     do(here)
     assert here.ledger.status(ref).epoch == 2
 
 
 @pytest.mark.parametrize(
-    ("words", "end"), [("/mulligan abort", "stopped it"), ("/mulligan skip", "left it out")]
+    ("words", "end"), [("/mulligan abort", "stopped it"), ("/mulligan skip", "skipped it")]
 )
 def test_what_runs_is_stopped_costs_nothing_and_is_kept(
     here: WorkerEnvironment, words: str, end: str

@@ -20,7 +20,7 @@ from world.checkouts import FixedToken
 from world.simulated import NAME
 from world.workers import PATH, WorkerEnvironment, fix_the_bug, worker_environment
 
-FULL = "Less than 512 MiB are free for /work; make room on that disk."
+FULL = "Less than 512 MiB are free for /work. Free some space on that disk."
 
 
 @pytest.fixture

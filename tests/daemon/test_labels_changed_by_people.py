@@ -137,7 +137,7 @@ def test_taken_off_while_an_attempt_runs_it_ends_that(here: WorkerEnvironment, l
 
     do(here, work)
     status = here.ledger.status(ref)
-    assert (status.stage, status.reason) == (Stage.RESOLVED, "Its label was taken off.")
+    assert (status.stage, status.reason) == (Stage.RESOLVED, "Its label was removed.")
     assert (here.labels(ref), here.pushed(ref)) == ([], None)
 
 

@@ -126,7 +126,7 @@ def test_one_that_sleeps_is_not_taken_for_dead_while_it_has_its_lease(
     first, second = here.context(sleeper.agent, "one"), here.context(fix_the_bug, "two")
     with asleep(lambda: Worker(first).visit(ref), sleeper) as visit:
         here.desk.clock.time += LEASE_TIME - SOON
-        assert take_over(second, ref).skipped == "Another worker is on it."
+        assert take_over(second, ref).skipped == "Another worker has it."
         sleeper.woken.set()
         assert visit.result().attempts == 1
     assert [meta.worker for meta in here.ledger.history(ref)] == ["one"]
@@ -265,7 +265,7 @@ def test_only_what_runs_under_the_lease_is_stopped(here: WorkerEnvironment) -> N
     assert reason_to_stop() is None
     with held(here, ref) as (stop, _):
         assert CURRENT_CANCELLATION.get() is stop
-        stop.cancel(WithdrawnError("Its label was taken off."))
+        stop.cancel(WithdrawnError("Its label was removed."))
         stop.cancel(LeaseLostError("Too late to be the reason."))
         assert isinstance(reason_to_stop(), WithdrawnError)
     assert reason_to_stop() is None

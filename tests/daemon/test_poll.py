@@ -177,7 +177,7 @@ def test_a_shutdown_ends_a_poll_without_a_complaint(here: WorkerEnvironment) -> 
     try:
         assert recover(context, Worker(context)).failed == {}
         assert poll([NAME], context, Worker(context)) == ([], {})
-        context, _ = counting(here, ShutdownError("Mulligan was told to stop."))
+        context, _ = counting(here, ShutdownError("Mulligan is stopping."))
         SHUTDOWN.clear()
         assert poll([NAME, NAME], context, Worker(context)) == ([], {})
     finally:

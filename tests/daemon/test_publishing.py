@@ -160,7 +160,7 @@ def test_a_stage_that_comes_again_is_shown_again(here: WorkerEnvironment) -> Non
     [
         (403, "Pull requests: write"),
         (404, "check the name"),
-        (422, "mend what it names"),
+        (422, "fix the named problem"),
     ],
 )
 def test_a_refusal_for_good_reaches_a_person_with_the_fix(

@@ -211,7 +211,7 @@ def test_a_queued_issue_that_lost_its_label_is_let_go_all(here: WorkerEnvironmen
     ref, context = queued(here), here.context(never)
     here.desk.hub.world.unlabel(ref, "mulligan", "wes")
     stand_down_unlabelled(here.ledger.statuses(), Worker(context))
-    assert StoodDown(reason="Its label was taken off.") in here.events(ref)
+    assert StoodDown(reason="Its label was removed.") in here.events(ref)
     assert here.ledger.status(ref).stage is Stage.RESOLVED
     assert here.labels(ref) == []
 

@@ -82,12 +82,12 @@ class Row:
 
 
 QUEUED = [
-    Row(delete, Stage.RESOLVED, "gone: it was deleted", LEFT),
-    Row(transfer, Stage.RESOLVED, "gone: it was transferred", LEFT),
+    Row(delete, Stage.RESOLVED, "not found: it may have been deleted", LEFT),
+    Row(transfer, Stage.RESOLVED, "not found: it was transferred", LEFT),
     Row(convert, Stage.RESOLVED, "converted to a discussion", f"{LEFT}The issue is closed"),
     Row(lock, Stage.REVIEW, "", "It is in review: http"),
     Row(reopen, Stage.REVIEW, "", "It is in review: http"),
-    Row(delete_label, Stage.RESOLVED, "it was deleted or renamed", DONE),
+    Row(delete_label, Stage.RESOLVED, "was deleted or renamed", DONE),
     Row(archive, Stage.RESOLVED, "was archived", f"{LEFT}The repository is archived"),
     Row(rename_repository, Stage.RESOLVED, f"{NAME} was renamed", f"{LEFT}{NAME} was renamed"),
     Row(rename_branch, Stage.HITL, "has no branch 'main'", f"{ASKED}acme/tools has no branch"),
@@ -189,6 +189,6 @@ def test_a_label_on_a_pull_request_is_ignored(here: WorkerEnvironment) -> None:
     assert make_pass(here, fix_the_bug) == PassResult()
     assert (here.events(label_on), here.writes()) == ([], before)
     assert explained(here, label_on).summary == (
-        f"{LEFT}It is a pull request; put the label on an issue."
+        f"{LEFT}It is a pull request; add the label to an issue."
     )
     assert here.ledger.status(ref).stage is Stage.REVIEW

@@ -23,7 +23,7 @@ from world.trackers import BOT, FrozenClock
 from world.workers import WorkerEnvironment, fix_the_bug, worker_environment
 
 READY, RUNNING, REVIEW, HITL = "mulligan", "mulligan:running", "mulligan:review", "mulligan:hitl"
-TAKEN_OFF = "Its label was taken off."
+TAKEN_OFF = "Its label was removed."
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ def close(here: WorkerEnvironment, ref: IssueRef) -> None:
 
 WITHDRAWALS = pytest.mark.parametrize(
     ("withdraw", "words"),
-    [(take_the_label_off, "Its label was taken off."), (close, "The issue was closed.")],
+    [(take_the_label_off, "Its label was removed."), (close, "The issue was closed.")],
 )
 Withdraw = Callable[[WorkerEnvironment, IssueRef], None]
 
@@ -179,7 +179,7 @@ def test_an_issue_that_somebody_is_on_is_left_alone(here: WorkerEnvironment) -> 
     ref = here.desk.ready()
     assert here.leases.claim(ref, "two")
     visit = Worker(here.context(fix_the_bug)).visit(ref)
-    assert (visit.attempts, visit.skipped) == (0, "Another worker is on it.")
+    assert (visit.attempts, visit.skipped) == (0, "Another worker has it.")
     assert here.events(ref) == []
 
 
@@ -189,7 +189,7 @@ def test_no_more_issues_are_worked_than_the_fleet_may(here: WorkerEnvironment) -
     held = here.leases.claim(elsewhere, "two")
     assert held
     assert "limits.fleet" in (worker.visit(ref).skipped or "")
-    assert worker.visit(elsewhere).skipped == "Another worker is on it."
+    assert worker.visit(elsewhere).skipped == "Another worker has it."
     assert here.events(ref) == []
     here.leases.release(held)
     assert worker.visit(ref).attempts == 1

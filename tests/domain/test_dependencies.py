@@ -83,7 +83,7 @@ def test_a_circle_is_found_however_long(waits: dict[int, tuple[int, ...]], way: 
 def test_a_circle_is_told_in_its_order() -> None:
     way = [IssueRef("octo/calc", 3), IssueRef("octo/else", 4)]
     assert cycle_reason(THIS, way).startswith(
-        "It waits for #3, which waits for octo/else#4, which waits for this one in turn; take"
+        "It waits for #3, which waits for octo/else#4, which waits for this one; remove"
     )
 
 

@@ -22,9 +22,9 @@ pytestmark = pytest.mark.pure
             "Mend clone_url.",
         ),
         (
-            ConfigError("mulligan.yml: agent is missing."),
-            "mulligan.yml: agent is missing.",
-            "Mend.",
+            ConfigError("agent is missing. Add it."),
+            "agent is missing.",
+            "Add it.",
         ),
         (
             ConfigError("mulligan.yml cannot be read (no; never)."),

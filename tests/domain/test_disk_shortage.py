@@ -19,11 +19,11 @@ ENOUGH = DiskSpace(STATE, 512 * MIB, writable=True, free_files=MIN_FREE_FILES)
         ([ENOUGH, DiskSpace(WORK, 512 * MIB, writable=True)], None),
         (
             [ENOUGH, DiskSpace(WORK, 512 * MIB - 1, writable=True)],
-            "Less than 512 MiB are free for /work; make room on that disk.",
+            "Less than 512 MiB are free for /work. Free some space on that disk.",
         ),
         (
             [DiskSpace(WORK, 512 * MIB, writable=True, free_files=MIN_FREE_FILES - 1), ENOUGH],
-            "Hardly any more files can be made on the disk of /work; make room on that disk.",
+            "Almost no free inodes are left on the disk of /work. Free some space on that disk.",
         ),
     ],
 )

@@ -299,8 +299,8 @@ def test_an_operators_command_goes_over_a_label_that_was_taken_off() -> None:
 
 def test_an_account_that_is_gone_has_no_name() -> None:
     assert str(Edit("", NOW, "text")) == (
-        "An account that is gone changed the text at 2025-03-01 12:00:00 UTC, after the label was "
-        "put on, and may not ask for work here"
+        "A deleted account changed the text at 2025-03-01 12:00:00 UTC, after the label was "
+        "added, without the permission to start work"
     )
 
 

@@ -107,9 +107,9 @@ def facts(
             f"It needs human review: All 3 attempts failed. See {COMMENT}",
         ),
         (
-            facts(replace(KNOWN, stage=Stage.RESOLVED, reason="Its label was taken off.")),
+            facts(replace(KNOWN, stage=Stage.RESOLVED, reason="Its label was removed.")),
             ALONE,
-            "It is resolved: Its label was taken off.",
+            "It is resolved: Its label was removed.",
         ),
         (facts(WAITING), ALONE, "It waits until 2025-03-01 12:05:00 UTC: No disk."),
         (
@@ -126,7 +126,7 @@ def facts(
         (
             facts(NEW, replace(ISSUE, is_pull_request=True)),
             ALONE,
-            "It will not be worked on: It is a pull request; put the label on an issue.",
+            "It will not be worked on: It is a pull request; add the label to an issue.",
         ),
         (
             replace(facts(), archived=True),

@@ -89,12 +89,12 @@ def test_a_branch_that_was_deleted_meanwhile_is_made_again(
 
 
 def test_a_commit_that_is_gone_is_said_to_be(worktrees: GitWorktrees, head: str) -> None:
-    with pytest.raises(DeniedError, match="not on this machine"):
+    with pytest.raises(DeniedError, match="no longer exists on this machine"):
         worktrees.push(REF, "1" * 40, None)
 
 
 def test_nothing_is_pushed_where_nothing_was_ever_fetched(tmp_path: Path, remote: Path) -> None:
-    with pytest.raises(DeniedError, match="not on this machine"):
+    with pytest.raises(DeniedError, match="no longer exists on this machine"):
         worktrees_of(tmp_path / "new", remote).push(REF, "1" * 40, None)
 
 

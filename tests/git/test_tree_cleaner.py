@@ -97,7 +97,7 @@ def test_what_others_set_aside_is_left_to_them(tree: Path, broom: TreeCleaner) -
 
 def test_what_cannot_be_moved_is_named(tree: Path, broom: TreeCleaner) -> None:
     broom.trash.write_text("in the way")
-    with pytest.raises(UnavailableError, match="cannot be moved aside"):
+    with pytest.raises(UnavailableError, match="could not be moved"):
         broom.set_aside(tree, "issue-1")
 
 

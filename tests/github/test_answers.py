@@ -39,7 +39,7 @@ def said(words: str, *errors: object) -> Mapping[str, object]:
 TABLE: list[tuple[Answer, type[WorldError], str]] = [
     (answer(401, said("Bad credentials")), DeniedError, "refused the token (Bad credentials)"),
     (answer(404), NotFoundError, "check the name"),
-    (answer(410, said("This issue was deleted")), NotFoundError, "gone for good"),
+    (answer(410, said("This issue was deleted")), NotFoundError, "deleted"),
     (answer(422, said("Validation Failed", "is invalid")), DeniedError, "is invalid"),
     (
         answer(422, said("Validation Failed", {"field": "name", "code": "already_exists"})),
@@ -47,18 +47,26 @@ TABLE: list[tuple[Answer, type[WorldError], str]] = [
         "name already_exists",
     ),
     (answer(422, said("Reference already exists")), AlreadyExistsError, "exists"),
-    (answer(451, said("Repository access blocked")), DeniedError, "mend what it names"),
+    (answer(451, said("Repository access blocked")), DeniedError, "fix the named problem"),
     (answer(409, said("Conflict")), DeniedError, "Conflict"),
     (answer(400), DeniedError, "HTTP 400"),
     (answer(304), MovedError, "renamed"),
     (answer(307), MovedError, "renamed"),
-    (answer(429), TransientError, "opens again in 60 s"),
+    (answer(429), TransientError, "resets in 60 s"),
     (answer(403, said("API rate limit exceeded for user ID 1.")), TransientError, "rate limit"),
     (answer(403, said("abuse detection mechanism")), TransientError, "rate limit"),
     (answer(403, x_ratelimit_remaining="0"), TransientError, "rate limit"),
-    (answer(403, retry_after="3"), TransientError, "opens again in 3 s"),
-    (answer(403, said("Repository was archived so is read-only.")), ForbiddenError, "a person"),
-    (answer(403, said("Unable to create comment because issue is locked.")), ForbiddenError, "a p"),
+    (answer(403, retry_after="3"), TransientError, "resets in 3 s"),
+    (
+        answer(403, said("Repository was archived so is read-only.")),
+        ForbiddenError,
+        "an administrator",
+    ),
+    (
+        answer(403, said("Unable to create comment because issue is locked.")),
+        ForbiddenError,
+        "an administrator",
+    ),
     (
         answer(403, said("No."), x_accepted_github_permissions="issues=write; pull_requests=write"),
         ForbiddenError,
@@ -98,7 +106,7 @@ def test_the_right_is_named_by_the_path_where_github_names_none() -> None:
     assert "'Pull requests: write'" in str(fault(refused, "POST /repos/octo/calc/pulls"))
     permission = "GET /repos/octo/calc/collaborators/ann/permission"
     assert "'push access to the repository'" in str(fault(refused, permission))
-    assert "more rights" in str(fault(refused, "GET /user"))
+    assert "more permissions" in str(fault(refused, "GET /user"))
 
 
 ODD_BODIES = [

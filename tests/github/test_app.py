@@ -101,12 +101,12 @@ def test_a_clock_that_is_a_little_ahead_does_no_harm(office: Office) -> None:
 
 
 def test_a_key_that_is_none_is_named(office: Office, tmp_path: Path) -> None:
-    with pytest.raises(MisconfiguredError, match=r"none in PEM form; mend github\.app"):
+    with pytest.raises(MisconfiguredError, match=r"not in PEM form; fix github\.app"):
         office.credentials(key="no key").git_token(ONE)
     missing = AppSettings(id=7, private_key_file=tmp_path / "gone.pem")
     credentials = AppCredentials(office.url, missing, office.clock)
     office.made.append(credentials)
-    with pytest.raises(MisconfiguredError, match=r"mend github\.app\.private_key_file"):
+    with pytest.raises(MisconfiguredError, match=r"fix github\.app\.private_key_file"):
         credentials.git_token(ONE)
 
 

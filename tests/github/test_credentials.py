@@ -32,11 +32,11 @@ def test_a_token_file_is_read_each_time(tmp_path: Path) -> None:
 
 def test_a_token_file_that_is_gone_is_named(tmp_path: Path) -> None:
     credentials = TokenCredentials(GitHubSettings(token_file=tmp_path / "token"))
-    with pytest.raises(MisconfiguredError, match=r"mend github\.token_file"):
+    with pytest.raises(MisconfiguredError, match=r"fix github\.token_file"):
         credentials.api_token(None)
 
 
 @pytest.mark.parametrize("token", ["two\nlines", "a space", "pässword"])
 def test_what_cannot_be_a_token_is_not_sent(token: str) -> None:
-    with pytest.raises(MisconfiguredError, match=r"mend github\.token"):
+    with pytest.raises(MisconfiguredError, match=r"fix github\.token"):
         TokenCredentials(GitHubSettings(token=SecretStr(token))).api_token(None)

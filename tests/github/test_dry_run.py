@@ -27,7 +27,7 @@ def test_nothing_is_written_and_everything_is_said(office: TrackerEnvironment) -
         f"Would change the labels of {ref}: +mulligan:running",
         f"Would write the status comment of {ref}:",
         f"Would change the status comment of {ref}:",
-        f"Would write a comment on {ref} that asks for help:",
+        f"Would write the escalation comment of {ref}:",
         f"Would write a draft pull request of {ref.branch} into main of {NAME}:",
         f"Would change the labels of {ref}: +mulligan:review -mulligan -mulligan:running",
         f"Would change a draft pull request of {ref.branch} into main of {NAME}:",

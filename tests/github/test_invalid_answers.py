@@ -164,7 +164,7 @@ def test_an_object_of_another_repository_is_not_believed(
 def test_a_repository_of_another_name_is_not_believed(office: TrackerEnvironment) -> None:
     body = office.hub.get(REPO).text.replace(f'"full_name":"{NAME}"', '"full_name":"acme/other"')
     office.hub.world.faults = meets("GET", REPO, Fault(200, body))
-    with pytest.raises(UnavailableError, match="called acme/other now"):
+    with pytest.raises(UnavailableError, match="now named acme/other"):
         fresh(office).repository(NAME)
 
 
@@ -209,5 +209,5 @@ def test_no_list_is_followed_to_another_host(kind: str, office: TrackerEnvironme
 def test_labels_that_were_taken_and_not_put_on_are_missed(office: TrackerEnvironment) -> None:
     ref = prepared(office)
     office.hub.world.faults = meets("POST", f"{ISSUE}/labels", Fault(200, "[]"))
-    with pytest.raises(UnavailableError, match="did not put the labels on"):
+    with pytest.raises(UnavailableError, match="did not add the labels of"):
         fresh_writer(office).set_stage_labels(ref, Stage.REVIEW, Labels())

@@ -260,7 +260,7 @@ def test_a_label_that_github_does_not_show_any_more_is_asked_about_later(
     known, act = status(office, ref), LabelAct(1)
     request, text = replace(known.request, act=act), replace(known.text, act=act)
     known = replace(known, request=request, text=text)
-    with pytest.raises(UnavailableError, match="does not show who"):
+    with pytest.raises(UnavailableError, match="does not report who"):
         office.tracker.objection(ref, known)
 
 

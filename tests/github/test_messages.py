@@ -119,7 +119,7 @@ def silent_after_a_draft() -> IssueContext:
 
 def up_to_date() -> IssueContext:
     found = second_try()
-    why = "This server has no GraphQL, by which alone a draft is ended."
+    why = "Mulligan cannot do that, because this server has no GraphQL API."
     status = replace(
         found.status,
         pull=replace(found.status.pull, updated_to="0123456789abcdef", left_draft=why),

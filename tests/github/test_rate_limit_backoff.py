@@ -36,10 +36,10 @@ def test_one_clients_limit_is_the_others_too(server: FaultyServer) -> None:
     patience = RetrySettings(sleep=naps, now=naps.now)
     one, two = (Client(server.url, lambda _: "t", patience, shared) for _ in range(2))
     other = Client(server.url, lambda _: "another", patience, shared)
-    with pytest.raises(UnavailableError, match="opens again in 3600 s"):
+    with pytest.raises(UnavailableError, match="resets in 3600 s"):
         one.read(NUMBER, "/thing")
     for verb in ("GET", "POST", "DELETE"):
-        with pytest.raises(UnavailableError, match=f"{verb} /thing; it opens again in 3600 s"):
+        with pytest.raises(UnavailableError, match=f"{verb} /thing; it resets in 3600 s"):
             ask(two, verb)
     assert len(server.seen) == 1
     assert other.read(NUMBER, "/thing") == {"number": 1}
@@ -66,7 +66,7 @@ def test_a_write_waits_for_what_a_read_met(
     server.replies[:] = [limit(**headers), FINE]
     naps = FakeSleep()
     client = Client(server.url, lambda _: "t", RetrySettings(1, sleep=naps, now=naps.now))
-    with pytest.raises(UnavailableError, match=f"opens again in {wait} s"):
+    with pytest.raises(UnavailableError, match=f"resets in {wait} s"):
         client.read(NUMBER, "/thing")
     client.write(NUMBER, "POST", "/thing", {})
     assert naps.taken == [wait]

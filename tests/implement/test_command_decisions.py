@@ -107,7 +107,7 @@ def test_what_was_done_before_a_crash_is_not_done_again() -> None:
     left = replace(tried(Stage.RESOLVED), reason=skipped(skip))
     assert decide_command(retry, opened, is_open=True).action is CommandAction.SHOW
     assert decide_command(skip, left, is_open=True).action is CommandAction.SHOW
-    assert left.reason == "ada left it out: too old"
+    assert left.reason == "ada skipped it: too old"
 
 
 def test_a_command_is_known_by_its_comment_or_by_its_moment() -> None:
@@ -115,5 +115,5 @@ def test_a_command_is_known_by_its_comment_or_by_its_moment() -> None:
     typed = replace(order(Verb.FIX, Stage.HITL), act=ConsoleAct("2025-03-01T12:00"), actor="")
     assert (spoken.act, order(Verb.FIX, Stage.HITL).comment) == (CommentAct(9), 9)
     assert (typed.comment, typed.who) == (None, "An operator")
-    assert typed.as_withdrawal == "An operator gave new guidance, with which it begins afresh."
-    assert order(Verb.SKIP, Stage.READY).as_withdrawal == "ada has it left out."
+    assert typed.as_withdrawal == "An operator gave a new instruction; a new attempt starts."
+    assert order(Verb.SKIP, Stage.READY).as_withdrawal == "ada skipped it."

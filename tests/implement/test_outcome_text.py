@@ -296,7 +296,7 @@ TABLE = [
     (
         AttemptState(fault=NO_TEXT),
         Outcome.BLOCKED,
-        "The issue has neither a title nor a text; write what is wanted.",
+        "The issue has no title and no text; write what should change.",
         "",
     ),
     (

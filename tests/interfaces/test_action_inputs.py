@@ -159,11 +159,17 @@ def test_numbers_and_times_are_read() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"INPUT_ATTEMPTS": "0"}, "The input `attempts` is '0'; write a number from 1 on."),
-        ({"INPUT_LIMIT": "many"}, "The input `limit` is 'many'; write a number from 1 on."),
+        (
+            {"INPUT_ATTEMPTS": "0"},
+            "The input `attempts` is '0'; write a whole number of at least 1.",
+        ),
+        (
+            {"INPUT_LIMIT": "many"},
+            "The input `limit` is 'many'; write a whole number of at least 1.",
+        ),
         ({"INPUT_LEASE": "soon"}, "The input `lease` is 'soon'; write it like 30s, 10m or 1h."),
         ({"INPUT_LEASE": "59s"}, "The input `lease` is '59s'; write 60s or more"),
-        ({"INPUT_COMMAND": "a 'b"}, "The input `command` is no command line"),
+        ({"INPUT_COMMAND": "a 'b"}, "The input `command` is not a valid command line"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(given: dict[str, str], said: str) -> None:

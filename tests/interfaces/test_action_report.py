@@ -130,10 +130,10 @@ def test_the_summary_shows_the_attempts() -> None:
 
 
 def test_the_summary_says_what_did_not_work() -> None:
-    alone = Visit(IssueRef("octo/calc", 13), skipped="Another worker is on it.")
+    alone = Visit(IssueRef("octo/calc", 13), skipped="Another worker has it.")
     worked = Visit(IssueRef("octo/calc", 12), attempts=1, skipped="It is closed.")
     text = summary([told()], PassResult((alone, worked), ("octo/calc: GitHub is away.",)), RUNNER)
-    assert "- octo/calc#13 was skipped: Another worker is on it." in text
+    assert "- octo/calc#13 was skipped: Another worker has it." in text
     assert "octo/calc#12 was skipped" not in text
     assert "- **Failed:** octo/calc: GitHub is away." in text
 

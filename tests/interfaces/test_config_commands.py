@@ -73,7 +73,7 @@ def test_a_policy_is_checked_without_an_operator(here: Path) -> None:
     )
     (here / "policy.yml").write_text("max_issue_attempts: x\n")
     assert "policy.yml, line 1: max" in config("check", "--policy", "policy.yml", code=2).stderr
-    assert "name the policy file" in config("check", "--policy", str(here), code=2).stderr
+    assert "Name the policy file" in config("check", "--policy", str(here), code=2).stderr
 
 
 def test_the_operators_keys_go_over_a_policy(here: Path) -> None:
@@ -87,8 +87,11 @@ def test_the_operators_keys_go_over_a_policy(here: Path) -> None:
 @pytest.mark.parametrize(
     ("named", "said"),
     [
-        (("--repository", "acme/tools"), "name that file with --policy FILE."),
-        (("--policy", "policy.yml", "--repository", "acme/other"), "acme/other is not among"),
+        (("--repository", "acme/tools"), "Name it with --policy FILE."),
+        (
+            ("--policy", "policy.yml", "--repository", "acme/other"),
+            "acme/other is not in the configuration",
+        ),
         (("--policy", "policy.yml", "--repository", "tools"), "write OWNER/NAME."),
     ],
 )

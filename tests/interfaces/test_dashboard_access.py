@@ -122,5 +122,5 @@ def test_the_key_is_for_its_user_alone_and_stays(tmp_path: Path) -> None:
 
 
 def test_a_key_that_cannot_be_kept_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(UnavailableError, match=r"key of the dashboard cannot be kept"):
+    with pytest.raises(UnavailableError, match=r"access key could not be written"):
         key_in(tmp_path / "nowhere")

@@ -39,7 +39,7 @@ def test_it_is_alive_from_the_start_and_ready_once_a_poll_got_through(
 ) -> None:
     assert dashboard.ask_without_key("/healthz").text == "ok\n"
     early = dashboard.ask_without_key("/readyz")
-    assert (early.status, "No poll has got through" in early.text) == (503, True)
+    assert (early.status, "No poll has reached GitHub" in early.text) == (503, True)
     dashboard.desk.pulse.asked(2, 2)
     assert dashboard.ask_without_key("/readyz").status == 503
     dashboard.desk.pulse.asked(2, 1)
@@ -60,7 +60,7 @@ def test_it_takes_up_nothing_while_it_stops(dashboard: Dashboard) -> None:
     dashboard.desk.pulse.asked(1, 0)
     cancellation.CLOSING.set()
     try:
-        assert dashboard.ask_without_key("/readyz").text == "Mulligan was told to stop.\n"
+        assert dashboard.ask_without_key("/readyz").text == "Mulligan is stopping.\n"
         assert liveness_problem(replace(dashboard.desk, patience=lambda: -1.0)) is None
     finally:
         cancellation.CLOSING.clear()
@@ -72,7 +72,7 @@ def test_a_poll_that_hangs_is_an_illness(dashboard: Dashboard) -> None:
     now[0] = 60.0
     assert liveness_problem(desk) is None
     now[0] = 61.0
-    assert liveness_problem(desk) == "The poll has been quiet for 61 s; start Mulligan again."
+    assert liveness_problem(desk) == "No poll for 61 s. Restart Mulligan."
 
 
 def test_attempts_are_counted_by_outcome_with_all_that_they_used(dashboard: Dashboard) -> None:

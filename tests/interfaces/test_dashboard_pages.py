@@ -42,7 +42,7 @@ def test_the_first_page_says_who_has_to_act(dashboard: Dashboard) -> None:
     assert "<title>(1) Mulligan</title>" in page
     assert "Title of 1" in section(page, "asked")
     assert "All 3 attempts failed" in section(page, "asked")
-    assert 'issuecomment-9" rel="noreferrer">What is asked</a>' in section(page, "asked")
+    assert 'issuecomment-9" rel="noreferrer">Open question</a>' in section(page, "asked")
     assert "the agent claude works" in section(page, "running")
     assert "https://github.com/octo/one/pull/13" in section(page, "review")
     assert section(page, "results").count("Checks failed") == 3

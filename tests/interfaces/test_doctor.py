@@ -92,15 +92,15 @@ def test_a_healthy_mulligan_has_no_fault(here: MulliganInstallation) -> None:
     assert {each.area for each in found if each.level is Level.WARNING} <= {"sandbox", "user"}
     said = "\n".join(each.message for each in found if each.level is Level.OK)
     for part in (
-        "Git is ",
-        "it knows 0 issues",
+        "Git 2",
+        "It has 0 issues",
         "GiB are free for",
         "The agent's program is ",
-        "as that of mulligan-bot",
-        "may push",
-        "'main' can be fetched",
+        "its account is mulligan-bot",
+        "can push",
+        "base branch 'main'",
         "The policy is valid: 1 check, 3 attempts",
-        "programs of the set-up lines and checks are there",
+        "programs of the setup commands and checks are installed",
     ):
         assert part in said
 
@@ -113,7 +113,7 @@ def test_everything_but_what_is_well_has_a_fix(here: MulliganInstallation) -> No
 def test_labels_that_are_missing_are_a_note(here: MulliganInstallation) -> None:
     notes = [each.message for each in see(here) if each.area == NAME and each.level is Level.NOTE]
     assert notes == [
-        "The label 'mulligan' does not exist, so nobody can put it on yet.",
+        "The label 'mulligan' does not exist, so nobody can add it.",
         "Labels that do not exist yet: 'mulligan:running', 'mulligan:review', 'mulligan:hitl'.",
     ]
     here.issue()
@@ -124,15 +124,15 @@ def test_a_refused_token_does_not_keep_git_from_being_looked_at(here: MulliganIn
     repository(here, base_branch="main")
     found = see(here, GITHUB_TOKEN="not-a-token")
     assert only(found, "github").message == "GitHub refused the token (Bad credentials)."
-    assert only(found, "github").fix.startswith("Give Mulligan a valid one")
+    assert only(found, "github").fix.startswith("Set a valid one")
     assert bad(found) == []
-    assert "can be fetched" in "".join(each.message for each in found if each.area == NAME)
+    assert "base branch 'main'" in "".join(each.message for each in found if each.area == NAME)
 
 
 def test_without_a_token_github_is_not_asked(here: MulliganInstallation) -> None:
     repository(here, base_branch="main")
     here.configure(github={"api_url": here.url})
-    assert only(see(here), "github").message == "There is no token for GitHub."
+    assert only(see(here), "github").message == "No token for GitHub is configured."
     assert here.world.requests == []
 
 
@@ -146,7 +146,7 @@ def test_a_github_that_is_away_is_said_once(here: MulliganInstallation) -> None:
 
 def test_rights_that_are_missing_are_named(here: MulliganInstallation) -> None:
     here.world.set_role(NAME, "mulligan-bot", "triage")
-    assert only(see(here)).message == "The token's account may not push."
+    assert only(see(here)).message == "The token cannot push."
     here.world.archive(NAME)
     assert "archived" in bad(see(here))[0].message
 
@@ -158,14 +158,14 @@ def test_what_github_does_not_say_is_a_note_and_issues_may_be_off(
         return RepositoryFacts(name, "", "main", has_issues=False)
 
     found = see(here, lambda probes: replace(probes, facts=facts))
-    assert only(found).message == "Issues are switched off."
-    assert "GitHub does not say whether the token may push." in {each.message for each in found}
+    assert only(found).message == "Issues are disabled."
+    assert "GitHub does not report whether the token can push." in {each.message for each in found}
 
 
 def test_a_repository_that_is_not_there_is_said_once(here: MulliganInstallation) -> None:
     here.configure(repositories=[{"name": "acme/gone"}, *parts(here.settings["repositories"])])
     found = see(here)
-    assert "finds nothing" in only(found, "acme/gone").message
+    assert "did not find" in only(found, "acme/gone").message
     assert bad(found) == []
 
 
@@ -176,7 +176,9 @@ def test_what_cannot_be_fetched_is_said_and_its_checks_are_looked_at(
     repository(here, clone_url="/nowhere.git", policy={"checks": checks})
     found = see(here)
     assert "git fetch" in only(found).message
-    assert "The programs of the set-up lines and checks are there." in {e.message for e in found}
+    assert "The programs of the setup commands and checks are installed." in {
+        e.message for e in found
+    }
 
 
 def test_a_base_branch_that_is_not_there_is_said(here: MulliganInstallation) -> None:
@@ -206,12 +208,12 @@ def test_programs_that_are_missing_are_named_with_their_line(here: MulliganInsta
     lost: JsonValue = {"name": "lint", "run": "nobody-has-this -q"}
     policy(here, checks=[CHECK, lost])
     found = only(see(here))
-    assert found.message == "The program 'nobody-has-this' of the check 'lint' is not there."
+    assert found.message == "'nobody-has-this' not found. It is the program of the check 'lint'."
     assert found.level is Level.FAULT
     policy(here, checks=[CHECK, lost], setup=["true"])
     assert only(see(here)).level is Level.WARNING
     policy(here, checks=[CHECK], setup=["nobody-has-this install"])
-    assert "the set-up line 'nobody-has-this install'" in only(see(here)).message
+    assert "the setup command 'nobody-has-this install'" in only(see(here)).message
     assert only(see(here)).level is Level.FAULT
 
 
@@ -244,15 +246,15 @@ def test_a_template_with_the_ready_label_is_a_warning_that_reassures(
     )
     found = only(see(here))
     assert found.level is Level.WARNING
-    assert found.message.startswith(f"{templates}/bug.yml puts 'mulligan' on")
-    assert "only for people who are trusted" in found.message
+    assert found.message.startswith(f"{templates}/bug.yml adds the label 'mulligan'")
+    assert "trusted" in found.message
 
 
 def test_the_agents_program_and_what_it_needs(here: MulliganInstallation) -> None:
     here.configure(agent={"command": ["nobody-has-this", "/nowhere/agent.py"], "env": ["KEY"]})
     program, file, name = bad(see(here), "agent")
-    assert program.message == "The agent's program 'nobody-has-this' is not there."
-    assert file.message == "agent.command names /nowhere/agent.py, which is not there."
+    assert program.message == "The agent's program 'nobody-has-this' was not found."
+    assert file.message == "agent.command names /nowhere/agent.py, which does not exist."
     assert name.message == "agent.env names KEY, which is not set."
     here.configure(agent={"command": ["./agent"]})
     assert only(see(here), "agent").level is Level.WARNING
@@ -264,22 +266,27 @@ NO_WALLS = SandboxStatus(available=False, reason="It is not installed.", fix="In
 @pytest.mark.parametrize(
     ("mode", "walls", "level", "words"),
     [
-        ("auto", SandboxStatus(available=True), Level.OK, "are confined by bubblewrap"),
-        ("required", SandboxStatus(available=True), Level.OK, "are confined by bubblewrap"),
-        ("auto", NO_WALLS, Level.FAULT, "sandbox: auto cannot be kept. It is not installed."),
-        ("required", NO_WALLS, Level.FAULT, "required cannot be kept. It is not installed."),
-        ("off", NO_WALLS, Level.WARNING, "The sandbox is off: agents and checks may do"),
+        ("auto", SandboxStatus(available=True), Level.OK, "Bubblewrap confines"),
+        ("required", SandboxStatus(available=True), Level.OK, "Bubblewrap confines"),
+        (
+            "auto",
+            NO_WALLS,
+            Level.FAULT,
+            "`sandbox: auto` needs a working sandbox. It is not installed.",
+        ),
+        ("required", NO_WALLS, Level.FAULT, "needs a working sandbox. It is not installed."),
+        ("off", NO_WALLS, Level.WARNING, "The sandbox is off: agents and checks"),
         (
             "auto",
             SandboxStatus(available=True, calls_filtered=False),
             Level.NOTE,
-            "System calls are not filtered",
+            "does not filter system calls",
         ),
         (
             "auto",
             SandboxStatus(available=True, missing=("/srv/x",)),
             Level.WARNING,
-            "names /srv/x, which is not",
+            "lists /srv/x, which does not exist",
         ),
     ],
 )
@@ -294,9 +301,9 @@ def test_what_keeps_agents_in_is_said(
 @pytest.mark.parametrize(
     ("agent", "network", "level", "words"),
     [
-        ("claude", None, Level.OK, "The agent reaches its model and sandbox.hosts alone."),
-        ("claude", "none", Level.OK, "The agent reaches no network."),
-        ("command", None, Level.NOTE, "The agent reaches whatever this machine does."),
+        ("claude", None, Level.OK, "The agent can reach only its model and sandbox.hosts."),
+        ("claude", "none", Level.OK, "The agent has no network."),
+        ("command", None, Level.NOTE, "The agent can reach every host that this machine can."),
         ("command", "model", Level.FAULT, "sandbox.network: model cannot be kept"),
     ],
 )
@@ -317,7 +324,7 @@ def test_the_network_of_an_agent_is_said(
 def test_what_the_sandbox_is_to_show_has_to_be_there(here: MulliganInstallation) -> None:
     sandbox()
     here.configure(sandbox={"read": ["/usr"], "write": ["/nowhere/x"]})
-    assert only(see(here), "sandbox").message == "sandbox names /nowhere/x, which is not there."
+    assert only(see(here), "sandbox").message == "`sandbox` lists /nowhere/x, which does not exist."
 
 
 @pytest.mark.parametrize("is_root", [True, False])
@@ -339,16 +346,14 @@ def test_what_is_named_and_closed_to_commands_is_told(
         directory.chmod(mode)
     here.configure(sandbox={"read": [str(closed), str(shown)], "write": [str(kept)]})
     told = [each.message for each in bad(see(here), "sandbox")]
-    whom = "which is closed to the user that commands run as."
-    assert told == [f"sandbox names {path}, {whom}" for path in (closed, kept)]
+    whom = "but the user of sandboxed commands cannot read it."
+    assert told == [f"`sandbox` lists {path}, {whom}" for path in (closed, kept)]
 
 
 def test_a_disk_without_room_for_files_is_a_fault(here: MulliganInstallation) -> None:
     room = DiskSpace(Path("/srv"), 10 * GIB, writable=True, free_files=3)
     found = see(here, lambda probes: replace(probes, state_room=lambda: room))
-    assert "Hardly any more files" in " ".join(
-        each.message for each in found if each.level is Level.FAULT
-    )
+    assert "free inodes" in " ".join(each.message for each in found if each.level is Level.FAULT)
 
 
 @pytest.mark.parametrize(
@@ -378,7 +383,7 @@ def test_places_that_cannot_be_used_are_faults_and_the_rest_is_looked_at(
     assert {each.area for each in found if each.level is Level.FAULT} == {
         *("state", "workspace", NAME)
     }
-    assert "as that of mulligan-bot" in "".join(each.message for each in found)
+    assert "its account is mulligan-bot" in "".join(each.message for each in found)
 
 
 def test_a_git_that_is_missing_or_too_old_is_a_fault(
@@ -404,13 +409,13 @@ def test_a_look_that_fails_is_a_finding_and_the_next_is_taken(here: MulliganInst
     found = see(here, unwell)
     assert only(found, "workspace").fix == "Restart it."
     assert only(found).message == "The machine is out of processes."
-    assert "as that of mulligan-bot" in "".join(each.message for each in found)
+    assert "its account is mulligan-bot" in "".join(each.message for each in found)
 
 
 def test_a_mulligan_at_work_is_named(here: MulliganInstallation) -> None:
-    assert "No Mulligan is at work now." in {each.message for each in see(here)}
+    assert "No Mulligan is running now." in {each.message for each in see(here)}
     found = see(here, lambda probes: replace(probes, at_work=lambda: "`mulligan run` (process 7)"))
-    assert "`mulligan run` (process 7) is at work." in {each.message for each in found}
+    assert "`mulligan run` (process 7) is running." in {each.message for each in found}
 
 
 def test_the_command_prints_a_list_and_a_sum(here: MulliganInstallation) -> None:
@@ -426,7 +431,7 @@ def test_the_command_prints_a_list_and_a_sum(here: MulliganInstallation) -> None
     here.configure(agent={"command": ["nobody-has-this"]})
     done = here.run("doctor")
     assert done.returncode == 1
-    assert "  ✗ The agent's program 'nobody-has-this' is not there.\n    → Install" in done.stdout
+    assert "  ✗ The agent's program 'nobody-has-this' was not found.\n    → Install" in done.stdout
     assert done.stdout.endswith(f"\n1 fault and {warnings}.\n")
 
 

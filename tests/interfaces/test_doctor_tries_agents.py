@@ -27,7 +27,7 @@ STOPPED = AgentRun(-15, STOP_AFTER, USED, TimeLimit.TIMEOUT)
 
 
 def hear(
-    first: AgentRun, second: AgentRun = STOPPED, wrote: str | None = "mended\n"
+    first: AgentRun, second: AgentRun = STOPPED, wrote: str | None = "repaired\n"
 ) -> list[Diagnosis]:
     runs = iter([first, second])
     return [*try_agent(AgentTrial("agent x", lambda _prompt, _timeout: next(runs), lambda: wrote))]
@@ -48,9 +48,9 @@ def test_a_good_agent_shows_all_of_it() -> None:
     assert {each.level for each in found} == {Level.OK}
     assert [each.message for each in found] == [
         "It can write in its worktree.",
-        "Nothing was refused to it.",
-        "It says what it uses: $0.0100 and 100 tokens.",
-        "It stops when it is asked to (TERM), and nothing of it is left.",
+        "None of its tools was refused.",
+        "It reports its usage: $0.0100 and 100 tokens.",
+        "It stops on TERM and leaves no process behind.",
         "These two runs cost $0.0200 and 200 tokens.",
     ]
 
@@ -67,7 +67,7 @@ def test_a_good_agent_shows_all_of_it() -> None:
         ),
         (
             AgentRun(0, AT_ONCE, USED, refusal="The agent was refused Bash; allow it there."),
-            "mended",
+            "repaired",
             Level.WARNING,
             "The agent was refused Bash.",
             "Allow it there.",
@@ -77,7 +77,7 @@ def test_a_good_agent_shows_all_of_it() -> None:
             None,
             Level.FAULT,
             "Refused: bad key (HTTP 401).",
-            "See to what it names, and ask the doctor again.",
+            "Fix the named problem, then run `mulligan doctor` again.",
         ),
         (
             AgentRun(1, AT_ONCE, USED, fault=Fault(Outcome.INFRASTRUCTURE, "Overloaded.")),
@@ -90,36 +90,36 @@ def test_a_good_agent_shows_all_of_it() -> None:
             AgentRun(3, AT_ONCE, USED, summary="Please log in."),
             None,
             Level.FAULT,
-            'It wrote nothing, and ended with 3. Its last words: "Please log in."',
-            "See to what it says; agent.arguments are added to its own.",
+            'It wrote nothing and ended with exit code 3. Its last message: "Please log in."',
+            "Fix the reported problem, for example in agent.arguments.",
         ),
         (
             AgentRun(-15, AT_ONCE, USED, TimeLimit.TIMEOUT),
             None,
             Level.FAULT,
             "It wrote nothing in 5 minutes, and was stopped.",
-            "See whether it waits for an answer, or for its model.",
+            "Check whether it waits for an answer, or for its model.",
         ),
         (
             GOOD,
             "broken",
             Level.WARNING,
-            f"It wrote {FILE}, but not the word that was asked for.",
-            "See whether the model is the one that was meant.",
+            f"It wrote {FILE}, but not the requested word.",
+            "Check that agent.model names the right model.",
         ),
         (
             AgentRun(0, AT_ONCE, AgentFacts(kind="x")),
-            "mended",
+            "repaired",
             Level.WARNING,
-            "It does not say what it uses, so that no budget holds it.",
-            "Have it report its usage; docs/agents.md says how.",
+            "It reports no usage, so no budget can limit it.",
+            "Make it report its usage, see docs/agents.md.",
         ),
         (
             AgentRun(0, AT_ONCE, AgentFacts(kind="x", input_tokens=7)),
-            "mended",
+            "repaired",
             Level.WARNING,
-            "It says that it used 7 tokens, and no price is known for its model.",
-            "Name its price under prices, or hold it to tokens.",
+            "It reports 7 tokens but no cost, and its model has no known price.",
+            "Add the price of the model under prices, or limit tokens in the budget.",
         ),
     ],
 )
@@ -133,7 +133,7 @@ def test_what_is_wrong_has_its_fix(
 def test_one_that_does_not_stop_is_told_of(here: MulliganInstallation) -> None:
     stubborn = AgentRun(-9, STOP_AFTER + STOP_GRACE, USED, TimeLimit.TIMEOUT)
     assert only_bad(hear(GOOD, stubborn)).message == (
-        "It does not stop when it is asked to (TERM); it was killed 5 s later."
+        "It does not stop on TERM. Mulligan killed it 5 s later."
     )
     assert only_bad(hear(GOOD, GOOD)).level is Level.NOTE
 
@@ -153,7 +153,7 @@ PROGRAM = """
 import json, sys
 prompt = sys.stdin.read()
 print(json.dumps({"kind": "step", "usd": 0.1, "tokens": 100}), flush=True)
-open("mulligan-doctor.txt", "w").write("mended")
+open("mulligan-doctor.txt", "w").write("repaired")
 """
 ADAPTER: dict[str, JsonValue] = {
     "program": sys.executable,

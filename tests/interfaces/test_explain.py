@@ -62,7 +62,7 @@ def test_a_pull_request_is_left_alone(here: MulliganInstallation) -> None:
     assert here.run("once").returncode == 0
     pull = IssueRef(NAME, here.world.pulls_of(NAME)[0].number)
     here.world.label(pull, "mulligan", MAINTAINER)
-    assert ask(here, pull).summary == f"{GONE}It is a pull request; put the label on an issue."
+    assert ask(here, pull).summary == f"{GONE}It is a pull request; add the label to an issue."
 
 
 def test_an_issue_that_is_gone_is_a_sentence(here: MulliganInstallation) -> None:
@@ -72,13 +72,16 @@ def test_an_issue_that_is_gone_is_a_sentence(here: MulliganInstallation) -> None
     here.world.add_repository("acme/other", here.bare)
     here.world.delete(deleted)
     here.world.transfer(moved, "acme/other", MAINTAINER)
-    ends = {deleted: "deleted, or never was", moved: "transferred to another repository"}
+    ends = {deleted: "it may have been deleted", moved: "it was transferred to another repository"}
     for ref, how in ends.items():
         found = ask(here, ref)
-        assert found.summary == f"{GONE}{ref} is gone: it was {how}."
+        assert found.summary == f"{GONE}{ref} not found: {how}."
         assert (found.stage, found.title, found.eligible) == (Stage.HITL, "Mend it", False)
     never = ask(here, IssueRef(NAME, 99))
-    assert never.summary == f"{GONE}There is no such issue, or not any more; check its number."
+    assert (
+        never.summary
+        == f"{GONE}Issue not found. Check its number; it may have been deleted or transferred."
+    )
 
 
 def test_an_archived_repository_is_told_and_left_alone(here: MulliganInstallation) -> None:
@@ -94,8 +97,8 @@ def test_a_repository_that_is_out_of_sight_is_a_sentence(here: MulliganInstallat
     here.world.repositories[NAME].private = True
     here.world.set_role(NAME, "mulligan-bot", "none")
     found = ask(here, ref)
-    assert found.summary.startswith(f"{GONE}GitHub finds nothing for")
-    assert "token may see" in found.summary
+    assert found.summary.startswith(f"{GONE}GitHub did not find")
+    assert "token can read" in found.summary
 
 
 def test_a_locked_conversation_does_not_stop_the_work(here: MulliganInstallation) -> None:
@@ -172,5 +175,6 @@ def test_a_repository_that_is_not_served_is_named(here: MulliganInstallation) ->
     done = here.run("explain", "acme/other#1")
     assert done.returncode == 2
     assert done.stderr == (
-        "mulligan: acme/other is not among the repositories of the configuration; add it.\n"
+        "mulligan: acme/other is not in the configuration. Add it to `repositories` in"
+        " mulligan.yml.\n"
     )

@@ -27,7 +27,10 @@ def here(tmp_path: Path) -> Generator[MulliganInstallation]:
 
 def test_commands_that_only_look_here_need_no_token(here: MulliganInstallation) -> None:
     del here.environment["GITHUB_TOKEN"]
-    assert here.run("status").stdout == "No issue has asked for work yet.\n"
+    assert (
+        here.run("status").stdout
+        == "No issues yet. Add the label to one, then run `mulligan once`.\n"
+    )
     assert here.run("config", "check").returncode == 0
     assert "*** (from $GITHUB_TOKEN)" in here.run("config", "show").stdout
     refused = here.run("once")
@@ -38,11 +41,12 @@ def test_an_issue_that_does_not_exist_is_one_sentence(here: MulliganInstallation
     explained = here.run("explain", str(UNKNOWN))
     assert (explained.returncode, explained.stdout) == (1, "")
     assert explained.stderr == (
-        f"mulligan: GitHub has no issue {UNKNOWN}, or not any more; check its number.\n"
+        f"mulligan: Issue {UNKNOWN} not found on GitHub. Check its number; it may have"
+        " been deleted or transferred.\n"
     )
     worked = here.run("work", str(UNKNOWN))
     assert worked.returncode == 1
-    assert worked.stdout == f"failed  {UNKNOWN} is gone: it was deleted, or never was.\n"
+    assert worked.stdout == f"failed  {UNKNOWN} not found: it may have been deleted.\n"
 
 
 def test_looking_at_an_attempt_makes_no_directories(here: MulliganInstallation) -> None:
@@ -78,8 +82,8 @@ def test_a_base_branch_that_is_missing_is_explained(here: MulliganInstallation) 
 def test_the_doctor_says_that_nothing_listens(here: MulliganInstallation) -> None:
     here.configure(github={"api_url": "http://127.0.0.1:1", "token": "$GITHUB_TOKEN"})
     told = here.run("doctor").stdout
-    assert "did not answer GET /user: nothing listens there." in told
-    assert "Start it, or mend github.api_url." in told
+    assert "did not answer GET /user: connection refused." in told
+    assert "Start it, or fix github.api_url." in told
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,8 @@ def test_nothing_is_written_where_nobody_can_be_asked(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "+++ .github/mulligan.yml" in done.stdout
     assert done.stderr == (
-        "mulligan: Nothing was written, since nobody can be asked here; add --yes to write it.\n"
+        "mulligan: Nothing was written, because there is no terminal to confirm on. To"
+        " write the files, add --yes.\n"
     )
     assert not (here / ".github").exists()
 
@@ -94,7 +95,7 @@ def test_it_asks_on_a_terminal(tmp_path: Path, answer: bytes, code: int, *, writ
 def test_a_directory_that_is_no_clone_is_one_sentence(tmp_path: Path) -> None:
     done = run_mulligan(tmp_path, "init", "--yes")
     assert done.returncode == 2
-    assert "is not the top of a git repository; name the directory of a clone" in done.stderr
+    assert "is not the top directory of a git repository" in done.stderr
     named = run_mulligan(clone(tmp_path, "go"), "init", "--repository", "nobody")
     assert (named.returncode, "write OWNER/NAME" in named.stderr) == (2, True)
 
@@ -110,7 +111,7 @@ def test_labels_are_created_with_colour_and_meaning(github: MulliganInstallation
     arguments = ["init", str(here), "--repository", NAME]
     token = github.environment["GITHUB_TOKEN"]
     without = run_mulligan(github.directory, *arguments, "--yes")
-    assert "The labels of acme/tools were not looked at: the token's variable" in without.stdout
+    assert "The labels of acme/tools were not checked: the token's variable" in without.stdout
     done = run_mulligan(github.directory, *arguments, "--yes", GITHUB_TOKEN=token)
     assert (done.returncode, done.stderr) == (0, "")
     assert "Created 4 labels." in done.stdout
@@ -130,5 +131,5 @@ def test_a_github_that_is_away_does_not_keep_the_files_from_being_written(
         github.directory, "init", str(here), "--repository", NAME, "--yes", GITHUB_TOKEN="t"
     )
     assert done.returncode == 0
-    assert "The labels could not be looked at: GitHub at 127.0.0.1:1 did not answer" in done.stdout
+    assert "The labels could not be read: GitHub at 127.0.0.1:1 did not answer" in done.stdout
     assert (here / ".github" / "mulligan.yml").exists()

@@ -56,7 +56,7 @@ def test_an_app_is_made_and_its_key_is_this_users_alone(here: MulliganInstallati
     assert f"{here.url}/apps/mulligan-acme/installations/new" in said
     asked = [each.path for each in here.world.requests]
     assert "/organizations/acme/settings/apps/new" in asked
-    proposed = said[said.index("github:\n  api_url") : said.index("Install it")]
+    proposed = said[said.index("github:\n  api_url") : said.index("Then install it")]
     config = here.directory / "with-app.yml"
     config.write_text(f"{proposed}repositories: [{{name: o/r}}]\nagent: {{kind: claude}}\n")
     github = load_operator(config, {}).github
@@ -70,7 +70,7 @@ def test_a_key_that_is_there_is_never_written_over(here: MulliganInstallation) -
     key = here.directory / "mulligan-app.pem"
     key.write_text("mine")
     done = here.run("init", "--app")
-    assert (done.returncode, "is there already; move it away" in done.stderr) == (2, True)
+    assert (done.returncode, "already exists. Move it" in done.stderr) == (2, True)
     assert key.read_text() == "mine"
 
 
@@ -79,7 +79,7 @@ def test_an_interrupt_leaves_nothing(here: MulliganInstallation) -> None:
     process.send_signal(signal.SIGINT)
     _, wrong = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert wrong.startswith("mulligan: Interrupted; no key was written. Begin again with `")
+    assert wrong.startswith("mulligan: Interrupted, so no key was written.")
     assert wrong.count("\n") == 1
     assert not (here.directory / "keys" / "own.pem").exists()
 

@@ -77,7 +77,7 @@ def test_an_agent_that_only_the_operator_knows_keeps_it_out(tmp_path: Path) -> N
 def test_what_is_not_pinned_is_refused(given: str, tmp_path: Path) -> None:
     done = run_mulligan(clone(tmp_path, "go", GITHUB), "init", "--yes", "--action", given)
     assert done.returncode == 2
-    assert "write OWNER/NAME@COMMIT, the commit with its 40 digits" in done.stderr
+    assert "write OWNER/NAME@COMMIT, with all 40 digits of the commit" in done.stderr
 
 
 def test_it_may_be_left_out(tmp_path: Path) -> None:

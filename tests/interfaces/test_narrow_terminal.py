@@ -77,4 +77,4 @@ def test_figures_of_repositories_are_shared_out_to_two_tables() -> None:
 def test_nothing_to_show_is_one_sentence() -> None:
     console = terminal()
     print_statuses([], console)
-    assert lines(console) == ["No issue has asked for work yet."]
+    assert lines(console) == ["No issues yet. Add the label to one, then run `mulligan once`."]

@@ -130,7 +130,7 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
     (
         SECOND,
         WorktreeReset(base_sha="b", start_sha="0123456789abc"),
-        "  the worktree equals the pull request, at 0123456789",
+        "  worktree reset to the pull request, at 0123456789",
     ),
     (
         SECOND,
@@ -140,7 +140,7 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
     (
         SECOND,
         Conflicted(base_sha="b", head_sha="h"),
-        "the pull request does not merge any more",
+        "the pull request has conflicts",
     ),
     (
         SECOND,
@@ -158,9 +158,9 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
         Drafted(pull_request="https://x/pull/3", number=3, head_sha="h", attempt=2),
         "  → draft, not verified: https://x/pull/3",
     ),
-    (SECOND, RESET, "  the worktree equals the base branch again, at 0123456789"),
-    (SECOND, assembled(1), "  the prompt tells of 1 earlier attempt (2,176 bytes)"),
-    (SECOND, assembled(2), "  the prompt tells of 2 earlier attempts (2,176 bytes)"),
+    (SECOND, RESET, "  worktree reset to the base branch, at 0123456789"),
+    (SECOND, assembled(1), "  the prompt includes 1 earlier attempt (2,176 bytes)"),
+    (SECOND, assembled(2), "  the prompt includes 2 earlier attempts (2,176 bytes)"),
     (SECOND, CUT, "  cut to fit its budget: previous_changes, check [x]"),
     (FIRST, finished(), "  agent worked for 61.2 s"),
     (FIRST, finished(3), "  agent worked for 61.2 s, exit code 3"),
@@ -176,13 +176,13 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
     (FIRST, CheckFinished(check=marked("flaky", passed=True)), "  ✓ a (0.0 s), flaky"),
     (FIRST, baseline(check("a")), "  a: without the change, the check fails as well"),
     (FIRST, baseline(check("a", passed=True)), "  a: without the change, the check passes"),
-    (FIRST, baseline(None), "  a: without the change, the check cannot be run"),
+    (FIRST, baseline(None), "  a: without the change, the check could not run"),
     (FIRST, FixRoundStarted(number=1, most=2, failed=("a",)), "  fix round 1 of 2"),
-    (FIRST, ReviewFinished(verdict=VerifierOutcome.PASS), "  the reviewer says PASS"),
+    (FIRST, ReviewFinished(verdict=VerifierOutcome.PASS), "  the reviewer answered PASS"),
     (
         FIRST,
         ReviewFinished(verdict=VerifierOutcome.HARD_FAIL, feedback="Not\nasked"),
-        "  the reviewer says HARD_FAIL: Not asked",
+        "  the reviewer answered HARD_FAIL: Not asked",
     ),
     (FIRST, ReviewFinished(verdict=VerifierOutcome.PASS, unreadable="No answer."), "  No answer."),
     (
@@ -203,8 +203,8 @@ TOLD: list[tuple[IssueStatus, Event, str]] = [
     ),
     (
         came_to(Outcome.CANCELLED),
-        Decided(decision=StandDown(reason="Its label was taken off.")),
-        "  Withdrawn → stopped: Its label was taken off.",
+        Decided(decision=StandDown(reason="Its label was removed.")),
+        "  Withdrawn → stopped: Its label was removed.",
     ),
     (
         came_to(Outcome.OVER_BUDGET),

@@ -77,7 +77,7 @@ def test_programs_get_the_sizes_and_the_cuts_as_json(here: MulliganInstallation)
     ("issue", "code", "why"),
     [
         (f"{NAME}#99", 1, "acme/tools#99"),
-        ("acme/other#1", 2, "acme/other is not among the repositories of the configuration"),
+        ("acme/other#1", 2, "acme/other is not in the configuration"),
         ("nonsense", 2, "'nonsense' does not name an issue; write OWNER/NAME#NUMBER."),
     ],
 )
@@ -94,4 +94,4 @@ def test_an_issue_without_text_and_an_invalid_policy_have_none(here: MulliganIns
     blank = here.issue("\u200b", "<!-- nothing -->")
     done = here.run("prompt", str(blank))
     assert done.returncode == 2
-    assert f"No agent would be started for {blank}. The issue has neither" in done.stderr
+    assert f"Mulligan would not start an agent for {blank}. The issue has no title" in done.stderr

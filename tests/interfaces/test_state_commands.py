@@ -83,7 +83,7 @@ def test_nothing_is_moved_while_a_run_works(here: MulliganInstallation) -> None:
             done = here.run("state", way)
             assert done.returncode == 2
             assert done.stderr == (
-                f"mulligan: run-9 works on {REF} now; wait for that run to end.\n"
+                f"mulligan: run-9 is working on {REF}; wait until that run ends.\n"
             )
 
 

@@ -69,5 +69,5 @@ def test_nothing_is_copied_while_somebody_works(
     for moving in (("copy", "--from", from_alone), ("pull",), ("push",)):
         done = here.run("state", *moving)
         assert done.returncode == 2
-        told = f"mulligan: The worker vm:7 is at work; stop it, and {moving[0]} then.\n"
+        told = "mulligan: The worker vm:7 is running. Stop it, then repeat this command.\n"
         assert done.stderr == told

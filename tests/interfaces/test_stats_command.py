@@ -92,10 +92,10 @@ def fill(path: Path) -> None:
 
 
 def test_an_empty_ledger_is_one_sentence(here: Path) -> None:
-    assert stats().output == "Nothing has been recorded yet: no issue has asked for work.\n"
+    assert stats().output == "No statistics yet: the ledger has no issues.\n"
     assert json.loads(stats("--json").stdout)["since"] is None
     assert stats("--html", "page.html").exit_code == 0
-    assert "Nothing has been recorded yet" in (here / "page.html").read_text()
+    assert "No statistics yet" in (here / "page.html").read_text()
 
 
 def test_programs_get_every_figure(here: Path) -> None:
@@ -154,10 +154,10 @@ def test_only_the_last_days_can_be_counted(here: Path) -> None:
 def test_a_span_that_is_none_is_refused_in_one_sentence(span: str, here: Path) -> None:
     done = stats("--since", span)
     assert done.exit_code == 2
-    assert "write it like 12h or 30d." in done.stderr
+    assert "Write it like 12h or 30d." in done.stderr
 
 
 def test_a_page_that_cannot_be_written_is_said(here: Path) -> None:
     done = stats("--html", "nowhere/page.html")
     assert done.exit_code == 1
-    assert "name another file." in done.stderr
+    assert "Name another file" in done.stderr

@@ -40,7 +40,9 @@ def test_a_digest_names_the_one_failure_of_a_long_log(tmp_path: Path) -> None:
 def test_a_report_that_is_not_there_is_named(tmp_path: Path) -> None:
     done = mulligan("digest", "--report", "gone.xml", where=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.startswith("mulligan: gone.xml cannot be read (No such file or directory)")
+    assert done.stderr.startswith(
+        "mulligan: gone.xml could not be read (No such file or directory)"
+    )
 
 
 def test_check_runs_every_check_and_shows_what_an_agent_would_be_told(tmp_path: Path) -> None:
@@ -64,10 +66,10 @@ def test_check_runs_every_check_and_shows_what_an_agent_would_be_told(tmp_path: 
 @pytest.mark.parametrize(
     ("policy", "code", "said"),
     [
-        (None, 2, "policy.yml cannot be read (No such file or directory); name the policy with"),
+        (None, 2, "policy.yml could not be read (No such file or directory). Name the policy"),
         ("checks: []", 2, "policy.yml configures no checks; add some under `checks`."),
         ("checks: [{name: a}]", 2, "policy.yml, line 1: checks.0.run is missing; write text"),
-        ("checks: [{name: a, run: no-such-program}]", 2, "The program 'no-such-program' of the"),
+        ("checks: [{name: a, run: no-such-program}]", 2, "'no-such-program' not found"),
         ("checks: [{name: a, run: 'true'}]", 0, ""),
     ],
 )
@@ -86,13 +88,13 @@ def test_check_ends_as_its_policy_deserves(
     [
         (
             "report: /tmp/report.xml",
-            "report is '/tmp/report.xml'; write a path that lies in the worktree",
+            "report is '/tmp/report.xml'; write a relative path inside the worktree",
         ),
         (
             "report: ../report.xml",
-            "report is '../report.xml'; write a path that lies in the worktree",
+            "report is '../report.xml'; write a relative path inside the worktree",
         ),
-        ("report: .", "report is '.'; write a path that lies in the worktree"),
+        ("report: .", "report is '.'; write a relative path inside the worktree"),
         ("patterns: ['(']", "'(' is not a valid regular expression"),
     ],
 )
@@ -116,4 +118,4 @@ def test_a_check_whose_program_is_missing_does_not_stop_the_others(tmp_path: Pat
     (tmp_path / "policy.yml").write_text(f"checks: {checks}\n")
     done = mulligan("check", "--policy", "policy.yml", where=tmp_path)
     assert (done.returncode, "Check 'c' passed." in done.stdout) == (2, True)
-    assert "The program 'no-such-program' of the check 'b'" in done.stderr
+    assert "'no-such-program' not found. It is the program of the check 'b'" in done.stderr

@@ -96,7 +96,7 @@ def test_no_value_becomes_an_expression() -> None:
 
 @pytest.mark.parametrize("change", [{"sha": "main"}, {"source": "acme"}, {"sha": "A" * 40}])
 def test_what_is_not_pinned_is_refused(change: dict[str, str]) -> None:
-    with pytest.raises(UsageError, match="40 digits"):
+    with pytest.raises(UsageError, match="40 hexadecimal digits"):
         workflow_text(replace(CALLER, **change))
 
 

@@ -54,7 +54,7 @@ def test_each_repository_that_is_not_right_has_its_sentence(
     done = here.run("once")
     assert (done.returncode, done.stderr) == (1, "")
     for sentence in (
-        "acme/none: GitHub finds nothing for GET /repos/acme/none; check the name",
+        "acme/none: GitHub did not find GET /repos/acme/none; check the name",
         "acme/empty: acme/empty has no branch 'main'; push a first commit to it",
         "acme/branchless: acme/branchless has no branch 'trunk'; push a first commit to it",
     ):
@@ -111,8 +111,8 @@ def test_a_check_whose_program_is_missing_is_named(here: MulliganInstallation) -
     (meta,) = here.attempts(ref)
     assert meta.outcome is Outcome.MISCONFIGURED
     assert meta.error == (
-        "The program 'no-such-program' of the check 'tests' is not on this machine; "
-        "install it or mend the check."
+        "'no-such-program' not found. It is the program of the check 'tests'; "
+        "install it in a setup command, or change the check's command."
     )
 
 
@@ -169,11 +169,11 @@ def unreadable(place: Path) -> None:
     ("spoil", "code", "sentence"),
     [
         (garbage, 2, "is not a database; name another file in state.url."),
-        (damaged, 2, "is damaged; put a backup of it in its place."),
+        (damaged, 2, "is damaged; restore a backup."),
         (newer, 2, "was written by a newer Mulligan; use that version or a later one."),
         (somebody_elses, 2, "is the database of another program; name another one in state.url."),
-        (a_directory, 1, "give Mulligan the right to write it and its directory."),
-        (unreadable, 1, "give Mulligan the right to write it and its directory."),
+        (a_directory, 1, "give Mulligan write access to it and its directory."),
+        (unreadable, 1, "give Mulligan write access to it and its directory."),
     ],
 )
 def test_a_database_that_is_not_ours_is_left_as_it_is(

@@ -81,7 +81,7 @@ def test_a_change_that_breaks_a_third_test_is_told_of_that_one_only(
     assert "n * 4" in told
     assert "test_price" not in told
     assert "test_tax" not in told
-    assert "2 more failed without this change as well" in told
+    assert "2 more failed without this change too" in told
     # What the start tree says was asked for once, for both issues and all four attempts.
     assert [meta.outcome for meta in here.attempts(other)] == [
         Outcome.CHECKS_FAILED,

@@ -68,7 +68,7 @@ def test_it_says_at_once_that_there_is_no_room(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert re.fullmatch(
-        r"mulligan: Less than 64 MiB are free for \S+; make room .*\.\n", done.stderr
+        r"mulligan: Less than 64 MiB are free for \S+\. Free some space .*\.\n", done.stderr
     )
     assert done.stdout == ""
 

@@ -37,7 +37,7 @@ def test_an_abort_and_a_fix_reach_a_daemon_from_the_command_line(
         ref = here.issue()
         until(here.agent_started)
         done = here.run("abort", str(ref))
-        assert (done.returncode, "abort is recorded" in done.stdout) == (0, True)
+        assert (done.returncode, "recorded `abort`" in done.stdout) == (0, True)
         until(lambda: here.world.labels_of(ref) == [])
         (meta,) = here.attempts(ref)
         assert meta.outcome is Outcome.CANCELLED
@@ -68,7 +68,7 @@ def test_commands_wait_for_whoever_comes_to_work_next(here: MulliganInstallation
     assert here.run("skip", str(ref), "not", "now").returncode == 0
     assert here.run("once").returncode == 0
     assert here.world.labels_of(ref) == []
-    assert "An operator left it out: not now" in here.comments(ref)[0]
+    assert "An operator skipped it: not now" in here.comments(ref)[0]
 
 
 def test_what_cannot_be_a_command_is_refused(here: MulliganInstallation) -> None:
@@ -81,7 +81,7 @@ def test_a_command_for_what_is_no_issue_is_refused_and_not_recorded(
 ) -> None:
     nobody = here.run("pause", f"{NAME}#99")
     assert (nobody.returncode, nobody.stdout) == (1, "")
-    assert f"GitHub has no issue {NAME}#99, or not any more; check its number." in nobody.stderr
+    assert f"Issue {NAME}#99 not found on GitHub." in nobody.stderr
     here.agent(WRITE)
     here.issue()
     assert here.run("once").returncode == 0

@@ -76,7 +76,7 @@ def test_the_second_try_succeeds_and_the_clone_is_untouched(clone: Path) -> None
 def test_an_agent_that_never_does_it_ends_with_a_person(clone: Path) -> None:
     done = rehearse(clone, "pass\n", "--attempts", "3")
     assert done.returncode == 3, done.stdout + done.stderr
-    assert "A person would now read on the issue:" in done.stdout
+    assert "The comment on the issue would be:" in done.stdout
     assert "Your options" in done.stdout
 
 
@@ -98,12 +98,12 @@ def test_the_agent_may_come_from_the_operators_file(clone: Path) -> None:
 @pytest.mark.parametrize(
     ("break_it", "arguments", "said"),
     [
-        ("", [], "No agent is named; add --agent KIND"),
-        ("heading", ["--agent", "x"], "has no heading; begin it with one"),
-        ("file", ["--agent", "x"], "cannot be read as text; name a Markdown file"),
-        ("branch", ["--agent", "x"], "has no branch checked out; check out the one"),
-        ("clone", ["--agent", "x"], "is not the top of a git repository"),
-        ("", ["--agent", "'"], "is no command line"),
+        ("", [], "No agent is configured. Add --agent KIND"),
+        ("heading", ["--agent", "x"], "has no heading. Add one"),
+        ("file", ["--agent", "x"], "is not a readable text file. Name a Markdown file"),
+        ("branch", ["--agent", "x"], "has no branch checked out. Check out"),
+        ("clone", ["--agent", "x"], "is not the top directory of a git repository"),
+        ("", ["--agent", "'"], "is not a valid command line"),
     ],
 )
 def test_what_cannot_be_rehearsed_is_one_sentence(

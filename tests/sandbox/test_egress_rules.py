@@ -33,16 +33,16 @@ ALLOWED = Allowed(3128, (MODEL, FREE), (("packages.example", 443), ("10.0.0.5", 
 def test_a_tunnel_does_not_lead_to_the_proxy_again() -> None:
     nested = replace(ALLOWED, tunnels_to_itself=False)
     found = decide_route(b"CONNECT", b"localhost:3128", nested)
-    assert found == Refused("This is a tunnel already.")
+    assert found == Refused("This is already a tunnel.")
 
 
 def refused(host: str) -> Refused:
     return Refused(f"The host {host} is not allowed; Mulligan lets nothing else out.", host)
 
 
-NOTHING_HERE = Refused("There is nothing at this address.")
+NOTHING_HERE = Refused("Address not found.")
 NO_ADDRESS = Refused("This is no address.")
-PLAIN = "is asked for without TLS, which nothing is but the model"
+PLAIN = "is asked for without TLS, which only the model may be"
 
 
 @pytest.mark.parametrize(

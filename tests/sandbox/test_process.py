@@ -121,7 +121,7 @@ def test_the_directory_of_the_log_is_made(tmp_path: Path) -> None:
 def test_a_log_that_cannot_be_written_is_the_machines_fault(
     log: str, why: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(UnavailableError, match=f"The log {log} cannot be written: {why}"):
+    with pytest.raises(UnavailableError, match=f"The log {log} could not be written: {why}"):
         run(replace(shell("echo x; sleep 20", tmp_path), log=Path(log)))
     assert processes_in(tmp_path) == []
 
@@ -250,9 +250,9 @@ def test_descriptors_beyond_1024_do_no_harm(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "mode", "why"),
     [
-        (None, 0, "it is not there"),
+        (None, 0, "it was not found"),
         ("#!/bin/sh\n", 0o644, "Permission denied"),
-        ("#!/nowhere/sh\n", 0o755, "what its first line names is not"),
+        ("#!/nowhere/sh\n", 0o755, "the interpreter in its first line was not"),
         ("neither script nor program", 0o755, "Exec format error"),
     ],
 )
@@ -288,7 +288,7 @@ def test_an_empty_path_never_means_the_worktree(tmp_path: Path) -> None:
     (tmp_path / "tool").write_text("#!/bin/sh\n")
     (tmp_path / "tool").chmod(0o755)
     command = replace(with_argv(shell("", tmp_path), "tool"), environment={"PATH": ":/bin:"})
-    with pytest.raises(MisconfiguredError, match="it is not there"):
+    with pytest.raises(MisconfiguredError, match="it was not found"):
         run(command)
 
 
@@ -382,7 +382,7 @@ def suppressed(command: Command) -> None:
 
 def test_nothing_is_started_once_mulligan_stops(tmp_path: Path) -> None:
     SHUTDOWN.set()
-    with pytest.raises(ShutdownError, match="Mulligan was told to stop"):
+    with pytest.raises(ShutdownError, match="Mulligan is stopping"):
         run(shell("touch started", tmp_path))
     assert not (tmp_path / "started").exists()
 

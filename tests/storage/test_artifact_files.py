@@ -41,7 +41,7 @@ def test_a_disk_that_fills_up_is_a_sentence_and_leaves_the_old_file(tmp_path: Pa
     artifacts = FileArtifacts(tmp_path)
     name = artifacts.write(REF, 1, "changes.diff", b"old")
     said = run(ON_A_SMALL_DISK, str(tmp_path))
-    why = "cannot be used (File too large); see to the disk and the rights on it."
+    why = "cannot be used (File too large); check its permissions and its disk."
     assert said == f"{tmp_path / name} {why}\n"
     assert artifacts.read(name) == b"old"
     assert [file.name for file in (tmp_path / name).parent.iterdir()] == ["changes.diff"]
@@ -75,5 +75,5 @@ def test_scratch_files_that_nobody_closed_go_with_the_process() -> None:
 def test_two_dry_runs_do_not_meet() -> None:
     with ScratchArtifacts() as first, ScratchArtifacts() as second:
         name = first.write(REF, 1, "prompt.md", b"")
-        with pytest.raises(UnavailableError, match="not there any more"):
+        with pytest.raises(UnavailableError, match="no longer exists"):
             second.read(name)

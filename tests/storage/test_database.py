@@ -209,7 +209,7 @@ def test_a_damaged_database_is_a_sentence(tmp_path: Path) -> None:
     whole = path.read_bytes()
     path.write_bytes(whole[:4096] + b"\x5a" * (len(whole) - 4096))
     with (
-        pytest.raises(ConfigError, match="is damaged; put a backup of it in its place"),
+        pytest.raises(ConfigError, match="is damaged; restore a backup"),
         open_ledger_at(path) as ledger,
     ):
         ledger.events()
@@ -225,7 +225,7 @@ def test_a_parent_that_is_a_file_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file")
     error = refusal(url_of(tmp_path / "state" / "ledger.db"))
     assert isinstance(error, UnavailableError)
-    assert "mend state.url" in str(error)
+    assert "fix state.url" in str(error)
 
 
 def test_a_full_disk_is_a_sentence_and_loses_nothing(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_a_ledger_held_up_for_too_long_is_a_sentence(tmp_path: Path) -> None:
     with open_ledger_at(kept(tmp_path / "ledger.db")) as ledger, ledger.database.write():
         with ledger.database.read() as impatient:
             impatient.execute(text("PRAGMA busy_timeout = 0"))
-        with pytest.raises(UnavailableError, match="is kept busy by another process"):
+        with pytest.raises(UnavailableError, match="is locked by another process"):
             ledger.append(REF, IssueSeen(title="never"))
 
 
@@ -275,7 +275,7 @@ def test_a_directory_without_the_right_to_write_is_a_sentence(*, existing: bool)
         said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
         path.parent.chmod(0o755)
     assert f"{path} cannot be opened for writing" in said
-    assert "give Mulligan the right to write it and its directory." in said
+    assert "give Mulligan write access to it and its directory." in said
 
 
 @pytest.mark.parametrize(

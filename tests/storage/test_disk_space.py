@@ -30,5 +30,5 @@ def test_a_directory_without_rights_cannot_be_written_to(tmp_path: Path) -> None
 
 
 def test_a_name_that_cannot_be_is_one_sentence() -> None:
-    with pytest.raises(UnavailableError, match="cannot be looked at"):
+    with pytest.raises(UnavailableError, match="could not be read"):
         disk_space_for(Path("/", "x" * 300, "y"))

@@ -90,4 +90,7 @@ def test_status_of_an_open_ledger_needs_neither_sqlalchemy_nor_the_route(tmp_pat
     )
     argv = [sys.executable, "-c", code]
     done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["No issue has asked for work yet.", "[]"]
+    assert done.stdout.splitlines() == [
+        "No issues yet. Add the label to one, then run `mulligan once`.",
+        "[]",
+    ]

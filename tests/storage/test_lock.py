@@ -49,8 +49,8 @@ def held_elsewhere(directory: Path) -> Generator[subprocess.Popen[str]]:
 def test_the_second_is_refused_and_told_of_the_first(tmp_path: Path) -> None:
     with held_elsewhere(tmp_path) as first:
         expected = (
-            f"`mulligan run` (process {first.pid}, since 2025-03-01 09:30:00 UTC) works on"
-            f" {tmp_path} already; wait for it or stop it."
+            f"`mulligan run` (process {first.pid}, since 2025-03-01 09:30:00 UTC) already uses"
+            f" {tmp_path}; wait for it or stop it."
         )
         with pytest.raises(UsageError) as refused, locked(tmp_path, what="once", since=SINCE):
             pass
@@ -106,7 +106,7 @@ def test_a_holder_that_has_not_said_who_it_is_still_holds_it(tmp_path: Path, sai
     with locked(tmp_path, what="run", since=SINCE):
         (tmp_path / LOCK_FILE).write_text(said)
         with (
-            pytest.raises(UsageError, match=r"^Another Mulligan works on"),
+            pytest.raises(UsageError, match=r"^Another Mulligan already uses"),
             locked(tmp_path, what="once", since=SINCE),
         ):
             pass
@@ -139,7 +139,7 @@ def test_asking_makes_nothing_and_says_what_is_in_its_way(tmp_path: Path) -> Non
     assert holder(tmp_path / "new") is None
     assert list(tmp_path.iterdir()) == []
     (tmp_path / LOCK_FILE).mkdir()
-    with pytest.raises(UnavailableError, match="see to the disk"):
+    with pytest.raises(UnavailableError, match="check its permissions"):
         holder(tmp_path)
 
 

@@ -52,7 +52,7 @@ def test_what_is_too_large_stays_where_it_was_made(workers: Pair) -> None:
     one, two = workers
     name = one.write(REF, 1, "changes.diff", BUNDLE * 3)
     assert one.read(name) == BUNDLE * 3
-    with pytest.raises(UnavailableError, match="is not there any more"):
+    with pytest.raises(UnavailableError, match="no longer exists"):
         two.read(name)
 
 

@@ -155,8 +155,8 @@ def infrastructure() -> IssueContext:
 
 def misconfigured() -> IssueContext:
     said = (
-        "The program 'ruff' of the check 'lint' is not on this machine; install it or mend the "
-        "check."
+        "'ruff' not found. It is the program of the check 'lint'; install it in a setup command, "
+        "or change the check's command."
     )
     return escalated_case(attempt(1, Outcome.MISCONFIGURED, said))
 

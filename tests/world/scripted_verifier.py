@@ -34,14 +34,14 @@ class ScriptedVerifier:
             said.append(f"$ {line}\n{failed or ''}\n")
             log.write_text("".join(said))
             if failed:
-                message = f"The set-up line {line!r} failed: {failed.splitlines()[0]}"
+                message = f"The setup command {line!r} failed: {failed.splitlines()[0]}"
                 raise UnavailableError(message)
 
     def check(self, check: Check, worktree: RunDirectory, log: Path) -> CheckResult:
         if check.run not in self.lines:
             message = (
-                f"The program {check.run.split()[0]!r} of the check {check.name!r} is not on this "
-                "machine; install it or mend the check."
+                f"{check.run.split()[0]!r} not found. It is the program of the check {check.name!r}; "
+                "install it in a setup command, or change the check's command."
             )
             raise MisconfiguredError(message)
         failed = self.lines[check.run](worktree.path)

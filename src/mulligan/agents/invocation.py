@@ -236,7 +236,9 @@ def _route(name: str, service: Service, environment: Mapping[str, str]) -> Route
     for variable, header in service.keys.items():
         if key := environment.get(variable, "").strip():
             if not (key.isascii() and key.isprintable()):
-                message = f"{variable} is no key: a header cannot hold it; set it again."
+                message = (
+                    f"{variable} is not a valid key: it cannot be sent in a header; set it again."
+                )
                 raise MisconfiguredError(message)
             field, _, value = header.partition(":")
             return Route(name, origin, field, value.strip().replace("{key}", key))
@@ -258,7 +260,7 @@ def _base(service: Service, environment: Mapping[str, str]) -> SplitResult:
     if fine:
         return parts
     where = service.url_variable if service.url_variable in environment else "url"
-    message = f"{where} is no address of a model; write https://HOST, or take it out."
+    message = f"{where} is not the address of a model; write https://HOST, or remove it."
     raise MisconfiguredError(message)
 
 

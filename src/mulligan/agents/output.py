@@ -332,10 +332,10 @@ def service_fault(facts: StreamFacts) -> Fault | None:
     words = one_line(message, WORDS_CHARS).rstrip(".")
     reason = f"{words}{f' (HTTP {status})' if status else ''}".strip() or "it gave no answer"
     if status in DENIED or DENIED_WORDS.search(message):
-        fix = "see to the agent's key and its credit"
+        fix = "check the agent's key and its credit"
         return Fault(Outcome.DENIED, f"The model's service refused: {reason}; {fix}.")
     if status == NOT_FOUND:
-        fix = "mend agent.model, or the address that it is asked at"
+        fix = "fix agent.model, or the model's address"
         return Fault(Outcome.MISCONFIGURED, f"The model was not found: {reason}; {fix}.")
     if status is None or status in TRANSIENT_STATUSES or status >= SERVER_ERROR:
         return Fault(Outcome.INFRASTRUCTURE, f"The model's service failed: {reason}.")

@@ -125,7 +125,7 @@ def _open_access_log(log: Path, clean: Callable[[str], str]) -> Generator[Access
         log.parent.mkdir(parents=True, exist_ok=True)
         file = log.open("w", encoding="utf-8")
     except OSError as error:
-        message = f"The log {log} cannot be written: {error.strerror}; make room for it."
+        message = f"The log {log} could not be written: {error.strerror}; free some disk space."
         raise UnavailableError(message) from error
     with file:
         yield AccessLog(file, clean)
@@ -318,7 +318,7 @@ class CommandAgent:
             verb = "is" if len(missing) == 1 else "are"
             message = (
                 f"agent.env names {', '.join(missing)}, which {verb} not set where Mulligan runs;"
-                " set it there or take it out."
+                " set it there or remove it out."
             )
             raise MisconfiguredError(message)
         usual = [name for name in self._adapter.environment if name in self._environment]
@@ -362,7 +362,10 @@ def _make_own(private: Path) -> tuple[Path, Path]:
         home = own / "home"
         home.mkdir(mode=0o700)
     except OSError as error:
-        message = f"No home for the agent can be made in {private}: {error.strerror}; make room."
+        message = (
+            f"No home for the agent could be created in {private}:"
+            f" {error.strerror}; free some disk space."
+        )
         raise UnavailableError(message) from error
     return home, own / "report.json"
 
@@ -375,7 +378,10 @@ def _put(files: Mapping[str, str], home: Path) -> None:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(content, encoding="utf-8")
         except OSError as error:
-            message = f"The agent's file {name} cannot be written: {error.strerror}; make room."
+            message = (
+                f"The agent's file {name} could not be written: {error.strerror};"
+                " free some disk space."
+            )
             raise UnavailableError(message) from error
 
 

@@ -12,9 +12,9 @@ FINDINGS_IN_FULL = 5
 
 FLAKY = "Flaky: it failed, and passed when it was run again on the same tree."
 BASELINE_INCOMPARABLE = (
-    "It fails without this change as well; what is new cannot be told, so all counts."
+    "It fails without this change too; new failures cannot be told apart, so all count."
 )
-BASELINE_MISSING = "It could not be run without this change, so everything that fails counts."
+BASELINE_MISSING = "It could not run without this change, so every failure counts."
 
 Key = Callable[[Finding], Hashable]
 
@@ -75,8 +75,8 @@ def subtract_baseline(failed: CheckResult, before: CheckResult | None) -> CheckR
         return _with_note(failed, BASELINE_INCOMPARABLE)
     if not new and failed.exit_code != before.exit_code and len(known) == len(before.findings):
         return _with_note(failed, BASELINE_INCOMPARABLE)
-    note = f"({len(known)} more failed without this change as well, and do not count.)"
-    left = _with_only(failed, new, note if new else "It fails as it does without this change.")
+    note = f"({len(known)} more failed without this change too, and do not count.)"
+    left = _with_only(failed, new, note if new else "It fails in the same way without this change.")
     return left.model_copy(update={"known": known, "preexisting": not new})
 
 

@@ -95,7 +95,7 @@ class CommandVerifier:
                     _append(log, text, part)
                 if ended.stopped_by or ended.exit_code:
                     message = (
-                        f"The set-up line {text!r} failed: {self._failure_reason(ended, found)}"
+                        f"The setup command {text!r} failed: {self._failure_reason(ended, found)}"
                     )
                     raise UnavailableError(message)
         if lines:
@@ -104,7 +104,7 @@ class CommandVerifier:
     def _failure_reason(self, ended: Finished, found: Digest) -> str:
         if ended.stopped_by:
             limit = format_duration(self.set_up_timeout)
-            return f"it did not end within {limit}; make it faster or mend it."
+            return f"it did not finish within {limit}; make it faster or fix it."
         lines = [line for line in found.text.splitlines() if not line.startswith("[... ")]
         said = found.findings[0].summary if found.findings else lines[-1].strip()
         return f"exit code {ended.exit_code}, {said}"
@@ -158,7 +158,7 @@ class CommandVerifier:
         ended = self._run(line, worktree, log)
         if ended.stopped_by:
             return unreadable(
-                f"The reviewer gave no answer within {format_duration(reviewer.timeout)}."
+                f"The reviewer command gave no answer within {format_duration(reviewer.timeout)}."
             )
         return read_answer(ended.tail)
 
@@ -206,8 +206,8 @@ class CommandVerifier:
         look_up = _Line(LOOK_UP, LOOK_UP_TIMEOUT, Network.NONE, ("sh", program))
         if self._run(look_up, worktree, log).exit_code:
             message = (
-                f"The program {program!r} of the check {check.name!r} is not on this machine; "
-                "install it or mend the check."
+                f"{program!r} not found. It is the program of the check {check.name!r}; "
+                "install it in a setup command, or change the check's command."
             )
             raise MisconfiguredError(message)
 
@@ -348,8 +348,8 @@ def read_answer(output: bytes) -> ReviewerResult:
     text = output.decode(errors="replace")
     answers = [found for found in map(_answer, _candidates(text)) if found]
     if not answers:
-        said = "it printed nothing" if not text.strip() else "it holds no verdict as JSON"
-        return unreadable(f"The reviewer's answer cannot be read, {said}; it counts as PASS.")
+        said = "it printed nothing" if not text.strip() else "it has no verdict as JSON"
+        return unreadable(f"The reviewer's answer is unreadable, {said}; it counts as PASS.")
     last = answers[-1]
     return ReviewerResult(last.verdict, last.feedback.strip()[:FEEDBACK_CHARS])
 

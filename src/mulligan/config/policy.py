@@ -134,7 +134,7 @@ class Check(Settings):
     def _inside(cls, report: str | None) -> str | None:
         parts = PurePosixPath(report or "report").parts
         if report is not None and (not parts or parts[0] == "/" or ".." in parts):
-            message = "write a path that lies in the worktree, relative to it"
+            message = "write a relative path inside the worktree"
             raise ValueError(message)
         return report
 

@@ -143,7 +143,7 @@ def _check_name(name: str, line: int, scope: _Scope) -> None:
 
 
 def _not_allowed(node: nodes.Node, what: str) -> NoReturn:
-    _refuse(f"line {node.lineno} of the template: {what} is not allowed here; take it out")
+    _refuse(f"line {node.lineno} of the template: {what} is not allowed here; remove it")
 
 
 def _refuse(why: str) -> NoReturn:

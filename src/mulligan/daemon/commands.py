@@ -159,7 +159,7 @@ def _decide(order: PendingCommand, status: IssueStatus, context: BotContext) -> 
         and pull_request_elsewhere(status.issue, context)
     ):
         return CommandDecision(
-            CommandAction.NOTHING, "The other installation of Mulligan that has it answers this."
+            CommandAction.NOTHING, "Another installation of Mulligan has this issue and answers."
         )
     return decide_command(order, status, is_open=issue.is_open)
 

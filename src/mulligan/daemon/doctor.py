@@ -37,7 +37,7 @@ from mulligan.domain.result import AgentFacts
 from mulligan.domain.spending import spent_in
 from mulligan.text.escape import one_line
 
-FILE, WORD = "mulligan-doctor.txt", "mended"
+FILE, WORD = "mulligan-doctor.txt", "repaired"
 
 WRITE_PROMPT = (
     f"Create the file {FILE} in the current directory, with the one word {WORD} in it. Do nothing"
@@ -50,10 +50,10 @@ WRITE_TIMEOUT = timedelta(minutes=5)
 """How long an agent may take to write one word."""
 
 STOP_AFTER = timedelta(seconds=10)
-"""How long it waits before it is asked to stop."""
+"""Time from the start of the second run until Mulligan sends TERM."""
 
 STOP_GRACE = timedelta(seconds=5)
-"""After which whoever did not stop is killed (see process.Command)."""
+"""Time from TERM to KILL (see process.Command)."""
 
 WORDS_CHARS = 200
 
@@ -66,21 +66,21 @@ USER, GIT, STATE, WORKSPACE = "user", "git", "state", "workspace"
 AGENT, SANDBOX, GITHUB = "agent", "sandbox", "github"
 
 OLDEST_GIT = (2, 32)
-"""The first that can be kept from reading the user's configuration (GIT_CONFIG_GLOBAL)."""
+"""The first version with GIT_CONFIG_GLOBAL, which switches the user's configuration off."""
 
 GIB = 1024**3
 
 LOW_DISK_BYTES = 2 * GIB
-"""Bytes that should be free; how many have to be is in limits.free_mib."""
+"""Below this, `doctor` warns; below `limits.free_mib`, no attempt starts."""
 
-UNCONFINED = "agents and checks may do whatever this user may."
+UNCONFINED = "agents and checks have all rights of this user."
 
 
 @dataclass(frozen=True, slots=True)
 class AgentTrial:
-    """A throw-away repository: `play` runs the agent there, for so long at most.
+    """A temporary repository in which `run` starts the agent with a prompt and a timeout.
 
-    `written` tells what is in the file that it was to write, None where there is none.
+    `written` reads the file that the agent should write; None if there is none.
     """
 
     agent: str
@@ -89,7 +89,7 @@ class AgentTrial:
 
 
 def try_agent(stage: AgentTrial) -> Iterator[Diagnosis]:
-    """Run an agent twice, and say what it showed; the second time only where the first worked."""
+    """Run an agent twice and report the results; the second run only if the first one worked."""
     try:
         first = stage.run(WRITE_PROMPT, WRITE_TIMEOUT)
         yield from _first(stage, first)
@@ -112,7 +112,7 @@ def _first(stage: AgentTrial, run: AgentRun) -> Iterator[Diagnosis]:
     if run.refusal and stage.written() is not None:
         yield _refused(stage, run, warning)
     elif not run.refusal:
-        yield fine(stage.agent, "Nothing was refused to it.")
+        yield fine(stage.agent, "None of its tools was refused.")
     yield _reports(stage, run.facts)
 
 
@@ -121,19 +121,19 @@ def _writes(stage: AgentTrial, run: AgentRun) -> Diagnosis:
     if written is not None and WORD in written:
         return fine(stage.agent, "It can write in its worktree.")
     if written is not None:
-        fix = "See whether the model is the one that was meant."
-        return warning(stage.agent, f"It wrote {FILE}, but not the word that was asked for.", fix)
+        fix = "Check that agent.model names the right model."
+        return warning(stage.agent, f"It wrote {FILE}, but not the requested word.", fix)
     if run.refusal:
         return _refused(stage, run, fault)
     if run.stopped_by is TimeLimit.TIMEOUT:
         said = (
             f"It wrote nothing in {WRITE_TIMEOUT.total_seconds() / 60:g} minutes, and was stopped."
         )
-        return fault(stage.agent, said, "See whether it waits for an answer, or for its model.")
+        return fault(stage.agent, said, "Check whether it waits for an answer, or for its model.")
     words = one_line(run.summary, WORDS_CHARS)
-    told = f' Its last words: "{words}"' if words else " It said nothing."
-    said = f"It wrote nothing, and ended with {run.exit_code}.{told}"
-    return fault(stage.agent, said, "See to what it says; agent.arguments are added to its own.")
+    told = f' Its last message: "{words}"' if words else " It printed no message."
+    said = f"It wrote nothing and ended with exit code {run.exit_code}.{told}"
+    return fault(stage.agent, said, "Fix the reported problem, for example in agent.arguments.")
 
 
 def _refused(
@@ -146,26 +146,25 @@ def _refused(
 def _reports(stage: AgentTrial, facts: AgentFacts) -> Diagnosis:
     spent = spent_in(facts)
     if facts.cost_usd is not None:
-        said = f"It says what it uses: ${spent.usd:.4f} and {spent.tokens} tokens."
+        said = f"It reports its usage: ${spent.usd:.4f} and {spent.tokens} tokens."
         return fine(stage.agent, said)
     if spent.tokens:
-        said = f"It says that it used {spent.tokens} tokens, and no price is known for its model."
-        return warning(stage.agent, said, "Name its price under prices, or hold it to tokens.")
-    said = "It does not say what it uses, so that no budget holds it."
-    return warning(stage.agent, said, "Have it report its usage; docs/agents.md says how.")
+        said = f"It reports {spent.tokens} tokens but no cost, and its model has no known price."
+        fix = "Add the price of the model under prices, or limit tokens in the budget."
+        return warning(stage.agent, said, fix)
+    said = "It reports no usage, so no budget can limit it."
+    return warning(stage.agent, said, "Make it report its usage, see docs/agents.md.")
 
 
 def _stops(stage: AgentTrial, run: AgentRun) -> Diagnosis:
     if run.stopped_by is not TimeLimit.TIMEOUT:
-        fix = "Nothing is to be done; it is killed if need be."
-        said = "Whether it stops when it is asked to was not seen: it ended before that."
+        fix = "You need to do nothing: Mulligan kills an agent that does not stop."
+        said = "It ended before Mulligan could test that it stops on TERM."
         return note(stage.agent, said, fix)
     if run.duration < STOP_AFTER + STOP_GRACE:
-        return fine(stage.agent, "It stops when it is asked to (TERM), and nothing of it is left.")
-    fix = "Nothing is to be done, but what it has not reported by then is not known."
-    said = (
-        f"It does not stop when it is asked to (TERM); it was killed {STOP_GRACE.seconds} s later."
-    )
+        return fine(stage.agent, "It stops on TERM and leaves no process behind.")
+    fix = "You need to do nothing, but a stopped attempt may lose its last usage report."
+    said = f"It does not stop on TERM. Mulligan killed it {STOP_GRACE.seconds} s later."
     return warning(stage.agent, said, fix)
 
 
@@ -177,15 +176,14 @@ def _cost(stage: AgentTrial, *runs: AgentFacts) -> Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class Probes:
-    """Small looks at the world, each at one thing; none changes anything that counts.
+    """Functions that each read one fact, without changing anything that matters.
 
-    `notes` tells what the kind of the credential brings with it, and what can be done about it.
-    `facts`, `labels`, `fetch` (which names the base branch), `policy`, `file` and `names` take a
-    repository, the last two a path in it as well. `is_root` tells
-    who Mulligan is. `at_work` names the Mulligan that runs now;
-    `ledger` opens it for writing and counts its issues; `program_of` names what a shell line
-    starts, and `finds` tells whether the shell knows it. `agents` are found by name, "" for none;
-    `network` tells what the one of a name reaches from within the walls: none, model or open.
+    - `account`: the login of the credential; `notes`: (fact, advice) about its kind.
+    - `facts`, `labels`, `policy`: of a repository. `fetch`: the name of its base branch, fetched.
+    - `file`, `names`: a file, and the names in a directory, on that branch; with the path.
+    - `at_work`: the Mulligan that runs now; `ledger`: the number of issues, opened for writing.
+    - `agents`: by name, "" for the default agent; `network`: `none`, `model` or `open` by name.
+    - `program_of`: the program that a shell command starts; `has_program`: whether it is found.
     """
 
     account: Callable[[], str]
@@ -210,13 +208,13 @@ class Probes:
 
 
 class Template(BaseModel):
-    """What matters of a template; labels are a list, or a text with commas."""
+    """The labels of an issue template: a list, or a text with commas."""
 
     labels: str | tuple[str, ...] = ()
 
 
 def labels_put_on(template: bytes) -> tuple[str, ...]:
-    """List the labels; none where the template cannot be read."""
+    """List the labels of an issue template; none if it is invalid."""
     front = FRONT_MATTER.match(template)
     try:
         content: object = yaml.safe_load(front[1] if front else template)
@@ -227,7 +225,7 @@ def labels_put_on(template: bytes) -> tuple[str, ...]:
 
 
 def diagnose_repository(name: str, probes: Probes, *, asks: bool) -> Iterator[Diagnosis]:
-    """Say everything about one repository; GitHub is asked only where it answers at all."""
+    """Check one repository; with `asks`, on GitHub too."""
     rights = list(_rights(name, probes)) if asks else []
     yield from rights
     fetched = _fetch(name, probes)
@@ -237,10 +235,10 @@ def diagnose_repository(name: str, probes: Probes, *, asks: bool) -> Iterator[Di
         policy = probes.policy(name)
     except ConfigError as error:
         for mistake in split_mistakes(error):
-            yield failed(name, mistake, "Mend that file on the base branch.")
+            yield failed(name, mistake, "Fix that file on the base branch.")
         return
     except MulliganError:
-        # Whatever keeps git from reading a file has kept it from fetching too.
+        # The fetch above has already reported the same error.
         return
     known = fetched.level is Level.OK
     if known or policy.checks:
@@ -259,27 +257,27 @@ def _rights(name: str, probes: Probes) -> Iterator[Diagnosis]:
         yield failed(name, error, TRY_AGAIN)
         return
     wrong = list(_wrong_rights(name, facts))
-    yield from wrong or [fine(name, "The token's account may push, and issues are switched on.")]
+    yield from wrong or [fine(name, "The token can push, and issues are enabled.")]
 
 
 def _wrong_rights(name: str, facts: RepositoryFacts) -> Iterator[Diagnosis]:
     if facts.archived:
-        fix = "Unarchive it, or take it out of the configuration."
-        yield fault(name, "The repository is archived, so nothing can be written to it.", fix)
+        fix = "Unarchive it, or remove it from `repositories` in mulligan.yml."
+        yield fault(name, "The repository is archived, so Mulligan cannot write to it.", fix)
     if not facts.has_issues:
-        fix = "Switch them on in the repository's settings."
-        yield fault(name, "Issues are switched off.", fix)
+        fix = "Enable them in the repository's settings on GitHub."
+        yield fault(name, "Issues are disabled.", fix)
     if facts.may_push is None:
         fix = "Make sure that it has read and write access to contents, issues and pull requests."
-        yield note(name, "GitHub does not say whether the token may push.", fix)
+        yield note(name, "GitHub does not report whether the token can push.", fix)
     elif not facts.may_push:
-        fix = "Give that account the role Write, or use the token of one that has it."
-        yield fault(name, "The token's account may not push.", fix)
+        fix = "Give its account the role Write, or use the token of an account that has it."
+        yield fault(name, "The token cannot push.", fix)
 
 
 def _fetch(name: str, probes: Probes) -> Diagnosis:
     try:
-        return fine(name, f"The base branch {probes.fetch(name)!r} can be fetched.")
+        return fine(name, f"Git can fetch the base branch {probes.fetch(name)!r}.")
     except MulliganError as error:
         return failed(name, error, TRY_AGAIN)
 
@@ -287,15 +285,15 @@ def _fetch(name: str, probes: Probes) -> Diagnosis:
 def _policy(name: str, policy: Policy) -> Diagnosis:
     count = len(policy.checks)
     if not count:
-        said = "The policy has no checks: whatever an agent changes is published unverified."
-        return warning(name, said, "Name the repository's own commands under checks.")
+        said = "The policy has no checks, so Mulligan publishes changes without verification."
+        return warning(name, said, "Add the repository's test commands under `checks`.")
     checks = "1 check" if count == 1 else f"{count} checks"
     return fine(name, f"The policy is valid: {checks}, {policy.max_issue_attempts} attempts.")
 
 
 def _programs(name: str, policy: Policy, probes: Probes, *, known: bool) -> Iterator[Diagnosis]:
-    """Look for what every line starts; `known` is whether the repository's files are."""
-    lines = [(f"the set-up line {line!r}", line) for line in policy.setup]
+    """Find the program of every command; `known` is whether the repository was fetched."""
+    lines = [(f"the setup command {line!r}", line) for line in policy.setup]
     lines += [(f"the check {check.name!r}", check.run) for check in policy.checks]
     lines += [("the reviewer", policy.reviewer.run)] if policy.reviewer else []
     missing = [
@@ -304,18 +302,17 @@ def _programs(name: str, policy: Policy, probes: Probes, *, known: bool) -> Iter
         if (program := probes.program_of(line)) and not _is_there(name, program, probes, known)
     ]
     for what, program in missing:
-        said = f"The program {program!r} of {what} is not there"
-        if policy.setup and not what.startswith("the set-up"):
-            fix = "Make sure that the set-up lines bring it."
-            yield warning(name, f"{said} yet.", fix)
+        said = f"{program!r} not found. It is the program of {what}."
+        if policy.setup and not what.startswith("the setup"):
+            yield warning(name, said, "Make sure that the setup commands install it.")
         else:
-            yield fault(name, f"{said}.", "Install it, or mend the line.")
+            yield fault(name, said, "Install it, or fix the command.")
     if lines and not missing:
-        yield fine(name, "The programs of the set-up lines and checks are there.")
+        yield fine(name, "The programs of the setup commands and checks are installed.")
 
 
 def _is_there(name: str, program: str, probes: Probes, known: bool) -> bool:  # noqa: FBT001
-    """Look in the repository for what is named by a path in it, and on the machine for the rest."""
+    """Find a program: a relative path in the repository, another one on this machine."""
     if "/" not in program or program.startswith("/"):
         return probes.has_program(program)
     return not known or probes.file(name, str(PurePosixPath(program))) is not None
@@ -330,35 +327,35 @@ def _labels(name: str, policy: Policy, probes: Probes) -> Iterator[Diagnosis]:
     ready, wanted = policy.labels.ready, policy.labels
     others = (wanted.running, wanted.review, wanted.hitl)
     if ready.casefold() not in there:
-        fix = "Let `mulligan init` create it, or do that under Issues, Labels on GitHub."
-        yield note(name, f"The label {ready!r} does not exist, so nobody can put it on yet.", fix)
+        fix = "Run `mulligan init` in a clone, or create it on GitHub under Issues, Labels."
+        yield note(name, f"The label {ready!r} does not exist, so nobody can add it.", fix)
     missing = ", ".join(repr(label) for label in others if label.casefold() not in there)
     if missing:
-        fix = "Nothing is to be done: GitHub makes them when Mulligan first puts them on."
+        fix = "You need to do nothing: GitHub creates them when Mulligan first adds them."
         yield note(name, f"Labels that do not exist yet: {missing}.", fix)
 
 
 def _files(name: str, policy: Policy, probes: Probes) -> Iterator[Diagnosis]:
     if b"filter=lfs" in (probes.file(name, ".gitattributes") or b""):
-        fix = "Keep issues that need those files away from Mulligan."
-        yield note(name, "It uses Git LFS, whose files stay pointers for agents and checks.", fix)
+        fix = "Do not label issues that need these files."
+        yield note(name, "It uses Git LFS. Agents and checks see pointers, not the files.", fix)
     if probes.file(name, ".gitmodules"):
-        fix = "Let a set-up line fetch what the checks need of them."
-        yield note(name, "It has submodules, which stay empty for agents and checks.", fix)
+        fix = "If the checks need their files, fetch them in a setup command."
+        yield note(name, "It has submodules. They are empty for agents and checks.", fix)
     ready = policy.labels.ready
     for path in probes.names(name, TEMPLATES):
         labels = labels_put_on(probes.file(name, path) or b"")
         if ready.casefold() in {label.casefold() for label in labels}:
             yield warning(
                 name,
-                f"{path} puts {ready!r} on for whoever opens an issue; that starts work only for "
-                "people who are trusted, since they then count as having asked.",
-                f"Take {ready!r} out of the template, so that nobody waits in vain.",
+                f"{path} adds the label {ready!r} to every issue. It starts work only if a trusted "
+                "person opens the issue; the other issues never start.",
+                f"Remove {ready!r} from the template.",
             )
 
 
 def diagnose(operator: Operator, probes: Probes) -> Iterator[Diagnosis]:
-    """Find everything there is to say, from this machine to the last repository."""
+    """Check this machine, then GitHub, then every repository."""
     if probes.is_root():
         yield warning(USER, AS_ROOT, NOT_AS_ROOT)
     yield _git(probes)
@@ -391,10 +388,10 @@ def _git(probes: Probes) -> Diagnosis:
         oldest = ".".join(map(str, OLDEST_GIT))
         return fault(
             GIT,
-            f"Git is {said}, which reads the user's configuration whatever it is told.",
+            f"Git {said} is too old: it always reads the user's configuration.",
             f"Install git {oldest} or newer.",
         )
-    return fine(GIT, f"Git is {said}.")
+    return fine(GIT, f"Git {said} is installed.")
 
 
 def _state(probes: Probes) -> Iterator[Diagnosis]:
@@ -405,12 +402,12 @@ def _state(probes: Probes) -> Iterator[Diagnosis]:
         yield failed(STATE, error, TRY_AGAIN)
         return
     known = "1 issue" if issues == 1 else f"{issues} issues"
-    yield fine(STATE, f"The ledger can be read and written; it knows {known}.")
+    yield fine(STATE, f"Mulligan can read and write the ledger. It has {known}.")
     if at_work:
-        yield fine(STATE, f"{at_work} is at work.")
+        yield fine(STATE, f"{at_work} is running.")
     else:
-        fix = "Start `mulligan run`, or make one pass with `mulligan once`."
-        yield note(STATE, "No Mulligan is at work now.", fix)
+        fix = "To work on issues, start `mulligan run` or `mulligan once`."
+        yield note(STATE, "No Mulligan is running now.", fix)
 
 
 def _room(
@@ -428,11 +425,11 @@ def _room(
 def _judged(room: DiskSpace, area: str, key: str, least: int) -> Diagnosis:
     free = f"{room.free / GIB:.1f} GiB are free for {room.path}"
     if not room.writable:
-        fix = f"Give this user the right to write there, or name another place in {key}."
-        return fault(area, f"{room.path} cannot be written to.", fix)
-    fix = f"Make room on that disk, or name another place in {key}."
+        fix = f"Give this user write access, or set another directory in {key}."
+        return fault(area, f"Mulligan cannot write to {room.path}.", fix)
+    fix = f"Free space on that disk, or set another directory in {key}."
     if short := disk_shortage([room], least):
-        return fault(area, f"No attempt begins: {free}. {short}", fix)
+        return fault(area, f"No attempt can start: {free}. {short}", fix)
     return (
         warning(area, f"Only {free}.", fix)
         if room.free < LOW_DISK_BYTES
@@ -445,24 +442,24 @@ def _key(name: str) -> str:
 
 
 def _agent(key: str, found: AgentPresence) -> Iterator[Diagnosis]:
-    """Look at one agent, which stands at a `key` of the configuration."""
+    """Check the agent that `key` of mulligan.yml describes."""
     program = found.wanted
     if found.program:
         yield fine(key, f"The agent's program is {found.program}.")
     elif "/" in program and not program.startswith("/"):
         yield warning(
             key,
-            f"The agent's program {program!r} is looked for in each worktree.",
-            f"Write its whole path in {key}.command, unless the repositories bring it along.",
+            f"The agent's program {program!r} is a path relative to each worktree.",
+            f"Write its full path in {key}.command, unless the repositories contain it.",
         )
     else:
-        fix = f"Install it, or mend {key}.command; what counts is the PATH of this very process."
-        yield fault(key, f"The agent's program {program!r} is not there.", fix)
+        fix = f"Install it on the PATH of this process, or fix {key}.command."
+        yield fault(key, f"The agent's program {program!r} was not found.", fix)
     for file in found.missing_files:
-        fix = f"Put it there, or mend {key}.command."
-        yield warning(key, f"{key}.command names {file}, which is not there.", fix)
+        fix = f"Create it, or fix {key}.command."
+        yield warning(key, f"{key}.command names {file}, which does not exist.", fix)
     for name in found.missing_variables:
-        fix = f"Set it where Mulligan runs, or take it out of {key}.env."
+        fix = f"Set it where Mulligan runs, or remove it from {key}.env."
         yield fault(key, f"{key}.env names {name}, which is not set.", fix)
 
 
@@ -473,36 +470,36 @@ def _sandbox(mode: SandboxMode, probes: Probes, agents: Collection[str]) -> Iter
         return
     walls = probes.sandbox_status()
     if walls.available:
-        yield fine(SANDBOX, "Agents, set-up lines and checks are confined by bubblewrap.")
+        yield fine(SANDBOX, "Bubblewrap confines agents, setup commands and checks.")
         yield from (_network(name, probes) for name in agents)
     else:
         off = "" if mode is SandboxMode.REQUIRED else f" Or set sandbox to off: {UNCONFINED}"
-        reason = f"sandbox: {mode} cannot be kept. {walls.reason}"
+        reason = f"`sandbox: {mode}` needs a working sandbox. {walls.reason}"
         yield fault(SANDBOX, reason, f"{walls.fix}{off}")
     if walls.available and not walls.calls_filtered:
-        fix = "Nothing is to be done; the other walls stand."
-        yield note(SANDBOX, "System calls are not filtered on this processor.", fix)
+        fix = "You need to do nothing; the other limits of the sandbox apply."
+        yield note(SANDBOX, "The sandbox does not filter system calls on this processor.", fix)
     for path in walls.missing:
-        fix = "Make it, or take it out of the configuration."
-        yield warning(SANDBOX, f"sandbox names {path}, which is not there.", fix)
+        fix = "Create it, or remove it from `sandbox` in mulligan.yml."
+        yield warning(SANDBOX, f"`sandbox` lists {path}, which does not exist.", fix)
     for path in walls.closed:
-        said = f"sandbox names {path}, which is closed to the user that commands run as."
-        fix = "Open it to that user (docs/security.md), or take it out of the configuration."
+        said = f"`sandbox` lists {path}, but the user of sandboxed commands cannot read it."
+        fix = "Give that user access (docs/security.md), or remove it from `sandbox`."
         yield warning(SANDBOX, said, fix)
 
 
 def _network(name: str, probes: Probes) -> Diagnosis:
-    """Say what an agent reaches from within the walls."""
+    """Report which hosts an agent can reach from the sandbox."""
     who = f"The agent {name}" if name else "The agent"
     try:
         match probes.network(name):
             case "model":
-                return fine(SANDBOX, f"{who} reaches its model and sandbox.hosts alone.")
+                return fine(SANDBOX, f"{who} can reach only its model and sandbox.hosts.")
             case "none":
-                return fine(SANDBOX, f"{who} reaches no network.")
+                return fine(SANDBOX, f"{who} has no network.")
             case _:
-                fix = "Name the hosts of its model in sandbox.hosts; it then reaches no others."
-                return note(SANDBOX, f"{who} reaches whatever this machine does.", fix)
+                fix = "To limit it, list the hosts of its model in sandbox.hosts."
+                return note(SANDBOX, f"{who} can reach every host that this machine can.", fix)
     except MulliganError as error:
         return failed(SANDBOX, error, TRY_AGAIN)
 
@@ -510,10 +507,10 @@ def _network(name: str, probes: Probes) -> Diagnosis:
 def _account(operator: Operator, probes: Probes) -> Diagnosis:
     settings = operator.github
     if settings.token is None and settings.token_file is None and settings.app is None:
-        fix = "Put one into the environment and write github: {token: $NAME}."
-        return fault(GITHUB, "There is no token for GitHub.", fix)
+        fix = "Set one in an environment variable and write `github: {token: $NAME}`."
+        return fault(GITHUB, "No token for GitHub is configured.", fix)
     try:
-        what = "key of the app" if settings.app else "token"
-        return fine(GITHUB, f"GitHub takes the {what}, as that of {probes.account()}.")
+        what = "the App's key" if settings.app else "the token"
+        return fine(GITHUB, f"GitHub accepts {what}; its account is {probes.account()}.")
     except MulliganError as error:
         return failed(GITHUB, error, TRY_AGAIN)

@@ -64,8 +64,8 @@ def _why_unread(status: IssueStatus, context: BotContext) -> str:
     except DeniedError as error:
         return str(error)
     if reason and not status.number:
-        return "There is no such issue, or not any more; check its number."
-    return reason or "It could not be read a moment ago; ask again."
+        return "Issue not found. Check its number; it may have been deleted or transferred."
+    return reason or "GitHub did not answer. Try again."
 
 
 def preview(ref: IssueRef, context: BotContext) -> ComposedPrompt:
@@ -83,7 +83,7 @@ def preview(ref: IssueRef, context: BotContext) -> ComposedPrompt:
         message = f"{ref} is a pull request; name an issue."
         raise UsageError(message)
     if is_blank(facts.issue):
-        message = f"No agent would be started for {ref}. {NO_TEXT.reason}"
+        message = f"Mulligan would not start an agent for {ref}. {NO_TEXT.reason}"
         raise UsageError(message)
     case = _as_requested(load_context(facts.issue, context), facts)
     return deliver_prompt(case, context.policies.in_force(ref.repository), context)

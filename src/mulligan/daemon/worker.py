@@ -250,8 +250,8 @@ class Worker:
 
     def _skip_reason(self, ref: IssueRef) -> str:
         if self._context.leases.holder(ref):
-            return "Another worker is on it."
-        return "As many issues as limits.fleet allows are being worked on; it comes later."
+            return "Another worker has it."
+        return "The limit limits.fleet is reached; the issue waits."
 
     def _work(self, ref: IssueRef, context: BotContext, act: AuthorisingAct | None) -> Visit:
         execute_commands(ref, context)

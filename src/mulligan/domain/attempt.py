@@ -90,7 +90,7 @@ class Fault:
     eats_budget: bool = False
 
 
-NO_TEXT = Fault(Outcome.BLOCKED, "The issue has neither a title nor a text; write what is wanted.")
+NO_TEXT = Fault(Outcome.BLOCKED, "The issue has no title and no text; write what should change.")
 
 
 class TimeLimit(StrEnum):

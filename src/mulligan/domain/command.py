@@ -91,19 +91,19 @@ class PendingCommand:
         """Say why the command ends a running attempt."""
         match self.verb:
             case Verb.FIX:
-                return f"{self.who} gave new guidance, with which it begins afresh."
+                return f"{self.who} gave a new instruction; a new attempt starts."
             case Verb.SKIP:
-                return f"{self.who} has it left out."
+                return f"{self.who} skipped it."
             case _:
                 return aborted(self)
 
 
 def aborted(order: PendingCommand) -> str:
     """Word the end that an abort puts to the work."""
-    return f"{order.who} stopped it; /mulligan retry or the label takes it up again."
+    return f"{order.who} stopped it; to continue, write /mulligan retry or add the label."
 
 
 def skipped(order: PendingCommand) -> str:
     """Word the end that a skip puts to the work."""
     why = f": {order.text}" if order.text else "."
-    return f"{order.who} left it out{why}"
+    return f"{order.who} skipped it{why}"

@@ -112,7 +112,7 @@ def _closed(facts: Facts) -> str | None:
 def _pull_request(facts: Facts) -> str | None:
     if not facts.issue.is_pull_request:
         return None
-    return "It is a pull request; put the label on an issue."
+    return "It is a pull request; add the label to an issue."
 
 
 def _archived(facts: Facts) -> str | None:
@@ -142,7 +142,7 @@ def _unconcluded(facts: Facts) -> str | None:
     phase = facts.status.phase
     if phase is Phase.IDLE:
         return None
-    return f"Its last attempt is not concluded ({phase}); the next pass goes on with it."
+    return f"Its last attempt is not finished ({phase}); the next pass continues it."
 
 
 def _held_elsewhere(facts: Facts) -> str | None:
@@ -169,7 +169,7 @@ def _settled(facts: Facts) -> str | None:
     return f"{settled}; {how}, or write `/mulligan retry`, for new attempts."
 
 
-READ_AND_ASK = "read what stands there now, remove the label and add it again."
+READ_AND_ASK = "review the text, remove the label and add it again."
 
 CHANGED_BY_SOMEBODY = (
     "The text changed after Mulligan first read it, and this server does not report who changed it"
@@ -338,10 +338,7 @@ def dependency_reason(ref: IssueRef, of: IssueRef, *, is_pull_request: bool, lef
 def cycle_reason(of: IssueRef, way: list[IssueRef]) -> str:
     """Say that the dependencies of an issue form a cycle."""
     names = ", which waits for ".join(_short(ref, of) for ref in way)
-    return (
-        f"It waits for {names}, which waits for this one in turn; take `Depends on` out of one of "
-        "them."
-    )
+    return f"It waits for {names}, which waits for this one; remove `Depends on` from one of them."
 
 
 def ignored_reason(of: IssueRef, missing: list[IssueRef], *, itself: bool) -> str:

@@ -50,18 +50,19 @@ def fault(area: str, said: str, fix: str) -> Diagnosis:
 
 
 def failed(area: str, error: MulliganError, fix: str) -> Diagnosis:
-    """Turn an error into a fault; its message ends in `; <the fix>.`, else `fix` is used."""
-    said, mark, advice = str(error).rpartition("; ")
-    if not mark or advice.count(")") > advice.count("("):
-        return fault(area, str(error), fix)
-    return fault(area, f"{said}.", f"{advice[:1].upper()}{advice[1:]}")
+    """Turn an error into a fault; the last part of its message is the fix, else `fix` is used."""
+    for mark in ("; ", ". "):
+        said, found, advice = str(error).rpartition(mark)
+        if found and advice.count(")") <= advice.count("("):
+            return fault(area, f"{said}.", f"{advice[:1].upper()}{advice[1:]}")
+    return fault(area, str(error), fix)
 
 
-AS_ROOT = "Mulligan runs as root, so a flaw in it or in its sandbox opens the whole machine."
+AS_ROOT = "Mulligan runs as root, so a flaw in it or in its sandbox exposes the whole machine."
 
-NOT_AS_ROOT = "Run it as a user of its own."
+NOT_AS_ROOT = "Run it as a separate, ordinary user."
 
-TRY_AGAIN = "See to what it names, and ask the doctor again."
+TRY_AGAIN = "Fix the named problem, then run `mulligan doctor` again."
 """The fix for an error whose message names none."""
 
 
@@ -92,10 +93,10 @@ def disk_shortage(rooms: Iterable[DiskSpace], least: int) -> str | None:
         if room.free < least:
             short = f"Less than {least // MIB} MiB are free for {room.path}"
         elif room.free_files is not None and room.free_files < MIN_FREE_FILES:
-            short = f"Hardly any more files can be made on the disk of {room.path}"
+            short = f"Almost no free inodes are left on the disk of {room.path}"
         else:
             continue
-        return f"{short}; make room on that disk."
+        return f"{short}. Free some space on that disk."
     return None
 
 

@@ -221,10 +221,10 @@ class Edit:
     what: str
 
     def __str__(self) -> str:
-        who = self.actor or "An account that is gone"
+        who = self.actor or "A deleted account"
         return (
             f"{who} changed the {self.what} at {self.at:%Y-%m-%d %H:%M:%S} UTC, after the label "
-            "was put on, and may not ask for work here"
+            "was added, without the permission to start work"
         )
 
 

@@ -38,7 +38,7 @@ FAULT_PATTERNS = (
     FaultPattern(
         MisconfiguredError,
         r"is not a git command|unable to find remote helper",
-        "install the whole of git",
+        "install the complete git package",
     ),
     FULL_DISK,
     FaultPattern(
@@ -51,12 +51,12 @@ FAULT_PATTERNS = (
         r"authentication failed|could not read (?:username|password)|permission denied \(|"
         r"invalid username or|host key verification failed|returned error: 40[13]|"
         r"permission to \S+ denied|write access to \S+ not granted|access denied",
-        "check the credential, and what it may do there",
+        "check the credential and its permissions",
     ),
     FaultPattern(
         DeniedError,
         r"repository (?:'[^']*' )?not found|returned error: 404",
-        "check the repository's name, and that the credential may see it",
+        "check the repository's name, and that the credential can read it",
     ),
     FaultPattern(
         DeniedError,
@@ -83,12 +83,12 @@ FAULT_PATTERNS = (
         r"invalid (?:object|sha1 pointer)|could not parse|not a valid object|reference broken|"
         r"cannot lock ref|unable to update local ref|unable to create '.*\.lock'|"
         r"did not send all necessary objects|unresolved deltas",
-        "Mulligan makes its copy anew",
+        "Mulligan creates its copy again",
     ),
     FaultPattern(
         UnavailableError,
         r"does not appear to be a git repository",
-        "make it reachable, or mend clone_url",
+        "make it reachable, or fix clone_url",
     ),
 )
 ANYTHING_ELSE = FaultPattern(UnavailableError, "", "it is tried again later")

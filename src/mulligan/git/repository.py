@@ -378,6 +378,6 @@ def version(environment: Mapping[str, str]) -> tuple[int, int]:
     )
     found = VERSION_OUTPUT.match(finished.text)
     if found is None:
-        message = "What is called git on this machine does not tell its version; install git."
+        message = "The program `git` on this machine reports no version; install git."
         raise MisconfiguredError(message)
     return int(found[1]), int(found[2])

@@ -113,7 +113,7 @@ def parsed(shape: TypeAdapter[T], answer: Answer, request: str) -> T:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
     if first["type"] == "json_invalid":
-        message = f"GitHub answered {request} with something that is not JSON; try again later."
+        message = f"GitHub's answer to {request} is not JSON; try again later."
         raise TransientError(message)
     where = ".".join(str(part) for part in first["loc"]) or "the whole"
     message = (
@@ -126,7 +126,8 @@ def parsed(shape: TypeAdapter[T], answer: Answer, request: str) -> T:
 def moved(request: str, to: str) -> WorldError:
     """Word a redirect: it is never followed, since it leads to another repository or issue."""
     return MovedError(
-        f"GitHub sends {request} elsewhere; if the repository was renamed or the issue moved, "
+        f"GitHub redirects {request} to another address; if the repository was renamed"
+        " or the issue moved, "
         "write the new name in the configuration.",
         to,
     )
@@ -136,29 +137,29 @@ def _refused(answer: Answer, request: str, said: str) -> WorldError:
     match answer.status:
         case 401:
             return DeniedError(
-                f"GitHub refused the token ({said}); give Mulligan a valid one with github.token "
+                f"GitHub refused the token ({said}); set a valid one in github.token "
                 "or github.token_file."
             )
         case 403:
             right = _missing_right(answer, request)
-            return ForbiddenError(f"GitHub forbids {request} ({said}); {right}.")
+            return ForbiddenError(f"GitHub does not allow {request} ({said}); {right}.")
         case 404:
             return NotFoundError(
-                f"GitHub finds nothing for {request}; check the name, and that the token may see "
+                f"GitHub did not find {request}; check the name, and that the token can read "
                 "the repository."
             )
         case 410:
-            return NotFoundError(f"GitHub says that {request} is gone for good ({said}).")
+            return NotFoundError(f"GitHub has deleted {request} for good ({said}).")
         case 422 if _already_exists(answer):
-            return AlreadyExistsError(f"GitHub has one already, at {request} ({said}).")
+            return AlreadyExistsError(f"GitHub already has one, at {request} ({said}).")
         case _:
-            return DeniedError(f"GitHub refused {request} ({said}); mend what it names.")
+            return DeniedError(f"GitHub refused {request} ({said}); fix the named problem.")
 
 
 def _missing_right(answer: Answer, request: str) -> str:
     """Name the right that would help, from GitHub's own headers where it sends them."""
     if _says(answer, "archived", "locked", "blocked", "disabled"):
-        return "a person with rights on the repository can change that"
+        return "ask an administrator of the repository to allow it"
     named = answer.headers.get("x-accepted-github-permissions")
     if named:
         return f"the token needs the permission {one_line(named, MAX_MESSAGE_CHARS)}"
@@ -168,12 +169,12 @@ def _missing_right(answer: Answer, request: str) -> str:
         *([f"the permission {by_path!r}"] if by_path else []),
         *([f"the scope {one_line(scopes, MAX_MESSAGE_CHARS)}"] if scopes else []),
     ]
-    return f"the token needs {' or '.join(either) or 'more rights on the repository'}"
+    return f"the token needs {' or '.join(either) or 'more permissions on the repository'}"
 
 
 def rate_limited(request: str, wait: float) -> TransientError:
-    """Word a limit that opens again in so many seconds."""
-    when = f"it opens again in {math.ceil(wait)} s"
+    """Word a limit that resets in so many seconds."""
+    when = f"it resets in {math.ceil(wait)} s"
     return TransientError(f"GitHub's rate limit stopped {request}; {when}.", wait)
 
 

@@ -30,9 +30,9 @@ PERMISSIONS: dict[str, JsonValue] = {
 
 PAGE = """\
 <!doctype html><meta charset="utf-8"><title>Mulligan: make a GitHub App</title>
-<p>This asks {host} to make the App <b>{name}</b>. You can look at it there first.</p>
+<p>This asks {host} to make the App <b>{name}</b>. You can review it there first.</p>
 <form method="post" action="{action}"><input type="hidden" name="manifest" value="{manifest}">
-<button>Go on to {host}</button></form>
+<button>Continue on {host}</button></form>
 """
 
 JWT_LIFETIME = timedelta(minutes=9)
@@ -102,7 +102,7 @@ def convert(client: Client, code: str) -> MadeApp:
     except NotFoundError as error:
         message = (
             "GitHub does not know the code that the browser brought, which is good once and for "
-            "an hour; begin again with `mulligan init --app`."
+            "an hour; start again with `mulligan init --app`."
         )
         raise DeniedError(message) from error
 
@@ -188,8 +188,8 @@ class AppCredentials:
             where = self._client.read(INSTALLATION, f"/repos/{repository}/installation")
         except NotFoundError as error:
             message = (
-                f"The app is not installed on {repository}; install it there, or take the "
-                "repository out of the configuration."
+                f"The app is not installed on {repository}; install it there, or "
+                "remove the repository from the configuration."
             )
             raise DeniedError(message) from error
         name = repository.partition("/")[2]
@@ -208,7 +208,7 @@ class AppCredentials:
         try:
             return jwt.encode(claims, private_key(self._settings), algorithm="RS256")
         except (jwt.PyJWTError, ValueError, TypeError) as error:
-            message = "The app's private key is none in PEM form; mend github.app."
+            message = "The App's private key is not in PEM form; fix github.app."
             raise MisconfiguredError(message) from error
 
 
@@ -220,5 +220,5 @@ def private_key(settings: AppSettings) -> str:
     try:
         return place.read_text(encoding="utf-8")
     except (OSError, UnicodeError) as error:
-        message = f"{place} cannot be read; mend github.app.private_key_file."
+        message = f"{place} could not be read; fix github.app.private_key_file."
         raise MisconfiguredError(message) from error

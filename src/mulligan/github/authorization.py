@@ -52,7 +52,7 @@ MAX_PAGES_OF_EDITS = 10
 
 TITLE, TEXT = "title", "text"
 
-ARCHIVED = "Its repository was archived; unarchive it, then take the label off and put it on again."
+ARCHIVED = "Its repository was archived; unarchive it, then remove the label and add it again."
 
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
@@ -82,7 +82,7 @@ class TrustReader:
             return self.check(repository, who)
         except WorldError as error:
             named = who.login if who else "the account"
-            return f"What {named} may do could not be read: {error}"
+            return f"The permission of {named} could not be read: {error}"
 
     def check(self, repository: str, who: Account | None) -> str | None:
         """Return why an account is not trusted, and what to do, in a sentence; None if it is.
@@ -90,17 +90,17 @@ class TrustReader:
         WorldError if its permission cannot be read.
         """
         if who is None:
-            return "The account that put the label on is gone; put it on again."
+            return "The account that added the label no longer exists; add the label again."
         if who.login.casefold() in self._listed:
             return None
         if who.is_bot:
-            return f"{who.login} is a bot; name it in trust.users, or have a person put it on."
+            return f"{who.login} is a bot; add it to trust.users, or ask a person to add the label."
         permission = self._permission(repository, who)
         if permission.reaches(self._trust.permission):
             return None
         return (
             f"{who.login} has the permission {permission} on {repository}, where "
-            f"{self._trust.permission} is needed; somebody who has it must put the label on."
+            f"{self._trust.permission} is needed; ask someone who has it to add the label."
         )
 
     def _permission(self, repository: str, who: Account) -> Permission:
@@ -282,7 +282,7 @@ class EditsReader:
             after = history.changes.page.end
             if not history.changes.page.more:
                 return history, found
-        message = f"The text of {ref} was changed too often to read it all; open a new issue."
+        message = f"{ref} was edited too often to read all edits; open a new issue."
         raise UnavailableError(message)
 
 
@@ -411,11 +411,13 @@ class Authorization:
         if asked or any(not self._is_own(each) for each in shown):
             is_own = all(self._is_own(each) for each in (*asked, *shown))
             elsewhere = self._place.pull_request_elsewhere(status.issue, status) if is_own else None
-            return elsewhere or "Its label was taken off."
+            return elsewhere or "Its label was removed."
         # GitHub records no event where a label of the repository is deleted.
         carried = {label.name.casefold() for label in issue.labels}
         if status.request.by_label and labels.ready.casefold() not in carried:
-            return f"The label {labels.ready!r} is not on it any more; it was deleted or renamed."
+            return (
+                f"The label {labels.ready!r} is no longer on it; the label was deleted or renamed."
+            )
         return None
 
     def _is_own(self, event: EventShape) -> bool:
@@ -467,11 +469,11 @@ def _trust_refusal(
         return _checked(ref, _account(status), trust)
     act = next((event for event in events if event.id == number), None)
     if act is None:
-        message = f"GitHub does not show who put the label on {ref}; try again later."
+        message = f"GitHub does not report who added the label to {ref}; try again later."
         raise UnavailableError(message)
     who = act.actor
     if who and who.id and status.request.actor_id and who.id != status.request.actor_id:
-        return f"{who.login} is not the account that put the label on; put it on again."
+        return f"{who.login} is not the account that added the label; add it again."
     return _checked(ref, who, trust)
 
 
@@ -479,7 +481,7 @@ def _checked(ref: IssueRef, who: Account | None, trust: TrustReader) -> str | No
     try:
         return trust.check(ref.repository, who)
     except WorldError as error:
-        message = f"Whether the request is still to be obeyed could not be read: {error}"
+        message = f"The request could not be read again: {error}"
         raise UnavailableError(message) from error
 
 
@@ -493,8 +495,8 @@ def _since_feedback(status: IssueStatus) -> IssueStatus:
 def _moved_on(event: EventShape) -> str:
     label = event.label.name if event.label else ""
     return (
-        "Another installation of Mulligan, or a person, has moved it on: the label "
-        f"{label!r} has taken the place of the request."
+        "Another installation of Mulligan, or a person, has settled it: the label "
+        f"{label!r} replaced the request."
     )
 
 

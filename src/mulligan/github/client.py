@@ -357,7 +357,8 @@ class Client:
         same = (there.scheme, there.netloc) == (here.scheme, here.netloc)
         if not same or not there.path.startswith(f"{here.path}/"):
             message = (
-                f"A list of {here.netloc} goes on at {there.netloc}{there.path}, which is not "
+                f"A list of {here.netloc} continues at {there.netloc}{there.path}, which"
+                " Mulligan does not "
                 "followed; check github.api_url."
             )
             raise UnavailableError(message)
@@ -378,7 +379,7 @@ class Client:
             raise moved(request, str(error)) from error
         except LIBRARY_FAULTS as error:
             host = urlsplit(self._api_url).netloc
-            advice = "start it, or mend github.api_url" if is_refused(error) else "try again later"
+            advice = "start it, or fix github.api_url" if is_refused(error) else "try again later"
             message = f"GitHub at {host} did not answer {request}: {reason_of(error)}; {advice}."
             raise TransientError(message) from error
         answer = Answer(status, {str(name): str(value) for name, value in received.items()}, text)

@@ -59,9 +59,9 @@ def reason_of(error: Exception) -> str:
         case InvalidResponseError():
             return str(error)
         case OSError() | HTTPError() if is_refused(error):
-            return "nothing listens there"
+            return "connection refused"
         case OSError() | HTTPError():
-            return "the connection could not be made, or broke off"
+            return "the connection failed"
         case _:
             return f"its answer could not be read ({type(error).__name__})"
 
@@ -281,10 +281,10 @@ def fetch(url: str, api_url: str, timeout: int, ca_file: Path | None = None) -> 
     try:
         status, body = _get(url, timeout, ca_file)
     except (RequestException, HTTPError, OSError, ValueError, InvalidResponseError) as error:
-        message = f"{host} did not give a file of GitHub's: {reason_of(error)}; try again later."
+        message = f"{host} did not send a file of GitHub's: {reason_of(error)}; try again later."
         raise TransientError(message) from error
     if status in DOWNLOAD_GONE:
-        message = f"{host} does not have a file any more that GitHub kept there."
+        message = f"{host} no longer has a file that GitHub kept there."
         raise NotFoundError(message)
     if status != HTTPStatus.OK:
         message = f"{host} answered with status {status} for a file of GitHub's; try again later."
@@ -296,7 +296,7 @@ def _host_of(url: str, api_url: str) -> str:
     parts = urlsplit(url)
     allowed = {"https"} if urlsplit(api_url).scheme == "https" else {"http", "https"}
     if parts.scheme not in allowed or not parts.hostname:
-        message = "GitHub keeps a file at an address that is no safe one; read it in the browser."
+        message = "GitHub keeps a file at an unsafe address; open it in a browser."
         raise UnavailableError(message)
     return parts.hostname
 

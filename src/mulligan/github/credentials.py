@@ -17,7 +17,7 @@ ACTIONS_LOGIN = "github-actions[bot]"
 """Whom GITHUB_TOKEN acts as."""
 
 CLASSIC = (
-    "The token is a classic one: it may do all that its account may, in every repository.",
+    "The token is a classic one: it has all rights of its account, in every repository.",
     (
         "A fine-grained token, or an App (github.app), can be kept to the repositories that are "
         "served; a classic one needs the scope repo."
@@ -73,7 +73,7 @@ class TokenCredentials:
         del repository
         token = self._read().strip()
         if not re.fullmatch(r"[!-~]*", token):
-            message = "The token has characters that no token has; mend github.token."
+            message = "The token contains invalid characters; fix github.token."
             raise MisconfiguredError(message)
         return token or None
 
@@ -97,7 +97,7 @@ class TokenCredentials:
         try:
             return settings.token_file.read_text(encoding="utf-8")
         except (OSError, UnicodeError) as error:
-            message = f"{settings.token_file} cannot be read; mend github.token_file."
+            message = f"{settings.token_file} could not be read; fix github.token_file."
             raise MisconfiguredError(message) from error
 
 

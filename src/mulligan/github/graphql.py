@@ -177,7 +177,7 @@ def _problem(answer: Answer, request: str, right: str) -> WorldError | None:
         "."
     )
     if "RATE_LIMITED" in kinds:
-        message = f"GitHub's rate limit stopped {request}; it opens again by itself."
+        message = f"GitHub's rate limit stopped {request}; Mulligan continues when it resets."
         return TransientError(message, retry_after(answer))
     if kinds & {"FORBIDDEN", "INSUFFICIENT_SCOPES"}:
         message = f"GitHub forbids {request} ({said}); the token needs {right}."

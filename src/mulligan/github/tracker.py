@@ -63,11 +63,11 @@ class GitHubTracker:
         except MovedError as error:
             if not error.renames:
                 raise
-            message = f"{name} was renamed or moved; write its new name in the configuration."
+            message = f"{name} was renamed or transferred; write its new name in the configuration."
             raise GoneError(message) from error
         if found.full_name.casefold() != name.casefold():
             message = (
-                f"{name} is called {found.full_name} now; write the new name in the configuration."
+                f"{name} is now named {found.full_name}; write the new name in the configuration."
             )
             raise UnavailableError(message)
         return RepositoryFacts(
@@ -159,8 +159,10 @@ class GitHubTracker:
         except (NotFoundError, MovedError) as error:
             self.repository(ref.repository)  # raises where the repository is gone, not the issue
             moved = isinstance(error, MovedError)
-            how = "transferred to another repository" if moved else "deleted, or never was"
-            message = f"{ref} is gone: it was {how}."
+            how = (
+                "it was transferred to another repository" if moved else "it may have been deleted"
+            )
+            message = f"{ref} not found: {how}."
             raise GoneError(message) from error
 
     def _trusted_comments(self, ref: IssueRef) -> tuple[Comment, ...]:

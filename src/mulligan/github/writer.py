@@ -192,7 +192,7 @@ class GitHubWriter:
             there = self._add_labels(ref.repository, ref.number, change.add)
             carried = {label.name.casefold() for label in there}
             if not carried.issuperset(name.casefold() for name in change.add):
-                message = f"GitHub did not put the labels on {ref} that it took; try again later."
+                message = f"GitHub did not add the labels of {ref}; try again later."
                 raise UnavailableError(message)
         # PyGithub's remove_from_labels leaves the slash of a label's name in the path.
         path = f"/repos/{ref.repository}/issues/{ref.number}/labels"
@@ -242,7 +242,7 @@ class GitHubWriter:
         try:
             self.client.mutate(READY, READY_MUTATION, {"pull": pull.node_id}, ref.repository)
         except NotFoundError:
-            return "This server has no GraphQL, by which alone a draft is ended."
+            return "Mulligan cannot do that, because this server has no GraphQL API."
         except WorldError as error:
             # A failed answer does not mean that it did not happen (PUBLISH-2).
             if not read_pull(self.client, ref.repository, pull.number).draft:
@@ -388,7 +388,7 @@ class DryRunWriter:
         """Say what the escalation comment would say."""
         ref, epoch = case.issue.ref, case.status.epoch
         text = escalation_comment(case, escalation)
-        self._show(f"help {epoch}", f"a comment on {ref} that asks for help", text, ref)
+        self._show(f"help {epoch}", f"the escalation comment of {ref}", text, ref)
         return f"dry-run:{ref}:epoch-{epoch}"
 
     def react(self, repository: str, comment: int, reaction: str) -> None:
@@ -454,7 +454,7 @@ class RehearsalWriter(DryRunWriter):
     def post_escalation(self, case: IssueContext, escalation: Escalation) -> str:
         """Hand over the escalation comment."""
         self.say(escalation_comment(case, escalation))
-        return "the comment for a person is below"
+        return "the comment is shown below"
 
     def _show_pull(self, kind: str, base_branch: str, text: str, ref: IssueRef) -> PullRequest:
         """Open nothing; the commit stays on this machine."""

@@ -59,7 +59,7 @@ def defer_shutdown() -> Generator[None]:
 
 
 def stopping() -> bool:
-    """Tell whether Mulligan was told to stop."""
+    """Tell whether Mulligan is stopping."""
     return CLOSING.is_set() or SHUTDOWN.is_set()
 
 
@@ -92,4 +92,4 @@ def sleep_until_cancelled(seconds: float) -> None:
 
 
 def _told_to_stop() -> ShutdownError:
-    return ShutdownError("Mulligan was told to stop.")
+    return ShutdownError("Mulligan is stopping.")

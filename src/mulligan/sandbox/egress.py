@@ -522,4 +522,6 @@ def _listener(directory: Path) -> socket.socket:
 
 def _no_room(error: OSError) -> UnavailableError:
     why = error.strerror
-    return UnavailableError(f"The agent's way out cannot be opened in /tmp: {why}; make room.")
+    return UnavailableError(
+        f"The agent's proxy could not be opened in /tmp: {why}; free some disk space."
+    )

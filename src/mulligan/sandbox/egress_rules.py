@@ -113,7 +113,7 @@ def decide_route(method: bytes, target: bytes, allowed: Allowed) -> Decision:
         return _service("/" + asked.partition("://")[2].partition("/")[2], allowed)
     if address is None:
         return Refused("This is no address.")
-    return refuse(address[0], "is asked for without TLS, which nothing is but the model")
+    return refuse(address[0], "is asked for without TLS, which only the model may be")
 
 
 def refuse(host: str, why: str = "is not allowed") -> Refused:
@@ -216,7 +216,7 @@ def _tunnel(asked: str, allowed: Allowed) -> Decision:
     if address is None:
         return Refused("This is no address.")
     if _is_itself(address, allowed):
-        return ToItself() if allowed.tunnels_to_itself else Refused("This is a tunnel already.")
+        return ToItself() if allowed.tunnels_to_itself else Refused("This is already a tunnel.")
     return ToHost(*address) if address in allowed.hosts else refuse(_named(address))
 
 
@@ -234,7 +234,7 @@ def _service(path: str, allowed: Allowed) -> Decision:
     for route in allowed.routes:
         if route.name == name:
             return ToService(route, _without_keys(f"/{rest}").encode("ascii", errors="replace"))
-    return Refused("There is nothing at this address.")
+    return Refused("Address not found.")
 
 
 def _without_keys(target: str) -> str:

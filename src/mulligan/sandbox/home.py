@@ -73,7 +73,10 @@ class Homes:
         try:
             self.place.mkdir(mode=0o700, parents=True)
         except OSError as error:
-            message = f"No HOME can be made in {self.private}: {error.strerror}; look at that disk."
+            message = (
+                f"No home directory could be created in {self.private}:"
+                f" {error.strerror}; check that disk."
+            )
             raise UnavailableError(message) from error
         try:
             yield self.place
@@ -121,8 +124,8 @@ def _do(argv: tuple[str, ...], directory: Path, environment: Mapping[str, str]) 
     ended = run(Command(argv, directory, given, COPY_TIMEOUT))
     if ended.stopped_by or ended.exit_code:
         lines = ended.text.strip().splitlines()
-        why = "it takes too long" if ended.stopped_by or not lines else lines[-1]
-        message = f"The files of a command cannot be made: {why}; look at that disk."
+        why = "it has too many files" if ended.stopped_by or not lines else lines[-1]
+        message = f"The files of a command could not be created: {why}; check that disk."
         raise UnavailableError(message)
 
 

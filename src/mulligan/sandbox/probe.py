@@ -123,42 +123,42 @@ def unusable_paths(sandbox: Bubblewrap) -> tuple[str, ...]:
 
 # What keeps a sandbox from working, and the cure.
 
-DEBIAN = "Install it: apt-get install bubblewrap, or the like."
+DEBIAN = "Install it, on Debian and Ubuntu with: apt-get install bubblewrap."
 
-NOT_INSTALLED = SandboxProblem("bubblewrap is not installed, so nothing is confined.", DEBIAN)
+NOT_INSTALLED = SandboxProblem("bubblewrap is not installed, so there is no sandbox.", DEBIAN)
 
 TOO_OLD = SandboxProblem("bubblewrap is older than 0.8.", "Install a newer one.")
 
 APPARMOR = SandboxProblem(
-    "AppArmor keeps programs from making namespaces.",
+    "AppArmor does not allow programs to create namespaces.",
     "Allow it: sysctl kernel.apparmor_restrict_unprivileged_userns=0, or a profile for bwrap that"
     " has `userns,`.",
 )
 
 USERS_MAY_NOT = SandboxProblem(
-    "Only root may make user namespaces on this machine.",
+    "Only root can create user namespaces on this machine.",
     "Allow it: sysctl kernel.unprivileged_userns_clone=1.",
 )
 
 NONE_ALLOWED = SandboxProblem(
-    "No user namespaces may be made here: the limit is reached, or this is a sandbox already.",
+    "No user namespaces can be created: the limit is reached, or this is already a sandbox.",
     "Raise it: sysctl user.max_user_namespaces=10000, or start Mulligan outside that sandbox.",
 )
 
 CONTAINER = SandboxProblem(
-    "This container may not make namespaces.",
+    "This container cannot create namespaces.",
     "Start it with --security-opt seccomp=unconfined --security-opt apparmor=unconfined"
     " --security-opt systempaths=unconfined; or set sandbox to off and trust the container.",
 )
 
 UNIT = SandboxProblem(
-    "The systemd unit keeps bubblewrap from working.",
+    "The systemd unit blocks bubblewrap.",
     "Take what its comments warn of out of the unit: RestrictNamespaces, ProtectKernelTunables,"
     " ProtectKernelLogs, ProtectHostname, ProcSubset, RestrictSUIDSGID, DynamicUser.",
 )
 
 FULL_DISK = SandboxProblem(
-    "There is no room for the directory of a confined command.", "Make room."
+    "There is no disk space for the directory of a sandboxed command.", "Make room."
 )
 
 NETWORK = "loopback:"
@@ -202,7 +202,7 @@ def explain_problem(said: str, around: NamespaceSupport) -> SandboxProblem:
                 return reason
     return SandboxProblem(
         f"bubblewrap does not work here: {last or 'it says nothing'}.",
-        "Make that possible, or set sandbox to off.",
+        "Fix the cause, or set `sandbox: off`.",
     )
 
 

@@ -145,7 +145,7 @@ def _start(command: Command) -> _Supervisor:
         message = f"{program} cannot be started in {command.directory}: {error.strerror}."
         raise UnavailableError(message) from error
     except ValueError as error:
-        message = f"{program!r} cannot be started: {error}; mend its arguments."
+        message = f"{program!r} cannot be started: {error}; fix its arguments."
         raise MisconfiguredError(message) from error
     assert process.stdout  # noqa: S101 - it is asked for below
     os.set_blocking(process.stdout.fileno(), False)
@@ -310,10 +310,12 @@ def _not_started(program: str, number: int) -> MisconfiguredError | UnavailableE
     if number in TRANSIENT_ERRNOS:
         return UnavailableError(f"{program} cannot be started for now: {why}.")
     if number == errno.ENOENT:
-        why = "it is not there, or what its first line names is not"
+        why = "it was not found, or the interpreter in its first line was not"
     failed = f"The program {program!r} cannot be started: {why}"
-    return MisconfiguredError(f"{failed}; install it or mend its path.")
+    return MisconfiguredError(f"{failed}; install it or fix its path.")
 
 
 def _log_error(log: str, error: OSError) -> UnavailableError:
-    return UnavailableError(f"The log {log} cannot be written: {error.strerror}; make room for it.")
+    return UnavailableError(
+        f"The log {log} could not be written: {error.strerror}; free some disk space."
+    )

@@ -209,7 +209,7 @@ def _not_started(program: str, said: str) -> MisconfiguredError | UnavailableErr
 
 def _not_startable(program: str, why: str) -> MisconfiguredError:
     return MisconfiguredError(
-        f"The program {program!r} cannot be started in the sandbox: {why}; install it, mend its"
+        f"The program {program!r} cannot be started in the sandbox: {why}; install it, fix its"
         " path, or name where it lies in sandbox.read."
     )
 

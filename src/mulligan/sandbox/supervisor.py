@@ -84,7 +84,7 @@ class ProcessTree:
         processes, memory, _ = self.bounds
         below = descendants()
         if sum(map(threads_of, below)) > processes:
-            return f"it had more than {processes} processes and threads"
+            return f"it exceeded {processes} processes and threads"
         # Adding up what each has is fast, and counts shared memory too often.
         held = memory_of_files(below)
         if sum(map(resident_memory, below)) + held > memory and (

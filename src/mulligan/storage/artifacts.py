@@ -77,7 +77,7 @@ class FileArtifacts:
             try:
                 return place.read_bytes() if last is None else _end_of(place, last)
             except FileNotFoundError:
-                message = f"The artifact {artifact} is not there any more; retention took it."
+                message = f"The artifact {artifact} no longer exists; retention removed it."
                 raise UnavailableError(message) from None
 
     def attempts(self) -> tuple[AttemptFiles, ...]:
@@ -155,9 +155,7 @@ def _translated(place: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        message = (
-            f"{place} cannot be used ({error.strerror}); see to the disk and the rights on it."
-        )
+        message = f"{place} cannot be used ({error.strerror}); check its permissions and its disk."
         raise UnavailableError(message) from error
 
 

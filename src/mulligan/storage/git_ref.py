@@ -149,7 +149,7 @@ class StateRef:
             except WorldError as error:
                 now = self.tip()
                 if now not in {sha, before.sha}:
-                    message = "Mulligan's state was written by another run meanwhile."
+                    message = "Another run changed Mulligan's state at the same time."
                     raise RefMovedError(message) from error
                 if now != sha:
                     raise
@@ -298,7 +298,7 @@ class RefSession:
         try:
             retrying(self._write_once)
         except RetryError as error:
-            message = "Mulligan's state is written by too many at once; it is tried again later."
+            message = "Too many runs write Mulligan's state at once; Mulligan tries again later."
             raise UnavailableError(message) from error
 
     def _write_once(self) -> None:

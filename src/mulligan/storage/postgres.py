@@ -83,20 +83,20 @@ def translate_error(where: str, error: DatabaseError) -> MulliganError | None:
     """Say what is wrong by the code (postgresql.org/docs/current/errcodes-appendix.html)."""
     code, said = _code(error), _first_line(str(error.orig))
     if is_away(error):
-        return UnavailableError(f"{where} cannot be reached ({said}); see whether it runs.")
+        return UnavailableError(f"{where} cannot be reached ({said}); check that it is running.")
     match code:
         case None if REFUSED.search(said):
-            return ConfigError(f"{where} does not let Mulligan in ({said}); mend state.url.")
+            return ConfigError(f"{where} refuses the login ({said}); fix state.url.")
         case "55P03":
-            return UnavailableError(f"{where} is kept busy by another worker; try again.")
+            return UnavailableError(f"{where} is locked by another worker; try again.")
         case "53100":
-            return UnavailableError(f"{where} has no room left on its disk; make room on it.")
+            return UnavailableError(f"{where} has a full disk; free some space on it.")
         case "25006":
-            message = f"{where} is a copy that can only be read; name the first one in state.url."
+            message = f"{where} is a read-only replica; name the primary server in state.url."
             return ConfigError(message)
         case "42501":
             advice = "make the user of state.url its owner"
-            return ConfigError(f"{where} may not be written to ({said}); {advice}.")
+            return ConfigError(f"{where} is not writable ({said}); {advice}.")
         case _:
             known = TRANSIENT_CODES.match(code or "")
             return UnavailableError(f"{where} cannot be used: {said}.") if known else None

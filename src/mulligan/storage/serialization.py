@@ -142,7 +142,7 @@ def write_time(at: datetime) -> str:
 def _not_readable(row: Row) -> ConfigError:
     return ConfigError(
         f"Event {row.seq} of the ledger, {row.kind!r} of {row.issue}, cannot be read by this"
-        " Mulligan; use the newer version that wrote it, or put a backup in its place."
+        " Mulligan; use the newer version that wrote it, or restore a backup."
     )
 
 
@@ -174,7 +174,7 @@ def statuses_of(stored: Iterable[str]) -> list[IssueStatus]:
     try:
         return _many().validate_json(f"[{','.join(stored)}]")
     except ValidationError as error:
-        message = "The ledger holds a status that this Mulligan cannot read; use a newer version."
+        message = "This version cannot read a status in the ledger; install a newer version."
         raise ConfigError(message) from error
 
 

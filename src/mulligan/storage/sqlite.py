@@ -66,7 +66,9 @@ def _make_directory(directory: Path) -> None:
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        message = f"The directory {directory} cannot be made ({error.strerror}); mend state.url."
+        message = (
+            f"The directory {directory} could not be created ({error.strerror}); fix state.url."
+        )
         raise UnavailableError(message) from error
 
 
@@ -123,13 +125,13 @@ def _translate_code(code: int, where: str, said: str) -> ConfigError | Unavailab
         case sqlite3.SQLITE_NOTADB:
             return ConfigError(f"{where} is not a database; name another file in state.url.")
         case sqlite3.SQLITE_CORRUPT:
-            return ConfigError(f"{where} is damaged; put a backup of it in its place.")
+            return ConfigError(f"{where} is damaged; restore a backup.")
         case sqlite3.SQLITE_FULL:
-            return UnavailableError(f"The disk is full, so {where} cannot grow; make room on it.")
+            return UnavailableError(f"The disk is full, so {where} cannot grow; free some space.")
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_CANTOPEN:
-            advice = "give Mulligan the right to write it and its directory"
+            advice = "give Mulligan write access to it and its directory"
             return UnavailableError(f"{where} cannot be opened for writing ({said}); {advice}.")
         case sqlite3.SQLITE_BUSY:
-            return UnavailableError(f"{where} is kept busy by another process; try again.")
+            return UnavailableError(f"{where} is locked by another process; try again.")
         case _:
             return UnavailableError(f"{where} cannot be used: {said}.")

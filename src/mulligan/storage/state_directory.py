@@ -31,7 +31,10 @@ def make_private(directory: Path) -> None:
         if found.st_uid == os.geteuid() and found.st_mode & 0o077:
             directory.chmod(0o700)
     except OSError as error:
-        message = f"The directory {directory} cannot be made ({error.strerror}); make room for it."
+        message = (
+            f"The directory {directory} could not be created ({error.strerror});"
+            " check its permissions and its disk."
+        )
         raise UnavailableError(message) from error
 
 
@@ -92,7 +95,7 @@ def _take(file: IO[str], place: Path) -> None:
         _take_at_once(file)
     except BlockingIOError as error:
         file.seek(0)
-        message = f"{_holder(file.read())} works on {place.parent} already; wait for it or stop it."
+        message = f"{_holder(file.read())} already uses {place.parent}; wait for it or stop it."
         raise UsageError(message) from error
     except OSError as error:
         raise _unusable(place, error) from error
@@ -128,7 +131,7 @@ def _write_holder(file: IO[str], text: str, place: Path) -> None:
 
 def _unusable(place: Path, error: OSError) -> UnavailableError:
     return UnavailableError(
-        f"{place} cannot be used ({error.strerror}); see to the disk and the rights on it."
+        f"{place} cannot be used ({error.strerror}); check its permissions and its disk."
     )
 
 
@@ -138,7 +141,7 @@ def disk_space_for(directory: Path) -> DiskSpace:
         place = next(each for each in (directory, *directory.parents) if each.exists())
         disk = os.statvfs(place)
     except OSError as error:
-        message = f"{directory} cannot be looked at ({error.strerror}); see to the rights on it."
+        message = f"{directory} could not be read ({error.strerror}); check its permissions."
         raise UnavailableError(message) from error
     writable = place.is_dir() and os.access(place, os.W_OK | os.X_OK)
     files = disk.f_favail if disk.f_files else None

@@ -123,7 +123,7 @@ def _read(issue: IssueRef, at: datetime, kind: str, body: str) -> AttemptEntry |
             return _Completed.model_validate_json(body).meta.tried(issue, at)
         told = _MilestoneBody.model_validate_json(body)
     except ValidationError as error:
-        message = f"The ledger has an event of {issue} that cannot be read; use a newer Mulligan."
+        message = f"This version cannot read an event of {issue}; install a newer version."
         raise ConfigError(message) from error
     turn = (
         PULL_REQUEST_ENDS.get(told.resolution, MilestoneKind.LEFT)

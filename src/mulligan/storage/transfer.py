@@ -76,6 +76,6 @@ def _at_rest(stored: Snapshot, ledger: SqlLedger) -> Snapshot:
     now = ledger.clock.now()
     for issue, tenure in stored.leases.items():
         if tenure.is_good(now):
-            message = f"{tenure.worker} works on {issue} now; wait for that run to end."
+            message = f"{tenure.worker} is working on {issue}; wait until that run ends."
             raise UsageError(message)
     return stored

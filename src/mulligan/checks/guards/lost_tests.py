@@ -438,7 +438,7 @@ def lost_test_violations(
         yield from _skipped(shown, sides)
         for patch in shown:
             for line in deselecting_lines(patch):
-                message = f"{patch.path} leaves tests out ({_short(line)}); let all of them run."
+                message = f"{patch.path} excludes tests ({_short(line)}); run all of them."
                 yield _violation(GuardKind.SKIPPED_TEST, patch.path, message)
 
 
@@ -476,14 +476,14 @@ def _before(path: str, side: FileTests, files: Mapping[str, FileChange]) -> Coun
 def _violation_message(path: str, lost: Sequence[str], file: FileChange | None) -> str:
     if file and file.status == "D":
         return f"{path} was deleted, with the tests {_listed(lost)}; keep them, or move them."
-    return f"{path} has lost the tests {_listed(lost)}; put them back, or others in their place."
+    return f"{path} no longer has the tests {_listed(lost)}; restore or replace them."
 
 
 def _moved_out(change: Change) -> Iterator[GuardViolation]:
     for file in change.files:
         old = file.old_path
         if old and is_named_as_test(old) and not is_named_as_test(file.path):
-            message = f"{old} became {file.path}, which no test runner looks at; keep its name."
+            message = f"{old} became {file.path}, which no test runner finds; keep its name."
             yield _violation(GuardKind.DELETED_TEST, old, message)
 
 

@@ -38,7 +38,7 @@ SPECS = {kind: GitIgnoreSpec.from_lines(patterns) for kind, patterns in PROTECTE
 PROTECTED_REASONS = {
     Protected.WORKFLOWS: "it decides what runs in CI",
     Protected.INSTRUCTIONS: "it tells coding agents what to do",
-    Protected.POLICY: "it is what Mulligan itself goes by",
+    Protected.POLICY: "it configures Mulligan",
     Protected.OWNERS: "it decides who reviews",
     Protected.GIT: "it changes how git reads this repository",
 }
@@ -78,7 +78,7 @@ def spec_of(patterns: Sequence[str], key: str) -> GitIgnoreSpec:
     try:
         return GitIgnoreSpec.from_lines(patterns)
     except (ValueError, re.error) as error:
-        message = f"scope.{key} has a pattern that is none ({error}); write it as in .gitignore."
+        message = f"scope.{key} has an invalid pattern ({error}); write it as in .gitignore."
         raise MisconfiguredError(message) from error
 
 
@@ -120,7 +120,7 @@ def _too_much(change: Change, scope: Scope) -> Iterator[GuardViolation]:
         message = f"{len(change.files)} files were changed; {allowed}."
         yield GuardViolation(kind=GuardKind.SIZE, message=message)
     if DIFF_CUT_MARK.search(change.diff):
-        message = "The change is too large to be looked through; make a smaller one."
+        message = "The change is too large to be checked; make a smaller one."
         yield GuardViolation(kind=GuardKind.SIZE, message=message)
     for file in change.files:
         if (file.size or 0) > scope.max_file_bytes:
@@ -133,7 +133,7 @@ def _too_much(change: Change, scope: Scope) -> Iterator[GuardViolation]:
 
 def _link(file: FileChange) -> Iterator[GuardViolation]:
     if file.link is None:
-        message = f"{file.path} is a symbolic link that cannot be looked at; take it out."
+        message = f"{file.path} is an unreadable symbolic link; remove it."
     elif _leads_out(file.path, file.link):
         message = (
             f"{file.path} is a symbolic link to {file.link}, which may lead out of the "

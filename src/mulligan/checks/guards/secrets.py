@@ -58,8 +58,8 @@ def secret_violations(
         lines = patch.added
         if redactor.knows_of("\n".join((patch.path, *lines)).encode(errors="replace")):
             message = (
-                f"{redactor.text(patch.path)} holds a secret of this Mulligan's configuration; "
-                "take it out."
+                f"{redactor.text(patch.path)} contains a secret of Mulligan's configuration; "
+                "remove it."
             )
             yield GuardViolation(kind=GuardKind.SECRET, path=patch.path, message=message)
         elif not allowed.match_file(patch.path):
@@ -70,8 +70,8 @@ def _kinds_in(path: str, lines: Sequence[str]) -> Iterator[GuardViolation]:
     found = dict.fromkeys(kind for at in range(len(lines)) for kind in _found(lines, at))
     for kind in found:
         message = (
-            f"{path} adds what looks like a secret ({kind}); take it out "
-            "(scope.allow_secrets names paths that may have one)."
+            f"{path} adds a probable secret ({kind}); remove it "
+            "(scope.allow_secrets lists paths that may have one)."
         )
         yield GuardViolation(kind=GuardKind.SECRET, path=path, message=message)
 

@@ -25,7 +25,8 @@ def disk_faults() -> Generator[None]:
         yield
     except OSError as error:
         message = (
-            f"{error.filename}: {error.strerror}; look at that disk, its space and its rights."
+            f"{error.filename}: {error.strerror}; check the disk, its free space"
+            " and the permissions."
         )
         raise UnavailableError(message) from error
 
@@ -151,7 +152,7 @@ class TreeCleaner:
             *("-o", "-type", "d", "!", "-perm", "-700", "-o", "-type", "f", "!", "-perm", "-600"),
             *(")", "-print", "-quit"),
         )
-        return "it takes too long to look through" if found.stopped_by else found.text.strip()
+        return "it has too many files" if found.stopped_by else found.text.strip()
 
     def set_aside(self, path: Path, owner: str) -> None:
         """Move something out of the way, whatever it is, for `empty` to delete."""
@@ -161,7 +162,7 @@ class TreeCleaner:
                 self._open(path)
                 path.rename(Path(tempfile.mkdtemp(prefix=f"{owner}-", dir=self.trash), path.name))
         except OSError as error:
-            message = f"{path} cannot be moved aside ({error.strerror}); remove it by hand."
+            message = f"{path} could not be moved ({error.strerror}); remove it by hand."
             raise UnavailableError(message) from error
 
     def move(self, path: Path, to: Path) -> None:

@@ -77,7 +77,7 @@ class Mirror:
     def file(self, path: str, sha: str) -> bytes | None:
         """Read a file of a commit; None where that has no such file."""
         if not self.has(sha):
-            message = f"The commit {sha} of {self.name} is not on this machine; fetch it again."
+            message = f"The commit {sha} of {self.name} is not in the local mirror; fetch it again."
             raise UnavailableError(message)
         # A file that cannot be read must not be taken for one that is not there.
         listed, _, _ = self.git.line("ls-tree", sha, "--", path).partition("\t")

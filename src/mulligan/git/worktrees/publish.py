@@ -63,13 +63,16 @@ def attempt_ref(ref: IssueRef, number: int) -> str:
 
 def commit_missing(head_sha: str) -> DeniedError:
     """Say that a commit is not here to be pushed."""
-    message = f"The commit {head_sha} is not on this machine any more; ask for new work."
+    message = (
+        f"The commit {head_sha} no longer exists on this machine; start new"
+        " attempts with `/mulligan retry`."
+    )
     return DeniedError(message)
 
 
 def _foreign_branch(ref: IssueRef) -> DeniedError:
     message = (
-        f"The branch {ref.branch} of {ref.repository} holds commits that Mulligan did not make; "
+        f"The branch {ref.branch} of {ref.repository} has commits that Mulligan did not make; "
         "merge or delete it there."
     )
     return DeniedError(message)

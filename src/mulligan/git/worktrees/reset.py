@@ -56,8 +56,8 @@ def reset_worktree(site: IssueWorktree, sha: str, *, keep_ignored: bool) -> bool
     wrong = _in_place(site, sha, keep_ignored=keep_ignored)
     if wrong:
         message = (
-            f"The worktree at {site.paths.tree} does not become clean ({wrong}); "
-            "look at that directory and its disk."
+            f"The worktree at {site.paths.tree} could not be reset ({wrong}); "
+            "check that directory and its disk."
         )
         raise UnavailableError(message)
     return known

@@ -260,6 +260,6 @@ class GitWorktrees:
             facts = self.facts(repository)
             url, base = url or facts.clone_url, base or facts.default_branch
         if not BRANCH.fullmatch(base):
-            message = f"{base!r} is no name for a branch; set base_branch of {repository}."
+            message = f"{base!r} is not a valid branch name; fix base_branch of {repository}."
             raise MisconfiguredError(message)
         return Remote(url, self.credentials.git_token(repository)), base

@@ -56,7 +56,9 @@ def runner_of(variables: Mapping[str, str], nonce: str) -> Runner:
     """Read the runner's own variables; UsageError where this is no run of a workflow."""
     repository, temp = variables.get("GITHUB_REPOSITORY", ""), variables.get("RUNNER_TEMP", "")
     if not REPOSITORY.fullmatch(repository) or not temp:
-        message = "`mulligan action` runs in a workflow of GitHub; elsewhere use `mulligan once`."
+        message = (
+            "`mulligan action` works only in a GitHub workflow. Elsewhere, run `mulligan once`."
+        )
         raise UsageError(message)
     event = variables.get("GITHUB_EVENT_NAME", "")
     run = f"{_digits(variables, 'GITHUB_RUN_ID')}.{_digits(variables, 'GITHUB_RUN_ATTEMPT')}"
@@ -154,7 +156,7 @@ def _words(command: str) -> list[str]:
     try:
         return shlex.split(command)
     except ValueError as error:
-        message = f"The input `command` is no command line ({error}); mend its quotes."
+        message = f"The input `command` is not a valid command line ({error}). Fix its quotes."
         raise UsageError(message) from error
 
 
@@ -181,7 +183,9 @@ def _number(said: Mapping[str, str], name: str) -> int | None:
     if not value:
         return None
     if not NUMBER.fullmatch(value):
-        message = f"The input `{name.lower()}` is {value[:20]!r}; write a number from 1 on."
+        message = (
+            f"The input `{name.lower()}` is {value[:20]!r}; write a whole number of at least 1."
+        )
         raise UsageError(message)
     return int(value)
 
@@ -193,6 +197,9 @@ def _lease(value: str) -> timedelta:
         message = f"The input `lease` is {value[:20]!r}; {error}."
         raise UsageError(message) from error
     if found < MIN_LEASE:
-        message = f"The input `lease` is {value[:20]!r}; write 60s or more, so that none is lost."
+        message = (
+            f"The input `lease` is {value[:20]!r}; write 60s or more, so that a"
+            " slow run keeps its lease."
+        )
         raise UsageError(message)
     return found

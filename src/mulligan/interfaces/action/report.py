@@ -25,7 +25,7 @@ HEAD = ("Attempt", "When (UTC)", "Outcome", "Error", "Took", "Cost")
 MAX_SUMMARY_CHARS = 900_000
 """GitHub takes 1 MiB of a step."""
 
-CUT_MARK = "\n\n[… cut: GitHub takes no longer summary]\n"
+CUT_MARK = "\n\n[… cut: GitHub does not accept a longer summary]\n"
 
 
 @dataclass(frozen=True, slots=True)

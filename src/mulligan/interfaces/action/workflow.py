@@ -41,7 +41,9 @@ def minute_of(repository: str) -> int:
 def workflow_text(caller: WorkflowSettings) -> str:
     """Write the file; UsageError where it would not be pinned to a commit."""
     if not REPOSITORY.fullmatch(caller.source) or not COMMIT_SHA.fullmatch(caller.sha):
-        message = "Name Mulligan's repository as OWNER/NAME, and a commit by its 40 digits."
+        message = (
+            "Write Mulligan's repository as OWNER/NAME, and the commit as 40 hexadecimal digits."
+        )
         raise UsageError(message)
     wanted = {"install": caller.install, "command": caller.command, "model": caller.model}
     inputs = "".join(f"      {key}: {_quoted(value)}\n" for key, value in wanted.items() if value)

@@ -104,7 +104,10 @@ def git_config(directory: Path) -> str:
     """Return the text of a clone's git configuration; UsageError if it is no clone."""
     place = directory / ".git"
     if not place.exists():
-        message = f"{directory} is not the top of a git repository; name the directory of a clone."
+        message = (
+            f"{directory} is not the top directory of a git repository. Name the"
+            " directory of a clone."
+        )
         raise UsageError(message)
     return _text(place / "config")
 

@@ -46,7 +46,9 @@ def read_policy(place: Path | None, directory: Path) -> Policy:
     try:
         text = path.read_bytes()
     except OSError as error:
-        message = f"{path} cannot be read ({error.strerror}); name the policy with --policy FILE."
+        message = (
+            f"{path} could not be read ({error.strerror}). Name the policy file with --policy FILE."
+        )
         raise ConfigError(message) from error
     policy = load_policy(text, {}, str(path))
     if not policy.checks:

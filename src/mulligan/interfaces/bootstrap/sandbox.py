@@ -23,7 +23,8 @@ from mulligan.storage.state_directory import disk_space_for
 log = structlog.get_logger()
 
 TO_GO_WITHOUT = (
-    "Or write `sandbox: off` in mulligan.yml: agents, set-up lines and checks may then do whatever"
+    "Or write `sandbox: off` in mulligan.yml: agents, setup commands and checks then"
+    " have all rights of"
     " Mulligan's user may."
 )
 

@@ -76,11 +76,11 @@ def copy_state(operator: Operator, other: Operator) -> list[str]:
     UsageError if a worker uses either ledger.
     """
     if operator.state.url == other.state.url:
-        message = "Both configurations name the same state.url; there is nothing to copy."
+        message = "Both configurations have the same state.url, so there is nothing to copy."
         raise UsageError(message)
     for each in (other, operator):
         if worker := at_work(each):
-            message = f"{worker} is at work; stop it, and copy then."
+            message = f"{worker} is running. Stop it, then repeat this command."
             raise UsageError(message)
     with (
         lock_state(operator, "state copy"),
@@ -153,7 +153,7 @@ def check_writable(operator: Operator) -> None:
         pass
     place = state_directory(operator.state.url)
     if place and not disk_space_for(place).writable:
-        message = f"{place} cannot be written to; see to the rights on it, and to the disk."
+        message = f"{place} is not writable. Check its permissions and the free space on its disk."
         raise UnavailableError(message)
 
 

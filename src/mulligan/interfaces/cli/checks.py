@@ -28,7 +28,7 @@ from mulligan.interfaces.cli.terminal import print_json, print_point
 def digest(command: str, exit_code: int | None, report: Path | None, *, json: bool) -> Exit:
     """Condense a log from standard input."""
     if sys.stdin.isatty():
-        message = "Give it a log on standard input: mulligan digest < build.log"
+        message = "No log on standard input. Give one: mulligan digest < build.log"
         raise UsageError(message)
     found = condense(
         sys.stdin.buffer,
@@ -48,7 +48,10 @@ def _content(report: Path | None) -> bytes | None:
     try:
         return report.read_bytes() if report else None
     except OSError as error:
-        message = f"{report} cannot be read ({error.strerror}); name another report."
+        message = (
+            f"{report} could not be read ({error.strerror}). Name a readable"
+            " report with --report FILE."
+        )
         raise UsageError(message) from error
 
 

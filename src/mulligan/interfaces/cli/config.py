@@ -73,7 +73,7 @@ def _checked(config: Path | None, policy: Path | None, repository: str | None) -
 def _operator(config: Path | None, policy: Path | None, repository: str | None) -> Operator | None:
     """Read the operator's file; None if only a policy is to be checked."""
     if repository and not policy:
-        message = "--repository says whose policy it is; name that file with --policy FILE."
+        message = "--repository needs a policy file. Name it with --policy FILE."
         raise UsageError(message)
     if policy and not (config or repository):
         return None
@@ -92,8 +92,8 @@ def _policy(path: Path, operator: Operator | None, repository: str | None) -> Po
     try:
         text = path.read_bytes()
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "that is no name of a file"
-        message = f"{path} cannot be read ({reason}); name the policy file with --policy FILE."
+        reason = error.strerror if isinstance(error, OSError) else "invalid file name"
+        message = f"{path} could not be read ({reason}). Name the policy file with --policy FILE."
         raise ConfigError(message) from error
     return load_policy(text, overrides, str(path))
 

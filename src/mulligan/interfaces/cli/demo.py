@@ -77,7 +77,8 @@ def demo(directory: Path | None) -> Exit:
         if problem := without_walls(operator, environment()):
             # The agent is the demo's own, and so is all that it may do.
             console.print(
-                f"No sandbox works here, so the demo goes without. {problem}", markup=False
+                f"No sandbox works on this machine, so the demo runs without one. {problem}",
+                markup=False,
             )
             operator = operator.model_copy(
                 update={"sandbox": SandboxSettings(mode=SandboxMode.OFF)}
@@ -113,7 +114,7 @@ def _make_passes(context: BotContext, seeded: Seeded, console: Console) -> bool:
     """Make passes until every issue rests; tell whether they do."""
     for number in range(PASSES):
         if number:
-            console.print("\nThe next pass publishes what is verified; no agent is run for that.")
+            console.print("\nThe next pass publishes the verified work, without another agent run.")
         done = run_once((seeded.repository,), context, PassLimits(watch_interval=WATCH_INTERVAL))
         for problem in done.problems:
             said = problem.removeprefix(f"{seeded.issues[-1]}: ")
@@ -154,11 +155,11 @@ def _announce(console: Console, page: str, api: str, config: Path) -> None:
     work = f"{program()} once --config {config}"
     say = f"""curl -H "Authorization: Bearer {MAINTAINER}" -d '{{"body": "/mulligan retry"}}' """
     for line in (
-        f"A GitHub of your own, in a browser at {page}",
-        f"In another terminal: {work}",
-        f"To speak there as {MAINTAINER}, its maintainer:",
+        f"The simulated GitHub is running. Open it in a browser: {page}",
+        f"To work on its issues, run in another terminal: {work}",
+        f"To write a comment as its maintainer, {MAINTAINER}:",
         f"  {say}{api}/issues/3/comments",
-        "Ctrl-C ends it.",
+        "Press Ctrl-C to stop it.",
     ):
         console.print(escape(line), soft_wrap=True)
 

@@ -25,8 +25,8 @@ from mulligan.interfaces.cli.terminal import print_json, print_point, with_progr
 
 CONFIGURATION = "configuration"
 TRIES = (
-    "Each agent runs twice in a throw-away repository, for a few words; that costs a little money,"
-    " which counts for the budget of the day."
+    "Each agent runs twice in a temporary repository, with short tasks. This costs a little money"
+    " and counts towards the budget of the day."
 )
 MARKS = {
     Level.OK: ("✓", "green"),
@@ -43,7 +43,7 @@ def doctor(config: Path | None, *, json: bool, agent: bool = False) -> Exit:
     console = None if json else make_console()
     if console and agent:
         console.print(TRIES)
-    with console.status("Looking …") if console else nullcontext():
+    with console.status("Checking …") if console else nullcontext():
         for each in _findings(config, agent=agent):
             if console:
                 _print(each, console, heading=not found or found[-1].area != each.area)
@@ -69,7 +69,9 @@ def _findings(config: Path | None, *, agent: bool) -> Iterator[Diagnosis]:
             yield from diagnose(operator, probes)
     except ConfigError as error:
         for mistake in split_mistakes(error):
-            yield failed(CONFIGURATION, mistake, "Mend it; docs/configuration.md has every key.")
+            yield failed(
+                CONFIGURATION, mistake, "Fix the file; docs/configuration.md describes every key."
+            )
 
 
 def _print(found: Diagnosis, console: Console, *, heading: bool) -> None:
@@ -90,7 +92,7 @@ def _sum_up(found: list[Diagnosis]) -> str:
         if count
     ]
     if not counted:
-        return "Nothing is in the way."
+        return "No problems found."
     return f"{' and '.join(counted)}{'' if faults else '; nothing stops the work'}."
 
 

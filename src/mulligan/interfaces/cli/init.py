@@ -146,7 +146,7 @@ def _plan(console: Console, clone: Path, origin: Origin | None, config: Path) ->
 
 def _found(proposal: Proposal, clone: Path) -> str:
     if not proposal.checks:
-        return f"Nothing in {clone} says how it is tested; name its checks in the file below."
+        return f"No test commands found in {clone}. Add its checks to the file below."
     return f"{proposal.ecosystem}: {pluralize(len(proposal.checks), 'check')} found in {clone}."
 
 
@@ -157,7 +157,10 @@ def _operator(
     if config.exists():
         return load_operator(config, environment(), needs_token=False)
     if origin is None:
-        console.print("No remote is on a GitHub; --repository OWNER/NAME gives a mulligan.yml too.")
+        console.print(
+            "No git remote on GitHub, so there is no proposal for mulligan.yml. Name the"
+            " repository with --repository OWNER/NAME."
+        )
         return None
     draft = FileDraft(config, operator_text(origin, agent_here(environment())))
     drafts.append(draft)
@@ -178,12 +181,12 @@ def _missing(
     has_token = github.token_file or (github.token and github.token.get_secret_value())
     if not has_token or origin.name.lower() not in named:
         why = "mulligan.yml does not name it" if has_token else "the token's variable is not set"
-        console.print(f"The labels of {escape(origin.name)} were not looked at: {why}.")
+        console.print(f"The labels of {escape(origin.name)} were not checked: {why}.")
         return ()
     try:
         return missing_labels(operator, environment(), origin.name, labels)
     except MulliganError as error:
-        console.print(f"The labels could not be looked at: {escape(str(error))}")
+        console.print(f"The labels could not be read: {escape(str(error))}")
         return ()
 
 
@@ -215,9 +218,12 @@ def _agreed(console: Console, options: InitOptions) -> bool:
     if options.yes:
         return True
     if not sys.stdin.isatty():
-        message = "Nothing was written, since nobody can be asked here; add --yes to write it."
+        message = (
+            "Nothing was written, because there is no terminal to confirm on. To"
+            " write the files, add --yes."
+        )
         raise UsageError(message)
-    answer = console.input("\nGo ahead? [y/N] ")
+    answer = console.input("\nWrite these files? [y/N] ")
     return answer.strip().lower() in {"y", "yes"}
 
 
@@ -237,7 +243,7 @@ def _say_next(console: Console, clone: Path, config: Path, plan: InitPlan) -> No
     console.print("\nNext:")
     if any(draft.path == clone / POLICY for draft in plan.drafts):
         console.print(f"  read {POLICY}, and try it: {program()} check", markup=False)
-        console.print("  commit it and push it: it counts from the base branch on", markup=False)
+        console.print("  commit and push it: Mulligan reads it from the base branch", markup=False)
     for line in say_of_workflow(clone, plan.drafts):
         console.print(f"  {line}", markup=False)
     console.print(f"  {program()} doctor{named}", markup=False)
@@ -349,7 +355,7 @@ def register(wanted: AppRequest, origin: Origin | None, config: Path) -> Exit:
             app = _have_made(options, console)
             write(app.pem)
     except KeyboardInterrupt:
-        say_error("Interrupted; no key was written. Begin again with `mulligan init --app`.")
+        say_error("Interrupted, so no key was written. Start again: mulligan init --app")
         return Exit.INTERRUPTED
     _say(console, app, github, place)
     return Exit.DONE
@@ -376,10 +382,13 @@ def _reserved(place: Path) -> Generator[Callable[[str], None]]:
         place.parent.mkdir(parents=True, exist_ok=True)
         opened = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError as error:
-        message = f"{place} is there already; move it away, or name another --key-file."
+        message = f"{place} already exists. Move it, or name another file with --key-file FILE."
         raise UsageError(message) from error
     except OSError as error:
-        message = f"{place} cannot be written ({error.strerror}); name another --key-file."
+        message = (
+            f"{place} could not be written ({error.strerror}). Name another file"
+            " with --key-file FILE."
+        )
         raise UsageError(message) from error
     with os.fdopen(opened, "w", encoding="utf-8") as file:
         try:
@@ -398,10 +407,10 @@ def _keep(text: str, descriptor: int) -> None:
 def _say(console: Console, app: MadeApp, github: GitHubSettings, place: Path) -> None:
     server = f"  api_url: {github.api_url}\n" if github.api_url != DEFAULT_API_URL else ""
     lines = f"github:\n{server}  app:\n    id: {app.id}\n    private_key_file: {place}\n"
-    console.print(f"The App is made, and its private key is in {place}.", markup=False)
-    console.print("\nIn mulligan.yml, in place of the token:\n", markup=False)
+    console.print(f"GitHub created the App. Its private key is in {place}.", markup=False)
+    console.print("\nWrite this to mulligan.yml, instead of the token:\n", markup=False)
     console.print(lines, markup=False)
-    console.print(f"Install it on the repositories at {app.install_url}", markup=False)
+    console.print(f"Then install it on your repositories: {app.install_url}", markup=False)
 
 
 # The page that GitHub sends the browser back to
@@ -409,10 +418,10 @@ def _say(console: Console, app: MadeApp, github: GitHubSettings, place: Path) ->
 HOST = "127.0.0.1"
 BACK = "/back"
 CODE = re.compile(r"[A-Za-z0-9_.-]{1,200}")
-THANKS = "That was all; go back to the terminal."
-SECOND = "An answer came already; go back to the terminal."
-WRONG_STATE = "This answer belongs to another request; open the address that the terminal shows."
-NOWHERE = "There is nothing here; open the address that the terminal shows."
+THANKS = "Done. Go back to the terminal."
+SECOND = "Mulligan already has an answer. Go back to the terminal."
+WRONG_STATE = "This answer belongs to another request. Open the address that the terminal shows."
+NOWHERE = "Page not found. Open the address that the terminal shows."
 
 
 class OAuthCallbackServer:
@@ -439,7 +448,10 @@ class OAuthCallbackServer:
         """Give the code of the answer; UnavailableError where none comes in time."""
         if not self._heard.wait(limit.total_seconds()):
             time = format_duration(limit)
-            message = f"No browser came back within {time}, so nothing was written; begin again."
+            message = (
+                f"No answer from the browser within {time}, so nothing was"
+                " written. Start again: mulligan init --app"
+            )
             raise UnavailableError(message)
         return self._code
 

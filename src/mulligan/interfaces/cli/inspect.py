@@ -45,7 +45,9 @@ def inspect(config: Path | None, issue: str, attempt: int | None, *, json: bool)
         history = [each for each in ledger.history(ref) if attempt in {None, each.number}]
         events = ledger.events(ref)
     if attempt and not history and attempt != found.number:
-        message = f"{ref} has no attempt {attempt}; `mulligan inspect {ref}` lists those it has."
+        message = (
+            f"{ref} has no attempt {attempt}. To list its attempts, run `mulligan inspect {ref}`."
+        )
         raise UsageError(message)
     decisions = [row for row in decisions_of(events) if attempt in {None, row["number"]}]
     if json:
@@ -102,7 +104,7 @@ def verify(config: Path | None, issue: str, *, json: bool) -> Exit:
 def _known(ref: IssueRef, ledger: Ledger) -> IssueStatus:
     found = ledger.status(ref)
     if not (found.number or found.epoch or found.reason):
-        message = f"{ref} is not in the ledger; `mulligan status` lists the issues that are."
+        message = f"{ref} is not in the ledger. To list known issues, run `mulligan status`."
         raise UsageError(message)
     return found
 
@@ -137,7 +139,7 @@ def _points(meta: WorkerResultMeta) -> Iterator[tuple[str, str]]:
         yield "  !", broken.message
     if meta.agent and meta.agent.refused_hosts:
         hosts = ", ".join(meta.agent.refused_hosts)
-        yield "  !", f"not let through to {hosts} (sandbox.hosts)"
+        yield "  !", f"blocked: {hosts} (see sandbox.hosts)"
 
 
 def _check(check: CheckResult) -> Iterator[tuple[str, str]]:
@@ -169,7 +171,10 @@ def explain(config: Path | None, issue: str, *, json: bool) -> Exit:
     if json:
         print_json(_row(found))
     elif not (found.exists or found.title):
-        message = f"GitHub has no issue {ref}, or not any more; check its number."
+        message = (
+            f"Issue {ref} not found on GitHub. Check its number; it may have been"
+            " deleted or transferred."
+        )
         raise GoneError(message)
     else:
         _print(found, make_console())

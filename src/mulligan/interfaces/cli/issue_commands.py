@@ -47,7 +47,7 @@ def record_command(config: Path | None, verb: Verb, issue: str, text: str, *, js
         print_json(row)
         return Exit.DONE
     when = f"{worker} carries it out within one poll." if worker else NO_WORKER_NOTE
-    make_console().print(escape(f"{ref}: {typed.verb} is recorded; {when}"))
+    make_console().print(escape(f"{ref}: recorded `{typed.verb}`. {when}"))
     return Exit.DONE
 
 
@@ -57,15 +57,18 @@ def _ensure_issue_exists(ref: IssueRef, operator: Operator, *, is_known: bool) -
         try:
             found = github.tracker.read(ref)
         except GoneError as error:
-            message = f"GitHub has no issue {ref}, or not any more; check its number."
+            message = (
+                f"Issue {ref} not found on GitHub. Check its number; it may have"
+                " been deleted or transferred."
+            )
             raise GoneError(message) from error
         except WorldError:
             if is_known:
                 return
             raise
     if found.is_pull_request:
-        message = f"{ref} is a pull request; give the number of the issue that it is for."
+        message = f"{ref} is a pull request. Give the number of its issue."
         raise UsageError(message)
 
 
-NO_WORKER_NOTE = "`mulligan run` or `mulligan once` carries it out as soon as one is started."
+NO_WORKER_NOTE = "Mulligan is not running. To carry the command out: mulligan once"

@@ -76,7 +76,7 @@ def rehearse(options: RehearseOptions) -> Exit:
     done = PassResult((visit,), problems, visit.escalated)
     summarise(done, console)
     for comment in comments:
-        console.print("\nA person would now read on the issue:")
+        console.print("\nThe comment on the issue would be:")
         show_comment(console, comment)
     changed = [meta.number for meta in history if meta.head_sha]
     _say_where(console, operator, setup, config, changed)
@@ -90,7 +90,7 @@ def _write_configuration(setup: RehearsalSetup, options: RehearseOptions) -> Pat
     if options.agent:
         given["agent"] = _agent(options.agent, given.get("agent"))
     if "agent" not in given:
-        message = "No agent is named; add --agent KIND, --agent 'PROGRAM …', or --config FILE."
+        message = "No agent is configured. Add --agent KIND, --agent 'PROGRAM …', or --config FILE."
         raise UsageError(message)
     policy = setup.clone / POLICY
     place = Path(tempfile.mkdtemp(prefix="mulligan-rehearsal-"))
@@ -129,7 +129,7 @@ def _agent(named: str, before: JsonValue) -> dict[str, JsonValue]:
     try:
         command: list[JsonValue] = [*shlex.split(named)]
     except ValueError as error:
-        message = f"--agent {named!r} is no command line ({error}); mend its quotes."
+        message = f"--agent {named!r} is not a valid command line ({error}). Fix its quotes."
         raise UsageError(message) from error
     return {**kept, "kind": "command", "command": command}
 
@@ -151,10 +151,10 @@ def _say_where(
         diff = artifacts.path(ref, changed[-1], DIFF)
         console.print(f"\nThe last change: {diff}", markup=False)
         mirror = shlex.quote(str(mirror_of(operator, setup)))
-        console.print("To have it as a branch of yours:")
+        console.print("To fetch it as a branch:")
         fetch = f"git -C {shlex.quote(str(setup.clone))} fetch {mirror} {ref.branch}:{ref.branch}"
         console.print(f"  {fetch}", markup=False)
-    console.print("\nLook at everything:")
+    console.print("\nTo see more:")
     inspect = f"{program()} inspect '{ref}'"
     console.print(f"  {inspect} --config {config}", markup=False)
     console.print(f"  {inspect} --prompt --config {config}", markup=False)

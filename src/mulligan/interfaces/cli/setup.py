@@ -46,7 +46,9 @@ def as_configured(ref: IssueRef, operator: Operator) -> IssueRef:
     for repository in operator.repositories:
         if repository.name.lower() == ref.repository.lower():
             return IssueRef(repository.name, ref.number)
-    message = f"{ref.repository} is not among the repositories of the configuration; add it."
+    message = (
+        f"{ref.repository} is not in the configuration. Add it to `repositories` in mulligan.yml."
+    )
     raise UsageError(message)
 
 
@@ -103,8 +105,12 @@ def stop_on_signals(grace: timedelta = timedelta()) -> None:
             timer.start()
         else:
             SHUTDOWN.set()
-        what = f"what runs has {format_duration(grace)}" if patient else "ending what runs"
-        os.write(2, f"mulligan: {name}: {what}; once more to stop sooner.\n".encode())
+        what = (
+            f"running attempts have {format_duration(grace)} to finish"
+            if patient
+            else "stopping running attempts"
+        )
+        os.write(2, f"mulligan: {name}: {what}; repeat to stop at once.\n".encode())
 
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGTERM, stop)

@@ -41,7 +41,7 @@ def _move(
     operator = read_configuration(config)
     start_logs()
     if worker := at_work(operator):
-        message = f"{worker} is at work; stop it, and {what.rpartition(' ')[2]} then."
+        message = f"{worker} is running. Stop it, then repeat this command."
         raise UsageError(message)
     with lock_state(operator, what):
         moved = move(operator, environment())

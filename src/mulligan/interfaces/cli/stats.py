@@ -31,7 +31,7 @@ from mulligan.interfaces.cli.terminal import OUTPUT_FILTER, fits, print_json
 
 # `mulligan stats`
 
-EMPTY = "Nothing has been recorded yet: no issue has asked for work."
+EMPTY = "No statistics yet: the ledger has no issues."
 
 
 def stats(config: Path | None, since: str | None, page: Path | None, *, json: bool) -> Exit:
@@ -46,7 +46,7 @@ def stats(config: Path | None, since: str | None, page: Path | None, *, json: bo
         return Exit.DONE
     console = make_console()
     if page:
-        console.print(escape(f"The page is written to {page}."))
+        console.print(escape(f"Wrote the page to {page}."))
     elif found.since is None:
         console.print(EMPTY)
     else:
@@ -59,7 +59,7 @@ def time_ago(now: datetime, span: str) -> datetime:
     try:
         return now - parse_duration(span)
     except (ValueError, OverflowError) as error:
-        message = f"{span!r} is no time span; write it like 12h or 30d."
+        message = f"{span!r} is not a duration. Write it like 12h or 30d."
         raise UsageError(message) from error
 
 
@@ -67,7 +67,9 @@ def _write(page: Path, found: Stats) -> None:
     try:
         page.write_text(write_page(found), encoding="utf-8")
     except OSError as error:
-        message = f"{page} cannot be written ({error.strerror}); name another file."
+        message = (
+            f"{page} could not be written ({error.strerror}). Name another file with --html FILE."
+        )
         raise UnavailableError(message) from error
 
 

@@ -32,7 +32,7 @@ def status(config: Path | None, *, json: bool) -> Exit:
 def print_statuses(statuses: Sequence[IssueStatus], console: Console) -> None:
     """Print a table; where it would break an address, the reasons stand below their rows."""
     if not statuses:
-        console.print("No issue has asked for work yet.")
+        console.print("No issues yet. Add the label to one, then run `mulligan once`.")
         return
     rows = [("issue", "stage", "attempt", "outcome", "reason"), *map(_row, statuses)]
     table = _table(rows)

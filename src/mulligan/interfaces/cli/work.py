@@ -105,7 +105,7 @@ def work(issue: str, config: Path | None, *, dry_run: bool) -> Exit:
         problems += [problem_line(ref, visit.problem)] if visit.problem else []
         result = PassResult((visit,), tuple(problems), visit.escalated)
         if dry_run:
-            console.print("A dry run: nothing was written to GitHub, the remote or the ledger.")
+            console.print("Dry run: nothing was written to GitHub, the remote or the ledger.")
         summarise(result, console)
         write_deferred_comments(container.context, worker, container.repositories)
     return Exit.FAILED if visit.skipped else exit_code_of(result)
@@ -208,12 +208,12 @@ def _work_line(status: IssueStatus, event: Event) -> str | None:
             place = f"{position} of {most}" if position else f"{status.attempt}"
             return f"[bold]attempt {place}[/]"
         case WorktreeReset(start_sha=sha, base_sha=base) if sha != base:
-            return f"  the worktree equals the pull request, at {sha[:10]}"
+            return f"  worktree reset to the pull request, at {sha[:10]}"
         case WorktreeReset(start_sha=sha) if status.attempt > 1:
-            return f"  the worktree equals the base branch again, at {sha[:10]}"
+            return f"  worktree reset to the base branch, at {sha[:10]}"
         case RetryContextAssembled(prior_attempts_count=count, context_size_bytes=size):
             earlier = pluralize(count, "earlier attempt")
-            return f"  the prompt tells of {earlier} ({size:,} bytes)"
+            return f"  the prompt includes {earlier} ({size:,} bytes)"
         case AttemptContextTruncated(sections=sections):
             return f"  cut to fit its budget: {_plain(', '.join(sections))}"
         case AgentFinished():
@@ -237,14 +237,14 @@ def _verdict_line(event: Event) -> str | None:
         case CheckFinished(check=check):
             return _check_line(check)
         case BaselineRecorded(name=name, check=None):
-            return f"  {_plain(name)}: without the change, the check cannot be run"
+            return f"  {_plain(name)}: without the change, the check could not run"
         case BaselineRecorded(name=name, check=CheckResult(passed=passed)):
             how = "the check passes" if passed else "the check fails as well"
             return f"  {_plain(name)}: without the change, {how}"
         case ReviewFinished(unreadable=why) if why:
             return f"  [yellow]{_plain(why)}[/]"
         case ReviewFinished(verdict=verdict, feedback=feedback):
-            return f"  the reviewer says {verdict.value}: {_plain(feedback)}".rstrip(": ")
+            return f"  the reviewer answered {verdict.value}: {_plain(feedback)}".rstrip(": ")
         case _:
             return None
 
@@ -266,7 +266,7 @@ def _feedback_line(event: Event) -> str | None:
         case ReviewReceived(author=author):
             return f"[yellow]changes are requested[/] by {_plain(author)}"
         case Conflicted():
-            return "[yellow]the pull request does not merge any more[/]"
+            return "[yellow]the pull request has conflicts[/]"
         case CiFailed(checks=checks):
             names = ", ".join(check.name for check in checks)
             return f"[yellow]fails on GitHub[/]  {_plain(names)}"

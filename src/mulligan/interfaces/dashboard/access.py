@@ -54,7 +54,10 @@ def key_in(directory: Path) -> DashboardKey:
     try:
         return DashboardKey(_read(place) or _make(place), place)
     except (OSError, UnicodeError) as error:
-        message = f"The key of the dashboard cannot be kept at {place} ({error}); make room for it."
+        message = (
+            f"The dashboard's access key could not be written to {place}"
+            f" ({error}). Check the directory and its free space."
+        )
         raise UnavailableError(message) from error
 
 
@@ -100,10 +103,15 @@ PUBLIC_PATHS = frozenset({"/healthz", "/readyz", "/metrics", "/login"})
 POST_PATHS = frozenset({LOGIN, "/logout"})
 """All that is ever posted: whether this browser is let in."""
 
-WRONG_HOST = "Open it by an address, by localhost, or by a name that dashboard.hosts has.\n"
-READ_ONLY = "There is nothing to change here; use the command line, or comments on GitHub.\n"
-STRANGE_ORIGIN = "This form was sent by another page; open the dashboard itself.\n"
-NO_KEY = "Show the key of the dashboard: Authorization: Bearer KEY."
+WRONG_HOST = (
+    "Unknown host name. Open the dashboard by IP address, by localhost, or by a"
+    " name in dashboard.hosts.\n"
+)
+READ_ONLY = (
+    "The dashboard is read-only. To change anything, use the command line or comments on GitHub.\n"
+)
+STRANGE_ORIGIN = "Another website sent this form. Open the dashboard directly.\n"
+NO_KEY = "The access key is missing or wrong. Send it in a header: Authorization: Bearer KEY"
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ def _number(given: str | None, name: str) -> int | None:
     if given is None:
         return None
     if not NUMBER.fullmatch(given):
-        message = f"{name} is a number; write it in digits."
+        message = f"{name} is not a number. Write it in digits."
         raise UsageError(message)
     return int(given)
 
@@ -149,7 +149,7 @@ ATTEMPT_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 MAX_FILE_BYTES = 1024 * 1024
 """Bytes of a file that are shown, its end: a log may have a gigabyte."""
 
-CUT = "[… only the end of this file is shown; `mulligan inspect` has all of it]\n"
+CUT = "[… only the end of this file; for the rest, run `mulligan inspect`]\n"
 
 
 def text(state: DashboardState, request: Request) -> Response:

@@ -172,7 +172,7 @@ def _listen(address: tuple[str, int]) -> socket.socket:
     except OSError as error:
         listening.close()
         message = (
-            f"The dashboard cannot listen at {host}:{port} ({error.strerror}); free the port, or "
+            f"The dashboard cannot listen on {host}:{port} ({error.strerror}). Free the port, or "
             "name another in dashboard.listen."
         )
         raise UnavailableError(message) from error
@@ -186,8 +186,8 @@ def _where(listening: socket.socket) -> str:
 
 # The web application
 
-NOT_FOUND_TEXT = "There is nothing here."
-BUG_MESSAGE = "A bug in Mulligan; its log has the traceback."
+NOT_FOUND_TEXT = "Page not found."
+BUG_MESSAGE = "Internal error: this is a bug in Mulligan. Its log has the traceback."
 
 
 def build(

@@ -26,9 +26,9 @@ from mulligan.sandbox.cancellation import stopping
 
 # Health, for `/healthz` and `/readyz`
 
-REFUSED = "GitHub refused the token; give Mulligan a valid one with github.token_file."
-FIRST_POLL = "No poll has got through to GitHub yet; the log says why."
-STOPPING = "Mulligan was told to stop."
+REFUSED = "GitHub refused the token. Set a valid one in github.token_file."
+FIRST_POLL = "No poll has reached GitHub yet. See Mulligan's log for the reason."
+STOPPING = "Mulligan is stopping."
 
 
 def liveness_problem(state: DashboardState) -> str | None:
@@ -40,7 +40,7 @@ def liveness_problem(state: DashboardState) -> str | None:
     quiet = state.pulse.seconds_since_beat
     if quiet <= state.patience() or stopping():
         return None
-    return f"The poll has been quiet for {quiet:.0f} s; start Mulligan again."
+    return f"No poll for {quiet:.0f} s. Restart Mulligan."
 
 
 def readiness_problems(state: DashboardState) -> list[str]:

@@ -193,8 +193,8 @@ class Pages:
         )
 
     def plain(self, name: str, status: int, **values: object) -> Response:
-        """Show a page with one message: the request for the key, or an error."""
-        return HTMLResponse(self.render(name, values), status)
+        """Show a page with one message: the login form, or an error."""
+        return HTMLResponse(self.render(name, {"status": status, **values}), status)
 
     def _page(self, name: str, values: Mapping[str, object]) -> Response:
         around = {"ailments": readiness_problems(self.state), "vitals": self.state.pulse.snapshot}

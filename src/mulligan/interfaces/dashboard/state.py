@@ -52,7 +52,7 @@ class DashboardStores:
         )
 
 
-STARTING = "Mulligan is starting, or its configuration has a mistake; its log says which."
+STARTING = "Mulligan is starting, or its configuration is invalid. See its log."
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +137,10 @@ class RecentEventsReader:
 
 
 PLAIN: Mapping[str, str] = {
-    "attempt_started": "getting a clean worktree",
-    "worktree_reset": "preparing what the agent is told",
-    "agent_finished": "looking at what the agent left",
-    "attempt_completed": "deciding what follows",
+    "attempt_started": "resetting the worktree",
+    "worktree_reset": "writing the prompt",
+    "agent_finished": "reading the agent's changes",
+    "attempt_completed": "deciding the next step",
     "publish_started": "publishing the change",
 }
 """What an attempt does from an event of a kind on."""

@@ -104,15 +104,15 @@ def why_waiting(status: IssueStatus, now: datetime) -> str:
     """Say what an issue waits for, as far as the ledger knows."""
     match waits_for(status, now):
         case WaitsFor.PAUSED:
-            return f"{status.paused_by} paused it; /mulligan resume lets it go on."
+            return f"{status.paused_by} paused it; /mulligan resume continues it."
         case WaitsFor.DUE:
             return status.reason
         case WaitsFor.QUEUED if status.feedback:
-            return "Its pull request asks for another attempt; a worker takes it next."
+            return "Its pull request needs another attempt. A worker starts it next."
         case _ if status.epoch:
-            return status.reason or "A worker takes it next."
+            return status.reason or "A worker starts it next."
         case _:
-            return status.reason or "Who asked for the work is being looked at."
+            return status.reason or "Mulligan is checking who requested the work."
 
 
 def used_today(day: Mapping[str, Spent], budget: Budget) -> tuple[Used, ...]:

@@ -177,7 +177,7 @@ def _check(check: ProposedCheck) -> Iterator[str]:
     yield f"    run: {_scalar(check.run)}  # from {check.source}"
     yield f"    kind: {check.kind}"
     if check.network:
-        yield "    network: true  # it fetches what it needs while it runs"
+        yield "    network: true  # this command downloads dependencies"
 
 
 OPERATOR = """\
@@ -228,7 +228,9 @@ def named(text: str) -> ActionSource:
     """Read OWNER/NAME@COMMIT, as people give it."""
     found = NAMED.fullmatch(text)
     if found is None:
-        message = f"--action is {text!r}; write OWNER/NAME@COMMIT, the commit with its 40 digits."
+        message = (
+            f"--action is {text!r}; write OWNER/NAME@COMMIT, with all 40 digits of the commit."
+        )
         raise UsageError(message)
     return ActionSource(found[1], found[2])
 
