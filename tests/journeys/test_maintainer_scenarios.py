@@ -174,7 +174,7 @@ def here(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[ScenarioEn
 @pytest.mark.parametrize(
     "story",
     [
-        # Fails in about one of six runs after `retry` and `pause`; the cause is not known yet.
+        # Each move is a test of its own in tests/daemon; this walks through them in one go.
         pytest.param(AN_ISSUE_THAT_WAITS, id="waits", marks=pytest.mark.deep),
         pytest.param(A_PULL_REQUEST, id="pull"),
     ],
