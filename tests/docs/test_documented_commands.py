@@ -92,6 +92,7 @@ def test_the_front_page_leads_to_a_pull_request_in_at_most_six_commands(tmp_path
     install, simulate, *others = re.findall(r"^\$ (.*)$", section, re.MULTILINE)
     assert (install, len(others) <= 4) == ("make install", True)
     shown = dict[str, str]()
+    active = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
     with subprocess.Popen(words(f"{simulate} --port 0"), cwd=tmp_path) as simulator:
         patience = time.monotonic() + 120
         while not (tmp_path / "practice" / "mulligan.yml").exists():
@@ -99,7 +100,7 @@ def test_the_front_page_leads_to_a_pull_request_in_at_most_six_commands(tmp_path
             time.sleep(0.05)
         for command in others:
             program, *arguments = words(command)
-            done = run_forked(arguments, tmp_path, os.environ, program)
+            done = run_forked(arguments, tmp_path, active, program)
             assert done.returncode == (3 if " once " in command else 0), command
             shown[command] = done.stdout
         assert [asked(line, tmp_path) for line in PRACTICE] == [201, 200, 200]

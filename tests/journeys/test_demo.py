@@ -46,7 +46,7 @@ OUTCOMES = [
 
 
 def environment(home: Path) -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
+    return {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(home), "LANG": "C.UTF-8"}
 
 
 FULL_DISK = """

@@ -28,7 +28,7 @@ BUDGET_BYTES = 4000 * 4
 def test_one_failure_among_twenty_thousand_passing_lines_is_told(tmp_path: Path) -> None:
     files = {
         "invoice.py": "def total(lines):\n    return sum(lines)\n",
-        "test_invoice.py": TEST.format(before=100, after=100),
+        "test_invoice.py": TEST.format(before=20, after=20),
         "noise.py": "for number in range(20_000):\n    print(f'test_{number} ... ok')\n",
         ".gitignore": "__pycache__/\n.pytest_cache/\n",
     }
