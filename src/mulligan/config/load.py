@@ -1,8 +1,9 @@
 """Read and check the configuration files; each mistake has its line, key and correction."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
@@ -94,10 +95,15 @@ def variables(path: Path) -> dict[KeyPath, str]:
 
 # The policy file
 
+POLICIES_KEPT = 64
+
+_read_policy = lru_cache(POLICIES_KEPT)(read_document)
+"""Reads a policy file once: every step of an attempt asks for it, and YAML takes milliseconds."""
+
 
 def load_policy(text: bytes | None, overrides: Mapping[str, JsonValue], where: str) -> Policy:
     """Read a repository's policy file (None where it has none); `overrides` replace whole keys."""
-    document = _document(_decoded(text or b"", where), where)
+    document = _document(_decoded(text or b"", where), where, _read_policy)
     try:
         return Policy.model_validate({**document.content, **overrides})
     except ValidationError as error:
@@ -107,7 +113,7 @@ def load_policy(text: bytes | None, overrides: Mapping[str, JsonValue], where: s
 def load_valid_part(text: bytes | None, overrides: Mapping[str, JsonValue]) -> Policy:
     """Read what is right in an invalid policy file, by whole keys, with `overrides` over it."""
     try:
-        content = _document(_decoded(text or b"", ""), "").content
+        content = _document(_decoded(text or b"", ""), "", _read_policy).content
     except ConfigError:
         content = {}
     try:
@@ -154,9 +160,9 @@ def _decoded(text: bytes, where: str) -> str:
         ) from None
 
 
-def _document(text: str, where: str) -> Document:
+def _document(text: str, where: str, read: Callable[[str], Document] = read_document) -> Document:
     try:
-        return read_document(text)
+        return read(text)
     except NotReadableError as error:
         raise MistakesError(where, error.mistakes) from None
 
