@@ -40,7 +40,8 @@ class ScriptedVerifier:
     def check(self, check: Check, worktree: RunDirectory, log: Path) -> CheckResult:
         if check.run not in self.lines:
             message = (
-                f"{check.run.split()[0]!r} not found. It is the program of the check {check.name!r}; "
+                f"{check.run.split()[0]!r} not found. It is the program of the check"
+                f" {check.name!r}; "
                 "install it in a setup command, or change the check's command."
             )
             raise MisconfiguredError(message)
