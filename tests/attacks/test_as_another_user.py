@@ -15,6 +15,7 @@ CHOSEN = {
 """Which tests of a file, by a part of their names."""
 
 
+@pytest.mark.deep
 @pytest.mark.skipif(os.getuid() != 0, reason="is not root, so all of these ran as a user already")
 @pytest.mark.timeout(300)
 def test_it_holds_for_a_user_who_is_not_root() -> None:

@@ -1,6 +1,5 @@
 """Whatever kills Mulligan around a draft: there is one, it says what holds, and nobody waits."""
 
-import random
 from collections.abc import Generator
 from dataclasses import dataclass
 
@@ -117,11 +116,6 @@ def what_goes_wrong(chapter: str, life: IssueLifecycle, wanted: slice) -> dict[s
             side, effect = watched.passed[number]
             wrong[f"{side} {effect} ({number})"] = str(error)
     return wrong
-
-
-def test_a_kill_at_a_point_that_is_drawn_loses_and_doubles_no_draft(life: IssueLifecycle) -> None:
-    chapter, part = random.choice([*MOODS]), random.randrange(EVERY)
-    assert what_goes_wrong(chapter, life, slice(part, part + 1)) == {}, chapter
 
 
 @pytest.mark.deep

@@ -1,6 +1,5 @@
 """Killed while red checks on GitHub, or the end of the pull request, are taken in: each once."""
 
-import random
 from collections.abc import Generator
 
 import pytest
@@ -103,13 +102,6 @@ def assert_a_kill_resolves_it_once(life: IssueLifecycle, number: int) -> None:
     assert_resolved_once(life)
 
 
-def test_a_kill_at_a_point_that_is_drawn_takes_nothing_in_twice(
-    life: IssueLifecycle, watched: dict[str, CrashPointWatcher]
-) -> None:
-    assert_a_kill_takes_them_in_once(life, random.choice(around_the_start(watched[RED])))
-    assert_a_kill_resolves_it_once(life, watched[MERGED].drawn())
-
-
 @pytest.mark.deep
 def test_red_checks_are_taken_in_once(
     life: IssueLifecycle, watched: dict[str, CrashPointWatcher]
@@ -126,6 +118,7 @@ def test_the_end_of_a_pull_request_is_taken_in_once(
         assert_a_kill_resolves_it_once(life, number)
 
 
+@pytest.mark.deep
 def test_what_comes_back_is_among_the_points(watched: dict[str, CrashPointWatcher]) -> None:
     passed = {point for watch in watched.values() for point in watch.passed}
     effects = {"ledger ci_failed", "ledger resolved", "git push"}

@@ -4,7 +4,6 @@ Either that happens while the agent works, and Mulligan is killed as it finds ou
 killed while it publishes, and the base branch is put back before it is started again.
 """
 
-import random
 import shutil
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -138,11 +137,6 @@ def what_goes_wrong(when: str, base: Base, wanted: slice) -> dict[str, str]:
             side, effect = watched.passed[number]
             wrong[f"{side} {effect} ({number})"] = str(error)
     return wrong
-
-
-def test_a_kill_at_a_point_that_is_drawn_brings_back_no_base(base: Base) -> None:
-    when, part = random.choice([MEANWHILE, LATER]), random.randrange(EVERY)
-    assert what_goes_wrong(when, base, slice(part, part + 1)) == {}, when
 
 
 @pytest.mark.deep

@@ -90,12 +90,6 @@ def what_goes_wrong(
     return wrong
 
 
-def test_a_kill_at_a_point_that_is_drawn_loses_and_doubles_no_review(
-    life: IssueLifecycle, watched: CrashPointWatcher
-) -> None:
-    assert what_goes_wrong([watched.drawn()], life, watched) == {}
-
-
 @pytest.mark.deep
 @pytest.mark.parametrize("part", range(SLICES))
 def test_a_kill_while_a_review_comes_in_loses_and_doubles_nothing(

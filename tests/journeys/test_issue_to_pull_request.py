@@ -167,6 +167,7 @@ def test_an_agent_that_cannot_go_on_reaches_a_person_at_once(here: MulliganInsta
     assert "Which rounding?" in here.comments(ref)[-1]
 
 
+@pytest.mark.deep
 def test_a_new_request_opens_an_epoch_and_keeps_the_history(here: MulliganInstallation) -> None:
     here.agent(SPOIL)
     ref = here.issue()

@@ -144,6 +144,7 @@ def test_an_issue_at_rest_is_left_alone_by_the_next_run(hosted: Hosted) -> None:
     assert hosted.refs() == [STATE_REF]
 
 
+@pytest.mark.deep
 def test_two_runs_at_once_make_one_attempt(hosted: Hosted) -> None:
     hosted.here.agent(f"import time; time.sleep(1)\n{BAD}")
     ref = hosted.here.issue()
