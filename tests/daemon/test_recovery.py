@@ -24,9 +24,10 @@ from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.issue_context import IssueContext
 from mulligan.domain.outcome import Escalate, OpenPullRequest, Outcome, Retry
 from mulligan.domain.status import IssueStatus, Phase
-from mulligan.implement.admission import admit, begin_attempt
+from mulligan.implement.attempt import begin_attempt, make_attempt
+from mulligan.implement.decide import decide_admission
+from mulligan.implement.effects import record_admission
 from mulligan.implement.issue_snapshot import collect_facts
-from mulligan.implement.phase import make_attempt
 from mulligan.implement.ports import BotContext
 from mulligan.storage.ledger import WatchedLedger
 from world.behaviours import AgentInput, crash
@@ -47,7 +48,7 @@ def never(given: AgentInput) -> None:
 
 def begun(here: WorkerEnvironment, context: BotContext) -> IssueContext:
     facts = collect_facts(here.desk.ready(), context)
-    admit(facts, context)
+    record_admission(facts, decide_admission(facts), context)
     return begin_attempt(facts.issue, context)
 
 

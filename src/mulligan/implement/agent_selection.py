@@ -1,11 +1,12 @@
 """Choose the agent of an attempt: by label, by repository, and by what was tried (AGENT-5)."""
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from mulligan.config.policy import Policy
 from mulligan.domain.errors import MisconfiguredError
 from mulligan.domain.issue_context import IssueContext
+from mulligan.implement.decide import KeyRefused
 from mulligan.implement.ports import AgentRegistry, BotContext
 
 
@@ -46,14 +47,14 @@ KEY_PROBE_INTERVAL = timedelta(hours=1)
 """How long an agent with a refused key waits before one attempt tries the key again."""
 
 
-def refused_until(case: IssueContext, context: BotContext) -> tuple[datetime, str] | None:
+def refused_until(case: IssueContext, context: BotContext) -> KeyRefused | None:
     """Give until when the next attempt waits for the model's service, and why; None for no wait."""
     name = agent_of(case, context.policies.in_force(case.issue.ref.repository), context.agents)
     agent = context.agents.named.get(name, context.agent).name
     retry_at = context.usage.retry_at(agent)
     if retry_at and retry_at > context.clock.now():
         asked = f"The model's service asked the agent {agent!r} to wait until"
-        return retry_at, f"{asked} {retry_at:%Y-%m-%d %H:%M:%S} UTC (`Retry-After`)."
+        return KeyRefused(retry_at, f"{asked} {retry_at:%Y-%m-%d %H:%M:%S} UTC (`Retry-After`).")
     refused = context.usage.key_refused_at(agent)
     if refused is None or refused + KEY_PROBE_INTERVAL <= context.clock.now():
         return None
@@ -62,4 +63,4 @@ def refused_until(case: IssueContext, context: BotContext) -> tuple[datetime, st
         f" {refused:%Y-%m-%d %H:%M} UTC; mend that. It is tried every hour, and at once by"
         " `mulligan work`."
     )
-    return refused + KEY_PROBE_INTERVAL, reason
+    return KeyRefused(refused + KEY_PROBE_INTERVAL, reason)

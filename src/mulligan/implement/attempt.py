@@ -8,25 +8,57 @@ from mulligan.domain.attempt import (
     AttemptState,
     Task,
     TimeLimit,
+    fault_of,
     next_round,
     worth_fixing,
     worth_verifying,
 )
 from mulligan.domain.errors import ShutdownError, WithdrawnError, WorldError
-from mulligan.domain.events import AgentFinished, AgentStarted, WorktreeReset
+from mulligan.domain.events import AgentFinished, AgentStarted, AttemptStarted, WorktreeReset
+from mulligan.domain.issue import Issue
 from mulligan.domain.issue_context import IssueContext, bases_of, own_commits
+from mulligan.domain.result import WorkerResultMeta
 from mulligan.implement.agent_selection import select_agent
 from mulligan.implement.budget_meter import open_budget_meter
-from mulligan.implement.effects import announce_attempt, stop_reason
+from mulligan.implement.effects import announce_attempt, ask_after_edit
+from mulligan.implement.issue_snapshot import check_request, load_context
 from mulligan.implement.ports import AttemptContext, BotContext, PullRequestBase
 from mulligan.implement.prompt.prompt import is_blank
-from mulligan.implement.result import commit_text
+from mulligan.implement.result import attempt_record, commit_text
 from mulligan.implement.verify import verify
 from mulligan.implement.write_prompt import write_first_prompt, write_fix_prompt
 from mulligan.sandbox.cancellation import ignore_cancellation
 
 
-def run_attempt(case: IssueContext, context: BotContext) -> Iterator[AttemptState]:
+def begin_attempt(issue: Issue, context: BotContext) -> IssueContext:
+    """Record that an attempt starts, before any other step of it (ATTEMPT-1)."""
+    case = load_context(issue, context)
+    started = AttemptStarted(
+        attempt=case.status.attempt + 1,
+        number=case.status.number + 1,
+        worker=context.worker,
+        position=case.counted + 1,
+        most=case.max_attempts,
+    )
+    return replace(case, status=context.ledger.append(issue.ref, started))
+
+
+def make_attempt(case: IssueContext, context: BotContext) -> WorkerResultMeta:
+    """Run one attempt in a clean worktree, verify the change, and return the record.
+
+    If the attempt ends early, the record holds everything known until then.
+    """
+    known = AttemptState()
+    try:
+        for step in _run_steps(case, context):
+            known = step
+    except (WorldError, ShutdownError, WithdrawnError) as error:
+        known = replace(known, fault=fault_of(error))
+    used = context.usage.usage_of_attempt(case.issue.ref, case.status.number)
+    return attempt_record(case, known, used, context.worker, context.clock.now())
+
+
+def _run_steps(case: IssueContext, context: BotContext) -> Iterator[AttemptState]:
     """Prepare the worktree, then run one or more rounds; yield the state after each step."""
     ref, number = case.issue.ref, case.status.number
     if is_blank(case.issue):
@@ -84,8 +116,9 @@ def _run_agent(known: AttemptState, task: Task, at: AttemptContext) -> AttemptSt
     budget_meter = open_budget_meter(at.case, known, context)
     if fault := budget_meter.exhausted(known):
         return replace(known, fault=fault)
-    if why := stop_reason(ref, context):
-        raise WithdrawnError(why)
+    if found := check_request(ref, context):
+        ask_after_edit(ref, found, context)
+        raise WithdrawnError(found.reason)
     probe = context.usage.key_refused_at(context.agent.name) is not None
     context.ledger.append(ref, AgentStarted(agent=context.agent.name))
     run = context.agent.run(replace(task, meter=budget_meter.meter)).ended_at(context.clock.now())

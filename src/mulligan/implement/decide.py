@@ -1,4 +1,4 @@
-"""Decide what follows an attempt, a review, a failed check on GitHub, or a command. Pure."""
+"""Decide what precedes and follows an attempt, and what follows reviews and commands. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,10 +8,27 @@ from itertools import takewhile
 from typing import Self, assert_never
 
 from mulligan.config.operator import Limits
-from mulligan.config.policy import Policy, ReviewSettings, WatchCi
+from mulligan.config.policy import Escalation, Policy, ReviewSettings, WatchCi
 from mulligan.domain.attempt import SHUTDOWN
 from mulligan.domain.command import PendingCommand, Verb, aborted, skipped
-from mulligan.domain.events import CiFailed, FailedCheck, ReviewReceived
+from mulligan.domain.eligibility import (
+    PAUSED,
+    SETTLED_STAGES,
+    UNCHANGED,
+    Facts,
+    changed_text,
+    first_broken,
+    opens_epoch,
+)
+from mulligan.domain.events import (
+    AttemptCompleted,
+    Authorised,
+    CiFailed,
+    Decided,
+    FailedCheck,
+    IssueSeen,
+    ReviewReceived,
+)
 from mulligan.domain.feedback import MAX_REMARKS, Review
 from mulligan.domain.issue import Stage
 from mulligan.domain.outcome import (
@@ -25,10 +42,136 @@ from mulligan.domain.outcome import (
     StandDown,
     WaitForBudget,
 )
+from mulligan.domain.recorded_effects import Obstacle, block_shown
 from mulligan.domain.result import WorkerResultMeta
-from mulligan.domain.status import IssueStatus
-from mulligan.implement.prompt.outcome_text import explain, pluralize
+from mulligan.domain.status import IssueStatus, Phase
+from mulligan.implement.prompt.outcome_text import GONE, OVERTAKEN, explain, pluralize
+from mulligan.implement.result import base_dropped, revised
 from mulligan.text.escape import one_line
+
+# Before an attempt.
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What to record of an issue, and why it must not be worked on (`refusal`; "" to go on).
+
+    `rule` is the broken rule. `text_change` says who changed the text since the request.
+    """
+
+    seen: IssueSeen | None = None
+    request: Authorised | None = None
+    rule: str = ""
+    refusal: str = ""
+    text_change: str = ""
+
+
+def decide_admission(facts: Facts) -> Admission:
+    """Decide whether an issue may be worked on; the rules are in domain/eligibility.py.
+
+    A new request opens an epoch, even while the issue is paused.
+    """
+    broken, act = first_broken(facts), facts.act
+    rule = broken.rule if broken else ""
+    rests = facts.status.stage in SETTLED_STAGES or not facts.status.epoch
+    may_open = not broken or (rule == PAUSED and rests)
+    return Admission(
+        seen=_text_to_record(facts, is_admitted=not broken),
+        request=Authorised.of(act) if act and may_open and opens_epoch(facts) else None,
+        rule=rule,
+        refusal=(broken.refusal or "") if broken else "",
+        text_change=(changed_text(facts) or "") if rule == UNCHANGED else "",
+    )
+
+
+def _text_to_record(facts: Facts, *, is_admitted: bool) -> IssueSeen | None:
+    """Give the text to record: when an act is first seen, and when work starts (TRUST-2)."""
+    act, issue, status = facts.act, facts.issue, facts.status
+    if act is None or not act.trusted or status.phase is not Phase.IDLE:
+        return None
+    is_changed = (status.text.sha256, status.text.title) != (issue.text_sha256, issue.title)
+    if status.text.act == act.act and not (is_admitted and is_changed):
+        return None
+    return IssueSeen(
+        title=issue.title,
+        author=issue.author,
+        url=issue.url,
+        text_sha256=issue.text_sha256,
+        act=str(act.act),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DiskFull:
+    """A disk of this worker is short of space; `is_shown`: the issue shows another worker's."""
+
+    reason: str
+    is_shown: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRefused:
+    """The model's service refused the agent's key, which is tried again at a time."""
+
+    until: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class StartAttempt:
+    """Start the attempt."""
+
+
+Deferral = DiskFull | WaitForBudget | KeyRefused
+
+Start = OpenPullRequest | Deferral | StartAttempt
+
+
+@dataclass(frozen=True, slots=True)
+class StartFacts:
+    """What the start of an admitted attempt depends on, besides the issue.
+
+    - `has_kept_commit`: the verified commit of an earlier attempt waits to be published.
+    - `disk_shortage` and `budget_used_up` are reasons, "" for none.
+    - `at_once`: an operator requests the attempt now.
+    """
+
+    status: IssueStatus
+    at_once: bool = False
+    has_kept_commit: bool = False
+    disk_shortage: str = ""
+    has_worktree: bool = False
+    budget_used_up: str = ""
+    key_refused: KeyRefused | None = None
+
+    @property
+    def frees_disk(self) -> bool:
+        """Tell whether the issue's own worktree is to be deleted before the disk is judged."""
+        return bool(self.disk_shortage) and self.has_worktree and not self.has_kept_commit
+
+
+def decide_start(facts: StartFacts) -> Start:
+    """Decide whether an admitted attempt may start, or what happens instead."""
+    if facts.has_kept_commit:
+        return OpenPullRequest(reason="The change of the last attempt is verified and was kept.")
+    if facts.disk_shortage:
+        return DiskFull(facts.disk_shortage, _shows_another_disk(facts))
+    if facts.budget_used_up:
+        return WaitForBudget(reason=facts.budget_used_up)
+    if facts.key_refused and not facts.at_once:
+        return facts.key_refused
+    return StartAttempt()
+
+
+def _shows_another_disk(facts: StartFacts) -> bool:
+    """Tell whether the issue shows the full disk of another worker.
+
+    Otherwise several workers with full disks would keep replacing each other's reason.
+    """
+    status = facts.status
+    shown = block_shown(Obstacle.DISK, status.epoch, status.reason)
+    return status.reason != facts.disk_shortage and shown in status.effects.done
+
 
 # The decision after an attempt.
 
@@ -136,9 +279,8 @@ def _after_daily_budget(ended: EndedAttempt, history: Sequence[EndedAttempt]) ->
     key = f"budget.{ended.budget}"
     taken = pluralize(days, "day")
     return Escalate(
-        reason=f"This issue used up most of {key} on {taken}. Raise {key} in mulligan.yml, or "
-        f"split "
-        "the issue."
+        reason=f"This issue used up most of {key} on {taken}. Raise {key} in mulligan.yml, or split"
+        " the issue."
     )
 
 
@@ -206,6 +348,127 @@ def _timed_out(ended: EndedAttempt) -> bool:
 
 def _sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?", "…", ")")) else f"{text}."
+
+
+# When the world changed since the decision.
+
+
+@dataclass(frozen=True, slots=True)
+class CommitLost:
+    """The verified commit of an attempt is nowhere any more (COMMIT-2)."""
+
+    attempt: WorkerResultMeta
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignPush:
+    """Somebody pushed to the pull request while an attempt ran (PUBLISH-3)."""
+
+    attempt: WorkerResultMeta
+
+
+@dataclass(frozen=True, slots=True)
+class BaseDropped:
+    """A force-push removed the base of an attempt's work (WORKTREE-4)."""
+
+    attempt: WorkerResultMeta
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """The request no longer holds; `text_change` says who changed the text, if that is why."""
+
+    reason: str
+    text_change: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TakenElsewhere:
+    """Another installation of Mulligan has a pull request for the request."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PublicationRefused:
+    """The push or the pull request is refused until a person acts (PUBLISH-1)."""
+
+    reason: str
+
+
+LostWork = CommitLost | BaseDropped
+
+Situation = LostWork | ForeignPush | Withdrawn | TakenElsewhere | PublicationRefused
+"""What an effect found instead of the world that the decision was made for."""
+
+
+def reconsider(found: Situation) -> Decided | AttemptCompleted:
+    """Decide what replaces a decision that the world does not allow; give the event of it.
+
+    Work that cannot be published gives its attempt another outcome, which costs no attempt and on
+    which `decide` decides again.
+    """
+    match found:
+        case CommitLost(attempt):
+            return AttemptCompleted(meta=revised(attempt, Outcome.INTERRUPTED, GONE))
+        case ForeignPush(attempt):
+            return AttemptCompleted(meta=revised(attempt, Outcome.INTERRUPTED, OVERTAKEN))
+        case BaseDropped(attempt):
+            record = revised(attempt, Outcome.INFRASTRUCTURE, base_dropped(attempt))
+            return AttemptCompleted(meta=record.model_copy(update={"base_dropped": True}))
+        case Withdrawn(reason) | TakenElsewhere(reason):
+            return Decided(decision=StandDown(reason=reason))
+        case PublicationRefused(reason):
+            why = f"Mulligan could not publish the verified work: {reason}"
+            return Decided(decision=Escalate(reason=why, fix=PUBLICATION_FIX))
+        case _:
+            assert_never(found)
+
+
+PUBLICATION_FIX = "Fix this, then write /mulligan retry. Mulligan keeps the verified commit."
+
+
+def is_foreign(tip: str | None, status: IssueStatus, last: WorkerResultMeta) -> bool:
+    """Tell whether the head of the remote branch is somebody else's commit (PUBLISH-3)."""
+    return tip not in {None, last.head_sha, expected_remote_head(status, last)}
+
+
+def expected_remote_head(status: IssueStatus, last: WorkerResultMeta | None) -> str | None:
+    """Give the commit the remote branch must have: the one worked on, or the last one pushed."""
+    if last and last.start_sha != last.base_sha:
+        return last.start_sha
+    return status.effects.pushed
+
+
+NOT_VERIFIED = frozenset({Outcome.CHECKS_FAILED, Outcome.REJECTED})
+"""Outcomes of a change that passed the guards but not the checks or the reviewer.
+
+The guards do not run on the change of an agent that timed out or gave up.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownWork:
+    """The change of an attempt that an escalation shows: in a draft, at its own ref, or both."""
+
+    attempt: WorkerResultMeta
+    head_sha: str
+    in_draft: bool
+    at_ref: bool
+
+
+def decide_shown_work(last: WorkerResultMeta | None, settings: Escalation) -> ShownWork | None:
+    """Decide whether people may see the change of the last attempt (ESCALATION-3).
+
+    Never show a change that did not pass the guards: it may hold secrets. A draft shows unverified
+    work only.
+    """
+    if last is None or last.head_sha is None:
+        return None
+    if last.outcome not in {*NOT_VERIFIED, Outcome.SUCCEEDED}:
+        return None
+    in_draft = settings.draft_pr and last.outcome in NOT_VERIFIED
+    return ShownWork(last, last.head_sha, in_draft, settings.push_work)
 
 
 # Reviews and failed checks on GitHub.

@@ -1,14 +1,20 @@
-"""Carry decisions out on GitHub and git; every effect is recorded and can be repeated."""
+"""Carry decisions out on GitHub and git; every effect is recorded and can be repeated.
+
+An effect looks first whether it was done. If it finds another world than the decision was made for,
+it reports that as a `Situation`, and decides nothing itself.
+"""
 
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import assert_never
 
 import structlog
 
 from mulligan.config.policy import Labels
+from mulligan.domain.eligibility import DEPENDS, POLICY, Facts
 from mulligan.domain.errors import (
     DeniedError,
     GoneError,
@@ -17,7 +23,6 @@ from mulligan.domain.errors import (
     WorldError,
 )
 from mulligan.domain.events import (
-    AttemptCompleted,
     Authorised,
     BroughtUpToDate,
     Drafted,
@@ -30,7 +35,7 @@ from mulligan.domain.events import (
 )
 from mulligan.domain.issue import Act, IssueRef, Stage
 from mulligan.domain.issue_context import IssueContext
-from mulligan.domain.outcome import Escalate, Outcome, Retry, StandDown, WaitForBudget
+from mulligan.domain.outcome import Escalate, Retry, StandDown, WaitForBudget
 from mulligan.domain.recorded_effects import (
     Answered,
     Effect,
@@ -46,23 +51,36 @@ from mulligan.domain.recorded_effects import (
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
 from mulligan.implement.budget_meter import spent_today
+from mulligan.implement.decide import (
+    Admission,
+    Deferral,
+    DiskFull,
+    ForeignPush,
+    KeyRefused,
+    LostWork,
+    PublicationRefused,
+    ShownWork,
+    Situation,
+    TakenElsewhere,
+    Withdrawn,
+    decide_shown_work,
+    expected_remote_head,
+    is_foreign,
+)
 from mulligan.implement.issue_snapshot import (
-    base_has_start,
+    VERIFIED_BUNDLE,
+    check_publication,
+    check_shown_work,
+    find_commit,
+    is_taken,
     load_context,
     newer_request,
-    objection,
     pull_request_elsewhere,
     settled_elsewhere,
     withdrawal,
 )
 from mulligan.implement.ports import BotContext
 from mulligan.implement.prompt.feedback import review_answer, thread_answer, unchanged_answer
-from mulligan.implement.result import (
-    base_dropped,
-    base_dropped_record,
-    lost_record,
-    overtaken_record,
-)
 from mulligan.sandbox.cancellation import sleep_until_cancelled
 
 log = structlog.get_logger()
@@ -72,6 +90,40 @@ def record_effect(ref: IssueRef, effect: Effect, context: BotContext) -> None:
     """Record an effect, unless the ledger has it already."""
     if effect not in context.ledger.status(ref).effects.done:
         context.ledger.append(ref, event_of(effect))
+
+
+# Before an attempt.
+
+
+def record_admission(facts: Facts, admission: Admission, context: BotContext) -> None:
+    """Record an issue's text and request; if a person must act first, show that on the issue."""
+    ref, act = facts.issue.ref, facts.act
+    if admission.seen:
+        context.ledger.append(ref, admission.seen)
+    if admission.request:
+        context.ledger.append(ref, admission.request)
+        if admission.refusal:
+            sync_labels_and_status(ref, context)
+    if admission.rule in {POLICY, DEPENDS}:
+        report_blocked(ref, admission.refusal, context)
+    if act and admission.text_change:
+        ask_for_label(ref, act.act, admission.text_change, context)
+
+
+def defer(ref: IssueRef, cause: Deferral, context: BotContext) -> None:
+    """Show why an attempt cannot start, and when it is tried again; no attempt counts."""
+    match cause:
+        case DiskFull(reason, is_shown):
+            if not is_shown:
+                report_blocked(ref, reason, context, Obstacle.DISK)
+            log.warning("no_room", issue=str(ref), reason=reason)
+        case WaitForBudget():
+            wait_for_budget(ref, cause, context)
+        case KeyRefused(until, reason):
+            wait_until(ref, until, reason, context)
+            log.warning("agent_refused", issue=str(ref), reason=reason)
+        case _:
+            assert_never(cause)
 
 
 # Labels and the status comment.
@@ -142,90 +194,55 @@ def write_deferred_status(ref: IssueRef, context: BotContext) -> None:
 
 # Publishing a verified commit.
 
-VERIFIED_BUNDLE = "verified.bundle"
-
 PULL_REQUEST_WAITS = (0.0, 1.0, 2.0)
 """Seconds to wait before each look for the pull request of a branch another one just pushed."""
 
 
-def ensure_commit_stored(ref: IssueRef, context: BotContext) -> str | None:
-    """Store the commit of the last attempt, if it succeeded, for every worker (COMMIT-2).
-
-    Returns None if the attempt did not succeed, or its commit is lost; a lost commit is recorded
-    as an interrupted attempt, or as an infrastructure failure if the base was force-pushed.
-    """
-    *_, last = context.ledger.history(ref)
-    if last.outcome is not Outcome.SUCCEEDED:
-        return None
-    place = context.artifacts.path(ref, last.number, VERIFIED_BUNDLE)
-    if last.head_sha and context.worktrees.ensure_commit(ref, last.head_sha, place):
-        context.git.store_commit(ref, last.head_sha, place)
+def store_commit(ref: IssueRef, attempt: WorkerResultMeta, context: BotContext) -> str | LostWork:
+    """Store the verified commit of an attempt for every worker; give it (COMMIT-2)."""
+    head = find_commit(ref, attempt, context)
+    if isinstance(head, str):
+        place = context.artifacts.path(ref, attempt.number, VERIFIED_BUNDLE)
+        context.git.store_commit(ref, head, place)
         context.artifacts.share(place)
-        return last.head_sha
-    # A bundle needs the commit it is based on, which a force-push may have removed elsewhere.
-    again = lost_record(last) if base_has_start(ref, last, context) else base_dropped_record(last)
-    context.ledger.append(ref, AttemptCompleted(meta=again))
-    return None
+    return head
 
 
-def has_foreign_push(ref: IssueRef, context: BotContext) -> bool:
-    """Tell whether somebody pushed to the pull request while the attempt ran (PUBLISH-3).
+def publish(ref: IssueRef, head: str, context: BotContext) -> Situation | None:
+    """Push the verified commit and open the pull request; report what stands against that.
 
-    If so, record the attempt as interrupted: Mulligan does not overwrite other people's commits.
+    No agent runs, no attempt counts.
     """
-    status, (*_, last) = context.ledger.status(ref), context.ledger.history(ref)
-    if status.pull.number is None:
-        return False
-    tip = context.worktrees.remote_head(ref)
-    if tip and (found := status.unrecorded_merge(tip)):
-        # Mulligan merged the base branch and was killed before recording that.
-        merged = BroughtUpToDate(base_sha=found.base_sha, head_sha=tip)
-        status = context.ledger.append(ref, merged)
-    if tip in {None, last.head_sha, expected_remote_head(status, last)}:
-        return False
-    context.ledger.append(ref, AttemptCompleted(meta=overtaken_record(last)))
-    return True
-
-
-def publish(ref: IssueRef, head: str, context: BotContext) -> Escalate | StandDown | None:
-    """Push the verified commit and open the pull request; no agent runs, no attempt counts.
-
-    Returns the decision that replaces the publication, if any: `Escalate` if GitHub refuses for
-    good (PUBLISH-1), `StandDown` if the request was withdrawn or is no longer trusted. If a
-    force-push removed the base of the work, nothing is pushed, the attempt is recorded as one that
-    does not count, and the caller must decide again.
-    """
+    # 1. Leave a pull request alone to which somebody pushed meanwhile.
+    last = context.ledger.history(ref)[-1]
+    if context.ledger.status(ref).pull.number is not None:
+        tip = context.worktrees.remote_head(ref)
+        if is_foreign(tip, _record_merge(ref, tip, context), last):
+            return ForeignPush(last)
+    # 2. Read the issue, and record that its publication starts.
     try:
         case = load_context(context.tracker.read(ref), context)
     except GoneError as error:
-        return StandDown(reason=str(error))
+        return Withdrawn(str(error))
     base = context.worktrees.base_branch(ref.repository)
     settings = context.policies.in_force(ref.repository).pull_request
     context.ledger.append(ref, PublishStarted(head_sha=head))
-    elsewhere = pull_request_elsewhere(ref, context)
-    # Check base, people and text last, right before the push.
-    *_, last = case.history
-    try:
-        is_based = base_has_start(ref, last, context)
-    except (DeniedError, MisconfiguredError) as error:
-        return _unpublished(error)
-    if not is_based:
+    # 3. Check base, people and text last, right before the push.
+    if found := check_publication(ref, last, context):
+        if isinstance(found, Withdrawn):
+            ask_after_edit(ref, found, context)
         _note_push(ref, head, context)
-        context.ledger.append(ref, AttemptCompleted(meta=base_dropped_record(last)))
-        return None
-    if why := stop_reason(ref, context) or elsewhere:
-        _note_push(ref, head, context)
-        return StandDown(reason=why)
+        return found
+    # 4. Push, and open the pull request.
     try:
         context.git.push(ref, head, expected_remote_head(case.status, last))
         record_effect(ref, Pushed(ref.branch, head), context)
         opened = context.writer.open_pull_request(case, base, settings)
     except DeniedError as error:
-        if why := _taken_elsewhere(case, context):
-            return StandDown(reason=why)
-        return _unpublished(error)
+        return _find_winner(case, context) or PublicationRefused(str(error))
     if opened.elsewhere:
-        return StandDown(reason=f"Another installation of Mulligan has opened {opened.url}")
+        return TakenElsewhere(f"Another installation of Mulligan has opened {opened.url}")
+    # 5. Answer the reviews, and show the pull request.
     answer_reviews(case, head, context)
     published = Published(
         pull_request=opened.url,
@@ -238,9 +255,14 @@ def publish(ref: IssueRef, head: str, context: BotContext) -> Escalate | StandDo
     return None
 
 
-def _unpublished(error: WorldError) -> Escalate:
-    fix = "Fix this, then write /mulligan retry. Mulligan keeps the verified commit."
-    return Escalate(reason=f"Mulligan could not publish the verified work: {error}", fix=fix)
+def _record_merge(ref: IssueRef, tip: str | None, context: BotContext) -> IssueStatus:
+    """Record a merge of the base branch after which Mulligan was killed, if that is the tip."""
+    status = context.ledger.status(ref)
+    found = status.unrecorded_merge(tip)
+    if tip is None or found is None:
+        return status
+    merged = BroughtUpToDate(base_sha=found.base_sha, head_sha=tip)
+    return context.ledger.append(ref, merged)
 
 
 def _note_push(ref: IssueRef, head: str, context: BotContext) -> None:
@@ -253,8 +275,8 @@ def _note_push(ref: IssueRef, head: str, context: BotContext) -> None:
             record_effect(ref, Pushed(ref.branch, head), context)
 
 
-def _taken_elsewhere(case: IssueContext, context: BotContext) -> str | None:
-    """Give the reason if another installation took the branch and opened a pull request."""
+def _find_winner(case: IssueContext, context: BotContext) -> TakenElsewhere | None:
+    """Find the pull request of an installation that took the branch after the last check."""
     ref = case.issue.ref
     if (
         expected_remote_head(case.status, case.last) is not None
@@ -264,15 +286,8 @@ def _taken_elsewhere(case: IssueContext, context: BotContext) -> str | None:
     for wait in PULL_REQUEST_WAITS:
         sleep_until_cancelled(wait)
         if why := pull_request_elsewhere(ref, context):
-            return why
+            return TakenElsewhere(why)
     return None
-
-
-def expected_remote_head(status: IssueStatus, last: WorkerResultMeta | None) -> str | None:
-    """Give the commit the remote branch must have: the one worked on, or the last one pushed."""
-    if last and last.start_sha != last.base_sha:
-        return last.start_sha
-    return status.effects.pushed
 
 
 def answer_reviews(case: IssueContext, head: str, context: BotContext) -> None:
@@ -324,23 +339,14 @@ def _answer(
         log.warning("not_answered", issue=str(ref), to=to[0], reason=str(error))
 
 
-# Checks before a write, and requests to a person.
+# Requests to a person.
 
 
-def stop_reason(ref: IssueRef, context: BotContext) -> str | None:
-    """Check again whether the work may go on (LABEL-5, TRUST-1, TRUST-2); if not, give the reason.
-
-    If the text was changed since the request, ask in a comment for the label again.
-    """
-    if why := withdrawal(ref, context):
-        return why
-    found = objection(ref, context)
-    if found is None:
-        return None
+def ask_after_edit(ref: IssueRef, found: Withdrawn, context: BotContext) -> None:
+    """Ask for the label again if the text was changed since the request (TRUST-2)."""
     act = context.ledger.status(ref).request.act
-    if found.by_edit and act:
-        ask_for_label(ref, act, found.reason, context)
-    return f"{found.reason}."
+    if act and found.text_change:
+        ask_for_label(ref, act, found.text_change, context)
 
 
 def ask_for_label(ref: IssueRef, act: Act, reason: str, context: BotContext) -> None:
@@ -407,50 +413,42 @@ def stand_down(ref: IssueRef, decision: StandDown, context: BotContext) -> None:
 # Escalation, and the unverified work that it shows.
 
 
-def escalate(ref: IssueRef, decision: Escalate, context: BotContext) -> StandDown | None:
-    """Hand the issue to a person: write the comment first, then set the label (ESCALATION-1).
-
-    Returns `StandDown` instead if the request was withdrawn, or another installation answers it.
-    """
-    if why := withdrawal(ref, context) or pull_request_elsewhere(ref, context):
-        return StandDown(reason=why)
-    escalation = context.policies.in_force(ref.repository).escalation
-    no_draft = draft_work(ref, context) if escalation.draft_pr else ""
-    if escalation.push_work:
-        push_work(ref, context)
+def escalate(
+    ref: IssueRef, decision: Escalate, context: BotContext
+) -> Withdrawn | TakenElsewhere | None:
+    """Hand the issue to a person: write the comment first, then set the label (ESCALATION-1)."""
+    if why := withdrawal(ref, context):
+        return Withdrawn(why)
+    if why := pull_request_elsewhere(ref, context):
+        return TakenElsewhere(why)
+    settings = context.policies.in_force(ref.repository).escalation
+    last = next(reversed(context.ledger.history(ref)), None)
+    work, no_draft = decide_shown_work(last, settings), ""
+    if work and work.in_draft:
+        no_draft = draft_work(ref, work, context)
+    if work and work.at_ref:
+        push_work(ref, work, context)
     case = replace(load_context(context.tracker.read(ref), context), no_draft=no_draft)
-    comment = context.writer.post_escalation(case, escalation)
+    comment = context.writer.post_escalation(case, settings)
     answer_unchanged(case, comment, context)
     context.ledger.append(ref, Escalated(reason=decision.reason, comment=comment))
     sync_labels_and_status(ref, context)
     return None
 
 
-NOT_VERIFIED = frozenset({Outcome.CHECKS_FAILED, Outcome.REJECTED})
-"""Outcomes of a change that passed the guards but not the checks or the reviewer.
+def draft_work(ref: IssueRef, work: ShownWork, context: BotContext) -> str:
+    """Show unverified work as a draft pull request; report why that is refused, "" if it is not.
 
-The guards do not run on the change of an agent that timed out or gave up.
-"""
-
-
-def draft_work(ref: IssueRef, context: BotContext) -> str:
-    """Show the last attempt's change as a draft pull request; give the reason if refused for good.
-
-    Does nothing unless the change passed the guards, and refuses if the request is no longer
-    trusted, its text was changed (TRUST-1), or the base was force-pushed. Only Mulligan's own open
-    draft is updated, and only if nobody else pushed to it: unverified work never replaces verified
-    work.
+    Only Mulligan's own open draft is updated, and only if nobody else pushed to it: unverified work
+    never replaces verified work.
     """
-    last = next(reversed(context.ledger.history(ref)), None)
-    if last is None or last.head_sha is None or last.outcome not in NOT_VERIFIED:
-        return ""
     try:
-        if _is_taken(ref, last, context):
+        if is_taken(ref, work.attempt, context):
             return ""
         case = load_context(context.tracker.read(ref), context)
-        if why := _push_refusal(ref, last, context):
+        if why := check_shown_work(ref, work.attempt, context):
             return why
-        _open_draft(case, last, last.head_sha, context)
+        _open_draft(case, work, context)
     except (DeniedError, MisconfiguredError) as error:
         log.warning("not_drafted", issue=str(ref), reason=str(error))
         _delete_unused_branch(ref, context)
@@ -458,32 +456,17 @@ def draft_work(ref: IssueRef, context: BotContext) -> str:
     return ""
 
 
-def _is_taken(ref: IssueRef, last: WorkerResultMeta, context: BotContext) -> bool:
-    """Tell whether there is a pull request that unverified work must not replace."""
-    status = context.ledger.status(ref)
-    if status.pull.number is None:
-        return False
-    pull = context.tracker.pulls.state(ref, status.pull.number)
-    if not (status.pull.draft_of and pull.is_open and pull.is_draft):
-        return True
-    return context.worktrees.remote_head(ref) not in {
-        None,
-        last.head_sha,
-        expected_remote_head(status, last),
-    }
-
-
-def _open_draft(case: IssueContext, last: WorkerResultMeta, head: str, context: BotContext) -> None:
-    ref = case.issue.ref
-    context.git.push(ref, head, expected_remote_head(case.status, last))
-    record_effect(ref, Pushed(ref.branch, head), context)
+def _open_draft(case: IssueContext, work: ShownWork, context: BotContext) -> None:
+    ref, number = case.issue.ref, work.attempt.number
+    context.git.push(ref, work.head_sha, expected_remote_head(case.status, work.attempt))
+    record_effect(ref, Pushed(ref.branch, work.head_sha), context)
     opened = context.writer.open_draft(case, context.worktrees.base_branch(ref.repository))
     if opened.elsewhere:
         return
     shown = (case.status.pull.draft_of, case.status.pull.number)
-    if shown != (last.number, opened.number):
+    if shown != (number, opened.number):
         drafted = Drafted(
-            pull_request=opened.url, number=opened.number, head_sha=head, attempt=last.number
+            pull_request=opened.url, number=opened.number, head_sha=work.head_sha, attempt=number
         )
         context.ledger.append(ref, drafted)
 
@@ -500,30 +483,14 @@ def _delete_unused_branch(ref: IssueRef, context: BotContext) -> None:
         log.warning("branch_left", issue=str(ref), reason=str(error))
 
 
-def push_work(ref: IssueRef, context: BotContext) -> None:
-    """Push the last attempt's change to a ref of its own, for people to inspect; best effort.
-
-    Never push a change that did not pass the guards: it may hold secrets.
-    """
-    last = next(reversed(context.ledger.history(ref)), None)
-    if last is None or last.head_sha is None:
-        return
-    if last.outcome not in {*NOT_VERIFIED, Outcome.SUCCEEDED}:
-        return
+def push_work(ref: IssueRef, work: ShownWork, context: BotContext) -> None:
+    """Push an attempt's change to a ref of its own, for people to inspect; best effort."""
     try:
-        if why := _push_refusal(ref, last, context):
-            log.warning("work_not_pushed", issue=str(ref), reason=why)
+        why = check_shown_work(ref, work.attempt, context)
+        if not why:
+            pushed = context.git.push_attempt(ref, work.head_sha, work.attempt.number)
+            record_effect(ref, WorkPushed(work.attempt.number, pushed), context)
             return
-        pushed = context.git.push_attempt(ref, last.head_sha, last.number)
     except WorldError as error:
-        log.warning("work_not_pushed", issue=str(ref), reason=str(error))
-        return
-    record_effect(ref, WorkPushed(last.number, pushed), context)
-
-
-def _push_refusal(ref: IssueRef, last: WorkerResultMeta, context: BotContext) -> str:
-    """Check base, people and text again right before a push; give the reason against it."""
-    if not base_has_start(ref, last, context):
-        return base_dropped(last)
-    wrong = objection(ref, context)
-    return f"{wrong.reason}." if wrong else ""
+        why = str(error)
+    log.warning("work_not_pushed", issue=str(ref), reason=why)

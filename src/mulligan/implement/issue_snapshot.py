@@ -16,15 +16,32 @@ from mulligan.domain.eligibility import (
     is_newer_request,
     opens_epoch,
 )
-from mulligan.domain.errors import DeniedError, GoneError
+from mulligan.domain.errors import DeniedError, GoneError, MisconfiguredError
 from mulligan.domain.events import EffectDone, Escalated
 from mulligan.domain.issue import AuthorisingAct, CommentAct, Issue, IssueRef, Objection, Stage
 from mulligan.domain.issue_context import IssueContext
+from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import IssueStatus
-from mulligan.implement.decide import EndedAttempt, RetryPolicy, count_spent
+from mulligan.implement.agent_selection import refused_until
+from mulligan.implement.budget_meter import spent_today
+from mulligan.implement.decide import (
+    BaseDropped,
+    CommitLost,
+    EndedAttempt,
+    LostWork,
+    PublicationRefused,
+    RetryPolicy,
+    Situation,
+    StartFacts,
+    TakenElsewhere,
+    Withdrawn,
+    count_spent,
+    is_foreign,
+)
 from mulligan.implement.ports import BotContext
 from mulligan.implement.prompt.patterns import find_patterns
+from mulligan.implement.result import base_dropped
 from mulligan.text.visible import visible_text
 
 # What the rules of domain/eligibility.py look at.
@@ -86,6 +103,45 @@ def newer_request(ref: IssueRef, context: BotContext) -> AuthorisingAct | None:
     broken = first_broken(facts)
     stands = broken is None or broken.rule in TEMPORARY_RULES
     return facts.act if stands and opens_epoch(facts) else None
+
+
+# What the start of an attempt depends on.
+
+
+def read_start(facts: Facts, context: BotContext, *, has_kept_commit: bool) -> StartFacts:
+    """Read disk, budget and key for an attempt at an admitted issue."""
+    ref = facts.issue.ref
+    short, spent = context.disk_shortage(), spent_today(ref, context)
+    return StartFacts(
+        status=context.ledger.status(ref),
+        at_once=facts.at_once,
+        has_kept_commit=has_kept_commit,
+        disk_shortage=short or "",
+        has_worktree=short is not None and context.worktrees.exists(ref),
+        budget_used_up=spent.reason if spent else "",
+        key_refused=refused_until(load_context(facts.issue, context), context),
+    )
+
+
+VERIFIED_BUNDLE = "verified.bundle"
+
+
+def find_commit(ref: IssueRef, attempt: WorkerResultMeta, context: BotContext) -> str | LostWork:
+    """Find the verified commit of an attempt, here or in its bundle; say how it was lost."""
+    place = context.artifacts.path(ref, attempt.number, VERIFIED_BUNDLE)
+    head = attempt.head_sha if attempt.outcome is Outcome.SUCCEEDED else None
+    if head and context.worktrees.ensure_commit(ref, head, place):
+        return head
+    # A bundle needs the commit it is based on, which a force-push may have removed elsewhere.
+    is_based = base_has_start(ref, attempt, context)
+    return CommitLost(attempt) if is_based else BaseDropped(attempt)
+
+
+def find_kept_commit(ref: IssueRef, context: BotContext) -> str | LostWork | None:
+    """Find the verified commit that an earlier attempt kept, if one did."""
+    if not context.ledger.status(ref).is_kept:
+        return None
+    return find_commit(ref, context.ledger.history(ref)[-1], context)
 
 
 # What the steps and their texts need.
@@ -218,6 +274,48 @@ def withdrawal(ref: IssueRef, context: BotContext) -> str | None:
 def objection(ref: IssueRef, context: BotContext) -> Objection | None:
     """Check trust and text again, as before the work began (TRUST-1, TRUST-2)."""
     return context.tracker.objection(ref, context.ledger.status(ref))
+
+
+def check_request(ref: IssueRef, context: BotContext) -> Withdrawn | None:
+    """Check again whether the work may go on (LABEL-5, TRUST-1, TRUST-2)."""
+    if why := withdrawal(ref, context):
+        return Withdrawn(why)
+    found = objection(ref, context)
+    if found is None:
+        return None
+    return Withdrawn(f"{found.reason}.", found.reason if found.by_edit else "")
+
+
+def check_publication(
+    ref: IssueRef, last: WorkerResultMeta, context: BotContext
+) -> Situation | None:
+    """Check base, people and text right before a push; people and text last."""
+    elsewhere = pull_request_elsewhere(ref, context)
+    try:
+        if not base_has_start(ref, last, context):
+            return BaseDropped(last)
+    except (DeniedError, MisconfiguredError) as error:
+        return PublicationRefused(str(error))
+    return check_request(ref, context) or (TakenElsewhere(elsewhere) if elsewhere else None)
+
+
+def is_taken(ref: IssueRef, last: WorkerResultMeta, context: BotContext) -> bool:
+    """Tell whether there is a pull request that unverified work must not replace."""
+    status = context.ledger.status(ref)
+    if status.pull.number is None:
+        return False
+    pull = context.tracker.pulls.state(ref, status.pull.number)
+    if not (status.pull.draft_of and pull.is_open and pull.is_draft):
+        return True
+    return is_foreign(context.worktrees.remote_head(ref), status, last)
+
+
+def check_shown_work(ref: IssueRef, last: WorkerResultMeta, context: BotContext) -> str:
+    """Check base, people and text right before unverified work is pushed; give the refusal."""
+    if not base_has_start(ref, last, context):
+        return base_dropped(last)
+    wrong = objection(ref, context)
+    return f"{wrong.reason}." if wrong else ""
 
 
 def base_has_start(ref: IssueRef, meta: WorkerResultMeta, context: BotContext) -> bool:

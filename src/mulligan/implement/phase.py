@@ -1,44 +1,45 @@
 """READ FIRST. The route of one issue, from reading it to the decision that is carried out.
 
-`implement` makes one attempt; the steps inside it are in attempt.py. `conclude` decides and records
-the decision. `carry_out` changes GitHub; each of its effects can be repeated without harm. If
-Mulligan is killed at any point, the ledger shows which step comes next, and `resume` continues
+Three kinds of functions alternate. Reads (issue_snapshot.py) collect facts and change nothing.
+Decisions (decide.py) are pure. Effects (effects.py) change GitHub, git and the ledger, can be
+repeated without harm, and report a `Situation` if the world has changed since the decision.
+
+If Mulligan is killed at any point, the ledger shows which step comes next, and `resume` continues
 there.
 """
 
 from dataclasses import replace
 from typing import assert_never
 
-from mulligan.domain.attempt import AttemptState, fault_of
-from mulligan.domain.errors import ShutdownError, WithdrawnError, WorldError
 from mulligan.domain.events import AttemptCompleted, Decided
 from mulligan.domain.issue import AuthorisingAct, IssueRef
-from mulligan.domain.issue_context import IssueContext, Result, Skipped
+from mulligan.domain.issue_context import Result, Skipped
 from mulligan.domain.outcome import (
     Decision,
     Escalate,
     OpenPullRequest,
+    Outcome,
     Retry,
     StandDown,
     WaitForBudget,
 )
-from mulligan.domain.result import WorkerResultMeta
 from mulligan.domain.status import Phase
-from mulligan.implement.admission import admit, begin_attempt, defer
-from mulligan.implement.attempt import run_attempt
-from mulligan.implement.decide import EndedAttempt, RetryPolicy, decide
-from mulligan.implement.effects import (
-    ensure_commit_stored,
-    escalate,
-    has_foreign_push,
-    publish,
-    retry,
-    stand_down,
-    wait_for_budget,
+from mulligan.implement import effects
+from mulligan.implement.attempt import begin_attempt, make_attempt
+from mulligan.implement.decide import (
+    EndedAttempt,
+    LostWork,
+    RetryPolicy,
+    Situation,
+    StartAttempt,
+    decide,
+    decide_admission,
+    decide_start,
+    reconsider,
 )
-from mulligan.implement.issue_snapshot import collect_facts
+from mulligan.implement.issue_snapshot import collect_facts, find_kept_commit, read_start
 from mulligan.implement.ports import BotContext
-from mulligan.implement.result import attempt_record, interrupted_record
+from mulligan.implement.result import interrupted_record
 
 
 def implement(ref: IssueRef, context: BotContext, act: AuthorisingAct | None = None) -> Result:
@@ -49,58 +50,49 @@ def implement(ref: IssueRef, context: BotContext, act: AuthorisingAct | None = N
     """
     # 1. Read the issue, its request and its ledger.
     facts = collect_facts(ref, context, act)
-    # 2. Admit it, or skip it with the reason.
-    if why := admit(facts, context):
-        return Skipped(why)
-    # 3. Publish the verified commit of an earlier attempt, if one is still waiting.
-    if context.ledger.status(ref).is_kept and ensure_commit_stored(ref, context):
-        return publish_kept(ref, context)
-    # 4. Defer it if there is no disk space, no budget, or no accepted key.
-    if why := defer(facts, context):
-        return Skipped(why)
-    # 5. Record that the attempt starts.
+    # 2. Decide whether to work on it. Record the request, or show the obstacle.
+    admission = decide_admission(facts)
+    effects.record_admission(facts, admission, context)
+    if admission.refusal:
+        return Skipped(admission.refusal)
+    # 3. Find the verified commit of an earlier attempt, if one is kept. Record its loss.
+    kept = find_kept_commit(ref, context)
+    if isinstance(kept, LostWork):
+        context.ledger.append(ref, reconsider(kept))
+    # 4. Read what else the start depends on, free disk space if that may help, and decide.
+    found = read_start(facts, context, has_kept_commit=isinstance(kept, str))
+    if found.frees_disk:
+        context.git.discard(ref)
+        found = replace(found, disk_shortage=context.disk_shortage() or "")
+    start = decide_start(found)
+    # 5. Publish the kept commit, or defer the attempt, or record that it starts.
+    if isinstance(start, OpenPullRequest):
+        context.ledger.append(ref, Decided(decision=start))
+        return carry_out(ref, start, context)
+    if not isinstance(start, StartAttempt):
+        effects.defer(ref, start, context)
+        return Skipped(start.reason)
     case = begin_attempt(facts.issue, context)
-    # 6. Attempt: worktree, prompt, agent, commit, checks (attempt.py).
-    meta = make_attempt(case, context)
-    # 7. Record the outcome.
-    context.ledger.append(ref, AttemptCompleted(meta=meta))
-    # 8. Decide, and carry the decision out.
+    # 6. Attempt: worktree, prompt, agent, commit, checks (attempt.py). Record the outcome.
+    context.ledger.append(ref, AttemptCompleted(meta=make_attempt(case, context)))
+    # 7. Decide, and carry the decision out.
     return conclude(ref, context)
-
-
-def publish_kept(ref: IssueRef, context: BotContext) -> Decision:
-    """Publish the verified commit of an earlier attempt; no agent runs (PUBLISH-1)."""
-    decision = OpenPullRequest(reason="The change of the last attempt is verified and was kept.")
-    context.ledger.append(ref, Decided(decision=decision))
-    return carry_out(ref, decision, context)
-
-
-def make_attempt(case: IssueContext, context: BotContext) -> WorkerResultMeta:
-    """Run one attempt in a clean worktree, verify the change, and return the record.
-
-    If the attempt ends early, the record holds everything known until then.
-    """
-    known = AttemptState()
-    try:
-        for step in run_attempt(case, context):
-            known = step
-    except (WorldError, ShutdownError, WithdrawnError) as error:
-        known = replace(known, fault=fault_of(error))
-    used = context.usage.usage_of_attempt(case.issue.ref, case.status.number)
-    return attempt_record(case, known, used, context.worker, context.clock.now())
 
 
 def conclude(ref: IssueRef, context: BotContext) -> Decision:
     """Decide what follows the last completed attempt, record the decision, and carry it out."""
-    # 1. Store the verified commit where every worker finds it.
-    ensure_commit_stored(ref, context)
-    # 2. Read the attempts of this epoch.
-    status = context.ledger.status(ref)
+    # 1. Read the attempts of this epoch.
     *earlier, last = context.ledger.history(ref)
-    epoch = [EndedAttempt.of(meta) for meta in earlier if meta.epoch == status.epoch]
+    epoch = context.ledger.status(ref).epoch
+    ended = [EndedAttempt.of(meta) for meta in earlier if meta.epoch == epoch]
+    # 2. Store the verified commit where every worker finds it.
+    if last.outcome is Outcome.SUCCEEDED:
+        stored = effects.store_commit(ref, last, context)
+        if isinstance(stored, LostWork):
+            return _reconsider(ref, stored, context)
     # 3. Decide (decide.py), and record the decision.
     policy = RetryPolicy.of(context.policies.in_force(ref.repository), context.limits)
-    decision = decide(EndedAttempt.of(last), epoch, policy)
+    decision = decide(EndedAttempt.of(last), ended, policy)
     context.ledger.append(ref, Decided(decision=decision))
     # 4. Carry it out (effects.py).
     return carry_out(ref, decision, context)
@@ -111,38 +103,31 @@ def carry_out(ref: IssueRef, decision: Decision, context: BotContext) -> Decisio
 
     Safe to repeat: every effect is looked up first.
     """
-    instead: Decision | None = None
+    found: Situation | None = None
     match decision:
         case OpenPullRequest():
-            instead = _publish(ref, context)
-            if context.ledger.status(ref).phase is Phase.COMPLETED:
-                return conclude(ref, context)
+            stored = effects.store_commit(ref, context.ledger.history(ref)[-1], context)
+            found = effects.publish(ref, stored, context) if isinstance(stored, str) else stored
         case Retry():
-            retry(ref, decision, context)
+            effects.retry(ref, decision, context)
         case WaitForBudget():
-            wait_for_budget(ref, decision, context)
+            effects.wait_for_budget(ref, decision, context)
         case Escalate():
-            instead = escalate(ref, decision, context)
+            found = effects.escalate(ref, decision, context)
         case StandDown():
-            stand_down(ref, decision, context)
+            effects.stand_down(ref, decision, context)
         case _:
             assert_never(decision)
-    if instead:
-        context.ledger.append(ref, Decided(decision=instead))
-        return carry_out(ref, instead, context)
-    return decision
+    return _reconsider(ref, found, context) if found else decision
 
 
-def _publish(ref: IssueRef, context: BotContext) -> Escalate | StandDown | None:
-    """Publish the verified commit; give the decision that replaces the publication, if any.
-
-    If the commit is lost, somebody pushed to the pull request, or the base was force-pushed, the
-    attempt is recorded again with another outcome, and the caller must decide again.
-    """
-    head = ensure_commit_stored(ref, context)
-    if head is None or has_foreign_push(ref, context):
-        return None
-    return publish(ref, head, context)
+def _reconsider(ref: IssueRef, found: Situation, context: BotContext) -> Decision:
+    """Decide again in a world that has changed, record that, and carry it out."""
+    event = reconsider(found)
+    context.ledger.append(ref, event)
+    if isinstance(event, Decided):
+        return carry_out(ref, event.decision, context)
+    return conclude(ref, context)
 
 
 def resume(ref: IssueRef, context: BotContext) -> Decision | None:

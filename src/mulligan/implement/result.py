@@ -11,8 +11,6 @@ from mulligan.domain.status import IssueStatus
 from mulligan.implement.prompt.outcome_text import (
     BASE_DROPPED,
     DIED,
-    GONE,
-    OVERTAKEN,
     error_line,
     failure_reason,
     pluralize,
@@ -127,26 +125,9 @@ def interrupted_record(
     )
 
 
-def lost_record(meta: WorkerResultMeta) -> WorkerResultMeta:
-    """Rewrite the record of a verified attempt whose commit is lost (COMMIT-2)."""
-    reason = {"outcome": Outcome.INTERRUPTED, "error": GONE, "failure_reason": GONE}
-    return meta.model_copy(update=reason)
-
-
-def overtaken_record(meta: WorkerResultMeta) -> WorkerResultMeta:
-    """Rewrite the record of a verified attempt that a foreign push overtook (PUBLISH-3)."""
-    reason = {"outcome": Outcome.INTERRUPTED, "error": OVERTAKEN, "failure_reason": OVERTAKEN}
-    return meta.model_copy(update=reason)
-
-
-def base_dropped_record(meta: WorkerResultMeta) -> WorkerResultMeta:
-    """Rewrite the record of a verified attempt whose base a force-push removed (WORKTREE-4).
-
-    The attempt does not count, but falls under the limit of infrastructure failures.
-    """
-    reason = base_dropped(meta)
-    again = {"outcome": Outcome.INFRASTRUCTURE, "error": reason, "failure_reason": reason}
-    return meta.model_copy(update={**again, "base_dropped": True})
+def revised(meta: WorkerResultMeta, outcome: Outcome, reason: str) -> WorkerResultMeta:
+    """Give the record of an attempt another outcome; everything else stays."""
+    return meta.model_copy(update={"outcome": outcome, "error": reason, "failure_reason": reason})
 
 
 SHA_CHARS = 10
