@@ -40,7 +40,7 @@ check: install
 	$(BIN)/zizmor --offline --quiet --no-progress --persona pedantic action.yml .github
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-actions action.yml
-	$(BIN)/pytest -q -p no:randomly -p no:cacheprovider tests/test_shape.py tests/docs/test_specification.py tests/interfaces/test_workflow_text.py
+	$(BIN)/pytest -q -p no:randomly -p no:cacheprovider tests/test_shape.py tests/docs/test_specification.py tests/docs/test_plain_words.py tests/docs/test_documented_commands.py::test_links_and_make_targets_lead_somewhere tests/docs/test_documented_commands.py::test_links_into_a_page_lead_to_a_heading tests/interfaces/test_workflow_text.py
 
 # The real coding agents, installed below .agents/, against a scripted model, with loopback only.
 # One that cannot be installed fails it, unless it is left out by name: make check-agents WITHOUT=gemini

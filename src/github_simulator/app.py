@@ -270,7 +270,7 @@ def _finished(world: World, incoming: IncomingRequest, user: User | None, reply:
 def running(world: World, port: int = 0) -> Generator[str]:
     """Serve a world in a thread; give its address, without a slash at the end.
 
-    Port 0 is any free port. Afterwards neither the thread nor a socket is left.
+    Port 0 is any free port. Stop the thread and close the socket afterwards.
     SimulatorError where the port is taken.
     """
     listening = _listen(port)

@@ -74,7 +74,7 @@ def test_an_agent_that_the_operator_does_not_know_reaches_a_person_with_the_fix(
     assert meta.outcome is Outcome.MISCONFIGURED
     assert meta.failure_reason == (
         "The repository's policy chooses the agent 'nobody', and mulligan.yml knows strong, other;"
-        " name it under `agents` there, or mend the policy."
+        " name it under `agents` there, or fix the policy."
     )
 
 

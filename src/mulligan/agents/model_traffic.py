@@ -167,8 +167,8 @@ SERVER_ERROR = 500
 class ServiceRefusal:
     """The last answer of a model's service that failed, or wants fewer requests.
 
-    `status` is 0 where it could not be reached; `retry_after` is how long it still wants to be
-    left alone.
+    `status` is 0 if the service was unreachable. `retry_after` is how long it still refuses
+    requests.
     """
 
     status: int
@@ -223,7 +223,7 @@ class ModelTraffic:
             self._heard_at, self._unreached_since = self.clock(), None
 
     def judged(self, refusal: ServiceRefusal | None) -> None:
-        """Note what an answer says of the service; None for one that is neither failed nor late."""
+        """Note what an answer says of the service; None if it is in time and no failure."""
         with self._lock:
             self._refused = (self.clock(), refusal) if refusal else None
 

@@ -295,7 +295,7 @@ def facts_from_stream(
 
 
 def cost_from_stream(facts: StreamFacts, model: str, prices: Mapping[str, Price]) -> float | None:
-    """Return the cost in USD: as reported, else tokens times price; None if neither is known.
+    """Return the cost in USD: as reported, else tokens times price; None if both are unknown.
 
     What a run reported before its end may be too low, so the higher one counts then.
     """

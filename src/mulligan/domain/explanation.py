@@ -61,7 +61,7 @@ def explain(facts: Facts, around: ExplanationInputs) -> Explanation:
 
 
 def explain_unread(status: IssueStatus, reason: str, *, exists: bool) -> Explanation:
-    """Explain an issue that cannot be read now, is not there any more, or never was."""
+    """Explain an issue that GitHub did not find or could not report."""
     summary = f"It will not be worked on: {reason}"
     return Explanation(
         status.issue,

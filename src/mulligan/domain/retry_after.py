@@ -1,4 +1,4 @@
-"""How long a service on HTTP wants to be left alone (RFC 9110, 10.2.3). Pure."""
+"""Read the Retry-After header of an HTTP response (RFC 9110, 10.2.3). Pure."""
 
 from collections.abc import Mapping
 from datetime import datetime

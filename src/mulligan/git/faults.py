@@ -95,7 +95,7 @@ ANYTHING_ELSE = FaultPattern(UnavailableError, "", "it is tried again later")
 
 
 def fault_of(said: str, doing: str) -> WorldError:
-    """Turn git's words into the error of whoever must act; `doing` begins the sentence."""
+    """Turn git's message into the error class of the person who must act, after `doing`."""
     sign = next((sign for sign in FAULT_PATTERNS if sign.shows_in(said)), ANYTHING_ELSE)
     return sign.fault(f"{doing} failed: {one_line(said)}; {sign.advice}.")
 

@@ -179,7 +179,7 @@ def rate_limited(request: str, wait: float) -> TransientError:
 
 
 def retry_after(answer: Answer) -> float | None:
-    """Read how many seconds GitHub wants to be left alone; by its own clock, not ours."""
+    """Read for how many seconds GitHub limits the rate, by GitHub's clock."""
     headers = answer.headers
     if (asked := seconds_asked(headers)) is not None:
         return asked
@@ -190,7 +190,7 @@ def retry_after(answer: Answer) -> float | None:
 
 
 def is_limit(answer: Answer) -> bool:
-    """Tell whether GitHub wants to be left alone for a while."""
+    """Tell whether the answer is a rate limit."""
     if answer.status != HTTPStatus.FORBIDDEN:
         return answer.status == HTTPStatus.TOO_MANY_REQUESTS
     headers = answer.headers

@@ -138,7 +138,7 @@ class StatusComments:
     def update(self, case: IssueContext, known: str | None, comments: Comments) -> str | None:
         """Write it, and give its id; `known` is what the ledger has.
 
-        None where that is put off: it was changed a moment ago, or says what passes in a moment.
+        Return None if the update is delayed: the last one is too recent, or the state is transient.
         """
         ref = case.issue.ref
         if known and not self._may_edit(case):

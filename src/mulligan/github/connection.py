@@ -141,7 +141,7 @@ def _exchange(connection: Connection) -> RequestsResponse:
     status = response.status_code
     if status == HTTPStatus.ACCEPTED:
         response.close()
-        message = "its answer was not ready"  # PyGithub would ask again for ever
+        message = "its answer was not ready"  # PyGithub would ask again without limit
         raise InvalidResponseError(message)
     if response.is_redirect or status in {HTTPStatus.MULTIPLE_CHOICES, HTTPStatus.USE_PROXY}:
         response.close()

@@ -103,7 +103,7 @@ class LocalTracker:
         return self.issue
 
     def authorising_act(self, ref: IssueRef, ready_label: str) -> AuthorisingAct | None:
-        """Give none: whoever rehearses asks by the command."""
+        """Give none: in a rehearsal the command is the request."""
         del ref, ready_label
 
     def reauthorise(self, ref: IssueRef, status: IssueStatus) -> AuthorisingAct:

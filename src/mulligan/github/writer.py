@@ -79,7 +79,7 @@ class GitHubWriter:
         return None
 
     def update_status(self, case: IssueContext) -> str | None:
-        """Write the one status comment of the issue (STATUS-1); None where that is put off."""
+        """Write the one status comment of the issue (STATUS-1); None if that is delayed."""
         known = case.status.effects.status_comment or None
         return self.status_comments.update(case, known, self._comments)
 
@@ -225,7 +225,7 @@ class GitHubWriter:
     def _open_or_update(
         self, case: IssueContext, base_branch: str, texts: dict[str, str], *, draft: bool
     ) -> PullShape:
-        """Have a pull request there that says these texts; another installation's is left alone."""
+        """Open or update the pull request with these texts; skip another installation's."""
         ref = case.issue.ref
         wanted = {name: self.client.as_sent(text) for name, text in texts.items()}
         found = find_open(self.client, ref)

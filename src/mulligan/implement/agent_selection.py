@@ -23,7 +23,7 @@ def select_agent(case: IssueContext, policy: Policy, context: BotContext) -> Bot
         known = ", ".join(context.agents.named) or "no other agent"
         message = (
             f"The repository's policy chooses the agent {name!r}, and mulligan.yml knows {known};"
-            " name it under `agents` there, or mend the policy."
+            " name it under `agents` there, or fix the policy."
         )
         raise MisconfiguredError(message)
     return replace(context, agent=agent)
@@ -60,7 +60,7 @@ def refused_until(case: IssueContext, context: BotContext) -> KeyRefused | None:
         return None
     reason = (
         f"The model's service refused the key of the agent {agent!r}, or its credit, at"
-        f" {refused:%Y-%m-%d %H:%M} UTC; mend that. It is tried every hour, and at once by"
+        f" {refused:%Y-%m-%d %H:%M} UTC; fix that. It is tried every hour, and at once by"
         " `mulligan work`."
     )
     return KeyRefused(refused + KEY_PROBE_INTERVAL, reason)

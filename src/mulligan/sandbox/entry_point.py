@@ -40,7 +40,7 @@ def listen(port: int) -> _socket.socket:
 
 
 def forward_connections(taken: int, proxy_socket: str) -> None:
-    """Join each connection with one of its own to the socket, for ever."""
+    """Join each connection with a new one to the socket; never return."""
     import socket  # noqa: PLC0415 - the program need not wait for these
     from threading import Thread  # noqa: PLC0415 - as above
 

@@ -19,7 +19,7 @@ from mulligan.sandbox.process import Command, run
 COPY_TIMEOUT = timedelta(minutes=10)
 """How long copying or removing may take."""
 COPY = ("cp", "--archive", "--reflink=auto", "--no-target-directory")
-"""No hard links: they are the same file, and whoever writes to one copy writes to all."""
+"""No hard links: a write to one would change all of them."""
 
 TREE_AFTER_SET_UP = "tree-after-set-up"
 

@@ -384,7 +384,7 @@ def main() -> None:
 
 
 def close_all_but(kept: set[int]) -> None:
-    """Close the command's descriptors: whoever waits for the end of one must not wait for us."""
+    """Close the command's descriptors: a reader that waits for their end must not wait for us."""
     for name in os.listdir("/proc/self/fd"):
         if int(name) not in kept:
             try:

@@ -161,7 +161,7 @@ def _translated(place: Path) -> Generator[None]:
 
 @dataclass(frozen=True, slots=True)
 class ScratchArtifacts:
-    """The port Artifacts for dry runs: gone when it is closed, at the latest with the process."""
+    """The port Artifacts for dry runs: deleted on close, or when the process ends."""
 
     redactor: Redactor = field(default_factory=Redactor)
     _directory: TemporaryDirectory[str] = field(

@@ -56,7 +56,7 @@ class Database:
     """An open database, to be used from any thread; `where` names it in messages.
 
     One writer has its turn at a time, in the whole database: what it counts stays so until it has
-    ended, and whoever reads events by number misses none that is recorded later.
+    ended, and a reader of events by number misses none that is recorded later.
     """
 
     engine: Engine

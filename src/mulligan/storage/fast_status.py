@@ -1,6 +1,6 @@
 """See where every issue stands without opening the ledger to work with it: at once, or not at all.
 
-An SQLite file that is up to date needs neither SQLAlchemy nor migrations, which take longer than
+An SQLite file that is up to date needs no SQLAlchemy and no migrations, which take longer than
 to read it.
 """
 
@@ -31,7 +31,7 @@ def read_fast_status(url: str) -> Sequence[IssueStatus] | None:
         return None
     place = Path(named[1]).expanduser().absolute().as_uri()
     try:
-        # Not made where it is missing; and whoever leaves last tidies up, as elsewhere.
+        # A missing file is not created. The last connection cleans up, as elsewhere.
         with closing(sqlite3.connect(f"{place}?mode=rw", uri=True)) as connection:
             stored = _stored(connection)
     except sqlite3.Error:
@@ -40,7 +40,7 @@ def read_fast_status(url: str) -> Sequence[IssueStatus] | None:
 
 
 def _stored(connection: sqlite3.Connection) -> list[str] | None:
-    # One view for both, whoever migrates meanwhile.
+    # One snapshot for both, also during a migration.
     connection.execute("BEGIN")
     if connection.execute(REVISION).fetchone() != (HEAD,):
         return None

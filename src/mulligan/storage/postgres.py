@@ -20,12 +20,12 @@ MIN_SERVER_VERSION = 15
 """The first major version that the tests have run on."""
 
 WRITER_LOCK = 0x6D756C6C
-"""The advisory lock of whoever writes; the number is "mull"."""
+"""The advisory lock of the writer; the number is "mull"."""
 
 CONNECT_SECONDS = 10
 
 PREPARE = (
-    # A worker that freezes in the middle of its turn would hold up all others for ever.
+    # A worker that freezes in a transaction would block all others without limit.
     "SET idle_in_transaction_session_timeout = '15s'",
     "SET lock_timeout = '20s'",
 )
@@ -37,12 +37,12 @@ UNREACHABLE_CODES = re.compile(r"08|57P0|53300|25P03")
 """How the codes begin of what passes when the server is there again."""
 
 TRANSIENT_CODES = re.compile(r"5[378]|40|XX|F0")
-"""How the codes begin of what is neither the statement's fault nor the configuration's."""
+"""Prefixes of SQLSTATE codes for failures of the server, not of the statement."""
 
 REFUSED = re.compile(
     r"authentication failed|no password supplied|does not exist|no pg_hba\.conf entry"
 )
-"""What a server says to whoever it does not let in; libpq gives no code then."""
+"""Messages of a server that refuses the login; libpq gives no code for these."""
 
 SERVER_TIME = select(func.clock_timestamp(type_=DateTime(timezone=True)))
 

@@ -1,4 +1,4 @@
-"""What agents have used: noted at every report, so that neither a kill nor a restart forgets it."""
+"""The agents' usage, stored at every report so that it survives a kill or a restart."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -60,7 +60,7 @@ class Patch:
 
     @cached_property
     def path(self) -> str:
-        """Give the new name of the file, else the old one; empty if the diff has neither."""
+        """Give the new name of the file, else the old one; empty if the diff has no name."""
         forms = (NAME, RENAMED, UNCHANGED_NAME)
         found = next(filter(None, ([*form.finditer(self.head)] for form in forms)), None)
         return _text(found[-1]) if found else ""

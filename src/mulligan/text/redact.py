@@ -133,15 +133,19 @@ CHUNK = 4096
 class Redactor:
     """The one filter for all text that leaves (SECURITY-5); `values` are the known secrets.
 
-    Redacting twice gives the same as once. Texts without a secret come back as they are.
+    Redacting twice gives the same as once. Texts without a secret come back as they are. `places`
+    are paths of this machine and the names to write instead; files keep the paths.
     """
 
     values: tuple[str, ...] = ()
+    places: tuple[tuple[re.Pattern[str], str], ...] = ()
 
     def text(self, text: str) -> str:
         """Redact text."""
-        found = self.content(text.encode(errors="surrogatepass"))
-        return found.decode(errors="surrogatepass")
+        found = self.content(text.encode(errors="surrogatepass")).decode(errors="surrogatepass")
+        for place, name in self.places:
+            found = place.sub(name, found)
+        return found
 
     def content(self, content: bytes) -> bytes:
         """Redact bytes, whatever their encoding, as long as it holds ASCII."""

@@ -69,7 +69,7 @@ def visible_text(markdown: str, most: int = MOST_BYTES) -> VisibleText:
     """Read a text as its Markdown is shown; of one over `most` bytes only the beginning.
 
     Reading the result again changes nothing, as long as it is within `most`: what is left has
-    nothing hidden, whoever renders it.
+    nothing hidden in any renderer.
     """
     within, over = _cut(markdown, most)
     counts: Counts = Counter()

@@ -292,7 +292,7 @@ def fingerprint(findings: Sequence[Finding], telling: Iterable[str] = ()) -> str
 def identity(found: Finding, root: str = "") -> str:
     """Give the identity of a finding: its test, or its file, code and message (DIGEST-4).
 
-    A test whose id names neither package nor class nor file is known by the file it fails in, too.
+    A test whose id has no package, class or file is identified by the file in which it fails, too.
     """
     if found.test_id and names_unit(found.test_id):
         return normalise(found.test_id)

@@ -247,7 +247,7 @@ FINE = {"pass", "notApplicable", "informational"}
 
 
 def read_sarif(document: Document) -> Reading:
-    """Find the results that are neither notes nor passes; the errors first."""
+    """Find the results except notes and passes; errors first."""
     value = document.value
     runs = rows_in(value.get("runs")) if isinstance(value, dict) else []
     results = [result for run in runs for result in rows_in(run.get("results"))]

@@ -32,7 +32,7 @@ def disk_faults() -> Generator[None]:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Make a file hold this, unless it does; whoever reads it meanwhile sees the old or the new."""
+    """Write a file atomically, if its content differs; a reader sees the old or the new content."""
     if path.is_file() and path.read_bytes() == content:
         return
     unfinished = path.with_name(f"{path.name}.new")
@@ -105,7 +105,7 @@ class TreeCleaner:
     def clean(self, tree: Path) -> str:
         """Make everything accessible, and remove what git does not see or would trust.
 
-        That is `.git` entries, what is neither file nor link, and paths without end. Name
+        That is `.git` entries, special files such as FIFOs, and endless paths. Name
         something of the kind that could not be removed; empty where all is well.
         """
         self._open(tree)
@@ -135,7 +135,7 @@ class TreeCleaner:
             self._find(tree, *named, "-prune", "-execdir", "rm", "-rf", "{}", "+")
 
     def only_files(self, directory: Path) -> None:
-        """Make everything accessible, and remove what is neither a file nor a directory."""
+        """Make everything accessible, and remove special files such as FIFOs."""
         self._open(directory)
         self._find(
             directory,
@@ -180,7 +180,7 @@ class TreeCleaner:
             self._run("rm", "-rf", "--", *left)
 
     def _open(self, path: Path) -> None:
-        """Give the owner access to a directory itself; a link is left alone."""
+        """Give the owner access to a directory itself; skip a link."""
         mode = _mode(path)
         if stat.S_ISDIR(mode) and mode & stat.S_IRWXU != stat.S_IRWXU:
             path.chmod(stat.S_IMODE(mode) | stat.S_IRWXU)

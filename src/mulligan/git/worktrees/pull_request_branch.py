@@ -64,7 +64,7 @@ def _bases_of(mirror: Mirror, base_sha: str, head: str, standing: PullRequestBas
 def foreign_commits(
     mirror: Mirror, bases: Sequence[str], head: str, own: Collection[str]
 ) -> tuple[str, ...]:
-    """List the commits of a head that neither the base branch has, or had, nor Mulligan made."""
+    """List a head's commits of other people, without those that the base branch has or had."""
     listed = mirror.git.line("rev-list", head, *(f"^{sha}" for sha in bases)).split()
     return tuple(sha for sha in listed if sha not in own)
 
@@ -119,7 +119,7 @@ def merge(
 ) -> str | None:
     """Make the commit that merges a base into a head, `pair`; None where they conflict.
 
-    It is dated by its younger parent, so that whoever makes it again makes the same one.
+    It is dated by its younger parent, so that a repeated merge gets the same commit.
     """
     base_sha, head_sha = pair
     merged = mirror.git.query("merge-tree", "--write-tree", base_sha, head_sha)

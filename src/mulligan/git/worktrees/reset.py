@@ -57,7 +57,7 @@ def reset_worktree(site: IssueWorktree, sha: str, *, keep_ignored: bool) -> bool
     if wrong:
         message = (
             f"The worktree at {site.paths.tree} could not be reset ({wrong}); "
-            "check that directory and its disk."
+            "check workspace.root and its disk."
         )
         raise UnavailableError(message)
     return known

@@ -28,7 +28,7 @@ ASKED = (
 )
 
 ON_GITHUB = (
-    "The checks that GitHub runs on the pull request have failed. Mend what they name in the "
+    "The checks that GitHub runs on the pull request have failed. Fix what they name in the "
     "change; where it is not the change's doing, report NOTHING_TO_DO and say why:"
 )
 
@@ -164,7 +164,7 @@ ADVICE = {
     Outcome.NOTHING_TO_DO: "A person has asked for the work again since; look for the why above.",
     Outcome.SUCCEEDED: "The change was verified, and the work has been asked for again since.",
 }
-"""What to do next, where neither a check nor the kind of no change says it."""
+"""The next step for outcomes without a failed check and without a kind of no change."""
 
 UNKNOWN_KIND = {Outcome.ZERO_COMMIT: ZeroKind.NOTHING, Outcome.ZERO_DIFF: ZeroKind.UNDONE}
 """The kind of a record that does not name one."""

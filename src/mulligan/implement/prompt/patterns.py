@@ -95,7 +95,7 @@ def _same_change(epoch: Sequence[WorkerResultMeta]) -> list[str]:
 
 
 def _is_stuck(epoch: Sequence[WorkerResultMeta]) -> bool:
-    """Tell whether the failures neither changed nor became fewer from one attempt to the next."""
+    """Tell whether the last two attempts have the same failures, and no fewer."""
     compared = _last_two(epoch)
     if compared is None:
         return True

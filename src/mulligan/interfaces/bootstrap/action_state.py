@@ -26,7 +26,7 @@ from mulligan.interfaces.bootstrap.container import (
 )
 from mulligan.interfaces.bootstrap.redaction import redactor_of
 from mulligan.interfaces.bootstrap.sandbox import confine
-from mulligan.interfaces.bootstrap.stores import Stores, open_artifacts
+from mulligan.interfaces.bootstrap.stores import Stores, open_artifacts, publishing_redactor_of
 from mulligan.storage.database import open_database
 from mulligan.storage.git_ref import (
     LEASE_TIME,
@@ -51,7 +51,7 @@ def build_shared(
 ) -> Generator[Container]:
     """Build for one run on one repository; a `lease` of None is the usual one."""
     sandbox = confine(operator, environment)
-    redactor, clock = redactor_of(operator, environment), SystemClock()
+    redactor, clock = publishing_redactor_of(operator, environment), SystemClock()
     with ExitStack() as opened:
         github = opened.enter_context(open_github(operator, redactor))
         database = opened.enter_context(open_database(operator.state.url))

@@ -37,9 +37,8 @@ from mulligan.implement.ports import (
     Worktrees,
 )
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
-from mulligan.interfaces.bootstrap.redaction import redactor_of
 from mulligan.interfaces.bootstrap.sandbox import confine, disk_shortage_of, network_for
-from mulligan.interfaces.bootstrap.stores import Stores, open_stores
+from mulligan.interfaces.bootstrap.stores import Stores, open_stores, publishing_redactor_of
 from mulligan.interfaces.notify import WebhookNotifier, open_notifier
 from mulligan.sandbox.sandbox import Sandbox, Unconfined
 from mulligan.storage.artifacts import ScratchArtifacts
@@ -116,7 +115,7 @@ class Git:
 def build(operator: Operator, environment: Environment, listener: Listener) -> Generator[Container]:
     """Build for real work on GitHub; `listener` receives every event."""
     with (
-        open_github(operator, redactor_of(operator, environment)) as github,
+        open_github(operator, publishing_redactor_of(operator, environment)) as github,
         build_on(github, operator, environment, listener) as container,
     ):
         yield container
@@ -129,7 +128,7 @@ def build_on(
     """Build for real work on the issues of any tracker."""
     sandbox = confine(operator, environment)
     make_private(operator.workspace.root)
-    redactor = redactor_of(operator, environment)
+    redactor = publishing_redactor_of(operator, environment)
     with (
         open_database(operator.state.url) as database,
         with_listeners(operator, listener, redactor) as event_listener,
@@ -142,7 +141,7 @@ def build_on(
 @contextmanager
 def build_read_only(operator: Operator, environment: Environment) -> Generator[Container]:
     """Build for a command that only reads; it takes no lock, so it may run beside a worker."""
-    redactor = redactor_of(operator, environment)
+    redactor = publishing_redactor_of(operator, environment)
     with (
         open_github(operator, redactor, QUICK_RETRIES) as github,
         open_database(operator.state.url) as database,
@@ -158,7 +157,7 @@ def build_dry(
 ) -> Generator[Container]:
     """Build for a dry run: only read GitHub, push nothing, record no attempt."""
     sandbox = confine(operator, environment)
-    redactor, clock = redactor_of(operator, environment), SystemClock()
+    redactor, clock = publishing_redactor_of(operator, environment), SystemClock()
 
     def say_redacted(text: str) -> None:
         say(redactor.text(text))

@@ -1,7 +1,10 @@
 """Build the redactor that removes the configuration's secrets from every text."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 
 from mulligan.agents.invocation import adapter_of, secrets_given
 from mulligan.config.operator import Operator
@@ -20,3 +23,22 @@ def redactor_of(operator: Operator, environment: Mapping[str, str]) -> Redactor:
         with suppress(OSError, UnicodeError):
             values = (*values, place.read_text(encoding="utf-8").strip())
     return Redactor(values)
+
+
+def without_machine_paths(redactor: Redactor, root: Path, state: Path | None) -> Redactor:
+    """Make paths relative to the worktree, or to $WORKSPACE (`root`) or $STATE (`state`)."""
+    places = [pair for each in {root, root.resolve()} for pair in _worktree_places(each)]
+    named = ((root, "$WORKSPACE"), (root.resolve(), "$WORKSPACE"), (state, "$STATE"))
+    places += [(_place(path), name) for path, name in named if path]
+    return replace(redactor, places=tuple(places))
+
+
+def _worktree_places(root: Path) -> Iterator[tuple[re.Pattern[str], str]]:
+    """Find the worktree of any issue (see git/worktrees/naming.py)."""
+    tree = rf"(?<![\w./-])(?:file://)?{re.escape(str(root))}(?:/[\w.-]+){{2}}/issue-\d+"
+    yield re.compile(f"{tree}/"), ""
+    yield re.compile(rf"{tree}(?![\w-]|\.\w)"), "."
+
+
+def _place(path: Path) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w./-])(?:file://)?{re.escape(str(path))}(?![\w-]|\.\w)")

@@ -1,6 +1,6 @@
 """Open the stores: for a worker, for commands that only read, and to copy them."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +20,7 @@ from mulligan.implement.ports import (
     UsageStore,
 )
 from mulligan.interfaces.bootstrap.clock_and_backoff import SystemClock
+from mulligan.interfaces.bootstrap.redaction import redactor_of, without_machine_paths
 from mulligan.storage.artifacts import FileArtifacts, SharedArtifacts
 from mulligan.storage.database import Database, open_database, state_directory, without_waiting
 from mulligan.storage.leases import SqlLeases
@@ -155,6 +156,12 @@ def check_writable(operator: Operator) -> None:
     if place and not disk_space_for(place).writable:
         message = f"{place} is not writable. Check its permissions and the free space on its disk."
         raise UnavailableError(message)
+
+
+def publishing_redactor_of(operator: Operator, environment: Mapping[str, str]) -> Redactor:
+    """Build the redactor of comments, prompts and events, which also removes machine paths."""
+    state, root = state_directory(operator.state.url), operator.workspace.root
+    return without_machine_paths(redactor_of(operator, environment), root, state)
 
 
 def state_directory_of(operator: Operator) -> Path:

@@ -476,7 +476,7 @@ class OAuthCallbackServer:
 
 @contextmanager
 def oauth_callback_server() -> Generator[OAuthCallbackServer]:
-    """Listen on a free port of loopback; afterwards neither a thread nor a socket is left."""
+    """Listen on a free port of loopback; stop the thread and close the socket afterwards."""
     server = ThreadingHTTPServer((HOST, 0), BaseHTTPRequestHandler)
     callback = OAuthCallbackServer(server.server_address[1])
     server.RequestHandlerClass = _handler(callback.answer)

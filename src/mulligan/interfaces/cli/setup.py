@@ -58,7 +58,7 @@ def environment() -> dict[str, str]:
 
 
 def make_console() -> Console:
-    """Give the terminal; without one, lines are neither coloured nor wrapped."""
+    """Give the console; without a terminal, lines have no colours and no wrapping."""
     if sys.stdout.isatty():
         console = Console(highlight=False)
     else:

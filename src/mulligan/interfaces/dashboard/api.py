@@ -128,7 +128,7 @@ def _read(state: DashboardState, after: int) -> Sequence[RecordedEvent]:
     try:
         return ledger.events(after=after, most=PAGE)
     except MulliganError:
-        return ()  # whoever listens goes on to listen
+        return ()  # the client keeps its connection
 
 
 # The files of attempts

@@ -128,7 +128,7 @@ class _BoundedConnection(H11Protocol):
 
 @contextmanager
 def serving(app: ASGIApp, address: tuple[str, int], ending: threading.Event) -> Generator[str]:
-    """Serve an application; give where it is. Afterwards neither the thread nor a socket is left.
+    """Serve an application; give where it is. Stop the thread and close the socket afterwards.
 
     `ending` is set when it is to end, for answers that have no end of their own. UnavailableError
     where the address cannot be listened at.

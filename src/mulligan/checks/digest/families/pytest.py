@@ -261,7 +261,7 @@ def _without_block(at: int, test_id: str, message: str, loose: list[tuple[int, P
 
 
 def _from_blocks(lines: Sequence[str]) -> Iterator[FindingBlock]:
-    """Name the tests by their blocks, where there is neither a summary nor progress by name."""
+    """Name the tests by their blocks, for output without a summary or names in the progress."""
     for key, reasons in blocks(lines).items():
         name = key.partition(" ")[2]
         for reason in reasons:
