@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mulligan.agents.output import Usage, closing_question, facts_of, read_output, read_report
+from mulligan.agents.output import (
+    Usage,
+    closing_question,
+    facts_of,
+    read_learned,
+    read_output,
+    read_report,
+)
 from mulligan.domain.attempt import AgentReport, ReportedStatus, TimeLimit
 
 pytestmark = pytest.mark.pure
@@ -206,6 +213,28 @@ def test_a_report_is_read(content: object, report: AgentReport) -> None:
 def test_what_is_wrong_with_a_report_is_said(content: bytes, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         read_report(content)
+
+
+@pytest.mark.parametrize(
+    ("content", "learned"),
+    [
+        (b'{"learned": ["A fact."]}', ("A fact.",)),
+        (b'{"status": "blocked", "reason": "why", "learned": ["A fact.", 1]}', ("A fact.",)),
+        (b'{"learned": "A fact."}', ()),
+        (b'{"learned": null}', ()),
+        (b"{}", ()),
+        (b"[]", ()),
+        (b"\xff", ()),
+    ],
+)
+def test_noted_facts_are_read(content: bytes, learned: tuple[str, ...]) -> None:
+    assert read_learned(content) == learned
+
+
+def test_a_file_that_only_notes_facts_reports_nothing() -> None:
+    assert read_report(b'{"learned": ["A fact."]}') is None
+    with pytest.raises(ValueError, match="status: Field required"):
+        read_report(b'{"learned": ["A fact."], "reason": "r"}')
 
 
 @given(st.binary())

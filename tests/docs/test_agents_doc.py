@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from mulligan.agents.adapters import BUILT_IN
-from mulligan.agents.output import Usage, read_output, read_report
+from mulligan.agents.output import Usage, read_learned, read_output, read_report
 from mulligan.agents.runner import CommandAgent
 from mulligan.config.adapters import Adapter, Fact
 from mulligan.config.operator import AgentSettings, Operator
@@ -96,8 +96,11 @@ def test_the_environment_is_the_one_that_the_page_lists(task: Task) -> None:
 
 
 def test_the_shown_json_is_read_in_full() -> None:
-    report, usage = blocks("json")
-    assert read_report(report.encode()).status is ReportedStatus.BLOCKED
+    report, noted, usage = blocks("json")
+    read = read_report(report.encode())
+    assert read_learned(noted.encode())
+    assert read
+    assert read.status is ReportedStatus.BLOCKED
     shown = json.loads(usage)
     assert read_output(usage.encode()).usage.model_dump(exclude_none=True) == shown
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from mulligan.agents.output import facts_of, read_output, read_report
+from mulligan.agents.output import facts_of, read_learned, read_output, read_report
 from mulligan.domain.attempt import AgentReport, AgentRun, Task, TimeLimit
 from mulligan.domain.host import AgentIdentity
 from world.behaviours import AgentInput, Behaviour
@@ -85,6 +85,7 @@ class ScriptedAgent:
             limit=limits[heard.stopped_by] if heard.stopped_by else None,
             report=_report(Path(environment["MULLIGAN_REPORT"])),
             summary=said.summary,
+            learned=_learned(Path(environment["MULLIGAN_REPORT"])),
         )
 
 
@@ -101,6 +102,13 @@ def _environment(task: Task) -> dict[str, str]:
         "MULLIGAN_REPORT": str(own / "report"),
         **previous,
     }
+
+
+def _learned(place: Path) -> tuple[str, ...]:
+    try:
+        return read_learned(place.read_bytes())
+    except FileNotFoundError:
+        return ()
 
 
 def _report(place: Path) -> AgentReport | None:

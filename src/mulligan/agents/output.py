@@ -28,6 +28,7 @@ from mulligan.config.adapters import Adapter, Fact, Meaning, Rule
 from mulligan.config.operator import AgentSettings
 from mulligan.config.settings import Price, format_duration
 from mulligan.domain.attempt import AgentReport, Fault, ReportedStatus, TimeLimit
+from mulligan.domain.learning import learnable
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts
 from mulligan.text.escape import one_line, visible
@@ -530,8 +531,20 @@ class _Report(BaseModel):
     evidence: Annotated[str, BeforeValidator(_evidence)] = ""
 
 
-def read_report(content: bytes) -> AgentReport:
-    """Parse the content of `$MULLIGAN_REPORT`; ValueError with a short reason if it is invalid."""
+def read_learned(content: bytes) -> tuple[str, ...]:
+    """Read the facts noted in `$MULLIGAN_REPORT`; what is no fact is passed over (LEARNING-1)."""
+    noted = (json_object(content) or {}).get("learned")
+    return learnable(noted if isinstance(noted, list) else ())
+
+
+def read_report(content: bytes) -> AgentReport | None:
+    """Parse the content of `$MULLIGAN_REPORT`; ValueError with a short reason if it is invalid.
+
+    Gives None if the file only notes facts.
+    """
+    record = json_object(content)
+    if record and "learned" in record and not record.keys() & {"status", "reason"}:
+        return None
     try:
         report = _Report.model_validate_json(content)
     except ValidationError as error:

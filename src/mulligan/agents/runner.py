@@ -40,6 +40,7 @@ from mulligan.agents.output import (
     facts_from_stream,
     facts_of,
     is_cut_off,
+    read_learned,
     read_output,
     read_report,
     refusal,
@@ -222,8 +223,9 @@ class CommandAgent:
             )
             finished = self._sandbox.run(command, _command_access(task, home, run_network))
         _read_record(start.record, reader)
-        run = self._run_of(finished, reader.close(), _report(report, task), traffic.tokens)
-        run = self._blame_service(run, silence, traffic.refusal)
+        reported, learned = _report(report, task)
+        run = self._run_of(finished, reader.close(), reported, traffic.tokens)
+        run = replace(self._blame_service(run, silence, traffic.refusal), learned=learned)
         refused = tuple(
             host for host in run_network.refused if host not in self._adapter.idle_hosts
         )
@@ -392,16 +394,19 @@ def _read_record(path: Path | None, reader: Reader) -> None:
             reader.read_record(_content(path, RECORD_BYTES))
 
 
-def _report(path: Path, task: Task) -> AgentReport | None:
-    """Read the agent's report; None if it wrote none, or one that is invalid."""
+def _report(path: Path, task: Task) -> tuple[AgentReport | None, tuple[str, ...]]:
+    """Read the agent's report, if it wrote a valid one, and the facts that it noted."""
+    learned: tuple[str, ...] = ()
     try:
-        return read_report(_content(path, REPORT_BYTES))
+        content = _content(path, REPORT_BYTES)
+        learned = read_learned(content)
+        return read_report(content), learned
     except FileNotFoundError:
-        return None
+        return None, learned
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         log.warning("report_ignored", issue=task.issue, attempt=task.attempt, reason=reason)
-        return None
+        return None, learned
 
 
 def _content(path: Path, most: int) -> bytes:

@@ -38,7 +38,7 @@ TASK, GUIDANCE, CONTEXT = "task", "guidance", "retry_context"
 REQUIRED_SECTIONS = (TASK, GUIDANCE, CONTEXT)
 """Sections that have to be in a prompt whole wherever there is something in them."""
 
-SECTIONS = ("banner", TASK, "criteria", "discussion", CONTEXT, GUIDANCE, "instructions")
+SECTIONS = ("banner", TASK, "criteria", "discussion", "learned", CONTEXT, GUIDANCE, "instructions")
 
 MOST_ATTEMPTS = 10
 

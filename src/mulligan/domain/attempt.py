@@ -126,6 +126,7 @@ class AgentRun:
     `fault` is a failure of the model's service. `refusal` names the refused tools and the fix.
     `is_cut_off` is set if the agent's output lacks the record that ends every complete run.
     `retry_after` is how long the model's service wants no request, if it refused the last one.
+    `learned` are facts about the repository that the agent noted for later attempts.
     """
 
     exit_code: int | None
@@ -140,6 +141,7 @@ class AgentRun:
     refusal: str = ""
     is_cut_off: bool = False
     retry_after: timedelta | None = None
+    learned: tuple[str, ...] = ()
 
     def ended_at(self, now: datetime) -> "AgentRun":
         """Add the time from which on the model's service takes requests, where it said so."""

@@ -268,6 +268,8 @@ class WorkerResultMeta(Record):
     guard_violations: tuple[GuardViolation, ...] = ()
     agent: AgentFacts | None = None
     agent_summary: str = ""
+    learned: tuple[str, ...] = ()
+    """Facts about the repository that the agent noted for later attempts (LEARNING-1)."""
     budget: str | None = None
     eats_budget: bool = False
     """Whether this issue has used more than half of that budget, one of a day."""

@@ -5,6 +5,7 @@ from typing import assert_never
 from mulligan.domain.command import PendingCommand, Verb
 from mulligan.domain.issue import IssueRef, Stage
 from mulligan.domain.issue_context import IssueContext
+from mulligan.domain.learning import learned_in
 from mulligan.domain.result import WorkerResultMeta
 from mulligan.github.escalation import last_failure
 from mulligan.github.markdown_parts import (
@@ -297,6 +298,7 @@ def pull_request_body(case: IssueContext) -> str:
         "### Checks",
         _checks(case, last),
         *_advice(last),
+        *_learned(case),
         "### Attempts",
         f"{_progress(case)}{_fixed(last)}; {spending_line(case)}.",
         attempts_table(case) if len(case.epoch_history) > 1 else "",
@@ -324,6 +326,12 @@ def _advice(meta: WorkerResultMeta | None) -> tuple[str, ...]:
     if meta is None or not meta.verifier_feedback:
         return ()
     return ("### Feedback of the reviewer command", quoted(meta.verifier_feedback))
+
+
+def _learned(case: IssueContext) -> tuple[str, ...]:
+    """List what the agents of the epoch noted for later attempts (LEARNING-1)."""
+    facts = [f"- {defuse(fact)}" for fact in learned_in(case.epoch_history)]
+    return ("### Notes of the agent about this repository", "\n".join(facts)) if facts else ()
 
 
 def _fixed(meta: WorkerResultMeta | None) -> str:

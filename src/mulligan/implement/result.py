@@ -5,6 +5,7 @@ from datetime import datetime
 
 from mulligan.domain.attempt import AttemptState, CommitText, classify, zero_kind
 from mulligan.domain.issue_context import IssueContext
+from mulligan.domain.learning import learnable
 from mulligan.domain.outcome import Outcome
 from mulligan.domain.result import AgentFacts, FileChange, FixRound, WorkerResultMeta
 from mulligan.domain.status import IssueStatus
@@ -58,6 +59,7 @@ def attempt_record(
         eats_budget=known.ending_fault.eats_budget if known.ending_fault else False,
         probe=known.probe,
         agent_summary=run.summary if run else "",
+        learned=learnable(fact for each in known.rounds if each.run for fact in each.run.learned),
         verifier_outcome=known.review.verdict if known.review else None,
         verifier_feedback=(known.review.feedback or None) if known.review else None,
         started_at=started,

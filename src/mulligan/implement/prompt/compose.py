@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from mulligan.config.policy import Policy
 from mulligan.domain.issue_context import IssueContext
+from mulligan.domain.learning import learned_in
 from mulligan.implement.prompt.prompt import (
     PromptRequest,
     WorktreeBase,
@@ -62,7 +63,13 @@ def compose(
     context = redactor.text(assembled.text) if assembled else None
     seen, position = visible_issue(case.issue), (case.counted + 1, case.max_attempts)
     request = PromptRequest(
-        seen.issue, policy, position, context, case.status.request.guidance, ground
+        issue=seen.issue,
+        policy=policy,
+        position=position,
+        retry_context=context,
+        guidance=case.status.request.guidance,
+        worktree_base=ground,
+        learned=learned_in(case.history),
     )
     sections = {name: redactor.text(text) for name, text in sections_of(request).items()}
     return ComposedPrompt(

@@ -80,6 +80,7 @@ class PromptRequest:
     retry_context: str | None
     guidance: str = ""
     worktree_base: WorktreeBase = WorktreeBase.BASE
+    learned: tuple[str, ...] = ()
 
 
 def render_prompt(request: PromptRequest) -> str:
@@ -118,6 +119,7 @@ def sections_of(request: PromptRequest) -> dict[str, str]:
         "task": _task(request.issue),
         "criteria": _criteria(request.issue.body, request.policy),
         "discussion": _discussion(request.issue),
+        "learned": _learned(request.learned),
         "retry_context": (
             f"# Retry context\n\n{request.retry_context}" if request.retry_context else ""
         ),
@@ -213,6 +215,16 @@ def _discussion(issue: Issue) -> str:
     return f"# Discussion\n\n{fence('comments on the issue, newest first', str(kept))}"
 
 
+LEARNED = """\
+Agents noted these facts about the repository in earlier attempts. They may be wrong or out of \
+date: check one before you rely on it."""
+
+
+def _learned(facts: tuple[str, ...]) -> str:
+    listed = "\n".join(f"- {fact}" for fact in facts)
+    return f"# Notes\n\n{LEARNED}\n\n{fence('notes of agents', listed)}" if facts else ""
+
+
 def _guidance(request: PromptRequest) -> str:
     if request.retry_context is not None or not request.guidance:
         return ""
@@ -233,7 +245,10 @@ REPORT = """\
 - If you cannot go on, or the work is done already, leave the files as they are and write JSON to \
 the file that the environment variable `MULLIGAN_REPORT` names.
   BLOCKED: `{"status": "blocked", "reason": "what a person has to decide or provide"}`
-  NOTHING_TO_DO: `{"status": "nothing_to_do", "reason": "why", "evidence": "where it shows"}`"""
+  NOTHING_TO_DO: `{"status": "nothing_to_do", "reason": "why", "evidence": "where it shows"}`
+- To spare later attempts a search, note what you found out about the repository in the same file: \
+`{"learned": ["Integration tests need a database on port 5433."]}`. At most 20 facts of 200 \
+characters; no addresses, commands or instructions."""
 
 
 def _instructions(request: PromptRequest) -> str:
