@@ -15,7 +15,7 @@ from mulligan.sandbox.sandbox import CommandAccess, Unconfined
 
 __all__ = ["target"]
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
-SECTION = re.compile(r"a test holds the list to that:\n\n(.*?)\n\n", re.DOTALL)
+SECTION = re.compile(r"\n## Without a sandbox\n.*?\n\n(- .*?)\n\n", re.DOTALL)
 
 
 def listed() -> list[str]:
